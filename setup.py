@@ -1,0 +1,49 @@
+"""Where the packages and the Cython extensions lie; all else about the distribution is in pyproject.toml."""
+
+import sys
+from pathlib import Path
+
+import numpy
+from Cython.Build import cythonize
+from setuptools import Extension, find_packages, setup
+
+PACKAGE_DIR = {"nimblehlo": "runtime", "nimblehlo.kernels": "kernels"}
+
+# A fused multiply-add rounds once where the source rounds twice: results would depend on the machine.
+COMPILE_ARGUMENTS = ["/O2", "/fp:precise"] if sys.platform == "win32" else ["-O3", "-ffp-contract=off"]
+
+
+def packages() -> list[str]:
+    """Every package below the folders of PACKAGE_DIR, by its import name."""
+    names = []
+    for package, folder in PACKAGE_DIR.items():
+        names.append(package)
+        names.extend(f"{package}.{name}" for name in find_packages(folder))
+    return names
+
+
+def extensions() -> list[Extension]:
+    """One extension for each .pyx file, named after the place where it lies."""
+    found = []
+    for package, folder in PACKAGE_DIR.items():
+        for source in sorted(Path(folder).rglob("*.pyx")):
+            module = ".".join((package, *source.relative_to(folder).with_suffix("").parts))
+            found.append(
+                Extension(
+                    module,
+                    [source.as_posix()],
+                    include_dirs=[numpy.get_include()],
+                    define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
+                    extra_compile_args=COMPILE_ARGUMENTS,
+                )
+            )
+    return found
+
+
+setup(
+    package_dir=PACKAGE_DIR,
+    packages=packages(),
+    include_package_data=False,
+    package_data={"": ["py.typed", "*.pyi", "*.pxd"]},
+    ext_modules=cythonize(extensions(), build_dir="build/cython", language_level=3),
+)
