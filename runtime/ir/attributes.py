@@ -1,0 +1,206 @@
+"""Attributes: the compile-time values that operations carry, in the forms in which MLIR prints them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..types import ElementType, TensorType, Type
+from .location import Location
+
+
+@dataclass(frozen=True, slots=True)
+class BoolAttribute:
+    """``true`` or ``false``."""
+
+    value: bool
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerAttribute:
+    """``3 : i64``."""
+
+    value: int
+    type: ElementType
+
+
+@dataclass(frozen=True, slots=True)
+class FloatAttribute:
+    """``1.0 : f32``; the value is held with the precision of f64."""
+
+    value: float
+    type: ElementType
+
+
+@dataclass(frozen=True, slots=True)
+class StringAttribute:
+    """``"text"``; bytes that are no UTF-8 are held as surrogate escapes."""
+
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnitAttribute:
+    """An attribute that says something by being there."""
+
+
+@dataclass(frozen=True, slots=True)
+class TypeAttribute:
+    """A type used as an attribute."""
+
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolAttribute:
+    """``@root::@nested``."""
+
+    root: str
+    nested: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return "::".join((self.root, *self.nested))
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayAttribute:
+    """``[a, b]``."""
+
+    values: tuple[Attribute, ...]
+
+    def __iter__(self) -> Iterator[Attribute]:
+        return iter(self.values)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class DenseArrayAttribute:
+    """``array<i64: 1, 2>``."""
+
+    element_type: ElementType
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DictionaryAttribute:
+    """``{name = value}``, in the order of the text."""
+
+    values: Mapping[str, Attribute]
+
+    def __hash__(self) -> int:
+        return hash(tuple(sorted(self.values)))
+
+
+class DenseElementsAttribute:
+    """``dense<...> : tensor<...>``.
+
+    Attributes:
+        type: static tensor type.
+        array: the values in the type's NumPy form and shape, read-only. A splat is held as one element,
+            broadcast without memory of its own.
+    """
+
+    __slots__ = ("array", "type")
+
+    def __init__(self, type: TensorType, array: np.ndarray[Any, Any]) -> None:
+        self.type = type
+        self.array = array
+        array.flags.writeable = False
+
+    @property
+    def is_splat(self) -> bool:
+        """Whether all values are held as one element."""
+        return self.array.size > 1 and not any(self.array.strides)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, DenseElementsAttribute) or self.type != other.type:
+            return False
+        if self.is_splat and other.is_splat:
+            return self.array.flat[0].tobytes() == other.array.flat[0].tobytes()
+        return self.array.tobytes() == other.array.tobytes()
+
+    def __hash__(self) -> int:
+        return hash(self.type)
+
+    def __repr__(self) -> str:
+        return f"DenseElementsAttribute({self.type})"
+
+
+@dataclass(frozen=True, slots=True)
+class DenseStringsAttribute:
+    """``dense<["a", "b"]> : tensor<2x!tf_type.string>``: strings of bytes, in row-major order."""
+
+    type: Type
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DenseResourceAttribute:
+    """``dense_resource<name> : tensor<...>`` whose blob is not in the text."""
+
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class EnumAttribute:
+    """``#dialect<mnemonic VALUE>``, such as ``#stablehlo<comparison_direction LT>``."""
+
+    dialect: str
+    mnemonic: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class StructAttribute:
+    """``#dialect.mnemonic<field = value, ...>``, such as ``#stablehlo.gather<offset_dims = [1], ...>``.
+
+    Field values are int, bool, float, str, tuples of int, types and attributes. Absent fields are absent.
+    """
+
+    dialect: str
+    mnemonic: str
+    fields: Mapping[str, Any]
+
+    def __hash__(self) -> int:
+        return hash((self.dialect, self.mnemonic, tuple(sorted(self.fields))))
+
+
+@dataclass(frozen=True, slots=True)
+class LocationAttribute:
+    """A location used as an attribute."""
+
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class OpaqueAttribute:
+    """An attribute of another dialect, kept as its text."""
+
+    text: str
+
+
+Attribute = (
+    BoolAttribute
+    | IntegerAttribute
+    | FloatAttribute
+    | StringAttribute
+    | UnitAttribute
+    | TypeAttribute
+    | SymbolAttribute
+    | ArrayAttribute
+    | DenseArrayAttribute
+    | DictionaryAttribute
+    | DenseElementsAttribute
+    | DenseStringsAttribute
+    | DenseResourceAttribute
+    | EnumAttribute
+    | StructAttribute
+    | LocationAttribute
+    | OpaqueAttribute
+)

@@ -1,0 +1,88 @@
+"""Builds blocks operation by operation, and copies them under a mapping of values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, MutableMapping
+
+from ..types import Type
+from .attributes import Attribute
+from .location import UNKNOWN, Location
+from .module import Block, Operation, Region, Value
+
+
+class Builder:
+    """Appends operations to a block.
+
+    Args:
+        block: where operations go.
+    """
+
+    def __init__(self, block: Block) -> None:
+        self.block = block
+
+    def create(
+        self,
+        name: str,
+        operands: Iterable[Value] = (),
+        result_types: Iterable[Type] = (),
+        attributes: Mapping[str, Attribute] | None = None,
+        regions: Iterable[Region] = (),
+        location: Location = UNKNOWN,
+    ) -> Operation:
+        """Append an operation and return it."""
+        operation = Operation(name, operands, result_types, attributes, regions, location)
+        self.block.operations.append(operation)
+        return operation
+
+    def copy(self, operation: Operation, values: MutableMapping[Value, Value]) -> Operation:
+        """Append a copy of `operation`.
+
+        Args:
+            operation: what to copy, regions included.
+            values: what stands for each value used; values that are not in it stand for themselves. The
+                results of the copy are entered.
+        """
+        copied = self.create(
+            operation.name,
+            [values.get(operand, operand) for operand in operation.operands],
+            [result.type for result in operation.results],
+            operation.attributes,
+            [copy_region(region, values) for region in operation.regions],
+            operation.location,
+        )
+        values.update(zip(operation.results, copied.results, strict=True))
+        return copied
+
+
+def copy_region(region: Region, values: MutableMapping[Value, Value]) -> Region:
+    """A copy of `region` in which `values` says what stands for each value from outside."""
+    copied = Region()
+    for block in region.blocks:
+        new = Block([argument.type for argument in block.arguments])
+        values.update(zip(block.arguments, new.arguments, strict=True))
+        builder = Builder(new)
+        for operation in block.operations:
+            builder.copy(operation, values)
+        copied.blocks.append(new)
+    return copied
+
+
+def captured_values(regions: Iterable[Region]) -> list[Value]:
+    """The values that regions use but do not define, each once, in order of first use."""
+    defined: set[Value] = set()
+    captured: dict[Value, None] = {}
+
+    def visit(region: Region) -> None:
+        for block in region.blocks:
+            defined.update(block.arguments)
+            for operation in block.operations:
+                for operand in operation.operands:
+                    if operand not in defined:
+                        captured[operand] = None
+                for nested in operation.regions:
+                    visit(nested)
+                defined.update(operation.results)
+
+    for region in regions:
+        visit(region)
+    return list(captured)

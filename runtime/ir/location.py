@@ -1,0 +1,107 @@
+"""Where an operation stands: in the parsed text, or where the exporter says that it came from."""
+
+from __future__ import annotations
+
+import bisect
+from array import array
+from dataclasses import dataclass
+
+
+class Source:
+    """A parsed text: its name and where its lines start, not the text itself.
+
+    Args:
+        name: file name, or ``"<text>"``.
+        text: the whole text; only the offsets of its lines are kept.
+    """
+
+    __slots__ = ("line_starts", "name")
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name = name
+        starts = array("q", [0])
+        position = text.find("\n")
+        while position >= 0:
+            starts.append(position + 1)
+            position = text.find("\n", position + 1)
+        self.line_starts = starts
+
+    def line_and_column(self, offset: int) -> tuple[int, int]:
+        """Line and column, both counted from 1, of an offset in the text."""
+        line = bisect.bisect_right(self.line_starts, offset)
+        return line, offset - self.line_starts[line - 1] + 1
+
+
+class SourceLocation:
+    """A place in a parsed text; ``str()`` gives ``name:line:column``."""
+
+    __slots__ = ("offset", "source")
+
+    def __init__(self, source: Source, offset: int) -> None:
+        self.source = source
+        self.offset = offset
+
+    def __str__(self) -> str:
+        line, column = self.source.line_and_column(self.offset)
+        return f"{self.source.name}:{line}:{column}"
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownLocation:
+    """``loc(unknown)``."""
+
+    def __str__(self) -> str:
+        return "unknown location"
+
+
+@dataclass(frozen=True, slots=True)
+class FileLocation:
+    """``loc("file":line:column)``, or a range ``loc("file":line:column to line:column)``."""
+
+    file: str
+    line: int
+    column: int
+    end: tuple[int, int] | None = None
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class NameLocation:
+    """``loc("name"(child))``."""
+
+    name: str
+    child: Location | None = None
+
+    def __str__(self) -> str:
+        return self.name if self.child is None else f"{self.name} ({self.child})"
+
+
+@dataclass(frozen=True, slots=True)
+class CallSiteLocation:
+    """``loc(callsite(callee at caller))``."""
+
+    callee: Location
+    caller: Location
+
+    def __str__(self) -> str:
+        return f"{self.callee} called from {self.caller}"
+
+
+@dataclass(frozen=True, slots=True)
+class FusedLocation:
+    """``loc(fused<metadata>[...])``; the metadata is kept as text."""
+
+    locations: tuple[Location, ...]
+    metadata: str | None = None
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.locations)) or "unknown location"
+
+
+Location = (
+    SourceLocation | UnknownLocation | FileLocation | NameLocation | CallSiteLocation | FusedLocation
+)
+
+UNKNOWN = UnknownLocation()

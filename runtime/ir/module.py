@@ -1,0 +1,223 @@
+"""Module, Function, Region, Block, Operation and Value: the program in memory. Knows no operation by name.
+
+Source: specification, section "Programs".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from ..types import FunctionType, Type
+from .attributes import Attribute
+from .location import UNKNOWN, Location
+
+
+class Value:
+    """An operation's result or a block's argument.
+
+    Attributes:
+        type: its type.
+        owner: the Operation or the Block that defines it.
+        index: which of the owner's results or arguments it is.
+    """
+
+    __slots__ = ("index", "owner", "type")
+
+    def __init__(self, type: Type, owner: Operation | Block, index: int) -> None:
+        self.type = type
+        self.owner = owner
+        self.index = index
+
+    def __repr__(self) -> str:
+        return f"Value({self.type})"
+
+
+class Operation:
+    """One operation, whatever its kind.
+
+    Attributes:
+        name: with its dialect, such as ``"stablehlo.add"``.
+        operands: the values that it uses.
+        results: the values that it defines.
+        attributes: inherent and discardable attributes by name.
+        regions: its regions.
+        location: where it stands.
+    """
+
+    __slots__ = ("attributes", "location", "name", "operands", "regions", "results")
+
+    def __init__(
+        self,
+        name: str,
+        operands: Iterable[Value] = (),
+        result_types: Iterable[Type] = (),
+        attributes: Mapping[str, Attribute] | None = None,
+        regions: Iterable[Region] = (),
+        location: Location = UNKNOWN,
+    ) -> None:
+        self.name = name
+        self.operands: Sequence[Value] = tuple(operands)
+        self.results = tuple([Value(type, self, index) for index, type in enumerate(result_types)])
+        self.attributes: dict[str, Attribute] = dict(attributes) if attributes else {}
+        self.regions = tuple(regions)
+        self.location = location
+
+    @property
+    def result(self) -> Value:
+        """The only result."""
+        (result,) = self.results
+        return result
+
+    def walk(self) -> Iterator[Operation]:
+        """This operation, then those in its regions, outermost first."""
+        yield self
+        for region in self.regions:
+            yield from region.walk()
+
+    def __repr__(self) -> str:
+        return f"Operation({self.name} at {self.location})"
+
+
+class Block:
+    """A sequence of operations with arguments; the last operation is the terminator."""
+
+    __slots__ = ("arguments", "operations")
+
+    def __init__(self, argument_types: Iterable[Type] = ()) -> None:
+        self.arguments = tuple([Value(type, self, index) for index, type in enumerate(argument_types)])
+        self.operations: list[Operation] = []
+
+    @property
+    def terminator(self) -> Operation:
+        """The last operation."""
+        return self.operations[-1]
+
+
+class Region:
+    """The blocks of a function or of an operation; StableHLO's regions have one."""
+
+    __slots__ = ("blocks",)
+
+    def __init__(self, blocks: Iterable[Block] = ()) -> None:
+        self.blocks = list(blocks)
+
+    @property
+    def block(self) -> Block:
+        """The only block."""
+        (block,) = self.blocks
+        return block
+
+    @property
+    def type(self) -> FunctionType:
+        """Types of the only block's arguments and of its terminator's operands."""
+        block = self.block
+        return FunctionType(
+            [argument.type for argument in block.arguments],
+            [operand.type for operand in block.terminator.operands],
+        )
+
+    def walk(self) -> Iterator[Operation]:
+        """All operations in it, nested ones included."""
+        for block in self.blocks:
+            for operation in block.operations:
+                yield from operation.walk()
+
+
+class Function:
+    """A function of a module.
+
+    Attributes:
+        name: its symbol.
+        type: types of its inputs and outputs.
+        body: its region, or None for a declaration.
+        visibility: ``"public"``, ``"private"`` or ``"nested"``; None where the text says nothing (public).
+        attributes: its own attributes.
+        argument_attributes, result_attributes: a mapping for each input and output.
+    """
+
+    __slots__ = (
+        "argument_attributes",
+        "attributes",
+        "body",
+        "location",
+        "name",
+        "result_attributes",
+        "type",
+        "visibility",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        type: FunctionType,
+        body: Region | None = None,
+        *,
+        visibility: str | None = None,
+        attributes: Mapping[str, Attribute] | None = None,
+        argument_attributes: Sequence[Mapping[str, Attribute]] | None = None,
+        result_attributes: Sequence[Mapping[str, Attribute]] | None = None,
+        location: Location = UNKNOWN,
+    ) -> None:
+        self.name = name
+        self.type = type
+        self.body = body
+        self.visibility = visibility
+        self.attributes = dict(attributes) if attributes else {}
+        self.argument_attributes = tuple(argument_attributes or [{} for _ in type.inputs])
+        self.result_attributes = tuple(result_attributes or [{} for _ in type.results])
+        self.location = location
+
+    @property
+    def is_public(self) -> bool:
+        """Whether users may call it."""
+        return self.visibility in (None, "public")
+
+    def __repr__(self) -> str:
+        return f"Function(@{self.name} : {self.type})"
+
+
+class Module:
+    """A program: functions, nested modules and operations of other dialects (such as ``sdy.mesh``).
+
+    Attributes:
+        name: its symbol, or None.
+        attributes: its attributes.
+        body: what it holds, in the order of the text.
+    """
+
+    __slots__ = ("attributes", "body", "location", "name")
+
+    def __init__(
+        self,
+        body: Iterable[Function | Module | Operation] = (),
+        *,
+        name: str | None = None,
+        attributes: Mapping[str, Attribute] | None = None,
+        location: Location = UNKNOWN,
+    ) -> None:
+        self.name = name
+        self.attributes = dict(attributes) if attributes else {}
+        self.body = list(body)
+        self.location = location
+
+    @property
+    def functions(self) -> dict[str, Function]:
+        """Its own functions by name."""
+        return {item.name: item for item in self.body if isinstance(item, Function)}
+
+    def walk(self) -> Iterator[Operation]:
+        """All operations of its functions and nested modules."""
+        for item in self.body:
+            if isinstance(item, Function):
+                if item.body is not None:
+                    yield from item.body.walk()
+            else:
+                yield from item.walk()
+
+    def __str__(self) -> str:
+        from .printer import print_module
+
+        return print_module(self)
+
+    def __repr__(self) -> str:
+        return f"Module({', '.join('@' + name for name in self.functions)})"

@@ -1,0 +1,31 @@
+"""The operations, each declared once; importing this package fills the registry."""
+
+import importlib
+
+from .declaration import Op, declarations, lookup
+
+_FAMILIES = (
+    "elementwise",
+    "conversion",
+    "creation",
+    "movement",
+    "indexing",
+    "reduction",
+    "window",
+    "sorting",
+    "contraction",
+    "convolution",
+    "linalg",
+    "random",
+    "control",
+    "tuples",
+    "batch_norm",
+    "custom_call",
+    "chlo",
+    "check",
+)
+
+for _family in _FAMILIES:
+    importlib.import_module(f".{_family}", __name__)
+
+__all__ = ["Op", "declarations", "lookup"]

@@ -1,0 +1,372 @@
+"""The frame in which each operation is declared once: operands, attributes, regions, results, constraints.
+
+A declaration is a class::
+
+    class Transpose(Op, name="stablehlo.transpose", assembly="$operand , dims = $permutation attr-dict : functional-type"):
+        operand = Operand(TENSOR)
+        permutation = Attribute(DIMENSIONS)
+        result = Result(TENSOR)
+
+        @constraint
+        def C2(self) -> str | None:
+            '''permutation is a permutation of range(rank(operand))'''
+            ...
+
+        def infer(self) -> list[Type]: ...
+        def reference(self, operand): ...
+
+An instance is a view of one ir operation: ``self.operand`` is the operand's type (a list of types where it is
+variadic, None where it is optional and absent), ``self.permutation`` the decoded attribute, ``self.result`` the
+declared result type, ``self.body`` the ir Region of a declared region.
+
+Labels ``I1``, ``I2``, ... of the specification's table of inputs follow from the order of the declarations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from .. import types
+from ..errors import UnsupportedError, VerifyError
+from ..ir import Operation
+from ..ir import Region as IrRegion
+from ..ir import StructAttribute
+from ..types import TensorType, Type
+from .attribute_kinds import AttributeKind
+
+Array = np.ndarray[Any, Any]
+Evaluate = Callable[..., tuple[Any, ...]]
+"""A region as `reference` sees it: arrays in, a tuple of arrays out."""
+
+REQUIRED: Final = object()
+
+
+class _Declared:
+    """A declared part of an operation: its name and its label in the specification's table of inputs."""
+
+    name: str
+    label: str
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+
+class Operand(_Declared):
+    """An operand.
+
+    Args:
+        categories: the categories of type that it may have (`nimblehlo.types`).
+        rank: the rank that it must have, or None for any.
+        variadic: stands for any number of operands; the view holds a list of types.
+        optional: may be absent (the last ones only, or by `operandSegmentSizes`).
+    """
+
+    def __init__(
+        self, categories: int, *, rank: int | None = None, variadic: bool = False, optional: bool = False
+    ) -> None:
+        self.categories = categories
+        self.rank = rank
+        self.variadic = variadic
+        self.optional = optional
+
+    def violation(self, type: Type) -> str | None:
+        """Why `type` is not allowed here, or None."""
+        if not type.category & self.categories:
+            return f"{self.name} must be {types.describe_categories(self.categories)}, but is {type}"
+        if self.rank is not None and isinstance(type, TensorType) and type.rank != self.rank:
+            return f"{self.name} must have rank {self.rank}, but is {type}"
+        return None
+
+
+class Result(Operand):
+    """A result; takes what `Operand` takes."""
+
+
+class Attribute(_Declared):
+    """An attribute.
+
+    Args:
+        kind: its form.
+        default: the value where it is absent; REQUIRED: it must be there.
+        of: the struct attribute that holds it as a field (gather's ``dimension_numbers``), or None.
+        key: its name in the ir where that differs from the specification's.
+        field: its name within the struct where that differs.
+    """
+
+    def __init__(
+        self,
+        kind: AttributeKind | None,
+        default: Any = REQUIRED,
+        *,
+        of: str | None = None,
+        key: str | None = None,
+        field: str | None = None,
+    ) -> None:
+        self.kind = kind
+        self.default = default
+        self.of = of
+        self.key = key
+        self.field = field
+
+    def read(self, operation: Operation) -> Any:
+        """The decoded value; ValueError where it is missing or of the wrong kind."""
+        attribute = operation.attributes.get(self.of or self.key or self.name)
+        if self.of is not None and attribute is not None:
+            if not isinstance(attribute, StructAttribute):
+                raise ValueError(f"must be in a struct attribute {self.of}")
+            value = attribute.fields.get(self.field or self.name, REQUIRED)
+            if value is not REQUIRED:
+                return value if self.kind is None or isinstance(value, (int, tuple)) else self.kind.decode(value)
+            attribute = None
+        if attribute is None:
+            if self.default is REQUIRED:
+                raise ValueError("is missing")
+            return self.default
+        assert self.kind is not None
+        return self.kind.decode(attribute)
+
+
+class Region(_Declared):
+    """A region.
+
+    Args:
+        variadic: stands for any number of regions; the view holds a list.
+    """
+
+    def __init__(self, *, variadic: bool = False) -> None:
+        self.variadic = variadic
+
+
+class Constraint:
+    """One constraint of the specification: label, rule in words, and the check.
+
+    The check returns None where the rule holds (or cannot be judged yet because a size is unknown), and
+    otherwise the reason with the offending values.
+    """
+
+    def __init__(self, check: Callable[[Any], str | None], label: str | None = None) -> None:
+        self.check = check
+        self.label = label or check.__name__
+        self.rule = " ".join((check.__doc__ or "").split())
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.attribute = name
+
+
+def constraint(check: Callable[[Any], str | None]) -> Any:
+    """Declare a method as the constraint whose label is its name and whose rule is its docstring.
+
+    A name such as ``C3_C4`` stands for a rule that the specification lists under two labels.
+    """
+    return Constraint(check)
+
+
+class Op:
+    """Base of all declarations.
+
+    Class attributes:
+        name: the operation's name with its dialect.
+        assembly: its pretty form (`nimblehlo.frontend.assembly`), None: it has the generic form only.
+        pure: False where it has an effect beyond its results.
+        operands, attributes, regions, results: the declared parts, in order.
+        constraint_list: the declared constraints.
+    """
+
+    name: ClassVar[str] = ""
+    assembly: ClassVar[str | None] = None
+    pure: ClassVar[bool] = True
+    declared_operands: ClassVar[tuple[Operand, ...]] = ()
+    declared_results: ClassVar[tuple[Result, ...]] = ()
+    declared_attributes: ClassVar[tuple[Attribute, ...]] = ()
+    declared_regions: ClassVar[tuple[Region, ...]] = ()
+    declared_constraints: ClassVar[tuple[Constraint, ...]] = ()
+
+    operation: Operation
+
+    def __init_subclass__(
+        cls, *, name: str | None = None, assembly: str | None = None, pure: bool | None = None, **rest: Any
+    ) -> None:
+        super().__init_subclass__(**rest)
+        parts: dict[str, Any] = {}
+        for base in reversed(cls.__mro__):
+            for key, value in vars(base).items():
+                if isinstance(value, (_Declared, Constraint)):
+                    parts[key] = value
+                elif key in parts:
+                    del parts[key]
+        chosen = parts.values()
+        cls.declared_results = tuple(p for p in chosen if isinstance(p, Result))
+        cls.declared_operands = tuple(p for p in chosen if type(p) is Operand)
+        cls.declared_attributes = tuple(p for p in chosen if isinstance(p, Attribute))
+        cls.declared_regions = tuple(p for p in chosen if isinstance(p, Region))
+        cls.declared_constraints = tuple(p for p in chosen if isinstance(p, Constraint))
+        inputs = [p for p in chosen if isinstance(p, _Declared) and not isinstance(p, Result)]
+        cls.input_labels = {part.name: f"I{index}" for index, part in enumerate(inputs, 1)}
+        if assembly is not None:
+            cls.assembly = assembly
+        if pure is not None:
+            cls.pure = pure
+        if name is not None:
+            cls.name = name
+            register(cls)
+
+    input_labels: ClassVar[dict[str, str]] = {}
+
+    def __init__(self, operation: Operation) -> None:
+        """View `operation`.
+
+        Raises:
+            VerifyError: operands, attributes, regions or results are not as declared.
+        """
+        self.operation = operation
+        view = self.__dict__
+        operand_types = [operand.type for operand in operation.operands]
+        self._assign(self.declared_operands, operand_types, "operand", view)
+        for attribute in self.declared_attributes:
+            try:
+                view[attribute.name] = attribute.read(operation)
+            except ValueError as error:
+                raise self.error(f"{attribute.name} {error}", self.input_labels[attribute.name]) from None
+        if self.declared_regions or operation.regions:
+            self._assign_regions(operation.regions, view)
+        result_types = [result.type for result in operation.results]
+        self._assign(self.declared_results, result_types, "result", view)
+
+    def _assign(
+        self, declared: Sequence[Operand], actual: list[Type], what: str, view: dict[str, Any]
+    ) -> None:
+        """Enter the types of operands or results under their declared names."""
+        for part, group in zip(declared, self._groups(declared, actual, what), strict=True):
+            for type in group:
+                reason = part.violation(type)
+                if reason is not None:
+                    raise self.error(reason, self.input_labels.get(part.name))
+            if part.variadic:
+                view[part.name] = group
+            else:
+                view[part.name] = group[0] if group else None
+
+    def _groups(self, declared: Sequence[Operand], actual: list[Type], what: str) -> list[list[Type]]:
+        """Split operand or result types among the declared parts."""
+        if len(declared) == len(actual) and not any(part.variadic for part in declared):
+            return [[type] for type in actual]
+        counts = self.segment_sizes(what, declared, len(actual))
+        if sum(counts) != len(actual):
+            raise self.error(f"has {len(actual)} {what}s, but must have {sum(counts)}")
+        for part, count in zip(declared, counts, strict=True):
+            if not part.variadic and count != 1 and not (part.optional and count == 0):
+                raise self.error(f"{what} {part.name} must be one, but there are {count}")
+        groups, start = [], 0
+        for count in counts:
+            groups.append(actual[start : start + count])
+            start += count
+        return groups
+
+    def segment_sizes(self, what: str, declared: Sequence[Operand], total: int) -> list[int]:
+        """How many operands or results each declared part takes of `total`.
+
+        With several variadic parts they share equally, or the attribute ``operandSegmentSizes`` says it.
+        """
+        attribute = self.operation.attributes.get(f"{what}SegmentSizes") or self.operation.attributes.get(
+            f"{what}_segment_sizes"
+        )
+        values = getattr(attribute, "values", None)
+        if values is None and attribute is not None and hasattr(attribute, "array"):
+            values = attribute.array.ravel().tolist()
+        if values is not None:
+            if len(values) != len(declared) or min(values, default=0) < 0:
+                raise self.error(f"{what}SegmentSizes must have {len(declared)} sizes that are not negative")
+            return list(values)
+        variadic = sum(part.variadic for part in declared)
+        optional = [part for part in declared if part.optional]
+        fixed = len(declared) - variadic - len(optional)
+        if not variadic:
+            present = min(max(total - fixed, 0), len(optional))
+            absent = optional[present:]
+            return [0 if part in absent else 1 for part in declared]
+        share, rest = divmod(total - fixed - len(optional), variadic)
+        if share < 0 or rest:
+            raise self.error(f"has {total} {what}s, which its {what} groups cannot share")
+        return [share if part.variadic else 1 for part in declared]
+
+    def _assign_regions(self, regions: Sequence[IrRegion], view: dict[str, Any]) -> None:
+        declared = self.declared_regions
+        if len(declared) == 1 and declared[0].variadic:
+            view[declared[0].name] = list(regions)
+        elif len(declared) != len(regions):
+            raise self.error(f"has {len(regions)} regions, but must have {len(declared)}")
+        else:
+            for part, region in zip(declared, regions, strict=True):
+                view[part.name] = region
+        for region in regions:
+            if len(region.blocks) != 1 or not region.block.operations:
+                raise self.error("each region must be one block that ends with a terminator")
+
+    def error(self, reason: str, label: str | None = None) -> VerifyError:
+        """A `VerifyError` that names this operation and its location."""
+        return VerifyError(
+            reason, operation=self.name or self.operation.name, label=label, location=self.operation.location
+        )
+
+    def unsupported(self, reason: str) -> UnsupportedError:
+        """An `UnsupportedError` that names this operation and its location."""
+        return UnsupportedError(
+            reason, operation=self.name or self.operation.name, location=self.operation.location
+        )
+
+    def constraints(self) -> Iterator[tuple[str, str, str | None]]:
+        """Each constraint as (label, rule, reason why it does not hold or None)."""
+        for declared in self.declared_constraints:
+            yield declared.label, declared.rule, declared.check(self)
+
+    def verify(self) -> None:
+        """Check all constraints.
+
+        Raises:
+            VerifyError: naming the first that does not hold.
+            UnsupportedError: where the operation is legal, but not offered.
+        """
+        for declared in self.declared_constraints:
+            reason = declared.check(self)
+            if reason is not None:
+                raise self.error(reason, declared.label)
+
+    def infer(self) -> list[Type] | None:
+        """The result types that follow from operands and attributes; None where they do not follow."""
+        return None
+
+    def reference(self, *operands: Any) -> Any:
+        """The semantics in NumPy, in the specification's order.
+
+        Args:
+            operands: an array for each ir operand (a tuple for tuples, TOKEN for tokens), sizes all known.
+                Declared regions come as keyword arguments under their names: functions from arrays to a tuple
+                of arrays (a list of functions where the region is variadic).
+
+        Returns:
+            The result, or a tuple of results where there are none, several, or the result is variadic.
+        """
+        raise NotImplementedError
+
+
+_REGISTRY: Final[dict[str, type[Op]]] = {}
+
+
+def register(declaration: type[Op]) -> None:
+    """Enter a declaration under its name."""
+    if declaration.name in _REGISTRY:
+        raise ValueError(f"{declaration.name} is declared twice")
+    _REGISTRY[declaration.name] = declaration
+
+
+def lookup(name: str) -> type[Op] | None:
+    """The declaration of the operation of that name, or None."""
+    return _REGISTRY.get(name)
+
+
+def declarations() -> Iterable[type[Op]]:
+    """All declarations."""
+    return _REGISTRY.values()
