@@ -1,0 +1,27 @@
+# run: build, install, run the examples.  test: everything that continuous integration checks.
+.PHONY: run test lint bench clean
+
+SHELL := /bin/sh
+VENV_PYTHON := .venv/bin/python
+SET_UP = python="$$(sh tools/find_python.sh $(PYTHON))" && "$$python" tools/set_up.py
+
+run:
+	@$(SET_UP)
+	@$(VENV_PYTHON) tools/run_examples.py
+
+test: lint
+	@$(VENV_PYTHON) -m pytest -n 2 --dist worksteal
+
+lint:
+	@$(SET_UP) dev
+	@$(VENV_PYTHON) -m ruff check .
+	@$(VENV_PYTHON) tools/typecheck.py
+
+bench:
+	@$(SET_UP) bench
+	@$(VENV_PYTHON) -m asv run --config benchmarks/asv.conf.json --python=same --quick --show-stderr
+
+clean:
+	rm -rf .venv build dist .asv .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info runtime/*.egg-info
+	find runtime kernels tests tools examples -name __pycache__ -type d -prune -exec rm -rf {} +
+	find runtime kernels -name '*.so' -delete

@@ -1,0 +1,118 @@
+"""Make the project's virtual environment .venv: extensions built, the project installed editable.
+
+    python tools/set_up.py [EXTRA ...]
+
+A stamp in .venv records what it was made from, so that a second run does only what has changed: all anew
+after a change of pyproject.toml or setup.py, the extensions alone after a change of a Cython source.
+Needs nothing but Python's standard library.
+"""
+
+import hashlib
+import json
+import subprocess
+import sys
+import time
+import tomllib
+import venv
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+ENVIRONMENT = ROOT / ".venv"
+STAMP = ENVIRONMENT / "nimblehlo-stamp.json"
+
+
+@dataclass(frozen=True)
+class State:
+    """What an environment was made from: digests of the files that shape it, and its extras."""
+
+    environment: str
+    extensions: str
+    extras: tuple[str, ...]
+
+
+def digest(texts: Iterable[bytes]) -> str:
+    """A digest of several texts in their order."""
+    total = hashlib.sha256()
+    for text in texts:
+        total.update(len(text).to_bytes(8, "little"))
+        total.update(text)
+    return total.hexdigest()
+
+
+def wanted_state(extras: Iterable[str]) -> State:
+    """The state that the files ask for now. The root's place counts: an environment cannot be moved."""
+    shaping = [ROOT / "pyproject.toml", ROOT / "setup.py"]
+    sources = sorted(
+        path
+        for folder in ("runtime", "kernels")
+        for pattern in ("*.pyx", "*.pxd")
+        for path in (ROOT / folder).rglob(pattern)
+    )
+    machine = [sys.version.encode(), str(ROOT).encode()]
+    return State(
+        environment=digest([*machine, *(path.read_bytes() for path in shaping)]),
+        extensions=digest(
+            text for path in sources for text in (path.as_posix().encode(), path.read_bytes())
+        ),
+        extras=tuple(sorted(set(extras))),
+    )
+
+
+def recorded_state() -> State | None:
+    """The state that the stamp records; None where it is missing or not readable."""
+    try:
+        record = json.loads(STAMP.read_text())
+        return State(record["environment"], record["extensions"], tuple(record["extras"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def environment_python() -> Path:
+    """The environment's own Python."""
+    return ENVIRONMENT / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+
+
+def pip_install(*arguments: str) -> None:
+    """Install with the environment's pip; a failure ends the program with pip's own output."""
+    command = [str(environment_python()), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    finished = subprocess.run([*command, *arguments], cwd=ROOT)
+    if finished.returncode:
+        sys.exit(f"set-up failed: pip install {' '.join(arguments)}")
+
+
+def install_project(extras: tuple[str, ...], *options: str) -> None:
+    """Build the extensions in place and install the project editable."""
+    suffix = f"[{','.join(extras)}]" if extras else ""
+    pip_install("--no-build-isolation", *options, "--editable", f".{suffix}")
+
+
+def set_up(extras: Iterable[str]) -> None:
+    """Bring the environment to the state that the files and the extras ask for."""
+    recorded = recorded_state()
+    wanted = wanted_state(extras)
+    rebuild = (
+        recorded is None or recorded.environment != wanted.environment or not environment_python().exists()
+    )
+    if recorded is not None and not rebuild:
+        wanted = wanted_state([*wanted.extras, *recorded.extras])
+    if recorded == wanted and not rebuild:
+        return
+    started = time.perf_counter()
+    STAMP.unlink(missing_ok=True)
+    if rebuild:
+        version = ".".join(map(str, sys.version_info[:3]))
+        print(f"making the virtual environment {ENVIRONMENT.name} with Python {version}", flush=True)
+        venv.create(ENVIRONMENT, clear=True, with_pip=True)
+        build_system = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]
+        pip_install(*build_system["requires"])
+    only_extensions = recorded is not None and not rebuild and recorded.extras == wanted.extras
+    print("building the extensions" + ("" if only_extensions else " and installing the project"), flush=True)
+    install_project(wanted.extras, *(["--no-deps"] if only_extensions else []))
+    STAMP.write_text(json.dumps(asdict(wanted)))
+    print(f"set-up done in {time.perf_counter() - started:.1f} s", flush=True)
+
+
+if __name__ == "__main__":
+    set_up(sys.argv[1:])
