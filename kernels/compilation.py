@@ -1,0 +1,142 @@
+"""The one policy for compiling loops: `@kernel`.
+
+    @kernel                       # a helper, or a loop that runs on the calling thread: called like a function
+    def clamped(value, limit): ...
+
+    @kernel(parallel=True)        # the body of one task; its first parameter is the task's number
+    def copy_rows(task, size, operand, result): ...
+
+    tasks, size = division(rows, row_bytes)
+    copy_rows(tasks, size, operand, result, threads=threads)    # runs tasks 0 to tasks - 1
+
+Numba compiles a kernel when it is first called with arguments of some types (`tasks` = 0 compiles and runs nothing) and
+the result is kept on disk (`cache`). A parallel kernel is compiled serially and launched by one driver (`launch`): one
+task or one thread runs the same code on the calling thread. Kernels may call kernels, and may be made by a function
+that closes over kernels and plain values. Floating-point arithmetic is never reordered, indices are not checked,
+the interpreter's lock is released. A kernel must write to its task's own part of the results only, whatever the
+number of threads.
+
+Signatures are best kept narrow: one-dimensional contiguous arrays, integers. `flat` makes such an array.
+"""
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any, overload
+
+import numpy as np
+
+from . import threads as _threads
+from .cache import DiskCache
+
+_OPTIONS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "fastmath": False}
+
+
+def _compiled_lazily(function: Callable[..., Any], name: str, **options: Any) -> Any:
+    """Numba's dispatcher of a function, its compiled code kept on disk under that name."""
+    import numba
+
+    dispatcher = numba.njit(function, **_OPTIONS, **options)
+    dispatcher._cache = DiskCache(name)
+    return dispatcher
+
+
+def native_address(function: Callable[..., Any], signature: str) -> int:
+    """The address of a function compiled for a signature, with C's calling convention. It is valid for ever."""
+    dispatcher = _compiled_lazily(function, function.__qualname__)
+    dispatcher.compile(signature)
+    (compiled,) = dispatcher.overloads.values()
+    _kept_alive.append(dispatcher)
+    return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name))
+
+
+_kept_alive: list[Any] = []
+
+
+class Kernel:
+    """A function that Numba compiles at its first call. See the module's text for how it is called."""
+
+    def __init__(self, function: Callable[..., Any], parallel: bool, inline: bool) -> None:
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._parallel = parallel
+        self._inline = inline
+        self._lock = threading.RLock()
+        self._body: Any = None
+        self._entry: Any = None
+
+    @property
+    def name(self) -> str:
+        """What tells this kernel from all others: module, name, and the names or values that it closes over."""
+        cells = [cell.cell_contents for cell in self._function.__closure__ or ()]
+        closed_over = [cell.name if isinstance(cell, Kernel) else repr(cell) for cell in cells]
+        qualified = f"{self._function.__module__}.{self._function.__qualname__}"
+        return f"{qualified}({', '.join(closed_over)})" if cells else qualified
+
+    @property
+    def dispatcher(self) -> Any:
+        """Numba's dispatcher of the function itself."""
+        with self._lock:
+            if self._body is None:
+                inline = {"inline": "always"} if self._inline else {}
+                self._body = _compiled_lazily(self._function, self.name, **inline)
+            return self._body
+
+    @property
+    def _numba_type_(self) -> Any:
+        """Lets other kernels call this one."""
+        return self.dispatcher._numba_type_
+
+    def _entry_point(self) -> Any:
+        with self._lock:
+            if self._entry is None:
+                from .launch import run_tasks
+
+                body = self.dispatcher
+
+                def entry(driver, threads, tasks, *arguments):  # type: ignore[no-untyped-def]
+                    return run_tasks(body, driver, threads, tasks, arguments)
+
+                self._entry = _compiled_lazily(entry, f"tasks of {self.name}")
+            return self._entry
+
+    def __call__(self, *arguments: Any, threads: int | None = None) -> Any:
+        """Call the function; of a parallel kernel, run as many tasks as the first argument says.
+
+        Raises MemoryError where a task could not have the memory that it needs.
+        """
+        if not self._parallel:
+            return (self._body or self.dispatcher)(*arguments)
+        entry = self._entry or self._entry_point()
+        tasks = arguments[0]
+        count = 1 if tasks <= 1 else _threads.chosen_threads(threads)
+        if count == 1:
+            failed = entry(0, 1, *arguments)
+        else:
+            with _threads.launches():
+                failed = entry(_threads.driver(), count, *arguments)
+        if failed:
+            raise MemoryError(f"{self.name}: a task could not have its memory")
+        return None
+
+
+@overload
+def kernel(function: Callable[..., Any]) -> Kernel: ...
+@overload
+def kernel(*, parallel: bool = ..., inline: bool = ...) -> Callable[[Callable[..., Any]], Kernel]: ...
+def kernel(function: Any = None, *, parallel: bool = False, inline: bool = False) -> Any:
+    """Make a function a kernel. `inline` puts a helper's code into its callers before types are inferred."""
+    if function is None:
+        return lambda decorated: Kernel(decorated, parallel, inline)
+    return Kernel(function, parallel, inline)
+
+
+def flat(array: np.ndarray, dtype: Any = None) -> np.ndarray:
+    """The items of an array in row-major order as a one-dimensional, read-only, contiguous array, viewed as `dtype`.
+
+    Copies only what is not contiguous. Read-only, so that loops need one signature for arrays of either kind.
+    """
+    items = np.ascontiguousarray(array).reshape(-1)
+    items = items.view() if dtype is None else items.view(dtype)
+    items.flags.writeable = False
+    return items

@@ -1,0 +1,126 @@
+"""Threads: which layer of Numba runs parallel loops, how many threads, and how work is divided.
+
+TBB survives a fork and calls from several Python threads; it is used where its library is found. GNU OpenMP kills a
+forked child at its first parallel loop, so that a child runs serially. The workqueue layer aborts when two threads
+launch at once, so that its launches wait for each other. Numba's own configuration is left as the user set it.
+"""
+
+import contextlib
+import ctypes
+import os
+import pathlib
+import sys
+import threading
+from typing import Any, NamedTuple
+
+TASK_BYTES = 1 << 17
+MOST_TASKS = 128
+
+
+class Division(NamedTuple):
+    """Task `t` covers the items from `t * size` to `(t + 1) * size`, the last one up to the total."""
+
+    tasks: int
+    size: int
+
+
+def division(total: int, item_bytes: float, most: int = MOST_TASKS) -> Division:
+    """Divide `total` items into tasks, by their number and the bytes that one moves: never by the number of threads.
+
+    A task is worth at least `TASK_BYTES`, since a parallel launch costs some microseconds. One task runs on the calling
+    thread.
+    """
+    if total <= 0:
+        return Division(0, 1)
+    tasks = max(1, min(total, most, int(total * item_bytes) // TASK_BYTES))
+    size = -(-total // tasks)
+    return Division(-(-total // size), size)
+
+
+class _Pool:
+    """The state of this process's parallel launches. `driver` is the address of the driver, 0 until there is one."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.layer = ""
+        self.driver = 0
+        self.most_threads = 1
+        self.started_by = 0
+        self.serial_only = False
+        self.launches: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
+
+    def start(self) -> None:
+        """Choose the layer and make the driver, once a process."""
+        with self.lock:
+            if self.driver:
+                return
+            import numba
+
+            from . import compilation, launch
+
+            _load_tbb()
+            self.most_threads = numba.config.NUMBA_NUM_THREADS
+            numba.get_num_threads()
+            self.layer = numba.threading_layer()
+            self.started_by = threading.get_ident()
+            if self.layer == "workqueue":
+                self.launches = threading.Lock()
+            self.driver = compilation.native_address(launch.drive, "void(intp,intp,intp,intp)")
+
+    def after_fork_in_child(self) -> None:
+        """Other threads are gone here, and so may be what they held."""
+        self.lock = threading.RLock()
+        if not self.layer:
+            return
+        if self.layer == "workqueue":
+            self.launches = threading.Lock()
+        if self.layer != "workqueue" and not (self.layer == "tbb" and self.started_by == threading.get_ident()):
+            self.serial_only = True
+
+
+_pool = _Pool()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.after_fork_in_child)
+
+
+def _load_tbb() -> None:
+    """Make the TBB library that pip installed findable: Numba looks for it by its bare name."""
+    if not sys.platform.startswith("linux"):
+        return
+    for folder in dict.fromkeys((sys.prefix, sys.base_prefix, sys.exec_prefix)):
+        library = pathlib.Path(folder) / "lib" / "libtbb.so.12"
+        if library.exists():
+            with contextlib.suppress(OSError):
+                ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
+                return
+
+
+def layer() -> str:
+    """The threading layer in use: "tbb", "omp" or "workqueue"."""
+    _pool.start()
+    return _pool.layer
+
+
+def chosen_threads(threads: int | None) -> int:
+    """The number of threads that a launch may use: all for None, never more than there are.
+
+    Raises ValueError for a number below 1.
+    """
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads is {threads}, but at least 1 is needed")
+    if threads == 1 or _pool.serial_only:
+        return 1
+    if not _pool.driver:
+        _pool.start()
+    return _pool.most_threads if threads is None else min(threads, _pool.most_threads)
+
+
+def driver() -> int:
+    """The address of the parallel driver, `void (address, closure, tasks, threads)`, all of them 64-bit integers."""
+    _pool.start()
+    return _pool.driver
+
+
+def launches() -> contextlib.AbstractContextManager[Any]:
+    """The context in which a parallel launch must happen."""
+    return _pool.launches
