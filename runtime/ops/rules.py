@@ -6,8 +6,23 @@ Sizes that are not known yet (DYNAMIC) agree with every size: the constraint is 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-from ..types import DYNAMIC, AnyElementType, QuantizedType, TensorType, Type
+import numpy as np
+
+from ..ir import DenseElementsAttribute, Operation, Region
+from ..types import (
+    BOOLEAN,
+    COMPLEX,
+    DYNAMIC,
+    FLOAT,
+    INTEGER,
+    QUANTIZED_PER_AXIS,
+    AnyElementType,
+    QuantizedType,
+    TensorType,
+    Type,
+)
 
 
 def sizes_agree(a: int, b: int) -> bool:
@@ -99,3 +114,100 @@ def first(*reasons: str | None) -> str | None:
 def shape_text(shape: Sequence[int]) -> str:
     """A shape as users write it: ``[2, ?]``."""
     return "[" + ", ".join("?" if size == DYNAMIC else str(size) for size in shape) + "]"
+
+
+def not_negative(name: str, values: Sequence[int]) -> str | None:
+    """No value may be below zero."""
+    for index, value in enumerate(values):
+        if value < 0:
+            return f"{name}[{index}] is {value}, but must not be negative"
+    return None
+
+
+def at_most(name: str, values: Sequence[int], other: str, sizes: Sequence[int]) -> str | None:
+    """Each value must be at most the size at its position in `other`."""
+    for index, (value, size) in enumerate(zip(values, sizes, strict=False)):
+        if DYNAMIC not in (value, size) and value > size:
+            return f"{name}[{index}] is {value}, but {other} has size {size} there"
+    return None
+
+
+def all_same_element_type(named: Sequence[tuple[str, TensorType]]) -> str | None:
+    """All of these must have the element type of the first."""
+    return first(*(same_element_type(*pair, *named[0]) for pair in named[1:]))
+
+
+def same_element_type_up_to_axis(
+    name: str, type: TensorType, other: str, other_type: TensorType, *, ignoring_parameters: bool = False
+) -> str | None:
+    """Both must have the same element type; per-axis quantized ones may differ in their axis.
+
+    Args:
+        ignoring_parameters: whether the scales and zero points of per-axis quantized types may differ too.
+    """
+    a, b = type.element_type, other_type.element_type
+    if isinstance(a, QuantizedType) and isinstance(b, QuantizedType):
+        if a.category == b.category == QUANTIZED_PER_AXIS:
+            same = (a.storage, a.storage_min, a.storage_max, a.expressed) == (
+                b.storage,
+                b.storage_min,
+                b.storage_max,
+                b.expressed,
+            )
+            if same and (ignoring_parameters or (a.scales, a.zero_points) == (b.scales, b.zero_points)):
+                return None
+    return same_element_type(name, type, other, other_type)
+
+
+def quantization_dimension(type: TensorType) -> int | None:
+    """The axis of a per-axis quantized tensor type, None for any other."""
+    element_type = type.element_type
+    return element_type.quantization_dimension if isinstance(element_type, QuantizedType) else None
+
+
+def is_promotable(x: AnyElementType, y: AnyElementType) -> bool:
+    """Whether elements of type `x` may be promoted to `y`. Source: specification, `is_promotable`."""
+    if isinstance(x, QuantizedType) or isinstance(y, QuantizedType):
+        if not (isinstance(x, QuantizedType) and isinstance(y, QuantizedType)):
+            return False
+        return x.expressed == y.expressed and x.width <= y.width
+    kinds = (BOOLEAN, INTEGER, FLOAT, COMPLEX)
+    return any(x.category & kind and y.category & kind for kind in kinds) and x.width <= y.width
+
+
+def body_element_types(body: Region) -> list[AnyElementType]:
+    """The element types E0, ..., EN-1 of what a reducing or updating region returns."""
+    return [type.element_type for type in body.type.results if isinstance(type, TensorType)]
+
+
+def body_type_is(name: str, body: Region, element_types: Sequence[AnyElementType]) -> str | None:
+    """A region must have type (tensor<E0>, ..., tensor<EN-1>, tensor<E0>, ..., tensor<EN-1>) -> (tensor<E0>, ...).
+
+    Each of `element_types`, those of the N operands that it combines, must be promotable to its Ei.
+    """
+    actual = body.type
+    count = len(element_types)
+    if len(actual.results) != count or len(actual.inputs) != 2 * count:
+        return f"{name} is {actual}, but must have {2 * count} inputs and {count} outputs"
+    for index, (element_type, result) in enumerate(zip(element_types, actual.results, strict=True)):
+        if not isinstance(result, TensorType) or result.rank != 0:
+            return f"output {index} of {name} is {result}, but must be a 0-dimensional tensor"
+        for position in (index, count + index):
+            reason = same_type(
+                f"input {position} of {name}", actual.inputs[position], f"output {index}", result
+            )
+            if reason is not None:
+                return reason
+        if not is_promotable(element_type, result.element_type):
+            return f"output {index} of {name} is {result}, to which {element_type} is not promotable"
+    return None
+
+
+def constant_operand(operation: Operation, position: int) -> np.ndarray[Any, Any] | None:
+    """The value of an operand that a constant defines, None for any other."""
+    owner = operation.operands[position].owner
+    if isinstance(owner, Operation) and owner.name == "stablehlo.constant":
+        value = owner.attributes.get("value")
+        if isinstance(value, DenseElementsAttribute):
+            return value.array
+    return None
