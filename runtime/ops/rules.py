@@ -1,6 +1,6 @@
 """Rules that many constraints share: each returns None where it holds, or the reason with the values.
 
-Sizes that are not known yet (DYNAMIC) agree with every size: the constraint is judged again when they are known.
+Sizes that are not known yet (DYNAMIC) agree with every size: the constraint is judged again once they are.
 """
 
 from __future__ import annotations
@@ -147,15 +147,16 @@ def same_element_type_up_to_axis(
     """
     a, b = type.element_type, other_type.element_type
     if isinstance(a, QuantizedType) and isinstance(b, QuantizedType):
-        if a.category == b.category == QUANTIZED_PER_AXIS:
-            same = (a.storage, a.storage_min, a.storage_max, a.expressed) == (
-                b.storage,
-                b.storage_min,
-                b.storage_max,
-                b.expressed,
-            )
-            if same and (ignoring_parameters or (a.scales, a.zero_points) == (b.scales, b.zero_points)):
-                return None
+        per_axis = a.category == b.category == QUANTIZED_PER_AXIS
+        same_parameters = (a.scales, a.zero_points) == (b.scales, b.zero_points)
+        same_range = (a.storage, a.storage_min, a.storage_max) == (b.storage, b.storage_min, b.storage_max)
+        if (
+            per_axis
+            and same_range
+            and a.expressed == b.expressed
+            and (same_parameters or ignoring_parameters)
+        ):
+            return None
     return same_element_type(name, type, other, other_type)
 
 
@@ -181,7 +182,7 @@ def body_element_types(body: Region) -> list[AnyElementType]:
 
 
 def body_type_is(name: str, body: Region, element_types: Sequence[AnyElementType]) -> str | None:
-    """A region must have type (tensor<E0>, ..., tensor<EN-1>, tensor<E0>, ..., tensor<EN-1>) -> (tensor<E0>, ...).
+    """A region must combine N pairs: it has type (tensor<E0>, ..., tensor<E0>, ...) -> (tensor<E0>, ...).
 
     Each of `element_types`, those of the N operands that it combines, must be promotable to its Ei.
     """
