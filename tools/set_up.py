@@ -76,7 +76,7 @@ def environment_python() -> Path:
 
 def pip_install(*arguments: str) -> None:
     """Install with the environment's pip; a failure ends the program with pip's own output."""
-    command = [str(environment_python()), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    command = [str(environment_python()), "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
     finished = subprocess.run([*command, *arguments], cwd=ROOT)
     if finished.returncode:
         sys.exit(f"set-up failed: pip install {' '.join(arguments)}")

@@ -1,0 +1,79 @@
+"""Run every example through `nimblehlo run` and compare its results with those of XLA:CPU.
+
+    python tools/run_examples.py [NAME ...]
+
+NAME.mlir in examples/ is called with NAME.input0.npy, NAME.input1.npy, ...; NAME.expected.npz has the
+expected results. Exits with 0 only where all examples ran and agree.
+"""
+
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tools.comparison import Array, difference
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+
+# Relative to a result's largest value. XLA:CPU's float32 results differ from float64 ones by up to 2e-7.
+FLOAT_BOUND = 2e-6
+
+
+def arrays(path: Path) -> list[Array]:
+    """The arrays of an .npz file in the order in which they were written."""
+    with np.load(path) as file:
+        return [file[name] for name in file.files]
+
+
+def disagreement(actual: list[Array], expected: list[Array]) -> str | None:
+    """What tells a program's results from the expected ones, or None."""
+    if len(actual) != len(expected):
+        return f"{len(actual)} results where {len(expected)} are expected"
+    for position, (one, other) in enumerate(zip(actual, expected, strict=True)):
+        told = difference(one, other, FLOAT_BOUND)
+        if told is not None:
+            return f"result {position}: {told}"
+    return None
+
+
+def run_example(program: Path, output: Path) -> str | None:
+    """Run one program and print what it prints; the reason where it fails, else None."""
+    inputs = sorted(program.parent.glob(f"{program.stem}.input*.npy"))
+    command = ["nimblehlo", "run", str(program)]
+    for path in inputs:
+        command += ["--input", str(path)]
+    shown = [part.replace(f"{EXAMPLES.parent}/", "") for part in command]
+    print("$", *shown, flush=True)
+    command[0] = str(Path(sysconfig.get_path("scripts")) / "nimblehlo")
+    status = subprocess.run([*command, "--output", str(output)]).returncode
+    if status:
+        return f"exit status {status}"
+    return disagreement(arrays(output), arrays(program.with_suffix(".expected.npz")))
+
+
+def main(names: list[str]) -> int:
+    """0 where all the named examples (by default all there are) agree, else 1."""
+    programs = [EXAMPLES / f"{name}.mlir" for name in names] or sorted(EXAMPLES.glob("*.mlir"))
+    lines, failures = [], 0
+    with tempfile.TemporaryDirectory() as folder:
+        for program in programs:
+            started = time.perf_counter()
+            reason = run_example(program, Path(folder) / f"{program.stem}.npz")
+            seconds = time.perf_counter() - started
+            failures += reason is not None
+            verdict = "results agree with XLA:CPU's" if reason is None else f"FAILED: {reason}"
+            lines.append(f"  {program.stem:<20}{seconds:6.2f} s  {verdict}")
+            print(flush=True)
+    print(f"{len(programs)} examples, each in a process of its own (start of Python included):")
+    print("\n".join(lines))
+    return 1 if failures or not programs else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
