@@ -1,0 +1,7 @@
+"""``python -m nimblehlo``."""
+
+import sys
+
+from .cli import main
+
+sys.exit(main())

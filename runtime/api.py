@@ -1,0 +1,171 @@
+"""What users call: `load`, `compile`, `execute` and the Executable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .errors import ExecutionError, VerifyError
+from .executor import Runner
+from .frontend.forms import load_ir
+from .inputs import convert_input
+from .ir import Function, Module
+from .ops.verify import verify
+from .options import Options
+from .plan import Plan, lower
+from .specialize import specialize
+from .types import TokenType, TupleType, TupleValue
+
+Array = np.ndarray[Any, Any]
+
+
+def load(module: object) -> Module:
+    """Parse and verify a program.
+
+    Args:
+        module: text in any form that MLIR prints, a path, MLIR bytecode or a VHLO portable artifact as
+            bytes, a jaxlib ``ir.Module``, a ``jax.stages.Lowered`` or a ``jax.export.Exported``. A `Module`
+            that `load` returned is returned as it is.
+
+    Raises:
+        ParseError: the text or bytecode is malformed.
+        VerifyError: a constraint of the specification does not hold.
+        UnsupportedError: the program uses something that is not offered.
+    """
+    if isinstance(module, Module):
+        return module
+    loaded = load_ir(module)
+    try:
+        verify(loaded)
+    except RecursionError:
+        raise VerifyError("regions or types are nested too deeply") from None
+    return loaded
+
+
+def compile(module: object, *, entry: str = "main", options: Options | None = None) -> Executable:
+    """Prepare a program, so that calling it only runs its steps.
+
+    Args:
+        module: what `load` takes.
+        entry: name of the function to run.
+        options: see `Options`.
+
+    Raises:
+        NimbleError: what `load` raises, or there is no such function.
+    """
+    options = options or Options()
+    function = specialize(load(module), entry)
+    return Executable(function, lower(function, options), options)
+
+
+def execute(
+    module: object, inputs: Sequence[Any] = (), *, entry: str = "main", options: Options | None = None
+) -> list[Array]:
+    """Run a program once.
+
+    Args:
+        module: what `load` takes.
+        inputs: one for each argument of `entry`: NumPy or ml_dtypes arrays of the argument's type and shape,
+            Python scalars, or anything with ``__dlpack__`` or ``__array__``. They are not written to.
+        entry: name of the function to run.
+        options: see `Options`.
+
+    Returns:
+        An array for each result, which belongs to the caller. Tuples come as tuples of arrays.
+
+    Raises:
+        NimbleError: what `load` raises.
+        ExecutionError: inputs do not fit, or the run failed.
+    """
+    return compile(module, entry=entry, options=options)(*inputs)
+
+
+class Executable:
+    """A program that is ready to run. Many threads may call it at the same time.
+
+    Attributes:
+        input_types, output_types: types of the arguments and results.
+    """
+
+    def __init__(self, function: Function, plan: Plan, options: Options) -> None:
+        self.options = options
+        self.input_types = function.type.inputs
+        self.output_types = function.type.results
+        self._name = function.name
+        self._plan = plan
+        self._runner = Runner(plan)
+        self._constant_roots = frozenset(id(_root(value)) for value in plan.constants.values())
+
+    def __call__(self, *inputs: Any) -> list[Any]:
+        """Run it.
+
+        Args:
+            inputs: see `execute`.
+
+        Raises:
+            ExecutionError: inputs do not fit, or the run failed.
+        """
+        types = self.input_types
+        if len(inputs) != len(types):
+            raise ExecutionError(f"@{self._name} takes {len(types)} inputs, but got {len(inputs)}")
+        arguments = tuple([convert_input(value, types[index], index) for index, value in enumerate(inputs)])
+        with np.errstate(all="ignore"):
+            results = self._runner.run(arguments)
+        shared = set(self._constant_roots)
+        for argument in arguments:
+            _add_roots(argument, shared)
+        return [
+            _own(result, type, shared) for result, type in zip(results, self.output_types, strict=True)
+        ]
+
+    def explain(self) -> str:
+        """The plan as text: each step with its types, its way (reference or kernel) and why."""
+        lines: list[str] = []
+        _explain(self._plan, "", lines)
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(map(str, self.input_types))
+        outputs = ", ".join(map(str, self.output_types))
+        return f"Executable(@{self._name} : ({inputs}) -> ({outputs}))"
+
+
+def _root(value: Any) -> Any:
+    """The object that owns an array's memory."""
+    while isinstance(value, np.ndarray) and value.base is not None:
+        value = value.base
+    return value
+
+
+def _add_roots(value: Any, roots: set[int]) -> None:
+    """Enter the memory that a value, or the parts of a tuple, stands in."""
+    if isinstance(value, TupleValue):
+        for part in value:
+            _add_roots(part, roots)
+    else:
+        roots.add(id(_root(value)))
+
+
+def _own(value: Any, type: Any, shared: set[int]) -> Any:
+    """A result that the caller may keep and write to: contiguous, and sharing memory with nothing else."""
+    if isinstance(type, TupleType):
+        return tuple([_own(part, part_type, shared) for part, part_type in zip(value, type.types, strict=True)])
+    if isinstance(type, TokenType):
+        return value
+    array = np.asarray(value)
+    root = _root(array)
+    if not isinstance(root, np.ndarray) or id(root) in shared or not array.flags.carray:
+        return np.array(array, order="C")
+    shared.add(id(root))
+    return array
+
+
+def _explain(plan: Plan, indent: str, lines: list[str]) -> None:
+    for number, step in enumerate(plan.steps):
+        lines.append(f"{indent}{number:4d}  {step.operation} {step.detail}  [{step.way}: {step.reason}]")
+        for name, region in step.regions.items():
+            for one in region if isinstance(region, list) else [region]:
+                lines.append(f"{indent}      {name}:")
+                _explain(one, indent + "        ", lines)

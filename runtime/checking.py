@@ -1,0 +1,102 @@
+"""Runs files whose programs check themselves: what `nimblehlo check` does."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from .api import compile, load
+from .errors import NimbleError, UnsupportedError
+from .frontend.parser import parse, split
+from .options import Options
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """The outcome of one case: a file, or one part of a file that is split at ``// -----``.
+
+    Attributes:
+        file: path of the file.
+        part: which part of it, counted from 0.
+        status: ``"passed"``, ``"failed"`` or ``"unsupported"``.
+        message: why it did not pass.
+        seconds: time taken.
+    """
+
+    file: str
+    part: int
+    status: str
+    message: str
+    seconds: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields by name."""
+        return asdict(self)
+
+
+def find_files(paths: Sequence[str]) -> list[str]:
+    """The files among `paths` and the ``.mlir`` files below the folders among them, sorted within each folder.
+
+    Raises:
+        NimbleError: a path does not exist.
+    """
+    files: list[str] = []
+    for path in map(Path, paths):
+        if path.is_dir():
+            files += sorted(map(str, path.rglob("*.mlir")))
+        elif path.exists():
+            files.append(str(path))
+        else:
+            raise NimbleError(f"there is no file or folder {path}")
+    return files
+
+
+def check_file(file: str, options: Options | None = None) -> list[CaseResult]:
+    """Run all parts of a file: ``@main``, or where there is none every public function without arguments."""
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        return [CaseResult(file, 0, "failed", str(error), 0.0)]
+    results = []
+    for part, (offset_line, piece) in enumerate(split(text)):
+        start = time.perf_counter()
+        status, message = "passed", ""
+        try:
+            _run_part(piece, file, offset_line, options)
+        except UnsupportedError as error:
+            status, message = "unsupported", str(error)
+        except NimbleError as error:
+            status, message = "failed", str(error)
+        results.append(CaseResult(file, part, status, message, time.perf_counter() - start))
+    return results
+
+
+def _run_part(text: str, file: str, first_line: int, options: Options | None) -> None:
+    module = load(parse(text, name=file, first_line=first_line))
+    functions = module.functions
+    if "main" in functions:
+        names = ["main"]
+    else:
+        names = [name for name, function in functions.items() if function.is_public and not function.type.inputs]
+    if not names:
+        raise NimbleError("holds no @main and no public function without arguments")
+    for name in names:
+        if functions[name].type.inputs:
+            raise UnsupportedError(f"@{name} takes arguments, so that it cannot check itself")
+        compile(module, entry=name, options=options)()
+
+
+def check_files(files: Sequence[str], jobs: int = 1, options: Options | None = None) -> Iterator[list[CaseResult]]:
+    """The results of each file, in order; in `jobs` processes where that is more than one."""
+    if jobs <= 1:
+        for file in files:
+            yield check_file(file, options)
+        return
+    with ProcessPoolExecutor(min(jobs, len(files) or 1, os.cpu_count() or 1)) as pool:
+        chunk = max(1, min(32, len(files) // (4 * jobs)))
+        yield from pool.map(check_file, files, [options] * len(files), chunksize=chunk)

@@ -1,0 +1,186 @@
+"""The command line: ``nimblehlo run`` and ``nimblehlo check``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .api import Executable, compile, load
+from .errors import ExecutionError, NimbleError
+from .options import Options
+from .types import BOOLEAN, COMPLEX, FLOAT, QuantizedType, TensorType, Type, storage_range
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status, 0 only when all went well."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    try:
+        status: int = options.command(options)
+        sys.stdout.flush()
+        return status
+    except NimbleError as error:
+        print(f"nimblehlo: {type(error).__name__}: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"nimblehlo: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="nimblehlo", description="Runs StableHLO programs on a CPU.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    run = commands.add_parser("run", help="run a program and print its results")
+    run.add_argument("file", help="text, MLIR bytecode or a portable artifact")
+    run.add_argument("--entry", default="main", metavar="NAME", help="the function to run (default: main)")
+    run.add_argument("--input", nargs="+", action="extend", default=[], metavar="X.npy", help="one for each argument")
+    run.add_argument("--random", type=int, metavar="SEED", help="draw the inputs at random")
+    run.add_argument("--output", metavar="OUT.npz", help="store the results as result_0, result_1, ...")
+    run.set_defaults(command=_run)
+    check = commands.add_parser("check", help="run programs that check themselves")
+    check.add_argument("paths", nargs="+", metavar="PATH", help="files, or folders with .mlir files")
+    check.add_argument("--json", metavar="FILE", help="store every case's result")
+    check.add_argument("-j", "--jobs", type=int, default=1, metavar="N", help="processes (default: 1)")
+    check.set_defaults(command=_check)
+    for command in (run, check):
+        command.add_argument("--compile", choices=("auto", "eager", "never"), default="auto", help="see Options")
+        command.add_argument("--threads", type=int, metavar="N", help="most threads (default: all)")
+    return parser
+
+
+def _options(options: argparse.Namespace) -> Options:
+    try:
+        return Options(compile=options.compile, threads=options.threads)
+    except ValueError as error:
+        raise NimbleError(str(error)) from None
+
+
+def _run(options: argparse.Namespace) -> int:
+    start = time.perf_counter()
+    module = load(Path(options.file))
+    loaded = time.perf_counter()
+    executable = compile(module, entry=options.entry, options=_options(options))
+    compiled = time.perf_counter()
+    inputs = _inputs(executable, options)
+    begin = time.perf_counter()
+    results = executable(*inputs)
+    end = time.perf_counter()
+    for index, (result, type) in enumerate(zip(results, executable.output_types, strict=True)):
+        print(f"result {index}: {type}")
+        with np.printoptions(threshold=200, edgeitems=3, linewidth=100):
+            print(result)
+    print(
+        f"loaded in {_milliseconds(loaded - start)}, compiled in {_milliseconds(compiled - loaded)}, "
+        f"ran in {_milliseconds(end - begin)}"
+    )
+    if options.output:
+        np.savez(options.output, **{f"result_{index}": result for index, result in enumerate(results)})
+    return 0
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1e3:.3g} ms"
+
+
+def _inputs(executable: Executable, options: argparse.Namespace) -> list[Any]:
+    """The inputs that the options name."""
+    types = executable.input_types
+    if options.random is not None and not options.input:
+        generator = np.random.default_rng(options.random)
+        return [random_input(type, generator) for type in types]
+    return [_load_input(file, type) for file, type in zip(options.input, types, strict=False)] + [
+        _load_input(file, None) for file in options.input[len(types) :]
+    ]
+
+
+def _load_input(file: str, type: Type | None) -> Any:
+    """An array from a .npy file; element types that NumPy stores as bare bytes are viewed as the argument's."""
+    try:
+        array = np.load(file, allow_pickle=False)
+    except ValueError as error:
+        raise ExecutionError(f"{file} is no array: {error}") from error
+    if array.dtype.kind == "V" and isinstance(type, TensorType) and array.dtype.itemsize == type.dtype.itemsize:
+        return array.view(type.dtype)
+    return array
+
+
+def random_input(type: Type, generator: np.random.Generator) -> Any:
+    """A random value of a type: floats in [0, 1), small integers that are not negative.
+
+    Raises:
+        ExecutionError: the type has unknown sizes, or is no tensor.
+    """
+    if not isinstance(type, TensorType) or not type.is_static:
+        raise ExecutionError(f"no random input can be made for {type}")
+    element_type = type.element_type
+    if isinstance(element_type, QuantizedType):
+        return generator.integers(element_type.storage_min, element_type.storage_max, type.shape, endpoint=True).astype(
+            type.dtype
+        )
+    if element_type.category == BOOLEAN:
+        return generator.integers(0, 2, type.shape).astype(type.dtype)
+    if element_type.category & FLOAT:
+        return generator.random(type.shape, np.float32).astype(type.dtype)
+    if element_type.category & COMPLEX:
+        return (generator.random(type.shape) + 1j * generator.random(type.shape)).astype(type.dtype)
+    high = min(storage_range(element_type)[1], 9)
+    return generator.integers(0, high, type.shape, endpoint=True).astype(type.dtype)
+
+
+def _check(options: argparse.Namespace) -> int:
+    from .checking import check_files, find_files
+
+    files = find_files(options.paths)
+    progress = _Progress(len(files))
+    cases = []
+    for results in check_files(files, options.jobs, _options(options)):
+        progress.advance()
+        for case in results:
+            cases.append(case)
+            if case.status != "passed":
+                progress.clear()
+                part = f" part {case.part}" if len(results) > 1 else ""
+                print(f"{case.status}: {case.file}{part}: {case.message}", flush=True)
+    progress.clear()
+    if options.json:
+        Path(options.json).write_text(json.dumps([case.as_dict() for case in cases], indent=1), encoding="utf-8")
+    passed = sum(case.status == "passed" for case in cases)
+    print(f"{passed} passed, {len(cases) - passed} failed")
+    return 0 if passed == len(cases) and cases else 1
+
+
+class _Progress:
+    """A bar on a terminal's standard error once a check has taken a second."""
+
+    WIDTH = 40
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self.done = 0
+        self.start = time.monotonic()
+        self.shown = False
+        self.terminal = sys.stderr.isatty()
+
+    def advance(self) -> None:
+        """One more file is done."""
+        self.done += 1
+        if self.terminal and time.monotonic() - self.start > 1.0:
+            filled = self.WIDTH * self.done // self.total
+            bar = "#" * filled + "." * (self.WIDTH - filled)
+            print(f"\r[{bar}] {self.done}/{self.total}", end="", file=sys.stderr, flush=True)
+            self.shown = True
+
+    def clear(self) -> None:
+        """Take the bar away, before a line is printed."""
+        if self.shown:
+            print("\r" + " " * (self.WIDTH + 24) + "\r", end="", file=sys.stderr, flush=True)
+            self.shown = False

@@ -1,0 +1,282 @@
+"""The cursor over a module's text: white space, literals, names, strings, and errors that show the place.
+
+There is no list of tokens: each grammar rule matches one compiled pattern at the cursor. Patterns use
+possessive quantifiers throughout, so that no text makes them backtrack.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NoReturn
+
+from ..errors import ParseError, UnsupportedError
+from ..ir import Source, SourceLocation
+
+SKIP: Final = r"(?:[ \t\r\n]++|//[^\n]*+)*+"
+"""White space and comments."""
+BARE_IDENTIFIER: Final = r"[A-Za-z_][\w$.]*+"
+VALUE_NAME: Final = r"%[\w$.\-]++"
+DEEPEST_NESTING: Final = 128
+"""How deep regions, types, attributes and locations may nest."""
+LONGEST_INTEGER: Final = 400
+"""Digits that an integer literal may have."""
+
+_SHOWN_WIDTH: Final = 100
+_ESCAPE: Final = re.compile(rb'\\(?:([0-9A-Fa-f]{2})|(["\\])|(n)|(t))?')
+
+
+def pattern(expression: str) -> re.Pattern[str]:
+    """Compile `expression` to match at the cursor after white space and comments."""
+    return re.compile(SKIP + expression, re.ASCII)
+
+
+_NEXT: Final = pattern("")
+_STRING: Final = pattern(r'"')
+_STRING_BODY: Final = re.compile(r'[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+"')
+_SYMBOL: Final = pattern(r'@(?:([A-Za-z_0-9$.\-][\w$.\-]*+)|(?="))')
+_KEYWORD: Final = pattern(f"({BARE_IDENTIFIER})")
+_INTEGER: Final = pattern(r"(-?+(?:0x[0-9A-Fa-f]++|\d++))(?![.\w])")
+NUMBER: Final = pattern(r"(?:(-?+\d++\.\d*+(?:[eE][+\-]?+\d++)?+)|(-?+(?:0x[0-9A-Fa-f]++|\d++)))")
+
+_LITERALS: dict[str, re.Pattern[str]] = {}
+
+
+def literal_pattern(literal: str) -> re.Pattern[str]:
+    """The pattern of punctuation or a keyword; a keyword must not run on."""
+    found = _LITERALS.get(literal)
+    if found is None:
+        words = re.compile(r"\s+").split(literal.strip())
+        expression = SKIP.join(re.escape(word) for word in words)
+        if re.match(r"[\w$.]", literal[-1]):
+            expression += r"(?![\w$.])"
+        found = _LITERALS[literal] = pattern(expression)
+    return found
+
+
+class Cursor:
+    """A place in a text, and the rules that every layer of the parser uses.
+
+    Args:
+        text: the text.
+        name: file name, or ``"<text>"``, for errors and locations.
+
+    Attributes:
+        position: offset of the first character that is not consumed.
+    """
+
+    def __init__(self, text: str, name: str) -> None:
+        self.text = text
+        self.source = Source(name, text)
+        self.position = 0
+        self.nesting = 0
+
+    def match(self, expression: re.Pattern[str]) -> re.Match[str] | None:
+        """Consume what `expression` matches here; None, consuming nothing, where it does not match."""
+        found = expression.match(self.text, self.position)
+        if found is not None:
+            self.position = found.end()
+        return found
+
+    def accept(self, literal: str) -> bool:
+        """Consume `literal` where it comes next."""
+        found = (_LITERALS.get(literal) or literal_pattern(literal)).match(self.text, self.position)
+        if found is None:
+            return False
+        self.position = found.end()
+        return True
+
+    def expect(self, literal: str) -> None:
+        """Consume `literal`, or raise."""
+        found = (_LITERALS.get(literal) or literal_pattern(literal)).match(self.text, self.position)
+        if found is None:
+            self.fail(f"'{literal}'")
+        self.position = found.end()
+
+    def at(self, literal: str) -> bool:
+        """Whether `literal` comes next."""
+        return literal_pattern(literal).match(self.text, self.position) is not None
+
+    def skip(self) -> int:
+        """Consume white space and comments; the offset after them."""
+        found = _NEXT.match(self.text, self.position)
+        assert found is not None
+        self.position = found.end()
+        return self.position
+
+    def peek(self) -> str:
+        """The next character after white space and comments, or an empty string at the end."""
+        position = self.skip()
+        return self.text[position : position + 1]
+
+    def descend(self) -> None:
+        """Enter a nested construct; the caller lowers `nesting` when it is done."""
+        self.nesting += 1
+        if self.nesting > DEEPEST_NESTING:
+            self.fail_with(f"nested deeper than {DEEPEST_NESTING} levels", self.position)
+
+    def keyword(self, expected: str = "a keyword") -> str:
+        """Consume a bare identifier."""
+        found = self.match(_KEYWORD)
+        if found is None:
+            self.fail(expected)
+        return found.group(1)
+
+    def optional_keyword(self) -> str | None:
+        """Consume a bare identifier where one comes next."""
+        found = self.match(_KEYWORD)
+        return None if found is None else found.group(1)
+
+    def symbol(self) -> str:
+        """Consume ``@name`` or ``@"name"``; the name."""
+        found = self.match(_SYMBOL)
+        if found is None:
+            self.fail("a symbol such as '@name'")
+        return found.group(1) or self.string()
+
+    def integer(self, expected: str = "an integer") -> int:
+        """Consume an integer literal, decimal or hexadecimal."""
+        found = self.match(_INTEGER)
+        if found is None:
+            self.fail(expected)
+        return self.integer_value(found.group(1), found.start(1))
+
+    def integer_value(self, literal: str, position: int) -> int:
+        """The value of an integer literal that stands at `position`."""
+        if len(literal) > LONGEST_INTEGER:
+            self.fail_with(f"an integer of more than {LONGEST_INTEGER} digits", position)
+        return int(literal, 16) if "x" in literal else int(literal)
+
+    def integers(self) -> tuple[int, ...]:
+        """Consume ``[1, 2]``."""
+        self.expect("[")
+        values: list[int] = []
+        while not self.accept("]"):
+            if values:
+                self.expect(",")
+            values.append(self.integer())
+        return tuple(values)
+
+    def string(self) -> str:
+        """Consume a string literal; bytes that are no UTF-8 become surrogate escapes."""
+        start = self.match(_STRING)
+        if start is None:
+            self.fail("a string")
+        end = self.string_end(start.end())
+        body = self.text[start.end() : end - 1]
+        self.position = end
+        return self.unescape(body, start.end()) if "\\" in body else body
+
+    def string_end(self, start: int) -> int:
+        """The offset after the closing quote of a string whose contents begin at `start`."""
+        quote = self.text.find('"', start)
+        if quote >= 0 and self.text.find("\\", start, quote) < 0 and self.text.find("\n", start, quote) < 0:
+            return quote + 1
+        found = _STRING_BODY.match(self.text, start)
+        if found is None:
+            self.fail_with("expected '\"' that ends the string", start - 1)
+        return found.end()
+
+    def unescape(self, body: str, position: int) -> str:
+        """The characters for which the escapes in a string stand."""
+
+        def character(found: re.Match[bytes]) -> bytes:
+            if found[1]:
+                return bytes([int(found[1], 16)])
+            if found[2]:
+                return found[2]
+            if found[3] or found[4]:
+                return b"\n" if found[3] else b"\t"
+            self.fail_with(r"expected '\\', '\"', '\n', '\t' or two hexadecimal digits after '\'", position)
+
+        encoded = _ESCAPE.sub(character, body.encode("utf-8", "surrogateescape"))
+        return encoded.decode("utf-8", "surrogateescape")
+
+    def balanced(self) -> str:
+        """Consume text up to, and without, the bracket or comma that does not belong to it; the text.
+
+        Brackets of all kinds nest, strings are passed over, ``->`` is no bracket.
+        """
+        start = position = self.skip()
+        open_brackets: list[str] = []
+        while True:
+            found = _BALANCED.match(self.text, position)
+            assert found is not None
+            position = found.end()
+            character = self.text[position : position + 1]
+            if character == '"':
+                position = self.string_end(position + 1)
+            elif character and character in "<([{":
+                open_brackets.append(_CLOSING[character])
+                position += 1
+            elif open_brackets and character == open_brackets[-1]:
+                open_brackets.pop()
+                position += 1
+            elif not open_brackets and (not character or character in ">)]},"):
+                self.position = position
+                return self.text[start:position].rstrip()
+            elif open_brackets and character == ",":
+                position += 1
+            else:
+                self.fail(f"'{open_brackets[-1]}'", position)
+
+    def location_at(self, position: int) -> SourceLocation:
+        """The location of an offset."""
+        return SourceLocation(self.source, position)
+
+    def fail(self, expected: str, position: int | None = None) -> NoReturn:
+        """Raise: something else was expected at `position` or at the cursor."""
+        if position is None:
+            position = self.skip()
+        found = "end of text" if position >= len(self.text) else None
+        self.fail_with(f"expected {expected}" + (f", found the {found}" if found else ""), position)
+
+    def fail_with(self, reason: str, position: int) -> NoReturn:
+        """Raise a ParseError with the line at `position` and a caret."""
+        raise parse_error(reason, self.text, self.source, position)
+
+    def unsupported(self, reason: str, operation: str, position: int) -> NoReturn:
+        """Raise an UnsupportedError for an operation at `position`."""
+        raise UnsupportedError(reason, operation=operation, location=self.location_at(position))
+
+
+_BALANCED: Final = re.compile(r"(?:[^\"<>()\[\]{},\-]++|->|-)*+", re.ASCII)
+_CLOSING: Final = {"<": ">", "(": ")", "[": "]", "{": "}"}
+
+
+def parse_error(reason: str, text: str, source: Source, position: int) -> ParseError:
+    """A ParseError that shows file:line:column, the line (abridged where long) and a caret."""
+    position = min(position, len(text))
+    line, column = source.line_and_column(position)
+    start = position - column + 1
+    end = text.find("\n", position)
+    end = len(text) if end < 0 else end
+    shown_start = max(start, position - _SHOWN_WIDTH // 2)
+    shown_end = min(end, shown_start + _SHOWN_WIDTH)
+    before = "..." if shown_start > start else ""
+    after = "..." if shown_end < end else ""
+    shown = "".join(c if c.isprintable() else " " for c in text[shown_start:shown_end])
+    caret = " " * (len(before) + position - shown_start) + "^"
+    error = ParseError(f"{source.name}:{line}:{column}: {reason}\n{before}{shown}{after}\n{caret}")
+    error.location = f"{source.name}:{line}:{column}"
+    return error
+
+
+def split(text: str) -> list[tuple[int, str]]:
+    """The programs of a text with several, separated by ``// -----`` at the end of a line.
+
+    Returns:
+        (number of the first line counted from 0, text) for each part.
+    """
+    parts: list[tuple[int, str]] = []
+    start = line = 0
+    for found in _SEPARATOR.finditer(text):
+        part = text[start : found.end()]
+        parts.append((line, text[start : found.start()]))
+        line += part.count("\n")
+        start = found.end()
+    parts.append((line, text[start:]))
+    return parts
+
+
+_SEPARATOR: Final = re.compile(r"// -----[ \t\r]*(?:\n|\Z)")
+

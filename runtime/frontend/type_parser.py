@@ -1,0 +1,350 @@
+"""Types in the forms in which MLIR prints them.
+
+Source: specification, section "Types"; MLIR language reference, "Builtin dialect", types.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from ..types import (
+    DYNAMIC,
+    FLOAT,
+    INTEGER,
+    AnyElementType,
+    BufferType,
+    ElementType,
+    FunctionType,
+    FutureType,
+    OpaqueType,
+    QuantizedType,
+    TensorType,
+    TokenType,
+    TupleType,
+    Type,
+    UnrankedTensorType,
+    element_type,
+    storage_range,
+)
+from .lexer import NUMBER, SKIP, Cursor, pattern
+
+LARGEST_SIZE: Final = 2**63 - 1
+_HIGHEST_RANK: Final = 64
+_ANGLES: Final = r"<(?:[^<>\"()]|<(?:[^<>\"()]|<[^<>\"()]*+>)*+>)*+>"
+_PLAIN: Final = rf"(?:tensor{_ANGLES}|!stablehlo\.token|i\d++|f32|f64|index)(?![\w<.])"
+_LIST: Final = rf"(?:{_PLAIN}(?:,{SKIP}{_PLAIN})*+)?+"
+_FAST_TYPE: Final = re.compile(rf"{SKIP}({_PLAIN})", re.ASCII)
+_FAST_FUNCTION: Final = re.compile(rf"{SKIP}(\(({_LIST})\){SKIP}->{SKIP}(?:({_PLAIN})|\(({_LIST})\)))", re.ASCII)
+_EACH_TYPE: Final = re.compile(_PLAIN, re.ASCII)
+_SIMPLE_TENSOR: Final = re.compile(r"tensor<((?:(?:\d{1,18}|\?)x)*+)([A-Za-z][\w]*+(?:<f32>|<f64>)?+)>", re.ASCII)
+_SIZE: Final = pattern(r"(?:(\?)|(\d++))x")
+_NAME: Final = pattern(r"([A-Za-z_]\w*+)(?![\w$.])")
+_DIALECT_TYPE: Final = pattern(r"!([A-Za-z_][\w$]*+)((?:\.[\w$]++)*+)")
+
+
+class TypeParser(Cursor):
+    """Parses types; equal texts give one object."""
+
+    def __init__(self, text: str, name: str) -> None:
+        super().__init__(text, name)
+        self._types: dict[str, Type] = {}
+        self._function_types: dict[str, FunctionType] = {}
+
+    def type(self) -> Type:
+        """Consume a type of any kind."""
+        found = _FAST_TYPE.match(self.text, self.position)
+        if found is not None:
+            text = found.group(1)
+            known = self._types.get(text)
+            if known is not None:
+                self.position = found.end()
+                return known
+            position = self.position
+            parsed = self._parse_type()
+            if self.position == found.end():
+                self._types[text] = parsed
+            else:
+                self.position = position
+                return self._parse_type()
+            return parsed
+        return self._parse_type()
+
+    def function_type(self) -> FunctionType:
+        """Consume ``(types) -> type`` or ``(types) -> (types)``."""
+        found = _FAST_FUNCTION.match(self.text, self.position)
+        if found is None:
+            return self._parse_function_type()
+        text = found.group(1)
+        known = self._function_types.get(text)
+        if known is None:
+            known = self._parse_function_type()
+            if self.position != found.end():
+                return known
+            self._function_types[text] = known
+        self.position = found.end()
+        return known
+
+    def types(self) -> list[Type]:
+        """Consume one type or several, separated by commas."""
+        found = [self.type()]
+        while self.accept(","):
+            found.append(self.type())
+        return found
+
+    def tensor_type(self) -> TensorType:
+        """Consume a ranked tensor type."""
+        position = self.skip()
+        parsed = self.type()
+        if not isinstance(parsed, TensorType):
+            self.fail("a ranked tensor type", position)
+        return parsed
+
+    def element_type(self) -> AnyElementType:
+        """Consume a type that tensors may have as elements."""
+        position = self.skip()
+        parsed = self.type()
+        if not isinstance(parsed, (ElementType, QuantizedType)):
+            self.fail("an element type", position)
+        return parsed
+
+    def type_alias(self, name: str, position: int) -> Type:
+        """The type for which ``!name`` stands."""
+        raise NotImplementedError
+
+    def _parse_type(self) -> Type:
+        simple = _SIMPLE_TENSOR.match(self.text, self.skip())
+        if simple is not None:
+            return self._simple_tensor(simple)
+        self.descend()
+        parsed = self._parse_any_type()
+        self.nesting -= 1
+        return parsed
+
+    def _simple_tensor(self, found: re.Match[str]) -> TensorType:
+        sizes, name = found.groups()
+        try:
+            elements = element_type(name)
+        except KeyError:
+            self.fail_with(f"unknown element type '{name}'", found.start(2))
+        shape = [DYNAMIC if size == "?" else int(size) for size in sizes.split("x")[:-1]]
+        self._check_rank(shape, found.start())
+        self.position = found.end()
+        return TensorType(shape, elements)
+
+    def _check_rank(self, shape: list[int], position: int) -> None:
+        if len(shape) > _HIGHEST_RANK:
+            self.fail_with(f"a rank of {len(shape)}; at most {_HIGHEST_RANK} is offered", position)
+
+    def _parse_any_type(self) -> Type:
+        next_character = self.peek()
+        if next_character == "(":
+            return self._parse_function_type()
+        if next_character == "!":
+            return self._parse_dialect_type()
+        found = self.match(_NAME)
+        if found is None:
+            self.fail("a type")
+        name = found.group(1)
+        if name == "tensor":
+            return self._parse_tensor()
+        if name == "memref":
+            return self._parse_buffer()
+        if name == "tuple":
+            return TupleType(self._angle_types())
+        if name == "complex":
+            return self._parse_complex(found.start(1))
+        if name == "vector":
+            self.position = found.start(1)
+            return OpaqueType(self.balanced())
+        if name == "none":
+            return OpaqueType(name)
+        try:
+            return element_type(name)
+        except KeyError:
+            return self._other_builtin(name, found.start(1))
+
+    def _other_builtin(self, name: str, position: int) -> Type:
+        """Integer types that StableHLO lacks are legal in attributes of other dialects."""
+        if re.fullmatch(r"[su]?i[1-9]\d{0,3}", name):
+            return OpaqueType(name)
+        if name in _OTHER_FLOATS:
+            return OpaqueType(name)
+        self.fail("a type", position)
+
+    def _parse_function_type(self) -> FunctionType:
+        self.descend()
+        self.expect("(")
+        inputs = self._types_until(")")
+        self.expect("->")
+        results = self._types_until(")") if self.accept("(") else [self.type()]
+        self.nesting -= 1
+        return FunctionType(inputs, results)
+
+    def _types_until(self, close: str) -> list[Type]:
+        parsed: list[Type] = []
+        if self.accept(close):
+            return parsed
+        parsed = self.types()
+        self.expect(close)
+        return parsed
+
+    def _angle_types(self) -> list[Type]:
+        self.expect("<")
+        return self._types_until(">")
+
+    def _parse_complex(self, position: int) -> ElementType:
+        self.expect("<")
+        part = self.keyword("an element type")
+        self.expect(">")
+        try:
+            return element_type(f"complex<{part}>")
+        except KeyError:
+            self.fail("complex<f32> or complex<f64>", position)
+
+    def _parse_sizes(self) -> list[int]:
+        shape: list[int] = []
+        start = self.position
+        while (found := self.match(_SIZE)) is not None:
+            if found.group(1):
+                shape.append(DYNAMIC)
+                continue
+            size = self.integer_value(found.group(2), found.start(2))
+            if size > LARGEST_SIZE:
+                self.fail("a dimension size below 2^63", found.start(2))
+            shape.append(size)
+        self._check_rank(shape, start)
+        return shape
+
+    def _parse_tensor(self) -> Type:
+        self.expect("<")
+        if self.accept("*x"):
+            unranked = UnrankedTensorType(self.element_type())
+            self.expect(">")
+            return unranked
+        shape = self._parse_sizes()
+        elements = self._tensor_elements()
+        bounds = None
+        if self.accept(","):
+            position = self.skip()
+            encoding = self.balanced()
+            bounds = self._parse_bounds(encoding, len(shape), position)
+        self.expect(">")
+        if isinstance(elements, OpaqueType):
+            sizes = "".join("?x" if size == DYNAMIC else f"{size}x" for size in shape)
+            return OpaqueType(f"tensor<{sizes}{elements}>")
+        return TensorType(shape, elements, bounds)
+
+    def _tensor_elements(self) -> AnyElementType | OpaqueType:
+        position = self.skip()
+        parsed = self.type()
+        if not isinstance(parsed, (ElementType, QuantizedType, OpaqueType)):
+            self.fail("an element type", position)
+        return parsed
+
+    def _parse_bounds(self, encoding: str, rank: int, position: int) -> tuple[int, ...] | None:
+        """The bounds in a tensor type's encoding; encodings of other kinds are no part of StableHLO."""
+        found = _BOUNDS.fullmatch(encoding)
+        if found is None:
+            self.fail_with("expected #stablehlo.bounds<...>; other encodings are not supported", position)
+        listed = (found.group(1) or found.group(2) or "").strip()
+        bounds = tuple(
+            DYNAMIC if size.strip() == "?" else int(size) for size in (listed.split(",") if listed else [])
+        )
+        if len(bounds) != rank:
+            self.fail(f"{rank} bounds, one for each dimension", position)
+        return bounds
+
+    def _parse_buffer(self) -> BufferType:
+        self.expect("<")
+        shape = self._parse_sizes()
+        elements = self.element_type()
+        if not self.at(">"):
+            self.fail("'>'; layouts and memory spaces of buffers are not supported")
+        self.expect(">")
+        return BufferType(shape, elements)
+
+    def _parse_dialect_type(self) -> Type:
+        found = self.match(_DIALECT_TYPE)
+        if found is None:
+            self.fail("a type")
+        dialect, rest = found.groups()
+        if not rest and self.text[self.position : self.position + 1] != "<":
+            return self.type_alias(dialect, found.start() + found.group().index("!"))
+        name = dialect + rest
+        if name == "stablehlo.token":
+            return TokenType()
+        if name == "stablehlo.future":
+            return FutureType(self._angle_types())
+        if name in ("quant.uniform", "quant.any"):
+            return self._parse_quantized(found.start())
+        if self.text[self.position : self.position + 1] == "<":
+            body = self._angle_text()
+            return OpaqueType(f"!{name}<{body}>")
+        return OpaqueType(f"!{name}")
+
+    def _angle_text(self) -> str:
+        """Consume ``<...>`` as text."""
+        self.expect("<")
+        start = self.skip()
+        self.balanced()
+        while self.accept(","):
+            self.balanced()
+        body = self.text[start : self.position].strip()
+        self.expect(">")
+        return body
+
+    def _parse_quantized(self, position: int) -> QuantizedType:
+        self.expect("<")
+        storage = self._storage_type()
+        low, high = storage_range(storage)
+        if self.accept("<"):
+            low = self.integer()
+            self.expect(":")
+            high = self.integer()
+            self.expect(">")
+        self.expect(":")
+        expressed_position = self.skip()
+        expressed = self.element_type()
+        if not isinstance(expressed, ElementType) or expressed.category != FLOAT:
+            self.fail("a floating-point type", expressed_position)
+        axis = self.integer() if self.accept(":") else None
+        self.expect(",")
+        pairs = [self._scale_and_zero_point()] if axis is None else self._scales_and_zero_points()
+        self.expect(">")
+        scales, zero_points = zip(*pairs, strict=True) if pairs else ((), ())
+        return QuantizedType(storage, low, high, expressed, scales, zero_points, axis)
+
+    def _storage_type(self) -> ElementType:
+        position = self.skip()
+        name = self.keyword("a storage type such as 'i8' or 'u8'")
+        try:
+            storage = element_type(f"u{name[1:]}" if name.startswith("ui") else name.replace("u", "ui"))
+        except KeyError:
+            self.fail("a storage type such as 'i8' or 'u8'", position)
+        if not storage.category & INTEGER or storage.name == "index":
+            self.fail("an integer storage type", position)
+        return storage
+
+    def _scales_and_zero_points(self) -> list[tuple[float, int]]:
+        self.expect("{")
+        pairs = [self._scale_and_zero_point()]
+        while self.accept(","):
+            pairs.append(self._scale_and_zero_point())
+        self.expect("}")
+        return pairs
+
+    def _scale_and_zero_point(self) -> tuple[float, int]:
+        found = self.match(NUMBER)
+        if found is None:
+            self.fail("a scale")
+        text = found.group(1) or found.group(2)
+        scale = float.fromhex(text) if "x" in text else float(text)
+        zero_point = self.integer() if self.accept(":") else 0
+        return scale, zero_point
+
+
+_OTHER_FLOATS: Final = frozenset({"f80", "f128"})
+_BOUNDS: Final = re.compile(
+    r"#stablehlo\.(?:bounds<([\d?, ]*)>|type_extensions<\s*bounds\s*=\s*\[([\d?, ]*)\]\s*>)"
+)

@@ -1,0 +1,101 @@
+"""What users pass, as the arrays that a program takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .errors import ExecutionError
+from .ops.rules import shape_text, shapes_agree
+from .types import (
+    BOOLEAN,
+    COMPLEX,
+    FLOAT,
+    INTEGER,
+    TOKEN_VALUE,
+    QuantizedType,
+    TensorType,
+    TokenType,
+    TupleType,
+    TupleValue,
+    Type,
+    storage_range,
+)
+
+
+def convert_input(value: Any, type: Type, index: int) -> Any:
+    """An argument's value.
+
+    Args:
+        value: array, Python scalar, or anything with ``__dlpack__`` or ``__array__``; a tuple for a TupleType.
+        type: the argument's type.
+        index: which input it is, for messages.
+
+    Raises:
+        ExecutionError: element type or shape differ, or it is no array.
+    """
+    if isinstance(type, TensorType):
+        if value.__class__ is np.ndarray and value.dtype is type.dtype and value.shape == type.shape:
+            return value
+        return _convert_array(value, type, index)
+    if isinstance(type, TupleType):
+        if not isinstance(value, tuple) or len(value) != len(type.types):
+            raise _error(index, f"must be a tuple of {len(type.types)} values for {type}")
+        return TupleValue([convert_input(part, part_type, index) for part, part_type in zip(value, type.types, strict=True)])
+    if isinstance(type, TokenType):
+        return TOKEN_VALUE
+    raise _error(index, f"values of type {type} cannot be passed")
+
+
+def _convert_array(value: Any, type: TensorType, index: int) -> np.ndarray[Any, Any]:
+    if isinstance(value, (bool, int, float, complex)):
+        return _convert_scalar(value, type, index)
+    array = _as_array(value, index)
+    if array.dtype != type.dtype:
+        if array.dtype.newbyteorder("=") != type.dtype:
+            raise _error(index, f"has elements of {array.dtype}, but must have {type.dtype} for {type}")
+        array = array.astype(type.dtype)
+    if not shapes_agree(type.shape, array.shape):
+        raise _error(index, f"has shape {shape_text(array.shape)}, but must have {shape_text(type.shape)}")
+    for axis, bound in enumerate(type.bounds or ()):
+        if 0 <= bound < array.shape[axis]:
+            raise _error(index, f"has size {array.shape[axis]} in dimension {axis}, whose bound is {bound}")
+    return array
+
+
+def _as_array(value: Any, index: int) -> np.ndarray[Any, Any]:
+    try:
+        if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__"):
+            array = np.asarray(value)
+        elif hasattr(value, "__dlpack__"):
+            array = np.from_dlpack(value)
+        else:
+            array = np.asarray(value)
+    except (ValueError, TypeError, RuntimeError, BufferError) as error:
+        raise _error(index, f"is no array: {error}") from error
+    if array.dtype.hasobject:
+        raise _error(index, f"is no array: {value.__class__.__name__}")
+    return array
+
+
+def _convert_scalar(value: complex, type: TensorType, index: int) -> np.ndarray[Any, Any]:
+    """A Python scalar as an array of rank 0, where the type can hold it."""
+    element_type = type.element_type
+    if type.rank != 0 or isinstance(element_type, QuantizedType):
+        raise _error(index, f"is a scalar, but must be {type}")
+    kinds = {bool: BOOLEAN, int: INTEGER | FLOAT | COMPLEX, float: FLOAT | COMPLEX, complex: COMPLEX}
+    if not element_type.category & kinds[value.__class__]:
+        raise _error(index, f"is {value!r}, but must be {type}")
+    if element_type.category & INTEGER and isinstance(value, int):
+        low, high = storage_range(element_type)
+        if not low <= value <= high:
+            raise _error(index, f"is {value}, which {type} cannot hold")
+    try:
+        return np.array(value, type.dtype)
+    except OverflowError:
+        raise _error(index, f"is {value}, which {type} cannot hold") from None
+
+
+def _error(index: int, reason: str) -> ExecutionError:
+    return ExecutionError(f"input {index} {reason}")

@@ -1,0 +1,206 @@
+"""Verification of whole modules: structure, symbols, scopes, then each operation's own constraints.
+
+Source: specification, sections "Programs", "Functions" and "Operations".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..errors import NimbleError, UnsupportedError, VerifyError
+from ..ir import Block, Function, Module, Operation, Region, SymbolAttribute, Value
+from ..types import FunctionType, TupleType, Type, UnrankedTensorType
+from .declaration import Op, lookup
+from .rules import all_types_agree
+
+TERMINATORS = frozenset({"stablehlo.return", "func.return", "chlo.return"})
+
+
+def verify(module: Module) -> None:
+    """Check a module and everything in it.
+
+    Raises:
+        VerifyError: a constraint does not hold; says which, with the values and the location.
+        UnsupportedError: an operation or type that this runtime does not offer.
+    """
+    _Verifier(module).verify()
+
+
+class _Verifier:
+    """Walks one module; nested modules get a verifier of their own."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.functions: dict[str, Function] = {}
+        self.calls: dict[str, set[str]] = {}
+
+    def verify(self) -> None:
+        for item in self.module.body:
+            if isinstance(item, Function):
+                if item.name in self.functions:
+                    raise _function_error(item, f"the symbol @{item.name} is defined twice")
+                self.functions[item.name] = item
+        for item in self.module.body:
+            if isinstance(item, Function):
+                self.verify_function(item)
+            elif isinstance(item, Module):
+                verify(item)
+            elif not item.name.startswith("sdy."):
+                raise UnsupportedError(
+                    "is not offered outside of functions", operation=item.name, location=item.location
+                )
+        self.reject_recursion()
+
+    def verify_function(self, function: Function) -> None:
+        """Types, terminator and operations of one function."""
+        for type in (*function.type.inputs, *function.type.results):
+            _reject_unranked(type, "func.func", function.location)
+        self.calls[function.name] = set()
+        if function.body is None:
+            return
+        block = _only_block(function.body, "func.func", function.location)
+        inputs = [argument.type for argument in block.arguments]
+        if not all_types_agree(inputs, function.type.inputs):
+            raise _function_error(function, "the block's arguments differ from the function's inputs")
+        outputs = [operand.type for operand in block.terminator.operands]
+        if not all_types_agree(outputs, function.type.results):
+            declared = ", ".join(map(str, function.type.results))
+            returned = ", ".join(map(str, outputs))
+            raise VerifyError(
+                f"returns ({returned}), but @{function.name} is declared to return ({declared})",
+                operation="func.return",
+                location=block.terminator.location,
+            )
+        self.verify_block(block, set(), function)
+
+    def verify_block(self, block: Block, visible: set[Value], function: Function) -> None:
+        """Operations of a block; `visible` are the values defined around it (it is left as it was)."""
+        own: list[Value] = [*block.arguments]
+        visible.update(own)
+        last = len(block.operations) - 1
+        for index, operation in enumerate(block.operations):
+            for operand in operation.operands:
+                if operand not in visible:
+                    raise VerifyError(
+                        "uses a value before or outside of its definition",
+                        operation=operation.name,
+                        location=operation.location,
+                    )
+            if (operation.name in TERMINATORS) != (index == last):
+                reason = "must be the last of its block" if index != last else "must be followed by a return"
+                raise VerifyError(reason, operation=operation.name, location=operation.location)
+            self.verify_operation(operation, visible, function)
+            visible.update(operation.results)
+            own += operation.results
+        visible.difference_update(own)
+
+    def verify_operation(self, operation: Operation, visible: set[Value], function: Function) -> None:
+        """One operation: its regions from the inside out, then its own constraints."""
+        for region in operation.regions:
+            self.verify_block(_only_block(region, operation.name, operation.location), visible, function)
+        for result in operation.results:
+            _reject_unranked(result.type, operation.name, operation.location)
+        view = view_of(operation)
+        view.verify()
+        self.verify_inferred(view)
+        for symbol in _called_functions(operation):
+            self.calls[function.name].add(symbol)
+            if symbol not in self.functions:
+                raise view.error(f"there is no function @{symbol}")
+        if operation.name in ("func.call", "stablehlo.composite"):
+            self.verify_call(view, self.functions[next(iter(_called_functions(operation)))])
+
+    def verify_inferred(self, view: Op) -> None:
+        """Declared result types must agree with the inferred ones."""
+        inferred = view.infer()
+        declared = [result.type for result in view.operation.results]
+        if inferred is not None and not all_types_agree(declared, inferred):
+            raise view.error(f"the result is declared as {_types_text(declared)}, but must be {_types_text(inferred)}")
+
+    def verify_call(self, view: Op, callee: Function) -> None:
+        """Operands and results of a call must be the callee's inputs and outputs."""
+        operation = view.operation
+        actual = FunctionType([o.type for o in operation.operands], [r.type for r in operation.results])
+        if callee.body is None:
+            raise view.error(f"@{callee.name} has no body")
+        if not all_types_agree(actual.inputs, callee.type.inputs):
+            raise view.error(f"passes {_types_text(actual.inputs)}, but @{callee.name} takes {_types_text(callee.type.inputs)}")
+        if not all_types_agree(actual.results, callee.type.results):
+            raise view.error(
+                f"results are {_types_text(actual.results)}, but @{callee.name} returns {_types_text(callee.type.results)}"
+            )
+
+    def reject_recursion(self) -> None:
+        """No function may call itself, directly or through others: programs are inlined."""
+        done: set[str] = set()
+        for start in self.calls:
+            path: list[tuple[str, list[str]]] = [(start, sorted(self.calls[start]))]
+            on_path = {start}
+            while path:
+                name, callees = path[-1]
+                if not callees or name in done:
+                    path.pop()
+                    on_path.discard(name)
+                    done.add(name)
+                    continue
+                callee = callees.pop()
+                if callee in on_path:
+                    raise UnsupportedError(
+                        f"@{callee} calls itself", operation="func.call", location=self.functions[callee].location
+                    )
+                path.append((callee, sorted(self.calls.get(callee, ()))))
+                on_path.add(callee)
+
+
+def view_of(operation: Operation) -> Op:
+    """The declared view of an operation.
+
+    Raises:
+        UnsupportedError: there is no such operation here.
+        VerifyError: it is not as declared.
+    """
+    declaration = lookup(operation.name)
+    if declaration is None:
+        raise UnsupportedError("is not offered", operation=operation.name, location=operation.location)
+    try:
+        return declaration(operation)
+    except NimbleError:
+        raise
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+        raise VerifyError(
+            f"is malformed: {error}", operation=operation.name, location=operation.location
+        ) from error
+
+
+def _called_functions(operation: Operation) -> set[str]:
+    """Functions of the module that an operation names as its callee or decomposition."""
+    names = set()
+    for key in ("callee", "decomposition"):
+        attribute = operation.attributes.get(key)
+        if isinstance(attribute, SymbolAttribute):
+            names.add(str(attribute))
+    return names
+
+
+def _only_block(region: Region, operation: str, location: object) -> Block:
+    if len(region.blocks) != 1 or not region.blocks[0].operations:
+        raise VerifyError(
+            "each region must be one block that ends with a terminator", operation=operation, location=location
+        )
+    return region.block
+
+
+def _reject_unranked(type: Type, operation: str, location: object) -> None:
+    if isinstance(type, UnrankedTensorType):
+        raise UnsupportedError(f"unranked types such as {type} are not offered", operation=operation, location=location)
+    if isinstance(type, TupleType):
+        for part in type.types:
+            _reject_unranked(part, operation, location)
+
+
+def _function_error(function: Function, reason: str) -> VerifyError:
+    return VerifyError(reason, operation="func.func", location=function.location)
+
+
+def _types_text(types: Sequence[Type]) -> str:
+    return "(" + ", ".join(map(str, types)) + ")"

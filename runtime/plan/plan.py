@@ -1,0 +1,57 @@
+"""What the executor runs: steps over numbered slots. Data only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True)
+class Step:
+    """One call of a function on the values of some slots.
+
+    Attributes:
+        function: called with the operands' values and, by name, the regions; returns one value, or a plain
+            tuple of as many values as there are results.
+        operands, results: slots that it reads and writes.
+        releases: slots whose values are not used after this step.
+        regions: plans of the operation's regions by name; a list for a variadic region.
+        captures: slots that the regions use beside their own arguments, in the order of the region plans'
+            last arguments.
+        operation, location: what it stands for, for messages.
+        way: ``"reference"`` or ``"kernel"``, as `Executable.explain` shows it.
+        reason: why this way.
+        detail: the operation with its types, for `Executable.explain`.
+    """
+
+    function: Callable[..., Any]
+    operands: tuple[int, ...]
+    results: tuple[int, ...]
+    operation: str
+    location: object
+    way: str
+    reason: str
+    detail: str
+    regions: Mapping[str, Plan | Sequence[Plan]] = field(default_factory=dict)
+    captures: tuple[int, ...] = ()
+    releases: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class Plan:
+    """Steps in order, and where values come from and go to.
+
+    Attributes:
+        steps: what to run.
+        slot_count: number of slots.
+        arguments: slot of each argument.
+        results: slot of each result.
+        constants: values that stand in slots from the start.
+    """
+
+    steps: list[Step]
+    slot_count: int
+    arguments: tuple[int, ...]
+    results: tuple[int, ...]
+    constants: dict[int, Any]

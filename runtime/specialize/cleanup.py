@@ -1,0 +1,80 @@
+"""Removes what need not be computed: common subexpressions and dead code."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from ..ir import Attribute, DictionaryAttribute, Operation, Region, StructAttribute, Value
+from ..ops.verify import TERMINATORS
+from .effects import has_no_effect
+
+
+def remove_common_subexpressions(region: Region) -> None:
+    """Let each operation that repeats an earlier one of the same or a surrounding block be that one, in place."""
+    _Cleaner().visit(region, {})
+
+
+class _Cleaner:
+    """Carries what stands for each value that is no longer computed."""
+
+    def __init__(self) -> None:
+        self.values: dict[Value, Value] = {}
+
+    def visit(self, region: Region, outer: dict[Hashable, Operation]) -> None:
+        """Clean a region; `outer` are the operations visible around it."""
+        seen = dict(outer)
+        kept: list[Operation] = []
+        for operation in region.block.operations:
+            operation.operands = tuple([self.values.get(operand, operand) for operand in operation.operands])
+            key = None if operation.regions else _key(operation)
+            earlier = seen.get(key) if key is not None else None
+            if earlier is not None:
+                self.values.update(zip(operation.results, earlier.results, strict=True))
+                continue
+            if key is not None and has_no_effect(operation):
+                seen[key] = operation
+            for inner in operation.regions:
+                self.visit(inner, seen)
+            kept.append(operation)
+        region.block.operations = kept
+
+
+def _key(operation: Operation) -> Hashable | None:
+    """What two operations that compute the same have in common."""
+    if operation.name in TERMINATORS or not operation.results:
+        return None
+    return (
+        operation.name,
+        operation.operands,
+        tuple([(name, _frozen(value)) for name, value in sorted(operation.attributes.items())]),
+        tuple([result.type for result in operation.results]),
+    )
+
+
+def _frozen(attribute: Attribute) -> Hashable:
+    """A hashable form of an attribute that tells apart what is different."""
+    if isinstance(attribute, DictionaryAttribute):
+        return tuple([(name, _frozen(value)) for name, value in sorted(attribute.values.items())])
+    if isinstance(attribute, StructAttribute):
+        return (attribute.dialect, attribute.mnemonic, tuple(sorted(attribute.fields.items(), key=lambda f: f[0])))
+    return attribute
+
+
+def remove_dead_code(region: Region) -> None:
+    """Remove the operations whose results nothing uses and that have no effect, in place."""
+    _mark(region, set())
+
+
+def _mark(region: Region, used: set[Value]) -> None:
+    """Walk a region backwards; `used` collects what is used, from outside of it too."""
+    kept: list[Operation] = []
+    for operation in reversed(region.block.operations):
+        needed = operation.name in TERMINATORS or not used.isdisjoint(operation.results)
+        if not needed and has_no_effect(operation):
+            continue
+        used.update(operation.operands)
+        for inner in operation.regions:
+            _mark(inner, used)
+        kept.append(operation)
+    kept.reverse()
+    region.block.operations = kept

@@ -1,0 +1,21 @@
+"""Which operations have effects beyond their results."""
+
+from __future__ import annotations
+
+from ..ir import Block, Operation
+from ..ops.declaration import lookup
+
+
+def is_pure(block: Block) -> bool:
+    """Whether no operation of a block, nested ones included, has an effect beyond its results."""
+    return all(map(has_no_effect, block.operations))
+
+
+def has_no_effect(operation: Operation) -> bool:
+    """Whether an operation may be dropped when its results are not used, or run once instead of twice."""
+    declaration = lookup(operation.name)
+    if declaration is None:
+        return False
+    if not declaration.pure or not declaration(operation).pure:
+        return False
+    return all(is_pure(region.block) for region in operation.regions)

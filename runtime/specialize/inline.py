@@ -1,0 +1,90 @@
+"""Inlines calls, so that a program is one function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..errors import UnsupportedError
+from ..ir import Block, Builder, Function, Module, Operation, Region, SymbolAttribute, Value
+
+MOST_OPERATIONS = 5_000_000
+"""Calls that call twice what is below them grow without bound; past this size a program is rejected."""
+
+_CALLEES = {"func.call": "callee", "stablehlo.composite": "decomposition"}
+
+
+def inline_calls(module: Module, function: Function) -> Function:
+    """A copy of `function` in which the body of each callee stands in the place of its call.
+
+    Raises:
+        UnsupportedError: the result would have more than MOST_OPERATIONS operations.
+    """
+    inliner = _Inliner(module.functions)
+    assert function.body is not None
+    body = inliner.copy_region(function.body, {})
+    return Function(
+        function.name,
+        function.type,
+        body,
+        visibility=function.visibility,
+        attributes=function.attributes,
+        argument_attributes=function.argument_attributes,
+        result_attributes=function.result_attributes,
+        location=function.location,
+    )
+
+
+class _Inliner:
+    """Copies regions and replaces calls on the way."""
+
+    def __init__(self, functions: Mapping[str, Function]) -> None:
+        self.functions = functions
+        self.count = 0
+
+    def copy_region(self, region: Region, values: dict[Value, Value]) -> Region:
+        """A copy of a region; `values` maps what it uses from outside."""
+        block = region.block
+        new = Block([argument.type for argument in block.arguments])
+        values.update(zip(block.arguments, new.arguments, strict=True))
+        self.copy_operations(block, Builder(new), values, keep_terminator=True)
+        return Region([new])
+
+    def copy_operations(
+        self, block: Block, builder: Builder, values: dict[Value, Value], *, keep_terminator: bool
+    ) -> None:
+        """Append copies of a block's operations."""
+        self.count += len(block.operations)
+        if self.count > MOST_OPERATIONS:
+            raise UnsupportedError(f"the program has more than {MOST_OPERATIONS} operations with its calls inlined")
+        operations = block.operations if keep_terminator else block.operations[:-1]
+        for operation in operations:
+            key = _CALLEES.get(operation.name)
+            if key is not None:
+                self.inline(operation, self.functions[_symbol(operation, key)], builder, values)
+            else:
+                copied = builder.create(
+                    operation.name,
+                    [values[operand] for operand in operation.operands],
+                    [result.type for result in operation.results],
+                    operation.attributes,
+                    [self.copy_region(region, values) for region in operation.regions],
+                    operation.location,
+                )
+                values.update(zip(operation.results, copied.results, strict=True))
+
+    def inline(
+        self, call: Operation, callee: Function, builder: Builder, values: dict[Value, Value]
+    ) -> None:
+        """Append the callee's operations and let the call's results stand for what it returns."""
+        assert callee.body is not None
+        block = callee.body.block
+        inner = dict(zip(block.arguments, [values[operand] for operand in call.operands], strict=True))
+        self.copy_operations(block, builder, inner, keep_terminator=False)
+        returned = [inner[operand] for operand in block.terminator.operands]
+        values.update(zip(call.results, returned, strict=True))
+
+
+def _symbol(operation: Operation, key: str) -> str:
+    attribute = operation.attributes[key]
+    assert isinstance(attribute, SymbolAttribute)
+    return str(attribute)
