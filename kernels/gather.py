@@ -1,0 +1,305 @@
+"""gather: slices of an operand, from starts that an array holds (specification: gather).
+
+A *unit* is one slice (or a part of one, where slices are large). Units are numbered in row-major order; a task takes a
+range of them, block by block: the starts of a block are computed first, clamped once a slice, then the items are
+copied. Items are moved by size, whatever their type.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .compilation import copy_bytes, flat, kernel
+from .indexing import (
+    UNSIGNED_BY_SIZE,
+    Dimension,
+    index_items,
+    index_vector_layout,
+    merged,
+    offsets,
+    row_major_steps,
+    total_size,
+)
+from .threads import division
+
+BLOCK = 1024
+_MOST_RUNS = 1024
+_MOST_RUN_BYTES = 1 << 18
+_INDICES, _OPERAND, _RESULT = range(3)
+
+
+@kernel
+def _unit_offsets(first, count, loops, components, indices, starts, places):  # type: ignore[no-untyped-def]
+    """Where `count` units from number `first` begin in the operand (`starts`) and in the result (`places`).
+
+    `loops` has a row (size, index step, operand step, result step) for each dimension of the units' space, `components`
+    a row (place in the index vector, largest start, start for a negative index, operand step) for each component.
+    `places` may be empty.
+    """
+    inner = loops.shape[0] - 1
+    length, index_step, start_step, place_step = loops[inner, 0], loops[inner, 1], loops[inner, 2], loops[inner, 3]
+    done = 0
+    while done < count:
+        line = (first + done) // length
+        skipped = first + done - line * length
+        here = min(length - skipped, count - done)
+        index_base, start_base, place_base = skipped * index_step, skipped * start_step, skipped * place_step
+        for axis in range(inner - 1, -1, -1):
+            outer = line // loops[axis, 0]
+            coordinate = line - outer * loops[axis, 0]
+            line = outer
+            index_base += coordinate * loops[axis, 1]
+            start_base += coordinate * loops[axis, 2]
+            place_base += coordinate * loops[axis, 3]
+        for step in range(here):
+            starts[np.uint64(done + step)] = start_base + step * start_step
+        if places.size > 0:
+            for step in range(here):
+                places[np.uint64(done + step)] = place_base + step * place_step
+        for row in range(components.shape[0]):
+            component_base = index_base + components[row, 0]
+            largest, for_negative, operand_step = components[row, 1], components[row, 2], components[row, 3]
+            for step in range(here):
+                start = np.int64(indices[np.uint64(component_base + step * index_step)])
+                start = for_negative if start < 0 else min(start, largest)
+                starts[np.uint64(done + step)] += start * operand_step
+        done += here
+
+
+@kernel(parallel=True)
+def _gather_items(task, size, total, loops, components, indices, operand, result):  # type: ignore[no-untyped-def]
+    """Units of one item each, which follow each other in the result."""
+    starts = np.empty(BLOCK, np.int64)
+    places = np.empty(0, np.int64)
+    end = min(total, (task + 1) * size)
+    for first in range(task * size, end, BLOCK):
+        count = min(BLOCK, end - first)
+        _unit_offsets(first, count, loops, components, indices, starts, places)
+        for step in range(count):
+            result[np.uint64(first + step)] = operand[np.uint64(starts[np.uint64(step)])]
+
+
+@kernel(parallel=True)
+def _gather_runs(  # type: ignore[no-untyped-def]
+    task, size, total, loops, components, indices, operand, result, runs, run_bytes
+):
+    """Units of runs of `run_bytes` bytes; `runs` has a row (operand offset, result offset) for each. Offsets in bytes."""
+    starts = np.empty(BLOCK, np.int64)
+    places = np.empty(BLOCK, np.int64)
+    end = min(total, (task + 1) * size)
+    for first in range(task * size, end, BLOCK):
+        count = min(BLOCK, end - first)
+        _unit_offsets(first, count, loops, components, indices, starts, places)
+        for step in range(count):
+            start, place = starts[np.uint64(step)], places[np.uint64(step)]
+            for run in range(runs.shape[0]):
+                copy_bytes(result, place + runs[run, 1], operand, start + runs[run, 0], run_bytes)
+
+
+@kernel(parallel=True)
+def _gather_scattered(  # type: ignore[no-untyped-def]
+    task, size, total, loops, components, indices, operand, result, items
+):
+    """Units of items that do not follow each other; `items` has a row (operand offset, result offset) for each."""
+    starts = np.empty(BLOCK, np.int64)
+    places = np.empty(BLOCK, np.int64)
+    end = min(total, (task + 1) * size)
+    for first in range(task * size, end, BLOCK):
+        count = min(BLOCK, end - first)
+        _unit_offsets(first, count, loops, components, indices, starts, places)
+        for item in range(items.shape[0]):
+            from_start, from_place = items[item, 0], items[item, 1]
+            for step in range(count):
+                place = np.uint64(places[np.uint64(step)] + from_place)
+                result[place] = operand[np.uint64(starts[np.uint64(step)] + from_start)]
+
+
+class Gather:
+    """A prepared gather. Call it with `operand` and `start_indices`; see `prepare`."""
+
+    def __init__(self, units: list[Dimension], window: list[Dimension], components: np.ndarray, item_size: int) -> None:
+        item_size, units, window, components = _widened(item_size, units, window, components)
+        contiguous = bool(window) and window[-1].steps[_OPERAND:] == (1, 1)
+        run = window.pop().size if contiguous else 1
+        run, units, window = _split(run, item_size, units, window)
+        if not units:
+            units = [Dimension(1, (0, 0, 0))]
+        self._units = total_size(units)
+        self._kernel: Any = _gather_items
+        self._dtype: Any = UNSIGNED_BY_SIZE[item_size]
+        self._extra: tuple[Any, ...] = ()
+        scale = 1
+        if run > 1:
+            self._kernel, self._dtype, scale = _gather_runs, np.uint8, item_size
+        elif window:
+            self._kernel = _gather_scattered
+        if self._kernel is not _gather_items:
+            table = np.stack([offsets(window, _OPERAND), offsets(window, _RESULT)], axis=1) * scale
+            self._extra = (table,) if run == 1 else (table, run * item_size)
+        rows = [(d.size, d.steps[_INDICES], d.steps[_OPERAND] * scale, d.steps[_RESULT] * scale) for d in units]
+        self._loops = np.array(rows, np.int64)
+        self._components = components * np.array([1, 1, 1, scale], np.int64)
+        self._division = division(self._units, 2.0 * run * total_size(window) * item_size)
+
+    def run(self, tasks: int, operand: np.ndarray, indices: np.ndarray, result: np.ndarray, threads: int | None) -> None:
+        """Run the loops on flat arrays; with no tasks, only compile them."""
+        loops = (self._division.size, self._units, self._loops, self._components)
+        arrays = (index_items(indices), flat(operand, self._dtype), result.reshape(-1).view(self._dtype))
+        self._kernel(tasks, *loops, *arrays, *self._extra, threads=threads)
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks a call runs."""
+        return self._division.tasks
+
+
+class PreparedGather:
+    """What `prepare` returns. `result_shape` is the result's shape."""
+
+    def __init__(
+        self, operand_shape: tuple[int, ...], indices_shape: tuple[int, ...], result_shape: tuple[int, ...],
+        index_dtype: np.dtype, item_size: int, loops: Gather | None, threads: int | None,
+    ) -> None:  # fmt: skip
+        self.result_shape = result_shape
+        self._operand_shape = operand_shape
+        self._indices_shape = indices_shape
+        self._index_dtype = index_dtype
+        self._item_size = item_size
+        self._loops = loops
+        self._threads = threads
+
+    def __call__(self, operand: np.ndarray, start_indices: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """The gathered slices, in `out` where it is given: C-contiguous, of the result's shape and operand's dtype.
+
+        Raises ValueError where an array has another shape or item size than was prepared for.
+        """
+        self._check(operand, start_indices)
+        result = np.empty(self.result_shape, operand.dtype) if out is None else out
+        if result.shape != self.result_shape or result.dtype != operand.dtype or not result.flags.c_contiguous:
+            raise ValueError(f"out must be a C-contiguous array of shape {self.result_shape} and type {operand.dtype}")
+        if self._loops is not None:
+            self._loops.run(self._loops.tasks, operand, start_indices, result, self._threads)
+        return result
+
+    def warm(self) -> None:
+        """Compile now what the first call would compile."""
+        if self._loops is not None:
+            items = np.empty(0, UNSIGNED_BY_SIZE[self._item_size])
+            self._loops.run(0, items, np.empty(0, self._index_dtype), items.copy(), 1)
+
+    def _check(self, operand: np.ndarray, start_indices: np.ndarray) -> None:
+        if operand.shape != self._operand_shape or operand.itemsize != self._item_size:
+            raise ValueError(
+                f"operand has shape {operand.shape} and items of {operand.itemsize} bytes, "
+                f"but {self._operand_shape} and {self._item_size} were prepared for"
+            )
+        if start_indices.shape != self._indices_shape or start_indices.dtype != self._index_dtype:
+            raise ValueError(
+                f"start_indices has shape {start_indices.shape} and type {start_indices.dtype}, "
+                f"but {self._indices_shape} and {self._index_dtype} were prepared for"
+            )
+
+
+def prepare(
+    operand_shape: Sequence[int],
+    start_indices_shape: Sequence[int],
+    item_size: int,
+    index_dtype: Any,
+    *,
+    offset_dims: Sequence[int],
+    collapsed_slice_dims: Sequence[int],
+    operand_batching_dims: Sequence[int],
+    start_indices_batching_dims: Sequence[int],
+    start_index_map: Sequence[int],
+    index_vector_dim: int,
+    slice_sizes: Sequence[int],
+    indices_are_sorted: bool = False,
+    threads: int | None = None,
+) -> PreparedGather:
+    """Decide how to gather from arrays of these shapes; nothing is compiled yet.
+
+    The attributes are the specification's, and are taken to meet its constraints. `item_size` is the size of an element
+    in bytes: 1, 2, 4, 8 or 16. `indices_are_sorted` promises what these loops do not need: any order is as fast.
+    Raises ValueError where the slices do not fit the operand, or for another item size.
+    """
+    if item_size not in UNSIGNED_BY_SIZE:
+        raise ValueError(f"item_size is {item_size}, but must be one of {sorted(UNSIGNED_BY_SIZE)}")
+    if any(not 0 <= size <= dim for size, dim in zip(slice_sizes, operand_shape, strict=True)):
+        raise ValueError(f"slice_sizes {tuple(slice_sizes)} do not fit an operand of shape {tuple(operand_shape)}")
+    batch_sizes, index_steps, length, component_step = index_vector_layout(start_indices_shape, index_vector_dim)
+    removed = {*collapsed_slice_dims, *operand_batching_dims}
+    window_dims = [d for d in range(len(operand_shape)) if d not in removed]
+    rank = len(batch_sizes) + len(offset_dims)
+    batch_dims = [d for d in range(rank) if d not in offset_dims]
+    result_shape = [0] * rank
+    for axis, size in zip((*batch_dims, *offset_dims), (*batch_sizes, *(slice_sizes[d] for d in window_dims)), strict=True):
+        result_shape[axis] = size
+    operand_steps, result_steps = row_major_steps(operand_shape), row_major_steps(result_shape)
+    batching = {
+        axis - (axis > index_vector_dim): operand_steps[dim]
+        for dim, axis in zip(operand_batching_dims, start_indices_batching_dims, strict=True)
+    }
+    units = merged(
+        Dimension(size, (index_steps[i], batching.get(i, 0), result_steps[batch_dims[i]]))
+        for i, size in enumerate(batch_sizes)
+    )
+    window = merged(
+        Dimension(slice_sizes[dim], (0, operand_steps[dim], result_steps[axis]))
+        for dim, axis in zip(window_dims, offset_dims, strict=True)
+    )
+    index_type = np.dtype(index_dtype)
+    components = _components(start_index_map, length, component_step, operand_shape, slice_sizes, index_type)
+    loops = Gather(units, window, components, item_size) if math.prod(result_shape) else None
+    return PreparedGather(
+        tuple(operand_shape), tuple(start_indices_shape), tuple(result_shape), index_type, item_size, loops, threads
+    )
+
+
+def _components(
+    start_index_map: Sequence[int], length: int, step: int,
+    operand_shape: Sequence[int], slice_sizes: Sequence[int], index_dtype: np.dtype,
+) -> np.ndarray:  # fmt: skip
+    """The rows of `components` of `_unit_offsets`, for the components that can move a slice."""
+    if len(start_index_map) != length:
+        raise ValueError(f"start_index_map has {len(start_index_map)} elements, but index vectors have {length}")
+    operand_steps = row_major_steps(operand_shape)
+    rows = []
+    for number, dim in enumerate(start_index_map):
+        largest = operand_shape[dim] - slice_sizes[dim]
+        if largest > 0:
+            rows.append((number * step, largest, largest if index_dtype == np.uint64 else 0, operand_steps[dim]))
+    return np.array(rows, np.int64).reshape(len(rows), 4)
+
+
+def _widened(
+    item_size: int, units: list[Dimension], window: list[Dimension], components: np.ndarray
+) -> tuple[int, list[Dimension], list[Dimension], np.ndarray]:
+    """The same gather in larger items, where whole ones are moved always: a pair of float32 as one item of 8 bytes."""
+    if not window or window[-1].steps[_OPERAND:] != (1, 1):
+        return item_size, units, window, components
+    moved = [step for d in (*units, *window[:-1]) for step in d.steps[_OPERAND:]]
+    common = math.gcd(window[-1].size, *moved, *components[:, 3].tolist())
+    factor = 1
+    while item_size * factor < 16 and common % (factor * 2) == 0:
+        factor *= 2
+    wide = [Dimension(d.size, (d.steps[0], d.steps[1] // factor, d.steps[2] // factor)) for d in (*units, *window[:-1])]
+    last = [Dimension(window[-1].size // factor, (0, 1, 1))] if window[-1].size > factor else []
+    return item_size * factor, wide[: len(units)], wide[len(units) :] + last, components // np.array([1, 1, 1, factor])
+
+
+def _split(
+    run: int, item_size: int, units: list[Dimension], window: list[Dimension]
+) -> tuple[int, list[Dimension], list[Dimension]]:
+    """Make units of parts of large slices: so that they can be divided, and the table of a unit's runs is short."""
+    if run * item_size > _MOST_RUN_BYTES:
+        pieces = next((p for p in range(2, 4096) if run % p == 0 and run // p * item_size <= _MOST_RUN_BYTES), 1)
+        run //= pieces
+        window = [*window, Dimension(pieces, (0, run, run))]
+    few_units = total_size(units) < 64
+    while window and (total_size(window) > _MOST_RUNS or few_units):
+        units = [*units, window[0]]
+        window = window[1:]
+        few_units = total_size(units) < 64
+    return run, merged(units), window

@@ -1,0 +1,49 @@
+"""Copies of a few to many bytes inside kernels. Importing this module imports Numba: kernels use it through `native`."""
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+_INT64 = ir.IntType(64)
+_PIECES = (64, 32, 16, 8, 4, 2, 1)
+
+
+def _copy(builder: Any, destination: Any, source: Any, count: Any) -> None:
+    cgutils.raw_memcpy(builder, destination, source, count, _INT64(1))
+
+
+def _copy_short(builder: Any, destination: Any, source: Any, count: Any, pieces: tuple[int, ...]) -> None:
+    """Copy at most twice the largest piece: two pieces of one size, which may overlap, cover any count above it."""
+    if not pieces:
+        return
+    piece = _INT64(pieces[0])
+    with builder.if_else(builder.icmp_signed(">=", count, piece)) as (enough, too_few):
+        with enough:
+            _copy(builder, destination, source, piece)
+            last = builder.sub(count, piece)
+            _copy(builder, builder.gep(destination, [last]), builder.gep(source, [last]), piece)
+        with too_few:
+            _copy_short(builder, destination, source, count, pieces[1:])
+
+
+@intrinsic
+def copy_bytes(typing_context: Any, destination: Any, place: Any, source: Any, start: Any, count: Any) -> Any:
+    """Copy `count` bytes from `start` of one array of uint8 to `place` of another. They must not overlap."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointers = []
+        for kind, array, offset in zip(signature.args[0:4:2], arguments[0:4:2], arguments[1:4:2], strict=True):
+            data = context.make_array(kind)(context, builder, array).data
+            pointers.append(builder.gep(data, [offset]))
+        size = arguments[4]
+        with builder.if_else(builder.icmp_signed(">", size, _INT64(2 * _PIECES[0]))) as (long, short):
+            with long:
+                _copy(builder, *pointers, size)
+            with short:
+                _copy_short(builder, *pointers, size, _PIECES)
+        return context.get_dummy_value()
+
+    return types.void(destination, types.intp, source, types.intp, types.intp), generate
