@@ -1,4 +1,4 @@
-"""Operations that move elements without computing: broadcasts, concatenation, padding, slices, transposes.
+"""Operations that move elements without computing: concatenation, padding, slices, reshapes, transposes.
 
 Source: specification, section "Ops".
 """
@@ -12,187 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ExecutionError
 from ..types import DYNAMIC, PLAIN, QUANTIZED_PER_TENSOR, TENSOR, QuantizedType, TensorType, Type
 from . import rules
 from .attribute_kinds import DIMENSIONS, I64
 from .declaration import Array, Attribute, Op, Operand, Result, constraint
 
-COPIED_ELEMENTS = 4096
-"""A broadcast of at most this many elements is a copy (1 µs); a larger one is a view without memory of its own."""
-
-
-class BroadcastRules(Op):
-    """The constraints that `broadcast_in_dim` and `dynamic_broadcast_in_dim` share."""
-
-    operand: Any
-    broadcast_dimensions: Any
-    result: Any
-
-    def pairs(self) -> list[tuple[int, int]]:
-        """Dimensions of the operand with those of the result to which they go, as far as both exist."""
-        dimensions = enumerate(self.broadcast_dimensions[: self.operand.rank])
-        return [(d, to) for d, to in dimensions if 0 <= to < self.result.rank]
-
-    @constraint
-    def C1(self) -> str | None:
-        """element_type(result) = element_type(operand), up to the axis and parameters of a per-axis one"""
-        return rules.same_element_type_up_to_axis(
-            "result", self.result, "operand", self.operand, ignoring_parameters=True
-        )
-
-    @constraint
-    def C2(self) -> str | None:
-        """size(broadcast_dimensions) = rank(operand)"""
-        return rules.length_is(
-            "broadcast_dimensions", self.broadcast_dimensions, self.operand.rank, "the rank of operand"
-        )
-
-    @constraint
-    def C3(self) -> str | None:
-        """0 <= broadcast_dimensions < rank(result)"""
-        return rules.in_range(
-            "broadcast_dimensions", self.broadcast_dimensions, 0, self.result.rank, "the rank of result"
-        )
-
-    @constraint
-    def C4(self) -> str | None:
-        """is_unique(broadcast_dimensions)"""
-        return rules.unique("broadcast_dimensions", self.broadcast_dimensions)
-
-    @constraint
-    def C5(self) -> str | None:
-        """dim(operand, d) is 1 or dim(result, broadcast_dimensions[d]), for all d"""
-        for d, to in self.pairs():
-            size, result_size = self.operand.shape[d], self.result.shape[to]
-            if size != 1 and not rules.sizes_agree(size, result_size):
-                return f"dimension {d} of operand has size {size}, but dimension {to} of result has {result_size}"
-        return None
-
-    @constraint
-    def C6(self) -> str | None:
-        """a per-axis quantized result has the operand's axis, moved, and its parameters"""
-        element_type, result_type = self.operand.element_type, self.result.element_type
-        axis, result_axis = (rules.quantization_dimension(t) for t in (self.operand, self.result))
-        if axis is None or result_axis is None:
-            return None
-        if dict(self.pairs()).get(axis) != result_axis:
-            return (
-                f"quantization_dimension of operand is {axis}, that of result {result_axis}, "
-                f"but broadcast_dimensions = {list(self.broadcast_dimensions)}"
-            )
-        stretched = self.operand.shape[axis] == 1
-        for name in ("scales", "zero_points"):
-            values, result_values = getattr(element_type, name), getattr(result_type, name)
-            expected = values[:1] * len(result_values) if stretched else values
-            if result_values != expected:
-                return f"{name} of result are {list(result_values)}, but must be {list(expected)}"
-        return None
-
-
-class BroadcastInDim(
-    BroadcastRules,
-    name="stablehlo.broadcast_in_dim",
-    assembly="$operand , dims = $broadcast_dimensions attr-dict : functional-type",
-):
-    """Duplicates elements along dimensions of size 1 and along new ones."""
-
-    operand = Operand(TENSOR)
-    broadcast_dimensions = Attribute(DIMENSIONS)
-    result = Result(TENSOR)
-
-    def reference(self, operand: Array) -> Array:
-        return broadcast_in_dim(operand, self.broadcast_dimensions, self.result_shape(operand))
-
-    def bind(self) -> Callable[..., Any]:
-        if not self.result.is_static:
-            return self.reference
-        return bind_broadcast(self.operand, self.broadcast_dimensions, self.result.shape)
-
-    def result_shape(self, operand: Array) -> tuple[int, ...]:
-        """The result's shape; sizes that its type leaves open are those of the operand."""
-        shape = list(self.result.shape)
-        for d, to in self.pairs():
-            if shape[to] == DYNAMIC:
-                shape[to] = operand.shape[d]
-        if DYNAMIC in shape:
-            raise ExecutionError(
-                f"the shape of result is {rules.shape_text(shape)}, which does not follow from operand",
-                operation=self.name,
-                location=self.operation.location,
-            )
-        return tuple(shape)
-
-
-def broadcast_in_dim(operand: Array, broadcast_dimensions: Sequence[int], shape: tuple[int, ...]) -> Array:
-    """`operand` with its dimension d at dimension ``broadcast_dimensions[d]`` of `shape`."""
-    order = sorted(range(operand.ndim), key=broadcast_dimensions.__getitem__)
-    kept = [1] * len(shape)
-    for d, to in enumerate(broadcast_dimensions):
-        kept[to] = operand.shape[d]
-    return np.broadcast_to(operand.transpose(order).reshape(kept), shape)
-
-
-def bind_broadcast(
-    operand: TensorType, broadcast_dimensions: Sequence[int], shape: tuple[int, ...]
-) -> Callable[[Array], Array]:
-    """`broadcast_in_dim` for one type of operand and shape of result, with as little work a call as can be."""
-    dtype, empty = operand.dtype, np.empty
-    if operand.rank == 0 and math.prod(shape) <= COPIED_ELEMENTS:
-
-        def fill(value: Array) -> Array:
-            result = empty(shape, dtype)
-            result[...] = value
-            return result
-
-        return fill
-    if math.prod(shape) > COPIED_ELEMENTS or not operand.is_static:
-        return lambda value: broadcast_in_dim(value, broadcast_dimensions, shape)
-    order = tuple(sorted(range(operand.rank), key=broadcast_dimensions.__getitem__))
-    kept = [1] * len(shape)
-    for d, to in enumerate(broadcast_dimensions):
-        kept[to] = operand.shape[d]
-
-    def copy(value: Array) -> Array:
-        result = empty(shape, dtype)
-        result[...] = value.transpose(order).reshape(kept)
-        return result
-
-    return copy
-
-
-class Broadcast(
-    Op,
-    name="stablehlo.broadcast",
-    assembly="$operand , sizes = $broadcast_sizes attr-dict : functional-type",
-):
-    """Adds dimensions in front. Not in the specification; its labels are this project's."""
-
-    operand = Operand(TENSOR)
-    broadcast_sizes = Attribute(DIMENSIONS)
-    result = Result(TENSOR)
-
-    @constraint
-    def C1(self) -> str | None:
-        """element_type(result) = element_type(operand)"""
-        return rules.same_element_type("result", self.result, "operand", self.operand)
-
-    @constraint
-    def C2(self) -> str | None:
-        """0 <= broadcast_sizes"""
-        return rules.not_negative("broadcast_sizes", self.broadcast_sizes)
-
-    @constraint
-    def C3(self) -> str | None:
-        """shape(result) = concatenate(broadcast_sizes, shape(operand))"""
-        shape = (*self.broadcast_sizes, *self.operand.shape)
-        return rules.same_shape("result", self.result, "concatenate(broadcast_sizes, shape(operand))", shape)
-
-    def infer(self) -> list[Type]:
-        return [self.operand.with_shape((*self.broadcast_sizes, *self.operand.shape))]
-
-    def reference(self, operand: Array) -> Array:
-        return np.broadcast_to(operand, (*self.broadcast_sizes, *operand.shape))
+AMOUNTS = ("edge_padding_low", "edge_padding_high", "interior_padding")
+RANGES = ("start_indices", "limit_indices", "strides")
 
 
 class Concatenate(
@@ -351,8 +177,7 @@ class Pad(
         return self.edge_padding_low, self.edge_padding_high, self.interior_padding
 
     def lengths(self) -> list[tuple[str, int]]:
-        names = ("edge_padding_low", "edge_padding_high", "interior_padding")
-        return [(name, len(values)) for name, values in zip(names, self.amounts(), strict=True)]
+        return [(name, len(values)) for name, values in zip(AMOUNTS, self.amounts(), strict=True)]
 
     def infer(self) -> list[Type]:
         return [self.operand.with_shape(self.padded_shape(self.amounts()))]
@@ -372,16 +197,295 @@ def pad(
     """`operand` among copies of `padding_value`. Source: specification, `pad`."""
     result = np.empty(list(map(padded_size, operand.shape, low, high, interior)), operand.dtype)
     result[...] = padding_value
-    ranges = map(_kept_range, operand.shape, result.shape, low, interior)
-    first, step = [], [amount + 1 for amount in interior]
-    taken = []
-    for start, limit in ranges:
-        taken.append(slice(start, limit))
-        first.append(start)
-    positions = [start + index * by for start, index, by in zip(low, first, step, strict=True)]
-    into = tuple(
-        slice(position, position + (part.stop - part.start - 1) * by + 1 if part.stop > part.start else position, by)
-        for position, part, by in zip(positions, taken, step, strict=True)
-    )
-    result[into] = operand[tuple(taken)]
+    pairs = list(map(_kept_and_into, operand.shape, result.shape, low, interior))
+    result[tuple([into for _, into in pairs])] = operand[tuple([kept for kept, _ in pairs])]
     return result
+
+
+def _kept_and_into(size: int, result_size: int, low: int, interior: int) -> tuple[slice, slice]:
+    """Along one dimension: which elements of the operand are kept, and where in the result they go."""
+    step = interior + 1
+    first = max(0, -(low // step))
+    stop = max(first, min(size, -((low - result_size) // step)))
+    return slice(first, stop), slice(low + first * step, low + stop * step, step)
+
+
+class ReshapeRules(Op):
+    """The constraints that `reshape` and `dynamic_reshape` share."""
+
+    operand: Any
+    result: Any
+
+    def result_type(self) -> TensorType:
+        """The type of the result with what is known about its shape."""
+        declared: TensorType = self.result
+        return declared
+
+    @constraint
+    def C1(self) -> str | None:
+        """element_type(result) = element_type(operand), up to the axis of a per-axis quantized one"""
+        return rules.same_element_type_up_to_axis("result", self.result, "operand", self.operand)
+
+    @constraint
+    def C2(self) -> str | None:
+        """size(operand) = size(result)"""
+        result = self.result_type()
+        if not (self.operand.is_static and result.is_static) or self.operand.size == result.size:
+            return None
+        return f"operand is {self.operand} with {self.operand.size} elements, but result has {result.size}"
+
+    @constraint
+    def C3(self) -> str | None:
+        """a quantized axis keeps its size, and as many elements before and after it"""
+        result = self.result_type()
+        axis, result_axis = (rules.quantization_dimension(t) for t in (self.operand, result))
+        if axis is None or result_axis is None or not (self.operand.is_static and result.is_static):
+            return None
+        around = _sizes_around(self.operand.shape, axis)
+        result_around = _sizes_around(result.shape, result_axis)
+        if around == result_around:
+            return None
+        return (
+            f"sizes before, at and after the quantization_dimension are {list(around)} in operand, "
+            f"but {list(result_around)} in result"
+        )
+
+
+def _sizes_around(shape: Sequence[int], axis: int) -> tuple[int, int, int]:
+    """Numbers of elements before, at and after an axis."""
+    return math.prod(shape[:axis]), math.prod(shape[axis : axis + 1]), math.prod(shape[axis + 1 :])
+
+
+class Reshape(ReshapeRules, name="stablehlo.reshape", assembly="operands attr-dict : functional-type"):
+    """Keeps the elements in row-major order under another shape."""
+
+    operand = Operand(TENSOR)
+    result = Result(TENSOR)
+
+    def reference(self, operand: Array) -> Array:
+        shape = self.result.shape
+        unknown = shape.count(DYNAMIC)
+        known = math.prod([size for size in shape if size != DYNAMIC])
+        follows = (
+            operand.size == known if unknown == 0 else unknown == 1 and known and operand.size % known == 0
+        )
+        if not follows:
+            actual = rules.shape_text(operand.shape)
+            rules.require(self, f"operand has shape {actual}, but result {rules.shape_text(shape)}", "C2")
+        return operand.reshape(shape)
+
+    def bind(self) -> Callable[..., Any]:
+        if not (self.result.is_static and self.operand.is_static):
+            return self.reference
+        return operator.methodcaller("reshape", self.result.shape)
+
+
+class Reverse(Op, name="stablehlo.reverse", assembly="$operand , dims = $dimensions attr-dict : same-type"):
+    """Turns the order of elements around along some dimensions."""
+
+    operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
+    dimensions = Attribute(DIMENSIONS)
+    result = Result(PLAIN | QUANTIZED_PER_TENSOR)
+
+    @constraint
+    def C1(self) -> str | None:
+        """type(operand) = type(result)"""
+        return rules.same_type("result", self.result, "operand", self.operand)
+
+    @constraint
+    def C2(self) -> str | None:
+        """is_unique(dimensions)"""
+        return rules.unique("dimensions", self.dimensions)
+
+    @constraint
+    def C3(self) -> str | None:
+        """0 <= dimensions < rank(result)"""
+        return rules.in_range("dimensions", self.dimensions, 0, self.result.rank, "the rank of result")
+
+    def infer(self) -> list[Type]:
+        return [self.operand]
+
+    def slices(self) -> tuple[slice, ...]:
+        """What `operand` is indexed with."""
+        return tuple([slice(None, None, -1 if d in self.dimensions else 1) for d in range(self.operand.rank)])
+
+    def reference(self, operand: Array) -> Array:
+        return operand[self.slices()]
+
+    def bind(self) -> Callable[..., Any]:
+        return operator.itemgetter(self.slices())
+
+
+class SliceRules(Op):
+    """The constraints that `slice` and `real_dynamic_slice` share."""
+
+    operand: Any
+    result: Any
+
+    def ranges(self) -> tuple[Sequence[int], Sequence[int], Sequence[int]] | None:
+        """start_indices, limit_indices and strides, or None where they are not known yet."""
+        raise NotImplementedError
+
+    def lengths(self) -> list[tuple[str, int]]:
+        """The names and sizes of the three lists."""
+        raise NotImplementedError
+
+    @constraint
+    def C1(self) -> str | None:
+        """element_type(operand) = element_type(result)"""
+        return rules.same_element_type("result", self.result, "operand", self.operand)
+
+    @constraint
+    def C2(self) -> str | None:
+        """size(start_indices) = size(limit_indices) = size(strides) = rank(operand)"""
+        for name, length in self.lengths():
+            if not rules.sizes_agree(length, self.operand.rank):
+                return f"{name} has {length} elements, but the rank of operand is {self.operand.rank}"
+        return None
+
+    @constraint
+    def C3(self) -> str | None:
+        """0 <= start_indices <= limit_indices <= shape(operand)"""
+        ranges = self.ranges()
+        if ranges is None:
+            return None
+        start_indices, limit_indices, _ = ranges
+        for d, (start, limit) in enumerate(zip(start_indices, limit_indices, strict=False)):
+            if not 0 <= start <= limit:
+                return f"start_indices[{d}] is {start}, but must be in [0, {limit}], up to limit_indices[{d}]"
+        return rules.at_most("limit_indices", limit_indices, "operand", self.operand.shape)
+
+    @constraint
+    def C4(self) -> str | None:
+        """0 < strides"""
+        ranges = self.ranges()
+        for d, stride in enumerate(ranges[2] if ranges else ()):
+            if stride <= 0:
+                return f"strides[{d}] is {stride}, but must be positive"
+        return None
+
+    @constraint
+    def C5(self) -> str | None:
+        """shape(result) = ceil((limit_indices - start_indices) / strides)"""
+        ranges = self.ranges()
+        if ranges is None or min(ranges[2], default=1) <= 0:
+            return None
+        return rules.same_shape("result", self.result, "the sliced shape", sliced_shape(*ranges))
+
+
+def sliced_shape(
+    start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int]
+) -> list[int]:
+    """The shape that a slice leaves."""
+    ranges = zip(start_indices, limit_indices, strides, strict=False)
+    return [-((start - limit) // stride) for start, limit, stride in ranges]
+
+
+class Slice(
+    SliceRules, name="stablehlo.slice", assembly="$operand custom(slice_ranges) attr-dict : functional-type"
+):
+    """Takes every stride-th element between two indices, along each dimension."""
+
+    operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
+    start_indices = Attribute(DIMENSIONS)
+    limit_indices = Attribute(DIMENSIONS)
+    strides = Attribute(DIMENSIONS)
+    result = Result(PLAIN | QUANTIZED_PER_TENSOR)
+
+    def ranges(self) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
+        return self.start_indices, self.limit_indices, self.strides
+
+    def lengths(self) -> list[tuple[str, int]]:
+        return [(name, len(values)) for name, values in zip(RANGES, self.ranges(), strict=True)]
+
+    def infer(self) -> list[Type]:
+        return [self.operand.with_shape(sliced_shape(*self.ranges()))]
+
+    def slices(self) -> tuple[slice, ...]:
+        """What `operand` is indexed with."""
+        return tuple(map(slice, *self.ranges())) if self.start_indices else ()
+
+    def reference(self, operand: Array) -> Array:
+        if not self.operand.is_static:
+            self.check_limits(operand)
+        return operand[self.slices()]
+
+    def check_limits(self, operand: Array) -> None:
+        """Judge C3 with the sizes that the operand turned out to have."""
+        rules.require(
+            self, rules.at_most("limit_indices", self.limit_indices, "operand", operand.shape), "C3"
+        )
+
+    def bind(self) -> Callable[..., Any]:
+        return operator.itemgetter(self.slices()) if self.operand.is_static else self.reference
+
+
+class Transpose(
+    Op, name="stablehlo.transpose", assembly="$operand , dims = $permutation attr-dict : functional-type"
+):
+    """Permutes dimensions: dimension d of the result is dimension ``permutation[d]`` of the operand."""
+
+    operand = Operand(TENSOR)
+    permutation = Attribute(DIMENSIONS)
+    result = Result(TENSOR)
+
+    @constraint
+    def C1(self) -> str | None:
+        """element_type(result) = element_type(operand), up to the axis of a per-axis quantized one"""
+        return rules.same_element_type_up_to_axis("result", self.result, "operand", self.operand)
+
+    @constraint
+    def C2(self) -> str | None:
+        """permutation is a permutation of range(rank(operand))"""
+        if self.is_permutation():
+            return None
+        return f"permutation = {list(self.permutation)} is no permutation of range({self.operand.rank})"
+
+    @constraint
+    def C3(self) -> str | None:
+        """shape(result) = dim(operand, permutation...)"""
+        if not self.is_permutation():
+            return None
+        return rules.same_shape("result", self.result, "the permuted shape of operand", self.permuted_shape())
+
+    @constraint
+    def C4(self) -> str | None:
+        """quantization_dimension(operand) = permutation[quantization_dimension(result)]"""
+        axis, result_axis = (rules.quantization_dimension(t) for t in (self.operand, self.result))
+        if axis is None or result_axis is None or not result_axis < len(self.permutation):
+            return None
+        if axis == self.permutation[result_axis]:
+            return None
+        return (
+            f"quantization_dimension of operand is {axis}, that of result {result_axis}, "
+            f"but permutation = {list(self.permutation)}"
+        )
+
+    def is_permutation(self) -> bool:
+        """Whether C2 holds."""
+        return sorted(self.permutation) == list(range(self.operand.rank))
+
+    def permuted_shape(self) -> list[int]:
+        """The result's shape."""
+        return [self.operand.shape[d] for d in self.permutation]
+
+    def infer(self) -> list[Type]:
+        element_type = self.operand.element_type
+        axis = rules.quantization_dimension(self.operand)
+        if isinstance(element_type, QuantizedType) and axis is not None:
+            element_type = QuantizedType(
+                element_type.storage,
+                element_type.storage_min,
+                element_type.storage_max,
+                element_type.expressed,
+                element_type.scales,
+                element_type.zero_points,
+                self.permutation.index(axis),
+            )
+        return [TensorType(self.permuted_shape(), element_type)]
+
+    def reference(self, operand: Array) -> Array:
+        return operand.transpose(self.permutation)
+
+    def bind(self) -> Callable[..., Any]:
+        return operator.methodcaller("transpose", self.permutation)

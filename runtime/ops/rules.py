@@ -6,10 +6,11 @@ Sizes that are not known yet (DYNAMIC) agree with every size: the constraint is 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..errors import ExecutionError
 from ..ir import DenseElementsAttribute, Operation, Region
 from ..types import (
     BOOLEAN,
@@ -23,6 +24,9 @@ from ..types import (
     TensorType,
     Type,
 )
+
+if TYPE_CHECKING:
+    from .declaration import Op
 
 
 def sizes_agree(a: int, b: int) -> bool:
@@ -212,3 +216,13 @@ def constant_operand(operation: Operation, position: int) -> np.ndarray[Any, Any
         if isinstance(value, DenseElementsAttribute):
             return value.array
     return None
+
+
+def require(op: Op, reason: str | None, label: str | None = None) -> None:
+    """Judge a rule while running.
+
+    Raises:
+        ExecutionError: there is a reason why the rule does not hold.
+    """
+    if reason is not None:
+        raise ExecutionError(reason, operation=op.name, label=label, location=op.operation.location)
