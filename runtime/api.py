@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,10 +17,13 @@ from .ir import Function, Module
 from .ops.verify import verify
 from .options import Options
 from .plan import Plan, lower
-from .specialize import specialize
-from .types import TokenType, TupleType, TupleValue
+from .specialize import entry_function, specialize
+from .types import FunctionType, TensorType, TokenType, TupleType, TupleValue, Type
 
 Array = np.ndarray[Any, Any]
+
+MOST_SPECIALIZATIONS = 64
+"""How many combinations of argument sizes an Executable keeps a program for."""
 
 
 def load(module: object) -> Module:
@@ -55,9 +60,7 @@ def compile(module: object, *, entry: str = "main", options: Options | None = No
     Raises:
         NimbleError: what `load` raises, or there is no such function.
     """
-    options = options or Options()
-    function = specialize(load(module), entry)
-    return Executable(function, lower(function, options), options)
+    return Executable(load(module), entry, options or Options())
 
 
 def execute(
@@ -85,18 +88,25 @@ def execute(
 class Executable:
     """A program that is ready to run. Many threads may call it at the same time.
 
+    A program with unknown argument sizes is specialized once for each combination of sizes that it meets; the
+    MOST_SPECIALIZATIONS used last are kept.
+
     Attributes:
         input_types, output_types: types of the arguments and results.
+        options: those that it was compiled with.
     """
 
-    def __init__(self, function: Function, plan: Plan, options: Options) -> None:
+    def __init__(self, module: Module, entry: str, options: Options) -> None:
+        function = entry_function(module, entry)
         self.options = options
         self.input_types = function.type.inputs
         self.output_types = function.type.results
-        self._name = function.name
-        self._plan = plan
-        self._runner = Runner(plan)
-        self._constant_roots = frozenset(id(_root(value)) for value in plan.constants.values())
+        self._module = module
+        self._entry = entry
+        self._lock = threading.Lock()
+        self._programs: OrderedDict[tuple[Type, ...], Program] = OrderedDict()
+        static = all(not isinstance(type, TensorType) or type.is_static for type in self.input_types)
+        self._only = self._specialize(self.input_types) if static else None
 
     def __call__(self, *inputs: Any) -> list[Any]:
         """Run it.
@@ -109,27 +119,69 @@ class Executable:
         """
         types = self.input_types
         if len(inputs) != len(types):
-            raise ExecutionError(f"@{self._name} takes {len(types)} inputs, but got {len(inputs)}")
+            raise ExecutionError(f"@{self._entry} takes {len(types)} inputs, but got {len(inputs)}")
         arguments = tuple([convert_input(value, types[index], index) for index, value in enumerate(inputs)])
+        program = self._only or self._program_for(arguments)
+        return program.run(arguments)
+
+    def _program_for(self, arguments: tuple[Any, ...]) -> Program:
+        """The program for the arguments' sizes."""
+        key = tuple(
+            [
+                type.with_shape(value.shape) if isinstance(type, TensorType) else type
+                for value, type in zip(arguments, self.input_types, strict=True)
+            ]
+        )
+        with self._lock:
+            program = self._programs.get(key)
+            if program is None:
+                program = self._programs[key] = self._specialize(key)
+                if len(self._programs) > MOST_SPECIALIZATIONS:
+                    self._programs.popitem(last=False)
+            else:
+                self._programs.move_to_end(key)
+            return program
+
+    def _specialize(self, types: Sequence[Type]) -> Program:
+        return Program(specialize(self._module, self._entry, types), self.options)
+
+    def explain(self) -> str:
+        """The plan as text: each step with its types, its way and why; for each combination of sizes met."""
+        programs = [self._only] if self._only else list(self._programs.values())
+        return "\n".join(program.explain() for program in programs)
+
+    def __repr__(self) -> str:
+        return f"Executable(@{self._entry} : {FunctionType(self.input_types, self.output_types)})"
+
+
+class Program:
+    """A specialized function, lowered.
+
+    Args:
+        function: what `nimblehlo.specialize.specialize` returned.
+        options: says which ways are open.
+    """
+
+    def __init__(self, function: Function, options: Options) -> None:
+        self.type = function.type
+        self._plan = lower(function, options)
+        self._runner = Runner(self._plan)
+        self._constant_roots = frozenset(id(_root(value)) for value in self._plan.constants.values())
+
+    def run(self, arguments: tuple[Any, ...]) -> list[Any]:
+        """The results, which belong to the caller, for arguments that fit."""
         with np.errstate(all="ignore"):
             results = self._runner.run(arguments)
         shared = set(self._constant_roots)
         for argument in arguments:
             _add_roots(argument, shared)
-        return [
-            _own(result, type, shared) for result, type in zip(results, self.output_types, strict=True)
-        ]
+        return [_own(result, type, shared) for result, type in zip(results, self.type.results, strict=True)]
 
     def explain(self) -> str:
-        """The plan as text: each step with its types, its way (reference or kernel) and why."""
-        lines: list[str] = []
+        """Its signature and its steps as text."""
+        lines = [f"@main : {self.type}"]
         _explain(self._plan, "", lines)
         return "\n".join(lines)
-
-    def __repr__(self) -> str:
-        inputs = ", ".join(map(str, self.input_types))
-        outputs = ", ".join(map(str, self.output_types))
-        return f"Executable(@{self._name} : ({inputs}) -> ({outputs}))"
 
 
 def _root(value: Any) -> Any:
@@ -151,7 +203,9 @@ def _add_roots(value: Any, roots: set[int]) -> None:
 def _own(value: Any, type: Any, shared: set[int]) -> Any:
     """A result that the caller may keep and write to: contiguous, and sharing memory with nothing else."""
     if isinstance(type, TupleType):
-        return tuple([_own(part, part_type, shared) for part, part_type in zip(value, type.types, strict=True)])
+        return tuple(
+            [_own(part, part_type, shared) for part, part_type in zip(value, type.types, strict=True)]
+        )
     if isinstance(type, TokenType):
         return value
     array = np.asarray(value)

@@ -10,8 +10,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .api import compile, load
-from .errors import NimbleError, UnsupportedError
+from .errors import ExecutionError, NimbleError, UnsupportedError
 from .frontend.parser import parse, split
 from .options import Options
 
@@ -40,7 +42,7 @@ class CaseResult:
 
 
 def find_files(paths: Sequence[str]) -> list[str]:
-    """The files among `paths` and the ``.mlir`` files below the folders among them, sorted within each folder.
+    """The files among `paths`, and the ``.mlir`` files below the folders among them in sorted order.
 
     Raises:
         NimbleError: a path does not exist.
@@ -82,16 +84,25 @@ def _run_part(text: str, file: str, first_line: int, options: Options | None) ->
     if "main" in functions:
         names = ["main"]
     else:
-        names = [name for name, function in functions.items() if function.is_public and not function.type.inputs]
+        names = [
+            name for name, function in functions.items() if function.is_public and not function.type.inputs
+        ]
     if not names:
         raise NimbleError("holds no @main and no public function without arguments")
     for name in names:
         if functions[name].type.inputs:
             raise UnsupportedError(f"@{name} takes arguments, so that it cannot check itself")
-        compile(module, entry=name, options=options)()
+        results = compile(module, entry=name, options=options)()
+        if any(
+            isinstance(result, np.ndarray) and result.dtype == np.bool_ and not result.all()
+            for result in results
+        ):
+            raise ExecutionError(f"@{name} returned false")
 
 
-def check_files(files: Sequence[str], jobs: int = 1, options: Options | None = None) -> Iterator[list[CaseResult]]:
+def check_files(
+    files: Sequence[str], jobs: int = 1, options: Options | None = None
+) -> Iterator[list[CaseResult]]:
     """The results of each file, in order; in `jobs` processes where that is more than one."""
     if jobs <= 1:
         for file in files:

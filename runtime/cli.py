@@ -42,7 +42,9 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser("run", help="run a program and print its results")
     run.add_argument("file", help="text, MLIR bytecode or a portable artifact")
     run.add_argument("--entry", default="main", metavar="NAME", help="the function to run (default: main)")
-    run.add_argument("--input", nargs="+", action="extend", default=[], metavar="X.npy", help="one for each argument")
+    run.add_argument(
+        "--input", nargs="+", action="extend", default=[], metavar="X.npy", help="one for each argument"
+    )
     run.add_argument("--random", type=int, metavar="SEED", help="draw the inputs at random")
     run.add_argument("--output", metavar="OUT.npz", help="store the results as result_0, result_1, ...")
     run.set_defaults(command=_run)
@@ -52,7 +54,9 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("-j", "--jobs", type=int, default=1, metavar="N", help="processes (default: 1)")
     check.set_defaults(command=_check)
     for command in (run, check):
-        command.add_argument("--compile", choices=("auto", "eager", "never"), default="auto", help="see Options")
+        command.add_argument(
+            "--compile", choices=("auto", "eager", "never"), default="auto", help="see Options"
+        )
         command.add_argument("--threads", type=int, metavar="N", help="most threads (default: all)")
     return parser
 
@@ -103,12 +107,16 @@ def _inputs(executable: Executable, options: argparse.Namespace) -> list[Any]:
 
 
 def _load_input(file: str, type: Type | None) -> Any:
-    """An array from a .npy file; element types that NumPy stores as bare bytes are viewed as the argument's."""
+    """An array from a .npy file; bare bytes (how NumPy stores other types) are viewed as the argument's."""
     try:
         array = np.load(file, allow_pickle=False)
     except ValueError as error:
         raise ExecutionError(f"{file} is no array: {error}") from error
-    if array.dtype.kind == "V" and isinstance(type, TensorType) and array.dtype.itemsize == type.dtype.itemsize:
+    if (
+        array.dtype.kind == "V"
+        and isinstance(type, TensorType)
+        and array.dtype.itemsize == type.dtype.itemsize
+    ):
         return array.view(type.dtype)
     return array
 
@@ -123,9 +131,9 @@ def random_input(type: Type, generator: np.random.Generator) -> Any:
         raise ExecutionError(f"no random input can be made for {type}")
     element_type = type.element_type
     if isinstance(element_type, QuantizedType):
-        return generator.integers(element_type.storage_min, element_type.storage_max, type.shape, endpoint=True).astype(
-            type.dtype
-        )
+        return generator.integers(
+            element_type.storage_min, element_type.storage_max, type.shape, endpoint=True
+        ).astype(type.dtype)
     if element_type.category == BOOLEAN:
         return generator.integers(0, 2, type.shape).astype(type.dtype)
     if element_type.category & FLOAT:
@@ -152,7 +160,9 @@ def _check(options: argparse.Namespace) -> int:
                 print(f"{case.status}: {case.file}{part}: {case.message}", flush=True)
     progress.clear()
     if options.json:
-        Path(options.json).write_text(json.dumps([case.as_dict() for case in cases], indent=1), encoding="utf-8")
+        Path(options.json).write_text(
+            json.dumps([case.as_dict() for case in cases], indent=1), encoding="utf-8"
+        )
     passed = sum(case.status == "passed" for case in cases)
     print(f"{passed} passed, {len(cases) - passed} failed")
     return 0 if passed == len(cases) and cases else 1

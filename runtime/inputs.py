@@ -28,7 +28,7 @@ def convert_input(value: Any, type: Type, index: int) -> Any:
     """An argument's value.
 
     Args:
-        value: array, Python scalar, or anything with ``__dlpack__`` or ``__array__``; a tuple for a TupleType.
+        value: array, Python scalar, anything with ``__dlpack__`` or ``__array__``; a tuple for a TupleType.
         type: the argument's type.
         index: which input it is, for messages.
 
@@ -42,7 +42,9 @@ def convert_input(value: Any, type: Type, index: int) -> Any:
     if isinstance(type, TupleType):
         if not isinstance(value, tuple) or len(value) != len(type.types):
             raise _error(index, f"must be a tuple of {len(type.types)} values for {type}")
-        return TupleValue([convert_input(part, part_type, index) for part, part_type in zip(value, type.types, strict=True)])
+        return TupleValue(
+            [convert_input(part, part_type, index) for part, part_type in zip(value, type.types, strict=True)]
+        )
     if isinstance(type, TokenType):
         return TOKEN_VALUE
     raise _error(index, f"values of type {type} cannot be passed")

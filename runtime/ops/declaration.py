@@ -2,22 +2,22 @@
 
 A declaration is a class::
 
-    class Transpose(Op, name="stablehlo.transpose", assembly="$operand , dims = $permutation attr-dict : functional-type"):
+    class Reverse(Op, name="stablehlo.reverse", assembly="..."):
         operand = Operand(TENSOR)
-        permutation = Attribute(DIMENSIONS)
+        dimensions = Attribute(DIMENSIONS)
         result = Result(TENSOR)
 
         @constraint
         def C2(self) -> str | None:
-            '''permutation is a permutation of range(rank(operand))'''
+            '''is_unique(dimensions)'''
             ...
 
         def infer(self) -> list[Type]: ...
         def reference(self, operand): ...
 
-An instance is a view of one ir operation: ``self.operand`` is the operand's type (a list of types where it is
-variadic, None where it is optional and absent), ``self.permutation`` the decoded attribute, ``self.result`` the
-declared result type, ``self.body`` the ir Region of a declared region.
+An instance is a view of one ir operation: ``self.operand`` is the operand's type (a list of types where it
+is variadic, None where it is optional and absent), ``self.dimensions`` the decoded attribute, ``self.result``
+the declared result type, ``self.body`` the ir Region of a declared region.
 
 Labels ``I1``, ``I2``, ... of the specification's table of inputs follow from the order of the declarations.
 """
@@ -31,9 +31,8 @@ import numpy as np
 
 from .. import types
 from ..errors import UnsupportedError, VerifyError
-from ..ir import Operation
+from ..ir import Operation, StructAttribute
 from ..ir import Region as IrRegion
-from ..ir import StructAttribute
 from ..types import TensorType, Type
 from .attribute_kinds import AttributeKind
 
@@ -119,7 +118,9 @@ class Attribute(_Declared):
                 raise ValueError(f"must be in a struct attribute {self.of}")
             value = attribute.fields.get(self.field or self.name, REQUIRED)
             if value is not REQUIRED:
-                return value if self.kind is None or isinstance(value, (int, tuple)) else self.kind.decode(value)
+                return (
+                    value if self.kind is None or isinstance(value, (int, tuple)) else self.kind.decode(value)
+                )
             attribute = None
         if attribute is None:
             if self.default is REQUIRED:
@@ -171,13 +172,15 @@ class Op:
         name: the operation's name with its dialect.
         assembly: its pretty form (`nimblehlo.frontend.assembly`), None: it has the generic form only.
         pure: False where it has an effect beyond its results.
-        operands, attributes, regions, results: the declared parts, in order.
-        constraint_list: the declared constraints.
+        takes_stored_values: whether `reference` works on the stored integers of quantized tensors; otherwise
+            it is given their expressed values.
+        declared_operands and so on: the declared parts, in order.
     """
 
     name: ClassVar[str] = ""
     assembly: ClassVar[str | None] = None
     pure: ClassVar[bool] = True
+    takes_stored_values: ClassVar[bool] = False
     declared_operands: ClassVar[tuple[Operand, ...]] = ()
     declared_results: ClassVar[tuple[Result, ...]] = ()
     declared_attributes: ClassVar[tuple[Attribute, ...]] = ()

@@ -102,20 +102,13 @@ class _Verifier:
             _reject_unranked(result.type, operation.name, operation.location)
         view = view_of(operation)
         view.verify()
-        self.verify_inferred(view)
+        verify_inferred(view)
         for symbol in _called_functions(operation):
             self.calls[function.name].add(symbol)
             if symbol not in self.functions:
                 raise view.error(f"there is no function @{symbol}")
         if operation.name in ("func.call", "stablehlo.composite"):
             self.verify_call(view, self.functions[next(iter(_called_functions(operation)))])
-
-    def verify_inferred(self, view: Op) -> None:
-        """Declared result types must agree with the inferred ones."""
-        inferred = view.infer()
-        declared = [result.type for result in view.operation.results]
-        if inferred is not None and not all_types_agree(declared, inferred):
-            raise view.error(f"the result is declared as {_types_text(declared)}, but must be {_types_text(inferred)}")
 
     def verify_call(self, view: Op, callee: Function) -> None:
         """Operands and results of a call must be the callee's inputs and outputs."""
@@ -124,10 +117,14 @@ class _Verifier:
         if callee.body is None:
             raise view.error(f"@{callee.name} has no body")
         if not all_types_agree(actual.inputs, callee.type.inputs):
-            raise view.error(f"passes {_types_text(actual.inputs)}, but @{callee.name} takes {_types_text(callee.type.inputs)}")
+            raise view.error(
+                f"passes {_types_text(actual.inputs)}, "
+                f"but @{callee.name} takes {_types_text(callee.type.inputs)}"
+            )
         if not all_types_agree(actual.results, callee.type.results):
             raise view.error(
-                f"results are {_types_text(actual.results)}, but @{callee.name} returns {_types_text(callee.type.results)}"
+                f"has results {_types_text(actual.results)}, "
+                f"but @{callee.name} returns {_types_text(callee.type.results)}"
             )
 
     def reject_recursion(self) -> None:
@@ -146,7 +143,9 @@ class _Verifier:
                 callee = callees.pop()
                 if callee in on_path:
                     raise UnsupportedError(
-                        f"@{callee} calls itself", operation="func.call", location=self.functions[callee].location
+                        f"@{callee} calls itself",
+                        operation="func.call",
+                        location=self.functions[callee].location,
                     )
                 path.append((callee, sorted(self.calls.get(callee, ()))))
                 on_path.add(callee)
@@ -172,6 +171,19 @@ def view_of(operation: Operation) -> Op:
         ) from error
 
 
+def verify_inferred(view: Op) -> None:
+    """Declared result types must agree with the inferred ones.
+
+    Raises:
+        VerifyError: they do not.
+    """
+    inferred = view.infer()
+    declared = [result.type for result in view.operation.results]
+    if inferred is not None and not all_types_agree(declared, inferred):
+        reason = f"the result is declared as {_types_text(declared)}, but must be {_types_text(inferred)}"
+        raise view.error(reason)
+
+
 def _called_functions(operation: Operation) -> set[str]:
     """Functions of the module that an operation names as its callee or decomposition."""
     names = set()
@@ -185,14 +197,18 @@ def _called_functions(operation: Operation) -> set[str]:
 def _only_block(region: Region, operation: str, location: object) -> Block:
     if len(region.blocks) != 1 or not region.blocks[0].operations:
         raise VerifyError(
-            "each region must be one block that ends with a terminator", operation=operation, location=location
+            "each region must be one block that ends with a terminator",
+            operation=operation,
+            location=location,
         )
     return region.block
 
 
 def _reject_unranked(type: Type, operation: str, location: object) -> None:
     if isinstance(type, UnrankedTensorType):
-        raise UnsupportedError(f"unranked types such as {type} are not offered", operation=operation, location=location)
+        raise UnsupportedError(
+            f"unranked types such as {type} are not offered", operation=operation, location=location
+        )
     if isinstance(type, TupleType):
         for part in type.types:
             _reject_unranked(part, operation, location)

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..ops.declaration import Op
+from ..ops.dynamic_shapes import RunTimeShaped
+from ..ops.quantized_operation import has_quantized_types, quantized_reference
 from ..options import Options
 from .kernels import kernel_for
+from .run_time_types import RunTimeTyped, has_unknown_sizes
 from .tiering import Tiered
 
 
@@ -31,11 +34,20 @@ class Choice:
 
 def choose(view: Op, options: Options) -> Choice:
     """The way for one operation under the given options."""
+    if has_unknown_sizes(view) and not isinstance(view, RunTimeShaped):
+        return Choice(RunTimeTyped(view, reference_for), "reference", "sizes are known at run time only")
     if options.compile == "never":
-        return Choice(view.bind(), "reference", "compilation is off")
+        return Choice(reference_for(view), "reference", "compilation is off")
     prepare, reason = kernel_for(view, options.threads)
     if prepare is None:
-        return Choice(view.bind(), "reference", reason)
+        return Choice(reference_for(view), "reference", reason)
     if options.compile == "eager":
         return Choice(prepare(), "kernel", reason, needs_regions=False)
-    return Choice(Tiered(view.bind(), prepare), "tiered", f"{reason}, once hot")
+    return Choice(Tiered(reference_for(view), prepare), "tiered", f"{reason}, once hot")
+
+
+def reference_for(view: Op) -> Callable[..., Any]:
+    """The quickest function that does what the reference does, on quantized tensors by their definition."""
+    if has_quantized_types(view.operation) and not view.takes_stored_values:
+        return quantized_reference(view)
+    return view.bind()

@@ -1,4 +1,4 @@
-"""From a specialized function to a Plan: slots, lifetimes, and for each operation the way in which it runs."""
+"""From a specialized function to a Plan: slots, lifetimes, and the way in which each operation runs."""
 
 from __future__ import annotations
 

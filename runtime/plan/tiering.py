@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any
 
 COMPILE_SECONDS = 1.0
-"""What compiling a kernel costs, measured; less where it lies in the cache, which cannot be told beforehand."""
+"""What compiling a kernel costs, measured; less where it is cached, which is not known beforehand."""
 
 IMPORT_SECONDS = 0.7
 """What importing Numba costs where that has not happened yet."""

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..errors import NimbleError
 from ..ir import Function, Module
+from ..types import FunctionType, TensorType, Type
 from .cleanup import remove_common_subexpressions, remove_dead_code
-from .constants import fold_constants
+from .forward import propagate
 from .inline import inline_calls
 
 
-def specialize(module: Module, entry: str) -> Function:
-    """The function `entry` with its calls inlined, constants folded and needless operations removed.
-
-    Args:
-        module: a verified module; it is not changed.
-        entry: name of the function to run.
+def entry_function(module: Module, entry: str) -> Function:
+    """The function of that name.
 
     Raises:
-        NimbleError: there is no such function, or it has no body.
+        NimbleError: there is none, or it has no body.
     """
     function = module.functions.get(entry)
     if function is None:
@@ -25,12 +24,42 @@ def specialize(module: Module, entry: str) -> Function:
         raise NimbleError(f"there is no function @{entry}; the module has {names}")
     if function.body is None:
         raise NimbleError(f"@{entry} has no body", location=function.location)
-    result = inline_calls(module, function)
-    assert result.body is not None
-    fold_constants(result.body)
-    remove_common_subexpressions(result.body)
-    remove_dead_code(result.body)
-    return result
+    return function
 
 
-__all__ = ["specialize"]
+def specialize(module: Module, entry: str, argument_types: Sequence[Type] | None = None) -> Function:
+    """The function `entry` with its calls inlined, sizes and constants known, needless operations removed.
+
+    Args:
+        module: a verified module; it is not changed.
+        entry: name of the function to run.
+        argument_types: types to bind the arguments to, sizes known; None: the declared types.
+
+    Raises:
+        NimbleError: there is no such function, or it has no body.
+        ExecutionError: a constraint does not hold for the sizes of `argument_types`.
+    """
+    function = inline_calls(module, entry_function(module, entry))
+    assert function.body is not None
+    block = function.body.block
+    bound = argument_types is not None and tuple(argument_types) != function.type.inputs
+    for argument, type in zip(block.arguments, argument_types or function.type.inputs, strict=True):
+        argument.type = type
+    propagate(function.body, sizes_bound=bound or _has_unknown_sizes(function))
+    remove_common_subexpressions(function.body)
+    remove_dead_code(function.body)
+    function.type = FunctionType([argument.type for argument in block.arguments], function.body.type.results)
+    return function
+
+
+def _has_unknown_sizes(function: Function) -> bool:
+    """Whether a value of the function has a size that only its operands' constants may tell."""
+    assert function.body is not None
+    return any(
+        isinstance(result.type, TensorType) and not result.type.is_static
+        for operation in function.body.walk()
+        for result in operation.results
+    )
+
+
+__all__ = ["entry_function", "specialize"]

@@ -10,7 +10,7 @@ from .effects import has_no_effect
 
 
 def remove_common_subexpressions(region: Region) -> None:
-    """Let each operation that repeats an earlier one of the same or a surrounding block be that one, in place."""
+    """Let what repeats an earlier operation of the same or a surrounding block be that one, in place."""
     _Cleaner().visit(region, {})
 
 
@@ -56,7 +56,11 @@ def _frozen(attribute: Attribute) -> Hashable:
     if isinstance(attribute, DictionaryAttribute):
         return tuple([(name, _frozen(value)) for name, value in sorted(attribute.values.items())])
     if isinstance(attribute, StructAttribute):
-        return (attribute.dialect, attribute.mnemonic, tuple(sorted(attribute.fields.items(), key=lambda f: f[0])))
+        return (
+            attribute.dialect,
+            attribute.mnemonic,
+            tuple(sorted(attribute.fields.items(), key=lambda f: f[0])),
+        )
     return attribute
 
 

@@ -1,13 +1,13 @@
-"""Folds operations whose operands are constants, within bounds of size."""
+"""Evaluates operations whose operands are constants, within bounds of size."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from ..errors import NimbleError
-from ..ir import Builder, DenseElementsAttribute, Operation, Region, Value
+from ..ir import DenseElementsAttribute, Operation, Value
 from ..ops.declaration import Array
 from ..ops.verify import view_of
 from ..types import PLAIN, TensorType
@@ -19,74 +19,44 @@ MOST_ELEMENTS = 1 << 14
 _NEVER_FOLDED = frozenset({"stablehlo.custom_call", "stablehlo.optimization_barrier"})
 """A user's function must run when the program runs; a barrier keeps apart what is on its sides."""
 
-Known = dict[Value, DenseElementsAttribute]
+Known = Mapping[Value, DenseElementsAttribute]
 
 
-def fold_constants(region: Region, known: Known | None = None) -> None:
-    """Replace operations on constants by constants, in place; regions inside see the constants around them."""
-    known = {} if known is None else known
-    block = region.block
-    operations, block.operations = block.operations, []
-    builder = Builder(block)
-    values: dict[Value, Value] = {}
-    for operation in operations:
-        operation.operands = tuple([values.get(operand, operand) for operand in operation.operands])
-        for inner in operation.regions:
-            _substitute(inner, values)
-            fold_constants(inner, known)
-        if operation.name == "stablehlo.constant":
-            attribute = operation.attributes["value"]
-            if isinstance(attribute, DenseElementsAttribute):
-                known[operation.result] = attribute
-            block.operations.append(operation)
-            continue
-        folded = _fold(operation, known)
-        if folded is None:
-            block.operations.append(operation)
-            continue
-        constant = builder.create(
-            "stablehlo.constant", (), [folded.type], {"value": folded}, (), operation.location
-        )
-        values[operation.result] = constant.result
-        known[constant.result] = folded
+def fold(operation: Operation, known: Known) -> DenseElementsAttribute | None:
+    """The constant that the operation computes, or None.
 
-
-def _substitute(region: Region, values: dict[Value, Value]) -> None:
-    """Let the operations of a region use what stands for the values that they used."""
-    if values:
-        for operation in region.walk():
-            operation.operands = tuple([values.get(operand, operand) for operand in operation.operands])
-
-
-def _fold(operation: Operation, known: Known) -> DenseElementsAttribute | None:
-    """The constant that the operation computes, or None."""
+    Args:
+        operation: any operation.
+        known: the constants among the values in sight.
+    """
     if len(operation.results) != 1 or operation.regions or not operation.name.startswith("stablehlo."):
         return None
     type = operation.result.type
     if not isinstance(type, TensorType) or not type.is_static or not type.category & PLAIN:
         return None
     operands = [known.get(operand) for operand in operation.operands]
-    if not all(operand is not None and _is_small(operand) for operand in operands):
+    constants = [operand for operand in operands if operand is not None and _is_small(operand)]
+    if len(constants) < len(operands) or not _result_is_small(type, constants):
         return None
     if operation.name in _NEVER_FOLDED or not has_no_effect(operation):
         return None
-    spreads_splat = operation.name == "stablehlo.broadcast_in_dim"
-    if type.size > MOST_ELEMENTS and not spreads_splat:
-        return None
-    arrays = [operand.array for operand in operands if operand is not None]
-    return _evaluate(view_of(operation).reference, arrays, type)
+    return _evaluate(view_of(operation).reference, [constant.array for constant in constants], type)
 
 
 def _is_small(constant: DenseElementsAttribute) -> bool:
-    return constant.array.size <= MOST_ELEMENTS or constant.is_splat
+    return constant.type.category & PLAIN != 0 and (constant.array.size <= MOST_ELEMENTS or constant.is_splat)
+
+
+def _result_is_small(type: TensorType, constants: list[DenseElementsAttribute]) -> bool:
+    """Whether the result has few elements, or is a splat made of splats."""
+    splats = bool(constants) and all(constant.is_splat or constant.array.size == 1 for constant in constants)
+    return type.size <= MOST_ELEMENTS or (splats and len(constants) == 1)
 
 
 def _evaluate(
     reference: Callable[..., Array], arrays: list[Array], type: TensorType
 ) -> DenseElementsAttribute | None:
-    """Run a reference on constants; None where it fails (the run will say why) or the result is too large."""
-    if type.size > MOST_ELEMENTS and any(array.size != 1 and any(array.strides) for array in arrays):
-        return None
+    """Run a reference on constants; None where it fails (the run will say why) or gives a large array."""
     with np.errstate(all="ignore"):
         try:
             result = np.asarray(reference(*arrays))
@@ -94,7 +64,9 @@ def _evaluate(
             return None
     if result.dtype != type.dtype or result.shape != type.shape:
         return None
-    if any(result.strides) or result.size <= 1:
-        return DenseElementsAttribute(type, np.array(result, order="C")) if result.size <= MOST_ELEMENTS else None
-    splat = result[(slice(0, 1),) * result.ndim].copy()
-    return DenseElementsAttribute(type, np.broadcast_to(splat.reshape(()), type.shape))
+    if result.size > 1 and not any(result.strides):
+        value = result[(0,) * result.ndim]
+        return DenseElementsAttribute(type, np.broadcast_to(np.asarray(value, type.dtype), type.shape))
+    if result.size > MOST_ELEMENTS:
+        return None
+    return DenseElementsAttribute(type, np.array(result, order="C"))

@@ -55,7 +55,9 @@ class _Inliner:
         """Append copies of a block's operations."""
         self.count += len(block.operations)
         if self.count > MOST_OPERATIONS:
-            raise UnsupportedError(f"the program has more than {MOST_OPERATIONS} operations with its calls inlined")
+            raise UnsupportedError(
+                f"the program has more than {MOST_OPERATIONS} operations with its calls inlined"
+            )
         operations = block.operations if keep_terminator else block.operations[:-1]
         for operation in operations:
             key = _CALLEES.get(operation.name)
@@ -72,9 +74,7 @@ class _Inliner:
                 )
                 values.update(zip(operation.results, copied.results, strict=True))
 
-    def inline(
-        self, call: Operation, callee: Function, builder: Builder, values: dict[Value, Value]
-    ) -> None:
+    def inline(self, call: Operation, callee: Function, builder: Builder, values: dict[Value, Value]) -> None:
         """Append the callee's operations and let the call's results stand for what it returns."""
         assert callee.body is not None
         block = callee.body.block

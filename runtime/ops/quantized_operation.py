@@ -1,0 +1,61 @@
+"""Operations on quantized tensors through their definition: dequantize the operands, operate, quantize the results.
+
+Source: specification, "Quantization computations" (`dequantize_op_quantize`, `hybrid_dequantize_then_op`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..ir import Operation
+from ..types import QUANTIZED, QuantizedType, TensorType, Type
+from .declaration import Array, Op
+from .quantization import dequantizer, quantizer
+
+
+def has_quantized_types(operation: Operation) -> bool:
+    """Whether an operation takes or gives quantized tensors."""
+    return any(value.type.category & QUANTIZED for value in (*operation.operands, *operation.results))
+
+
+def quantized_reference(view: Op) -> Callable[..., Any]:
+    """What does `view`'s operation on stored integers; operands that are not quantized are taken as they are."""
+    operation = view.operation
+    entries = [_conversion(operand.type, dequantizer) for operand in operation.operands]
+    exits = [_conversion(result.type, quantizer) for result in operation.results]
+    reference = type(view)(_on_expressed_types(operation)).bind()
+
+    def run(*operands: Array, **regions: Any) -> Any:
+        values = [enter(value) for enter, value in zip(entries, operands, strict=True)]
+        results = reference(*values, **regions)
+        if isinstance(results, tuple):
+            return tuple([leave(value) for leave, value in zip(exits, results, strict=True)])
+        return exits[0](results)
+
+    return run
+
+
+def _conversion(
+    type: Type, converter: Callable[[TensorType], Callable[[Array], Array]]
+) -> Callable[[Any], Any]:
+    return converter(type) if isinstance(type, TensorType) else lambda value: value
+
+
+def _on_expressed_types(operation: Operation) -> Operation:
+    """The same operation, its quantized element types replaced by their expressed types."""
+    source = Operation("", (), [_expressed(operand.type) for operand in operation.operands])
+    return Operation(
+        operation.name,
+        source.results,
+        [_expressed(result.type) for result in operation.results],
+        operation.attributes,
+        operation.regions,
+        operation.location,
+    )
+
+
+def _expressed(type: Type) -> Type:
+    if isinstance(type, TensorType) and isinstance(type.element_type, QuantizedType):
+        return type.with_element_type(type.element_type.expressed)
+    return type

@@ -1,0 +1,91 @@
+"""Runs a program in every way there is and compares the results with each other and with XLA:CPU."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import nimblehlo
+from nimblehlo import Options
+
+Array = np.ndarray[Any, Any]
+
+WAYS = {
+    "reference steps": Options(compile="never"),
+    "kernel steps": Options(compile="eager"),
+    "kernel steps, one thread": Options(compile="eager", threads=1),
+    "tiered steps": Options(compile="auto"),
+}
+
+
+def same_bits(a: Array, b: Array) -> bool:
+    """Whether two arrays have the same element type, shape and bits; a NaN equals any NaN."""
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    if a.tobytes() == b.tobytes():
+        return True
+    kind = np.isnan(a.astype(np.complex128)) & np.isnan(b.astype(np.complex128))
+    signs = np.signbit(a.real.astype(np.float64)) == np.signbit(b.real.astype(np.float64))
+    return bool(np.all(kind | ((a == b) & signs)))
+
+
+def run_every_way(text: str, *inputs: Any, entry: str = "main") -> list[Array]:
+    """The results of a program, the same bits in every way of running; inputs must not be written to."""
+    before = [np.array(value) for value in inputs]
+    results: dict[str, list[Array]] = {}
+    for way, options in WAYS.items():
+        results[way] = nimblehlo.execute(text, inputs, entry=entry, options=options)
+        for value, copy in zip(inputs, before, strict=True):
+            assert same_bits(np.asarray(value), copy), f"{way} changed an input"
+    first_way, first = next(iter(results.items()))
+    for way, arrays in results.items():
+        assert len(arrays) == len(first)
+        for index, (a, b) in enumerate(zip(arrays, first, strict=True)):
+            assert same_bits(np.asarray(a), np.asarray(b)), f"result {index}: {way} and {first_way} differ"
+    return first
+
+
+@functools.lru_cache(maxsize=1)
+def _xla_backend() -> Any:
+    from jax.extend import backend
+
+    return backend.get_backend("cpu")
+
+
+def run_xla(text: str, *inputs: Array) -> list[Array]:
+    """The results of XLA:CPU for the same text."""
+    import jax
+    from jax._src.lib import xla_client
+
+    backend = _xla_backend()
+    devices = xla_client.DeviceList(tuple(backend.devices()[:1]))
+    executable = backend.compile_and_load(text, devices, xla_client.CompileOptions())
+    outputs = executable.execute_sharded([jax.device_put(np.asarray(value)) for value in inputs])
+    return [np.asarray(shards[0]) for shards in outputs.disassemble_into_single_device_arrays()]
+
+
+def assert_close(got: Sequence[Array], want: Sequence[Array], relative: float) -> None:
+    """Integers equal exactly; floats within `relative` of the largest magnitude of the wanted array."""
+    assert len(got) == len(want)
+    for index, (a, b) in enumerate(zip(got, want, strict=True)):
+        assert a.dtype == b.dtype and a.shape == b.shape, (
+            f"result {index}: {a.dtype}{a.shape}, not {b.dtype}{b.shape}"
+        )
+        if b.dtype.kind in "biu" or b.dtype.name.startswith(("int", "uint")):
+            assert (a == b).all(), f"result {index} differs"
+            continue
+        wide = np.complex128 if b.dtype.kind == "c" else np.float64
+        x, y = a.astype(wide), b.astype(wide)
+        finite = np.isfinite(y)
+        assert (np.isnan(x) == np.isnan(y)).all(), f"result {index}: NaN in other places"
+        assert (x[~finite & ~np.isnan(y)] == y[~finite & ~np.isnan(y)]).all(), (
+            f"result {index}: infinities differ"
+        )
+        scale = np.abs(y[finite]).max(initial=0.0)
+        error = np.abs(x[finite] - y[finite]).max(initial=0.0)
+        assert error <= relative * max(scale, np.finfo(np.float32).tiny), (
+            f"result {index}: error {error}, scale {scale}"
+        )

@@ -1,0 +1,288 @@
+"""The contract: load, compile, execute, what goes in and what comes out."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import tracemalloc
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import nimblehlo
+from nimblehlo import ExecutionError, NimbleError, Options, ParseError, UnsupportedError, VerifyError
+
+ADD = """
+func.func @main(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.add %a, %b : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+"""
+
+
+def scalar_program(type: str) -> str:
+    return f"func.func @main(%a: tensor<{type}>) -> tensor<{type}> {{ return %a : tensor<{type}> }}"
+
+
+def test_execute_adds() -> None:
+    a = np.arange(4, dtype=np.float32)
+    (result,) = nimblehlo.execute(ADD, [a, a])
+    assert result.dtype == np.float32
+    assert result.tolist() == [0, 2, 4, 6]
+
+
+def test_compile_once_call_often() -> None:
+    executable = nimblehlo.compile(ADD)
+    for factor in range(5):
+        a = np.full(4, factor, np.float32)
+        assert executable(a, a)[0].tolist() == [2 * factor] * 4
+
+
+def test_load_accepts_what_it_returned() -> None:
+    module = nimblehlo.load(ADD)
+    assert nimblehlo.load(module) is module
+    assert nimblehlo.execute(module, [np.ones(4, np.float32)] * 2)[0].tolist() == [2] * 4
+
+
+def test_entry_names_another_function() -> None:
+    text = "func.func @f() -> tensor<i32> { %0 = stablehlo.constant dense<7> : tensor<i32> return %0 : tensor<i32> }"
+    assert nimblehlo.execute(text, entry="f")[0] == 7
+    with pytest.raises(NimbleError, match="@main.*@f"):
+        nimblehlo.compile(text)
+
+
+def test_results_belong_to_the_caller() -> None:
+    text = """
+    func.func @main(%a: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<2x2xf32>, tensor<3xi32>) {
+      %c = stablehlo.constant dense<[1, 2, 3]> : tensor<3xi32>
+      %0 = stablehlo.reshape %a : (tensor<4xf32>) -> tensor<2x2xf32>
+      return %a, %a, %0, %c : tensor<4xf32>, tensor<4xf32>, tensor<2x2xf32>, tensor<3xi32>
+    }
+    """
+    executable = nimblehlo.compile(text)
+    a = np.ones(4, np.float32)
+    first = executable(a)
+    for index, result in enumerate(first):
+        result[...] = index + 5
+    assert a.tolist() == [1] * 4
+    assert [result.flat[0] for result in first] == [5, 6, 7, 8]
+    assert executable(a)[3].tolist() == [1, 2, 3]
+
+
+def test_results_are_contiguous() -> None:
+    text = """
+    func.func @main(%a: tensor<3x2xf32>) -> tensor<2x3xf32> {
+      %0 = stablehlo.transpose %a, dims = [1, 0] : (tensor<3x2xf32>) -> tensor<2x3xf32>
+      return %0 : tensor<2x3xf32>
+    }
+    """
+    (result,) = nimblehlo.execute(text, [np.arange(6, dtype=np.float32).reshape(3, 2)])
+    assert result.flags.c_contiguous and result.tolist() == [[0, 2, 4], [1, 3, 5]]
+
+
+@pytest.mark.parametrize(
+    ("type", "value"),
+    [
+        ("f32", 1.5),
+        ("f32", 2),
+        ("i32", -3),
+        ("i1", True),
+        ("complex<f32>", 1 + 2j),
+        ("bf16", 1.5),
+        ("ui8", 255),
+        ("i4", -8),
+    ],
+)
+def test_python_scalars(type: str, value: complex) -> None:
+    (result,) = nimblehlo.execute(scalar_program(type), [value])
+    assert result.shape == () and result == np.array(value, result.dtype)
+
+
+@pytest.mark.parametrize(
+    ("type", "value"),
+    [
+        ("i32", 1.5),
+        ("i1", 1),
+        ("f32", 1j),
+        ("ui8", 256),
+        ("i4", 8),
+        ("ui8", -1),
+        ("i64", 1 << 63),
+        ("2xf32", 1.0),
+    ],
+)
+def test_python_scalars_that_do_not_fit(type: str, value: complex) -> None:
+    with pytest.raises(ExecutionError, match="input 0"):
+        nimblehlo.execute(scalar_program(type), [value])
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        [],
+        [np.ones(4, np.float32)],
+        [np.ones(4, np.float32)] * 3,
+        [np.ones(4, np.float64), np.ones(4, np.float32)],
+        [np.ones(3, np.float32), np.ones(4, np.float32)],
+        [np.ones((4, 1), np.float32), np.ones(4, np.float32)],
+        ["text", np.ones(4, np.float32)],
+        [None, np.ones(4, np.float32)],
+        [object(), np.ones(4, np.float32)],
+        [[1, [2]], np.ones(4, np.float32)],
+    ],
+)
+def test_inputs_that_do_not_fit(inputs: list[object]) -> None:
+    executable = nimblehlo.compile(ADD)
+    with pytest.raises(ExecutionError):
+        executable(*inputs)
+    assert executable(np.ones(4, np.float32), np.ones(4, np.float32))[0].tolist() == [2] * 4
+
+
+class Wrapped:
+    """An array behind ``__array__``."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+
+    def __array__(self, dtype: object = None, copy: object = None) -> np.ndarray:
+        return self.array
+
+
+class Exported:
+    """An array behind ``__dlpack__``."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+
+    def __dlpack__(self, **options: object) -> object:
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> object:
+        return self.array.__dlpack_device__()
+
+
+@pytest.mark.parametrize("wrap", [Wrapped, Exported, np.ndarray.tolist])
+def test_array_protocols(wrap: object) -> None:
+    a = np.arange(4, dtype=np.float64)
+    text = ADD.replace("f32", "f64")
+    (result,) = nimblehlo.execute(text, [wrap(a), a])  # type: ignore[operator]
+    assert result.tolist() == [0, 2, 4, 6]
+
+
+def test_inputs_of_other_layouts() -> None:
+    base = np.arange(8, dtype=np.float32)
+    swapped = base[:4].astype(">f4")
+    assert nimblehlo.execute(ADD, [base[::2], swapped])[0].tolist() == [0, 3, 6, 9]
+    frozen = base[:4].copy()
+    frozen.flags.writeable = False
+    assert nimblehlo.execute(ADD, [frozen, frozen])[0].tolist() == [0, 2, 4, 6]
+
+
+def test_ml_dtypes_inputs() -> None:
+    text = ADD.replace("f32", "bf16")
+    a = np.arange(4).astype(ml_dtypes.bfloat16)
+    (result,) = nimblehlo.execute(text, [a, a])
+    assert result.dtype == ml_dtypes.bfloat16 and result.astype(np.float32).tolist() == [0, 2, 4, 6]
+
+
+def test_tuples_go_in_and_out() -> None:
+    text = """
+    func.func @main(%a: tuple<tensor<2xi32>, tensor<f32>>) -> tuple<tensor<f32>, tensor<2xi32>> {
+      %0 = stablehlo.get_tuple_element %a[0] : (tuple<tensor<2xi32>, tensor<f32>>) -> tensor<2xi32>
+      %1 = stablehlo.get_tuple_element %a[1] : (tuple<tensor<2xi32>, tensor<f32>>) -> tensor<f32>
+      %2 = stablehlo.tuple %1, %0 : tuple<tensor<f32>, tensor<2xi32>>
+      return %2 : tuple<tensor<f32>, tensor<2xi32>>
+    }
+    """
+    (result,) = nimblehlo.execute(text, [(np.array([1, 2], np.int32), 2.5)])
+    assert isinstance(result, tuple) and result[0] == 2.5 and result[1].tolist() == [1, 2]
+
+
+def test_many_threads_share_an_executable() -> None:
+    text = """
+    func.func @main(%n: tensor<i32>, %x: tensor<64xf32>) -> tensor<64xf32> {
+      %c = stablehlo.constant dense<0> : tensor<i32>
+      %one = stablehlo.constant dense<1> : tensor<i32>
+      %r:2 = stablehlo.while(%i = %c, %v = %x) : tensor<i32>, tensor<64xf32>
+      cond {
+        %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        stablehlo.return %p : tensor<i1>
+      } do {
+        %j = stablehlo.add %i, %one : tensor<i32>
+        %w = stablehlo.add %v, %x : tensor<64xf32>
+        stablehlo.return %j, %w : tensor<i32>, tensor<64xf32>
+      }
+      return %r#1 : tensor<64xf32>
+    }
+    """
+    executable = nimblehlo.compile(text)
+    wrong: list[int] = []
+
+    def call(factor: int) -> None:
+        for _ in range(20):
+            (result,) = executable(np.int32(10), np.full(64, factor, np.float32))
+            if (result != 11 * factor).any():
+                wrong.append(factor)
+
+    threads = [threading.Thread(target=call, args=(factor,)) for factor in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_a_failed_call_leaves_nothing_behind() -> None:
+    text = """
+    func.func @main(%a: tensor<250000xf32>, %b: tensor<250000xf32>) -> tensor<250000xf32> {
+      %0 = stablehlo.add %a, %a : tensor<250000xf32>
+      stablehlo.custom_call @check.expect_eq(%0, %b) {has_side_effect = true} : (tensor<250000xf32>, tensor<250000xf32>) -> ()
+      return %0 : tensor<250000xf32>
+    }
+    """
+    executable = nimblehlo.compile(text)
+    a = np.ones(250_000, np.float32)
+    with pytest.raises(ExecutionError):
+        executable(a, a)
+    gc.collect()
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    for _ in range(3):
+        with pytest.raises(ExecutionError):
+            executable(a, a)
+    gc.collect()
+    after = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert after - before < 100_000
+    assert executable(a, a + a)[0][0] == 2
+
+
+def test_errors_are_of_the_right_kind() -> None:
+    with pytest.raises(ParseError):
+        nimblehlo.load("func.func @main(")
+    with pytest.raises(VerifyError) as caught:
+        nimblehlo.load(
+            "func.func @main(%a: tensor<4xf32>) -> tensor<5xf32> {\n"
+            "  %0 = stablehlo.abs %a : (tensor<4xf32>) -> tensor<5xf32>\n"
+            "  return %0 : tensor<5xf32>\n}"
+        )
+    assert caught.value.operation == "stablehlo.abs"
+    assert caught.value.location is not None and ":2:" in caught.value.location
+    with pytest.raises(UnsupportedError, match="stablehlo.all_gather"):
+        nimblehlo.load(
+            'func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> { %0 = "stablehlo.all_gather"(%a) '
+            ": (tensor<4xf32>) -> tensor<4xf32> return %0 : tensor<4xf32> }"
+        )
+
+
+def test_options_are_checked() -> None:
+    with pytest.raises(ValueError, match="compile"):
+        Options(compile="sometimes")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="threads"):
+        Options(threads=0)
+
+
+def test_explain_names_each_step() -> None:
+    text = nimblehlo.compile(ADD).explain()
+    assert "stablehlo.add" in text and "reference" in text

@@ -1,0 +1,120 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from nimblehlo.cli import main
+
+ADD = """
+func.func @main(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.add %a, %b : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+"""
+
+PASSES = """
+func.func @first() {
+  %0 = stablehlo.constant dense<1> : tensor<i32>
+  check.expect_eq_const %0, dense<1> : tensor<i32>
+  func.return
+}
+// -----
+func.func @second() {
+  %0 = stablehlo.constant dense<1> : tensor<i32>
+  check.expect_eq_const %0, dense<1> : tensor<i32>
+  func.return
+}
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    file = tmp_path / "add.mlir"
+    file.write_text(ADD)
+    return file
+
+
+def test_run_with_inputs(program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save(tmp_path / "a.npy", np.arange(4, dtype=np.float32))
+    np.save(tmp_path / "b.npy", np.ones(4, np.float32))
+    output = tmp_path / "out.npz"
+    status = main(
+        [
+            "run",
+            str(program),
+            "--input",
+            str(tmp_path / "a.npy"),
+            str(tmp_path / "b.npy"),
+            "--output",
+            str(output),
+        ]
+    )
+    assert status == 0
+    printed = capsys.readouterr().out
+    assert "tensor<4xf32>" in printed and "[1. 2. 3. 4.]" in printed and "ms" in printed
+    assert np.load(output)["result_0"].tolist() == [1, 2, 3, 4]
+
+
+def test_run_with_inputs_of_an_extension_type(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "add.mlir"
+    file.write_text(ADD.replace("f32", "bf16"))
+    np.save(tmp_path / "a.npy", np.arange(4).astype(ml_dtypes.bfloat16))
+    assert (
+        main(["run", str(file), "--input", str(tmp_path / "a.npy"), "--input", str(tmp_path / "a.npy")]) == 0
+    )
+    assert "[0 2 4 6]" in capsys.readouterr().out
+
+
+def test_run_at_random_repeats(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = []
+    for seed in ("1", "1", "2"):
+        assert main(["run", str(program), "--random", seed]) == 0
+        texts.append(capsys.readouterr().out.rsplit("loaded in", 1)[0])
+    assert texts[0] == texts[1] != texts[2]
+
+
+@pytest.mark.parametrize("arguments", [[], ["--input", "missing.npy"], ["--entry", "other", "--random", "1"]])
+def test_run_fails(program: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", str(program), *arguments]) == 1
+    assert "nimblehlo:" in capsys.readouterr().err
+
+
+def test_run_reports_parse_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "bad.mlir"
+    file.write_text("func.func @main(%a: tensor<4xf32>\n")
+    assert main(["run", str(file)]) == 1
+    assert "bad.mlir:" in capsys.readouterr().err
+
+
+def test_check_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "good.mlir").write_text(PASSES)
+    assert main(["check", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "2 passed, 0 failed"
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_check_reports_failures(tmp_path: Path, jobs: str, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.mlir").write_text(
+        PASSES.replace("dense<1> : tensor<i32>\n  func", "dense<2> : tensor<i32>\n  func", 1)
+    )
+    (tmp_path / "b.mlir").write_text("func.func @main(%a: tensor<f32>) { return }")
+    (tmp_path / "c.mlir").write_text(PASSES)
+    report = tmp_path / "report.json"
+    assert main(["check", str(tmp_path), "--json", str(report), "-j", jobs]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == "3 passed, 2 failed"
+    assert lines[0].startswith("failed:") and "a.mlir" in lines[0] and "part 0" in lines[0]
+    assert lines[1].startswith("unsupported:") and "b.mlir" in lines[1]
+    cases = json.loads(report.read_text())
+    assert [case["status"] for case in cases] == ["failed", "passed", "unsupported", "passed", "passed"]
+
+
+def test_check_of_nothing_is_no_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(tmp_path)]) == 1
+    assert main(["check", str(tmp_path / "missing")]) == 1
