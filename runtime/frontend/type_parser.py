@@ -36,7 +36,6 @@ _PLAIN: Final = rf"(?:tensor{_ANGLES}|!stablehlo\.token|i\d++|f32|f64|index)(?![
 _LIST: Final = rf"(?:{_PLAIN}(?:,{SKIP}{_PLAIN})*+)?+"
 _FAST_TYPE: Final = re.compile(rf"{SKIP}({_PLAIN})", re.ASCII)
 _FAST_FUNCTION: Final = re.compile(rf"{SKIP}(\(({_LIST})\){SKIP}->{SKIP}(?:({_PLAIN})|\(({_LIST})\)))", re.ASCII)
-_EACH_TYPE: Final = re.compile(_PLAIN, re.ASCII)
 _SIMPLE_TENSOR: Final = re.compile(r"tensor<((?:(?:\d{1,18}|\?)x)*+)([A-Za-z][\w]*+(?:<f32>|<f64>)?+)>", re.ASCII)
 _SIZE: Final = pattern(r"(?:(\?)|(\d++))x")
 _NAME: Final = pattern(r"([A-Za-z_]\w*+)(?![\w$.])")
@@ -54,21 +53,16 @@ class TypeParser(Cursor):
     def type(self) -> Type:
         """Consume a type of any kind."""
         found = _FAST_TYPE.match(self.text, self.position)
-        if found is not None:
-            text = found.group(1)
-            known = self._types.get(text)
-            if known is not None:
-                self.position = found.end()
+        if found is None:
+            return self._parse_type()
+        known = self._types.get(found.group(1))
+        if known is None:
+            known = self._parse_type()
+            if self.position != found.end():
                 return known
-            position = self.position
-            parsed = self._parse_type()
-            if self.position == found.end():
-                self._types[text] = parsed
-            else:
-                self.position = position
-                return self._parse_type()
-            return parsed
-        return self._parse_type()
+            self._types[found.group(1)] = known
+        self.position = found.end()
+        return known
 
     def function_type(self) -> FunctionType:
         """Consume ``(types) -> type`` or ``(types) -> (types)``."""
@@ -279,11 +273,11 @@ class TypeParser(Cursor):
         if name in ("quant.uniform", "quant.any"):
             return self._parse_quantized(found.start())
         if self.text[self.position : self.position + 1] == "<":
-            body = self._angle_text()
+            body = self.angle_text()
             return OpaqueType(f"!{name}<{body}>")
         return OpaqueType(f"!{name}")
 
-    def _angle_text(self) -> str:
+    def angle_text(self) -> str:
         """Consume ``<...>`` as text."""
         self.expect("<")
         start = self.skip()

@@ -1,0 +1,249 @@
+"""Pretty forms: the declared `assembly` of an operation, compiled once into steps that parse it.
+
+A form is a list of items separated by blanks:
+
+- ``$name``: a declared operand (a list where it is variadic) or an attribute in its bare form;
+- ``operands``, ``regions``: all of them; ``attr-dict``;
+- ``functional-type``, ``same-type``, ``complex-type``, ``select-type``, ``tuple-type``, ``pairwise-types``,
+  ``type($name)``, ``types($name)``: types of operands, which are checked, and of results;
+- ``( ... )?``: a group that may be absent; its first item decides;
+- ``custom(name)``: a form of `custom_assembly`;
+- everything else is literal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from ..ops.attribute_kinds import AttributeKind
+from . import custom_assembly, operation_types
+from .bare_attributes import bare_attribute
+from .operation_types import OperationState
+
+if TYPE_CHECKING:
+    from .parser import Parser
+
+
+Step = Callable[["Parser", OperationState], None]
+
+
+class Signature:
+    """What a form needs to know of an operation.
+
+    Attributes:
+        operands: for each declared operand whether it is variadic.
+        results: the same for results.
+        attributes: for each attribute its kind and its name in the ir.
+    """
+
+    def __init__(
+        self,
+        operands: dict[str, bool] | None = None,
+        results: dict[str, bool] | None = None,
+        attributes: dict[str, tuple[AttributeKind, str]] | None = None,
+    ) -> None:
+        self.operands = operands or {}
+        self.results = results or {}
+        self.attributes = attributes or {}
+
+
+def signature_of(declaration: Any) -> Signature:
+    """The signature of a declared operation (`nimblehlo.ops.Op`)."""
+    return Signature(
+        {part.name: part.variadic or part.optional for part in declaration.declared_operands},
+        {part.name: part.variadic for part in declaration.declared_results},
+        {
+            part.name: (part.kind, part.key or part.name)
+            for part in declaration.declared_attributes
+            if part.of is None and part.kind is not None
+        },
+    )
+
+
+def compile_assembly(form: str, signature: Signature) -> list[Step]:
+    """The steps that parse `form`.
+
+    Raises:
+        ValueError: the form names what the signature lacks.
+    """
+    return _Compiler(form.split(), signature).items(None)
+
+
+class _Compiler:
+    def __init__(self, items: list[str], signature: Signature) -> None:
+        self.remaining = items[::-1]
+        self.signature = signature
+
+    def items(self, close: str | None) -> list[Step]:
+        """Steps up to the end, or to the `close` that ends a group."""
+        steps: list[Step] = []
+        while self.remaining:
+            item = self.remaining.pop()
+            if item == close:
+                return steps
+            steps.append(self._step(item))
+        if close is not None:
+            raise ValueError("a group is not closed")
+        return steps
+
+    def _step(self, item: str) -> Step:
+        if item == "(" and self._is_group():
+            return self._group()
+        if item.startswith("$"):
+            return self._part(item[1:])
+        if item.startswith("custom(") and item.endswith(")"):
+            return custom_assembly.FORMS[item[7:-1]]
+        if item.startswith(("type($", "types($")) and item.endswith(")"):
+            return self._type_of(item[item.index("$") + 1 : -1])
+        return _NAMED.get(item) or _literal(item)
+
+    def _is_group(self) -> bool:
+        depth = 0
+        for item in reversed(self.remaining):
+            if item == "(":
+                depth += 1
+            elif item in (")", ")?"):
+                if depth == 0:
+                    return item == ")?"
+                depth -= 1
+        return False
+
+    def _group(self) -> Step:
+        first = self.remaining[-1]
+        steps = self.items(")?")
+        if first.startswith("$"):
+            name = first[1:]
+            if name in self.signature.operands:
+                return _operand_group(steps)
+            return _attribute_group(steps)
+        return _literal_group(first, steps)
+
+    def _part(self, name: str) -> Step:
+        if name in self.signature.operands:
+            return _operand_list(name) if self.signature.operands[name] else _single_operand(name)
+        if name in self.signature.attributes:
+            kind, key = self.signature.attributes[name]
+            return _attribute(kind, key)
+        raise ValueError(f"${name} is neither an operand nor an attribute")
+
+    def _type_of(self, name: str) -> Step:
+        if name in self.signature.operands:
+            return _operand_types(name)
+        if name in self.signature.results:
+            return _result_types if self.signature.results[name] else _result_type
+        raise ValueError(f"type(${name}) is neither an operand nor a result")
+
+
+def _literal(text: str) -> Step:
+    def step(parser: Parser, state: OperationState) -> None:
+        parser.expect(text)
+
+    return step
+
+
+def _single_operand(name: str) -> Step:
+    def step(parser: Parser, state: OperationState) -> None:
+        operand = parser.operand()
+        state.operands.append(operand)
+        state.groups[name] = [operand]
+
+    return step
+
+
+def _operand_list(name: str) -> Step:
+    def step(parser: Parser, state: OperationState) -> None:
+        state.groups[name] = operands = parser.operands()
+        state.operands += operands
+
+    return step
+
+
+def _attribute(kind: AttributeKind, key: str) -> Step:
+    parse = bare_attribute(kind)
+
+    def step(parser: Parser, state: OperationState) -> None:
+        state.attributes[key] = parse(parser)
+
+    return step
+
+
+def _run(parser: Parser, state: OperationState, steps: list[Step]) -> None:
+    for step in steps:
+        step(parser, state)
+
+
+def _operand_group(steps: list[Step]) -> Step:
+    """Present where a value comes next; where it is absent, ``()`` may say so."""
+
+    def step(parser: Parser, state: OperationState) -> None:
+        if parser.peek() == "%":
+            _run(parser, state, steps)
+        elif parser.accept("("):
+            parser.expect(")")
+
+    return step
+
+
+def _attribute_group(steps: list[Step]) -> Step:
+    def step(parser: Parser, state: OperationState) -> None:
+        if parser.peek() not in "{:":
+            _run(parser, state, steps)
+
+    return step
+
+
+def _literal_group(literal: str, steps: list[Step]) -> Step:
+    def step(parser: Parser, state: OperationState) -> None:
+        if parser.at(literal):
+            _run(parser, state, steps)
+
+    return step
+
+
+def _operands(parser: Parser, state: OperationState) -> None:
+    if parser.accept("("):
+        parser.fail("operands without parentheses", parser.position - 1)
+    state.operands += parser.operands()
+
+
+def _regions(parser: Parser, state: OperationState) -> None:
+    state.regions.append(parser.region())
+    while parser.accept(","):
+        state.regions.append(parser.region())
+
+
+def _attribute_dictionary(parser: Parser, state: OperationState) -> None:
+    if parser.peek() == "{":
+        parser.add_attributes(state.attributes, parser.attribute_dictionary())
+
+
+def _operand_types(name: str) -> Step:
+    def step(parser: Parser, state: OperationState) -> None:
+        group = state.groups[name]
+        position = parser.position
+        types = parser.types() if len(group) > 1 else [parser.type()] if group else []
+        operation_types.check_operand_types(parser, group, types, position)
+
+    return step
+
+
+def _result_type(parser: Parser, state: OperationState) -> None:
+    state.result_types = (*state.result_types, parser.type())
+
+
+def _result_types(parser: Parser, state: OperationState) -> None:
+    state.result_types = (*state.result_types, *parser.types())
+
+
+_NAMED: Final[dict[str, Step]] = {
+    "operands": _operands,
+    "regions": _regions,
+    "attr-dict": _attribute_dictionary,
+    "functional-type": operation_types.functional_type,
+    "same-type": operation_types.same_type,
+    "complex-type": operation_types.complex_type,
+    "select-type": operation_types.select_type,
+    "tuple-type": operation_types.tuple_type,
+    "pairwise-types": operation_types.pairwise_types,
+}

@@ -1,0 +1,302 @@
+"""Attributes in the forms in which MLIR prints them, StableHLO's own ones included.
+
+Source: MLIR language reference, "Attributes"; the specification's operations for the fields of structs.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ..ir import (
+    ArrayAttribute,
+    Attribute,
+    BoolAttribute,
+    DenseArrayAttribute,
+    DictionaryAttribute,
+    EnumAttribute,
+    FloatAttribute,
+    IntegerAttribute,
+    LocationAttribute,
+    OpaqueAttribute,
+    StringAttribute,
+    StructAttribute,
+    SymbolAttribute,
+    TypeAttribute,
+    UnitAttribute,
+)
+from ..types import BOOLEAN, ELEMENT_TYPES, FLOAT, INTEGER, ElementType, OpaqueType
+from .convolution_dimensions import parse_convolution_dimensions
+from .dense import DenseParser
+from .lexer import NUMBER, pattern
+
+STRUCTURED_DIALECTS: Final = frozenset({"stablehlo", "chlo"})
+"""Dialects whose attributes are read; those of all others are kept as text."""
+
+_I64: Final = ELEMENT_TYPES["i64"]
+_F64: Final = ELEMENT_TYPES["f64"]
+_DIALECT: Final = pattern(r"#([A-Za-z_][\w$]*+)((?:\.[\w$]++)*+)")
+_WORD: Final = pattern(r"([A-Za-z_][\w$]*+)(?![\w$.])")
+_TYPE_START: Final = pattern(r"(?:[!(]|(?:tensor|memref|tuple|complex|vector)<|(?:[su]?i\d++|[bt]?f\d\w*+|index|none)(?![\w$.]))")
+_ATTRIBUTE_NAME: Final = pattern(r'(?:([A-Za-z_][\w$.]*+)|(?="))')
+_SIMPLE_DICTIONARY: Final = pattern(r"\{[^{}\"%@/]*+\}")
+_INTEGER_LIST: Final = pattern(r"\[[ \t\r\n\d,\-]*+\]")
+_ENUM_BODY: Final = pattern(r"([A-Za-z_]\w*+)[ \t]++([A-Za-z_]\w*+)>")
+
+
+class AttributeParser(DenseParser):
+    """Parses attributes; equal texts of simple dictionaries give one object."""
+
+    def __init__(self, text: str, name: str) -> None:
+        super().__init__(text, name)
+        self._dictionaries: dict[str, dict[str, Attribute]] = {}
+
+    def attribute(self) -> Attribute:
+        """Consume an attribute of any kind, its type included."""
+        self.descend()
+        parsed = self._parse_attribute()
+        self.nesting -= 1
+        return parsed
+
+    def attribute_dictionary(self) -> dict[str, Attribute]:
+        """Consume ``{name = attribute, ...}``."""
+        found = _SIMPLE_DICTIONARY.match(self.text, self.position)
+        if found is None:
+            return self._parse_dictionary()
+        known = self._dictionaries.get(found.group())
+        if known is None:
+            known = self._parse_dictionary()
+            if self.position != found.end():
+                return known
+            self._dictionaries[found.group()] = known
+        self.position = found.end()
+        return known
+
+    def optional_attribute_dictionary(self) -> dict[str, Attribute]:
+        """Consume ``{...}`` where it comes next."""
+        return self.attribute_dictionary() if self.peek() == "{" else {}
+
+    def _parse_dictionary(self) -> dict[str, Attribute]:
+        self.expect("{")
+        entries: dict[str, Attribute] = {}
+        while not self.accept("}"):
+            if entries:
+                self.expect(",")
+            found = self.match(_ATTRIBUTE_NAME)
+            if found is None:
+                self.fail("an attribute's name" if entries or self.peek() else "'}'")
+            name = found.group(1) or self.string()
+            if name in entries:
+                self.fail_with(f"attribute {name} is given twice", found.end() - len(name))
+            entries[name] = self.attribute() if self.accept("=") else UnitAttribute()
+        return entries
+
+    def _parse_attribute(self) -> Attribute:
+        next_character = self.peek()
+        if next_character == "#":
+            return self._parse_hash()
+        if next_character == '"':
+            text = self.string()
+            if self.accept(":"):
+                self.type()
+            return StringAttribute(text)
+        if next_character == "[":
+            return self._parse_array()
+        if next_character == "{":
+            return DictionaryAttribute(self.attribute_dictionary())
+        if next_character == "@":
+            return self.symbol_reference()
+        if next_character == "-" or next_character.isdigit():
+            return self.number()
+        if _TYPE_START.match(self.text, self.position):
+            return TypeAttribute(self.type())
+        found = self.match(_WORD)
+        if found is None:
+            self.fail("an attribute")
+        return self._parse_word(found.group(1), found.start(1))
+
+    def _parse_word(self, word: str, position: int) -> Attribute:
+        if word in ("true", "false"):
+            return BoolAttribute(word == "true")
+        if word == "unit":
+            return UnitAttribute()
+        if word == "dense":
+            return self.dense()
+        if word == "dense_resource":
+            return self.dense_resource()
+        if word == "array":
+            return self._parse_dense_array()
+        if word == "loc":
+            self.expect("(")
+            location = self.location()
+            self.expect(")")
+            return LocationAttribute(location)
+        if word in ("affine_map", "affine_set", "sparse", "distinct", "strided"):
+            self.position = position
+            return OpaqueAttribute(self.balanced())
+        self.position = position
+        return TypeAttribute(self.type())
+
+    def _parse_array(self) -> ArrayAttribute:
+        self.expect("[")
+        values: list[Attribute] = []
+        while not self.accept("]"):
+            if values:
+                self.expect(",")
+            values.append(self.attribute())
+        return ArrayAttribute(tuple(values))
+
+    def symbol_reference(self) -> SymbolAttribute:
+        """Consume ``@root::@nested``."""
+        root = self.symbol()
+        nested = []
+        while self.accept("::"):
+            nested.append(self.symbol())
+        return SymbolAttribute(root, tuple(nested))
+
+    def number(self, type: ElementType | None = None) -> Attribute:
+        """Consume an integer or a float; where the type is not known, it is i64, f64 or what the text gives."""
+        found = self.match(NUMBER)
+        if found is None:
+            self.fail("a number")
+        given = type
+        if given is None and self.accept(":"):
+            position = self.skip()
+            parsed = self.type()
+            if isinstance(parsed, OpaqueType):
+                return OpaqueAttribute(f"{found.group().strip()} : {parsed}")
+            if not isinstance(parsed, ElementType):
+                self.fail("the type of a number", position)
+            given = parsed
+        decimal, integer = found.groups()
+        start = found.start(1 if decimal else 2)
+        if decimal is not None:
+            given = given or _F64
+            if given.category != FLOAT:
+                self.fail_with(f"expected an integer, since the type is {given}", start)
+            return FloatAttribute(self.rounded(float(decimal), given), given)
+        given = given or _I64
+        value = self.integer_value(integer, start)
+        if given.category == FLOAT:
+            if "0x" not in integer:
+                self.fail_with(f"expected a float such as '{value}.0', since the type is {given}", start)
+            return FloatAttribute(self.from_bits(value, given, start), given)
+        return IntegerAttribute(self.in_range(value, given, start), given)
+
+    def _parse_dense_array(self) -> DenseArrayAttribute:
+        self.expect("<")
+        position = self.skip()
+        elements = self.type()
+        if not isinstance(elements, ElementType) or not elements.category & (BOOLEAN | INTEGER | FLOAT):
+            self.fail("an element type of integers or floats", position)
+        values: list[Any] = []
+        if self.accept(":"):
+            values.append(self._array_value(elements))
+            while self.accept(","):
+                values.append(self._array_value(elements))
+        self.expect(">")
+        return DenseArrayAttribute(elements, tuple(values))
+
+    def _array_value(self, elements: ElementType) -> bool | int | float:
+        if elements.category == BOOLEAN:
+            word = self.keyword("true or false")
+            if word not in ("true", "false"):
+                self.fail("true or false", self.position - len(word))
+            return word == "true"
+        value = self.match(NUMBER)
+        if value is None:
+            self.fail("a number")
+        decimal, integer = value.groups()
+        start = value.start(1 if decimal else 2)
+        if elements.category == FLOAT:
+            if decimal is not None:
+                return self.rounded(float(decimal), elements)
+            return self.from_bits(self.integer_value(integer, start), elements, start)
+        if integer is None:
+            self.fail("an integer", start)
+        return self.in_range(self.integer_value(integer, start), elements, start)
+
+    def _parse_hash(self) -> Attribute:
+        found = self.match(_DIALECT)
+        if found is None:
+            self.fail("an attribute")
+        dialect, rest = found.groups()
+        position = found.start(1) - 1
+        angle = self.text[self.position : self.position + 1] == "<"
+        if not rest and not angle:
+            value = self.alias("#" + dialect, position)
+            assert not isinstance(value, (str, int))
+            return value  # type: ignore[return-value]
+        if dialect in STRUCTURED_DIALECTS and angle:
+            parsed = self._parse_structured(dialect, rest[1:])
+            if parsed is not None:
+                return parsed
+        if angle:
+            self.angle_text()
+        return OpaqueAttribute(self.text[position : self.position])
+
+    def _parse_structured(self, dialect: str, mnemonic: str) -> Attribute | None:
+        """An enum or a struct of StableHLO or CHLO; None, consuming nothing, where it is neither."""
+        start = self.position
+        self.expect("<")
+        nested = not mnemonic
+        if nested:
+            found = self.match(_ENUM_BODY)
+            if found is not None:
+                return EnumAttribute(dialect, found.group(1), found.group(2))
+            mnemonic = self.keyword("an attribute's mnemonic")
+            if not self.accept("<"):
+                self.position = start
+                return None
+        parsed = self._parse_body(dialect, mnemonic)
+        if parsed is None:
+            self.position = start
+            return None
+        self.expect(">")
+        if nested:
+            self.expect(">")
+        return parsed
+
+    def _parse_body(self, dialect: str, mnemonic: str) -> Attribute | None:
+        if mnemonic == "conv":
+            if not self.accept("raw"):
+                return StructAttribute(dialect, mnemonic, parse_convolution_dimensions(self))
+            return self.struct(dialect, mnemonic)
+        position = self.position
+        word = self.match(_WORD)
+        if word is not None and self.at(">"):
+            return EnumAttribute(dialect, mnemonic, word.group(1))
+        self.position = position
+        if word is None and not self.at(">"):
+            return None
+        return self.struct(dialect, mnemonic)
+
+    def struct(self, dialect: str, mnemonic: str) -> StructAttribute:
+        """Consume ``field = value, ...``."""
+        fields: dict[str, Any] = {}
+        while not self.at(">"):
+            if fields:
+                self.expect(",")
+                if self.at(">"):
+                    break
+            position = self.skip()
+            name = self.keyword("a field's name")
+            if name in fields:
+                self.fail_with(f"field {name} is given twice", position)
+            self.expect("=")
+            fields[name] = self._field_value()
+        return StructAttribute(dialect, mnemonic, fields)
+
+    def _field_value(self) -> Any:
+        """A field: tuples of int, int, bool, float, str and types as Python values, all else as attributes."""
+        if _INTEGER_LIST.match(self.text, self.position):
+            return self.integers()
+        value = self.attribute()
+        if isinstance(value, (BoolAttribute, StringAttribute)):
+            return value.value
+        if isinstance(value, IntegerAttribute) and value.type is _I64:
+            return value.value
+        if isinstance(value, FloatAttribute) and value.type is _F64:
+            return value.value
+        if isinstance(value, TypeAttribute):
+            return value.type
+        return value

@@ -1,0 +1,119 @@
+"""The bare forms in which pretty operations show attributes: ``3``, ``LT``, ``[0, 1]``, ``true``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from ..ir import ArrayAttribute, Attribute, BoolAttribute, DenseArrayAttribute, EnumAttribute, StringAttribute
+from ..ops import attribute_kinds as kinds
+from ..types import ElementType
+
+if TYPE_CHECKING:
+    from .parser import Parser
+
+Parse = Callable[["Parser"], Attribute]
+
+
+
+def bare_attribute(kind: kinds.AttributeKind) -> Parse:
+    """What parses an attribute of that kind in its bare form, or in its full form."""
+    if isinstance(kind, kinds.Enum):
+        return _enum(kind)
+    if isinstance(kind, kinds.ArrayOf) and isinstance(kind.kind, kinds.Enum):
+        return _enum_list(kind.kind)
+    made = _BY_KIND.get(type(kind))
+    return made(kind) if made is not None else _full
+
+
+def _full(parser: Parser) -> Attribute:
+    return parser.attribute()
+
+
+def _enum(kind: kinds.Enum) -> Parse:
+    def parse(parser: Parser) -> Attribute:
+        if parser.peek() == "#":
+            return parser.attribute()
+        return EnumAttribute(kind.dialect, kind.mnemonic, parser.keyword(kind.description))
+
+    return parse
+
+
+def _enum_list(kind: kinds.Enum) -> Parse:
+    parse_one = _enum(kind)
+
+    def parse(parser: Parser) -> Attribute:
+        parser.expect("[")
+        values: list[Attribute] = []
+        while not parser.accept("]"):
+            if values:
+                parser.expect(",")
+            values.append(parse_one(parser))
+        return ArrayAttribute(tuple(values))
+
+    return parse
+
+
+def _number(kind: Any) -> Parse:
+    type: ElementType = kind.type
+
+    def parse(parser: Parser) -> Attribute:
+        return parser.bare_number(type)
+
+    return parse
+
+
+def _boolean(kind: Any) -> Parse:
+    def parse(parser: Parser) -> Attribute:
+        return BoolAttribute(parser.boolean())
+
+    return parse
+
+
+def _string(kind: Any) -> Parse:
+    def parse(parser: Parser) -> Attribute:
+        return StringAttribute(parser.string())
+
+    return parse
+
+
+def _symbol(kind: Any) -> Parse:
+    def parse(parser: Parser) -> Attribute:
+        return parser.symbol_reference()
+
+    return parse
+
+
+def _dimensions(kind: Any) -> Parse:
+    empty = kind.encode(())
+    assert isinstance(empty, DenseArrayAttribute)
+    elements = empty.element_type
+
+    def parse(parser: Parser) -> Attribute:
+        if parser.peek() != "[":
+            return parser.attribute()
+        return DenseArrayAttribute(elements, parser.integers())
+
+    return parse
+
+
+def _booleans(kind: Any) -> Parse:
+    elements = kind.encode(()).element_type
+
+    def parse(parser: Parser) -> Attribute:
+        if parser.peek() != "[":
+            return parser.attribute()
+        return DenseArrayAttribute(elements, parser.booleans())
+
+    return parse
+
+
+_BY_KIND: Final[dict[type, Callable[[Any], Parse]]] = {
+    type(kinds.I64): _number,
+    type(kinds.F64): _number,
+    type(kinds.BOOL): _boolean,
+    type(kinds.STRING): _string,
+    type(kinds.SYMBOL): _symbol,
+    type(kinds.DIMENSIONS): _dimensions,
+    type(kinds.BOOLEANS): _booleans,
+}

@@ -1,0 +1,55 @@
+"""The compact form of a convolution's dimension numbers: ``[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]``.
+
+Source: specification, "convolution".
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from .lexer import Cursor, pattern
+
+_DIMENSION: Final = pattern(r"(?:(\d{1,9})|([A-Za-z]))(?![\w$.])")
+
+PARTS: Final = (
+    ("input", {"b": "input_batch_dimension", "f": "input_feature_dimension"}),
+    ("kernel", {"i": "kernel_input_feature_dimension", "o": "kernel_output_feature_dimension"}),
+    ("output", {"b": "output_batch_dimension", "f": "output_feature_dimension"}),
+)
+"""For each of the three lists its name and what its letters stand for."""
+
+
+def parse_convolution_dimensions(cursor: Cursor) -> dict[str, Any]:
+    """Consume the compact form; the fields under the specification's names."""
+    fields: dict[str, Any] = {}
+    for (part, letters), separator in zip(PARTS, ("", "x", "->"), strict=True):
+        if separator:
+            cursor.expect(separator)
+        fields.update(_parse_part(cursor, part, letters))
+    return fields
+
+
+def _parse_part(cursor: Cursor, part: str, letters: dict[str, str]) -> dict[str, Any]:
+    cursor.expect("[")
+    fields: dict[str, Any] = {}
+    spatial: dict[int, int] = {}
+    position = 0
+    while not cursor.accept("]"):
+        if position:
+            cursor.expect(",")
+        start = cursor.skip()
+        found = cursor.match(_DIMENSION)
+        key = found and (found.group(1) or found.group(2))
+        if found is not None and found.group(1) and int(found.group(1)) not in spatial:
+            spatial[int(found.group(1))] = position
+        elif key in letters and letters[key] not in fields:
+            fields[letters[key]] = position
+        else:
+            cursor.fail(f"a spatial dimension or one of {', '.join(letters)}, each once", start)
+        position += 1
+    missing = [letter for letter, name in letters.items() if name not in fields]
+    if missing or sorted(spatial) != list(range(len(spatial))):
+        wanted = missing or [str(n) for n in range(len(spatial)) if n not in spatial]
+        cursor.fail_with(f"expected the dimensions {', '.join(wanted)} in the {part}'s list", cursor.position - 1)
+    fields[f"{part}_spatial_dimensions"] = tuple(spatial[n] for n in range(len(spatial)))
+    return fields

@@ -1,0 +1,313 @@
+"""Pretty forms that no list of items describes: constants, reduce, while, slices, convolutions, calls, ...
+
+Source: the StableHLO dialect's printed forms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from ..ir import (
+    ArrayAttribute,
+    Block,
+    Builder,
+    DenseArrayAttribute,
+    DenseElementsAttribute,
+    DenseResourceAttribute,
+    EnumAttribute,
+    IntegerAttribute,
+    Region,
+    StringAttribute,
+    StructAttribute,
+)
+from ..types import ELEMENT_TYPES, TensorType
+from .convolution_dimensions import parse_convolution_dimensions
+from .lexer import pattern
+from .operation_types import OperationState, functional_type, pairwise_types
+
+if TYPE_CHECKING:
+    from .parser import Parser
+
+_I1: Final = ELEMENT_TYPES["i1"]
+_I32: Final = ELEMENT_TYPES["i32"]
+_I64: Final = ELEMENT_TYPES["i64"]
+_EXPONENT_MANTISSA: Final = pattern(r"e(\d{1,9})m(\d{1,9})(?![\w$.])")
+_WINDOW: Final = {
+    "stride": "window_strides",
+    "pad": "padding",
+    "lhs_dilate": "lhs_dilation",
+    "rhs_dilate": "rhs_dilation",
+    "reverse": "window_reversal",
+}
+
+
+def constant(parser: Parser, state: OperationState) -> None:
+    """``{attributes} dense<...> : type``, or the generic form without quotes."""
+    if parser.at("("):
+        parser.generic_rest(state)
+        return
+    if parser.peek() == "{":
+        parser.add_attributes(state.attributes, parser.attribute_dictionary())
+    position = parser.skip()
+    value = parser.attribute()
+    if not isinstance(value, (DenseElementsAttribute, DenseResourceAttribute)):
+        parser.fail("a constant such as 'dense<0> : tensor<2xi32>'", position)
+    state.attributes["value"] = value
+    state.result_types = (value.type,)
+
+
+def slice_ranges(parser: Parser, state: OperationState) -> None:
+    """``[start:limit:stride, ...]``."""
+    ranges: list[tuple[int, int, int]] = []
+    parser.expect("[")
+    while not parser.accept("]"):
+        if ranges:
+            parser.expect(",")
+        start = parser.integer()
+        parser.expect(":")
+        limit = parser.integer()
+        ranges.append((start, limit, parser.integer() if parser.accept(":") else 1))
+    for index, name in enumerate(("start_indices", "limit_indices", "strides")):
+        state.attributes[name] = DenseArrayAttribute(_I64, tuple(each[index] for each in ranges))
+
+
+def variadic_operand_with_attribute(parser: Parser, state: OperationState) -> None:
+    """Operands each followed by a comma."""
+    while parser.peek() == "%":
+        state.operands.append(parser.operand())
+        parser.expect(",")
+
+
+def custom_call_target(parser: Parser, state: OperationState) -> None:
+    """``@target``."""
+    state.attributes["call_target_name"] = StringAttribute(parser.symbol())
+
+
+def exponent_mantissa(parser: Parser, state: OperationState) -> None:
+    """``e5m10``."""
+    found = parser.match(_EXPONENT_MANTISSA)
+    if found is None:
+        parser.fail("a format such as 'e5m10'")
+    state.attributes["exponent_bits"] = IntegerAttribute(int(found.group(1)), _I32)
+    state.attributes["mantissa_bits"] = IntegerAttribute(int(found.group(2)), _I32)
+
+
+def dot_dimension_numbers(parser: Parser, state: OperationState) -> None:
+    """``batching_dims = [0] x [0], contracting_dims = [2] x [1]``."""
+    fields: dict[str, Any] = {
+        f"{side}_{kind}_dimensions": () for kind in ("batching", "contracting") for side in ("lhs", "rhs")
+    }
+    if parser.accept("batching_dims"):
+        fields["lhs_batching_dimensions"], fields["rhs_batching_dimensions"] = _pair(parser)
+        parser.expect(",")
+    parser.expect("contracting_dims")
+    fields["lhs_contracting_dimensions"], fields["rhs_contracting_dimensions"] = _pair(parser)
+    state.attributes["dot_dimension_numbers"] = StructAttribute("stablehlo", "dot", fields)
+
+
+def _pair(parser: Parser) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    parser.expect("=")
+    lhs = parser.integers()
+    parser.expect("x")
+    return lhs, parser.integers()
+
+
+def precision_config(parser: Parser, state: OperationState) -> None:
+    """``, precision = [DEFAULT, HIGHEST]``, or nothing."""
+    if parser.accept(", precision"):
+        _precision(parser, state)
+
+
+def precision_config_and_algorithm(parser: Parser, state: OperationState) -> None:
+    """``, precision = [...], algorithm = <...>``, each of which may be absent."""
+    precision_config(parser, state)
+    if parser.accept(", algorithm"):
+        parser.expect("=")
+        parser.expect("<")
+        state.attributes["algorithm"] = parser.struct("stablehlo", "dot_algorithm")
+        parser.expect(">")
+
+
+def _precision(parser: Parser, state: OperationState) -> None:
+    parser.expect("=")
+    parser.expect("[")
+    values: list[EnumAttribute] = []
+    while not parser.accept("]"):
+        if values:
+            parser.expect(",")
+        values.append(EnumAttribute("stablehlo", "precision", parser.keyword("a precision")))
+    state.attributes["precision_config"] = ArrayAttribute(tuple(values))
+
+
+def convolution_dimensions(parser: Parser, state: OperationState) -> None:
+    """``[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]``."""
+    fields = parse_convolution_dimensions(parser)
+    state.attributes["dimension_numbers"] = StructAttribute("stablehlo", "conv", fields)
+
+
+def window_attributes(parser: Parser, state: OperationState) -> None:
+    """``stride = [1, 1], pad = [[0, 0], [0, 0]], lhs_dilate = [...], rhs_dilate = [...], reverse = [...]``."""
+    seen: set[str] = set()
+    while not parser.at("}"):
+        if seen:
+            parser.expect(",")
+        position = parser.skip()
+        name = parser.keyword("'stride'")
+        if name not in _WINDOW or name in seen:
+            parser.fail(f"one of {', '.join(_WINDOW)}, each at most once", position)
+        seen.add(name)
+        parser.expect("=")
+        state.attributes[_WINDOW[name]] = _window_value(parser, name)
+
+
+def _window_value(parser: Parser, name: str) -> DenseArrayAttribute | DenseElementsAttribute:
+    if name == "reverse":
+        return DenseArrayAttribute(_I1, parser.booleans())
+    if name != "pad":
+        return DenseArrayAttribute(_I64, parser.integers())
+    pairs: list[tuple[int, ...]] = []
+    parser.expect("[")
+    while not parser.accept("]"):
+        if pairs:
+            parser.expect(",")
+        position = parser.skip()
+        pairs.append(parser.integers())
+        if len(pairs[-1]) != 2:
+            parser.fail("a pair such as '[0, 1]'", position)
+    array = parser.int64_array(pairs).reshape(len(pairs), 2)
+    return DenseElementsAttribute(TensorType(array.shape, _I64), array)
+
+
+def call(parser: Parser, state: OperationState) -> None:
+    """``@callee(%0) {attributes} : functional-type``."""
+    state.attributes["callee"] = parser.symbol_reference()
+    parser.expect("(")
+    state.operands += parser.operands()
+    parser.expect(")")
+    if parser.peek() == "{":
+        parser.add_attributes(state.attributes, parser.attribute_dictionary())
+    parser.expect(":")
+    functional_type(parser, state)
+
+
+def reduce(parser: Parser, state: OperationState) -> None:
+    """``(%x init: %i), ... applies op across dimensions = [0] : type``, or with ``reducer(...) {...}``."""
+    inputs, init_values = [], []
+    while parser.accept("("):
+        inputs.append(parser.operand())
+        parser.expect("init")
+        parser.expect(":")
+        init_values.append(parser.operand())
+        parser.expect(")")
+        if not parser.accept(","):
+            break
+    state.operands += inputs + init_values
+    position = parser.skip()
+    inner = parser.keyword("an operation's name") if parser.accept("applies") else None
+    parser.expect("across")
+    parser.expect("dimensions")
+    parser.expect("=")
+    state.attributes["dimensions"] = DenseArrayAttribute(_I64, parser.integers())
+    if parser.peek() == "{":
+        parser.add_attributes(state.attributes, parser.attribute_dictionary())
+    parser.expect(":")
+    functional_type(parser, state)
+    if inner is None:
+        state.regions.append(_reducer(parser))
+    else:
+        state.regions.append(_applied(parser, state, inner, position))
+
+
+def _reducer(parser: Parser) -> Region:
+    """``reducer(%x: type, %accumulator: type) ... {...}``: a pair for each input."""
+    parser.expect("reducer")
+    values, accumulators = [], []
+    while parser.accept("("):
+        values.append(parser.block_argument())
+        parser.expect(",")
+        accumulators.append(parser.block_argument())
+        parser.expect(")")
+    return parser.region(values + accumulators)
+
+
+def _applied(parser: Parser, state: OperationState, name: str, position: int) -> Region:
+    """The region of ``applies``: one operation on the two arguments, and its return."""
+    if not name.startswith("stablehlo.") or len(state.operands) != 2:
+        parser.fail("'applies' an operation of stablehlo to one input", position)
+    operand = state.operands[0].type
+    if not isinstance(operand, TensorType):
+        parser.fail("a tensor as input", position)
+    scalar = TensorType((), operand.element_type)
+    block = Block([scalar, scalar])
+    location = parser.location_at(position)
+    builder = Builder(block)
+    inner = builder.create(name, block.arguments, [scalar], location=location)
+    builder.create("stablehlo.return", inner.results, location=location)
+    return Region([block])
+
+
+def while_(parser: Parser, state: OperationState) -> None:
+    """``(%argument = %operand, ...) : types attributes {...} cond {...} do {...}``."""
+    names: list[tuple[str, int]] = []
+    parser.expect("(")
+    while not parser.accept(")"):
+        if names:
+            parser.expect(",")
+        names.append(parser.value_name())
+        parser.expect("=")
+        state.operands.append(parser.operand())
+    if state.operands:
+        parser.expect(":")
+        pairwise_types(parser, state)
+    if parser.accept("attributes"):
+        parser.add_attributes(state.attributes, parser.attribute_dictionary())
+    arguments = [
+        (name, position, operand.type) for (name, position), operand in zip(names, state.operands, strict=True)
+    ]
+    parser.expect("cond")
+    state.regions.append(parser.region(arguments))
+    parser.expect("do")
+    state.regions.append(parser.region(arguments))
+
+
+def scan(parser: Parser, state: OperationState) -> None:
+    """``(%x) inits (%i) dimension=0 attributes {...} {...} : functional-type`` (CHLO)."""
+    groups = []
+    for keyword in ("", "inits"):
+        if keyword:
+            parser.expect(keyword)
+        parser.expect("(")
+        groups.append(parser.operands())
+        parser.expect(")")
+    state.operands += groups[0] + groups[1]
+    parser.expect("dimension")
+    parser.expect("=")
+    state.attributes["dimension"] = IntegerAttribute(parser.integer(), _I64)
+    if parser.accept("attributes"):
+        parser.add_attributes(state.attributes, parser.attribute_dictionary())
+    state.regions.append(parser.region())
+    parser.expect(":")
+    functional_type(parser, state)
+    carries = len(groups[1])
+    sizes = {"operandSegmentSizes": len(groups[0]), "resultSegmentSizes": len(state.result_types) - carries}
+    for name, count in sizes.items():
+        state.attributes[name] = DenseArrayAttribute(_I32, (count, carries))
+
+
+FORMS: Final[dict[str, Callable[[Parser, OperationState], None]]] = {
+    "call": call,
+    "constant": constant,
+    "convolution_dimensions": convolution_dimensions,
+    "custom_call_target": custom_call_target,
+    "dot_dimension_numbers": dot_dimension_numbers,
+    "exponent_mantissa": exponent_mantissa,
+    "precision_config": precision_config,
+    "precision_config_and_algorithm": precision_config_and_algorithm,
+    "reduce": reduce,
+    "scan": scan,
+    "slice_ranges": slice_ranges,
+    "variadic_operand_with_attribute": variadic_operand_with_attribute,
+    "while": while_,
+    "window_attributes": window_attributes,
+}

@@ -1,0 +1,307 @@
+"""Constants: ``dense<...>`` in every form, and ``dense_resource`` with the blobs at the end of the text.
+
+Lists are converted as a whole: their brackets must be those of the type's shape, and their literals go
+through NumPy, so that no Python code runs for each element.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, Final
+
+import numpy as np
+
+from ..ir import DenseElementsAttribute, DenseResourceAttribute, DenseStringsAttribute
+from ..types import (
+    BOOLEAN,
+    COMPLEX,
+    FLOAT,
+    UNSIGNED,
+    ElementType,
+    OpaqueType,
+    QuantizedType,
+    TensorType,
+    Type,
+    element_type,
+    storage_range,
+)
+from .hexadecimal import decode
+from .lexer import SKIP, pattern
+from .location_parser import LocationParser
+
+Array = np.ndarray[Any, Any]
+
+_HEXADECIMAL: Final = pattern(r'"0x')
+_NUMBERS: Final = re.compile(
+    r"(?:[ \t\r\n\[\],()]++|-?+\d++(?:x[0-9A-Fa-f]++|\.\d*+(?:[eE][+\-]?+\d++)?+)?+(?![\w.])|true(?!\w)|false(?!\w))*+"
+)
+_SPLAT: Final = re.compile(
+    rf"{SKIP}<([^<>\"\[\](),\s]++)>{SKIP}:{SKIP}(tensor<[^<>\"]*+>)", re.ASCII
+)
+_STRUCTURE: Final = re.compile(r"[^\[\](),]++")
+_BRACKETS: Final = str.maketrans("[]()", "    ")
+_DECIMAL_FLOAT: Final = re.compile(r"[ \t\r\n]*+-?+\d++\.")
+_PARTS: Final = {"complex<f32>": element_type("f32"), "complex<f64>": element_type("f64")}
+_MOST_BYTES: Final = 2**62
+
+
+class DenseParser(LocationParser):
+    """Parses constants; the same splat of the same type gives one object."""
+
+    def __init__(self, text: str, name: str) -> None:
+        super().__init__(text, name)
+        self._splats: dict[str, DenseElementsAttribute] = {}
+        self.resources: dict[str, tuple[int, int]] | None = None
+
+    def dense(self) -> DenseElementsAttribute | DenseStringsAttribute:
+        """Consume ``<...> : type`` after ``dense``."""
+        found = _SPLAT.match(self.text, self.position)
+        if found is None:
+            return self._parse_dense()
+        known = self._splats.get(found.group())
+        if known is None:
+            parsed = self._parse_dense()
+            if self.position != found.end() or not isinstance(parsed, DenseElementsAttribute):
+                return parsed
+            self._splats[found.group()] = known = parsed
+        self.position = found.end()
+        return known
+
+    def _parse_dense(self) -> DenseElementsAttribute | DenseStringsAttribute:
+        self.expect("<")
+        found = _HEXADECIMAL.match(self.text, self.position)
+        if found is not None:
+            return self._parse_hexadecimal(found.end())
+        start = self.skip()
+        if '"' in self.text[start : start + 2] or self.text.startswith("[[", start) and self._strings_ahead():
+            return self._parse_strings()
+        numbers = _NUMBERS.match(self.text, start)
+        assert numbers is not None
+        self.position = numbers.end()
+        self.expect(">")
+        self.expect(":")
+        type_position = self.skip()
+        type = self.type()
+        if isinstance(type, OpaqueType):
+            self.fail_with(f"constants of type {type} are not supported", type_position)
+        type = self._static(type, type_position)
+        return DenseElementsAttribute(type, self._elements(numbers.group(), start, type))
+
+    def _strings_ahead(self) -> bool:
+        return re.compile(r'[\[ \t\r\n]*+"').match(self.text, self.position) is not None
+
+    def _static(self, type: Type, position: int) -> TensorType:
+        if not isinstance(type, TensorType) or not type.is_static:
+            self.fail("a tensor type whose sizes are all known", position)
+        if math.prod(type.shape) > _MOST_BYTES // max(type.dtype.itemsize, 1):
+            self.fail_with(f"{type} has more elements than memory can have", position)
+        return type
+
+    def _elements(self, text: str, start: int, type: TensorType) -> Array:
+        """The array that a list of literals or a single literal stands for."""
+        literal = text.strip()
+        if not literal:
+            if type.size:
+                self.fail(f"{type.size} elements", start)
+            return np.empty(type.shape, type.dtype)
+        if literal[0] != "[":
+            return np.broadcast_to(self._convert(text, start, type, 1).reshape(()), type.shape)
+        self._check_structure(text, start, type)
+        return self._convert(text, start, type, type.size).reshape(type.shape)
+
+    def _check_structure(self, text: str, start: int, type: TensorType) -> None:
+        """Brackets and commas must be those of nested lists of the type's shape."""
+        actual = _STRUCTURE.sub("", text)
+        least = type.size if 0 not in type.shape else math.prod(type.shape[: type.shape.index(0)])
+        if not type.shape or least > len(text):
+            self.fail_with(f"expected {least} elements, since the type is {type}", start)
+        expected = "(,)" if type.category == COMPLEX else ""
+        for size in reversed(type.shape):
+            expected = "[" + ",".join([expected] * size) + "]" if size else "[]"
+            if len(expected) > 4 * len(actual) + 16:
+                break
+        if actual == expected:
+            return
+        common = next(
+            (n for n, (a, e) in enumerate(zip(actual, expected, strict=False)) if a != e),
+            min(len(actual), len(expected)),
+        )
+        places = re.finditer(r"[\[\](),]", text)
+        position = next((m.start() for n, m in enumerate(places) if n == common), len(text))
+        wanted = expected[common : common + 1]
+        self.fail(f"'{wanted}', since the type is {type}" if wanted else "the end of the list", start + position)
+
+    def _convert(self, text: str, start: int, type: TensorType, count: int) -> Array:
+        """The literals of `text` as a flat array of the type's NumPy form."""
+        elements = type.element_type
+        if isinstance(elements, QuantizedType):
+            elements = elements.storage
+        if count == 0:
+            return np.empty(0, elements.dtype)
+        literals = text.translate(_BRACKETS).split(",")
+        if elements.category == COMPLEX:
+            if text.count("(") != count or len(literals) != 2 * count:
+                self.fail(f"{count} pairs such as '(1.0, 2.0)'", start)
+            return self._floats(literals, start, _PARTS[elements.name]).view(elements.dtype)
+        if len(literals) != count or "(" in text:
+            self.fail(f"{count} elements of {elements}", start)
+        if elements.category == FLOAT:
+            return self._floats(literals, start, elements)
+        return self._integers(literals, start, elements)
+
+    def _floats(self, literals: list[str], start: int, elements: ElementType) -> Array:
+        bits: dict[int, int] = {}
+        for index, literal in enumerate(literals):
+            if "x" in literal:
+                bits[index] = self._literal_integer(literal, start)
+                literals[index] = "0.0"
+            elif "." not in literal:
+                self.fail(f"floats such as '1.0', found '{literal.strip()}'", start)
+        try:
+            values = self.rounded_array(np.array(literals, np.float64), elements)
+        except ValueError:
+            self.fail(f"elements of {elements}", start)
+        for index, value in bits.items():
+            values[index] = self._bits_array(value, elements, start)
+        return values
+
+    def _integers(self, literals: list[str], start: int, elements: ElementType) -> Array:
+        if elements.category == BOOLEAN:
+            return self._booleans(literals, start)
+        try:
+            values = [int(literal) for literal in literals]
+        except ValueError:
+            values = [self._literal_integer(literal, start) for literal in literals]
+        low, high = self._integer_range(elements)
+        if min(values) < low or max(values) > high:
+            worst = min(values) if min(values) < low else max(values)
+            self.fail_with(f"{worst} is out of the range of {elements}", start)
+        wide = np.uint64 if elements.category == UNSIGNED else np.int64
+        signed = [value - (1 << elements.width) if value > storage_range(elements)[1] else value for value in values]
+        return np.array(signed, wide).astype(elements.dtype)
+
+    def _booleans(self, literals: list[str], start: int) -> Array:
+        named = {"true": True, "false": False, "1": True, "0": False, "-1": True}
+        try:
+            return np.array([named[literal.strip()] for literal in literals], np.bool_)
+        except KeyError as error:
+            self.fail(f"true or false, found {error}", start)
+
+    def _literal_integer(self, literal: str, start: int) -> int:
+        literal = literal.strip()
+        if literal in ("true", "false"):
+            return int(literal == "true")
+        if not re.fullmatch(r"-?(?:0x[0-9A-Fa-f]+|\d+)", literal):
+            self.fail(f"integers, found '{literal[:40]}'", start)
+        return self.integer_value(literal, start)
+
+    def _integer_range(self, elements: ElementType) -> tuple[int, int]:
+        """Signless literals may be given as signed or unsigned."""
+        low, high = storage_range(elements)
+        return low, high if elements.category == UNSIGNED else (1 << elements.width) - 1
+
+    def in_range(self, value: int, elements: ElementType, position: int) -> int:
+        """`value` as an element of an integer type; raises where it does not fit."""
+        if elements.category == BOOLEAN:
+            low, high = -1, 1
+        else:
+            low, high = self._integer_range(elements)
+        if not low <= value <= high:
+            self.fail_with(f"{value} is out of the range of {elements}", position)
+        if elements.category == BOOLEAN:
+            return abs(value)
+        return value - (1 << elements.width) if value > storage_range(elements)[1] else value
+
+    def rounded(self, value: float, elements: ElementType) -> float:
+        """`value` rounded to a floating-point type."""
+        return float(self.rounded_array(np.array([value]), elements)[0])
+
+    def rounded_array(self, values: Array, elements: ElementType) -> Array:
+        """f64 values rounded to a floating-point type."""
+        with np.errstate(all="ignore"):
+            return values.astype(elements.dtype)
+
+    def from_bits(self, bits: int, elements: ElementType, position: int) -> float:
+        """The value of a floating-point type that has these bits."""
+        return float(self._bits_array(bits, elements, position))
+
+    def _bits_array(self, bits: int, elements: ElementType, position: int) -> Any:
+        if not 0 <= bits < 1 << elements.width:
+            self.fail_with(f"{bits:#x} has more bits than {elements}", position)
+        size = elements.dtype.itemsize
+        return np.frombuffer(bits.to_bytes(size, "little"), elements.dtype)[0]
+
+    def _parse_hexadecimal(self, start: int) -> DenseElementsAttribute:
+        """Consume ``0x...">`` whose digits begin at `start`: bytes, little endian, in row-major order."""
+        quote = self.text.find('"', start)
+        if quote < 0:
+            self.fail_with("expected '\"' that ends the string", start - 3)
+        self.position = quote + 1
+        self.expect(">")
+        self.expect(":")
+        type_position = self.skip()
+        type = self._static(self.type(), type_position)
+        return DenseElementsAttribute(type, self._blob(start, quote, type, start))
+
+    def _blob(self, start: int, end: int, type: TensorType, position: int) -> Array:
+        digits = end - start
+        itemsize = type.dtype.itemsize
+        size = type.size
+        if digits == 2 * itemsize:
+            return np.broadcast_to(self._decoded(start, end, type).reshape(()), type.shape)
+        if digits == 2 * itemsize * size:
+            return self._decoded(start, end, type).reshape(type.shape)
+        self.fail_with(
+            f"expected {2 * itemsize * size} hexadecimal digits, since the type is {type}, found {digits}", position
+        )
+
+    def _decoded(self, start: int, end: int, type: TensorType) -> Array:
+        raw = np.empty((end - start) // 2, np.uint8)
+        wrong = decode(self.text, start, raw)
+        if wrong >= 0:
+            self.fail("a hexadecimal digit", start + wrong)
+        if type.category == BOOLEAN:
+            np.not_equal(raw, 0, out=raw.view(np.bool_))
+        return raw.view(type.dtype)
+
+    def _parse_strings(self) -> DenseStringsAttribute:
+        """Strings in row-major order; the brackets only have to balance."""
+        values: list[str] = []
+        depth = 0
+        while True:
+            if self.accept("["):
+                depth += 1
+            elif self.accept("]"):
+                depth -= 1
+            elif self.peek() == '"':
+                values.append(self.string())
+            elif not self.accept(","):
+                break
+        if depth:
+            self.fail("']'" if depth > 0 else "'['")
+        self.expect(">")
+        self.expect(":")
+        return DenseStringsAttribute(self.type(), tuple(values))
+
+    def dense_resource(self) -> DenseElementsAttribute | DenseResourceAttribute:
+        """Consume ``<name> : type`` after ``dense_resource``."""
+        self.expect("<")
+        position = self.skip()
+        name = self.string() if self.peek() == '"' else self.keyword("a resource's name")
+        self.expect(">")
+        self.expect(":")
+        type_position = self.skip()
+        type = self.type()
+        place = self.resource_places().get(name)
+        if place is None:
+            return DenseResourceAttribute(name, type)
+        if place[1] - place[0] < 8:
+            self.fail_with(f"expected 4 bytes of alignment and the data in the blob of {name}", position)
+        static = self._static(type, type_position)
+        # The first four bytes of a blob say how it is aligned.
+        return DenseElementsAttribute(static, self._blob(place[0] + 8, place[1], static, place[0]))
+
+    def resource_places(self) -> dict[str, tuple[int, int]]:
+        """Where the digits of each blob begin and end."""
+        raise NotImplementedError

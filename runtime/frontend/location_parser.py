@@ -1,0 +1,216 @@
+"""Locations, and the aliases under which MLIR prints attributes, types and locations.
+
+Source: MLIR language reference, "Builtin dialect", location attributes; "Attribute value aliases".
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from ..ir import (
+    UNKNOWN,
+    Attribute,
+    CallSiteLocation,
+    FileLocation,
+    FusedLocation,
+    Location,
+    LocationAttribute,
+    NameLocation,
+    OpaqueAttribute,
+)
+from ..types import Type
+from .lexer import SKIP, pattern
+from .type_parser import TypeParser
+
+_LOCATION_ALIAS: Final = pattern(r"loc\(#([A-Za-z_][\w$]*+)\)")
+_FILE_LOCATION: Final = re.compile(
+    rf'{SKIP}"([^"\\\n]*+)":(\d{{1,18}}):(\d{{1,18}})(?:{SKIP}to{SKIP}(\d{{1,18}})?+:(\d{{1,18}}))?+', re.ASCII
+)
+_ALIAS: Final = pattern(r"#([A-Za-z_][\w$]*+)(?![.<\w$])")
+_DEFINITION: Final = pattern(r"([#!])([A-Za-z_][\w$]*+)[ \t]*+=")
+
+
+class LocationParser(TypeParser):
+    """Parses locations and resolves aliases, wherever in the text they are defined."""
+
+    def __init__(self, text: str, name: str) -> None:
+        super().__init__(text, name)
+        self._locations: dict[str, Location] = {}
+        self._aliases: dict[str, Attribute | Type | Location | None] = {}
+        self._alias_places: dict[str, int] | None = None
+        self._alias_ends: dict[int, int] = {}
+
+    def optional_location(self) -> Location | None:
+        """Consume ``loc(...)`` where it comes next."""
+        found = _LOCATION_ALIAS.match(self.text, self.position)
+        if found is not None:
+            self.position = found.end()
+            name = found.group(1)
+            known = self._locations.get(name)
+            if known is None:
+                known = self._locations[name] = self._location_alias(name, found.start(1) - 1)
+            return known
+        if not self.accept("loc"):
+            return None
+        self.expect("(")
+        location = self.location()
+        self.expect(")")
+        return location
+
+    def location(self) -> Location:
+        """Consume what stands within ``loc(...)``."""
+        found = _FILE_LOCATION.match(self.text, self.position)
+        if found is not None:
+            self.position = found.end()
+            return self._file_location(found)
+        self.descend()
+        location = self._nested_location()
+        self.nesting -= 1
+        return location
+
+    def _file_location(self, found: re.Match[str]) -> FileLocation:
+        file, line, column, end_line, end_column = found.groups()
+        end = None if end_column is None else (int(end_line or line), int(end_column))
+        return FileLocation(file, int(line), int(column), end)
+
+    def _nested_location(self) -> Location:
+        next_character = self.peek()
+        if next_character == '"':
+            name = self.string()
+            if self.accept(":"):
+                line = self.integer()
+                self.expect(":")
+                return FileLocation(name, line, self.integer())
+            if not self.accept("("):
+                return NameLocation(name)
+            child = self.location()
+            self.expect(")")
+            return NameLocation(name, child)
+        if next_character == "#":
+            found = self.match(_ALIAS)
+            if found is not None:
+                return self._location_alias(found.group(1), found.start(1) - 1)
+            return self._opaque_location()
+        position = self.position
+        kind = self.keyword("a location")
+        if kind == "unknown":
+            return UNKNOWN
+        if kind == "loc":
+            self.expect("(")
+            location = self.location()
+            self.expect(")")
+            return location
+        if kind == "callsite":
+            self.expect("(")
+            callee = self.location()
+            self.expect("at")
+            caller = self.location()
+            self.expect(")")
+            return CallSiteLocation(callee, caller)
+        if kind == "fused":
+            return self._fused_location()
+        self.fail("a location", position)
+
+    def _opaque_location(self) -> Location:
+        """A location of another dialect; its text serves as its name."""
+        return NameLocation(self.balanced())
+
+    def _fused_location(self) -> FusedLocation:
+        metadata = None
+        if self.accept("<"):
+            metadata = self.balanced()
+            self.expect(">")
+        self.expect("[")
+        locations: list[Location] = []
+        while not self.accept("]"):
+            if locations:
+                self.expect(",")
+            locations.append(self.location())
+        return FusedLocation(tuple(locations), metadata)
+
+    def _location_alias(self, name: str, position: int) -> Location:
+        value = self.alias("#" + name, position)
+        if isinstance(value, LocationAttribute):
+            return value.location
+        if isinstance(value, OpaqueAttribute):
+            return NameLocation(value.text)
+        self.fail_with(f"expected a location, but #{name} is another attribute", position)
+
+    def type_alias(self, name: str, position: int) -> Type:
+        value = self.alias("!" + name, position)
+        assert isinstance(value, Type)
+        return value
+
+    def alias(self, name: str, position: int) -> Attribute | Type | Location:
+        """What an alias stands for; it may be defined further down."""
+        if name not in self._aliases:
+            self._resolve_all()
+        if name not in self._aliases:
+            self._resolve_at(name, position)
+        value = self._aliases[name]
+        if value is None:
+            self.fail_with(f"alias {name} stands for itself", position)
+        return value
+
+    def alias_definition(self) -> bool:
+        """Consume ``#name = attribute`` or ``!name = type`` where one comes next."""
+        found = self.match(_DEFINITION)
+        if found is None:
+            return False
+        start = found.start(1)
+        known_end = self._alias_ends.get(start)
+        if known_end is not None:
+            self.position = known_end
+            return True
+        name = found.group(1) + found.group(2)
+        if name in self._aliases:
+            self.fail_with(f"alias {name} is defined twice", start)
+        self._define(name, start)
+        return True
+
+    def _define(self, name: str, start: int) -> None:
+        """Parse the definition whose right-hand side is at the cursor."""
+        self._aliases[name] = None
+        self._aliases[name] = self.type() if name[0] == "!" else self.attribute()
+        self._alias_ends[start] = self.position
+
+    def _resolve_all(self) -> None:
+        """Parse all definitions that begin a line, in the order of the text.
+
+        In that order each needs only earlier ones, as MLIR prints them, so that long chains do not nest.
+        """
+        if self._alias_places is not None:
+            return
+        self._alias_places = places = {}
+        position = 0
+        while position >= 0:
+            found = _DEFINITION.match(self.text, position)
+            if found is not None:
+                places.setdefault(found.group(1) + found.group(2), found.start(1))
+            position = self._next_line_with_alias(position)
+        for name in places:
+            if name not in self._aliases:
+                self._resolve_at(name, places[name])
+
+    def _next_line_with_alias(self, position: int) -> int:
+        marks = (self.text.find("\n#", position), self.text.find("\n!", position))
+        return min((mark + 1 for mark in marks if mark >= 0), default=-1)
+
+    def _resolve_at(self, name: str, use: int) -> None:
+        """Parse one definition out of turn."""
+        assert self._alias_places is not None
+        start = self._alias_places.get(name)
+        if start is None:
+            self.fail_with(f"expected an alias that is defined; {name} is not", use)
+        saved = self.position
+        self.position = start
+        self.match(_DEFINITION)
+        self.descend()
+        self._define(name, start)
+        self.nesting -= 1
+        self.position = saved
+
+    def attribute(self) -> Attribute:
+        """Consume an attribute."""
+        raise NotImplementedError

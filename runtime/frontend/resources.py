@@ -1,0 +1,57 @@
+"""The metadata at the end of a text: ``{-# dialect_resources: {builtin: {name: "0x..."}} #-}``.
+
+Source: MLIR language reference, "File metadata dictionary".
+"""
+
+from __future__ import annotations
+
+from .lexer import Cursor
+
+OPENING = "{-#"
+CLOSING = "#-}"
+
+
+def parse_resources(cursor: Cursor) -> dict[str, tuple[int, int]]:
+    """Consume a metadata dictionary; for each blob of the builtin dialect where its digits begin and end."""
+    places: dict[str, tuple[int, int]] = {}
+    cursor.expect(OPENING)
+    first = True
+    while not cursor.accept(CLOSING):
+        if not first:
+            cursor.expect(",")
+        first = False
+        kind = cursor.keyword(f"a section's name or '{CLOSING}'")
+        cursor.expect(":")
+        _parse_section(cursor, places if kind == "dialect_resources" else {})
+    return places
+
+
+def _parse_section(cursor: Cursor, places: dict[str, tuple[int, int]]) -> None:
+    cursor.expect("{")
+    first = True
+    while not cursor.accept("}"):
+        if not first:
+            cursor.expect(",")
+        first = False
+        dialect = cursor.string() if cursor.peek() == '"' else cursor.keyword("a dialect's name")
+        cursor.expect(":")
+        _parse_entries(cursor, places if dialect == "builtin" else {})
+
+
+def _parse_entries(cursor: Cursor, places: dict[str, tuple[int, int]]) -> None:
+    cursor.expect("{")
+    first = True
+    while not cursor.accept("}"):
+        if not first:
+            cursor.expect(",")
+        first = False
+        name = cursor.string() if cursor.peek() == '"' else cursor.keyword("a resource's name")
+        cursor.expect(":")
+        if cursor.peek() != '"':
+            cursor.keyword("a resource's value")
+            continue
+        start = cursor.position + 1
+        end = cursor.string_end(start)
+        cursor.position = end
+        if cursor.text.startswith("0x", start):
+            places[name] = (start + 2, end - 1)
