@@ -6,10 +6,15 @@ from .declaration import Op, declarations, lookup
 
 _FAMILIES = (
     "elementwise",
+    "bitwise",
+    "comparison",
     "conversion",
     "creation",
     "movement",
+    "dynamic_shapes",
     "indexing",
+    "gather",
+    "scatter",
     "reduction",
     "window",
     "sorting",
