@@ -53,9 +53,7 @@ def wanted_state(extras: Iterable[str]) -> State:
     machine = [sys.version.encode(), str(ROOT).encode()]
     return State(
         environment=digest([*machine, *(path.read_bytes() for path in shaping)]),
-        extensions=digest(
-            text for path in sources for text in (path.as_posix().encode(), path.read_bytes())
-        ),
+        extensions=digest(text for path in sources for text in (path.as_posix().encode(), path.read_bytes())),
         extras=tuple(sorted(set(extras))),
     )
 

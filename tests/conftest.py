@@ -1,0 +1,40 @@
+"""Fixtures and settings that all tests share."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# A first call may compile a loop, which takes longer than Hypothesis grants an example.
+settings.register_profile("nimblehlo", deadline=None, print_blob=True)
+settings.register_profile("ci", parent=settings.get_profile("nimblehlo"), derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "nimblehlo")
+
+
+def conformance_folder() -> Path | None:
+    """The folder with the public conformance programs, or None where there is none.
+
+    NIMBLEHLO_CONFORMANCE_DIR names it (the folder stablehlo/testdata of a StableHLO checkout will do); by
+    default it is shared/conformance beside the project.
+    """
+    named = os.environ.get("NIMBLEHLO_CONFORMANCE_DIR")
+    folder = Path(named) if named else ROOT.parent / "shared" / "conformance"
+    return folder if folder.is_dir() else None
+
+
+@pytest.fixture(scope="session")
+def project_root() -> Path:
+    """The root of the project's checkout."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def conformance_dir() -> Path:
+    """The folder with the public conformance programs; skips where there is none."""
+    folder = conformance_folder()
+    if folder is None:
+        pytest.skip("no conformance programs: set NIMBLEHLO_CONFORMANCE_DIR to a folder with them")
+    return folder

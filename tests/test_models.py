@@ -1,0 +1,54 @@
+"""Programs that JAX lowers at test time give XLA:CPU's results, in each form in which JAX hands them over."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax")
+
+import nimblehlo
+from tests.models import MODELS, Model
+from tools.comparison import Array, difference, is_inexact
+
+pytestmark = pytest.mark.models
+
+
+def check(results: list[Array], expected: list[Array], bound: float, form: str) -> None:
+    """Results are as many as expected and agree one by one."""
+    assert len(results) == len(expected), form
+    reasons = [
+        f"{form}, result {position}: {reason}"
+        for position, (result, other) in enumerate(zip(results, expected, strict=True))
+        if (reason := difference(np.asarray(result), other, bound)) is not None
+    ]
+    assert not reasons, "\n".join(reasons)
+
+
+@pytest.fixture(params=sorted(MODELS))
+def model(request: pytest.FixtureRequest) -> Model:
+    """Each model in turn."""
+    return MODELS[request.param]
+
+
+def test_results_equal_those_of_xla(model: Model) -> None:
+    expected, inputs = model.expected(), model.inputs()
+    untouched = [array.copy() for array in inputs]
+    finite = [np.isfinite(result).all() for result in expected if is_inexact(result.dtype)]
+    assert model.not_finite or all(finite)
+
+    lowered = model.lowered()
+    text = lowered.as_text()
+    results = nimblehlo.execute(text, inputs)
+    check(results, expected, model.bound, "text")
+    never = nimblehlo.execute(text, inputs, options=nimblehlo.Options(compile="never"))
+    check(never, expected, model.bound, "text, without compiled kernels")
+    check(nimblehlo.execute(lowered, inputs), results, 0, "jax.stages.Lowered")
+    check(nimblehlo.execute(model.exported(), inputs), expected, model.bound, "jax.export.Exported")
+    for before, after in zip(untouched, inputs, strict=True):
+        assert before.tobytes() == after.tobytes()
+
+
+def test_symbolic_models_export_unknown_sizes() -> None:
+    symbolic = [model for model in MODELS.values() if model.symbolic]
+    assert symbolic
+    for model in symbolic:
+        assert "tensor<?" in str(model.exported().mlir_module())
