@@ -18,12 +18,11 @@ import numpy as np
 from ..ir import Block, DenseElementsAttribute, EnumAttribute, Operation, Region, Value
 from ..types import BOOLEAN, COMPLEX, FLOAT, UNSIGNED, AnyElementType, TensorType
 from .declaration import Array, Evaluate, Op, lookup
-from .elementwise import Elementwise
+from .elementwise_base import Elementwise
 
 MONOIDS: Final = ("add", "multiply", "minimum", "maximum", "and", "or", "xor")
 """The operations that `monoid` knows, each by its name in the specification."""
 
-_ALSO_ELEMENTWISE: Final = frozenset({"stablehlo.constant", "stablehlo.convert", "stablehlo.reduce_precision"})
 _COMMUTATIVE: Final = frozenset(f"stablehlo.{name}" for name in MONOIDS)
 _FLIPPED: Final = {"GT": "LT", "GE": "LE"}
 
@@ -66,7 +65,7 @@ def is_elementwise(region: Region) -> bool:
 
 def _is_elementwise(operation: Operation) -> bool:
     declaration = lookup(operation.name)
-    if operation.name not in _ALSO_ELEMENTWISE and not issubclass(declaration or Op, Elementwise):
+    if operation.name != "stablehlo.constant" and not issubclass(declaration or Op, Elementwise):
         return False
     values = (*operation.operands, *operation.results)
     return all(isinstance(value.type, TensorType) and not value.type.shape for value in values)

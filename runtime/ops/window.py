@@ -1,0 +1,513 @@
+"""`reduce_window` and `select_and_scatter`: bodies applied to windows.
+
+The order of `reduce_window`, which the specification leaves open, is the left fold of `init_value` and the
+window's values in row-major order, padded positions and holes included: they hold `init_value`. A cumulative
+window (size n, stride 1, padding n - 1 on one side) is computed as prefixes of PREFIX_BLOCK values at a time:
+within a block from the left, the fold of all earlier blocks in front; then `init_value`, and the padded
+values where they count, on their side. A cumulative window padded above is the same from the right. Where the
+body is one addition or multiplication of floats narrower than f32, it is computed in f32 and rounded once.
+
+`select_and_scatter` selects from the left in row-major order of the window, of positions within the operand
+only, and scatters in row-major order of `source`, starting with `init_value`. A window that holds no element
+of the operand scatters nothing.
+
+Source: specification, sections "reduce_window" and "select_and_scatter".
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..ir import Operation
+from ..types import COMPLEX, ELEMENT_TYPES, PLAIN, QUANTIZED_PER_TENSOR, TensorType, Type
+from . import rules
+from .attribute_kinds import DIMENSIONS, PADDING
+from .declaration import Array, Attribute, Evaluate, Op, Operand, Region, Result, constraint
+from .reduction import (
+    Arrays,
+    Body,
+    Fold,
+    function_type_is,
+    results_have_types_of,
+    same_element_types,
+    same_positive_counts,
+    same_shapes,
+)
+from .regions import over_arrays
+from .window_geometry import Window, cumulative_axis, padding_shape, window_positions
+
+PREFIX_BLOCK: Final = 1024
+
+
+def fold_windows(inputs: Arrays, init_values: Arrays, windows: Sequence[Window], fold: Fold) -> Arrays:
+    """The left fold of init values and each window in row-major order, literally."""
+    shape = inputs[0].shape
+    counts = [window.count(size) for window, size in zip(windows, shape, strict=True)]
+    folded = tuple([np.full(counts, value, value.dtype) for value in init_values])
+    for spans in window_positions(windows, shape, counts):
+        values = []
+        for array, init_value in zip(inputs, init_values, strict=True):
+            if spans is not None and array[spans[1]].shape == tuple(counts):
+                values.append(array[spans[1]])
+                continue
+            padded = np.full(counts, init_value, init_value.dtype)
+            if spans is not None:
+                padded[spans[0]] = array[spans[1]]
+            values.append(padded)
+        folded = fold.combine(folded, tuple(values))
+    return folded
+
+
+def fold_elements(array: Array, init_value: Array, windows: Sequence[Window], fold: Fold) -> Array:
+    """`fold_windows` where combining with `init_value` once more changes nothing: padding is left out."""
+    shape = array.shape
+    counts = [window.count(size) for window, size in zip(windows, shape, strict=True)]
+    folded = np.full(counts, init_value, init_value.dtype)
+    for spans in window_positions(windows, shape, counts):
+        if spans is None:
+            continue
+        part = folded[spans[0]]
+        if fold.ufunc is not None:
+            fold.ufunc(part, array[spans[1]], out=part)
+        else:
+            (part[...],) = fold.combine((part,), (array[spans[1]],))
+    return folded
+
+
+def prefixes(values: Arrays, fold: Fold) -> Arrays:
+    """Inclusive prefixes along the middle axis of [outer, n, inner] arrays, in blocks of PREFIX_BLOCK."""
+    outer, count, inner = values[0].shape
+    full = count // PREFIX_BLOCK * PREFIX_BLOCK
+    parts = []
+    if full:
+        blocks = [array[:, :full].reshape(-1, PREFIX_BLOCK, inner) for array in values]
+        within = _prefixes_of_block(tuple(blocks), fold)
+        parts.append([array.reshape(outer, -1, PREFIX_BLOCK, inner) for array in within])
+    if count > full:
+        within = _prefixes_of_block(tuple([array[:, full:] for array in values]), fold)
+        parts.append([array[:, np.newaxis] for array in within])
+    results = tuple([np.empty((outer, count, inner), array.dtype) for array in values])
+    earlier: Arrays | None = None
+    start = 0
+    for part in parts:
+        for block in range(part[0].shape[1]):
+            prefix = tuple([array[:, block] for array in part])
+            if earlier is not None:
+                ahead = tuple(
+                    [np.broadcast_to(a[:, np.newaxis], b.shape) for a, b in zip(earlier, prefix, strict=True)]
+                )
+                total = fold.combine(earlier, tuple([array[:, -1] for array in prefix]))
+                prefix = fold.combine(ahead, prefix)
+            else:
+                total = tuple([array[:, -1] for array in prefix])
+            size = prefix[0].shape[1]
+            for result, array in zip(results, prefix, strict=True):
+                result[:, start : start + size] = array
+            earlier, start = total, start + size
+    return results
+
+
+def _prefixes_of_block(values: Arrays, fold: Fold) -> Arrays:
+    """Inclusive prefixes along the middle axis, from the left."""
+    if fold.ufunc is not None:
+        return (fold.ufunc.accumulate(values[0], axis=1, dtype=values[0].dtype),)
+    results = tuple([np.empty(array.shape, array.dtype) for array in values])
+    folded = tuple([array[:, 0] for array in values])
+    for position in range(values[0].shape[1]):
+        if position:
+            folded = fold.combine(folded, tuple([array[:, position] for array in values]))
+        for result, array in zip(results, folded, strict=True):
+            result[:, position] = array
+    return results
+
+
+class _Windows(Op):
+    """What operations with windows share: absent attributes have the dialect's default values."""
+
+    window_strides: Any
+    padding: Any
+
+    def __init__(self, operation: Operation) -> None:
+        super().__init__(operation)
+        rank = self.windowed_type.rank
+        for name in ("window_strides", "base_dilations", "window_dilations", "window_dimensions"):
+            if self.__dict__.get(name, ()) is None:
+                self.__dict__[name] = (1,) * rank
+        if self.padding is None:
+            self.__dict__["padding"] = ((0, 0),) * rank
+
+    @property
+    def windowed_type(self) -> TensorType:
+        """The type of what the windows lie on."""
+        raise NotImplementedError
+
+    def positive(self, name: str) -> str | None:
+        """Each value of an attribute must be positive."""
+        values = self.__dict__[name]
+        bad = next((index for index, value in enumerate(values) if value <= 0), None)
+        return None if bad is None else f"{name}[{bad}] is {values[bad]}, but must be positive"
+
+    def one_each(self, name: str, operand: str) -> str | None:
+        """An attribute must have one value for each dimension."""
+        return rules.length_is(name, self.__dict__[name], self.windowed_type.rank, f"the rank of {operand}")
+
+    def padding_shape(self, operand: str) -> str | None:
+        """padding must have a pair for each dimension."""
+        return padding_shape(self.padding, self.windowed_type.rank, f"the rank of {operand}")
+
+
+class ReduceWindow(_Windows, name="stablehlo.reduce_window"):
+    """Reduces windows of its inputs by a body. Source: specification, section "reduce_window"."""
+
+    inputs = Operand(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
+    init_values = Operand(PLAIN | QUANTIZED_PER_TENSOR, rank=0, variadic=True)
+    window_dimensions = Attribute(DIMENSIONS)
+    window_strides = Attribute(DIMENSIONS, None)
+    base_dilations = Attribute(DIMENSIONS, None)
+    window_dilations = Attribute(DIMENSIONS, None)
+    padding = Attribute(PADDING, None)
+    body = Region()
+    results = Result(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
+
+    @property
+    def windowed_type(self) -> TensorType:
+        return self.inputs[0] if self.inputs else TensorType((), ELEMENT_TYPES["i1"])
+
+    @constraint
+    def C1(self) -> str | None:
+        """0 < size(inputs) = size(init_values) = size(results) = N"""
+        return same_positive_counts(self)
+
+    @constraint
+    def C2(self) -> str | None:
+        """same(shape(inputs...))"""
+        return same_shapes("inputs", self.inputs)
+
+    @constraint
+    def C3(self) -> str | None:
+        """element_type(inputs...) = element_type(init_values...)"""
+        return same_element_types(self.inputs, self.init_values)
+
+    @constraint
+    def C4(self) -> str | None:
+        """size(window_dimensions) = rank(inputs[0])"""
+        return self.one_each("window_dimensions", "inputs")
+
+    @constraint
+    def C5(self) -> str | None:
+        """0 < window_dimensions"""
+        return self.positive("window_dimensions")
+
+    @constraint
+    def C6(self) -> str | None:
+        """size(window_strides) = rank(inputs[0])"""
+        return self.one_each("window_strides", "inputs")
+
+    @constraint
+    def C7(self) -> str | None:
+        """0 < window_strides"""
+        return self.positive("window_strides")
+
+    @constraint
+    def C8(self) -> str | None:
+        """size(base_dilations) = rank(inputs[0])"""
+        return self.one_each("base_dilations", "inputs")
+
+    @constraint
+    def C9(self) -> str | None:
+        """0 < base_dilations"""
+        return self.positive("base_dilations")
+
+    @constraint
+    def C10(self) -> str | None:
+        """size(window_dilations) = rank(inputs[0])"""
+        return self.one_each("window_dilations", "inputs")
+
+    @constraint
+    def C11(self) -> str | None:
+        """0 < window_dilations"""
+        return self.positive("window_dilations")
+
+    @constraint
+    def C12(self) -> str | None:
+        """shape(padding) = [rank(inputs[0]), 2]"""
+        return self.padding_shape("inputs")
+
+    @constraint
+    def C13(self) -> str | None:
+        """body combines N pairs of tensor<Ei>, and is_promotable(element_type(inputs[i]), Ei)"""
+        return rules.body_type_is("body", self.body, [type.element_type for type in self.inputs])
+
+    @constraint
+    def C14(self) -> str | None:
+        """same(shape(results...))"""
+        return same_shapes("results", self.results)
+
+    @constraint
+    def C15(self) -> str | None:
+        """shape(results[0]) = num_windows, given strides, dilations and padding"""
+        return rules.same_shape("results[0]", self.results[0], "num_windows", self.num_windows())
+
+    @constraint
+    def C16(self) -> str | None:
+        """element_type(results[i]) = Ei"""
+        return results_have_types_of("results", self.results, self.body)
+
+    @functools.cached_property
+    def windows(self) -> tuple[Window, ...]:
+        """How windows lie along each dimension."""
+        low_and_high = zip(*self.padding, strict=True) if self.padding else ((), ())
+        parts = zip(
+            self.window_dimensions,
+            self.window_strides,
+            *low_and_high,
+            self.base_dilations,
+            self.window_dilations,
+            strict=True,
+        )
+        return tuple([Window(*part) for part in parts])
+
+    def num_windows(self) -> tuple[int, ...]:
+        """Shape of the results."""
+        sizes = zip(self.windows, self.windowed_type.shape, strict=True)
+        return tuple([window.count(size) for window, size in sizes])
+
+    def infer(self) -> list[Type]:
+        shape = self.num_windows()
+        return [TensorType(shape, element_type) for element_type in rules.body_element_types(self.body)]
+
+    @functools.cached_property
+    def analysis(self) -> Body:
+        """What the body computes."""
+        return Body(self.body)
+
+    def reference(self, *operands: Array, body: Evaluate) -> Arrays | Array:
+        fold = self.analysis.fold(body)
+        count = len(operands) // 2
+        inputs = self.analysis.enter(operands[:count], self.inputs, fold)
+        init_values = self.analysis.enter(operands[count:], self.init_values, fold)
+        results = self.analysis.leave(self._fold(inputs, init_values, fold), fold)
+        return results if count > 1 else results[0]
+
+    def _fold(self, inputs: Arrays, init_values: Arrays, fold: Fold) -> Arrays:
+        """The windows folded, in the body's types."""
+        axis = cumulative_axis(self.windows, inputs[0].shape)
+        is_idempotent = all(
+            _same_bits(a, b) for a, b in zip(fold.combine(init_values, init_values), init_values, strict=True)
+        )
+        # An idempotent init value leaves a monoid's fold that holds it already unchanged: complex -0 aside.
+        is_absorbed = (
+            is_idempotent
+            and self.analysis.monoid is not None
+            and self.analysis.element_types[0].category != COMPLEX
+        )
+        if axis is not None:
+            return self._cumulate(inputs, init_values, fold, axis, is_absorbed)
+        if not is_absorbed:
+            return fold_windows(inputs, init_values, self.windows, fold)
+        (array,), (init_value,) = inputs, init_values
+        if not fold.is_exact:
+            return (fold_elements(array, init_value, self.windows, fold),)
+        for axis, window in enumerate(self.windows):
+            if not window.is_trivial:
+                alone = [window if other == axis else Window(1) for other in range(array.ndim)]
+                array = fold_elements(array, init_value, alone, fold)
+        return (array if array is not inputs[0] else fold.combine(inputs, init_values)[0],)
+
+    def _cumulate(
+        self, inputs: Arrays, init_values: Arrays, fold: Fold, axis: int, is_absorbed: bool
+    ) -> Arrays:
+        """Prefixes along `axis`, or suffixes where the padding is above, with init values and padding."""
+        shape = inputs[0].shape
+        size = shape[axis]
+        merged = (math.prod(shape[:axis]), size, math.prod(shape[axis + 1 :]))
+        values = tuple([array.reshape(merged) for array in inputs])
+        initial = tuple([np.broadcast_to(value, merged) for value in init_values])
+        padding = initial
+        if not is_absorbed:
+            padding = prefixes(
+                tuple([np.full((1, size, 1), value, value.dtype) for value in init_values]), fold
+            )
+            padding = tuple([np.broadcast_to(array, merged) for array in padding])
+        if self.windows[axis].low:
+            reversed_padding = tuple([array[:, ::-1] for array in padding])
+            folded = fold.combine(reversed_padding, prefixes(values, fold))
+        else:
+            folded = fold.combine(initial, _suffixes(values, fold))
+            if not is_absorbed:
+                longer = fold.combine(
+                    tuple([array[:, 1:] for array in folded]), tuple([array[:, :-1] for array in padding])
+                )
+                folded = tuple(
+                    [np.concatenate((a[:, :1], b), axis=1) for a, b in zip(folded, longer, strict=True)]
+                )
+        return tuple([array.reshape(shape) for array in folded])
+
+
+def _suffixes(values: Arrays, fold: Fold) -> Arrays:
+    """Inclusive suffixes along the middle axis: prefixes of the reversed values, operands swapped."""
+    swapped = Fold(lambda left, right: fold.combine(right, left), fold.dtypes, fold.ufunc)
+    return tuple([array[:, ::-1] for array in prefixes(tuple([array[:, ::-1] for array in values]), swapped)])
+
+
+def _same_bits(a: Array, b: Array) -> bool:
+    return np.asarray(a).tobytes() == np.asarray(b).tobytes()
+
+
+class SelectAndScatter(_Windows, name="stablehlo.select_and_scatter"):
+    """Scatters `source` to the elements that `select` finds in the operand's windows.
+
+    Source: specification, section "select_and_scatter".
+    """
+
+    operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
+    source = Operand(PLAIN | QUANTIZED_PER_TENSOR)
+    init_value = Operand(PLAIN | QUANTIZED_PER_TENSOR, rank=0)
+    window_dimensions = Attribute(DIMENSIONS, None)
+    window_strides = Attribute(DIMENSIONS, None)
+    padding = Attribute(PADDING, None)
+    select = Region()
+    scatter = Region()
+    result = Result(PLAIN | QUANTIZED_PER_TENSOR)
+
+    @property
+    def windowed_type(self) -> TensorType:
+        operand: TensorType = self.operand
+        return operand
+
+    @constraint
+    def C1(self) -> str | None:
+        """element_type(operand) = element_type(source)"""
+        return rules.same_element_type("source", self.source, "operand", self.operand)
+
+    @constraint
+    def C3(self) -> str | None:
+        """element_type(init_value) = element_type(operand)"""
+        return rules.same_element_type("init_value", self.init_value, "operand", self.operand)
+
+    @constraint
+    def C4(self) -> str | None:
+        """size(window_dimensions) = rank(operand)"""
+        return self.one_each("window_dimensions", "operand")
+
+    @constraint
+    def C5(self) -> str | None:
+        """0 < window_dimensions"""
+        return self.positive("window_dimensions")
+
+    @constraint
+    def C6(self) -> str | None:
+        """size(window_strides) = rank(operand)"""
+        return self.one_each("window_strides", "operand")
+
+    @constraint
+    def C7(self) -> str | None:
+        """0 < window_strides"""
+        return self.positive("window_strides")
+
+    @constraint
+    def C8(self) -> str | None:
+        """shape(padding) = [rank(operand), 2]"""
+        return self.padding_shape("operand")
+
+    @constraint
+    def C2(self) -> str | None:
+        """shape(source) = num_windows, given strides and padding"""
+        sizes = zip(self.windows, self.operand.shape, strict=True)
+        counts = [window.count(size) for window, size in sizes]
+        return rules.same_shape("source", self.source, "num_windows", counts)
+
+    @constraint
+    def C9(self) -> str | None:
+        """select has type (tensor<E>, tensor<E>) -> tensor<i1>, where E = element_type(operand)"""
+        element = TensorType((), self.operand.element_type)
+        return function_type_is(
+            "select", self.select, [element, element], [TensorType((), ELEMENT_TYPES["i1"])]
+        )
+
+    @constraint
+    def C10(self) -> str | None:
+        """scatter combines a pair of tensor<E>, and is_promotable(element_type(operand), E)"""
+        return rules.body_type_is("scatter", self.scatter, [self.operand.element_type])
+
+    @constraint
+    def C11(self) -> str | None:
+        """shape(operand) = shape(result)"""
+        return rules.same_shape("result", self.result, "the shape of operand", self.operand.shape)
+
+    @constraint
+    def C12(self) -> str | None:
+        """element_type(result) = E"""
+        return results_have_types_of("result", [self.result], self.scatter)
+
+    def infer(self) -> list[Type]:
+        (element_type,) = rules.body_element_types(self.scatter)
+        return [TensorType(self.operand.shape, element_type)]
+
+    @functools.cached_property
+    def windows(self) -> tuple[Window, ...]:
+        """How windows lie along each dimension."""
+        parts = zip(self.window_dimensions, self.window_strides, self.padding, strict=True)
+        return tuple([Window(size, stride, *padding) for size, stride, padding in parts])
+
+    @functools.cached_property
+    def analysis(self) -> Body:
+        """What `scatter` computes."""
+        return Body(self.scatter)
+
+    @functools.cached_property
+    def selection(self) -> Callable[..., Any]:
+        """How `select` is applied to whole arrays."""
+        return over_arrays(self.select)
+
+    def reference(
+        self, operand: Array, source: Array, init_value: Array, *, select: Evaluate, scatter: Evaluate
+    ) -> Array:
+        destinations = self._selected(operand, source.shape, select).ravel()
+        fold = self.analysis.fold(scatter)
+        types = [self.source]
+        (values,) = self.analysis.enter([source.ravel()], types, fold)
+        (initial,) = self.analysis.enter([np.asarray(init_value)], types, fold)
+        folded = np.full(operand.size, initial, initial.dtype)
+        if (destinations < 0).any():
+            values, destinations = values[destinations >= 0], destinations[destinations >= 0]
+        if fold.ufunc is not None:
+            fold.ufunc.at(folded, destinations, values)
+        else:
+            fold_into(folded, destinations, values, fold)
+        return self.analysis.leave([folded.reshape(operand.shape)], fold)[0]
+
+    def _selected(self, operand: Array, shape: tuple[int, ...], select: Evaluate) -> Array:
+        """For each window the row-major position of the selected element, -1 where it holds no element."""
+        positions = np.arange(operand.size).reshape(operand.shape)
+        selected = np.full(shape, -1)
+        values = np.zeros(shape, operand.dtype)
+        for spans in window_positions(self.windows, operand.shape, shape):
+            if spans is None:
+                continue
+            windows, elements = spans
+            (prefers,) = self.selection(select, values[windows], operand[elements])
+            replaced = ~prefers | (selected[windows] < 0)
+            np.copyto(values[windows], operand[elements], where=replaced)
+            np.copyto(selected[windows], positions[elements], where=replaced)
+        return selected
+
+
+def fold_into(folded: Array, destinations: Array, values: Array, fold: Fold) -> None:
+    """Combine each value into `folded` at its destination, those of one destination in order.
+
+    The first values of all destinations go at once, then the second ones, and so on.
+    """
+    order = np.argsort(destinations, kind="stable")
+    grouped = destinations[order]
+    starts = np.flatnonzero(np.diff(grouped, prepend=-1))
+    counts = np.diff(starts, append=len(grouped))
+    for turn in range(int(counts.max(initial=0))):
+        chosen = order[starts[counts > turn] + turn]
+        targets = destinations[chosen]
+        (folded[targets],) = fold.combine((folded[targets],), (values[chosen],))
