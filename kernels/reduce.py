@@ -1,0 +1,167 @@
+"""`reduce` with a monoid, over any set of dimensions: the values of each result element are folded by a fixed tree.
+
+The tree, "blocked". For one result element, take its n values in row-major order of the reduced dimensions.
+
+- LANES is 16 if the innermost of the operand's dimensions with a size above 1 is reduced, else 1. BLOCK is 4096 values if
+  LANES is 16, else 256. The values are split into consecutive blocks of BLOCK; the last one may be shorter.
+- In a block, lane j folds the values at positions j, j + LANES, j + 2 * LANES, ... from the left. The lanes that hold a
+  value, the first m = min(LANES, values in the block), are then folded pairwise: with h = ceil(m / 2), lane j becomes
+  lane j (op) lane j + h for each j < m - h, and m becomes h, until one is left.
+- The blocks' results are folded by adjacent pairs, level by level: (b0 op b1), (b2 op b3), ..., an odd last one carried
+  up as it is, until one is left.
+- The result is init_value (op) that total, or init_value alone where n is 0.
+
+Sums and products of float16 and bfloat16 are accumulated in float32 throughout, the initial value included, and rounded
+once at the end. Nothing of this depends on the number of threads.
+"""
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from .compilation import flat
+from .groups import Group, check_dimensions, groups_of, walk_of
+from .monoids import Combination, computing_dtype, normalized, storage_dtype, supports
+from .reduce_arg import prepare_arg, supports_arg
+from .threads import division
+
+__all__ = ["prepare", "prepare_arg", "supports", "supports_arg"]
+
+LANES = 16
+ROW_BLOCK = 4096
+COLUMN_BLOCK = 256
+CHUNK = 1024
+BATCH = 64
+
+Reduction = Callable[[np.ndarray, Any], np.ndarray]
+
+
+def prepare(
+    shape: Sequence[int], dtype: Any, dimensions: Sequence[int], monoid: str, *, threads: int | None = None
+) -> Reduction:
+    """A function `(operand, init_value) -> result` that reduces `dimensions` of an operand of this shape.
+
+    The result has the operand's element type and its other dimensions, in row-major order.
+    Raises ValueError where no kernel serves. Source: the specification's section on reduce.
+    """
+    check_dimensions(shape, dimensions)
+    kind = normalized(dtype, monoid)
+    result_shape = tuple(size for dimension, size in enumerate(shape) if dimension not in dimensions)
+    groups = groups_of(shape, dimensions)
+    if prod(shape) == 0 or not any(group.reduced for group in groups):
+        return _without_tree(kind, np.dtype(dtype), result_shape, prod(shape) == 0)
+    make = _rows if groups[-1].reduced else _columns
+    reduction = make(kind, groups, threads)
+
+    def run(operand: np.ndarray, init_value: Any) -> np.ndarray:
+        result = np.empty(result_shape, dtype)
+        storage = storage_dtype(kind.element)
+        reduction(flat(operand, storage), flat(np.asarray(init_value, dtype), storage), result.reshape(-1).view(storage))
+        return result
+
+    return run
+
+
+def _without_tree(kind: Combination, dtype: np.dtype, result_shape: tuple[int, ...], empty: bool) -> Reduction:
+    """For reductions of no value, and of one value, a result element."""
+    if empty:
+        return lambda operand, init_value: np.full(result_shape, init_value, dtype)
+    storage = storage_dtype(kind.element)
+    tasks, size = division(prod(result_shape), 2 * storage.itemsize)
+
+    def run(operand: np.ndarray, init_value: Any) -> np.ndarray:
+        from . import reduce_loops
+
+        result = np.empty(result_shape, dtype)
+        initial = flat(np.asarray(init_value, dtype), storage)
+        written = result.reshape(-1).view(storage)
+        reduce_loops.combined(*kind)(tasks, size, flat(operand, storage), initial, written)
+        return result
+
+    return run
+
+
+def _rows(kind: Combination, groups: list[Group], threads: int | None) -> Callable[..., None]:
+    """The innermost group is reduced: LANES = 16."""
+    kept = [group for group in groups if not group.reduced]
+    reduced = [group for group in groups if group.reduced]
+    if len(reduced) == 1 and reduced[0].size < LANES:
+        return _short_rows(kind, kept, reduced[0].size, threads)
+    rows, length, run_length = prod(g.size for g in kept), prod(g.size for g in reduced), reduced[-1].size
+    blocks = -(-length // ROW_BLOCK)
+    storage, computing = storage_dtype(kind.element), computing_dtype(kind.element)
+    tasks, size = division(rows * blocks, min(length, ROW_BLOCK) * storage.itemsize)
+    walk, runs = walk_of(kept), walk_of(reduced[:-1])
+    finish = _finish(kind, rows, blocks, 1, threads)
+
+    def reduction(operand: np.ndarray, initial: np.ndarray, result: np.ndarray) -> None:
+        from . import reduce_loops
+
+        partial = np.empty(rows * blocks if blocks > 1 else 0, computing)
+        shared = (size, rows, blocks, length, *walk, operand, initial, partial, result)
+        if run_length == length:
+            reduce_loops.rows(*kind)(tasks, *shared, threads=threads)
+        else:
+            block = np.empty(tasks * min(length, ROW_BLOCK), storage)
+            reduce_loops.fragmented_rows(*kind)(tasks, run_length, *runs, block, *shared, threads=threads)
+        finish(partial, initial, result)
+
+    return reduction
+
+
+def _short_rows(kind: Combination, kept: list[Group], length: int, threads: int | None) -> Callable[..., None]:
+    """Contiguous rows of fewer than LANES values."""
+    rows, walk = prod(group.size for group in kept), walk_of(kept)
+    computing = computing_dtype(kind.element)
+    tasks, size = division(rows, length * computing.itemsize)
+
+    def reduction(operand: np.ndarray, initial: np.ndarray, result: np.ndarray) -> None:
+        from . import reduce_loops
+
+        block = np.empty(tasks * BATCH * length, computing)
+        work = (size, rows, length, *walk, block, operand, initial, result)
+        reduce_loops.short_rows(*kind)(tasks, *work, threads=threads)
+
+    return reduction
+
+
+def _columns(kind: Combination, groups: list[Group], threads: int | None) -> Callable[..., None]:
+    """The innermost group is kept: LANES = 1."""
+    *outer_groups, innermost = groups
+    kept = [group for group in outer_groups if not group.reduced]
+    reduced = [group for group in outer_groups if group.reduced]
+    outer, length, inner = prod(g.size for g in kept), prod(g.size for g in reduced), innermost.size
+    blocks, chunks = -(-length // COLUMN_BLOCK), -(-inner // CHUNK)
+    storage, computing = storage_dtype(kind.element), computing_dtype(kind.element)
+    tasks, size = division(outer * blocks * chunks, min(length, COLUMN_BLOCK) * min(inner, CHUNK) * storage.itemsize)
+    walks = (*walk_of(kept), *walk_of(reduced))
+    finish = _finish(kind, outer, blocks, inner, threads)
+
+    def reduction(operand: np.ndarray, initial: np.ndarray, result: np.ndarray) -> None:
+        from . import reduce_loops
+
+        partial = np.empty(outer * blocks * inner if blocks > 1 else 0, computing)
+        sums = np.empty(tasks * min(inner, CHUNK), computing)
+        work = (size, outer, blocks, length, inner, *walks, sums, operand, initial, partial, result)
+        reduce_loops.columns(*kind)(tasks, *work, threads=threads)
+        finish(partial, initial, result)
+
+    return reduction
+
+
+def _finish(kind: Combination, outer: int, blocks: int, inner: int, threads: int | None) -> Callable[..., None]:
+    """Fold the blocks' results, an array [outer, blocks, inner], and the initial value."""
+    if blocks == 1:
+        return lambda partial, initial, result: None
+    chunks = -(-inner // CHUNK)
+    computing = computing_dtype(kind.element)
+    tasks, size = division(outer * chunks, 2 * blocks * min(inner, CHUNK) * computing.itemsize)
+
+    def finish(partial: np.ndarray, initial: np.ndarray, result: np.ndarray) -> None:
+        from . import reduce_loops
+
+        reduce_loops.finish(*kind)(tasks, size, outer, blocks, inner, partial, initial, result, threads=threads)
+
+    return finish

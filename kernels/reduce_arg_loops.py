@@ -1,0 +1,148 @@
+"""The loops of `reduce_arg`, whose text describes the body. Each function makes the kernel of one element type."""
+
+import functools
+from typing import Any
+
+from .arithmetic import fold_block, get, load, put, store
+from .compilation import Kernel, kernel
+from .reduce_arg import BLOCK, CHUNK
+
+_GLANCE = 64
+
+
+@functools.cache
+def keeps_left(direction: str) -> Kernel:
+    """Whether the body keeps the left value: it is better, or a NaN."""
+    if direction == "maximum":
+
+        @kernel(inline=True)
+        def greater(left: Any, right: Any) -> bool:
+            return bool((left > right) | (left != left))
+
+        return greater
+
+    @kernel(inline=True)
+    def less(left: Any, right: Any) -> bool:
+        return bool((left < right) | (left != left))
+
+    return less
+
+
+@functools.cache
+def first_match(element: str) -> Kernel:
+    """The first position from `start` on that holds `value` (a NaN if that is one), or `end`."""
+
+    @kernel
+    def search(operand: Any, start: int, end: int, value: Any) -> int:
+        if value != value:
+            for position in range(start, end):
+                item = load(element, operand, position)
+                if item != item:
+                    return position
+        position = start
+        while position + _GLANCE <= end:
+            matches = 0
+            for place in range(position, position + _GLANCE):
+                matches += load(element, operand, place) == value
+            if matches:
+                break
+            position += _GLANCE
+        while position < end and load(element, operand, position) != value:
+            position += 1
+        return position
+
+    return search
+
+
+@functools.cache
+def rows(element: str, direction: str) -> Kernel:
+    """The best of each block of each row, an array [outer, blocks]."""
+    search = first_match(element)
+
+    @kernel(parallel=True)
+    def body(
+        task: int, size: int, outer: int, blocks: int, length: int, operand: Any, indices: Any, values: Any, places: Any
+    ) -> None:
+        for unit in range(task * size, min((task + 1) * size, outer * blocks)):
+            row = unit // blocks
+            start = row * length + (unit - row * blocks) * BLOCK
+            end = min(start + BLOCK, (row + 1) * length)
+            best = fold_block(element, direction, operand, start, end - start)
+            at = search(operand, start, end, best)
+            if indices.size == 0:
+                put(places, unit, places.dtype.type(at - row * length))
+            else:
+                index = get(indices, at)
+                while best == best and at < end:
+                    index = min(index, get(indices, at))
+                    at = search(operand, at + 1, end, best)
+                put(places, unit, index)
+            if best == 0:
+                for position in range(end - 1, start - 1, -1):
+                    if load(element, operand, position) == 0:
+                        best = load(element, operand, position)
+                        break
+            put(values, unit, best)
+
+    return body
+
+
+@functools.cache
+def finish(element: str, direction: str) -> Kernel:
+    """The initial value and the blocks' results, from the left."""
+    keeps = keeps_left(direction)
+
+    @kernel(parallel=True)
+    def body(
+        task: int, size: int, outer: int, blocks: int, values: Any, places: Any, init_value: Any, init_index: Any,
+        value: Any, index: Any,
+    ) -> None:  # fmt: skip
+        for row in range(task * size, min((task + 1) * size, outer)):
+            best, place = load(element, init_value, 0), get(init_index, 0)
+            for unit in range(row * blocks, (row + 1) * blocks):
+                other, other_place = get(values, unit), get(places, unit)
+                kept = keeps(best, other)
+                if not (kept or (best == other and place < other_place)):
+                    place = other_place
+                best = best if kept else other
+            store(element, value, row, best)
+            put(index, row, place)
+
+    return body
+
+
+@functools.cache
+def columns(element: str, direction: str) -> Kernel:
+    """The best of each column, an array [outer, inner], of an operand [outer, length, inner]."""
+    keeps = keeps_left(direction)
+
+    @kernel(parallel=True)
+    def body(
+        task: int, size: int, outer: int, length: int, inner: int, operand: Any, indices: Any, values: Any, places: Any,
+        init_value: Any, init_index: Any, value: Any, index: Any,
+    ) -> None:  # fmt: skip
+        chunks = (inner + CHUNK - 1) // CHUNK
+        own = task * CHUNK
+        counted = indices.size == 0
+        for unit in range(task * size, min((task + 1) * size, outer * chunks)):
+            group = unit // chunks
+            column = (unit - group * chunks) * CHUNK
+            width = min(CHUNK, inner - column)
+            for position in range(own, own + width):
+                put(values, position, load(element, init_value, 0))
+                put(places, position, get(init_index, 0))
+            for row in range(length):
+                start = (group * length + row) * inner + column
+                for position in range(width):
+                    best, place = get(values, own + position), get(places, own + position)
+                    other = load(element, operand, start + position)
+                    other_place = places.dtype.type(row) if counted else get(indices, start + position)
+                    kept = keeps(best, other)
+                    stays = kept | ((best == other) & (place < other_place))
+                    put(values, own + position, best if kept else other)
+                    put(places, own + position, place if stays else other_place)
+            for position in range(width):
+                store(element, value, group * inner + column + position, get(values, own + position))
+                put(index, group * inner + column + position, get(places, own + position))
+
+    return body

@@ -1,0 +1,228 @@
+"""`reduce` against its tree written out in NumPy, and `prepare_arg` against its body applied from the left."""
+
+import itertools
+import operator
+from math import prod
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nimblehlo.kernels import monoids, reduce
+
+WIDE = {"bfloat16": np.float32, "float16": np.float32}
+SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 1e-45)
+ELEMENTS = ("bool", "int8", "uint16", "int32", "uint64", "bfloat16", "float16", "float32", "float64", "complex64")
+THREADS = (1, 2, 3, 8)
+
+
+def ieee_maximum(a, b):
+    larger = np.where(a == b, np.where(np.signbit(a), b, a), np.maximum(a, b))
+    return np.where(np.isnan(a) | np.isnan(b), a + b, larger).astype(a.dtype)
+
+
+def lexicographic_maximum(a, b):
+    first = np.where(a.real == b.real, a.imag > b.imag, a.real > b.real)
+    return np.where(first, a, b)
+
+
+def combination(dtype, monoid):
+    """The monoid as a function of two NumPy arrays of its computing type."""
+    kind = np.dtype(dtype).kind
+    if monoid in ("and", "or", "xor"):
+        return getattr(np, f"bitwise_{monoid}")
+    if kind == "c":
+        product = lambda a, b: (  # noqa: E731
+            (a.real * b.real - a.imag * b.imag) + 1j * (a.real * b.imag + a.imag * b.real)
+        ).astype(dtype)
+        minimum = lambda a, b: -lexicographic_maximum(-a, -b)  # noqa: E731
+        return {"add": operator.add, "multiply": product, "maximum": lexicographic_maximum, "minimum": minimum}[monoid]
+    if kind in "biu":
+        return getattr(np, monoid)
+    minimum = lambda a, b: -ieee_maximum(-a, -b)  # noqa: E731
+    table = {"add": operator.add, "multiply": operator.mul, "maximum": ieee_maximum, "minimum": minimum}
+    return table[monoid]
+
+
+def tree(values, combine, lanes, block):
+    """Fold the first axis of `values` as the text of `reduce` says."""
+    totals = []
+    for start in range(0, len(values), block):
+        part = values[start : start + block]
+        held = [part[lane] for lane in range(min(lanes, len(part)))]
+        for position in range(lanes, len(part)):
+            held[position % lanes] = combine(held[position % lanes], part[position])
+        while len(held) > 1:
+            half = (len(held) + 1) // 2
+            held = [combine(held[j], held[j + half]) if j < len(held) - half else held[j] for j in range(half)]
+        totals.append(held[0])
+    while len(totals) > 1:
+        pairs = [combine(a, b) for a, b in zip(totals[::2], totals[1::2])]  # noqa: B905
+        totals = pairs + totals[len(totals) // 2 * 2 :]
+    return totals[0]
+
+
+def expected(operand, init_value, dimensions, monoid):
+    dtype = operand.dtype
+    wide = WIDE.get(dtype.name, dtype)
+    kept = [d for d in range(operand.ndim) if d not in dimensions]
+    shape = [operand.shape[d] for d in kept]
+    count = prod(operand.shape[d] for d in dimensions)
+    values = operand.astype(wide).transpose(*dimensions, *kept).reshape(count, *shape)
+    large = [d for d in range(operand.ndim) if operand.shape[d] > 1]
+    lanes, block = (16, 4096) if large and large[-1] in dimensions else (1, 256)
+    initial = np.broadcast_to(np.asarray(init_value, wide), shape)
+    with np.errstate(all="ignore"):
+        combine = combination(dtype, monoid)
+        total = combine(initial, tree(values, combine, lanes, block)) if count else initial
+        return np.asarray(total).astype(dtype)
+
+
+def assert_same_bits(got, want):
+    """Equal bits, but for the bits of a NaN."""
+    assert got.dtype == want.dtype
+    assert got.shape == want.shape
+    assert got.flags.c_contiguous
+    parts = [(got.real, want.real), (got.imag, want.imag)] if got.dtype.kind == "c" else [(got, want)]
+    for a, b in parts:
+        if a.dtype.kind not in "biu":
+            a, b = np.array(a), np.array(b)
+            nan = np.isnan(a)
+            np.testing.assert_array_equal(nan, np.isnan(b))
+            a[nan] = b[nan] = 0
+            a, b = (x.view(f"u{x.dtype.itemsize}") for x in (a, b))
+        np.testing.assert_array_equal(a, b)
+
+
+def sample(rng, shape, dtype, specials=True):
+    dtype = np.dtype(dtype)
+    if dtype.kind == "b":
+        return rng.random(shape) < 0.5
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        return rng.integers(info.min, info.max, shape, dtype, endpoint=True)
+    values = rng.standard_normal(shape) + (1j * rng.standard_normal(shape) if dtype.kind == "c" else 0)
+    values = np.asarray(values)
+    if specials:
+        chosen = rng.random(shape) < 0.02
+        values = np.where(chosen, rng.choice(SPECIAL, shape), values)
+    return np.asarray(values).astype(dtype)
+
+
+def dtype_of(element):
+    return np.dtype(ml_dtypes.bfloat16 if element == "bfloat16" else element)
+
+
+@pytest.mark.parametrize("element", ELEMENTS)
+@pytest.mark.parametrize("monoid", monoids.MONOIDS)
+def test_supported_combinations(element, monoid):
+    bitwise_on_floats = monoid in ("and", "or", "xor") and dtype_of(element).kind not in "biu"
+    assert reduce.supports(dtype_of(element), monoid) != bitwise_on_floats
+    if bitwise_on_floats:
+        with pytest.raises(ValueError, match=monoid):
+            reduce.prepare((3,), dtype_of(element), (0,), monoid)
+
+
+# Each pair of an element type and a monoid is compiled once; a few of each are enough to see all of the code.
+PAIRS = [
+    ("bool", "add"), ("bool", "multiply"), ("int8", "add"), ("int32", "maximum"), ("uint16", "minimum"),
+    ("uint64", "xor"), ("bfloat16", "add"), ("float16", "multiply"), ("float32", "add"), ("float32", "maximum"),
+    ("float64", "minimum"), ("complex64", "add"), ("complex64", "multiply"), ("complex64", "maximum"),
+]  # fmt: skip
+SHAPES = [
+    ((5000,), (0,)), ((3, 9000), (1,)), ((600, 5), (0,)), ((2, 300, 3), (1,)), ((7, 5), (1,)), ((70, 11), (1,)),
+    ((3, 40, 2, 50), (1, 3)), ((40, 3, 20, 3), (0, 2)), ((4, 1, 6), (0, 1, 2)), ((2, 3), ()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("element", "monoid"), PAIRS)
+def test_tree(element, monoid):
+    rng = np.random.default_rng(len(element) + len(monoid))
+    for shape, dimensions in SHAPES if element in ("float32", "bool", "bfloat16") else SHAPES[1:5:2]:
+        operand = sample(rng, shape, dtype_of(element))
+        init_value = sample(rng, (), dtype_of(element), specials=False)
+        run = reduce.prepare(shape, operand.dtype, dimensions, monoid)
+        before = operand.copy()
+        assert_same_bits(run(operand, init_value), expected(operand, init_value, dimensions, monoid))
+        np.testing.assert_array_equal(operand.view("u1"), before.view("u1"))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_any_shape_and_dimensions(data):
+    shape = tuple(data.draw(st.lists(st.sampled_from([0, 1, 2, 3, 5, 17, 40]), max_size=4)))
+    dimensions = tuple(d for d in range(len(shape)) if data.draw(st.booleans()))
+    monoid = data.draw(st.sampled_from(["add", "maximum"]))
+    rng = np.random.default_rng(data.draw(st.integers(0, 9)))
+    operand = sample(rng, shape, np.float32)
+    if data.draw(st.booleans()) and operand.ndim > 1:
+        operand = np.ascontiguousarray(operand.T).T
+    run = reduce.prepare(shape, np.float32, dimensions, monoid)
+    assert_same_bits(run(operand, 0.5), expected(operand, np.float32(0.5), dimensions, monoid))
+
+
+@pytest.mark.parametrize(("shape", "dimensions"), [((300_001,), (0,)), ((9000, 70), (0,)), ((70, 9000), (1,))])
+def test_bits_do_not_depend_on_threads(shape, dimensions):
+    operand = sample(np.random.default_rng(1), shape, np.float32, specials=False)
+    results = [reduce.prepare(shape, np.float32, dimensions, "add", threads=n)(operand, 0) for n in THREADS]
+    for result in results:
+        assert_same_bits(result, expected(operand, np.float32(0), dimensions, "add"))
+
+
+def test_wide_accumulation():
+    operand = np.full(10_000, 1, ml_dtypes.bfloat16)
+    result = reduce.prepare(operand.shape, operand.dtype, (0,), "add")(operand, 0)
+    assert float(result) == float(ml_dtypes.bfloat16(10_000))
+
+
+def test_bad_dimensions():
+    for dimensions in ((2,), (0, 0), (-1,)):
+        with pytest.raises(ValueError, match="dimensions"):
+            reduce.prepare((3, 4), np.float32, dimensions, "add")
+
+
+def arg_expected(operand, indices, init_value, init_index, dimension, direction):
+    better = operator.gt if direction == "maximum" else operator.lt
+    shape = operand.shape[:dimension] + operand.shape[dimension + 1 :]
+    value, index = np.empty(shape, operand.dtype), np.empty(shape, indices.dtype)
+    for place in itertools.product(*map(range, shape)):
+        a, i = init_value, init_index
+        for position in range(operand.shape[dimension]):
+            at = (*place[:dimension], position, *place[dimension:])
+            b, j = operand[at], indices[at]
+            left = bool(better(a, b)) or a != a
+            i = i if left or (a == b and i < j) else j
+            a = a if left else b
+        value[place], index[place] = a, i
+    return value, index
+
+
+@pytest.mark.parametrize("direction", ["maximum", "minimum"])
+@pytest.mark.parametrize("element", ["float32", "bfloat16", "int8"])
+@pytest.mark.parametrize(("shape", "dimension"), [((3, 200), 1), ((200, 3), 0), ((2, 9, 5), 1), ((9000,), 0)])
+def test_arg(element, shape, dimension, direction):
+    rng = np.random.default_rng(7)
+    dtype = dtype_of(element)
+    operand = rng.integers(-3, 3, shape).astype(dtype)
+    if element != "int8":
+        operand[rng.random(shape) < 0.3] = dtype.type(-0.0)
+        operand[rng.random(shape) < 2 / operand.size] = np.nan
+    iota = np.broadcast_to(np.expand_dims(np.arange(shape[dimension]), [d for d in range(len(shape)) if d != dimension]), shape)
+    init_value = dtype.type({"maximum": -100, "minimum": 100}[direction])
+    run = reduce.prepare_arg(shape, dtype, np.int32, (dimension,), direction)
+    for indices in (iota.astype(np.int32), rng.permutation(operand.size).astype(np.int32).reshape(shape), None):
+        given_indices = iota.astype(np.int32) if indices is None else indices
+        value, index = run(operand, indices, init_value, 0)
+        want = arg_expected(operand, given_indices, init_value, np.int32(0), dimension, direction)
+        assert_same_bits(value, want[0])
+        np.testing.assert_array_equal(index, want[1])
+
+
+def test_arg_rejects():
+    assert not reduce.supports_arg((2, 3, 4), np.float32, np.int32, (0, 2))
+    with pytest.raises(ValueError, match="no kernel"):
+        reduce.prepare_arg((2, 3), np.complex64, np.int32, (0,), "maximum")
+    with pytest.raises(ValueError, match="direction"):
+        reduce.prepare_arg((2, 3), np.float32, np.int32, (0,), "most")
