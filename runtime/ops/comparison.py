@@ -1,0 +1,239 @@
+"""Elementwise operations that compare, order and choose.
+
+Source: specification, section "Ops".
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+
+import numpy as np
+
+from ..types import (
+    BOOLEAN,
+    COMPLEX,
+    ELEMENT_TYPES,
+    FLOAT,
+    INTEGER,
+    PLAIN,
+    QUANTIZED_PER_TENSOR,
+    SIGNED,
+    UNSIGNED,
+    ElementType,
+    TensorType,
+)
+from . import numerics, rules
+from . import special_functions as special
+from .attribute_kinds import Enum
+from .declaration import Attribute, Constraint, Operand, Result, constraint
+from .elementwise_base import (
+    Binary,
+    Elementwise,
+    same_baseline_element_type,
+    same_baseline_type,
+    same_shapes,
+)
+from .numerics import Function
+
+
+class ComparisonDirection(enum.StrEnum):
+    """Which comparison holds."""
+
+    EQ = "EQ"
+    NE = "NE"
+    GE = "GE"
+    GT = "GT"
+    LE = "LE"
+    LT = "LT"
+
+
+class ComparisonType(enum.StrEnum):
+    """How values are ordered; NOTYPE says no more than an absent attribute."""
+
+    NOTYPE = "NOTYPE"
+    FLOAT = "FLOAT"
+    TOTALORDER = "TOTALORDER"
+    SIGNED = "SIGNED"
+    UNSIGNED = "UNSIGNED"
+
+
+_COMPARISONS = {
+    ComparisonDirection.EQ: np.equal,
+    ComparisonDirection.NE: np.not_equal,
+    ComparisonDirection.GE: np.greater_equal,
+    ComparisonDirection.GT: np.greater,
+    ComparisonDirection.LE: np.less_equal,
+    ComparisonDirection.LT: np.less,
+}
+
+
+@functools.cache
+def comparison(
+    comparison_direction: ComparisonDirection, compare_type: ComparisonType, element_type: ElementType
+) -> Function:
+    """The function from two arrays of `element_type` to one of bool; complex values go by (real, imag)."""
+    compare = _COMPARISONS[comparison_direction]
+    if compare_type is not ComparisonType.TOTALORDER or element_type.category != FLOAT:
+        return compare
+    keys = numerics.total_order(element_type)
+    return lambda lhs, rhs: compare(keys(lhs), keys(rhs))
+
+
+class Compare(
+    Elementwise,
+    name="stablehlo.compare",
+    assembly="$comparison_direction , $lhs , $rhs ( , $compare_type )? attr-dict : functional-type",
+):
+    """Whether elements stand in a relation."""
+
+    lhs = Operand(PLAIN | QUANTIZED_PER_TENSOR)
+    rhs = Operand(PLAIN | QUANTIZED_PER_TENSOR)
+    comparison_direction = Attribute(Enum("comparison_direction", ComparisonDirection))
+    compare_type = Attribute(Enum("comparison_type", ComparisonType), ComparisonType.NOTYPE)
+    result = Result(BOOLEAN)
+
+    def plain_function(self, element_type: ElementType) -> Function:
+        return comparison(self.comparison_direction, self.compare_type, element_type)
+
+    @classmethod
+    def result_element_type(cls, element_type: ElementType) -> ElementType:
+        return ELEMENT_TYPES["i1"]
+
+    @constraint
+    def C1(self) -> str | None:
+        """baseline_element_type(lhs) = baseline_element_type(rhs)"""
+        return same_baseline_element_type(lhs=self.lhs, rhs=self.rhs)
+
+    @constraint
+    def C2(self) -> str | None:
+        """shape(lhs) = shape(rhs) = shape(result)"""
+        return rules.first(
+            rules.same_shape("rhs", self.rhs, "lhs", self.lhs.shape),
+            rules.same_shape("result", self.result, "lhs", self.lhs.shape),
+        )
+
+    @constraint
+    def C3(self) -> str | None:
+        """compare_type is SIGNED, UNSIGNED, FLOAT or TOTALORDER as the element type asks"""
+        return compare_type_fits(self.compare_type, self.lhs)
+
+
+def compare_type_fits(compare_type: ComparisonType, lhs: TensorType) -> str | None:
+    """The comparison type, where given, must be one for elements of this type."""
+    element_type = lhs.element_type
+    allowed = [ComparisonType.UNSIGNED]
+    if element_type.category == FLOAT:
+        allowed = [ComparisonType.FLOAT, ComparisonType.TOTALORDER]
+    elif element_type.category not in (BOOLEAN, UNSIGNED):
+        allowed = [ComparisonType.SIGNED if element_type.category == SIGNED else ComparisonType.FLOAT]
+    if compare_type in (ComparisonType.NOTYPE, *allowed):
+        return None
+    return f"compare_type is {compare_type}, but must be {' or '.join(allowed)} for {element_type}"
+
+
+class IsFinite(
+    Elementwise,
+    name="stablehlo.is_finite",
+    assembly="operands attr-dict : functional-type",
+    functions={FLOAT: np.isfinite},
+):
+    """Whether elements are neither infinite nor NaN."""
+
+    x = Operand(FLOAT | QUANTIZED_PER_TENSOR)
+    y = Result(BOOLEAN)
+    C1 = Constraint(same_shapes, "C1")
+
+    @classmethod
+    def result_element_type(cls, element_type: ElementType) -> ElementType:
+        return ELEMENT_TYPES["i1"]
+
+
+class Maximum(
+    Binary,
+    name="stablehlo.maximum",
+    functions={BOOLEAN | INTEGER | COMPLEX: np.maximum, FLOAT: special.maximum},
+):
+    """The greater element; NaN where either is NaN."""
+
+
+class Minimum(
+    Binary,
+    name="stablehlo.minimum",
+    functions={BOOLEAN | INTEGER | COMPLEX: np.minimum, FLOAT: special.minimum},
+):
+    """The lesser element; NaN where either is NaN."""
+
+
+class Clamp(Elementwise, name="stablehlo.clamp", assembly="$min , $operand , $max attr-dict : same-type"):
+    """minimum(maximum(operand, min), max); the bounds may be single elements."""
+
+    min = Operand(PLAIN | QUANTIZED_PER_TENSOR)
+    operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
+    max = Operand(PLAIN | QUANTIZED_PER_TENSOR)
+    result = Result(PLAIN | QUANTIZED_PER_TENSOR)
+
+    @classmethod
+    @functools.cache
+    def function_of(cls, element_type: ElementType) -> Function:
+        dtype = numerics.carrier(element_type)
+        lower, upper = Maximum.carrier_function(element_type), Minimum.carrier_function(element_type)
+        return numerics.carried(
+            lambda min, operand, max: upper(lower(operand, min), max), element_type, element_type, dtype
+        )
+
+    @constraint
+    def C1(self) -> str | None:
+        """rank(min) = 0 or shape(min) = shape(operand)"""
+        return _single_or_shape("min", self.min, "operand", self.operand)
+
+    @constraint
+    def C2(self) -> str | None:
+        """rank(max) = 0 or shape(max) = shape(operand)"""
+        return _single_or_shape("max", self.max, "operand", self.operand)
+
+    @constraint
+    def C3(self) -> str | None:
+        """baseline_element_type(min) = baseline_element_type(operand) = baseline_element_type(max)"""
+        return same_baseline_element_type(operand=self.operand, min=self.min, max=self.max)
+
+    @constraint
+    def C4(self) -> str | None:
+        """baseline_type(operand) = baseline_type(result)"""
+        return same_baseline_type(operand=self.operand, result=self.result)
+
+
+def _single_or_shape(name: str, type: TensorType, other: str, other_type: TensorType) -> str | None:
+    """The type must have rank 0 or the shape of the other."""
+    if type.rank == 0:
+        return None
+    return rules.same_shape(name, type, other, other_type.shape)
+
+
+class Select(Elementwise, name="stablehlo.select", assembly="operands attr-dict : select-type"):
+    """on_true where pred is true, on_false elsewhere."""
+
+    pred = Operand(BOOLEAN)
+    on_true = Operand(PLAIN | QUANTIZED_PER_TENSOR)
+    on_false = Operand(PLAIN | QUANTIZED_PER_TENSOR)
+    result = Result(PLAIN | QUANTIZED_PER_TENSOR)
+
+    @classmethod
+    @functools.cache
+    def function_of(cls, element_type: ElementType) -> Function:
+        return np.where
+
+    def plain_function(self, element_type: ElementType) -> Function:
+        if self.pred.rank == 0 < self.on_true.rank:
+            return lambda pred, on_true, on_false: on_true if pred else on_false
+        return np.where
+
+    @constraint
+    def C1(self) -> str | None:
+        """rank(pred) = 0 or shape(pred) = shape(on_true)"""
+        return _single_or_shape("pred", self.pred, "on_true", self.on_true)
+
+    @constraint
+    def C2(self) -> str | None:
+        """baseline_type(on_true) = baseline_type(on_false) = baseline_type(result)"""
+        return same_baseline_type(on_true=self.on_true, on_false=self.on_false, result=self.result)

@@ -1,0 +1,77 @@
+"""Operations that create tensors.
+
+Source: specification, section "Ops".
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..types import (
+    COMPLEX,
+    ELEMENT_TYPES,
+    FLOAT,
+    INTEGER,
+    QUANTIZED_PER_TENSOR,
+    TENSOR,
+    ElementType,
+    QuantizedType,
+    Type,
+)
+from . import numerics, rules
+from .attribute_kinds import CONSTANT, I64
+from .declaration import Array, Attribute, Op, Result, constraint
+
+
+class ConstantOp(Op):
+    """Base of operations whose result is an attribute."""
+
+    takes_stored_values = True
+
+    value = Attribute(CONSTANT)
+    output = Result(TENSOR)
+
+    @constraint
+    def C1(self) -> str | None:
+        """type(value) = type(output); quantized tensors are given by their stored values"""
+        given, element_type = self.value.type, self.output.element_type
+        output = self.output
+        if isinstance(element_type, QuantizedType) and given.element_type != element_type:
+            output = output.with_element_type(element_type.storage)
+        return rules.same_type("value", given, "output", output)
+
+    def infer(self) -> list[Type] | None:
+        return None if isinstance(self.output.element_type, QuantizedType) else [self.value.type]
+
+    def reference(self) -> Array:
+        array: Array = self.value.array
+        return array
+
+
+class Constant(ConstantOp, name="stablehlo.constant", assembly="custom(constant)"):
+    """A constant."""
+
+
+class Iota(Op, name="stablehlo.iota", assembly="dim = $iota_dimension attr-dict : type($output)"):
+    """Each element's index in one dimension."""
+
+    iota_dimension = Attribute(I64)
+    output = Result(INTEGER | FLOAT | COMPLEX | QUANTIZED_PER_TENSOR)
+
+    @constraint
+    def C1(self) -> str | None:
+        """0 <= iota_dimension < rank(output)"""
+        return rules.in_range(
+            "iota_dimension", [self.iota_dimension], 0, self.output.rank, "the rank of output"
+        )
+
+    def reference(self) -> Array:
+        return iota(self.output.element_type, self.output.shape, self.iota_dimension)
+
+
+def iota(element_type: ElementType, shape: tuple[int, ...], iota_dimension: int) -> Array:
+    """The values of `iota` in an array of `shape`. Integers that do not fit wrap."""
+    indices = np.arange(shape[iota_dimension], dtype=np.int64)
+    values = numerics.converter(ELEMENT_TYPES["i64"], element_type)(indices)
+    trailing = (1,) * (len(shape) - iota_dimension - 1)
+    return np.broadcast_to(values.reshape(-1, *trailing), shape).copy()

@@ -1,0 +1,78 @@
+"""Quantized values from and to the floating-point values that they stand for.
+
+Source: specification, section "Quantization computations".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..types import ElementType, QuantizedType, TensorType
+from . import numerics
+from .declaration import Array
+from .numerics import Function
+
+
+def dequantizer(type: TensorType) -> Function:
+    """The function from stored values of `type` to values of its expressed type.
+
+    (storage - zero_point) * scale, where the difference does not wrap. Types that are not
+    quantized keep their values.
+    """
+    element_type = type.element_type
+    if not isinstance(element_type, QuantizedType):
+        return lambda array: array
+    to_integers = numerics.carrier(element_type.storage)
+    to_expressed = _cast(element_type.expressed)
+    zero_points = _parameters(type, element_type.zero_points, np.dtype(np.int64))
+    scales = _parameters(type, element_type.scales, element_type.expressed.dtype)
+    return lambda array: np.multiply(
+        to_expressed(array.astype(to_integers).astype(np.int64) - zero_points), scales
+    )
+
+
+def quantizer(type: TensorType) -> Function:
+    """The function from values of the expressed type of `type` to stored values.
+
+    round_nearest_even(clamp(storage_min, value / scale + zero_point, storage_max)), where NaN becomes 0.
+    Types that are not quantized keep their values.
+    """
+    element_type = type.element_type
+    if not isinstance(element_type, QuantizedType):
+        return lambda array: array
+    expressed = element_type.expressed
+    scales = _parameters(type, element_type.scales, expressed.dtype)
+    zero_points = _parameters(type, element_type.zero_points, expressed.dtype)
+    low, high = (
+        np.asarray(bound).astype(expressed.dtype)
+        for bound in (element_type.storage_min, element_type.storage_max)
+    )
+    carrier = numerics.carrier(expressed)
+    to_storage = numerics.converter(expressed, element_type.storage)
+
+    def quantize(array: Array) -> Array:
+        scaled = np.add(np.divide(array, scales), zero_points).astype(carrier)
+        clamped = np.minimum(np.maximum(scaled, low.astype(carrier)), high.astype(carrier))
+        return to_storage(np.rint(clamped).astype(expressed.dtype))
+
+    return quantize
+
+
+def _cast(element_type: ElementType) -> Function:
+    """From int64 differences to a floating-point type."""
+    cast = numerics.rounding(numerics.FLOAT64, element_type)
+    return lambda array: cast(array.astype(np.float64))
+
+
+def _parameters(type: TensorType, values: Sequence[Any], dtype: np.dtype[Any]) -> Array:
+    """Scales or zero points, shaped so that they meet the slices which they belong to."""
+    element_type = type.element_type
+    assert isinstance(element_type, QuantizedType)
+    array = np.array(values).astype(dtype)
+    axis = element_type.quantization_dimension
+    if axis is None:
+        return array.reshape(())
+    return array.reshape([-1 if dimension == axis else 1 for dimension in range(type.rank)])

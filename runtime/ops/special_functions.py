@@ -1,0 +1,273 @@
+"""Functions on arrays that NumPy lacks, or defines otherwise than the specification.
+
+They compute in the NumPy type of their arguments, take and give NumPy scalars too, and broadcast. Complex
+arguments are complex128: complex64 comes widened, which keeps its range from overflowing. SciPy is imported
+where a program first needs it.
+
+Source: specification, section "Ops"; C99, annex G, for complex values that are not finite.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .declaration import Array
+
+_SPLIT = 134217729.0
+"""2^27 + 1: splits a f64 into two halves whose products are exact."""
+
+
+def divide_integers(lhs: Array, rhs: Array) -> Array:
+    """The quotient, rounded towards zero; all bits set where the divisor is zero; min / -1 wraps to min."""
+    floored = np.floor_divide(lhs, rhs)
+    inexact = floored * rhs != lhs
+    quotient = floored + (((lhs < 0) != (rhs < 0)) & inexact).astype(floored.dtype)
+    return np.where(rhs == 0, ~np.zeros_like(quotient), quotient)
+
+
+def remainder_integers(lhs: Array, rhs: Array) -> Array:
+    """What `divide_integers` leaves, with the dividend's sign; the dividend where the divisor is zero."""
+    return np.where(rhs == 0, lhs, np.fmod(lhs, rhs))
+
+
+def power_integers(lhs: Array, rhs: Array) -> Array:
+    """`lhs` multiplied by itself; with a negative exponent the reciprocal, its fraction discarded."""
+    negative = rhs < 0
+    # A base of 1 or -1 is its own reciprocal, and the exponent's last bit says all.
+    power = np.power(lhs, np.where(negative, rhs & rhs.dtype.type(1), rhs))
+    return np.where(negative & (np.abs(lhs) != 1), np.zeros_like(power), power)
+
+
+def multiply_high(lhs: Array, rhs: Array) -> Array:
+    """The upper half of the product of 64-bit integers, signed or unsigned."""
+    low_mask, half = lhs.dtype.type(0xFFFFFFFF), lhs.dtype.type(32)
+    a_high, a_low = lhs >> half, lhs & low_mask
+    b_high, b_low = rhs >> half, rhs & low_mask
+    unsigned_carry = (a_low.astype(np.uint64) * b_low.astype(np.uint64)) >> np.uint64(32)
+    middle = a_high * b_low + unsigned_carry.astype(lhs.dtype)
+    lower = a_low * b_high + (middle & low_mask)
+    return a_high * b_high + (middle >> half) + (lower >> half)
+
+
+def maximum(lhs: Array, rhs: Array) -> Array:
+    """IEEE-754 `maximum`: NaN where either is NaN, and +0 is greater than -0."""
+    result = np.maximum(lhs, rhs)
+    bits = np.dtype(f"i{result.dtype.itemsize}")
+    # NumPy gives either zero. The greater value has a sign only where both have.
+    signs = (lhs.view(bits) & rhs.view(bits)) | np.iinfo(bits).max
+    return (result.view(bits) & signs).view(result.dtype)
+
+
+def minimum(lhs: Array, rhs: Array) -> Array:
+    """IEEE-754 `minimum`: NaN where either is NaN, and -0 is less than +0."""
+    result = np.minimum(lhs, rhs)
+    bits = np.dtype(f"i{result.dtype.itemsize}")
+    signs = (lhs.view(bits) | rhs.view(bits)) & np.iinfo(bits).min
+    return (result.view(bits) | signs).view(result.dtype)
+
+
+def logistic(operand: Array) -> Array:
+    """1 / (1 + exp(-operand))."""
+    return 1 / (1 + np.exp(-operand))
+
+
+def reciprocal_square_root(operand: Array) -> Array:
+    """1 / sqrt(operand)."""
+    return 1 / np.sqrt(operand)
+
+
+def round_ties_away(operand: Array) -> Array:
+    """The nearest integer; of two, the one further from zero."""
+    whole = np.trunc(operand)
+    away = (np.abs(operand - whole) >= 0.5).astype(whole.dtype)
+    return np.copysign(np.abs(whole) + away, operand)
+
+
+def sign(operand: Array) -> Array:
+    """-1, 1, the zero itself, or NaN."""
+    return np.copysign(np.sign(operand), operand)
+
+
+def complex_of(real: Array, imaginary: Array) -> Array:
+    """The complex values with these parts."""
+    real, imaginary = np.broadcast_arrays(real, imaginary)
+    result = np.empty(real.shape, np.result_type(real.dtype, np.complex64))
+    result.real = real
+    result.imag = imaginary
+    return result
+
+
+def divide_complex(lhs: Array, rhs: Array) -> Array:
+    """The quotient; infinite and zero where annex G says so, though the textbook formula gives NaN."""
+    quotient = np.asarray(np.divide(lhs, rhs))
+    unclear = np.isnan(quotient.real) & np.isnan(quotient.imag)
+    if not unclear.any():
+        return quotient
+    a, b, c, d = (np.broadcast_to(part, quotient.shape) for part in (lhs.real, lhs.imag, rhs.real, rhs.imag))
+    by_zero = (c == 0) & (d == 0) & ~(np.isnan(a) & np.isnan(b))
+    infinite_lhs = (np.isinf(a) | np.isinf(b)) & np.isfinite(c) & np.isfinite(d)
+    infinite_rhs = (np.isinf(c) | np.isinf(d)) & np.isfinite(a) & np.isfinite(b)
+    infinity = np.copysign(np.inf, c)
+    a_unit, b_unit, c_unit, d_unit = (np.copysign(np.isinf(x).astype(x.dtype), x) for x in (a, b, c, d))
+    candidates = (
+        (by_zero, infinity * a, infinity * b),
+        (infinite_lhs, np.inf * (a_unit * c + b_unit * d), np.inf * (b_unit * c - a_unit * d)),
+        (infinite_rhs, 0.0 * (a * c_unit + b * d_unit), 0.0 * (b * c_unit - a * d_unit)),
+    )
+    for condition, real, imaginary in candidates:
+        quotient = np.where(unclear & condition, complex_of(real, imaginary), quotient)
+    return quotient
+
+
+def reciprocal_square_root_complex(operand: Array) -> Array:
+    """1 / sqrt(operand)."""
+    return divide_complex(np.ones_like(operand), np.sqrt(operand))
+
+
+def atan2_complex(lhs: Array, rhs: Array) -> Array:
+    """-i * log((rhs + i * lhs) / sqrt(rhs^2 + lhs^2)), whose real part is the angle for real arguments."""
+    turned = complex_of(rhs.real - lhs.imag, rhs.imag + lhs.real)
+    logarithm = np.log(divide_complex(turned, np.sqrt(rhs * rhs + lhs * lhs)))
+    return complex_of(logarithm.imag, -logarithm.real)
+
+
+def cbrt_complex(operand: Array) -> Array:
+    """The cubic root with the angle nearest to zero."""
+    # An eighth does not overflow where the whole does, and its root is half the root.
+    large = np.abs(operand.real) + np.abs(operand.imag) > 1
+    modulus = np.cbrt(np.abs(np.where(large, operand / 8, operand))) * np.where(large, 2.0, 1.0)
+    angle = np.arctan2(operand.imag, operand.real) / 3
+    imaginary = np.where(angle == 0, np.copysign(0.0, angle), modulus * np.sin(angle))
+    return complex_of(modulus * np.cos(angle), imaginary)
+
+
+def expm1_complex(operand: Array) -> Array:
+    """exp(operand) - 1 without the cancellation near zero."""
+    x, y = operand.real, operand.imag
+    half_sine = np.sin(y / 2)
+    real = np.expm1(x) * np.cos(y) - 2 * half_sine * half_sine
+    whole = np.exp(operand)
+    near = np.abs(x) < 1
+    return complex_of(np.where(near, real, whole.real - 1), whole.imag)
+
+
+def log1p_complex(operand: Array) -> Array:
+    """complex(log(hypot(real + 1, imag)), atan2(imag, real + 1)), exact also where the modulus is near 1."""
+    x, y = operand.real, operand.imag
+    modulus = np.hypot(x + 1, y)
+    # |1 + z|^2 - 1 = x * (2 + x) + y^2, summed with the rounding errors of its products.
+    square_x, error_x = _exact_square(x)
+    square_y, error_y = _exact_square(y)
+    high, error = _exact_sum(2 * x, square_y)
+    high, error_high = _exact_sum(high, square_x)
+    excess = high + (error + error_high + error_x + error_y)
+    near = (modulus > 0.5) & (modulus < 2)
+    real = np.where(near, 0.5 * np.log1p(np.where(near, excess, 0.0)), np.log(modulus))
+    huge = np.isinf(modulus) & np.isfinite(x) & np.isfinite(y)
+    real = np.where(huge, np.log(np.hypot(x / 2, y / 2)) + np.log(2.0), real)
+    return complex_of(real, np.arctan2(y, x + 1))
+
+
+def _exact_sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """The rounded sum and its rounding error."""
+    total = a + b
+    rest = total - a
+    return total, (a - (total - rest)) + (b - rest)
+
+
+def _exact_square(a: Array) -> tuple[Array, Array]:
+    """The rounded square and its rounding error."""
+    square = a * a
+    scaled = _SPLIT * a
+    high = scaled - (scaled - a)
+    low = a - high
+    return square, ((high * high - square) + 2 * high * low) + low * low
+
+
+def logistic_complex(operand: Array) -> Array:
+    """1 / (1 + exp(-operand)), by whichever exponential is less than 1."""
+    negative = operand.real < 0
+    exponential = np.exp(np.where(negative, operand, -operand))
+    return divide_complex(np.where(negative, exponential, np.ones_like(exponential)), 1 + exponential)
+
+
+def power_complex(lhs: Array, rhs: Array) -> Array:
+    """exp(rhs * log(lhs)); 1 for an exponent of zero."""
+    return np.power(lhs, rhs)
+
+
+def sign_complex(operand: Array) -> Array:
+    """operand / |operand|; zero for zero, NaN in both parts where either is NaN."""
+    direction = divide_complex(operand, np.abs(operand).astype(operand.dtype))
+    missing = np.isnan(operand.real) | np.isnan(operand.imag)
+    signed = np.where(operand == 0, np.zeros_like(direction), direction)
+    return np.where(missing, complex_of(np.nan, np.nan), signed)
+
+
+def square_complex(operand: Array) -> Array:
+    """operand * operand as ((x - y) * (x + y), 2 * x * y)."""
+    x, y = operand.real, operand.imag
+    return complex_of((x - y) * (x + y), 2 * x * y)
+
+
+def erf(operand: Array) -> Array:
+    """The error function."""
+    from scipy import special
+
+    return special.erf(operand)
+
+
+def erfc(operand: Array) -> Array:
+    """1 - erf(operand)."""
+    from scipy import special
+
+    return special.erfc(operand)
+
+
+def erf_inv(operand: Array) -> Array:
+    """The inverse of the error function."""
+    from scipy import special
+
+    return special.erfinv(operand)
+
+
+def lgamma(operand: Array) -> Array:
+    """The logarithm of the gamma function's absolute value."""
+    from scipy import special
+
+    return np.where(np.isinf(operand), np.inf, special.gammaln(operand))
+
+
+def digamma(operand: Array) -> Array:
+    """The derivative of lgamma; NaN at its poles."""
+    from scipy import special
+
+    pole = (operand <= 0) & (operand == np.floor(operand))
+    return np.where(pole, np.nan, special.digamma(operand))
+
+
+def bessel_i1e(operand: Array) -> Array:
+    """The exponentially scaled modified Bessel function of order 1."""
+    from scipy import special
+
+    return special.i1e(operand)
+
+
+def zeta(x: Array, q: Array) -> Array:
+    """The Hurwitz zeta function, for 1 <= x."""
+    from scipy import special
+
+    value = special.zeta(x, q)
+    pole = (q <= 0) & (q == np.floor(q))
+    # At a pole the terms of odd exponents have no common sign on both sides.
+    value = np.where(pole & (np.fmod(x, 2) != 0), np.nan, value)
+    return np.where(x < 1, np.nan, np.where(x == 1, np.inf, value))
+
+
+def polygamma(n: Array, x: Array) -> Array:
+    """The n-th derivative of digamma; NaN unless n is an integer that is not negative."""
+    from scipy import special
+
+    factor = np.where(np.fmod(n, 2) == 0, -1.0, 1.0) * special.gamma(n + 1)
+    value = np.where(n == 0, digamma(x), factor * zeta(n + 1, x))
+    return np.where((n < 0) | (n != np.floor(n)), np.nan, value)
