@@ -105,10 +105,11 @@ class BroadcastInDim(
     result = Result(TENSOR)
 
     def reference(self, operand: Array) -> Array:
+        rules.judge_unknown_sizes(self, operand)
         return broadcast_in_dim(operand, self.broadcast_dimensions, self.result_shape(operand))
 
     def bind(self) -> Callable[..., Any]:
-        if not self.result.is_static:
+        if not (self.result.is_static and self.operand.is_static):
             return self.reference
         return bind_broadcast(self.operand, self.broadcast_dimensions, self.result.shape)
 
@@ -146,7 +147,7 @@ def bind_broadcast(
             return result
 
         return fill
-    if math.prod(shape) > COPIED_ELEMENTS or not operand.is_static:
+    if math.prod(shape) > COPIED_ELEMENTS:
         return lambda value: broadcast_in_dim(value, broadcast_dimensions, shape)
     order = tuple(sorted(range(operand.rank), key=broadcast_dimensions.__getitem__))
     kept = [1] * len(shape)

@@ -66,15 +66,13 @@ class RunTimeShaped(Op):
         Raises:
             ExecutionError: a constraint does not hold; the specification leaves the behaviour undefined.
         """
-        view = object.__new__(type(self))
-        view.__dict__.update(self.__dict__)
-        values = view.__dict__["known_values"] = {}
-        for part, array in zip(self.declared_operands, operands, strict=True):
-            view.__dict__[part.name] = TensorType(array.shape, getattr(self, part.name).element_type)
-            if part.rank == 1:
-                values[part.name] = tuple(map(int, array.tolist()))
-        for label, _, reason in view.constraints():
-            rules.require(self, reason, label)
+        view = rules.with_actual_shapes(self, operands)
+        view.__dict__["known_values"] = {
+            part.name: tuple(map(int, array.tolist()))
+            for part, array in zip(self.declared_operands, operands, strict=True)
+            if part.rank == 1
+        }
+        rules.judge(view)
         return view
 
     def known(self, name: str) -> tuple[int, ...]:

@@ -97,9 +97,12 @@ class Concatenate(
         return [self.inputs[0].with_shape(self.joined_shape())]
 
     def reference(self, *inputs: Array) -> Array:
+        rules.judge_unknown_sizes(self, *inputs)
         return np.concatenate(inputs, self.dimension)
 
     def bind(self) -> Callable[..., Any]:
+        if not all(type.is_static for type in self.inputs):
+            return self.reference
         concatenate, dimension = np.concatenate, self.dimension
         return lambda *inputs: concatenate(inputs, dimension)
 
@@ -183,6 +186,7 @@ class Pad(
         return [self.operand.with_shape(self.padded_shape(self.amounts()))]
 
     def reference(self, operand: Array, padding_value: Array) -> Array:
+        rules.judge_unknown_sizes(self, operand, padding_value)
         return pad(operand, padding_value, *self.amounts())
 
 
@@ -406,15 +410,8 @@ class Slice(
         return tuple(map(slice, *self.ranges())) if self.start_indices else ()
 
     def reference(self, operand: Array) -> Array:
-        if not self.operand.is_static:
-            self.check_limits(operand)
+        rules.judge_unknown_sizes(self, operand)
         return operand[self.slices()]
-
-    def check_limits(self, operand: Array) -> None:
-        """Judge C3 with the sizes that the operand turned out to have."""
-        rules.require(
-            self, rules.at_most("limit_indices", self.limit_indices, "operand", operand.shape), "C3"
-        )
 
     def bind(self) -> Callable[..., Any]:
         return operator.itemgetter(self.slices()) if self.operand.is_static else self.reference

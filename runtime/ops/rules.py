@@ -6,7 +6,7 @@ Sizes that are not known yet (DYNAMIC) agree with every size: the constraint is 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,8 @@ from ..types import (
 
 if TYPE_CHECKING:
     from .declaration import Op
+
+AnyOp = TypeVar("AnyOp", bound="Op")
 
 
 def sizes_agree(a: int, b: int) -> bool:
@@ -91,6 +93,13 @@ def unique(name: str, values: Sequence[int]) -> str | None:
     if len(set(values)) == len(values):
         return None
     return f"{name} = {list(values)} has duplicates"
+
+
+def absent(name: str, value: int, other: str, values: Sequence[int]) -> str | None:
+    """A value must not be in a list."""
+    if value not in values:
+        return None
+    return f"{name} is {value}, which is in {other} = {list(values)}"
 
 
 def is_sorted(name: str, values: Sequence[int]) -> str | None:
@@ -226,3 +235,46 @@ def require(op: Op, reason: str | None, label: str | None = None) -> None:
     """
     if reason is not None:
         raise ExecutionError(reason, operation=op.name, label=label, location=op.operation.location)
+
+
+def with_actual_shapes(op: AnyOp, operands: Sequence[np.ndarray[Any, Any]]) -> AnyOp:
+    """A view of the same operation whose operands have the shapes of these arrays."""
+    view = object.__new__(type(op))
+    view.__dict__.update(op.__dict__)
+    remaining = iter(operands)
+    for part in op.declared_operands:
+        declared = op.__dict__[part.name]
+        types = declared if part.variadic else [] if declared is None else [declared]
+        actual = [
+            TensorType(np.shape(next(remaining)), type.element_type) if isinstance(type, TensorType) else type
+            for type in types
+        ]
+        if part.variadic:
+            view.__dict__[part.name] = actual
+        elif actual:
+            view.__dict__[part.name] = actual[0]
+    return view
+
+
+def judge(op: Op) -> None:
+    """Judge all constraints of a view made while running.
+
+    Raises:
+        ExecutionError: one does not hold; the specification leaves the behaviour undefined.
+    """
+    for label, _, reason in op.constraints():
+        require(op, reason, label)
+
+
+def judge_unknown_sizes(op: Op, *operands: np.ndarray[Any, Any]) -> None:
+    """Judge all constraints with the operands' actual sizes where verification did not know them all.
+
+    Raises:
+        ExecutionError: one does not hold.
+    """
+    if "sizes_are_known" not in op.__dict__:
+        types = [value.type for value in (*op.operation.operands, *op.operation.results)]
+        known = all(type.is_static for type in types if isinstance(type, TensorType))
+        op.__dict__["sizes_are_known"] = known
+    if not op.__dict__["sizes_are_known"]:
+        judge(with_actual_shapes(op, operands))

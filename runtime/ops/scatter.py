@@ -1,0 +1,378 @@
+"""Updating windows at places that index vectors choose.
+
+Source: specification, section "scatter".
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..types import INTEGER, PLAIN, QUANTIZED_PER_TENSOR, TensorType, Type
+from . import index_space, rules
+from .attribute_kinds import BOOL, DIMENSIONS, I64
+from .declaration import Array, Attribute, Evaluate, Op, Operand, Region, Result, constraint
+from .index_space import IndexedWindows
+from .regions import monoid, over_arrays, overwrites
+
+_BY_VALUE: Final[dict[str, np.ufunc]] = {
+    "add": np.add,
+    "multiply": np.multiply,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+"""Updates whose NumPy function combines one element at a time, in order, exactly as the operation does."""
+
+
+class Scatter(Op, name="stablehlo.scatter"):
+    """Combines updates with elements at places that index vectors say; what lies outside is left out."""
+
+    inputs = Operand(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
+    scatter_indices = Operand(INTEGER)
+    updates = Operand(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
+    update_window_dims = Attribute(DIMENSIONS, (), of="scatter_dimension_numbers")
+    inserted_window_dims = Attribute(DIMENSIONS, (), of="scatter_dimension_numbers")
+    input_batching_dims = Attribute(DIMENSIONS, (), of="scatter_dimension_numbers")
+    scatter_indices_batching_dims = Attribute(DIMENSIONS, (), of="scatter_dimension_numbers")
+    scatter_dims_to_operand_dims = Attribute(DIMENSIONS, (), of="scatter_dimension_numbers")
+    index_vector_dim = Attribute(I64, 0, of="scatter_dimension_numbers")
+    indices_are_sorted = Attribute(BOOL, False)
+    unique_indices = Attribute(BOOL, False)
+    update_computation = Region()
+    results = Result(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
+
+    def segment_sizes(self, what: str, declared: Sequence[Operand], total: int) -> list[int]:
+        """As many updates as inputs; judged here, for all other constraints count on it."""
+        if what == "result":
+            return super().segment_sizes(what, declared, total)
+        if total % 2 == 0:
+            raise self.error(f"has {total} operands, so not as many updates as inputs", "C5")
+        sizes = super().segment_sizes(what, declared, total)
+        reason = _as_many_updates(sizes[0], sizes[2])
+        if reason is not None:
+            raise self.error(reason, "C5")
+        return sizes
+
+    @constraint
+    def C1(self) -> str | None:
+        """same(shape(inputs...))"""
+        return _same_shapes("inputs", self.inputs)
+
+    @constraint
+    def C2(self) -> str | None:
+        """rank(inputs[0]) is the size of update_window_dims, inserted_window_dims and input_batching_dims"""
+        groups = (self.update_window_dims, self.inserted_window_dims, self.input_batching_dims)
+        total = sum(map(len, groups))
+        if self.inputs[0].rank == total:
+            return None
+        sizes = " + ".join(str(len(group)) for group in groups)
+        return (
+            f"inputs have rank {self.inputs[0].rank}, but update_window_dims, inserted_window_dims and "
+            f"input_batching_dims have {sizes} = {total} elements"
+        )
+
+    @constraint
+    def C3(self) -> str | None:
+        """same(shape(updates...))"""
+        return _same_shapes("updates", self.updates)
+
+    @constraint
+    def C4(self) -> str | None:
+        """shape(updates[0]) = combine(update_scatter_dim_sizes, update_window_dim_sizes)"""
+        shape, window_dims = self.updates[0].shape, self.update_window_dims
+        scatter_sizes = index_space.kept_sizes(shape, window_dims)
+        expected = index_space.batch_sizes(self.scatter_indices.shape, self.index_vector_dim)
+        if not rules.shapes_agree(tuple(scatter_sizes), tuple(expected)):
+            return (
+                f"updates have sizes {rules.shape_text(scatter_sizes)} apart from update_window_dims, but "
+                f"scatter_indices have {rules.shape_text(expected)} apart from index_vector_dim"
+            )
+        window_sizes = [shape[d] for d in window_dims if 0 <= d < len(shape)]
+        limits = index_space.kept_sizes(
+            self.inputs[0].shape, self.inserted_window_dims, self.input_batching_dims
+        )
+        return rules.at_most("update_window_dim_sizes", window_sizes, "the window's part of inputs", limits)
+
+    @constraint
+    def C5(self) -> str | None:
+        """0 < size(inputs) = size(updates)"""
+        return _as_many_updates(len(self.inputs), len(self.updates))
+
+    @constraint
+    def C6(self) -> str | None:
+        """element_type(updates...) = element_type(inputs...)"""
+        pairs = zip(self.updates, self.inputs, strict=False)
+        return rules.first(
+            *(
+                rules.same_element_type(f"updates[{index}]", update, f"inputs[{index}]", type)
+                for index, (update, type) in enumerate(pairs)
+            )
+        )
+
+    @constraint
+    def C7(self) -> str | None:
+        """is_unique(update_window_dims) and is_sorted(update_window_dims)"""
+        return rules.first(
+            rules.unique("update_window_dims", self.update_window_dims),
+            rules.is_sorted("update_window_dims", self.update_window_dims),
+        )
+
+    @constraint
+    def C8(self) -> str | None:
+        """0 <= update_window_dims < rank(updates[0])"""
+        rank = self.updates[0].rank
+        return rules.in_range("update_window_dims", self.update_window_dims, 0, rank, "the rank of updates")
+
+    @constraint
+    def C9(self) -> str | None:
+        """is_unique(concatenate(inserted_window_dims, input_batching_dims))"""
+        dimensions = self.inserted_window_dims + self.input_batching_dims
+        return rules.unique("concatenate(inserted_window_dims, input_batching_dims)", dimensions)
+
+    @constraint
+    def C10(self) -> str | None:
+        """is_sorted(inserted_window_dims)"""
+        return rules.is_sorted("inserted_window_dims", self.inserted_window_dims)
+
+    @constraint
+    def C11(self) -> str | None:
+        """0 <= inserted_window_dims < rank(inputs[0])"""
+        return self.dimensions_of_inputs("inserted_window_dims")
+
+    @constraint
+    def C12(self) -> str | None:
+        """is_sorted(input_batching_dims)"""
+        return rules.is_sorted("input_batching_dims", self.input_batching_dims)
+
+    @constraint
+    def C13(self) -> str | None:
+        """0 <= input_batching_dims < rank(inputs[0])"""
+        return self.dimensions_of_inputs("input_batching_dims")
+
+    @constraint
+    def C14(self) -> str | None:
+        """is_unique(scatter_indices_batching_dims)"""
+        return rules.unique("scatter_indices_batching_dims", self.scatter_indices_batching_dims)
+
+    @constraint
+    def C15(self) -> str | None:
+        """0 <= scatter_indices_batching_dims < rank(scatter_indices)"""
+        dimensions, rank = self.scatter_indices_batching_dims, self.scatter_indices.rank
+        return rules.in_range(
+            "scatter_indices_batching_dims", dimensions, 0, rank, "the rank of scatter_indices"
+        )
+
+    @constraint
+    def C16(self) -> str | None:
+        """index_vector_dim not in scatter_indices_batching_dims"""
+        dimensions = self.scatter_indices_batching_dims
+        return rules.absent(
+            "index_vector_dim", self.index_vector_dim, "scatter_indices_batching_dims", dimensions
+        )
+
+    @constraint
+    def C17(self) -> str | None:
+        """size(input_batching_dims) = size(scatter_indices_batching_dims)"""
+        count = len(self.scatter_indices_batching_dims)
+        return rules.length_is(
+            "input_batching_dims", self.input_batching_dims, count, "that of scatter_indices_batching_dims"
+        )
+
+    @constraint
+    def C18(self) -> str | None:
+        """dim(inputs[0], input_batching_dims...) = dim(scatter_indices, scatter_indices_batching_dims...)"""
+        return index_space.batching_sizes_agree(
+            ("inputs[0]", "scatter_indices"),
+            (self.inputs[0], self.scatter_indices),
+            (self.input_batching_dims, self.scatter_indices_batching_dims),
+        )
+
+    @constraint
+    def C19(self) -> str | None:
+        """size(scatter_dims_to_operand_dims) is the size of an index vector"""
+        return index_space.index_vector_size_is(
+            "scatter_dims_to_operand_dims",
+            self.scatter_dims_to_operand_dims,
+            self.scatter_indices,
+            self.index_vector_dim,
+        )
+
+    @constraint
+    def C20(self) -> str | None:
+        """is_unique(concatenate(scatter_dims_to_operand_dims, input_batching_dims))"""
+        dimensions = self.scatter_dims_to_operand_dims + self.input_batching_dims
+        return rules.unique("concatenate(scatter_dims_to_operand_dims, input_batching_dims)", dimensions)
+
+    @constraint
+    def C21(self) -> str | None:
+        """0 <= scatter_dims_to_operand_dims < rank(inputs[0])"""
+        return self.dimensions_of_inputs("scatter_dims_to_operand_dims")
+
+    @constraint
+    def C22(self) -> str | None:
+        """0 <= index_vector_dim <= rank(scatter_indices)"""
+        rank = self.scatter_indices.rank
+        return rules.in_range(
+            "index_vector_dim", [self.index_vector_dim], 0, rank + 1, "rank(scatter_indices) + 1"
+        )
+
+    @constraint
+    def C23(self) -> str | None:
+        """update_computation combines two values each of types Ei to which the inputs' are promotable"""
+        element_types = [type.element_type for type in self.inputs]
+        return rules.body_type_is("update_computation", self.update_computation, element_types)
+
+    @constraint
+    def C24(self) -> str | None:
+        """shape(inputs...) = shape(results...)"""
+        pairs = enumerate(zip(self.inputs, self.results, strict=False))
+        return rules.first(
+            rules.length_is("results", self.results, len(self.inputs), "that of inputs"),
+            *(
+                rules.same_shape(f"results[{index}]", result, f"shape(inputs[{index}])", type.shape)
+                for index, (type, result) in pairs
+            ),
+        )
+
+    @constraint
+    def C25(self) -> str | None:
+        """element_type(results[i]) = Ei"""
+        for index, (result, element_type) in enumerate(
+            zip(self.results, rules.body_element_types(self.update_computation), strict=False)
+        ):
+            if result.element_type != element_type:
+                return f"results[{index}] is {result}, but update_computation returns {element_type}"
+        return None
+
+    def dimensions_of_inputs(self, name: str) -> str | None:
+        """The elements of a list are dimensions of the inputs."""
+        return rules.in_range(name, getattr(self, name), 0, self.inputs[0].rank, "the rank of inputs")
+
+    def infer(self) -> list[Type]:
+        element_types = rules.body_element_types(self.update_computation)
+        pairs = zip(self.inputs, element_types, strict=True)
+        return [type.with_element_type(element_type) for type, element_type in pairs]
+
+    def reference(self, *operands: Array, update_computation: Evaluate) -> Any:
+        rules.judge_unknown_sizes(self, *operands)
+        count = len(operands) // 2
+        inputs, scatter_indices, updates = operands[:count], operands[count], operands[count + 1 :]
+        dtypes = [result.dtype for result in self.results]
+        results = [
+            np.array(array, dtype, order="C").reshape(-1) for array, dtype in zip(inputs, dtypes, strict=True)
+        ]
+        shape = inputs[0].shape
+        if results[0].size and updates[0].size:
+            result_index, update_index = self.destinations(shape, scatter_indices, updates[0].shape)
+            converted = [
+                update.reshape(-1)[update_index].astype(dtype, copy=False)
+                for update, dtype in zip(updates, dtypes, strict=True)
+            ]
+            self.update(results, result_index, converted, update_computation)
+        return tuple([result.reshape(shape) for result in results])
+
+    def destinations(
+        self, shape: Sequence[int], scatter_indices: Array, updates_shape: Sequence[int]
+    ) -> tuple[Array, Array | slice]:
+        """Where updates go: positions in the flattened inputs, in lexicographic order of the update index.
+
+        Returns:
+            The positions that are in bounds, and what selects their updates from the flattened ones.
+        """
+        dropped = (self.inserted_window_dims, self.input_batching_dims)
+        window_operand_dims = index_space.kept_sizes(range(len(shape)), *dropped)
+        window_sizes = [updates_shape[d] for d in self.update_window_dims]
+        windows = IndexedWindows(
+            shape,
+            scatter_indices.shape,
+            self.index_vector_dim,
+            self.scatter_dims_to_operand_dims,
+            self.input_batching_dims,
+            self.scatter_indices_batching_dims,
+            list(zip(window_operand_dims, window_sizes, strict=True)),
+            self.update_window_dims,
+        )
+        full_start_index = windows.starts(scatter_indices)
+        in_bounds: Any = True
+        for d_operand, start in zip(self.scatter_dims_to_operand_dims, full_start_index, strict=True):
+            along = windows.over_batch(start)
+            if d_operand in window_operand_dims:
+                d = self.update_window_dims[window_operand_dims.index(d_operand)]
+                along = along + windows.along(np.arange(updates_shape[d]), d)
+            in_bounds = in_bounds & (along >= 0) & (along < shape[d_operand])
+        result_index = windows.positions(full_start_index).reshape(-1)
+        if np.all(in_bounds):
+            return result_index, slice(None)
+        update_index = np.flatnonzero(np.broadcast_to(in_bounds, windows.shape))
+        return result_index[update_index], update_index
+
+    def update(
+        self, results: list[Array], result_index: Array, updates: list[Array], update_computation: Evaluate
+    ) -> None:
+        """Apply updates to `results` in order."""
+        if self.combines_by_value is not None:
+            self.combines_by_value(results, result_index, updates)
+            return
+        for level in _levels(result_index):
+            destinations = result_index[level]
+            current = [result[destinations] for result in results]
+            updated_values = self.lifted(update_computation, *current, *[update[level] for update in updates])
+            for result, value in zip(results, updated_values, strict=True):
+                result[destinations] = value
+
+    @functools.cached_property
+    def lifted(self) -> Callable[..., tuple[Array, ...]]:
+        """How update_computation is applied to many elements at once."""
+        return over_arrays(self.update_computation)
+
+    @functools.cached_property
+    def combines_by_value(self) -> Callable[[list[Array], Array, list[Array]], None] | None:
+        """What NumPy has for this update_computation, applying updates one after the other; None without."""
+        if overwrites(self.update_computation):
+            return _overwrite
+        combine = _BY_VALUE.get(monoid(self.update_computation) or "")
+        # NumPy multiplies complex numbers with other roundings in arrays than one by one.
+        if combine is None or self.results[0].dtype.kind not in "biuf":
+            return None
+        return functools.partial(_combine, combine)
+
+
+def _overwrite(results: list[Array], result_index: Array, updates: list[Array]) -> None:
+    for result, update in zip(results, updates, strict=True):
+        result[result_index] = update
+
+
+def _combine(combine: np.ufunc, results: list[Array], result_index: Array, updates: list[Array]) -> None:
+    combine.at(results[0], result_index, updates[0])
+
+
+def _as_many_updates(inputs: int, updates: int) -> str | None:
+    """There must be inputs, and an update for each."""
+    if 0 < inputs == updates:
+        return None
+    return f"there are {inputs} inputs and {updates} updates, but must be as many, and one at least"
+
+
+def _same_shapes(name: str, types: Sequence[TensorType]) -> str | None:
+    """All types must have the shape of the first."""
+    for index, type in enumerate(types):
+        reason = rules.same_shape(f"{name}[{index}]", type, f"shape({name}[0])", types[0].shape)
+        if reason is not None:
+            return reason
+    return None
+
+
+def _levels(result_index: Array) -> list[Array]:
+    """Updates in groups that share no destination: the k-th has the k-th update of each destination."""
+    order = np.argsort(result_index, kind="stable")
+    by_destination = result_index[order]
+    is_first = np.ones(len(order), np.bool_)
+    is_first[1:] = by_destination[1:] != by_destination[:-1]
+    firsts = np.flatnonzero(is_first)
+    repeats = np.arange(len(order)) - np.repeat(firsts, np.diff(firsts, append=len(order)))
+    by_level = order[np.argsort(repeats, kind="stable")]
+    return np.split(by_level, np.cumsum(np.bincount(repeats))[:-1])
