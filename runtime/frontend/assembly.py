@@ -13,7 +13,7 @@ A form is a list of items separated by blanks:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from ..ops.attribute_kinds import AttributeKind

@@ -36,7 +36,9 @@ _I64: Final = ELEMENT_TYPES["i64"]
 _F64: Final = ELEMENT_TYPES["f64"]
 _DIALECT: Final = pattern(r"#([A-Za-z_][\w$]*+)((?:\.[\w$]++)*+)")
 _WORD: Final = pattern(r"([A-Za-z_][\w$]*+)(?![\w$.])")
-_TYPE_START: Final = pattern(r"(?:[!(]|(?:tensor|memref|tuple|complex|vector)<|(?:[su]?i\d++|[bt]?f\d\w*+|index|none)(?![\w$.]))")
+_TYPE_START: Final = pattern(
+    r"(?:[!(]|(?:tensor|memref|tuple|complex|vector)<|(?:[su]?i\d++|[bt]?f\d\w*+|index|none)(?![\w$.]))"
+)
 _ATTRIBUTE_NAME: Final = pattern(r'(?:([A-Za-z_][\w$.]*+)|(?="))')
 _SIMPLE_DICTIONARY: Final = pattern(r"\{[^{}\"%@/]*+\}")
 _INTEGER_LIST: Final = pattern(r"\[[ \t\r\n\d,\-]*+\]")
@@ -78,12 +80,10 @@ class AttributeParser(DenseParser):
     def _parse_dictionary(self) -> dict[str, Attribute]:
         self.expect("{")
         entries: dict[str, Attribute] = {}
-        while not self.accept("}"):
-            if entries:
-                self.expect(",")
+        for _ in self.items("}"):
             found = self.match(_ATTRIBUTE_NAME)
             if found is None:
-                self.fail("an attribute's name" if entries or self.peek() else "'}'")
+                self.fail("an attribute's name")
             name = found.group(1) or self.string()
             if name in entries:
                 self.fail_with(f"attribute {name} is given twice", found.end() - len(name))
@@ -138,12 +138,7 @@ class AttributeParser(DenseParser):
 
     def _parse_array(self) -> ArrayAttribute:
         self.expect("[")
-        values: list[Attribute] = []
-        while not self.accept("]"):
-            if values:
-                self.expect(",")
-            values.append(self.attribute())
-        return ArrayAttribute(tuple(values))
+        return ArrayAttribute(tuple([self.attribute() for _ in self.items("]")]))
 
     def symbol_reference(self) -> SymbolAttribute:
         """Consume ``@root::@nested``."""
@@ -154,7 +149,7 @@ class AttributeParser(DenseParser):
         return SymbolAttribute(root, tuple(nested))
 
     def number(self, type: ElementType | None = None) -> Attribute:
-        """Consume an integer or a float; where the type is not known, it is i64, f64 or what the text gives."""
+        """Consume a number; where its type is not known, it is i64, f64 or what the text gives."""
         found = self.match(NUMBER)
         if found is None:
             self.fail("a number")
@@ -188,13 +183,10 @@ class AttributeParser(DenseParser):
         elements = self.type()
         if not isinstance(elements, ElementType) or not elements.category & (BOOLEAN | INTEGER | FLOAT):
             self.fail("an element type of integers or floats", position)
-        values: list[Any] = []
-        if self.accept(":"):
-            values.append(self._array_value(elements))
-            while self.accept(","):
-                values.append(self._array_value(elements))
-        self.expect(">")
-        return DenseArrayAttribute(elements, tuple(values))
+        if self.accept(">"):
+            return DenseArrayAttribute(elements, ())
+        self.expect(":")
+        return DenseArrayAttribute(elements, tuple([self._array_value(elements) for _ in self.items(">")]))
 
     def _array_value(self, elements: ElementType) -> bool | int | float:
         if elements.category == BOOLEAN:
@@ -251,33 +243,31 @@ class AttributeParser(DenseParser):
         if parsed is None:
             self.position = start
             return None
-        self.expect(">")
         if nested:
             self.expect(">")
         return parsed
 
     def _parse_body(self, dialect: str, mnemonic: str) -> Attribute | None:
-        if mnemonic == "conv":
-            if not self.accept("raw"):
-                return StructAttribute(dialect, mnemonic, parse_convolution_dimensions(self))
-            return self.struct(dialect, mnemonic)
+        """Consume ``VALUE>`` or ``field = value, ...>``."""
+        if mnemonic == "conv" and not self.accept("raw"):
+            fields = parse_convolution_dimensions(self)
+            self.expect(">")
+            return StructAttribute(dialect, mnemonic, fields)
         position = self.position
         word = self.match(_WORD)
-        if word is not None and self.at(">"):
+        if word is not None and self.accept(">"):
             return EnumAttribute(dialect, mnemonic, word.group(1))
         self.position = position
-        if word is None and not self.at(">"):
+        if mnemonic == "type_extensions" or (word is None and not self.at(">")):
             return None
         return self.struct(dialect, mnemonic)
 
     def struct(self, dialect: str, mnemonic: str) -> StructAttribute:
-        """Consume ``field = value, ...``."""
+        """Consume ``field = value, ...>``; a comma may follow the last field."""
         fields: dict[str, Any] = {}
-        while not self.at(">"):
-            if fields:
-                self.expect(",")
-                if self.at(">"):
-                    break
+        for _ in self.items(">"):
+            if fields and self.accept(">"):
+                break
             position = self.skip()
             name = self.keyword("a field's name")
             if name in fields:
@@ -287,7 +277,7 @@ class AttributeParser(DenseParser):
         return StructAttribute(dialect, mnemonic, fields)
 
     def _field_value(self) -> Any:
-        """A field: tuples of int, int, bool, float, str and types as Python values, all else as attributes."""
+        """Tuples of int, int, bool, float, str and types as Python values, all else as attributes."""
         if _INTEGER_LIST.match(self.text, self.position):
             return self.integers()
         value = self.attribute()

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 Parse = Callable[["Parser"], Attribute]
 
 
-
 def bare_attribute(kind: kinds.AttributeKind) -> Parse:
     """What parses an attribute of that kind in its bare form, or in its full form."""
     if isinstance(kind, kinds.Enum):
@@ -44,12 +43,7 @@ def _enum_list(kind: kinds.Enum) -> Parse:
 
     def parse(parser: Parser) -> Attribute:
         parser.expect("[")
-        values: list[Attribute] = []
-        while not parser.accept("]"):
-            if values:
-                parser.expect(",")
-            values.append(parse_one(parser))
-        return ArrayAttribute(tuple(values))
+        return ArrayAttribute(tuple([parse_one(parser) for _ in parser.items("]")]))
 
     return parse
 

@@ -33,10 +33,7 @@ def _parse_part(cursor: Cursor, part: str, letters: dict[str, str]) -> dict[str,
     cursor.expect("[")
     fields: dict[str, Any] = {}
     spatial: dict[int, int] = {}
-    position = 0
-    while not cursor.accept("]"):
-        if position:
-            cursor.expect(",")
+    for position, _ in enumerate(cursor.items("]")):
         start = cursor.skip()
         found = cursor.match(_DIMENSION)
         key = found and (found.group(1) or found.group(2))
@@ -46,10 +43,11 @@ def _parse_part(cursor: Cursor, part: str, letters: dict[str, str]) -> dict[str,
             fields[letters[key]] = position
         else:
             cursor.fail(f"a spatial dimension or one of {', '.join(letters)}, each once", start)
-        position += 1
     missing = [letter for letter, name in letters.items() if name not in fields]
     if missing or sorted(spatial) != list(range(len(spatial))):
         wanted = missing or [str(n) for n in range(len(spatial)) if n not in spatial]
-        cursor.fail_with(f"expected the dimensions {', '.join(wanted)} in the {part}'s list", cursor.position - 1)
+        cursor.fail_with(
+            f"expected the dimensions {', '.join(wanted)} in the {part}'s list", cursor.position - 1
+        )
     fields[f"{part}_spatial_dimensions"] = tuple(spatial[n] for n in range(len(spatial)))
     return fields

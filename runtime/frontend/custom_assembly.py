@@ -61,9 +61,7 @@ def slice_ranges(parser: Parser, state: OperationState) -> None:
     """``[start:limit:stride, ...]``."""
     ranges: list[tuple[int, int, int]] = []
     parser.expect("[")
-    while not parser.accept("]"):
-        if ranges:
-            parser.expect(",")
+    for _ in parser.items("]"):
         start = parser.integer()
         parser.expect(":")
         limit = parser.integer()
@@ -126,18 +124,15 @@ def precision_config_and_algorithm(parser: Parser, state: OperationState) -> Non
         parser.expect("=")
         parser.expect("<")
         state.attributes["algorithm"] = parser.struct("stablehlo", "dot_algorithm")
-        parser.expect(">")
 
 
 def _precision(parser: Parser, state: OperationState) -> None:
     parser.expect("=")
     parser.expect("[")
-    values: list[EnumAttribute] = []
-    while not parser.accept("]"):
-        if values:
-            parser.expect(",")
-        values.append(EnumAttribute("stablehlo", "precision", parser.keyword("a precision")))
-    state.attributes["precision_config"] = ArrayAttribute(tuple(values))
+    values = [parser.keyword("a precision") for _ in parser.items("]")]
+    state.attributes["precision_config"] = ArrayAttribute(
+        tuple([EnumAttribute("stablehlo", "precision", value) for value in values])
+    )
 
 
 def convolution_dimensions(parser: Parser, state: OperationState) -> None:
@@ -147,7 +142,7 @@ def convolution_dimensions(parser: Parser, state: OperationState) -> None:
 
 
 def window_attributes(parser: Parser, state: OperationState) -> None:
-    """``stride = [1, 1], pad = [[0, 0], [0, 0]], lhs_dilate = [...], rhs_dilate = [...], reverse = [...]``."""
+    """``stride = [1], pad = [[0, 0]], lhs_dilate = [1], rhs_dilate = [1], reverse = [false]``."""
     seen: set[str] = set()
     while not parser.at("}"):
         if seen:
@@ -168,9 +163,7 @@ def _window_value(parser: Parser, name: str) -> DenseArrayAttribute | DenseEleme
         return DenseArrayAttribute(_I64, parser.integers())
     pairs: list[tuple[int, ...]] = []
     parser.expect("[")
-    while not parser.accept("]"):
-        if pairs:
-            parser.expect(",")
+    for _ in parser.items("]"):
         position = parser.skip()
         pairs.append(parser.integers())
         if len(pairs[-1]) != 2:
@@ -251,9 +244,7 @@ def while_(parser: Parser, state: OperationState) -> None:
     """``(%argument = %operand, ...) : types attributes {...} cond {...} do {...}``."""
     names: list[tuple[str, int]] = []
     parser.expect("(")
-    while not parser.accept(")"):
-        if names:
-            parser.expect(",")
+    for _ in parser.items(")"):
         names.append(parser.value_name())
         parser.expect("=")
         state.operands.append(parser.operand())
@@ -263,7 +254,8 @@ def while_(parser: Parser, state: OperationState) -> None:
     if parser.accept("attributes"):
         parser.add_attributes(state.attributes, parser.attribute_dictionary())
     arguments = [
-        (name, position, operand.type) for (name, position), operand in zip(names, state.operands, strict=True)
+        (name, position, operand.type)
+        for (name, position), operand in zip(names, state.operands, strict=True)
     ]
     parser.expect("cond")
     state.regions.append(parser.region(arguments))

@@ -34,11 +34,10 @@ Array = np.ndarray[Any, Any]
 
 _HEXADECIMAL: Final = pattern(r'"0x')
 _NUMBERS: Final = re.compile(
-    r"(?:[ \t\r\n\[\],()]++|-?+\d++(?:x[0-9A-Fa-f]++|\.\d*+(?:[eE][+\-]?+\d++)?+)?+(?![\w.])|true(?!\w)|false(?!\w))*+"
+    r"(?:[ \t\r\n\[\],()]++|-?+\d++(?:x[0-9A-Fa-f]++|\.\d*+(?:[eE][+\-]?+\d++)?+)?+(?![\w.])"
+    r"|true(?!\w)|false(?!\w))*+"
 )
-_SPLAT: Final = re.compile(
-    rf"{SKIP}<([^<>\"\[\](),\s]++)>{SKIP}:{SKIP}(tensor<[^<>\"]*+>)", re.ASCII
-)
+_SPLAT: Final = re.compile(rf"{SKIP}<([^<>\"\[\](),\s]++)>{SKIP}:{SKIP}(tensor<[^<>\"]*+>)", re.ASCII)
 _STRUCTURE: Final = re.compile(r"[^\[\](),]++")
 _BRACKETS: Final = str.maketrans("[]()", "    ")
 _DECIMAL_FLOAT: Final = re.compile(r"[ \t\r\n]*+-?+\d++\.")
@@ -74,7 +73,9 @@ class DenseParser(LocationParser):
         if found is not None:
             return self._parse_hexadecimal(found.end())
         start = self.skip()
-        if '"' in self.text[start : start + 2] or self.text.startswith("[[", start) and self._strings_ahead():
+        if '"' in self.text[start : start + 2] or (
+            self.text.startswith("[[", start) and self._strings_ahead()
+        ):
             return self._parse_strings()
         numbers = _NUMBERS.match(self.text, start)
         assert numbers is not None
@@ -130,7 +131,9 @@ class DenseParser(LocationParser):
         places = re.finditer(r"[\[\](),]", text)
         position = next((m.start() for n, m in enumerate(places) if n == common), len(text))
         wanted = expected[common : common + 1]
-        self.fail(f"'{wanted}', since the type is {type}" if wanted else "the end of the list", start + position)
+        self.fail(
+            f"'{wanted}', since the type is {type}" if wanted else "the end of the list", start + position
+        )
 
     def _convert(self, text: str, start: int, type: TensorType, count: int) -> Array:
         """The literals of `text` as a flat array of the type's NumPy form."""
@@ -178,7 +181,9 @@ class DenseParser(LocationParser):
             worst = min(values) if min(values) < low else max(values)
             self.fail_with(f"{worst} is out of the range of {elements}", start)
         wide = np.uint64 if elements.category == UNSIGNED else np.int64
-        signed = [value - (1 << elements.width) if value > storage_range(elements)[1] else value for value in values]
+        signed = [
+            value - (1 << elements.width) if value > storage_range(elements)[1] else value for value in values
+        ]
         return np.array(signed, wide).astype(elements.dtype)
 
     def _booleans(self, literals: list[str], start: int) -> Array:
@@ -253,7 +258,8 @@ class DenseParser(LocationParser):
         if digits == 2 * itemsize * size:
             return self._decoded(start, end, type).reshape(type.shape)
         self.fail_with(
-            f"expected {2 * itemsize * size} hexadecimal digits, since the type is {type}, found {digits}", position
+            f"expected {2 * itemsize * size} hexadecimal digits, since the type is {type}, found {digits}",
+            position,
         )
 
     def _decoded(self, start: int, end: int, type: TensorType) -> Array:

@@ -7,6 +7,7 @@ possessive quantifiers throughout, so that no text makes them backtrack.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final, NoReturn
 
 from ..errors import ParseError, UnsupportedError
@@ -146,15 +147,21 @@ class Cursor:
             self.fail_with(f"an integer of more than {LONGEST_INTEGER} digits", position)
         return int(literal, 16) if "x" in literal else int(literal)
 
+    def items(self, close: str) -> Iterator[None]:
+        """Yield before each item of a list that commas separate and `close` ends; both are consumed."""
+        if self.accept(close):
+            return
+        while True:
+            yield
+            if self.accept(close):
+                return
+            if not self.accept(","):
+                self.fail(f"',' or '{close}'")
+
     def integers(self) -> tuple[int, ...]:
         """Consume ``[1, 2]``."""
         self.expect("[")
-        values: list[int] = []
-        while not self.accept("]"):
-            if values:
-                self.expect(",")
-            values.append(self.integer())
-        return tuple(values)
+        return tuple([self.integer() for _ in self.items("]")])
 
     def string(self) -> str:
         """Consume a string literal; bytes that are no UTF-8 become surrogate escapes."""
@@ -279,4 +286,3 @@ def split(text: str) -> list[tuple[int, str]]:
 
 
 _SEPARATOR: Final = re.compile(r"// -----[ \t\r]*(?:\n|\Z)")
-

@@ -24,8 +24,8 @@ from .lexer import SKIP, pattern
 from .type_parser import TypeParser
 
 _LOCATION_ALIAS: Final = pattern(r"loc\(#([A-Za-z_][\w$]*+)\)")
-_FILE_LOCATION: Final = re.compile(
-    rf'{SKIP}"([^"\\\n]*+)":(\d{{1,18}}):(\d{{1,18}})(?:{SKIP}to{SKIP}(\d{{1,18}})?+:(\d{{1,18}}))?+', re.ASCII
+_FILE_LOCATION: Final = pattern(
+    rf'"([^"\\\n]*+)":(\d{{1,18}}):(\d{{1,18}})(?:{SKIP}to{SKIP}(\d{{1,18}})?+:(\d{{1,18}}))?+'
 )
 _ALIAS: Final = pattern(r"#([A-Za-z_][\w$]*+)(?![.<\w$])")
 _DEFINITION: Final = pattern(r"([#!])([A-Za-z_][\w$]*+)[ \t]*+=")
@@ -122,12 +122,8 @@ class LocationParser(TypeParser):
             metadata = self.balanced()
             self.expect(">")
         self.expect("[")
-        locations: list[Location] = []
-        while not self.accept("]"):
-            if locations:
-                self.expect(",")
-            locations.append(self.location())
-        return FusedLocation(tuple(locations), metadata)
+        locations = tuple([self.location() for _ in self.items("]")])
+        return FusedLocation(locations, metadata)
 
     def _location_alias(self, name: str, position: int) -> Location:
         value = self.alias("#" + name, position)
@@ -210,7 +206,3 @@ class LocationParser(TypeParser):
         self._define(name, start)
         self.nesting -= 1
         self.position = saved
-
-    def attribute(self) -> Attribute:
-        """Consume an attribute."""
-        raise NotImplementedError

@@ -41,7 +41,9 @@ def functional_type(parser: Parser, state: OperationState) -> None:
     state.result_types = type.results
 
 
-def check_operand_types(parser: Parser, operands: Sequence[Value], types: Sequence[Type], position: int) -> None:
+def check_operand_types(
+    parser: Parser, operands: Sequence[Value], types: Sequence[Type], position: int
+) -> None:
     """Operands must be as many as the types, and of these types."""
     if len(operands) != len(types):
         parser.fail(f"{len(operands)} operand types, found {len(types)}", position)

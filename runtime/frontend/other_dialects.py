@@ -1,4 +1,4 @@
-"""Pretty forms of operations of other dialects that exporters leave in programs; they are kept as they are."""
+"""Pretty forms of operations of other dialects that exporters leave in programs, and that are kept."""
 
 from __future__ import annotations
 

@@ -48,7 +48,12 @@ _NAME: Final = pattern(f"({VALUE_NAME})")
 _LABEL: Final = pattern(r"\^([\w$.\-]++)")
 _MOST_RESULTS: Final = 1 << 20
 
-_BUILTIN_NAMES: Final = {"module": "builtin.module", "func": "func.func", "return": "func.return", "call": "func.call"}
+_BUILTIN_NAMES: Final = {
+    "module": "builtin.module",
+    "func": "func.func",
+    "return": "func.return",
+    "call": "func.call",
+}
 _ITEM_KINDS: Final = ("builtin.module", "func.func")
 _STEPS: dict[str, list[Step]] = {}
 
@@ -186,11 +191,9 @@ class Parser(AttributeParser):
         types: list[Type] = []
         attributes: list[Mapping[str, Attribute]] = []
         self.expect("(")
-        while not self.accept(")"):
-            if types:
-                self.expect(",")
+        for _ in self.items(")"):
             found = self.match(_NAME)
-            if (found is None) != (len(arguments) < len(types) or (not types and found is None)):
+            if types and (found is None) != (not arguments):
                 self.fail("names for all arguments or for none")
             if found is not None:
                 self.expect(":")
@@ -208,9 +211,7 @@ class Parser(AttributeParser):
             return types, attributes
         if not self.accept("("):
             return [self.type()], [{}]
-        while not self.accept(")"):
-            if types:
-                self.expect(",")
+        for _ in self.items(")"):
             types.append(self.type())
             attributes.append(self.optional_attribute_dictionary())
         return types, attributes
@@ -225,7 +226,9 @@ class Parser(AttributeParser):
             return Module(items, name=name, attributes=attributes, location=operation.location)
         type = attributes.pop("function_type", None)
         if name is None or not isinstance(type, TypeAttribute) or not isinstance(type.type, FunctionType):
-            raise ParseError("must have sym_name and function_type", operation="func.func", location=operation.location)
+            raise ParseError(
+                "must have sym_name and function_type", operation="func.func", location=operation.location
+            )
         visibility = attributes.pop("sym_visibility", None)
         body = operation.regions[0] if operation.regions and operation.regions[0].blocks else None
         return Function(
@@ -273,10 +276,7 @@ class Parser(AttributeParser):
             self.fail("a block's label")
         arguments: list[tuple[str, int, Type]] = []
         if self.accept("("):
-            while not self.accept(")"):
-                if arguments:
-                    self.expect(",")
-                arguments.append(self.block_argument())
+            arguments = [self.block_argument() for _ in self.items(")")]
         self.expect(":")
         block = self._begin_block(arguments)
         self._statements(block)
@@ -420,10 +420,7 @@ class Parser(AttributeParser):
             self.add_attributes(state.attributes, self.attribute_dictionary())
             self.expect(">")
         if self.accept("("):
-            state.regions.append(self.region())
-            while self.accept(","):
-                state.regions.append(self.region())
-            self.expect(")")
+            state.regions += [self.region() for _ in self.items(")")]
         if self.peek() == "{":
             self.add_attributes(state.attributes, self.attribute_dictionary())
         self.expect(":")
@@ -447,12 +444,7 @@ class Parser(AttributeParser):
     def booleans(self) -> tuple[bool, ...]:
         """Consume ``[true, false]``."""
         self.expect("[")
-        values: list[bool] = []
-        while not self.accept("]"):
-            if values:
-                self.expect(",")
-            values.append(self.boolean())
-        return tuple(values)
+        return tuple([self.boolean() for _ in self.items("]")])
 
     def symbol_name(self) -> StringAttribute:
         """Consume ``@name`` as the attribute that names an operation."""

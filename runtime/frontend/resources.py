@@ -15,12 +15,8 @@ def parse_resources(cursor: Cursor) -> dict[str, tuple[int, int]]:
     """Consume a metadata dictionary; for each blob of the builtin dialect where its digits begin and end."""
     places: dict[str, tuple[int, int]] = {}
     cursor.expect(OPENING)
-    first = True
-    while not cursor.accept(CLOSING):
-        if not first:
-            cursor.expect(",")
-        first = False
-        kind = cursor.keyword(f"a section's name or '{CLOSING}'")
+    for _ in cursor.items(CLOSING):
+        kind = cursor.keyword("a section's name")
         cursor.expect(":")
         _parse_section(cursor, places if kind == "dialect_resources" else {})
     return places
@@ -28,11 +24,7 @@ def parse_resources(cursor: Cursor) -> dict[str, tuple[int, int]]:
 
 def _parse_section(cursor: Cursor, places: dict[str, tuple[int, int]]) -> None:
     cursor.expect("{")
-    first = True
-    while not cursor.accept("}"):
-        if not first:
-            cursor.expect(",")
-        first = False
+    for _ in cursor.items("}"):
         dialect = cursor.string() if cursor.peek() == '"' else cursor.keyword("a dialect's name")
         cursor.expect(":")
         _parse_entries(cursor, places if dialect == "builtin" else {})
@@ -40,11 +32,7 @@ def _parse_section(cursor: Cursor, places: dict[str, tuple[int, int]]) -> None:
 
 def _parse_entries(cursor: Cursor, places: dict[str, tuple[int, int]]) -> None:
     cursor.expect("{")
-    first = True
-    while not cursor.accept("}"):
-        if not first:
-            cursor.expect(",")
-        first = False
+    for _ in cursor.items("}"):
         name = cursor.string() if cursor.peek() == '"' else cursor.keyword("a resource's name")
         cursor.expect(":")
         if cursor.peek() != '"':

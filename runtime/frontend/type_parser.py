@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from ..errors import UnsupportedError
+from ..ir import Attribute, OpaqueAttribute
 from ..types import (
     DYNAMIC,
     FLOAT,
@@ -34,10 +36,13 @@ _HIGHEST_RANK: Final = 64
 _ANGLES: Final = r"<(?:[^<>\"()]|<(?:[^<>\"()]|<[^<>\"()]*+>)*+>)*+>"
 _PLAIN: Final = rf"(?:tensor{_ANGLES}|!stablehlo\.token|i\d++|f32|f64|index)(?![\w<.])"
 _LIST: Final = rf"(?:{_PLAIN}(?:,{SKIP}{_PLAIN})*+)?+"
-_FAST_TYPE: Final = re.compile(rf"{SKIP}({_PLAIN})", re.ASCII)
-_FAST_FUNCTION: Final = re.compile(rf"{SKIP}(\(({_LIST})\){SKIP}->{SKIP}(?:({_PLAIN})|\(({_LIST})\)))", re.ASCII)
-_SIMPLE_TENSOR: Final = re.compile(r"tensor<((?:(?:\d{1,18}|\?)x)*+)([A-Za-z][\w]*+(?:<f32>|<f64>)?+)>", re.ASCII)
+_FAST_TYPE: Final = pattern(f"({_PLAIN})")
+_FAST_FUNCTION: Final = pattern(rf"(\({_LIST}\){SKIP}->{SKIP}(?:{_PLAIN}|\({_LIST}\)))")
+_SIMPLE_TENSOR: Final = re.compile(
+    r"tensor<((?:(?:\d{1,18}|\?)x)*+)([A-Za-z][\w]*+(?:<f32>|<f64>)?+)>", re.ASCII
+)
 _SIZE: Final = pattern(r"(?:(\?)|(\d++))x")
+_UNRANKED: Final = pattern(r"\*x")
 _NAME: Final = pattern(r"([A-Za-z_]\w*+)(?![\w$.])")
 _DIALECT_TYPE: Final = pattern(r"!([A-Za-z_][\w$]*+)((?:\.[\w$]++)*+)")
 
@@ -169,23 +174,15 @@ class TypeParser(Cursor):
     def _parse_function_type(self) -> FunctionType:
         self.descend()
         self.expect("(")
-        inputs = self._types_until(")")
+        inputs = [self.type() for _ in self.items(")")]
         self.expect("->")
-        results = self._types_until(")") if self.accept("(") else [self.type()]
+        results = [self.type() for _ in self.items(")")] if self.accept("(") else [self.type()]
         self.nesting -= 1
         return FunctionType(inputs, results)
 
-    def _types_until(self, close: str) -> list[Type]:
-        parsed: list[Type] = []
-        if self.accept(close):
-            return parsed
-        parsed = self.types()
-        self.expect(close)
-        return parsed
-
     def _angle_types(self) -> list[Type]:
         self.expect("<")
-        return self._types_until(">")
+        return [self.type() for _ in self.items(">")]
 
     def _parse_complex(self, position: int) -> ElementType:
         self.expect("<")
@@ -212,7 +209,7 @@ class TypeParser(Cursor):
 
     def _parse_tensor(self) -> Type:
         self.expect("<")
-        if self.accept("*x"):
+        if self.match(_UNRANKED):
             unranked = UnrankedTensorType(self.element_type())
             self.expect(">")
             return unranked
@@ -220,9 +217,7 @@ class TypeParser(Cursor):
         elements = self._tensor_elements()
         bounds = None
         if self.accept(","):
-            position = self.skip()
-            encoding = self.balanced()
-            bounds = self._parse_bounds(encoding, len(shape), position)
+            bounds = self._parse_bounds(len(shape))
         self.expect(">")
         if isinstance(elements, OpaqueType):
             sizes = "".join("?x" if size == DYNAMIC else f"{size}x" for size in shape)
@@ -236,11 +231,18 @@ class TypeParser(Cursor):
             self.fail("an element type", position)
         return parsed
 
-    def _parse_bounds(self, encoding: str, rank: int, position: int) -> tuple[int, ...] | None:
+    def attribute(self) -> Attribute:
+        """Consume an attribute."""
+        raise NotImplementedError
+
+    def _parse_bounds(self, rank: int) -> tuple[int, ...]:
         """The bounds in a tensor type's encoding; encodings of other kinds are no part of StableHLO."""
-        found = _BOUNDS.fullmatch(encoding)
+        position = self.skip()
+        encoding = self.attribute()
+        found = _BOUNDS.fullmatch(encoding.text) if isinstance(encoding, OpaqueAttribute) else None
         if found is None:
-            self.fail_with("expected #stablehlo.bounds<...>; other encodings are not supported", position)
+            place = self.location_at(position)
+            raise UnsupportedError("tensor encodings other than #stablehlo.bounds<...>", location=place)
         listed = (found.group(1) or found.group(2) or "").strip()
         bounds = tuple(
             DYNAMIC if size.strip() == "?" else int(size) for size in (listed.split(",") if listed else [])
@@ -281,12 +283,9 @@ class TypeParser(Cursor):
         """Consume ``<...>`` as text."""
         self.expect("<")
         start = self.skip()
-        self.balanced()
-        while self.accept(","):
+        for _ in self.items(">"):
             self.balanced()
-        body = self.text[start : self.position].strip()
-        self.expect(">")
-        return body
+        return self.text[start : self.position - 1].strip()
 
     def _parse_quantized(self, position: int) -> QuantizedType:
         self.expect("<")
@@ -322,11 +321,7 @@ class TypeParser(Cursor):
 
     def _scales_and_zero_points(self) -> list[tuple[float, int]]:
         self.expect("{")
-        pairs = [self._scale_and_zero_point()]
-        while self.accept(","):
-            pairs.append(self._scale_and_zero_point())
-        self.expect("}")
-        return pairs
+        return [self._scale_and_zero_point() for _ in self.items("}")]
 
     def _scale_and_zero_point(self) -> tuple[float, int]:
         found = self.match(NUMBER)
