@@ -342,7 +342,7 @@ class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
         """What the body computes."""
         return Body(self.body)
 
-    def reference(self, *operands: Array, body: Evaluate) -> Arrays | Array:
+    def reference(self, *operands: Array, body: Evaluate) -> Arrays:
         analysis = self.analysis
         fold = analysis.fold(body)
         count = len(operands) // 2
@@ -355,8 +355,7 @@ class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
             totals = self._totals(inputs, placed, fold)
             initial = tuple([np.broadcast_to(value, placed.kept) for value in init_values])
             results = fold.combine(initial, totals)
-        left = analysis.leave(results, fold)
-        return left if len(left) > 1 else left[0]
+        return analysis.leave(results, fold)
 
     def _totals(self, inputs: Arrays, placed: Layout, fold: Fold) -> Arrays:
         """The inputs folded along the dimensions, without init values."""

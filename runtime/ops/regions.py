@@ -1,8 +1,8 @@
 """What the bodies of reductions, scatters and sorts compute, found by their structure.
 
 Equal expressions of a body get equal numbers (value numbering), so a body is compared with a known form by
-building that form's number: the order of commutative operands, swapped comparisons and the places of constants
-do not matter.
+building that form's number: the order of commutative operands, swapped comparisons and the places of
+constants do not matter.
 """
 
 from __future__ import annotations
@@ -127,8 +127,8 @@ def monoid(region: Region) -> str | None:
     """The operation that a region applies to its two arguments and returns.
 
     Returns:
-        One of `MONOIDS`, or None where the region has another number of arguments, computes something else, or
-        has effects.
+        One of `MONOIDS`, or None where the region has another number of arguments, computes something else,
+        or has effects.
     """
     block = region.block
     if len(block.arguments) != 2 or len(block.terminator.operands) != 1 or not is_elementwise(region):

@@ -286,13 +286,12 @@ class ReduceWindow(_Windows, name="stablehlo.reduce_window"):
         """What the body computes."""
         return Body(self.body)
 
-    def reference(self, *operands: Array, body: Evaluate) -> Arrays | Array:
+    def reference(self, *operands: Array, body: Evaluate) -> Arrays:
         fold = self.analysis.fold(body)
         count = len(operands) // 2
         inputs = self.analysis.enter(operands[:count], self.inputs, fold)
         init_values = self.analysis.enter(operands[count:], self.init_values, fold)
-        results = self.analysis.leave(self._fold(inputs, init_values, fold), fold)
-        return results if count > 1 else results[0]
+        return self.analysis.leave(self._fold(inputs, init_values, fold), fold)
 
     def _fold(self, inputs: Arrays, init_values: Arrays, fold: Fold) -> Arrays:
         """The windows folded, in the body's types."""
