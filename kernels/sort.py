@@ -1,0 +1,169 @@
+"""`sort` along one dimension by recognised comparators, always stable.
+
+A comparator is described by its keys, the most significant one first: a `Key` names an operand, a direction, and how
+floating-point values are compared:
+
+- "TOTALORDER": -NaN < -inf < ... < -0 < +0 < ... < +inf < +NaN, NaNs by their bits.
+- "CANONICAL": zeros are equal, NaNs are equal and above +inf. JAX's comparators do this.
+- "FLOAT": zeros are equal, and NaNs, which no such comparison can order, come last in either direction.
+
+Integers and booleans are compared by value whatever is said. Values become unsigned integers of the same order; those
+are sorted by NumPy, alone, or where more than one operand moves as the upper half of numbers whose lower half is the
+position, 32 bits of a key at a time. All such numbers differ, so that an unstable sort gives the stable result.
+"""
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from .compilation import flat
+from .monoids import supports_element
+from .threads import division
+
+UNSIGNED, SIGNED, TOTAL, CANONICAL = range(4)
+_INFINITIES = {"bfloat16": 0x7F80, "float16": 0x7C00, "float32": 0x7F800000, "float64": 0x7FF0000000000000}
+_MOST_POSITIONS = 1 << 32
+
+Comparison = Literal["FLOAT", "TOTALORDER", "CANONICAL"]
+Sorting = Callable[..., tuple[np.ndarray, ...]]
+
+
+class Key(NamedTuple):
+    """One of the values that a comparator compares: the number of its operand, and how."""
+
+    operand: int
+    descending: bool = False
+    comparison: Comparison = "TOTALORDER"
+
+
+class Encoding(NamedTuple):
+    """How the bits of an element become an unsigned integer of the wanted order, as arguments of loops.
+
+    `ones` has all bits of the element, `sign` its highest one, `infinity` those of +inf. `flip` is combined by xor with
+    the ascending integer, `nan` stands for all NaNs.
+    """
+
+    mode: int
+    ones: np.uint64
+    sign: np.uint64
+    infinity: np.uint64
+    flip: np.uint64
+    nan: np.uint64
+
+
+def supports(dtypes: Sequence[Any], order: Sequence[Key]) -> bool:
+    """Whether kernels sort operands of these element types in that order."""
+    if not order or not all(np.dtype(dtype).itemsize in (1, 2, 4, 8, 16) for dtype in dtypes):
+        return False
+    keys = [np.dtype(dtypes[key.operand]) for key in order if 0 <= key.operand < len(dtypes)]
+    return len(keys) == len(order) and all(supports_element(dtype) and dtype.kind != "c" for dtype in keys)
+
+
+def encoding(dtype: Any, key: Key) -> Encoding:
+    """The encoding of a key of that element type."""
+    dtype = np.dtype(dtype)
+    ones = (1 << dtype.itemsize * 8) - 1
+    flip = ones if key.descending else 0
+    infinity = _INFINITIES.get(dtype.name, 0)
+    mode = SIGNED if dtype.kind == "i" else UNSIGNED
+    if infinity:
+        mode = TOTAL if key.comparison == "TOTALORDER" else CANONICAL
+    nan = 0 if key.descending and key.comparison == "CANONICAL" else ones
+    return Encoding(mode, *(np.uint64(bits) for bits in (ones, ones ^ ones >> 1, infinity, flip, nan)))
+
+
+def bits_dtype(dtype: np.dtype) -> np.dtype:
+    """The unsigned integers as which loops see elements of up to 8 bytes."""
+    return np.dtype(f"uint{min(8, dtype.itemsize) * 8}")
+
+
+def prepare(
+    shape: Sequence[int],
+    dtypes: Sequence[Any],
+    dimension: int,
+    order: Sequence[Key],
+    *,
+    threads: int | None = None,
+) -> Sorting:
+    """A function `(*operands) -> results` that sorts operands of one shape along `dimension`, stably.
+
+    Raises ValueError where no kernel serves. Source: the specification's section on sort.
+    """
+    types = [np.dtype(dtype) for dtype in dtypes]
+    if not -len(shape) <= dimension < len(shape):
+        raise ValueError(f"dimension {dimension} does not fit the shape {tuple(shape)}")
+    if not supports(types, order) or shape[dimension] >= _MOST_POSITIONS:
+        raise ValueError(f"no kernel sorts {[dtype.name for dtype in types]} by {list(order)}")
+    length = shape[dimension]
+    rows = prod(shape) // length if length else 0
+    if prod(shape) == 0 or length == 1:
+        return lambda *operands: tuple(np.array(operand, order="C") for operand in operands)
+    alone = len(types) == 1 and len(order) == 1
+    sorter = (
+        _values(types[0], order[0], rows, length, threads) if alone else _records(types, order, rows, length, threads)
+    )
+
+    def run(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        lines = [np.ascontiguousarray(np.moveaxis(operand, dimension, -1)) for operand in operands]
+        results = [np.empty(line.shape, dtype) for line, dtype in zip(lines, types, strict=True)]
+        views = [(flat(line, bits_dtype(dtype)), dtype) for line, dtype in zip(lines, types, strict=True)]
+        targets = [result.reshape(-1).view(bits_dtype(dtype)) for result, dtype in zip(results, types, strict=True)]
+        sorter([bits for bits, _ in views], targets)
+        return tuple(np.ascontiguousarray(np.moveaxis(result, -1, dimension)) for result in results)
+
+    return run
+
+
+def _values(dtype: np.dtype, key: Key, rows: int, length: int, threads: int | None) -> Callable[..., None]:
+    """One operand, which is its own key: only encoded values are sorted."""
+    code = encoding(dtype, key)
+    bits = bits_dtype(dtype)
+    tasks, size = division(rows * length, 2 * dtype.itemsize)
+    row_tasks, row_size = division(rows, length * dtype.itemsize)
+
+    def sorter(operands: list[np.ndarray], results: list[np.ndarray]) -> None:
+        from . import sort_loops
+
+        (operand,), (result,) = operands, results
+        encoded = np.empty(rows * length, bits)
+        mixed = np.zeros(tasks, np.uint8)
+        sort_loops.encode(tasks, size, *code, operand, encoded, mixed, threads=threads)
+        encoded.reshape(rows, length).sort(axis=-1)
+        sort_loops.decode(tasks, size, *code, encoded, result, threads=threads)
+        if mixed.any():
+            sort_loops.restore(row_tasks, row_size, rows, length, *code, operand, encoded, result, threads=threads)
+
+    return sorter
+
+
+def _records(
+    types: list[np.dtype], order: Sequence[Key], rows: int, length: int, threads: int | None
+) -> Callable[..., None]:
+    """Several operands or keys: positions are sorted, from the least significant 32 bits of the last key upwards."""
+    passes = [
+        (key.operand, encoding(types[key.operand], key), shift)
+        for key in reversed(order)
+        for shift in range(0, types[key.operand].itemsize * 8, 32)
+    ]
+    tasks, size = division(rows * length, 16)
+
+    def sorter(operands: list[np.ndarray], results: list[np.ndarray]) -> None:
+        from . import sort_loops
+
+        packed = np.empty(rows * length, np.uint64)
+        positions = np.empty(rows * length if len(passes) > 1 else 0, np.uint32)
+        for number, (operand, code, shift) in enumerate(passes):
+            work = (size, length, number == 0, shift, *code, operands[operand], positions, packed)
+            sort_loops.pack(tasks, *work, threads=threads)
+            packed.reshape(rows, length).sort(axis=-1)
+            if len(passes) > 1:
+                former = positions.copy()
+                sort_loops.follow(tasks, size, length, number == 0, packed, former, positions, threads=threads)
+        places = packed if len(passes) == 1 else positions
+        for source, result, dtype in zip(operands, results, types, strict=True):
+            words = max(1, dtype.itemsize // 8)
+            sort_loops.move(tasks, size, length, words, places, source, result, threads=threads)
+
+    return sorter
