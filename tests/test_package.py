@@ -1,0 +1,126 @@
+"""The package as users get it: what an import costs, and a wheel installed where nothing can be written."""
+
+import importlib.metadata
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import nimblehlo
+
+HEAVY = ("jax", "jaxlib", "llvmlite", "numba", "scipy")
+
+MOST_SECONDS = 0.1
+REPETITIONS = 7
+
+PROGRAM = """
+func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+  %0 = stablehlo.add %x, %x : tensor<3xf32>
+  return %0 : tensor<3xf32>
+}
+"""
+
+TIMED_IMPORT = """
+import json, sys, time
+started = time.perf_counter()
+import {module}
+print(json.dumps([time.perf_counter() - started, sorted(sys.modules)]))
+"""
+
+
+def child(code: str, **environment: str) -> str:
+    """What a child process prints that runs the code, away from the project's root."""
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **environment},
+        cwd=Path(sys.executable).parent,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    ).stdout
+
+
+def timed_import(module: str) -> tuple[float, list[str]]:
+    """The seconds that importing the module takes in a new process, and the modules loaded then."""
+    seconds, modules = json.loads(child(TIMED_IMPORT.format(module=module)))
+    return seconds, modules
+
+
+def test_import_is_quick() -> None:
+    numpy_seconds, seconds = [], []
+    for _ in range(REPETITIONS):
+        numpy_seconds.append(timed_import("numpy")[0])
+        seconds.append(timed_import("nimblehlo")[0])
+    assert min(seconds) - min(numpy_seconds) <= MOST_SECONDS
+
+
+def test_import_loads_no_compiler() -> None:
+    _, modules = timed_import("nimblehlo")
+    assert "nimblehlo" in modules
+    assert not {module.split(".")[0] for module in modules}.intersection(HEAVY)
+
+
+def test_version_is_the_distribution_s() -> None:
+    assert nimblehlo.__version__ == importlib.metadata.version("nimblehlo")
+
+
+def test_command_line_is_installed(tmp_path: Path) -> None:
+    (entry_point,) = importlib.metadata.entry_points(group="console_scripts", name="nimblehlo")
+    assert entry_point.value == "nimblehlo.cli:main"
+    program = tmp_path / "program.mlir"
+    program.write_text(PROGRAM)
+    command = [sys.executable, "-m", "nimblehlo", "run", str(program), "--random", "0"]
+    assert subprocess.run(command, capture_output=True, timeout=120).returncode == 0
+
+
+def build_wheel(project_root: Path, folder: Path) -> Path:
+    """Build a wheel of a copy of the sources."""
+    source = folder / "source"
+    unwanted = shutil.ignore_patterns(".*", "build", "*.egg-info", "__pycache__", "*.so", "tests", "examples")
+    shutil.copytree(project_root, source, ignore=unwanted)
+    command = [sys.executable, "-m", "pip", "wheel", "-qq", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*command, "--wheel-dir", str(folder), str(source)], check=True, timeout=500)
+    (wheel,) = folder.glob("nimblehlo-*.whl")
+    return wheel
+
+
+@pytest.mark.packaging
+def test_wheel_works_from_a_read_only_folder(project_root: Path, tmp_path: Path) -> None:
+    wheel = build_wheel(project_root, tmp_path)
+    site = tmp_path / "site"
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "-qq",
+        "--no-deps",
+        "--no-compile",
+        "--target",
+        str(site),
+    ]
+    subprocess.run([*command, str(wheel)], check=True, timeout=120)
+    installed = sorted(site.rglob("*"))
+    for path in [*installed, site]:
+        path.chmod(path.stat().st_mode & ~0o222)
+    code = f"""
+import numpy, nimblehlo
+executable = nimblehlo.compile({PROGRAM!r}, options=nimblehlo.Options(compile="eager"))
+(result,) = executable(numpy.arange(3, dtype=numpy.float32))
+print(nimblehlo.__file__, result.tolist(), sep="\\n")
+"""
+    cache = tmp_path / "cache"
+    file, result = child(
+        code, PYTHONPATH=str(site), NIMBLEHLO_CACHE_DIR=str(cache), PYTHONDONTWRITEBYTECODE="1"
+    ).split("\n")[:2]
+    assert Path(file).is_relative_to(site)
+    assert result == "[0.0, 2.0, 4.0]"
+    assert (site / "nimblehlo" / "py.typed").exists()
+    assert sorted(site.rglob("*")) == installed
+    for path in [site, *installed]:
+        path.chmod(path.stat().st_mode | 0o200)
