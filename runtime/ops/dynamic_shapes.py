@@ -28,6 +28,7 @@ from ..types import (
 from . import rules
 from .attribute_kinds import DIMENSIONS, I64
 from .broadcasting import BroadcastRules, broadcast_in_dim
+from .creation import iota
 from .declaration import Array, Attribute, Op, Operand, Result, constraint
 from .movement import AMOUNTS, RANGES, PadRules, ReshapeRules, SliceRules, pad, sliced_shape
 
@@ -215,8 +216,7 @@ class DynamicIota(
 
     def reference(self, output_shape: Array) -> Array:
         shape = self.at_run_time(output_shape).known("output_shape")
-        along = np.arange(shape[self.iota_dimension]).astype(self.result.dtype)
-        return broadcast_in_dim(along, (self.iota_dimension,), shape)
+        return iota(self.result.element_type, shape, self.iota_dimension)
 
 
 class DynamicPad(

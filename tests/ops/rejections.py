@@ -1,0 +1,155 @@
+"""Programs that verification must reject, one for each label of each operation.
+
+A family's test holds a table ``{Declaration: {label: program}}`` and uses it so::
+
+    @pytest.mark.parametrize(("declaration", "label", "text"), rows(REJECTED))
+    def test_rejected(declaration, label, text):
+        assert_rejected(declaration, label, text)
+
+    def test_each_label_has_a_rejected_program():
+        assert_complete(REJECTED, movement)
+
+    @pytest.mark.parametrize("text", ACCEPTED)
+    def test_inputs(text):
+        assert_inputs_rejected(text)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import nimblehlo
+from nimblehlo import VerifyError
+from nimblehlo.ir import Attribute, Operation, StringAttribute, StructAttribute, UnitAttribute, Value
+from nimblehlo.ops import declarations, lookup
+from nimblehlo.ops.attribute_kinds import ATTRIBUTE
+from nimblehlo.ops.declaration import Op
+from nimblehlo.ops.verify import view_of
+from nimblehlo.types import OpaqueType
+
+Rejected = Mapping[type[Op], Mapping[str, str]]
+
+
+def program(
+    name: str, operands: Sequence[str], results: Sequence[str], attributes: str = "", region: str = ""
+) -> str:
+    """A program of one operation in the generic form; its operands are the function's inputs.
+
+    An operand that is no type but an attribute, such as ``dense<1> : tensor<i32>``, becomes a constant.
+    """
+    constants = {index: text for index, text in enumerate(operands) if not text.startswith(("tensor", "!"))}
+    types = [text.partition(" : ")[2] if index in constants else text for index, text in enumerate(operands)]
+    inputs = ", ".join(f"%{index}: {type}" for index, type in enumerate(types) if index not in constants)
+    used = ", ".join(f"%{index}" for index in range(len(operands)))
+    lines = [f"  %{index} = stablehlo.constant {text}\n" for index, text in constants.items()]
+    bound = f"%result:{len(results)} = " if results else ""
+    body = f" ({{{region}}})" if region else ""
+    signature = f"({', '.join(types)}) -> ({', '.join(results)})"
+    lines.append(f'  {bound}"{name}"({used}){body} {{{attributes}}} : {signature}\n')
+    return f"func.func @main({inputs}) {{\n{''.join(lines)}  return\n}}\n"
+
+
+def rows(rejected: Rejected) -> Iterator[Any]:
+    """A parameter set for each row of a table: declaration, label, program."""
+    for declaration, programs in rejected.items():
+        for label, text in programs.items():
+            yield pytest.param(declaration, label, text, id=f"{declaration.name}-{label}")
+
+
+def assert_rejected(declaration: type[Op], label: str, text: str) -> None:
+    """Loading `text` must fail with this operation and label, a reason, and the operation's place."""
+    with pytest.raises(VerifyError) as caught:
+        nimblehlo.load(text)
+    error = caught.value
+    assert (error.operation, error.label) == (declaration.name, label), str(error)
+    assert error.reason
+    assert error.location is not None
+    line, column = map(int, error.location.split(":")[-2:])
+    assert declaration.name in text.splitlines()[line - 1][column - 1 :], error.location
+
+
+def assert_complete(rejected: Rejected, *modules: ModuleType) -> None:
+    """A table must have a program for each label of each operation that these modules declare."""
+    names = {module.__name__ for module in modules}
+    declared = [declaration for declaration in declarations() if declaration.__module__ in names]
+    assert declared
+    for declaration in declared:
+        labels = {constraint.label for constraint in declaration.declared_constraints}
+        assert set(rejected.get(declaration, {})) == labels, declaration.name
+    assert set(rejected) <= set(declared)
+
+
+def assert_inputs_rejected(text: str) -> None:
+    """A legal program's operations must be rejected by label with any input of another kind.
+
+    Each operand gets a type of another dialect, each attribute another kind of attribute, and each region is
+    taken away, one at a time.
+    """
+    module = nimblehlo.load(text)
+    for operation in module.walk():
+        declaration = lookup(operation.name)
+        assert declaration is not None
+        view = view_of(operation)
+        for name, changed in _changed_inputs(operation, view):
+            with pytest.raises(VerifyError) as caught:
+                view_of(changed)
+            assert caught.value.operation == operation.name
+            assert caught.value.label == declaration.input_labels[name], str(caught.value)
+        if operation.regions:
+            with pytest.raises(VerifyError):
+                view_of(_copy(operation, regions=()))
+
+
+def _changed_inputs(operation: Operation, view: Op) -> Iterator[tuple[str, Operation]]:
+    """Copies of an operation with one operand or attribute of another kind, each with that input's name."""
+    position = 0
+    for part in view.declared_operands:
+        group = getattr(view, part.name)
+        count = len(group) if part.variadic else int(group is not None)
+        if count:
+            operands = list(operation.operands)
+            operands[position] = Value(OpaqueType("!other.type"), operation, 0)
+            yield part.name, _copy(operation, operands=operands)
+        position += count
+    for attribute in view.declared_attributes:
+        if attribute.kind is ATTRIBUTE or attribute.kind is None:
+            continue
+        wrong = _wrong(attribute.kind)
+        key = attribute.of or attribute.key or attribute.name
+        changed = dict(operation.attributes)
+        struct = changed.get(key)
+        if attribute.of is None:
+            changed[key] = wrong
+        elif isinstance(struct, StructAttribute):
+            fields = {**struct.fields, attribute.field or attribute.name: wrong}
+            changed[key] = dataclasses.replace(struct, fields=fields)
+        else:
+            continue
+        yield attribute.name, _copy(operation, attributes=changed)
+
+
+def _wrong(kind: Any) -> Attribute:
+    """An attribute that `kind` does not take."""
+    for attribute in (StringAttribute("wrong"), UnitAttribute()):
+        try:
+            kind.decode(attribute)
+        except ValueError:
+            return attribute
+    raise AssertionError(f"{kind.description} takes everything")
+
+
+def _copy(operation: Operation, **changes: Any) -> Operation:
+    """A copy of an operation with some of its parts changed."""
+    parts = {
+        "operands": operation.operands,
+        "attributes": operation.attributes,
+        "regions": operation.regions,
+        **changes,
+    }
+    types = [result.type for result in operation.results]
+    return Operation(operation.name, result_types=types, location=operation.location, **parts)
