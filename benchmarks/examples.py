@@ -1,0 +1,36 @@
+"""The example programs: from text to an executable, the first call, and a call when warm."""
+
+from pathlib import Path
+
+import numpy as np
+
+import nimblehlo
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+
+
+class Example:
+    """One example at a time, by its name."""
+
+    params = ("convolution_step", "graph_network", "kmeans", "transformer")
+    param_names = ("program",)
+
+    def setup(self, name: str) -> None:
+        """Read the program and its inputs; make a warm executable."""
+        self.text = (EXAMPLES / f"{name}.mlir").read_text()
+        self.inputs = [np.load(path) for path in sorted(EXAMPLES.glob(f"{name}.input*.npy"))]
+        self.executable = nimblehlo.compile(self.text)
+        for _ in range(3):
+            self.executable(*self.inputs)
+
+    def time_load(self, name: str) -> None:
+        """Parse and verify."""
+        nimblehlo.load(self.text)
+
+    def time_first_result(self, name: str) -> None:
+        """From text to results."""
+        nimblehlo.execute(self.text, self.inputs)
+
+    def time_call(self, name: str) -> None:
+        """A call of an executable that has run before."""
+        self.executable(*self.inputs)
