@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..ir import DenseElementsAttribute, DenseResourceAttribute, DenseStringsAttribute
+from ..ops.numerics import rounding
 from ..types import (
     BOOLEAN,
     COMPLEX,
@@ -225,7 +226,7 @@ class DenseParser(LocationParser):
     def rounded_array(self, values: Array, elements: ElementType) -> Array:
         """f64 values rounded to a floating-point type."""
         with np.errstate(all="ignore"):
-            return values.astype(elements.dtype)
+            return np.asarray(rounding(values.dtype, elements)(values))
 
     def from_bits(self, bits: int, elements: ElementType, position: int) -> float:
         """The value of a floating-point type that has these bits."""
@@ -269,6 +270,8 @@ class DenseParser(LocationParser):
             self.fail("a hexadecimal digit", start + wrong)
         if type.category == BOOLEAN:
             np.not_equal(raw, 0, out=raw.view(np.bool_))
+        elif type.element_type.width < 8:
+            raw &= (1 << type.element_type.width) - 1
         return raw.view(type.dtype)
 
     def _parse_strings(self) -> DenseStringsAttribute:
