@@ -235,7 +235,9 @@ class Divide(
     """The quotient, for integers without its fraction."""
 
 
-class Exponential(Transcendental, name="stablehlo.exponential", functions={FLOAT | COMPLEX: np.exp}):
+class Exponential(
+    Transcendental, name="stablehlo.exponential", functions={FLOAT: np.exp, COMPLEX: special.exp_complex}
+):
     """e to the power of the operand."""
 
 

@@ -141,12 +141,17 @@ def cbrt_complex(operand: Array) -> Array:
     return complex_of(modulus * np.cos(angle), imaginary)
 
 
+def exp_complex(operand: Array) -> Array:
+    """exp(real) * (cos(imag), sin(imag)); NaN wherever the angle is infinite or NaN."""
+    return np.where(np.isfinite(operand.imag), np.exp(operand), complex(np.nan, np.nan))
+
+
 def expm1_complex(operand: Array) -> Array:
     """exp(operand) - 1 without the cancellation near zero."""
     x, y = operand.real, operand.imag
     half_sine = np.sin(y / 2)
     real = np.expm1(x) * np.cos(y) - 2 * half_sine * half_sine
-    whole = np.exp(operand)
+    whole = exp_complex(operand)
     near = np.abs(x) < 1
     return complex_of(np.where(near, real, whole.real - 1), whole.imag)
 
@@ -187,7 +192,7 @@ def _exact_square(a: Array) -> tuple[Array, Array]:
 def logistic_complex(operand: Array) -> Array:
     """1 / (1 + exp(-operand)), by whichever exponential is less than 1."""
     negative = operand.real < 0
-    exponential = np.exp(np.where(negative, operand, -operand))
+    exponential = exp_complex(np.where(negative, operand, -operand))
     return divide_complex(np.where(negative, exponential, np.ones_like(exponential)), 1 + exponential)
 
 
@@ -205,9 +210,11 @@ def sign_complex(operand: Array) -> Array:
 
 
 def square_complex(operand: Array) -> Array:
-    """operand * operand as ((x - y) * (x + y), 2 * x * y)."""
+    """operand * operand as ((x - y) * (x + y), x * y * 2)."""
     x, y = operand.real, operand.imag
-    return complex_of((x - y) * (x + y), 2 * x * y)
+    # The factors may overflow beside a zero.
+    balanced = np.isfinite(x) & (np.abs(x) == np.abs(y))
+    return complex_of(np.where(balanced, 0.0, (x - y) * (x + y)), x * y * 2)
 
 
 def erf(operand: Array) -> Array:
@@ -228,7 +235,7 @@ def erf_inv(operand: Array) -> Array:
     """The inverse of the error function."""
     from scipy import special
 
-    return special.erfinv(operand)
+    return np.copysign(special.erfinv(operand), operand)
 
 
 def lgamma(operand: Array) -> Array:
@@ -250,7 +257,7 @@ def bessel_i1e(operand: Array) -> Array:
     """The exponentially scaled modified Bessel function of order 1."""
     from scipy import special
 
-    return special.i1e(operand)
+    return np.copysign(special.i1e(operand), operand)
 
 
 def zeta(x: Array, q: Array) -> Array:

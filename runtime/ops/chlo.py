@@ -1,0 +1,327 @@
+"""The CHLO operations that compute elementwise, create or pick.
+
+Source: the public definition of the CHLO dialect; specification, section "Dialect Interop".
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from ..ir import Attribute as IrAttribute
+from ..ir import BoolAttribute, FloatAttribute, IntegerAttribute
+from ..types import (
+    BOOLEAN,
+    COMPLEX,
+    DYNAMIC,
+    ELEMENT_TYPES,
+    FLOAT,
+    INTEGER,
+    PLAIN,
+    ElementType,
+    TensorType,
+    Type,
+)
+from . import numerics, rules
+from . import special_functions as special
+from .attribute_kinds import ATTRIBUTE, BOOL, I64
+from .creation import ConstantOp
+from .declaration import Array, Attribute, Constraint, Op, Operand, Result, constraint
+from .elementwise_base import Elementwise, same_shapes, same_types
+from .numerics import Function
+
+
+class ChloUnary(Elementwise, assembly="$operand attr-dict : type($operand) -> type($result)"):
+    """Base of operations on one tensor of floats or complex values."""
+
+    operand = Operand(FLOAT | COMPLEX)
+    result = Result(FLOAT | COMPLEX)
+    C1 = Constraint(same_types, "C1")
+
+
+class ChloReal(ChloUnary):
+    """Base of operations on one tensor of floats."""
+
+    operand = Operand(FLOAT)
+    result = Result(FLOAT)
+
+
+class ChloPredicate(ChloUnary):
+    """Base of operations that say something of floats."""
+
+    operand = Operand(FLOAT)
+    result = Result(BOOLEAN)
+    C1 = Constraint(same_shapes, "C1")
+
+    @classmethod
+    def result_element_type(cls, element_type: ElementType) -> ElementType:
+        return ELEMENT_TYPES["i1"]
+
+
+WIDE = FLOAT | COMPLEX
+
+
+class Acos(ChloUnary, name="chlo.acos", functions={WIDE: np.arccos}, wide=WIDE):
+    """The angle whose cosine is the operand."""
+
+
+class Acosh(ChloUnary, name="chlo.acosh", functions={WIDE: np.arccosh}, wide=WIDE):
+    """The inverse of the hyperbolic cosine."""
+
+
+class Asin(ChloUnary, name="chlo.asin", functions={WIDE: np.arcsin}, wide=WIDE):
+    """The angle whose sine is the operand."""
+
+
+class Asinh(ChloUnary, name="chlo.asinh", functions={WIDE: np.arcsinh}, wide=WIDE):
+    """The inverse of the hyperbolic sine."""
+
+
+class Atan(ChloUnary, name="chlo.atan", functions={WIDE: np.arctan}, wide=WIDE):
+    """The angle whose tangent is the operand."""
+
+
+class Atanh(ChloUnary, name="chlo.atanh", functions={WIDE: np.arctanh}, wide=WIDE):
+    """The inverse of the hyperbolic tangent."""
+
+
+class BesselI1e(ChloUnary, name="chlo.bessel_i1e", functions={FLOAT: special.bessel_i1e}, wide=WIDE):
+    """The exponentially scaled modified Bessel function of order 1."""
+
+    def verify(self) -> None:
+        super().verify()
+        if self.computed_type.category == COMPLEX:
+            raise self.unsupported("complex elements are not offered")
+
+
+class Conj(ChloUnary, name="chlo.conj"):
+    """The complex conjugate; real elements themselves."""
+
+    @classmethod
+    @functools.cache
+    def function_of(cls, element_type: ElementType) -> Function:
+        return np.conjugate if element_type.category == COMPLEX else lambda operand: operand
+
+
+class Cosh(ChloUnary, name="chlo.cosh", functions={WIDE: np.cosh}, wide=WIDE):
+    """The hyperbolic cosine."""
+
+
+class Sinh(ChloUnary, name="chlo.sinh", functions={WIDE: np.sinh}, wide=WIDE):
+    """The hyperbolic sine."""
+
+
+class Tan(ChloUnary, name="chlo.tan", functions={WIDE: np.tan}, wide=WIDE):
+    """The tangent."""
+
+
+class Square(
+    ChloUnary, name="chlo.square", functions={FLOAT: np.square, COMPLEX: special.square_complex}, wide=COMPLEX
+):
+    """The operand times itself."""
+
+
+class Digamma(ChloReal, name="chlo.digamma", functions={FLOAT: special.digamma}, wide=WIDE):
+    """The derivative of lgamma."""
+
+
+class Erf(ChloReal, name="chlo.erf", functions={FLOAT: special.erf}, wide=WIDE):
+    """The error function."""
+
+
+class ErfInv(ChloReal, name="chlo.erf_inv", functions={FLOAT: special.erf_inv}, wide=WIDE):
+    """The inverse of the error function."""
+
+
+class Erfc(ChloReal, name="chlo.erfc", functions={FLOAT: special.erfc}, wide=WIDE):
+    """1 - erf(operand)."""
+
+
+class Lgamma(ChloReal, name="chlo.lgamma", functions={FLOAT: special.lgamma}, wide=WIDE):
+    """The logarithm of the gamma function's absolute value."""
+
+
+class IsInf(ChloPredicate, name="chlo.is_inf", functions={FLOAT: np.isinf}):
+    """Whether elements are infinite."""
+
+
+class IsNegInf(ChloPredicate, name="chlo.is_neg_inf", functions={FLOAT: np.isneginf}):
+    """Whether elements are negative infinity."""
+
+
+class IsPosInf(ChloPredicate, name="chlo.is_pos_inf", functions={FLOAT: np.isposinf}):
+    """Whether elements are positive infinity."""
+
+
+class NextAfter(
+    Elementwise, name="chlo.next_after", assembly="$x , $y attr-dict : type($x) , type($y) -> type($result)"
+):
+    """The next value of the type after x on the way to y."""
+
+    x = Operand(FLOAT)
+    y = Operand(FLOAT)
+    result = Result(FLOAT)
+    C1 = Constraint(same_types, "C1")
+
+    @classmethod
+    @functools.cache
+    def function_of(cls, element_type: ElementType) -> Function:
+        return np.nextafter
+
+
+class Polygamma(
+    Elementwise,
+    name="chlo.polygamma",
+    assembly="$n , $x attr-dict : type($n) , type($x) -> type($result)",
+    functions={FLOAT: special.polygamma},
+    wide=WIDE,
+):
+    """The n-th derivative of digamma at x."""
+
+    n = Operand(FLOAT)
+    x = Operand(FLOAT)
+    result = Result(FLOAT)
+    C1 = Constraint(same_types, "C1")
+
+
+class Zeta(
+    Elementwise,
+    name="chlo.zeta",
+    assembly="$x , $q attr-dict : type($x) , type($q) -> type($result)",
+    functions={FLOAT: special.zeta},
+    wide=WIDE,
+):
+    """The Hurwitz zeta function."""
+
+    x = Operand(FLOAT)
+    q = Operand(FLOAT)
+    result = Result(FLOAT)
+    C1 = Constraint(same_types, "C1")
+
+
+class Mulhi(
+    Elementwise,
+    name="chlo.mulhi",
+    assembly="$lhs , $rhs attr-dict : type($lhs) , type($rhs) -> type($result)",
+):
+    """The upper half of the product."""
+
+    lhs = Operand(INTEGER)
+    rhs = Operand(INTEGER)
+    result = Result(INTEGER)
+    C1 = Constraint(same_types, "C1")
+
+    @classmethod
+    @functools.cache
+    def function_of(cls, element_type: ElementType) -> Function:
+        dtype = numerics.carrier(element_type)
+        if element_type.width == 64:
+            return special.multiply_high
+        doubled = np.dtype(f"{dtype.kind}8")
+        width = doubled.type(element_type.width)
+
+        def multiply(lhs: Array, rhs: Array) -> Array:
+            product = lhs.astype(dtype).astype(doubled) * rhs.astype(dtype).astype(doubled)
+            return (product >> width).astype(dtype).astype(element_type.dtype)
+
+        return multiply
+
+
+class Constant(ConstantOp, name="chlo.constant", assembly="attr-dict $value"):
+    """A constant."""
+
+
+class ConstantLike(Op, name="chlo.constant_like"):
+    """A tensor of the operand's shape, all of whose elements are `value`."""
+
+    value = Attribute(ATTRIBUTE)
+    operand = Operand(PLAIN)
+    result = Result(PLAIN)
+
+    @constraint
+    def C1(self) -> str | None:
+        """shape(result) = shape(operand)"""
+        return rules.same_shape("result", self.result, "operand", self.operand.shape)
+
+    @constraint
+    def C2(self) -> str | None:
+        """type(value) = element_type(result)"""
+        given, element_type = _type_of(self.value), self.result.element_type
+        return None if given is element_type else f"value has type {given}, but result has {element_type}"
+
+    def infer(self) -> list[Type] | None:
+        return [TensorType(self.operand.shape, self.result.element_type, self.operand.bounds)]
+
+    def reference(self, operand: Array) -> Array:
+        return np.full(np.shape(operand), np.asarray(self.value.value).astype(self.result.dtype))
+
+
+def _type_of(value: IrAttribute) -> ElementType | None:
+    if isinstance(value, BoolAttribute):
+        return ELEMENT_TYPES["i1"]
+    return value.type if isinstance(value, (IntegerAttribute, FloatAttribute)) else None
+
+
+class TopK(
+    Op,
+    name="chlo.top_k",
+    assembly=(
+        "( $operand , k = $k ( , is_stable = $is_stable )? ) attr-dict"
+        " : type($operand) -> ( type($values) , type($indices) )"
+    ),
+):
+    """The k greatest elements in the last dimension, greatest first, and where they stand.
+
+    Equal elements keep their order. Floats stand in IEEE-754's total order, so that NaN is the greatest.
+    """
+
+    operand = Operand(BOOLEAN | INTEGER | FLOAT)
+    k = Attribute(I64)
+    is_stable = Attribute(BOOL, True)
+    values = Result(BOOLEAN | INTEGER | FLOAT)
+    indices = Result(INTEGER)
+
+    def top_shape(self) -> tuple[int, ...]:
+        """The shape of both results."""
+        return (*self.operand.shape[:-1], self.k)
+
+    @constraint
+    def C1(self) -> str | None:
+        """1 <= rank(operand)"""
+        return None if self.operand.rank else "operand has rank 0, but must have at least 1 dimension"
+
+    @constraint
+    def C2(self) -> str | None:
+        """0 <= k <= dim(operand, -1)"""
+        size = self.operand.shape[-1] if self.operand.rank else 0
+        if self.k < 0 or (size != DYNAMIC and self.k > size):
+            return f"k is {self.k}, but the last dimension of operand has size {size}"
+        return None
+
+    @constraint
+    def C3(self) -> str | None:
+        """values has elements of the operand's type, indices of type i32, both shape (..., k)"""
+        expected = self.operand.with_shape(self.top_shape())
+        return rules.first(
+            rules.same_type("values", self.values, "what top_k gives", expected),
+            rules.same_type(
+                "indices",
+                self.indices,
+                "what top_k gives",
+                expected.with_element_type(ELEMENT_TYPES["i32"]),
+            ),
+        )
+
+    def infer(self) -> list[Type] | None:
+        values = self.operand.with_shape(self.top_shape())
+        return [values, values.with_element_type(ELEMENT_TYPES["i32"])]
+
+    def reference(self, operand: Array) -> tuple[Array, Array]:
+        element_type = self.operand.element_type
+        if element_type.category == FLOAT:
+            keys = numerics.total_order(element_type)(operand)
+        else:
+            keys = operand.astype(numerics.carrier(element_type))
+        order = np.argsort(np.invert(keys), axis=-1, kind="stable")[..., : self.k]
+        return np.take_along_axis(operand, order, axis=-1), order.astype(np.int32)
