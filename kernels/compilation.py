@@ -20,7 +20,6 @@ Signatures are best kept narrow: one-dimensional contiguous arrays, integers. `f
 """
 
 import functools
-import importlib
 import threading
 from collections.abc import Callable
 from typing import Any, overload
@@ -141,22 +140,3 @@ def flat(array: np.ndarray, dtype: Any = None) -> np.ndarray:
     items = items.view() if dtype is None else items.view(dtype)
     items.flags.writeable = False
     return items
-
-
-class Native:
-    """An intrinsic of a module that imports Numba, found when a kernel that names it is compiled."""
-
-    def __init__(self, module: str, name: str) -> None:
-        self._module = module
-        self._name = name
-
-    @property
-    def _numba_type_(self) -> Any:
-        from numba.core.registry import cpu_target
-
-        intrinsic = getattr(importlib.import_module(f".{self._module}", __package__), self._name)
-        cpu_target.typing_context.refresh()
-        return cpu_target.typing_context.resolve_value_type(intrinsic)
-
-
-copy_bytes = Native("memory", "copy_bytes")

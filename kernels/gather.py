@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .compilation import copy_bytes, flat, kernel
+from .compilation import flat
 from .indexing import (
     UNSIGNED_BY_SIZE,
     Dimension,
@@ -24,96 +24,9 @@ from .indexing import (
 )
 from .threads import division
 
-BLOCK = 1024
 _MOST_RUNS = 1024
 _MOST_RUN_BYTES = 1 << 18
 _INDICES, _OPERAND, _RESULT = range(3)
-
-
-@kernel
-def _unit_offsets(first, count, loops, components, indices, starts, places):  # type: ignore[no-untyped-def]
-    """Where `count` units from number `first` begin in the operand (`starts`) and in the result (`places`).
-
-    `loops` has a row (size, index step, operand step, result step) for each dimension of the units' space, `components`
-    a row (place in the index vector, largest start, start for a negative index, operand step) for each component.
-    `places` may be empty.
-    """
-    inner = loops.shape[0] - 1
-    length, index_step, start_step, place_step = loops[inner, 0], loops[inner, 1], loops[inner, 2], loops[inner, 3]
-    done = 0
-    while done < count:
-        line = (first + done) // length
-        skipped = first + done - line * length
-        here = min(length - skipped, count - done)
-        index_base, start_base, place_base = skipped * index_step, skipped * start_step, skipped * place_step
-        for axis in range(inner - 1, -1, -1):
-            outer = line // loops[axis, 0]
-            coordinate = line - outer * loops[axis, 0]
-            line = outer
-            index_base += coordinate * loops[axis, 1]
-            start_base += coordinate * loops[axis, 2]
-            place_base += coordinate * loops[axis, 3]
-        for step in range(here):
-            starts[np.uint64(done + step)] = start_base + step * start_step
-        if places.size > 0:
-            for step in range(here):
-                places[np.uint64(done + step)] = place_base + step * place_step
-        for row in range(components.shape[0]):
-            component_base = index_base + components[row, 0]
-            largest, for_negative, operand_step = components[row, 1], components[row, 2], components[row, 3]
-            for step in range(here):
-                start = np.int64(indices[np.uint64(component_base + step * index_step)])
-                start = for_negative if start < 0 else min(start, largest)
-                starts[np.uint64(done + step)] += start * operand_step
-        done += here
-
-
-@kernel(parallel=True)
-def _gather_items(task, size, total, loops, components, indices, operand, result):  # type: ignore[no-untyped-def]
-    """Units of one item each, which follow each other in the result."""
-    starts = np.empty(BLOCK, np.int64)
-    places = np.empty(0, np.int64)
-    end = min(total, (task + 1) * size)
-    for first in range(task * size, end, BLOCK):
-        count = min(BLOCK, end - first)
-        _unit_offsets(first, count, loops, components, indices, starts, places)
-        for step in range(count):
-            result[np.uint64(first + step)] = operand[np.uint64(starts[np.uint64(step)])]
-
-
-@kernel(parallel=True)
-def _gather_runs(  # type: ignore[no-untyped-def]
-    task, size, total, loops, components, indices, operand, result, runs, run_bytes
-):
-    """Units of runs of `run_bytes` bytes; `runs` has a row (operand offset, result offset) for each. Offsets in bytes."""
-    starts = np.empty(BLOCK, np.int64)
-    places = np.empty(BLOCK, np.int64)
-    end = min(total, (task + 1) * size)
-    for first in range(task * size, end, BLOCK):
-        count = min(BLOCK, end - first)
-        _unit_offsets(first, count, loops, components, indices, starts, places)
-        for step in range(count):
-            start, place = starts[np.uint64(step)], places[np.uint64(step)]
-            for run in range(runs.shape[0]):
-                copy_bytes(result, place + runs[run, 1], operand, start + runs[run, 0], run_bytes)
-
-
-@kernel(parallel=True)
-def _gather_scattered(  # type: ignore[no-untyped-def]
-    task, size, total, loops, components, indices, operand, result, items
-):
-    """Units of items that do not follow each other; `items` has a row (operand offset, result offset) for each."""
-    starts = np.empty(BLOCK, np.int64)
-    places = np.empty(BLOCK, np.int64)
-    end = min(total, (task + 1) * size)
-    for first in range(task * size, end, BLOCK):
-        count = min(BLOCK, end - first)
-        _unit_offsets(first, count, loops, components, indices, starts, places)
-        for item in range(items.shape[0]):
-            from_start, from_place = items[item, 0], items[item, 1]
-            for step in range(count):
-                place = np.uint64(places[np.uint64(step)] + from_place)
-                result[place] = operand[np.uint64(starts[np.uint64(step)] + from_start)]
 
 
 class Gather:
@@ -127,15 +40,15 @@ class Gather:
         if not units:
             units = [Dimension(1, (0, 0, 0))]
         self._units = total_size(units)
-        self._kernel: Any = _gather_items
+        self._kernel = "gather_items"
         self._dtype: Any = UNSIGNED_BY_SIZE[item_size]
         self._extra: tuple[Any, ...] = ()
         scale = 1
         if run > 1:
-            self._kernel, self._dtype, scale = _gather_runs, np.uint8, item_size
+            self._kernel, self._dtype, scale = "gather_runs", np.uint8, item_size
         elif window:
-            self._kernel = _gather_scattered
-        if self._kernel is not _gather_items:
+            self._kernel = "gather_scattered"
+        if self._kernel != "gather_items":
             table = np.stack([offsets(window, _OPERAND), offsets(window, _RESULT)], axis=1) * scale
             self._extra = (table,) if run == 1 else (table, run * item_size)
         rows = [(d.size, d.steps[_INDICES], d.steps[_OPERAND] * scale, d.steps[_RESULT] * scale) for d in units]
@@ -147,7 +60,9 @@ class Gather:
         """Run the loops on flat arrays; with no tasks, only compile them."""
         loops = (self._division.size, self._units, self._loops, self._components)
         arrays = (index_items(indices), flat(operand, self._dtype), result.reshape(-1).view(self._dtype))
-        self._kernel(tasks, *loops, *arrays, *self._extra, threads=threads)
+        from . import gather_loops
+
+        getattr(gather_loops, self._kernel)(tasks, *loops, *arrays, *self._extra, threads=threads)
 
     @property
     def tasks(self) -> int:

@@ -1,4 +1,4 @@
-"""Copies of a few to many bytes inside kernels. Importing this module imports Numba: kernels use it through `native`."""
+"""Copies of a few to many bytes inside kernels. Importing this module imports Numba."""
 
 from typing import Any
 
@@ -47,3 +47,26 @@ def copy_bytes(typing_context: Any, destination: Any, place: Any, source: Any, s
         return context.get_dummy_value()
 
     return types.void(destination, types.intp, source, types.intp, types.intp), generate
+
+
+def _prefetch(is_write: bool) -> Any:
+    @intrinsic
+    def prefetch(typing_context: Any, array: Any, place: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            data = context.make_array(array)(context, builder, arguments[0]).data
+            address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
+            int32 = ir.IntType(32)
+            kind = ir.FunctionType(ir.VoidType(), [address.type, int32, int32, int32])
+            function = builder.module.declare_intrinsic("llvm.prefetch", [address.type], kind)
+            builder.call(function, [address, int32(int(is_write)), int32(3), int32(1)])
+            return context.get_dummy_value()
+
+        return types.void(array, types.intp), generate
+
+    return prefetch
+
+
+prefetch_write = _prefetch(True)
+"""Fetch the cache line of that place of an array to be written soon. The place may lie outside of the array."""
+prefetch_read = _prefetch(False)
+"""The same for a place to be read."""

@@ -1,0 +1,190 @@
+"""How scatter cuts its updates into units, and where a unit's elements lie: plain integers, computed once."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .indexing import Dimension, index_vector_layout, merged, offsets, row_major_steps, total_size
+
+_MOST_RUNS = 1024
+_FEW_UNITS = 64
+_INDICES, _INPUT, _UPDATES, _MOVES = range(4)
+
+
+class DimensionNumbers(NamedTuple):
+    """The attributes of scatter that say how its arrays belong together, named as in the specification."""
+
+    update_window_dims: Sequence[int]
+    inserted_window_dims: Sequence[int]
+    input_batching_dims: Sequence[int]
+    scatter_indices_batching_dims: Sequence[int]
+    scatter_dims_to_operand_dims: Sequence[int]
+    index_vector_dim: int
+
+
+class _Axis(NamedTuple):
+    """A dimension of the updates, as a loop with steps (indices, input, updates, one a component of the indices).
+
+    `kind` is "scatter" for a dimension of the indices, "slide" for a window dimension that component number `component`
+    moves, "window" for another one.
+    """
+
+    kind: str
+    loop: Dimension
+    component: int = -1
+
+
+class _Component(NamedTuple):
+    """Of an index vector: its offset in the indices, the size of its input dimension, and that dimension's step."""
+
+    offset: int
+    bound: int
+    step: int
+
+
+class Layout(NamedTuple):
+    """What the loops of scatter are given.
+
+    `units` has a row (size, index step, input step, update step, and one a component) for each dimension of the units'
+    space, `components` a row (offset in the indices, bound, input step) for each component that decides over whole units.
+    A unit has a run at each row (input offset, update offset) of `runs`: `length` pieces of `piece` elements. Where
+    `slide` is not None, one component moves the runs along a dimension, and the pieces out of its bounds are left out:
+    (offset in the indices, least start that matters, bound).
+    """
+
+    units: np.ndarray
+    components: np.ndarray
+    slide: tuple[int, int, int] | None
+    runs: np.ndarray
+    length: int
+    piece: int
+
+    @property
+    def unit_count(self) -> int:
+        """The number of units."""
+        return math.prod(self.units[:, 0].tolist())
+
+    @property
+    def unit_items(self) -> int:
+        """The number of elements of a unit."""
+        return len(self.runs) * self.length * self.piece
+
+    @property
+    def last_key(self) -> int:
+        """The largest place at which a unit can begin, before it slides."""
+        checked = sum((bound - 1) * step for _, bound, step in self.components.tolist())
+        return int(checked + sum((row[0] - 1) * row[2] for row in self.units.tolist()))
+
+    @property
+    def is_single_items(self) -> bool:
+        """Whether a unit is one element, and the units follow each other in the updates."""
+        sizes = self.units[:, 0].tolist()
+        in_order = tuple(self.units[:, 1 + _UPDATES].tolist()) == row_major_steps(sizes)
+        return self.slide is None and self.unit_items == 1 and (in_order or self.unit_count == 1)
+
+
+def layout(
+    input_shape: Sequence[int], indices_shape: Sequence[int], updates_shape: Sequence[int],
+    numbers: DimensionNumbers, scheduled: bool,
+) -> Layout:  # fmt: skip
+    """Cut the updates into units: where `scheduled`, each of one element, numbered as the updates' index space.
+
+    The units' order keeps the lexicographic order of the updates of each element. Dimensions of windows can be left out
+    of it where they lie inside all dimensions of the indices: of one window, an element gets one update at most.
+    Raises ValueError where the shapes do not fit each other.
+    """
+    axes, components = _axes(input_shape, indices_shape, updates_shape, numbers)
+    scatter_axes = [number for number, axis in enumerate(axes) if axis.kind == "scatter" and axis.loop.size > 1]
+    first_inside = len(axes) if scheduled else max(scatter_axes, default=-1) + 1
+    units = list(axes[:first_inside])
+    inside = [axis for axis in axes[first_inside:] if axis.loop.size != 1]
+    clipped, block = _clipped(inside, components)
+    units += [axis for axis in inside if axis.kind == "slide" and axis is not clipped]
+    if clipped is not None:
+        inside = inside[: inside.index(clipped)]
+    window = merged(axis.loop for axis in inside if axis.kind == "window")
+    if clipped is None and window and window[-1].steps[_INPUT:_MOVES] == (1, 1):
+        block = window.pop().size
+    loops = [axis.loop for axis in units]
+    while window and (total_size(window) > _MOST_RUNS or total_size(loops) < _FEW_UNITS):
+        loops.append(window.pop(0))
+    return _assembled(loops, window, components, clipped, block)
+
+
+def _assembled(
+    loops: list[Dimension], window: list[Dimension], components: list[_Component], clipped: _Axis | None, block: int
+) -> Layout:
+    kept = [k for k in range(len(components)) if clipped is None or k != clipped.component]
+    members = [*range(_MOVES), *(_MOVES + k for k in kept)]
+    rows = [(loop.size, *(loop.steps[m] for m in members)) for loop in loops]
+    nest = merged(Dimension(row[0], row[1:]) for row in rows) or [Dimension(1, (0,) * len(members))]
+    slide = None
+    if clipped is not None:
+        offset, bound, _ = components[clipped.component]
+        slide = (offset, -clipped.loop.size, bound)
+    return Layout(
+        units=np.array([(loop.size, *loop.steps) for loop in nest], np.int64),
+        components=np.array([components[k] for k in kept], np.int64).reshape(len(kept), 3),
+        slide=slide,
+        runs=np.stack([offsets(window, _INPUT), offsets(window, _UPDATES)], axis=1),
+        length=1 if clipped is None else clipped.loop.size,
+        piece=block,
+    )
+
+
+def _clipped(inside: list[_Axis], components: list[_Component]) -> tuple[_Axis | None, int]:
+    """The dimension whose runs can be clipped to the input's bounds, and how many elements a step along it covers."""
+    slid = [number for number, axis in enumerate(inside) if axis.kind == "slide"]
+    if not slid:
+        return None, 1
+    axis = inside[slid[-1]]
+    within = merged(other.loop for other in inside[slid[-1] + 1 :])
+    block = total_size(within)
+    contiguous = len(within) <= 1 and all(loop.steps[_INPUT:_MOVES] == (1, 1) for loop in within)
+    if contiguous and components[axis.component].step == axis.loop.steps[_UPDATES] == block:
+        return axis, block
+    return None, 1
+
+
+def _axes(
+    input_shape: Sequence[int], indices_shape: Sequence[int], updates_shape: Sequence[int], numbers: DimensionNumbers
+) -> tuple[list[_Axis], list[_Component]]:
+    """The dimensions of the updates, and the components of the index vectors."""
+    sizes, index_steps, length, offset = index_vector_layout(indices_shape, numbers.index_vector_dim)
+    scattered = list(numbers.scatter_dims_to_operand_dims)
+    if len(scattered) != length:
+        raise ValueError(
+            f"scatter_dims_to_operand_dims has {len(scattered)} elements, but index vectors have {length}"
+        )
+    input_steps, update_steps = row_major_steps(input_shape), row_major_steps(updates_shape)
+    batching = {
+        axis - (axis > numbers.index_vector_dim): input_steps[dim]
+        for dim, axis in zip(numbers.input_batching_dims, numbers.scatter_indices_batching_dims, strict=True)
+    }
+    removed = {*numbers.inserted_window_dims, *numbers.input_batching_dims}
+    window_dims = [dim for dim in range(len(input_shape)) if dim not in removed]
+    axes: list[_Axis] = []
+    scatter_axis = window_axis = 0
+    for axis, (size, update_step) in enumerate(zip(updates_shape, update_steps, strict=True)):
+        if axis not in numbers.update_window_dims:
+            steps = [index_steps[scatter_axis], batching.get(scatter_axis, 0), update_step, *[0] * length]
+            axes.append(_Axis("scatter", Dimension(size, tuple(steps))))
+            expected, scatter_axis = sizes[scatter_axis], scatter_axis + 1
+        else:
+            dim = window_dims[window_axis]
+            axes.append(_window_axis(dim, size, input_steps[dim], update_step, scattered))
+            expected, window_axis = min(size, input_shape[dim]), window_axis + 1
+        if size != expected:
+            raise ValueError(f"updates of shape {tuple(updates_shape)} do not fit along dimension {axis}")
+    bounds = [_Component(k * offset, input_shape[dim], input_steps[dim]) for k, dim in enumerate(scattered)]
+    return axes, bounds
+
+
+def _window_axis(dim: int, size: int, input_step: int, update_step: int, scattered: list[int]) -> _Axis:
+    if dim not in scattered:
+        return _Axis("window", Dimension(size, (0, input_step, update_step, *[0] * len(scattered))))
+    component = scattered.index(dim)
+    moves = [int(k == component) for k in range(len(scattered))]
+    return _Axis("slide", Dimension(size, (0, 0, update_step, *moves)), component)
