@@ -23,13 +23,13 @@ from typing import Any
 
 import pytest
 
-import nimblehlo
-from nimblehlo import VerifyError
-from nimblehlo.ir import Attribute, Operation, StringAttribute, StructAttribute, UnitAttribute, Value
+from nimblehlo.errors import VerifyError
+from nimblehlo.frontend.parser import parse
+from nimblehlo.ir import Attribute, Module, Operation, StringAttribute, StructAttribute, UnitAttribute, Value
 from nimblehlo.ops import declarations, lookup
 from nimblehlo.ops.attribute_kinds import ATTRIBUTE
 from nimblehlo.ops.declaration import Op
-from nimblehlo.ops.verify import view_of
+from nimblehlo.ops.verify import verify, view_of
 from nimblehlo.types import OpaqueType
 
 Rejected = Mapping[type[Op], Mapping[str, str]]
@@ -54,17 +54,26 @@ def program(
     return f"func.func @main({inputs}) {{\n{''.join(lines)}  return\n}}\n"
 
 
-def rows(rejected: Rejected) -> Iterator[Any]:
+def parse_and_verify(text: str) -> Module:
+    """The module of a text, all of its constraints checked."""
+    module = parse(text)
+    verify(module)
+    return module
+
+
+def rows(rejected: Rejected) -> list[Any]:
     """A parameter set for each row of a table: declaration, label, program."""
-    for declaration, programs in rejected.items():
-        for label, text in programs.items():
-            yield pytest.param(declaration, label, text, id=f"{declaration.name}-{label}")
+    return [
+        pytest.param(declaration, label, text, id=f"{declaration.name}-{label}")
+        for declaration, programs in rejected.items()
+        for label, text in programs.items()
+    ]
 
 
 def assert_rejected(declaration: type[Op], label: str, text: str) -> None:
-    """Loading `text` must fail with this operation and label, a reason, and the operation's place."""
+    """Verifying `text` must fail with this operation and label, a reason, and the operation's place."""
     with pytest.raises(VerifyError) as caught:
-        nimblehlo.load(text)
+        parse_and_verify(text)
     error = caught.value
     assert (error.operation, error.label) == (declaration.name, label), str(error)
     assert error.reason
@@ -90,7 +99,7 @@ def assert_inputs_rejected(text: str) -> None:
     Each operand gets a type of another dialect, each attribute another kind of attribute, and each region is
     taken away, one at a time.
     """
-    module = nimblehlo.load(text)
+    module = parse_and_verify(text)
     for operation in module.walk():
         declaration = lookup(operation.name)
         assert declaration is not None

@@ -1,0 +1,69 @@
+"""Runs a program through its operations' references alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nimblehlo.ir import Block, Region, Value
+from nimblehlo.ops.verify import view_of
+from nimblehlo.types import TensorType
+from tests.ops.rejections import parse_and_verify
+
+Array = np.ndarray[Any, Any]
+
+
+def evaluate(text: str, *inputs: Any) -> list[Array]:
+    """The operands of `@main`'s last operation before its return, that is the results of the last operation.
+
+    Each operation runs through `reference` and through `bind()`, which must give the same bits, results of
+    the declared types, and leave the operands as they were.
+    """
+    block = parse_and_verify(text).functions["main"].body.block
+    values = dict(zip(block.arguments, map(_read_only, inputs), strict=True))
+    last = block.operations[-2]
+    _run(block, values, check=True)
+    return [values[result] for result in last.results]
+
+
+def _read_only(value: Any) -> Array:
+    array = np.array(value)
+    array.flags.writeable = False
+    return array
+
+
+def _run(block: Block, values: dict[Value, Any], check: bool) -> tuple[Any, ...]:
+    """Run a block's operations; the values that it returns."""
+    for operation in block.operations[:-1]:
+        view = view_of(operation)
+        operands = [values[operand] for operand in operation.operands]
+        regions = {part.name: _function(getattr(view, part.name), values) for part in view.declared_regions}
+        with np.errstate(all="ignore"):
+            results = _as_tuple(view.reference(*operands, **regions))
+            bound = _as_tuple(view.bind()(*operands, **regions))
+        for value, result, other in zip(operation.results, results, bound, strict=True):
+            assert np.asarray(result).tobytes() == np.asarray(other).tobytes()
+            if check:
+                _check_type(value.type, np.asarray(result))
+            values[value] = result
+    return tuple([values[operand] for operand in block.terminator.operands])
+
+
+def _as_tuple(results: Any) -> tuple[Any, ...]:
+    return results if isinstance(results, tuple) else (results,)
+
+
+def _check_type(type: Any, array: Array) -> None:
+    assert isinstance(type, TensorType)
+    assert array.dtype == type.dtype
+    assert array.ndim == type.rank
+    assert all(size in (-1, actual) for size, actual in zip(type.shape, array.shape, strict=True))
+
+
+def _function(region: Region, values: dict[Value, Any]) -> Any:
+    def call(*arguments: Any) -> tuple[Any, ...]:
+        block = region.block
+        return _run(block, {**values, **dict(zip(block.arguments, arguments, strict=True))}, check=False)
+
+    return call
