@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import enum
 import functools
+from collections.abc import Callable
 
 import numpy as np
 
 from ..types import (
     BOOLEAN,
-    COMPLEX,
     ELEMENT_TYPES,
     FLOAT,
-    INTEGER,
     PLAIN,
     QUANTIZED_PER_TENSOR,
     SIGNED,
@@ -149,20 +148,29 @@ class IsFinite(
         return ELEMENT_TYPES["i1"]
 
 
-class Maximum(
-    Binary,
-    name="stablehlo.maximum",
-    functions={BOOLEAN | INTEGER | COMPLEX: np.maximum, FLOAT: special.maximum},
-):
+class Maximum(Binary, name="stablehlo.maximum"):
     """The greater element; NaN where either is NaN."""
 
+    @classmethod
+    @functools.cache
+    def function_of(cls, element_type: ElementType) -> Function:
+        return ordering(element_type, np.maximum, special.maximum)
 
-class Minimum(
-    Binary,
-    name="stablehlo.minimum",
-    functions={BOOLEAN | INTEGER | COMPLEX: np.minimum, FLOAT: special.minimum},
-):
+
+class Minimum(Binary, name="stablehlo.minimum"):
     """The lesser element; NaN where either is NaN."""
+
+    @classmethod
+    @functools.cache
+    def function_of(cls, element_type: ElementType) -> Function:
+        return ordering(element_type, np.minimum, special.minimum)
+
+
+def ordering(element_type: ElementType, plain: Function, for_floats: Callable[..., Function]) -> Function:
+    """A maximum or minimum: `plain` of carriers, or what `for_floats` makes for a type's width."""
+    if element_type.category == FLOAT and numerics.has_negative_zero(element_type):
+        return for_floats(element_type.dtype, element_type.width)
+    return numerics.carried(plain, element_type, element_type, numerics.carrier(element_type))
 
 
 class Clamp(Elementwise, name="stablehlo.clamp", assembly="$min , $operand , $max attr-dict : same-type"):
@@ -176,11 +184,8 @@ class Clamp(Elementwise, name="stablehlo.clamp", assembly="$min , $operand , $ma
     @classmethod
     @functools.cache
     def function_of(cls, element_type: ElementType) -> Function:
-        dtype = numerics.carrier(element_type)
-        lower, upper = Maximum.carrier_function(element_type), Minimum.carrier_function(element_type)
-        return numerics.carried(
-            lambda min, operand, max: upper(lower(operand, min), max), element_type, element_type, dtype
-        )
+        greater, less = Maximum.function_of(element_type), Minimum.function_of(element_type)
+        return lambda min, operand, max: less(greater(operand, min), max)
 
     @constraint
     def C1(self) -> str | None:
@@ -224,7 +229,7 @@ class Select(Elementwise, name="stablehlo.select", assembly="operands attr-dict 
         return np.where
 
     def plain_function(self, element_type: ElementType) -> Function:
-        if self.pred.rank == 0 < self.on_true.rank:
+        if self.pred.rank == 0 and self.on_true.rank > 0:
             return lambda pred, on_true, on_false: on_true if pred else on_false
         return np.where
 

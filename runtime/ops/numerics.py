@@ -20,6 +20,8 @@ from ..types import (
     ELEMENT_TYPES,
     FLOAT,
     INTEGER,
+    SIGNED,
+    UNSIGNED,
     ElementType,
     storage_range,
 )
@@ -33,8 +35,12 @@ _SUB_BYTE: Final = {"i2": np.dtype(np.int8), "i4": np.dtype(np.int8)} | {
     "ui2": np.dtype(np.uint8),
     "ui4": np.dtype(np.uint8),
 }
-_ROUNDED_ONCE: Final = frozenset({np.add, np.subtract, np.multiply, np.divide, np.negative, np.absolute})
-"""Functions that ml_dtypes computes in f32 and rounds once, as a carrier would, with fewer passes."""
+_EXACT: Final = frozenset({np.add, np.subtract, np.multiply})
+_ROUNDED_ONCE: Final = _EXACT | {np.divide, np.negative, np.absolute}
+"""Functions that ml_dtypes computes as a carrier would, with fewer passes: floats in f32, rounded once."""
+
+
+_BLOCK: Final = 1 << 14
 
 
 def carrier(element_type: ElementType) -> np.dtype[Any]:
@@ -60,6 +66,12 @@ def wide_carrier(element_type: ElementType) -> np.dtype[Any]:
     return carrier(element_type)
 
 
+def has_negative_zero(element_type: ElementType) -> bool:
+    """Whether a floating-point type tells -0 from +0."""
+    bits = np.array(-0.0).astype(element_type.dtype).view(f"u{element_type.dtype.itemsize}")
+    return int(bits) == 1 << (element_type.width - 1)
+
+
 def real_type(element_type: ElementType) -> ElementType:
     """The type of a complex type's parts (``complex_element_type``); any other type itself."""
     if element_type.category == COMPLEX:
@@ -79,17 +91,46 @@ def carried(
 
     Where no array needs a cast, it is `function` itself.
     """
-    if function in _ROUNDED_ONCE and element_type.category == FLOAT and result_type is element_type:
+    native = {FLOAT: _ROUNDED_ONCE, SIGNED: _EXACT, UNSIGNED: _EXACT}.get(element_type.category, frozenset())
+    if function in native and result_type is element_type:
         return function
     given = _given(dtype, element_type, result_type)
-    narrow = None if given == result_type.dtype else rounding(given, result_type)
+    narrow = None if given == result_type.dtype else result_type.dtype
     if dtype == element_type.dtype:
-        if narrow is None:
-            return function
-        return lambda *operands: narrow(function(*operands))
+        return function if narrow is None else lambda *operands: function(*operands).astype(narrow)
     if narrow is None:
         return lambda *operands: function(*[operand.astype(dtype) for operand in operands])
-    return lambda *operands: narrow(function(*[operand.astype(dtype) for operand in operands]))
+    if isinstance(function, np.ufunc) and result_type is element_type and dtype.itemsize >= 8:
+        return _buffered(function, element_type.dtype, dtype)
+    return _blockwise(function, narrow, dtype)
+
+
+def _blockwise(function: Function, narrow: np.dtype[Any], dtype: np.dtype[Any]) -> Function:
+    """`function` computed in `dtype`, in blocks that stay in the cache where arrays are large."""
+
+    def compute(*operands: Array) -> Any:
+        shape = operands[0].shape
+        if operands[0].size <= _BLOCK or any(operand.shape != shape for operand in operands):
+            return function(*[operand.astype(dtype) for operand in operands]).astype(narrow)
+        flat = [operand.reshape(-1) for operand in operands]
+        result = np.empty(flat[0].shape, narrow)
+        for start in range(0, result.size, _BLOCK):
+            block = slice(start, start + _BLOCK)
+            result[block] = function(*[operand[block].astype(dtype) for operand in flat])
+        return result.reshape(shape)
+
+    return compute
+
+
+def _buffered(function: np.ufunc, narrow: np.dtype[Any], dtype: np.dtype[Any]) -> Function:
+    """`function` computed in `dtype` block by block, which spares whole arrays of that type."""
+    if function.nin == 1:
+        return lambda operand: function(
+            operand, np.empty(operand.shape, narrow), dtype=dtype, casting="unsafe"
+        )
+    return lambda *operands: function(
+        *operands, np.empty(np.broadcast(*operands).shape, narrow), dtype=dtype, casting="unsafe"
+    )
 
 
 def _given(dtype: np.dtype[Any], element_type: ElementType, result_type: ElementType) -> np.dtype[Any]:
@@ -112,9 +153,9 @@ def rounding(dtype: np.dtype[Any], target: ElementType) -> Function:
 def _to_odd(array: Array) -> Array:
     """f64 to f32: where inexact, to the neighbour whose last bit is 1."""
     rounded = np.asarray(array, FLOAT64).astype(FLOAT32)
-    bits = rounded.view(np.int32)
-    towards_zero = bits - (np.abs(rounded) > np.abs(array))
-    return (towards_zero | (rounded != array)).astype(np.int32).view(FLOAT32)
+    towards_zero = rounded.view(np.int32) - (np.abs(rounded) > np.abs(array))
+    odd: Array = (towards_zero | (rounded != array)).astype(np.int32)
+    return odd.view(FLOAT32)
 
 
 def converter(source: ElementType, target: ElementType) -> Function:
@@ -183,7 +224,8 @@ def _float_to_integer(source: ElementType, target: ElementType) -> Function:
         clamped = np.minimum(np.maximum(number, through.type(low)), through.type(limit)).astype(integers)
         if limit != high:
             clamped = np.where(number > limit, integers.type(high), clamped)
-        return clamped.astype(target.dtype)
+        converted: Array = clamped.astype(target.dtype)
+        return converted
 
     return convert
 
@@ -203,7 +245,8 @@ def total_order(element_type: ElementType) -> Function:
 
     def keys_of(array: Array) -> Array:
         pattern = array.view(bits)
-        return pattern ^ ((pattern >> sign_shift) & greatest)
+        key: Array = pattern ^ ((pattern >> sign_shift) & greatest)
+        return key
 
     return keys_of
 

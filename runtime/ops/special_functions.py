@@ -9,6 +9,9 @@ Source: specification, section "Ops"; C99, annex G, for complex values that are 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from .declaration import Array
@@ -19,10 +22,16 @@ _SPLIT = 134217729.0
 
 def divide_integers(lhs: Array, rhs: Array) -> Array:
     """The quotient, rounded towards zero; all bits set where the divisor is zero; min / -1 wraps to min."""
+    divisible = rhs != 0
+    if lhs.dtype.itemsize < 8:
+        # In f64 quotients of such integers keep their fraction, which the cast discards.
+        quotient = np.full(np.broadcast(lhs, rhs).shape, -1.0)
+        np.divide(lhs, rhs, quotient, where=divisible)
+        return quotient.astype(np.int64).astype(lhs.dtype)
     floored = np.floor_divide(lhs, rhs)
     inexact = floored * rhs != lhs
-    quotient = floored + (((lhs < 0) != (rhs < 0)) & inexact).astype(floored.dtype)
-    return np.where(rhs == 0, ~np.zeros_like(quotient), quotient)
+    truncated = floored + (((lhs < 0) != (rhs < 0)) & inexact).astype(floored.dtype)
+    return np.where(divisible, truncated, ~np.zeros_like(truncated))
 
 
 def remainder_integers(lhs: Array, rhs: Array) -> Array:
@@ -46,34 +55,44 @@ def multiply_high(lhs: Array, rhs: Array) -> Array:
     unsigned_carry = (a_low.astype(np.uint64) * b_low.astype(np.uint64)) >> np.uint64(32)
     middle = a_high * b_low + unsigned_carry.astype(lhs.dtype)
     lower = a_low * b_high + (middle & low_mask)
-    return a_high * b_high + (middle >> half) + (lower >> half)
+    upper: Array = a_high * b_high + (middle >> half) + (lower >> half)
+    return upper
 
 
-def maximum(lhs: Array, rhs: Array) -> Array:
-    """IEEE-754 `maximum`: NaN where either is NaN, and +0 is greater than -0."""
-    result = np.maximum(lhs, rhs)
-    bits = np.dtype(f"i{result.dtype.itemsize}")
-    # NumPy gives either zero. The greater value has a sign only where both have.
-    signs = (lhs.view(bits) & rhs.view(bits)) | np.iinfo(bits).max
-    return (result.view(bits) & signs).view(result.dtype)
+def maximum(dtype: np.dtype[Any], width: int) -> Callable[[Array, Array], Array]:
+    """IEEE-754 `maximum` of floats of `width` bits: NaN where either is NaN, and +0 is greater than -0."""
+    bits = np.dtype(f"i{dtype.itemsize}")
+    rest = bits.type((1 << (width - 1)) - 1)
+
+    def greater(lhs: Array, rhs: Array) -> Array:
+        # NumPy gives either zero. The greater value has a sign only where both have.
+        either: Array = np.maximum(lhs, rhs).view(bits)
+        return (either & (lhs.view(bits) & rhs.view(bits) | rest)).view(dtype)
+
+    return greater
 
 
-def minimum(lhs: Array, rhs: Array) -> Array:
-    """IEEE-754 `minimum`: NaN where either is NaN, and -0 is less than +0."""
-    result = np.minimum(lhs, rhs)
-    bits = np.dtype(f"i{result.dtype.itemsize}")
-    signs = (lhs.view(bits) | rhs.view(bits)) & np.iinfo(bits).min
-    return (result.view(bits) | signs).view(result.dtype)
+def minimum(dtype: np.dtype[Any], width: int) -> Callable[[Array, Array], Array]:
+    """IEEE-754 `minimum` of floats of `width` bits: NaN where either is NaN, and -0 is less than +0."""
+    bits = np.dtype(f"i{dtype.itemsize}")
+    sign_bit = ~bits.type((1 << (width - 1)) - 1)
+
+    def less(lhs: Array, rhs: Array) -> Array:
+        either: Array = np.minimum(lhs, rhs).view(bits)
+        return (either | (lhs.view(bits) | rhs.view(bits)) & sign_bit).view(dtype)
+
+    return less
 
 
 def logistic(operand: Array) -> Array:
     """1 / (1 + exp(-operand))."""
-    return 1 / (1 + np.exp(-operand))
+    exponential = np.exp(-operand)
+    return np.reciprocal(1 + exponential)
 
 
 def reciprocal_square_root(operand: Array) -> Array:
     """1 / sqrt(operand)."""
-    return 1 / np.sqrt(operand)
+    return np.reciprocal(np.sqrt(operand))
 
 
 def round_ties_away(operand: Array) -> Array:
@@ -206,7 +225,7 @@ def sign_complex(operand: Array) -> Array:
     direction = divide_complex(operand, np.abs(operand).astype(operand.dtype))
     missing = np.isnan(operand.real) | np.isnan(operand.imag)
     signed = np.where(operand == 0, np.zeros_like(direction), direction)
-    return np.where(missing, complex_of(np.nan, np.nan), signed)
+    return np.where(missing, complex(np.nan, np.nan), signed)
 
 
 def square_complex(operand: Array) -> Array:
