@@ -13,9 +13,11 @@ A form is a list of items separated by blanks:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from ..ir import DenseElementsAttribute
 from ..ops.attribute_kinds import AttributeKind
 from . import custom_assembly, operation_types
 from .bare_attributes import bare_attribute
@@ -24,6 +26,8 @@ from .operation_types import OperationState
 if TYPE_CHECKING:
     from .parser import Parser
 
+
+_TYPE_ITEM: Final = re.compile(r"type|custom\((?:call|constant|reduce|scan|while)\)")
 
 Step = Callable[["Parser", OperationState], None]
 
@@ -67,7 +71,17 @@ def compile_assembly(form: str, signature: Signature) -> list[Step]:
     Raises:
         ValueError: the form names what the signature lacks.
     """
-    return _Compiler(form.split(), signature).items(None)
+    steps = _Compiler(form.split(), signature).items(None)
+    if signature.results and not _TYPE_ITEM.search(form):
+        steps.append(_constant_type)
+    return steps
+
+
+def _constant_type(parser: Parser, state: OperationState) -> None:
+    """A form without types is that of a constant, whose type is its value's."""
+    for attribute in state.attributes.values():
+        if isinstance(attribute, DenseElementsAttribute):
+            state.result_types = (attribute.type,)
 
 
 class _Compiler:

@@ -280,6 +280,12 @@ class AttributeParser(DenseParser):
         """Tuples of int, int, bool, float, str and types as Python values, all else as attributes."""
         if _INTEGER_LIST.match(self.text, self.position):
             return self.integers()
+        if self.accept("["):
+            return tuple([self._field_value() for _ in self.items("]")])
+        if self.accept("<"):
+            return self.struct("stablehlo", "")
+        if self.peek() == "(":
+            return OpaqueAttribute(self.balanced())
         value = self.attribute()
         if isinstance(value, (BoolAttribute, StringAttribute)):
             return value.value

@@ -222,7 +222,10 @@ class Parser(AttributeParser):
         symbol = attributes.pop("sym_name", None)
         name = symbol.value if isinstance(symbol, StringAttribute) else None
         if operation.name == "builtin.module":
-            items = [self._nested_item(each) for each in operation.regions[0].block.operations]
+            nested = [
+                each for region in operation.regions for block in region.blocks for each in block.operations
+            ]
+            items = [self._nested_item(each) for each in nested]
             return Module(items, name=name, attributes=attributes, location=operation.location)
         type = attributes.pop("function_type", None)
         if name is None or not isinstance(type, TypeAttribute) or not isinstance(type.type, FunctionType):

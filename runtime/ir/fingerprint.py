@@ -1,6 +1,7 @@
 """What identifies a program: a digest of its structure.
 
-Names of values, locations, aliases and the form of the text do not count.
+Names of values, locations, aliases and the form of the text do not count; default values count where they are
+written out.
 """
 
 from __future__ import annotations
@@ -42,17 +43,17 @@ class _StructurePrinter(Printer):
         super().function(function)
 
     def struct(self, attribute: StructAttribute) -> str:
-        # MLIR prints the fields in its own order and leaves empty lists out.
-        kept = {name: attribute.fields[name] for name in sorted(attribute.fields) if attribute.fields[name] != ()}
+        # MLIR prints the fields in its own order and leaves out zeros and empty lists.
+        fields = attribute.fields
+        kept = {name: fields[name] for name in sorted(fields) if fields[name] not in (0, ())}
         return super().struct(StructAttribute(attribute.dialect, attribute.mnemonic, kept))
 
     def dense(self, attribute: DenseElementsAttribute) -> str:
         array = attribute.array
-        values = array.ravel()[:1] if attribute.is_splat else np.ascontiguousarray(array)
-        data = memoryview(values.reshape(-1).view(np.uint8))
-        if _repeats(values.reshape(-1)):
-            data = data[: array.itemsize]
-        return f"dense<{hashlib.sha256(data).hexdigest()}> : {self.type(attribute.type)}"
+        first = array[(slice(0, 1),) * array.ndim] if attribute.is_splat else array
+        values = np.ascontiguousarray(first).reshape(-1)
+        data = values[:1] if _repeats(values) else values
+        return f"dense<{hashlib.sha256(data.view(np.uint8)).hexdigest()}> : {self.type(attribute.type)}"
 
 
 def _repeats(values: np.ndarray[tuple[int], np.dtype[np.generic]]) -> bool:

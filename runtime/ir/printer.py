@@ -176,7 +176,7 @@ class Printer:
         return name
 
     def _name(self, value: Value) -> str:
-        """The name of a value; one that is defined outside of what is printed gets a name at its first use."""
+        """The name of a value; one that is defined outside gets its name at its first use."""
         return self._names.get(value) or self._argument(value)
 
     def _function_type(self, operation: Operation) -> str:
@@ -236,7 +236,9 @@ class Printer:
             case DenseStringsAttribute(type, values):
                 return f"dense<{_string_lists(values, type)}> : {self.type(type)}"
             case DenseResourceAttribute(name, type):
-                return f"dense_resource<{name if _BARE.fullmatch(name) else quoted(name)}> : {self.type(type)}"
+                return (
+                    f"dense_resource<{name if _BARE.fullmatch(name) else quoted(name)}> : {self.type(type)}"
+                )
             case EnumAttribute(dialect, mnemonic, value):
                 if mnemonic in _ENUMS_IN_ANGLES:
                     return f"#{dialect}.{mnemonic}<{value}>"
@@ -254,6 +256,8 @@ class Printer:
     def struct(self, attribute: StructAttribute) -> str:
         """``#dialect.mnemonic<field = value, ...>``."""
         listed = ", ".join(f"{name} = {self._field(value)}" for name, value in attribute.fields.items())
+        if not attribute.mnemonic:
+            return f"<{listed}>"
         raw = "raw " if attribute.mnemonic == "conv" else ""
         return f"#{attribute.dialect}.{attribute.mnemonic}<{raw}{listed}>"
 
@@ -377,5 +381,3 @@ def location_text(location: Location) -> str:
             return f"{quoted(location.source.name)}:{line}:{column}"
         case _:
             return "unknown"
-
-
