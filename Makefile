@@ -19,6 +19,7 @@ lint:
 
 bench:
 	@$(SET_UP) bench
+	@$(VENV_PYTHON) -m asv machine --yes --config benchmarks/asv.conf.json >/dev/null
 	@$(VENV_PYTHON) -m asv run --config benchmarks/asv.conf.json --python=same --quick --show-stderr
 
 clean:

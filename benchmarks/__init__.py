@@ -1,0 +1,1 @@
+"""Benchmarks for asv: see CONTRIBUTING.md."""
