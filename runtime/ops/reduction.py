@@ -1,14 +1,14 @@
 """`reduce` and `map`: functions applied along dimensions.
 
-THE TREE. The specification leaves the order of a reduction open; this is the order here, for every element
-type and body. The n values of a result element are taken in row-major order of the reduced dimensions. LANES is
-16 where the operand's innermost dimension of size > 1 is reduced, else 1; a block has 4096 values where LANES is
-16, else 256 (the last block may be short). In a block, lane j folds the values j, j + LANES, j + 2 LANES, ...
-from the left. The lanes that hold a value are folded in pairs: of m lanes, lane j takes lane j + h for each
-j < m - h, where h = ceil(m / 2); h lanes remain, until one does. Totals of blocks are folded by adjacent pairs,
-level by level, an odd last one carried up. The result is `body(init_value, total)`; without values, it is
-`init_value`. Where the body is one addition or multiplication of floats narrower than f32, all of this happens
-in f32 and is rounded once.
+THE TREE. The specification leaves the order of a reduction open; this is the order here, for every
+element type and body. The n values of a result element are taken in row-major order of the reduced
+dimensions. LANES is 16 where the operand's innermost dimension of size > 1 is reduced, else 1; a block
+has 4096 values where LANES is 16, else 256 (the last block may be short). In a block, lane j folds the
+values j, j + LANES, j + 2 LANES, ... from the left. The lanes that hold a value are folded in pairs: of
+m lanes, lane j takes lane j + h for each j < m - h, where h = ceil(m / 2); h lanes remain, until one
+does. Totals of blocks are folded by adjacent pairs, level by level, an odd last one carried up. The
+result is `body(init_value, total)`; without values, it is `init_value`. Where the body is one addition
+or multiplication of floats narrower than f32, all of this happens in f32 and is rounded once.
 
 Source: specification, sections "reduce" and "map".
 """
@@ -456,8 +456,8 @@ class Map(Op, name="stablehlo.map"):
 
     @constraint
     def C4(self) -> str | None:
-        """computation has type (tensor<E0>, ..., tensor<EN-1>) -> tensor<E'>, where Ei = element_type(inputs[i])
-        and E' = element_type(result)"""
+        """computation has type (tensor<E0>, ..., tensor<EN-1>) -> tensor<E'>, Ei = element_type(inputs[i]),
+        E' = element_type(result)"""
         inputs = [TensorType((), type.element_type) for type in self.inputs]
         return function_type_is(
             "computation", self.computation, inputs, [TensorType((), self.result.element_type)]

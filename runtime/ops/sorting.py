@@ -1,9 +1,10 @@
 """`sort`.
 
-Comparators of a known form (`regions.comparator`) are sorted by integer keys in whose order they stand. Under
-a comparison of numbers NaN is not ordered; here it comes after all numbers, ascending or descending. Any other
-comparator drives a stable merge sort. Equal elements always keep their order, so that `is_stable` changes
-nothing; a comparator that is no strict weak order gives some permutation of its input, always the same.
+Comparators of a known form (`regions.comparator`) are sorted by integer keys in whose order they stand.
+Under a comparison of numbers NaN is not ordered; here it comes after all numbers, ascending or
+descending. Any other comparator drives a stable merge sort. Equal elements always keep their order, so
+that `is_stable` changes nothing; a comparator that is no strict weak order gives some permutation of
+its input, always the same.
 
 Source: specification, section "sort".
 """

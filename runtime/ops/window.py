@@ -1,15 +1,16 @@
 """`reduce_window` and `select_and_scatter`: bodies applied to windows.
 
-The order of `reduce_window`, which the specification leaves open, is the left fold of `init_value` and the
-window's values in row-major order, padded positions and holes included: they hold `init_value`. A cumulative
-window (size n, stride 1, padding n - 1 on one side) is computed as prefixes of PREFIX_BLOCK values at a time:
-within a block from the left, the fold of all earlier blocks in front; then `init_value`, and the padded
-values where they count, on their side. A cumulative window padded above is the same from the right. Where the
-body is one addition or multiplication of floats narrower than f32, it is computed in f32 and rounded once.
+The order of `reduce_window`, which the specification leaves open, is the left fold of `init_value` and
+the window's values in row-major order, padded positions and holes included: they hold `init_value`. A
+cumulative window (size n, stride 1, padding n - 1 on one side) is computed as prefixes of PREFIX_BLOCK
+values at a time: within a block from the left, the fold of all earlier blocks in front; then
+`init_value`, and the padded values where they count, on their side. A cumulative window padded above is
+the same from the right. Where the body is one addition or multiplication of floats narrower than f32,
+it is computed in f32 and rounded once.
 
-`select_and_scatter` selects from the left in row-major order of the window, of positions within the operand
-only, and scatters in row-major order of `source`, starting with `init_value`. A window that holds no element
-of the operand scatters nothing.
+`select_and_scatter` selects from the left in row-major order of the window, of positions within the
+operand only, and scatters in row-major order of `source`, starting with `init_value`. A window that
+holds no element of the operand scatters nothing.
 
 Source: specification, sections "reduce_window" and "select_and_scatter".
 """

@@ -1,0 +1,296 @@
+"""What operations share that multiply and sum: products of matrices by element types, constraints.
+
+Products are exact and sums are made in: f32 for floats up to f32, f64 for f64, the result's own type
+for complex numbers, integers modulo two to the result's width; each result is rounded once. Where
+`precision_config` allows less, this is still what happens. Floating-point matrices go through BLAS,
+whose order of summation is its own.
+
+Source: specification, sections "dot_general" and "convolution".
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..types import (
+    BOOLEAN,
+    COMPLEX,
+    ELEMENT_TYPES,
+    FLOAT,
+    INTEGER,
+    QUANTIZED_PER_AXIS,
+    QUANTIZED_PER_TENSOR,
+    ElementType,
+    QuantizedType,
+    TensorType,
+    Type,
+    storage_range,
+)
+from . import rules
+from .attribute_kinds import ArrayOf, Enum
+from .declaration import Array, Op
+from .numerics import carrier, converter, rounding
+
+Multiply = Callable[[Array, Array], Array]
+
+_SMALL: Final = 1 << 12
+"""Integer matrices with at most this many products are multiplied as integers: BLAS would cost more."""
+
+
+class Precision(enum.StrEnum):
+    """Trades speed for accuracy. Here all of them mean HIGHEST."""
+
+    DEFAULT = "DEFAULT"
+    HIGH = "HIGH"
+    HIGHEST = "HIGHEST"
+
+
+PRECISION_CONFIG: Final = ArrayOf(Enum("precision", Precision))
+
+
+def multiplier(lhs: ElementType, rhs: ElementType, result: ElementType) -> Multiply | None:
+    """The product of stacks of matrices, [..., M, K] with [..., K, N], of these element types.
+
+    Returns:
+        A function of two arrays, or None where operands of such types have no product in `result`.
+    """
+    if result.category == COMPLEX:
+        enter_lhs, enter_rhs = converter(lhs, result), converter(rhs, result)
+        return lambda a, b: np.asarray(np.matmul(enter_lhs(a), enter_rhs(b)), result.dtype)
+    if COMPLEX in (lhs.category, rhs.category):
+        return None
+    if result.category == FLOAT:
+        return _multiply_floats(lhs, rhs, result)
+    if FLOAT in (lhs.category, rhs.category):
+        return None
+    if result.category == BOOLEAN:
+        return lambda a, b: np.matmul(a.astype(np.float32), b.astype(np.float32)) != 0
+    return _multiply_integers(lhs, rhs, result)
+
+
+def _multiply_floats(lhs: ElementType, rhs: ElementType, result: ElementType) -> Multiply:
+    """Multiply in f32 or, where f64 or wide integers occur, f64, and round once."""
+    types = (lhs, rhs, result)
+    is_wide = any(type.dtype == np.float64 or (type.category & INTEGER and type.width > 16) for type in types)
+    computed = ELEMENT_TYPES["f64" if is_wide else "f32"]
+    if all(type is computed for type in types):
+        return np.matmul
+    enter_lhs, enter_rhs = converter(lhs, computed), converter(rhs, computed)
+    leave = converter(computed, result)
+    return lambda a, b: leave(np.matmul(enter_lhs(a), enter_rhs(b)))
+
+
+def _multiply_integers(lhs: ElementType, rhs: ElementType, result: ElementType) -> Multiply:
+    """Multiply modulo two to the result's width, by way of floats where these hold all sums exactly."""
+    wrapped = carrier(result)
+    leave = rounding(wrapped, result)
+    largest = _magnitude(lhs) * _magnitude(rhs)
+
+    def multiply(a: Array, b: Array) -> Array:
+        a, b = a.astype(carrier(lhs), copy=False), b.astype(carrier(rhs), copy=False)
+        inner = a.shape[-1]
+        bound = largest * inner
+        if bound >= 1 << 53 and a.size and b.size and a.size * b.shape[-1] > _SMALL:
+            bound = _largest(a) * _largest(b) * inner
+        if a.size * b.shape[-1] <= _SMALL or bound >= 1 << 53:
+            return np.asarray(leave(np.matmul(a.astype(wrapped), b.astype(wrapped))))
+        exact = np.float32 if bound < 1 << 24 else np.float64
+        product = np.matmul(a.astype(exact), b.astype(exact))
+        return np.asarray(leave(product.astype(np.int64).astype(wrapped)))
+
+    return multiply
+
+
+def _magnitude(element_type: ElementType) -> int:
+    """The largest absolute value of an integer or boolean type."""
+    if element_type.category == BOOLEAN:
+        return 1
+    low, high = storage_range(element_type)
+    return max(-low, high)
+
+
+def _largest(array: Array) -> int:
+    """The largest absolute value in an array of integers that is not empty."""
+    return max(int(array.max()), -int(array.min()))
+
+
+class Contraction(Op):
+    """What operations share that multiply and sum over dimensions of two operands."""
+
+    lhs: Any
+    rhs: Any
+    result: Any
+    lhs_batching_dimensions: Any
+    rhs_batching_dimensions: Any
+    lhs_contracting_dimensions: Any
+    rhs_contracting_dimensions: Any
+
+    @property
+    def lhs_result_dimensions(self) -> tuple[int, ...]:
+        """Dimensions of lhs that the result has."""
+        used = (*self.lhs_batching_dimensions, *self.lhs_contracting_dimensions)
+        return tuple([d for d in range(self.lhs.rank) if d not in used])
+
+    @property
+    def rhs_result_dimensions(self) -> tuple[int, ...]:
+        """Dimensions of rhs that the result has beside those of lhs."""
+        used = (*self.rhs_batching_dimensions, *self.rhs_contracting_dimensions)
+        return tuple([d for d in range(self.rhs.rank) if d not in used])
+
+    def result_shape(self) -> tuple[int, ...]:
+        """Shape of the result."""
+        batching = zip(self.lhs_batching_dimensions, self.rhs_batching_dimensions, strict=True)
+        sizes = [max(self.lhs.shape[i], self.rhs.shape[j]) for i, j in batching]
+        sizes += [self.lhs.shape[d] for d in self.lhs_result_dimensions]
+        sizes += [self.rhs.shape[d] for d in self.rhs_result_dimensions]
+        return tuple(sizes)
+
+    def infer(self) -> list[Type]:
+        return [TensorType(self.result_shape(), self.result.element_type)]
+
+    def multiplier(self) -> Multiply | None:
+        """The product of stacks of matrices, None where there is none for these element types."""
+        types = (self.lhs.element_type, self.rhs.element_type, self.result.element_type)
+        return multiplier(*types)
+
+    def verify(self) -> None:
+        super().verify()
+        is_quantized = any(is_quantized_tensor(type) for type in (self.lhs, self.rhs, self.result))
+        if not is_quantized and self.multiply is None:
+            types = f"{self.lhs.element_type} and {self.rhs.element_type}"
+            raise self.unsupported(f"products of {types} as {self.result.element_type} are not offered")
+
+    @functools.cached_property
+    def multiply(self) -> Multiply | None:
+        """`multiplier()`, made once."""
+        return self.multiplier()
+
+    @functools.cached_property
+    def _permutations(self) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None, int, int]:
+        """How lhs becomes [batching, result, contracting] and rhs [batching, contracting, result]."""
+        lhs = (*self.lhs_batching_dimensions, *self.lhs_result_dimensions, *self.lhs_contracting_dimensions)
+        rhs = (*self.rhs_batching_dimensions, *self.rhs_contracting_dimensions, *self.rhs_result_dimensions)
+        batching, contracting = len(self.lhs_batching_dimensions), len(self.lhs_contracting_dimensions)
+        return (
+            None if lhs == tuple(range(len(lhs))) else lhs,
+            None if rhs == tuple(range(len(rhs))) else rhs,
+            batching,
+            contracting,
+        )
+
+    def reference(self, lhs: Array, rhs: Array) -> Array:
+        assert self.multiply is not None
+        lhs_permutation, rhs_permutation, batching, contracting = self._permutations
+        if lhs_permutation is not None:
+            lhs = lhs.transpose(lhs_permutation)
+        if rhs_permutation is not None:
+            rhs = rhs.transpose(rhs_permutation)
+        if lhs.ndim == rhs.ndim == batching + 2 and contracting == 1:
+            return self.multiply(lhs, rhs)
+        split = lhs.ndim - contracting
+        batch, rows, inner = lhs.shape[:batching], lhs.shape[batching:split], lhs.shape[split:]
+        columns = rhs.shape[batching + contracting :]
+        size = math.prod(inner)
+        product = self.multiply(
+            lhs.reshape(*batch, math.prod(rows), size), rhs.reshape(*batch, size, math.prod(columns))
+        )
+        return product.reshape(*batch, *rows, *columns)
+
+
+def is_quantized_tensor(type: TensorType) -> bool:
+    """Whether elements are quantized."""
+    return isinstance(type.element_type, QuantizedType)
+
+
+def same_kind(named: Sequence[tuple[str, TensorType]]) -> str | None:
+    """All must be boolean, or integer, or floating-point, or complex.
+
+    The specification asks for equal types; exporters mix widths (``i8`` with a result of ``i32``) and the
+    formats of 8-bit floats.
+    """
+    if any(is_quantized_tensor(type) for _, type in named):
+        return None
+    (first_name, first), *rest = named
+    for name, type in rest:
+        if not any(
+            first.category & kind and type.category & kind for kind in (BOOLEAN, INTEGER, FLOAT, COMPLEX)
+        ):
+            return f"{name} has elements {type.element_type}, but {first_name} has {first.element_type}"
+    return None
+
+
+def precision_config_size(operation: Any) -> str | None:
+    """``size(precision_config) = 2``; exporters also leave it empty."""
+    if not operation.precision_config:
+        return None
+    return rules.length_is("precision_config", operation.precision_config, 2, "the number of operands")
+
+
+class QuantizedContraction(Op):
+    """What `dot_general` and `convolution` ask of quantized types, each under labels of its own."""
+
+    lhs: Any
+    rhs: Any
+    result: Any
+
+    def quantized_together(self) -> str | None:
+        """``is_quantized(lhs) = is_quantized(result) and is_quantized(rhs)``, where anything is quantized."""
+        lhs, rhs, result = (is_quantized_tensor(type) for type in (self.lhs, self.rhs, self.result))
+        if not (lhs or rhs or result) or lhs == (rhs and result):
+            return None
+        return f"lhs is {self.lhs}, rhs is {self.rhs} and result is {self.result}"
+
+    def same_storage_type(self) -> str | None:
+        """``storage_type(lhs) = storage_type(rhs)``."""
+        lhs, rhs = self.lhs.element_type, self.rhs.element_type
+        if (
+            not (isinstance(lhs, QuantizedType) and isinstance(rhs, QuantizedType))
+            or lhs.storage is rhs.storage
+        ):
+            return None
+        return f"lhs is stored in {lhs.storage}, but rhs in {rhs.storage}"
+
+    def same_expressed_type(self) -> str | None:
+        """``expressed_type(lhs) = expressed_type(rhs) = expressed_type(result)``, where lhs is quantized."""
+        if not is_quantized_tensor(self.lhs):
+            return None
+        types = [rules.expressed_type(type.element_type) for type in (self.lhs, self.rhs, self.result)]
+        if types[0] == types[1] == types[2]:
+            return None
+        return f"lhs expresses {types[0]}, rhs {types[1]} and result {types[2]}"
+
+    def per_tensor_result(self) -> str | None:
+        """A per-tensor quantized rhs asks for a per-tensor quantized result."""
+        if not is_quantized_tensor(self.lhs) or self.rhs.category != QUANTIZED_PER_TENSOR:
+            return None
+        if self.result.category != QUANTIZED_PER_AXIS:
+            return None
+        return f"rhs is quantized per tensor, but result is {self.result}"
+
+    def hybrid_types(self) -> str | None:
+        """``element_type(lhs) = expressed_type(rhs) = element_type(result)``, where lhs is not quantized."""
+        if is_quantized_tensor(self.lhs) or not (
+            is_quantized_tensor(self.rhs) or is_quantized_tensor(self.result)
+        ):
+            return None
+        expressed = rules.expressed_type(self.rhs.element_type)
+        if self.lhs.element_type == expressed == self.result.element_type:
+            return None
+        return f"lhs is {self.lhs} and result is {self.result}, but rhs expresses {expressed}"
+
+
+def require_dimensions(view: Op, name: str) -> None:
+    """A field of a struct attribute must be a list of integers.
+
+    Raises:
+        VerifyError: it is not.
+    """
+    value = view.__dict__[name]
+    if not isinstance(value, tuple) or not all(type(item) is int for item in value):
+        raise view.error(f"{name} must be a list of integers", view.input_labels[name])
