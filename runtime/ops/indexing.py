@@ -202,4 +202,4 @@ class TorchIndexSelect(Op, name="stablehlo.torch_index_select"):
         clamped = np.clip(as_indices(index), 0, max(size - 1, 0)).reshape(batch, math.prod(chosen))
         batch_index = np.arange(batch)[:, np.newaxis]
         selected = operand.reshape(batch, before, size, after)[batch_index, :, clamped]
-        return selected.transpose(0, 2, 1, 3).reshape(*shape[:dim], *chosen, *shape[dim + 1 :])
+        return selected.transpose(0, 2, 1, 3).reshape((*shape[:dim], *chosen, *shape[dim + 1 :]))
