@@ -1,0 +1,86 @@
+"""MLIR bytecode and VHLO portable artifacts to text, through jaxlib.
+
+jaxlib runs in a process of its own: bytecode that is broken can end the process that reads it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Final
+
+from ..errors import ParseError, UnsupportedError
+
+MAGIC: Final = b"ML\xefR"
+"""How MLIR bytecode begins."""
+
+_LONGEST_WAIT: Final = 30.0
+"""Seconds to wait, and one more for each 2 MB."""
+_NOT_INSTALLED: Final = 3
+_MALFORMED: Final = 4
+
+# Text goes out as bytes, without a check of the module: what it holds is checked when it is parsed.
+_READER: Final = f"""
+import sys
+try:
+    from jaxlib.mlir import ir
+    from jaxlib.mlir.dialects import stablehlo
+    from jaxlib.mlir._mlir_libs import _jax_mlir_ext
+except ImportError:
+    sys.exit({_NOT_INSTALLED})
+context = ir.Context()
+context.allow_unregistered_dialects = True
+registry = ir.DialectRegistry()
+_jax_mlir_ext.register_dialects(registry)
+context.append_dialect_registry(registry)
+try:
+    module = stablehlo.deserialize_portable_artifact(context, sys.stdin.buffer.read())
+except (ValueError, ir.MLIRError):
+    sys.exit({_MALFORMED})
+text = module.operation.get_asm(
+    binary=True, enable_debug_info=True, print_generic_op_form=True, assume_verified=True
+)
+sys.stdout.buffer.write(text)
+"""
+
+
+def bytecode_to_text(content: bytes, name: str) -> str:
+    """The text of MLIR bytecode or of a VHLO portable artifact.
+
+    Args:
+        content: the bytecode.
+        name: what errors call it.
+
+    Raises:
+        ParseError: the bytecode is malformed.
+        UnsupportedError: jaxlib is not installed.
+    """
+    if not sys.executable:
+        raise UnsupportedError("reading bytecode needs a Python interpreter that can be started")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    try:
+        finished = subprocess.run(
+            [sys.executable, "-c", _READER],
+            input=content,
+            capture_output=True,
+            env=environment,
+            timeout=_LONGEST_WAIT + len(content) / 2e6,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise ParseError(f"{name}: reading the bytecode takes too long") from None
+    if finished.returncode == _NOT_INSTALLED:
+        raise UnsupportedError("reading bytecode needs jaxlib: install nimblehlo[jax]")
+    if finished.returncode:
+        raise ParseError(f"{name}: {_reason(finished.returncode, finished.stderr)}")
+    return finished.stdout.decode("utf-8", "surrogateescape")
+
+
+def _reason(status: int, diagnostics: bytes) -> str:
+    """What jaxlib says of bytecode that it cannot read."""
+    lines = diagnostics.decode("utf-8", "replace").strip().splitlines()
+    said = next((line.partition("error: ")[2] for line in lines if "error: " in line), "")
+    if status == _MALFORMED:
+        return f"malformed bytecode: {said}" if said else "malformed bytecode"
+    return f"malformed bytecode: jaxlib ended with status {status}{': ' if said else ''}{said}"

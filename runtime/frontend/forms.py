@@ -1,0 +1,84 @@
+"""The forms in which users hand programs over: text, paths, bytes, and the objects of jaxlib and JAX."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any, Final
+
+from ..errors import ParseError, UnsupportedError
+from ..ir import Module
+from .bytecode import MAGIC, bytecode_to_text
+from .parser import parse
+
+_NO_PROGRAM: Final = re.compile(r"[^\s{}%@\"]+")
+
+
+def load_ir(module: object) -> Module:
+    """The ir of a program in any form.
+
+    Args:
+        module: text, the path of a file (as ``str`` or ``os.PathLike``) with text or bytecode, bytes of
+            either, a jaxlib ``ir.Module``, a ``jax.stages.Lowered`` or a ``jax.export.Exported``.
+
+    Raises:
+        ParseError: text or bytecode is malformed, or a file cannot be read.
+        UnsupportedError: what is needed to read it is not installed, or it is none of these.
+    """
+    if isinstance(module, str):
+        return _read(module) if _names_file(module) else _parse_text(module)
+    if isinstance(module, os.PathLike):
+        return _read(os.fspath(module))
+    if isinstance(module, (bytes, bytearray, memoryview)):
+        return _parse_bytes(bytes(module), "<bytes>")
+    return _parse_object(module)
+
+
+def _names_file(text: str) -> bool:
+    try:
+        return "\n" not in text and os.path.isfile(text)
+    except (OSError, ValueError):
+        return False
+
+
+def _parse_text(text: str) -> Module:
+    if _NO_PROGRAM.fullmatch(text):
+        raise ParseError(f"{text[:200]!r} is neither a program nor the path of a file that exists")
+    return parse(text)
+
+
+def _read(path: str | bytes) -> Module:
+    name = os.fsdecode(path)
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+    except OSError as error:
+        raise ParseError(f"cannot read {name}: {error.strerror}") from error
+    return _parse_bytes(content, name)
+
+
+def _parse_bytes(content: bytes, name: str) -> Module:
+    if content.startswith(MAGIC):
+        return parse(bytecode_to_text(content, name), name)
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ParseError(f"{name}: neither MLIR bytecode nor UTF-8 text: byte {error.start}") from None
+    del content
+    return parse(text, name)
+
+
+def _parse_object(module: Any) -> Module:
+    """Objects are told by what they offer, so that JAX is not imported to look at them."""
+    if callable(getattr(module, "compiler_ir", None)):
+        module = module.compiler_ir("stablehlo")
+    elif callable(getattr(module, "mlir_module", None)):
+        return parse(module.mlir_module(), "<exported>")
+    operation = getattr(module, "operation", module)
+    if not callable(getattr(operation, "get_asm", None)):
+        raise UnsupportedError(
+            f"cannot load a program from {type(module).__module__}.{type(module).__qualname__}; expected text,"
+            " a path, bytes, a jaxlib ir.Module, a jax.stages.Lowered or a jax.export.Exported"
+        )
+    text = operation.get_asm(enable_debug_info=True, print_generic_op_form=True, assume_verified=True)
+    return parse(text, "<module>")
