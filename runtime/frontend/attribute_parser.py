@@ -175,7 +175,8 @@ class AttributeParser(DenseParser):
             if "0x" not in integer:
                 self.fail_with(f"expected a float such as '{value}.0', since the type is {given}", start)
             return FloatAttribute(self.from_bits(value, given, start), given)
-        return IntegerAttribute(self.in_range(value, given, start), given)
+        value = self.in_range(value, given, start)
+        return BoolAttribute(value == 1) if given.category == BOOLEAN else IntegerAttribute(value, given)
 
     def _parse_dense_array(self) -> DenseArrayAttribute:
         self.expect("<")

@@ -35,13 +35,13 @@ Array = np.ndarray[Any, Any]
 
 _HEXADECIMAL: Final = pattern(r'"0x')
 _NUMBERS: Final = re.compile(
-    r"(?:[ \t\r\n\[\],()]++|-?+\d++(?:x[0-9A-Fa-f]++|\.\d*+(?:[eE][+\-]?+\d++)?+)?+(?![\w.])"
-    r"|true(?!\w)|false(?!\w))*+"
+    r"(?:[ \t\r\n\[\],()]++"
+    r"|(?:-?+\d++(?:x[0-9A-Fa-f]++|\.\d*+(?:[eE][+\-]?+\d++)?+)?+|true|false)(?=[ \t\r\n]*+[,\])>]))*+"
 )
 _SPLAT: Final = re.compile(rf"{SKIP}<([^<>\"\[\](),\s]++)>{SKIP}:{SKIP}(tensor<[^<>\"]*+>)", re.ASCII)
 _STRUCTURE: Final = re.compile(r"[^\[\](),]++")
 _BRACKETS: Final = str.maketrans("[]()", "    ")
-_DECIMAL_FLOAT: Final = re.compile(r"[ \t\r\n]*+-?+\d++\.")
+_WIDE_INTEGER: Final = re.compile(r"\d{19}")
 _PARTS: Final = {"complex<f32>": element_type("f32"), "complex<f64>": element_type("f64")}
 _MOST_BYTES: Final = 2**62
 
@@ -81,7 +81,8 @@ class DenseParser(LocationParser):
         numbers = _NUMBERS.match(self.text, start)
         assert numbers is not None
         self.position = numbers.end()
-        self.expect(">")
+        if not self.accept(">"):
+            self.fail("a literal, ',' or '>'")
         self.expect(":")
         type_position = self.skip()
         type = self.type()
@@ -115,14 +116,13 @@ class DenseParser(LocationParser):
     def _check_structure(self, text: str, start: int, type: TensorType) -> None:
         """Brackets and commas must be those of nested lists of the type's shape."""
         actual = _STRUCTURE.sub("", text)
-        least = type.size if 0 not in type.shape else math.prod(type.shape[: type.shape.index(0)])
-        if not type.shape or least > len(text):
+        shape = type.shape[: type.shape.index(0) + 1] if 0 in type.shape else type.shape
+        least = math.prod(size for size in shape if size)
+        if not shape or least > len(text):
             self.fail_with(f"expected {least} elements, since the type is {type}", start)
-        expected = "(,)" if type.category == COMPLEX else ""
-        for size in reversed(type.shape):
-            expected = "[" + ",".join([expected] * size) + "]" if size else "[]"
-            if len(expected) > 4 * len(actual) + 16:
-                break
+        expected = "(,)" if type.category == COMPLEX and 0 not in shape else ""
+        for size in reversed(shape):
+            expected = f"[{','.join([expected] * size)}]"
         if actual == expected:
             return
         common = next(
@@ -143,49 +143,60 @@ class DenseParser(LocationParser):
             elements = elements.storage
         if count == 0:
             return np.empty(0, elements.dtype)
-        literals = text.translate(_BRACKETS).split(",")
+        plain = text.translate(_BRACKETS)
         if elements.category == COMPLEX:
-            if text.count("(") != count or len(literals) != 2 * count:
+            if text.count("(") != count or plain.count(",") != 2 * count - 1:
                 self.fail(f"{count} pairs such as '(1.0, 2.0)'", start)
-            return self._floats(literals, start, _PARTS[elements.name]).view(elements.dtype)
-        if len(literals) != count or "(" in text:
+            return self._floats(plain, start, _PARTS[elements.name]).view(elements.dtype)
+        if plain.count(",") != count - 1 or "(" in text:
             self.fail(f"{count} elements of {elements}", start)
         if elements.category == FLOAT:
-            return self._floats(literals, start, elements)
-        return self._integers(literals, start, elements)
+            return self._floats(plain, start, elements)
+        return self._integers(plain, start, elements)
 
-    def _floats(self, literals: list[str], start: int, elements: ElementType) -> Array:
+    def _floats(self, plain: str, start: int, elements: ElementType) -> Array:
+        """The floats that commas separate in `plain`."""
+        if "x" in plain:
+            return self._floats_and_bits(plain.split(","), start, elements)
+        if plain.count(".") != plain.count(",") + 1:
+            self.fail("floats such as '1.0'", start)
+        return self.rounded_array(np.fromstring(plain, np.float64, sep=","), elements)
+
+    def _floats_and_bits(self, literals: list[str], start: int, elements: ElementType) -> Array:
+        """Floats some of which are given by their bits."""
         bits: dict[int, int] = {}
         for index, literal in enumerate(literals):
             if "x" in literal:
                 bits[index] = self._literal_integer(literal, start)
                 literals[index] = "0.0"
             elif "." not in literal:
-                self.fail(f"floats such as '1.0', found '{literal.strip()}'", start)
-        try:
-            values = self.rounded_array(np.array(literals, np.float64), elements)
-        except ValueError:
-            self.fail(f"elements of {elements}", start)
+                self.fail(f"floats such as '1.0', found '{literal.strip()[:40]}'", start)
+        values = self.rounded_array(np.array([float(literal) for literal in literals]), elements)
         for index, value in bits.items():
             values[index] = self._bits_array(value, elements, start)
         return values
 
-    def _integers(self, literals: list[str], start: int, elements: ElementType) -> Array:
+    def _integers(self, plain: str, start: int, elements: ElementType) -> Array:
+        """The integers that commas separate in `plain`."""
         if elements.category == BOOLEAN:
-            return self._booleans(literals, start)
-        try:
-            values = [int(literal) for literal in literals]
-        except ValueError:
-            values = [self._literal_integer(literal, start) for literal in literals]
+            return self._booleans(plain.split(","), start)
+        if "." in plain:
+            self.fail(f"integers, since the elements are {elements}", start)
+        if not ("x" in plain or "e" in plain or _WIDE_INTEGER.search(plain)):
+            values = np.fromstring(plain, np.int64, sep=",")
+            self._check_range(int(values.min()), int(values.max()), elements, start)
+            return values.astype(elements.dtype)
+        wide = [self._literal_integer(literal, start) for literal in plain.split(",")]
+        self._check_range(min(wide), max(wide), elements, start)
+        kept = [value & (1 << elements.width) - 1 for value in wide]
+        return np.array(kept, np.uint64).astype(elements.dtype)
+
+    def _check_range(self, smallest: int, largest: int, elements: ElementType, start: int) -> None:
         low, high = self._integer_range(elements)
-        if min(values) < low or max(values) > high:
-            worst = min(values) if min(values) < low else max(values)
-            self.fail_with(f"{worst} is out of the range of {elements}", start)
-        wide = np.uint64 if elements.category == UNSIGNED else np.int64
-        signed = [
-            value - (1 << elements.width) if value > storage_range(elements)[1] else value for value in values
-        ]
-        return np.array(signed, wide).astype(elements.dtype)
+        if smallest < low or largest > high:
+            self.fail_with(
+                f"{smallest if smallest < low else largest} is out of the range of {elements}", start
+            )
 
     def _booleans(self, literals: list[str], start: int) -> Array:
         named = {"true": True, "false": False, "1": True, "0": False, "-1": True}
