@@ -1,0 +1,179 @@
+"""The loops of `scan`, whose text gives the order."""
+
+import functools
+from typing import Any
+
+from .arithmetic import combine, get, load, put, store
+from .compilation import Kernel, kernel
+from .scan import BLOCK, CHUNK, SEGMENT
+
+_TOGETHER = 4
+
+
+@functools.cache
+def powers(element: str, monoid: str) -> Kernel:
+    """One to `pads.size` initial values, folded."""
+
+    @kernel
+    def fold(initial: Any, pads: Any) -> None:
+        start = load(element, initial, 0)
+        total = start
+        for count in range(pads.size):
+            put(pads, count, total)
+            total = combine(element, monoid, total, start)
+
+    return fold
+
+
+@functools.cache
+def local_scan(element: str, monoid: str, reverse: bool) -> Kernel:
+    """Scan each block of `count` values by itself, into `local[to:]`: several blocks at a time hide the latency.
+
+    Value i lies at `first + i`, or at `first - i` for a reverse scan.
+    """
+    step = -1 if reverse else 1
+
+    @kernel
+    def scan(operand: Any, first: int, count: int, local: Any, to: int) -> None:
+        done = 0
+        while done + _TOGETHER * BLOCK <= count:
+            base, target = first + step * done, to + done
+            a = load(element, operand, base)
+            b = load(element, operand, base + step * BLOCK)
+            c = load(element, operand, base + step * 2 * BLOCK)
+            d = load(element, operand, base + step * 3 * BLOCK)
+            for place in range(BLOCK):
+                if place > 0:
+                    at = base + step * place
+                    a = combine(element, monoid, a, load(element, operand, at))
+                    b = combine(element, monoid, b, load(element, operand, at + step * BLOCK))
+                    c = combine(element, monoid, c, load(element, operand, at + step * 2 * BLOCK))
+                    d = combine(element, monoid, d, load(element, operand, at + step * 3 * BLOCK))
+                put(local, target + place, a)
+                put(local, target + place + BLOCK, b)
+                put(local, target + place + 2 * BLOCK, c)
+                put(local, target + place + 3 * BLOCK, d)
+            done += _TOGETHER * BLOCK
+        while done < count:
+            total = load(element, operand, first + step * done)
+            put(local, to + done, total)
+            for place in range(done + 1, min(done + BLOCK, count)):
+                total = combine(element, monoid, total, load(element, operand, first + step * place))
+                put(local, to + place, total)
+            done += BLOCK
+
+    return scan
+
+
+@functools.cache
+def totals(element: str, monoid: str, reverse: bool) -> Kernel:
+    """The total of each block of each row."""
+    step = -1 if reverse else 1
+
+    @kernel(parallel=True)
+    def body(task: int, size: int, outer: int, length: int, operand: Any, totals: Any) -> None:
+        segments, blocks = (length + SEGMENT - 1) // SEGMENT, (length + BLOCK - 1) // BLOCK
+        for unit in range(task * size, min((task + 1) * size, outer * segments)):
+            row = unit // segments
+            start = (unit - row * segments) * SEGMENT
+            first = row * length + (length - 1 - start if reverse else start)
+            whole = min(SEGMENT, length - start) // BLOCK
+            to = row * blocks + start // BLOCK
+            for block in range(whole):
+                put(totals, to + block, load(element, operand, first + step * block * BLOCK))
+            for place in range(1, BLOCK):
+                for block in range(whole):
+                    value = load(element, operand, first + step * (block * BLOCK + place))
+                    put(totals, to + block, combine(element, monoid, get(totals, to + block), value))
+
+    return body
+
+
+@functools.cache
+def carries(element: str, monoid: str) -> Kernel:
+    """What each segment of a row but the first starts from: the totals of all blocks before it."""
+
+    @kernel
+    def fold(outer: int, blocks: int, totals: Any, carries: Any) -> None:
+        in_segment = SEGMENT // BLOCK
+        segments = (blocks + in_segment - 1) // in_segment
+        for row in range(outer):
+            carry = get(totals, row * blocks)
+            for block in range(1, blocks):
+                if block % in_segment == 0:
+                    put(carries, row * segments + block // in_segment, carry)
+                carry = combine(element, monoid, carry, get(totals, row * blocks + block))
+
+    return fold
+
+
+@functools.cache
+def rows(element: str, monoid: str, reverse: bool) -> Kernel:
+    """The results of all segments of all rows."""
+    scan = local_scan(element, monoid, reverse)
+    step = -1 if reverse else 1
+
+    @kernel(parallel=True)
+    def body(
+        task: int, size: int, outer: int, length: int, operand: Any, pads: Any, carries: Any, local: Any, result: Any
+    ) -> None:
+        segments = (length + SEGMENT - 1) // SEGMENT
+        own = task * SEGMENT
+        same = pads.size == 1
+        for unit in range(task * size, min((task + 1) * size, outer * segments)):
+            row = unit // segments
+            start = (unit - row * segments) * SEGMENT
+            count = min(SEGMENT, length - start)
+            first = row * length + (length - 1 - start if reverse else start)
+            scan(operand, first, count, local, own)
+            carry = get(carries, unit) if start else get(pads, 0)
+            for block in range(0, count, BLOCK):
+                carried = start + block > 0
+                prefix = combine(element, monoid, get(pads, 0), carry) if carried else get(pads, 0)
+                for place in range(block, min(block + BLOCK, count)):
+                    if not same:
+                        prefix = get(pads, length - 1 - start - place)
+                        prefix = combine(element, monoid, prefix, carry) if carried else prefix
+                    value = combine(element, monoid, prefix, get(local, own + place))
+                    store(element, result, first + step * place, value)
+                total = get(local, own + min(block + BLOCK, count) - 1)
+                carry = combine(element, monoid, carry, total) if carried else total
+
+    return body
+
+
+@functools.cache
+def columns(element: str, monoid: str, reverse: bool) -> Kernel:
+    """The results of all columns of operands [outer, length, inner]."""
+
+    @kernel(parallel=True)
+    def body(
+        task: int, size: int, outer: int, length: int, inner: int, operand: Any, pads: Any, local: Any, carry: Any,
+        result: Any,
+    ) -> None:  # fmt: skip
+        chunks = (inner + CHUNK - 1) // CHUNK
+        own = task * min(inner, CHUNK)
+        for unit in range(task * size, min((task + 1) * size, outer * chunks)):
+            group = unit // chunks
+            column = (unit - group * chunks) * CHUNK
+            width = min(CHUNK, inner - column)
+            for place in range(length):
+                row = length - 1 - place if reverse else place
+                at = (group * length + row) * inner + column
+                pad = get(pads, 0 if pads.size == 1 else length - 1 - place)
+                if place % BLOCK == 0:
+                    for position in range(width):
+                        total = get(local, own + position)
+                        if place > BLOCK:
+                            total = combine(element, monoid, get(carry, own + position), total)
+                        put(carry, own + position, total)
+                        put(local, own + position, load(element, operand, at + position))
+                else:
+                    for position in range(width):
+                        value = load(element, operand, at + position)
+                        put(local, own + position, combine(element, monoid, get(local, own + position), value))
+                for position in range(width):
+                    prefix = combine(element, monoid, pad, get(carry, own + position)) if place >= BLOCK else pad
+                    store(element, result, at + position, combine(element, monoid, prefix, get(local, own + position)))
+
+    return body

@@ -1,0 +1,189 @@
+"""`reduce_window` against its order written out in NumPy, window by window."""
+
+import itertools
+import operator
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nimblehlo.kernels import scan, window
+
+WIDE = {"bfloat16": np.dtype("f4"), "float16": np.dtype("f4")}
+
+
+def ieee_maximum(a, b):
+    if np.isnan(a) or np.isnan(b):
+        return a + b
+    return b if a < b or (a == b and np.signbit(a)) else a
+
+
+COMBINE = {
+    "add": operator.add,
+    "multiply": operator.mul,
+    "maximum": ieee_maximum,
+    "minimum": lambda a, b: -ieee_maximum(-a, -b),
+    "or": operator.or_,
+    "xor": operator.xor,
+}
+
+
+def fold(values, combine):
+    total = values[0]
+    for value in values[1:]:
+        total = combine(total, value)
+    return total
+
+
+def window_values(operand, init_value, axes, place):
+    """The values of one window in row-major order."""
+    values = []
+    for offset in itertools.product(*(range(axis.window) for axis in axes)):
+        at = [p * a.stride + o * a.window_dilation - a.low for p, o, a in zip(place, offset, axes, strict=True)]
+        inside = all(i >= 0 and i % a.base_dilation == 0 and i // a.base_dilation < a.size for i, a in zip(at, axes, strict=True))
+        elements = tuple(i // a.base_dilation for i, a in zip(at, axes, strict=True))
+        values.append(operand[elements] if inside else init_value)
+    return values
+
+
+def expected(operand, init_value, monoid, axes):
+    wide = WIDE.get(operand.dtype.name, operand.dtype)
+    values, start = operand.astype(wide), np.asarray(init_value, operand.dtype).astype(wide)[()]
+    result = np.empty([axis.windows for axis in axes], wide)
+    with np.errstate(all="ignore"):
+        for place in np.ndindex(result.shape):
+            result[place] = fold([start, *window_values(values, start, axes, place)], COMBINE[monoid])
+        return result.astype(operand.dtype)
+
+
+def scanned(values, init_value, combine, reverse):
+    """The scan of a vector, as the text of `scan` says."""
+    values = values[::-1] if reverse else values
+    count = len(values)
+    pads = list(itertools.accumulate([init_value] * count, combine))
+    same = combine(init_value, init_value).tobytes() == init_value.tobytes()
+    blocks = [list(itertools.accumulate(values[i : i + scan.BLOCK], combine)) for i in range(0, count, scan.BLOCK)]
+    carries = list(itertools.accumulate([block[-1] for block in blocks], combine))
+    result = []
+    for i in range(count):
+        pad = init_value if same else pads[count - 1 - i]
+        block = i // scan.BLOCK
+        prefix = combine(pad, carries[block - 1]) if block else pad
+        result.append(combine(prefix, blocks[block][i % scan.BLOCK]))
+    return np.array(result[::-1] if reverse else result)
+
+
+def assert_same_bits(got, want):
+    assert got.dtype == want.dtype
+    assert got.shape == want.shape
+    assert got.flags.c_contiguous
+    if got.dtype.kind not in "biu":
+        np.testing.assert_array_equal(np.isnan(got), np.isnan(want))
+        got, want = (np.where(np.isnan(x), 0, x).astype(x.dtype).view(f"u{x.itemsize}") for x in (got, want))
+    np.testing.assert_array_equal(got, want)
+
+
+def sample(rng, shape, dtype):
+    dtype = np.dtype(dtype)
+    if dtype.kind == "b":
+        return rng.random(shape) < 0.5
+    if dtype.kind in "iu":
+        return rng.integers(0, 100, shape, dtype)
+    values = np.asarray(rng.standard_normal(shape))
+    special = rng.choice([np.nan, np.inf, 0.0, -0.0, -np.inf], shape)
+    return np.where(rng.random(shape) < 0.05, special, values).astype(dtype)
+
+
+axis_numbers = st.tuples(
+    st.integers(0, 6), st.integers(1, 3), st.integers(1, 3), st.integers(1, 2), st.integers(1, 2), st.integers(-1, 2),
+    st.integers(-1, 3),
+)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_any_windows(data):
+    axes = data.draw(st.lists(st.one_of(axis_numbers, st.integers(1, 6)), min_size=1, max_size=4))
+    axes = [window.Axis(axis) if isinstance(axis, int) else window.Axis(*axis) for axis in axes]
+    monoid = data.draw(st.sampled_from(["add", "maximum"]))
+    operand = sample(np.random.default_rng(data.draw(st.integers(0, 99))), [axis.size for axis in axes], np.float32)
+    columns = list(zip(*axes, strict=True))
+    run = window.prepare(operand.shape, "f4", monoid, *columns[1:5], list(zip(*columns[5:], strict=True)))
+    init_value = np.float32(data.draw(st.sampled_from([0.0, -0.0, 0.5, -np.inf, np.nan])))
+    windowed = [axis for axis in axes if not axis.plain]
+    if len(windowed) == 1 and windowed[0].window == windowed[0].size and windowed[0].low + windowed[0].high > 0:
+        return  # most likely a scan, which has its own test
+    assert_same_bits(run(operand, init_value), expected(operand, init_value, monoid, axes))
+
+
+CASES = [
+    ("f4", "add", (2, 9, 9, 3), (1, 3, 3, 1), (1, 2, 2, 1), (0, 1, 1, 0)),
+    ("f4", "maximum", (2, 3, 9, 9), (1, 1, 2, 2), (1, 1, 2, 2), (0, 0, 0, 0)),
+    ("f4", "maximum", (3, 9, 12), (1, 3, 4), (1, 1, 1), (0, 1, 2)),
+    (ml_dtypes.bfloat16, "add", (2, 8, 8, 2), (1, 2, 4, 1), (1, 2, 2, 1), (0, 0, 0, 0)),
+    ("f2", "minimum", (30,), (4,), (1,), (2,)),
+    ("i4", "multiply", (5, 40), (1, 5), (1, 3), (0, 0)),
+    ("?", "or", (7, 8), (3, 3), (1, 1), (1, 1)),
+    ("f4", "add", (1500, 3), (2, 1), (1, 1), (0, 0)),
+    ("f4", "add", (4, 1500), (3, 1), (1, 1), (1, 0)),
+]
+
+
+@pytest.mark.parametrize(("dtype", "monoid", "shape", "windows", "strides", "pad"), CASES)
+def test_pooling(dtype, monoid, shape, windows, strides, pad):
+    operand = sample(np.random.default_rng(1), shape, dtype)
+    padding = [(p, p) for p in pad]
+    axes = window.axes_of(shape, windows, strides, padding=padding)
+    before = operand.copy()
+    for init_value in (0, 1):
+        run = window.prepare(shape, dtype, monoid, windows, strides, padding=padding)
+        assert_same_bits(run(operand, init_value), expected(operand, init_value, monoid, axes))
+    np.testing.assert_array_equal(operand.view("u1"), before.view("u1"))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("init_value", [0.0, 0.25])
+@pytest.mark.parametrize(("shape", "dimension"), [((9000,), 0), ((3, 700), 1), ((700, 3), 0), ((2, 300, 2), 1), ((2, 5), 1)])
+def test_cumulative(shape, dimension, reverse, init_value):
+    rng = np.random.default_rng(2)
+    operand = sample(rng, shape, np.float32) if reverse else rng.standard_normal(shape).astype(np.float32)
+    size = shape[dimension]
+    windows = [size if d == dimension else 1 for d in range(len(shape))]
+    padding = [((0, size - 1) if reverse else (size - 1, 0)) if d == dimension else (0, 0) for d in range(len(shape))]
+    with np.errstate(all="ignore"):
+        want = np.apply_along_axis(scanned, dimension, operand, np.float32(init_value), COMBINE["add"], reverse)
+    for threads in (1, 2, 3, 8):
+        run = window.prepare(shape, "f4", "add", windows, padding=padding, threads=threads)
+        assert_same_bits(run(operand, init_value), want)
+
+
+@pytest.mark.parametrize(("dtype", "monoid"), [("i8", "add"), (ml_dtypes.bfloat16, "maximum"), ("u1", "xor")])
+def test_cumulative_agrees_with_windows(dtype, monoid):
+    operand = sample(np.random.default_rng(3), (2, 600), dtype)
+    axes = window.axes_of(operand.shape, (1, 600), padding=[(0, 0), (599, 0)])
+    run = window.prepare(operand.shape, dtype, monoid, (1, 600), padding=[(0, 0), (599, 0)])
+    assert_same_bits(run(operand, 3), expected(operand, 3, monoid, axes))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+def test_bits_do_not_depend_on_threads(threads):
+    operand = np.random.default_rng(4).standard_normal((8, 60, 60, 16)).astype(np.float32)
+    numbers = (1, 3, 3, 1), (1, 2, 2, 1)
+    run = window.prepare(operand.shape, "f4", "add", *numbers, threads=threads)
+    want = np.zeros((8, 29, 29, 16), np.float32)
+    for i, j in itertools.product(range(3), range(3)):
+        want = want + operand[:, i : i + 58 : 2, j : j + 58 : 2]
+    assert_same_bits(run(operand, 0), want)
+
+
+def test_rejects():
+    with pytest.raises(ValueError, match="do not fit"):
+        window.prepare((3, 4), "f4", "add", (1,))
+    with pytest.raises(ValueError, match="do not fit"):
+        window.prepare((3, 4), "f4", "add", (1, 0))
+    with pytest.raises(ValueError, match="positions"):
+        window.prepare((3,), "f4", "add", (1 << 40,), padding=[(1 << 40, 1 << 40)])
+    with pytest.raises(ValueError, match="no kernel"):
+        window.prepare((3,), "f4", "xor", (1,))
