@@ -89,7 +89,8 @@ class DotGeneral(
         for name, kind in zip(dot_algorithm.FIELDS, kinds, strict=True):
             value = self.__dict__[name]
             is_number = kind is int and isinstance(value, bool)
-            if not isinstance(value, kind) or is_number or (kind is ElementType and value.category != FLOAT):
+            is_other = isinstance(value, ElementType) and value.category != FLOAT
+            if not isinstance(value, kind) or is_number or is_other:
                 raise self.error(f"{name} is missing or of the wrong kind", self.input_labels[name])
 
     @constraint
@@ -288,7 +289,7 @@ class Dot(
     rhs_contracting_dimensions: tuple[int, ...] = (0,)
 
     @property
-    def lhs_contracting_dimensions(self) -> tuple[int, ...]:  # type: ignore[override]
+    def lhs_contracting_dimensions(self) -> tuple[int, ...]:
         """The last dimension of lhs."""
         return (self.lhs.rank - 1,)
 

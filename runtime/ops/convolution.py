@@ -407,7 +407,7 @@ class _Convolution(QuantizedContraction):
         lhs = lhs.transpose(self.input_dimensions)
         rhs = rhs.transpose(self.kernel_dimensions)
         counts = [window.count(size) for window, size in zip(windows, lhs.shape[1:-1], strict=True)]
-        reversed_axes = [axis for axis, is_reversed in enumerate(self.window_reversal) if is_reversed]
+        reversed_axes = tuple([axis for axis, is_reversed in enumerate(self.window_reversal) if is_reversed])
         grouped_lhs, grouped_rhs = self._grouped(lhs, np.flip(rhs, reversed_axes))
         is_scaling = grouped_rhs.shape[-2] == 1 and lhs.dtype == rhs.dtype == self.result.dtype
         if is_scaling and lhs.dtype.kind in "fc" and lhs.dtype.itemsize > 2 and np.isfinite(rhs).all():

@@ -93,7 +93,7 @@ def multiplier(
         for i, j in pairs:
             product = np.matmul(lefts[i], rights[j])
             total = product if total is None else total + product
-        return leave(accumulated(total))
+        return np.asarray(leave(accumulated(total)))
 
     return multiply
 

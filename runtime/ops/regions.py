@@ -30,11 +30,11 @@ _FLIPPED: Final = {"GT": "LT", "GE": "LE"}
 class Order(StrEnum):
     """How a recognised comparator orders two keys."""
 
-    NUMBER = "number"
+    NUMBER = "FLOAT"
     """By value, as LT of numbers says: -0 equals +0; NaN is not ordered."""
-    TOTAL = "total"
+    TOTAL = "TOTALORDER"
     """TOTALORDER: -NaN < -inf < ... < -0 < +0 < ... < +inf < +NaN."""
-    CANONICAL = "canonical"
+    CANONICAL = "CANONICAL"
     """TOTALORDER once -0 became +0 and each NaN the same positive one: all NaNs are equal and greatest."""
 
 
@@ -314,10 +314,9 @@ class _Comparator:
         lhs, rhs = self._key(parts[2]), self._key(parts[3])
         if lhs is None or rhs is None:
             return None
-        (argument, *lhs_form), (other, *rhs_form) = lhs, rhs
-        if lhs_form != rhs_form or argument // 2 != other // 2 or argument == other:
+        (argument, component, is_canonical), other = lhs, rhs[0]
+        if lhs[1:] != rhs[1:] or argument // 2 != other // 2 or argument == other:
             return None
-        component, is_canonical = lhs_form
         if parts[1] == "TOTALORDER":
             order = Order.CANONICAL if is_canonical else Order.TOTAL
         elif is_canonical:

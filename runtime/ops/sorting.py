@@ -61,7 +61,7 @@ def ordered_integers(array: Array, element_type: AnyElementType, key: SortKey) -
         first = np.iinfo(integers.dtype).min
         goes_first = key.descending and key.order is Order.CANONICAL
         integers = np.where(nan, integers.dtype.type(first if goes_first else last), integers)
-    return integers
+    return np.asarray(integers)
 
 
 def sorted_alone(array: Array, element_type: AnyElementType, key: SortKey, axis: int) -> Array | None:

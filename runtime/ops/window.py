@@ -2,11 +2,16 @@
 
 The order of `reduce_window`, which the specification leaves open, is the left fold of `init_value` and
 the window's values in row-major order, padded positions and holes included: they hold `init_value`. A
-cumulative window (size n, stride 1, padding n - 1 on one side) is computed as prefixes of PREFIX_BLOCK
-values at a time: within a block from the left, the fold of all earlier blocks in front; then
-`init_value`, and the padded values where they count, on their side. A cumulative window padded above is
-the same from the right. Where the body is one addition or multiplication of floats narrower than f32,
-it is computed in f32 and rounded once.
+cumulative window (size n, stride 1, padding n - 1 on one side) is a scan: the n values, from the last
+to the first where the padding is above, are split into blocks of SCAN_BLOCK. With
+
+- local(i): the values of i's block up to i, folded from the left,
+- carry(b): the blocks before block b, each folded from the left, these totals folded from the left,
+- pads(i): n - i init values, folded from the left; one, where that combined with itself is the same,
+
+result i is body(pads(i), local(i)) in the first block and body(body(pads(i), carry(b)), local(i)) in
+the others; where the padding is above, the operands of every body are exchanged. Where the body is one
+addition or multiplication of floats narrower than f32, all is computed in f32 and rounded once.
 
 `select_and_scatter` selects from the left in row-major order of the window, of positions within the
 operand only, and scatters in row-major order of `source`, starting with `init_value`. A window that
@@ -42,7 +47,7 @@ from .reduction import (
 from .regions import over_arrays
 from .window_geometry import Window, cumulative_axis, padding_shape, window_positions
 
-PREFIX_BLOCK: Final = 1024
+SCAN_BLOCK: Final = 256
 
 
 def fold_windows(inputs: Arrays, init_values: Arrays, windows: Sequence[Window], fold: Fold) -> Arrays:
@@ -80,51 +85,67 @@ def fold_elements(array: Array, init_value: Array, windows: Sequence[Window], fo
     return folded
 
 
-def prefixes(values: Arrays, fold: Fold) -> Arrays:
-    """Inclusive prefixes along the middle axis of [outer, n, inner] arrays, in blocks of PREFIX_BLOCK."""
+def scan(values: Arrays, init_values: Arrays, fold: Fold) -> Arrays:
+    """The scan of this module along the middle axis of [outer, n, inner] arrays, n > 0."""
     outer, count, inner = values[0].shape
-    full = count // PREFIX_BLOCK * PREFIX_BLOCK
-    parts = []
+    pads = _pads(init_values, count, fold)
+    full = count // SCAN_BLOCK * SCAN_BLOCK
+    parts: list[Arrays] = []
+    carries: Arrays = ()
     if full:
-        blocks = [array[:, :full].reshape(-1, PREFIX_BLOCK, inner) for array in values]
-        within = _prefixes_of_block(tuple(blocks), fold)
-        parts.append([array.reshape(outer, -1, PREFIX_BLOCK, inner) for array in within])
-    if count > full:
-        within = _prefixes_of_block(tuple([array[:, full:] for array in values]), fold)
-        parts.append([array[:, np.newaxis] for array in within])
-    results = tuple([np.empty((outer, count, inner), array.dtype) for array in values])
-    earlier: Arrays | None = None
-    start = 0
-    for part in parts:
-        for block in range(part[0].shape[1]):
-            prefix = tuple([array[:, block] for array in part])
-            if earlier is not None:
-                ahead = tuple(
-                    [np.broadcast_to(a[:, np.newaxis], b.shape) for a, b in zip(earlier, prefix, strict=True)]
-                )
-                total = fold.combine(earlier, tuple([array[:, -1] for array in prefix]))
-                prefix = fold.combine(ahead, prefix)
-            else:
-                total = tuple([array[:, -1] for array in prefix])
-            size = prefix[0].shape[1]
-            for result, array in zip(results, prefix, strict=True):
-                result[:, start : start + size] = array
-            earlier, start = total, start + size
-    return results
+        blocks = tuple([array[:, :full].reshape(outer, -1, SCAN_BLOCK, inner) for array in values])
+        local = _prefixes(blocks, 2, fold)
+        lead = tuple([array[:, :full].reshape(1, -1, min(SCAN_BLOCK, array.size), 1) for array in pads])
+        carries = _prefixes(tuple([array[:, :, -1] for array in local]), 1, fold)
+        parts.append(_combine([x[:, :1] for x in lead], [x[:, :1] for x in local], fold))
+        ahead = [array[:, :-1, np.newaxis] for array in carries]
+        later = _combine([x if x.shape[1] == 1 else x[:, 1:] for x in lead], ahead, fold)
+        parts.append(_combine(later, [array[:, 1:] for array in local], fold))
+    if full < count:
+        local = _prefixes(tuple([array[:, np.newaxis, full:] for array in values]), 2, fold)
+        lead = tuple([x.reshape(1, 1, -1, 1)[:, :, full if x.size > 1 else 0 :] for x in pads])
+        if carries:
+            lead = _combine(lead, [array[:, -1:, np.newaxis] for array in carries], fold)
+        parts.append(_combine(lead, local, fold))
+    flat = [[array.reshape(outer, -1, inner) for array in part] for part in parts]
+    return tuple([np.concatenate(arrays, axis=1) for arrays in zip(*flat, strict=True)])
 
 
-def _prefixes_of_block(values: Arrays, fold: Fold) -> Arrays:
-    """Inclusive prefixes along the middle axis, from the left."""
+def _combine(left: Sequence[Array], right: Sequence[Array], fold: Fold) -> Arrays:
+    """Combine arrays that broadcast."""
+    pairs = [np.broadcast_arrays(a, b) for a, b in zip(left, right, strict=True)]
+    return fold.combine(tuple([pair[0] for pair in pairs]), tuple([pair[1] for pair in pairs]))
+
+
+def _prefixes(values: Arrays, axis: int, fold: Fold) -> Arrays:
+    """Inclusive prefixes along an axis, from the left."""
     if fold.ufunc is not None:
-        return (fold.ufunc.accumulate(values[0], axis=1, dtype=values[0].dtype),)
+        return (fold.ufunc.accumulate(values[0], axis=axis, dtype=values[0].dtype),)
     results = tuple([np.empty(array.shape, array.dtype) for array in values])
-    folded = tuple([array[:, 0] for array in values])
-    for position in range(values[0].shape[1]):
+    moved = [np.moveaxis(array, axis, 0) for array in values]
+    folded = tuple([array[:1] for array in moved])
+    for position in range(values[0].shape[axis]):
         if position:
-            folded = fold.combine(folded, tuple([array[:, position] for array in values]))
+            folded = fold.combine(folded, tuple([array[position : position + 1] for array in moved]))
         for result, array in zip(results, folded, strict=True):
-            result[:, position] = array
+            np.moveaxis(result, axis, 0)[position : position + 1] = array
     return results
+
+
+def _pads(init_values: Arrays, count: int, fold: Fold) -> Arrays:
+    """pads(0), pads(1), ... as [1, n] arrays; [1, 1] where all are the same."""
+    if _is_idempotent(init_values, fold):
+        return tuple([np.reshape(value, (1, 1)) for value in init_values])
+    repeated = _prefixes(tuple([np.full((1, count), value, value.dtype) for value in init_values]), 1, fold)
+    return tuple([array[:, ::-1] for array in repeated])
+
+
+def _is_idempotent(init_values: Arrays, fold: Fold) -> bool:
+    """Whether init values combined with themselves are the same bits."""
+    return all(
+        np.asarray(twice).tobytes() == np.asarray(once).tobytes()
+        for twice, once in zip(fold.combine(init_values, init_values), init_values, strict=True)
+    )
 
 
 class _Windows(Op):
@@ -296,67 +317,35 @@ class ReduceWindow(_Windows, name="stablehlo.reduce_window"):
 
     def _fold(self, inputs: Arrays, init_values: Arrays, fold: Fold) -> Arrays:
         """The windows folded, in the body's types."""
-        axis = cumulative_axis(self.windows, inputs[0].shape)
-        is_idempotent = all(
-            _same_bits(a, b) for a, b in zip(fold.combine(init_values, init_values), init_values, strict=True)
-        )
+        shape = inputs[0].shape
+        axis = cumulative_axis(self.windows, shape)
+        if axis is not None and inputs[0].size:
+            return self._scan(inputs, init_values, fold, axis)
         # An idempotent init value leaves a monoid's fold that holds it already unchanged: complex -0 aside.
-        is_absorbed = (
-            is_idempotent
-            and self.analysis.monoid is not None
-            and self.analysis.element_types[0].category != COMPLEX
-        )
-        if axis is not None:
-            return self._cumulate(inputs, init_values, fold, axis, is_absorbed)
-        if not is_absorbed:
+        is_absorbed = self.analysis.monoid is not None and self.analysis.element_types[0].category != COMPLEX
+        if not is_absorbed or not _is_idempotent(init_values, fold):
             return fold_windows(inputs, init_values, self.windows, fold)
         (array,), (init_value,) = inputs, init_values
         if not fold.is_exact:
             return (fold_elements(array, init_value, self.windows, fold),)
         for axis, window in enumerate(self.windows):
+            alone = [window if other == axis else Window(1) for other in range(array.ndim)]
             if not window.is_trivial:
-                alone = [window if other == axis else Window(1) for other in range(array.ndim)]
                 array = fold_elements(array, init_value, alone, fold)
-        return (array if array is not inputs[0] else fold.combine(inputs, init_values)[0],)
+        return _combine((init_value,), (array,), fold)
 
-    def _cumulate(
-        self, inputs: Arrays, init_values: Arrays, fold: Fold, axis: int, is_absorbed: bool
-    ) -> Arrays:
-        """Prefixes along `axis`, or suffixes where the padding is above, with init values and padding."""
+    def _scan(self, inputs: Arrays, init_values: Arrays, fold: Fold, axis: int) -> Arrays:
+        """Cumulative windows along `axis`."""
         shape = inputs[0].shape
-        size = shape[axis]
-        merged = (math.prod(shape[:axis]), size, math.prod(shape[axis + 1 :]))
-        values = tuple([array.reshape(merged) for array in inputs])
-        initial = tuple([np.broadcast_to(value, merged) for value in init_values])
-        padding = initial
-        if not is_absorbed:
-            padding = prefixes(
-                tuple([np.full((1, size, 1), value, value.dtype) for value in init_values]), fold
-            )
-            padding = tuple([np.broadcast_to(array, merged) for array in padding])
+        merged = (math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
+        values = [array.reshape(merged) for array in inputs]
         if self.windows[axis].low:
-            reversed_padding = tuple([array[:, ::-1] for array in padding])
-            folded = fold.combine(reversed_padding, prefixes(values, fold))
+            scanned = scan(tuple(values), init_values, fold)
         else:
-            folded = fold.combine(initial, _suffixes(values, fold))
-            if not is_absorbed:
-                longer = fold.combine(
-                    tuple([array[:, 1:] for array in folded]), tuple([array[:, :-1] for array in padding])
-                )
-                folded = tuple(
-                    [np.concatenate((a[:, :1], b), axis=1) for a, b in zip(folded, longer, strict=True)]
-                )
-        return tuple([array.reshape(shape) for array in folded])
-
-
-def _suffixes(values: Arrays, fold: Fold) -> Arrays:
-    """Inclusive suffixes along the middle axis: prefixes of the reversed values, operands swapped."""
-    swapped = Fold(lambda left, right: fold.combine(right, left), fold.dtypes, fold.ufunc)
-    return tuple([array[:, ::-1] for array in prefixes(tuple([array[:, ::-1] for array in values]), swapped)])
-
-
-def _same_bits(a: Array, b: Array) -> bool:
-    return np.asarray(a).tobytes() == np.asarray(b).tobytes()
+            exchanged = Fold(lambda left, right: fold.combine(right, left), fold.dtypes, fold.ufunc)
+            reverse = scan(tuple([array[:, ::-1] for array in values]), init_values, exchanged)
+            scanned = tuple([array[:, ::-1] for array in reverse])
+        return tuple([array.reshape(shape) for array in scanned])
 
 
 class SelectAndScatter(_Windows, name="stablehlo.select_and_scatter"):
