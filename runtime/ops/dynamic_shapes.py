@@ -30,7 +30,7 @@ from .attribute_kinds import DIMENSIONS, I64
 from .broadcasting import BroadcastRules, broadcast_in_dim
 from .creation import iota
 from .declaration import Array, Attribute, Op, Operand, Result, constraint
-from .movement import AMOUNTS, RANGES, PadRules, ReshapeRules, SliceRules, pad, sliced_shape
+from .movement import AMOUNTS, RANGES, PadRules, ReshapeRules, SliceRules, pad_of, sliced_shape
 
 
 class RunTimeShaped(Op):
@@ -248,7 +248,7 @@ class DynamicPad(
         self, operand: Array, padding_value: Array, low: Array, high: Array, interior: Array
     ) -> Array:
         view = self.at_run_time(operand, padding_value, low, high, interior)
-        return pad(operand, padding_value, *map(view.known, AMOUNTS))
+        return pad_of(operand.shape, *map(view.known, AMOUNTS))(operand, padding_value)
 
 
 class RealDynamicSlice(

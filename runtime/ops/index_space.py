@@ -79,12 +79,6 @@ def as_indices(array: Array) -> Array:
     return np.asarray(array).astype(np.int64, copy=False)
 
 
-def index_vectors(indices: Array, index_vector_dim: int) -> Array:
-    """Indices as int64 with the elements of index vectors along dimension 0."""
-    whole = as_indices(indices)
-    return whole[np.newaxis] if index_vector_dim == whole.ndim else np.moveaxis(whole, index_vector_dim, 0)
-
-
 class IndexedWindows:
     """Windows of a tensor that index vectors choose: where in the flattened tensor their elements lie.
 
@@ -116,7 +110,9 @@ class IndexedWindows:
         steps = [math.prod(shape[d + 1 :]) for d in range(len(shape))]
         rank = len(batch_shape) + len(window)
         batch_dims = other_dimensions(rank, window_dims)
-        self.index_vector_dim = index_vector_dim
+        rank_of_indices = len(indices_shape)
+        vectors_first = sorted(range(rank_of_indices), key=lambda d: d != index_vector_dim)
+        self.vectors_first = vectors_first if index_vector_dim < rank_of_indices else None
         self.shape = combine(batch_shape, [size for _, size in window], window_dims)
         self.batch_size = math.prod(batch_shape)
         self.start_steps = np.array([steps[d] for d in start_index_map], np.int64)
@@ -140,7 +136,9 @@ class IndexedWindows:
 
     def starts(self, indices: Array) -> Array:
         """Index vectors as int64, of shape [size of an index vector, number of index vectors]."""
-        return index_vectors(indices, self.index_vector_dim).reshape(len(self.start_steps), self.batch_size)
+        if self.vectors_first is not None:
+            indices = indices.transpose(self.vectors_first)
+        return as_indices(indices).reshape(len(self.start_steps), self.batch_size)
 
     def over_batch(self, values: Array) -> Array:
         """A value for each index vector, so that they broadcast to the space."""

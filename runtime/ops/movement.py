@@ -187,7 +187,10 @@ class Pad(
 
     def reference(self, operand: Array, padding_value: Array) -> Array:
         rules.judge_unknown_sizes(self, operand, padding_value)
-        return pad(operand, padding_value, *self.amounts())
+        return pad_of(operand.shape, *self.amounts())(operand, padding_value)
+
+    def bind(self) -> Callable[..., Any]:
+        return pad_of(self.operand.shape, *self.amounts()) if self.operand.is_static else self.reference
 
 
 def padded_size(size: int, low: int, high: int, interior: int) -> int:
@@ -195,15 +198,23 @@ def padded_size(size: int, low: int, high: int, interior: int) -> int:
     return size + low + max(size - 1, 0) * interior + high
 
 
-def pad(
-    operand: Array, padding_value: Array, low: Sequence[int], high: Sequence[int], interior: Sequence[int]
-) -> Array:
-    """`operand` among copies of `padding_value`. Source: specification, `pad`."""
-    result = np.empty(list(map(padded_size, operand.shape, low, high, interior)), operand.dtype)
-    result[...] = padding_value
-    pairs = list(map(_kept_and_into, operand.shape, result.shape, low, interior))
-    result[tuple([into for _, into in pairs])] = operand[tuple([kept for kept, _ in pairs])]
-    return result
+def pad_of(
+    shape: Sequence[int], low: Sequence[int], high: Sequence[int], interior: Sequence[int]
+) -> Callable[[Array, Array], Array]:
+    """The function of operand and padding_value for one shape. Source: specification, `pad`."""
+    result_shape = tuple(map(padded_size, shape, low, high, interior))
+    pairs = list(map(_kept_and_into, shape, result_shape, low, interior))
+    kept = tuple([pair[0] for pair in pairs])
+    into = tuple([pair[1] for pair in pairs])
+    empty = np.empty
+
+    def pad(operand: Array, padding_value: Array) -> Array:
+        result = empty(result_shape, operand.dtype)
+        result[...] = padding_value
+        result[into] = operand[kept]
+        return result
+
+    return pad
 
 
 def _kept_and_into(size: int, result_size: int, low: int, interior: int) -> tuple[slice, slice]:

@@ -260,55 +260,37 @@ class Scatter(Op, name="stablehlo.scatter"):
     def reference(self, *operands: Array, update_computation: Evaluate) -> Any:
         rules.judge_unknown_sizes(self, *operands)
         count = len(operands) // 2
-        inputs, scatter_indices, updates = operands[:count], operands[count], operands[count + 1 :]
+        shapes = operands[0].shape, operands[count].shape, operands[-1].shape
+        return self.scatter_of(*shapes)(*operands, update_computation=update_computation)
+
+    def bind(self) -> Callable[..., Any]:
+        types = (self.inputs[0], self.scatter_indices, self.updates[0])
+        if not all(type.is_static for type in types):
+            return self.reference
+        return self.scatter_of(*[type.shape for type in types])
+
+    def scatter_of(
+        self, shape: Sequence[int], indices_shape: Sequence[int], updates_shape: Sequence[int]
+    ) -> Callable[..., Any]:
+        """The function of the operands and of update_computation for one set of shapes."""
         dtypes = [result.dtype for result in self.results]
-        results = [
-            np.array(array, dtype, order="C").reshape(-1) for array, dtype in zip(inputs, dtypes, strict=True)
-        ]
-        shape = inputs[0].shape
-        if results[0].size and updates[0].size:
-            result_index, update_index = self.destinations(shape, scatter_indices, updates[0].shape)
-            converted = [
-                update.reshape(-1)[update_index].astype(dtype, copy=False)
-                for update, dtype in zip(updates, dtypes, strict=True)
-            ]
-            self.update(results, result_index, converted, update_computation)
-        return tuple([result.reshape(shape) for result in results])
+        count = len(dtypes)
+        destinations = _Destinations(self, shape, indices_shape, updates_shape)
 
-    def destinations(
-        self, shape: Sequence[int], scatter_indices: Array, updates_shape: Sequence[int]
-    ) -> tuple[Array, Array | slice]:
-        """Where updates go: positions in the flattened inputs, in lexicographic order of the update index.
+        def scatter(*operands: Array, update_computation: Evaluate) -> Any:
+            inputs, updates = operands[:count], operands[count + 1 :]
+            results = [np.array(array, dtype, order="C") for array, dtype in zip(inputs, dtypes, strict=True)]
+            if results[0].size and updates[0].size:
+                result_index, update_index = destinations(operands[count])
+                converted = [
+                    update.reshape(-1)[update_index].astype(dtype, copy=False)
+                    for update, dtype in zip(updates, dtypes, strict=True)
+                ]
+                flat = [result.reshape(-1) for result in results]
+                self.update(flat, result_index, converted, update_computation)
+            return tuple(results)
 
-        Returns:
-            The positions that are in bounds, and what selects their updates from the flattened ones.
-        """
-        dropped = (self.inserted_window_dims, self.input_batching_dims)
-        window_operand_dims = index_space.kept_sizes(range(len(shape)), *dropped)
-        window_sizes = [updates_shape[d] for d in self.update_window_dims]
-        windows = IndexedWindows(
-            shape,
-            scatter_indices.shape,
-            self.index_vector_dim,
-            self.scatter_dims_to_operand_dims,
-            self.input_batching_dims,
-            self.scatter_indices_batching_dims,
-            list(zip(window_operand_dims, window_sizes, strict=True)),
-            self.update_window_dims,
-        )
-        full_start_index = windows.starts(scatter_indices)
-        in_bounds: Any = True
-        for d_operand, start in zip(self.scatter_dims_to_operand_dims, full_start_index, strict=True):
-            along = windows.over_batch(start)
-            if d_operand in window_operand_dims:
-                d = self.update_window_dims[window_operand_dims.index(d_operand)]
-                along = along + windows.along(np.arange(updates_shape[d]), d)
-            in_bounds = in_bounds & (along >= 0) & (along < shape[d_operand])
-        result_index = windows.positions(full_start_index).reshape(-1)
-        if np.all(in_bounds):
-            return result_index, slice(None)
-        update_index = np.flatnonzero(np.broadcast_to(in_bounds, windows.shape))
-        return result_index[update_index], update_index
+        return scatter
 
     def update(
         self, results: list[Array], result_index: Array, updates: list[Array], update_computation: Evaluate
@@ -339,6 +321,54 @@ class Scatter(Op, name="stablehlo.scatter"):
         if combine is None or self.results[0].dtype.kind not in "biuf":
             return None
         return functools.partial(_combine, combine)
+
+
+class _Destinations:
+    """Where updates go, for one set of shapes.
+
+    A call takes scatter_indices and returns positions in the flattened inputs, in lexicographic order of the
+    update index and those in bounds alone, and what selects their updates from the flattened ones.
+    """
+
+    def __init__(
+        self,
+        view: Scatter,
+        shape: Sequence[int],
+        indices_shape: Sequence[int],
+        updates_shape: Sequence[int],
+    ) -> None:
+        dropped = (view.inserted_window_dims, view.input_batching_dims)
+        window_operand_dims = index_space.kept_sizes(range(len(shape)), *dropped)
+        window_sizes = [updates_shape[d] for d in view.update_window_dims]
+        self.windows = windows = IndexedWindows(
+            shape,
+            indices_shape,
+            view.index_vector_dim,
+            view.scatter_dims_to_operand_dims,
+            view.input_batching_dims,
+            view.scatter_indices_batching_dims,
+            list(zip(window_operand_dims, window_sizes, strict=True)),
+            view.update_window_dims,
+        )
+        place = dict(zip(window_operand_dims, view.update_window_dims, strict=True))
+        self.bounds: list[tuple[Array | int, int]] = []
+        for d_operand in view.scatter_dims_to_operand_dims:
+            d = place.get(d_operand)
+            offsets = 0 if d is None else windows.along(np.arange(updates_shape[d]), d)
+            self.bounds.append((offsets, shape[d_operand]))
+
+    def __call__(self, scatter_indices: Array) -> tuple[Array, Array | slice]:
+        windows = self.windows
+        full_start_index = windows.starts(scatter_indices)
+        in_bounds: Any = True
+        for start, (offsets, size) in zip(full_start_index, self.bounds, strict=True):
+            index = windows.over_batch(start) + offsets
+            in_bounds = in_bounds & (index >= 0) & (index < size)
+        result_index = windows.positions(full_start_index).reshape(-1)
+        if np.all(in_bounds):
+            return result_index, slice(None)
+        update_index = np.flatnonzero(np.broadcast_to(in_bounds, windows.shape))
+        return result_index[update_index], update_index
 
 
 def _overwrite(results: list[Array], result_index: Array, updates: list[Array]) -> None:
