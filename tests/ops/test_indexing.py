@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nimblehlo.errors import UndefinedBehaviorError
+from nimblehlo.frontend.parser import parse
 from nimblehlo.ops import gather, indexing
 from nimblehlo.ops.declaration import Op
+from nimblehlo.ops.verify import view_of
 from nimblehlo.types import ELEMENT_TYPES
 from tests.ops.index_cases import IndexCase, index_cases
 from tests.ops.references import evaluate
@@ -179,6 +181,31 @@ def test_each_label_has_a_rejected_program() -> None:
 @pytest.mark.parametrize("text", ACCEPTED)
 def test_inputs_of_another_kind_are_rejected(text: str) -> None:
     assert_inputs_rejected(text)
+
+
+SOME_DIMS = st.lists(st.integers(-2, 5), max_size=4)
+SOME_TENSOR = st.lists(st.sampled_from([0, 1, 2, 3, "?"]), max_size=4).map(lambda shape: tensor(shape, "i32"))
+SOME_PARTS = st.fixed_dictionaries(
+    {},
+    optional={
+        name: SOME_DIMS
+        if isinstance(value, list)
+        else SOME_TENSOR
+        if isinstance(value, str)
+        else st.integers(-2, 5)
+        for name, value in GATHER.items()
+    },
+)
+
+
+@given(SOME_PARTS, st.booleans())
+def test_any_dimension_numbers_get_a_verdict(parts: dict[str, Any], dynamic: bool) -> None:
+    text = dynamic_gather_program(**parts) if dynamic else gather_program(**parts)
+    block = parse(text).functions["main"].body.block
+    view = view_of(block.operations[-2])
+    reasons = [reason for _, _, reason in view.constraints()]
+    if not any(reasons):
+        assert view.infer() is None or view.infer()[0].rank == view.result.rank
 
 
 def clamp(low: int, value: int, high: int) -> int:

@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nimblehlo.frontend.parser import parse
 from nimblehlo.ops import scatter
 from nimblehlo.ops.declaration import Op
+from nimblehlo.ops.verify import view_of
 from nimblehlo.types import ELEMENT_TYPES
 from tests.ops.index_cases import IndexCase, index_cases
 from tests.ops.references import evaluate
@@ -154,6 +156,32 @@ def test_each_label_has_a_rejected_program() -> None:
 def test_inputs_of_another_kind_are_rejected() -> None:
     text = scatter_program(region(types=[F32], returned=["%b0"]))
     assert_inputs_rejected(text)
+
+
+SOME_DIMS = st.lists(st.integers(-2, 5), max_size=4)
+SOME_TENSOR = st.lists(st.sampled_from([0, 1, 2, 3, "?"]), max_size=4).map(tensor)
+SOME_PARTS = st.fixed_dictionaries(
+    {
+        "inputs": st.lists(SOME_TENSOR, min_size=2, max_size=2),
+        "updates": st.lists(SOME_TENSOR, min_size=2, max_size=2),
+    },
+    optional={
+        "scatter_indices": SOME_TENSOR.map(lambda text: text.replace("f32", "i32")),
+        "results": st.lists(SOME_TENSOR, max_size=3),
+        "index_vector_dim": st.integers(-2, 5),
+        **{name: SOME_DIMS for name in SCATTER if name.endswith("dims")},
+    },
+)
+
+
+@given(SOME_PARTS)
+def test_any_dimension_numbers_get_a_verdict(parts: dict[str, Any]) -> None:
+    body = region(types=[F32, F32], returned=["%b0", "%b1"])
+    block = parse(scatter_program(body, **parts)).functions["main"].body.block
+    view = view_of(block.operations[-2])
+    reasons = [reason for _, _, reason in view.constraints()]
+    if not any(reasons):
+        assert len(view.infer()) == len(view.results)
 
 
 def scattered(
