@@ -1,0 +1,255 @@
+"""Control flow: `while`, `if`, `case`, calls, composites, terminators, barriers and tokens.
+
+Source: specification, sections "while", "if", "case", "composite", "optimization_barrier", "after_all";
+the `func` dialect for calls.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..types import BOOLEAN, BUFFER, SIGNED, TENSOR, TOKEN, TOKEN_VALUE, TUPLE, FunctionType, TensorType, TokenType, Type
+from .attribute_kinds import DICTIONARY, I32, STRING, SYMBOL
+from .declaration import Array, Attribute, Evaluate, Op, Operand, Region, Result, constraint
+from .rules import all_types_agree, first
+
+VALUE: Final = TENSOR | TOKEN | TUPLE | BUFFER
+"""Any value that control flow passes on."""
+
+_NAMESPACED_NAME: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*(\.[a-zA-Z0-9_$]+)+")
+
+
+def types_text(types: Sequence[Type]) -> str:
+    """Types as a signature shows them: ``(tensor<f32>, tensor<i1>)``."""
+    return f"({', '.join(map(str, types))})"
+
+
+def signature_is(name: str, actual: FunctionType, inputs: Sequence[Type], outputs: Sequence[Type]) -> str | None:
+    """A region must take `inputs` and return `outputs`."""
+    if not all_types_agree(actual.inputs, inputs):
+        return f"{name} takes {types_text(actual.inputs)}, but must take {types_text(inputs)}"
+    if not all_types_agree(actual.results, outputs):
+        return f"{name} returns {types_text(actual.results)}, but must return {types_text(outputs)}"
+    return None
+
+
+def results_are(actual: Sequence[Type], expected: Sequence[Type], source: str) -> str | None:
+    """Declared result types must be the expected ones; `source` says whose those are."""
+    if all_types_agree(actual, expected):
+        return None
+    return f"results are {types_text(actual)}, but {source} {types_text(expected)}"
+
+
+class While(Op, name="stablehlo.while", assembly="custom(while)"):
+    """Runs `body` while `cond` holds."""
+
+    operand = Operand(VALUE, variadic=True)
+    cond = Region()
+    body = Region()
+    results = Result(VALUE, variadic=True)
+
+    @constraint
+    def C1(self) -> str | None:
+        """cond has type (T0, ..., TN-1) -> tensor<i1>, where Ti = type(operand[i])"""
+        actual = self.cond.type
+        if not all_types_agree(actual.inputs, self.operand):
+            return f"cond takes {types_text(actual.inputs)}, but operand is {types_text(self.operand)}"
+        (output, *more) = actual.results or (None,)
+        if more or not (isinstance(output, TensorType) and output.category == BOOLEAN and output.rank == 0):
+            return f"cond returns {types_text(actual.results)}, but must return (tensor<i1>)"
+        return None
+
+    @constraint
+    def C2(self) -> str | None:
+        """body has type (T0, ..., TN-1) -> (T0, ..., TN-1), where Ti = type(operand[i])"""
+        return signature_is("body", self.body.type, self.operand, self.operand)
+
+    @constraint
+    def C3(self) -> str | None:
+        """type(results...) = type(operand...)"""
+        return results_are(self.results, self.operand, "operand is")
+
+    def infer(self) -> list[Type]:
+        return list(self.operand)
+
+    def reference(self, *operand: Any, cond: Evaluate, body: Evaluate) -> tuple[Any, ...]:
+        while cond(*operand)[0]:
+            operand = body(*operand)
+        return operand
+
+
+class If(Op, name="stablehlo.if"):
+    """Runs one of two branches."""
+
+    pred = Operand(BOOLEAN, rank=0)
+    true_branch = Region()
+    false_branch = Region()
+    results = Result(VALUE, variadic=True)
+
+    @constraint
+    def C1(self) -> str | None:
+        """input_types(true_branch) = input_types(false_branch) = []"""
+        return first(_takes_nothing("true_branch", self.true_branch.type), _takes_nothing("false_branch", self.false_branch.type))
+
+    @constraint
+    def C2(self) -> str | None:
+        """output_types(true_branch) = output_types(false_branch)"""
+        outputs = self.true_branch.type.results
+        return _returns("false_branch", self.false_branch.type, outputs, "true_branch")
+
+    @constraint
+    def C3(self) -> str | None:
+        """type(results...) = output_types(true_branch)"""
+        return results_are(self.results, self.true_branch.type.results, "true_branch returns")
+
+    def reference(self, pred: Array, true_branch: Evaluate, false_branch: Evaluate) -> tuple[Any, ...]:
+        return true_branch() if pred else false_branch()
+
+
+class Case(Op, name="stablehlo.case"):
+    """Runs the branch that `index` selects, the last one where `index` is out of range."""
+
+    index = Operand(SIGNED, rank=0)
+    branches = Region(variadic=True)
+    results = Result(VALUE, variadic=True)
+
+    @constraint
+    def I1(self) -> str | None:
+        """index is a 0-dimensional tensor of type i32"""
+        return None if self.index.element_type.name == "i32" else f"index has elements {self.index.element_type}"
+
+    @constraint
+    def C1(self) -> str | None:
+        """0 < size(branches)"""
+        return None if self.branches else "there are no branches"
+
+    @constraint
+    def C2(self) -> str | None:
+        """input_types(branches...) = []"""
+        return first(*(_takes_nothing(f"branches[{i}]", branch.type) for i, branch in enumerate(self.branches)))
+
+    @constraint
+    def C3(self) -> str | None:
+        """same(output_types(branches...))"""
+        outputs = self.branches[0].type.results
+        return first(
+            *(_returns(f"branches[{i}]", branch.type, outputs, "branches[0]") for i, branch in enumerate(self.branches))
+        )
+
+    @constraint
+    def C4(self) -> str | None:
+        """type(results...) = output_types(branches[0])"""
+        return results_are(self.results, self.branches[0].type.results, "branches[0] returns")
+
+    def reference(self, index: Array, branches: Sequence[Evaluate]) -> tuple[Any, ...]:
+        selected = int(index)
+        return branches[selected if 0 <= selected < len(branches) else -1]()
+
+
+def _takes_nothing(name: str, actual: FunctionType) -> str | None:
+    """A branch must take no inputs."""
+    return f"{name} takes {types_text(actual.inputs)}, but must take nothing" if actual.inputs else None
+
+
+def _returns(name: str, actual: FunctionType, outputs: Sequence[Type], other: str) -> str | None:
+    """A branch must return what another one returns."""
+    if all_types_agree(actual.results, outputs):
+        return None
+    return f"{name} returns {types_text(actual.results)}, but {other} returns {types_text(outputs)}"
+
+
+class Call(Op, name="func.call", assembly="custom(call)"):
+    """A call of a function of the module; specialization puts the function's body in its place."""
+
+    operands = Operand(VALUE, variadic=True)
+    callee = Attribute(SYMBOL)
+    results = Result(VALUE, variadic=True)
+
+
+class Composite(Op, name="stablehlo.composite", assembly="$composite_name operands attr-dict : functional-type"):
+    """An operation that is made of others: a call of `decomposition`.
+
+    The view holds the specification's `name` as `composite_name`: `name` is the operation's own.
+    """
+
+    inputs = Operand(VALUE, variadic=True)
+    composite_name = Attribute(STRING, key="name")
+    composite_attributes = Attribute(DICTIONARY, {})
+    decomposition = Attribute(SYMBOL)
+    version = Attribute(I32, 0)
+    composite_regions = Region(variadic=True)
+    results = Result(VALUE, variadic=True)
+
+    @constraint
+    def C1(self) -> str | None:
+        """is_namespaced_op_name(name)"""
+        if _NAMESPACED_NAME.fullmatch(self.composite_name):
+            return None
+        return f"name is {self.composite_name!r}, but must be like namespace.operation"
+
+
+class Return(Op, name="stablehlo.return", assembly="$results attr-dict ( : types($results) )?"):
+    """Ends a region: what the region returns."""
+
+    results = Operand(VALUE, variadic=True)
+
+    def reference(self, *results: Any) -> tuple[Any, ...]:
+        return results
+
+
+class FunctionReturn(Op, name="func.return", assembly="$operands attr-dict ( : types($operands) )?"):
+    """Ends a function: what the function returns."""
+
+    operands = Operand(VALUE, variadic=True)
+
+    def reference(self, *operands: Any) -> tuple[Any, ...]:
+        return operands
+
+
+class OptimizationBarrier(
+    Op, name="stablehlo.optimization_barrier", assembly="attr-dict ( $operand : pairwise-types )?"
+):
+    """Hands its operands on after all of them have been computed."""
+
+    operand = Operand(TENSOR | TOKEN, variadic=True)
+    result = Result(TENSOR | TOKEN, variadic=True)
+
+    @constraint
+    def C1(self) -> str | None:
+        """type(operand...) = type(result...)"""
+        return results_are(self.result, self.operand, "operand is")
+
+    def infer(self) -> list[Type]:
+        return list(self.operand)
+
+    def reference(self, *operand: Any) -> tuple[Any, ...]:
+        return operand
+
+
+class AfterAll(Op, name="stablehlo.after_all", assembly="$inputs attr-dict : same-type"):
+    """Joins tokens."""
+
+    inputs = Operand(TOKEN, variadic=True)
+    result = Result(TOKEN)
+
+    def infer(self) -> list[Type]:
+        return [TokenType()]
+
+    def reference(self, *inputs: Any) -> Any:
+        return TOKEN_VALUE
+
+
+class CreateToken(Op, name="stablehlo.create_token", assembly="attr-dict : type($output)"):
+    """Makes a token."""
+
+    output = Result(TOKEN)
+
+    def infer(self) -> list[Type]:
+        return [TokenType()]
+
+    def reference(self) -> Any:
+        return TOKEN_VALUE

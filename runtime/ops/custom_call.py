@@ -1,0 +1,247 @@
+"""`custom_call`, and the targets that users register.
+
+Source: specification, section "custom_call"; rules that it lacks are those of the StableHLO dialect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from ..errors import ExecutionError
+from ..ir import (
+    ArrayAttribute,
+    Attribute as IrAttribute,
+    DenseArrayAttribute,
+    DenseElementsAttribute,
+    DictionaryAttribute,
+    StringAttribute,
+    StructAttribute,
+)
+from ..types import ANY, INDEX, TensorType, TupleType, Type
+from .attribute_kinds import BOOL, I32, STRING, SYMBOL, ArrayOf, AttributeKind
+from .custom_call_targets import BUILT_IN, Target
+from .declaration import Attribute, Op, Operand, Result, constraint
+from .rules import first, in_range, shapes_agree, types_agree
+
+TYPED_FFI: Final = 4
+"""The api_version whose backend_config is a dictionary."""
+
+_REGISTERED: Final[dict[str, Target]] = {}
+
+
+def register_custom_call(target: str, function: Callable[..., Any], *, pure: bool = False) -> None:
+    """Offer `function` as the custom call `target`, in modules that are compiled from now on.
+
+    Args:
+        target: the `call_target_name`; what was registered under it before is replaced.
+        function: called with an array for each input, which it must not write to, and with the keyword argument
+            `backend_config` where the operation has one that is not empty (a string, or a dictionary of Python
+            values). Returns the result, or a tuple of results, of the types that the operation declares.
+        pure: whether a call may be dropped when its results are not used, or made once instead of twice.
+
+    Raises:
+        ValueError: the runtime has a target of that name itself.
+    """
+    if target in BUILT_IN:
+        raise ValueError(f"{target} is a target of the runtime itself")
+    _REGISTERED[target] = Target(partial(_call_user, function), pure=pure)
+
+
+def unregister_custom_call(target: str) -> None:
+    """Take back what `register_custom_call` did; KeyError where nothing is registered."""
+    del _REGISTERED[target]
+
+
+def _call_user(function: Callable[..., Any], view: CustomCall, *inputs: Any) -> tuple[Any, ...]:
+    """Call a registered function and check what it returns."""
+    options = {"backend_config": view.configuration} if view.configuration else {}
+    returned = function(*inputs, **options)
+    values = returned if type(returned) is tuple else () if returned is None else (returned,)
+    if len(values) != len(view.results):
+        reason = f"@{view.call_target_name} returned {len(values)} values for {len(view.results)} results"
+        raise ExecutionError(reason, operation=view.name, location=view.operation.location)
+    return tuple([_checked(view, value, type) for value, type in zip(values, view.results, strict=True)])
+
+
+def _checked(view: CustomCall, value: Any, type: Type) -> Any:
+    """A returned value as an array of the declared type."""
+    if not isinstance(type, TensorType):
+        return value
+    array = np.asarray(value)
+    if array.dtype == type.dtype and shapes_agree(array.shape, type.shape):
+        return array
+    reason = f"@{view.call_target_name} returned {array.dtype} of shape {array.shape} for {type}"
+    raise ExecutionError(reason, operation=view.name, location=view.operation.location)
+
+
+def plain_value(attribute: IrAttribute) -> Any:
+    """An attribute as a Python value: numbers, strings, tuples, dictionaries, arrays; others stay attributes."""
+    if isinstance(attribute, ArrayAttribute):
+        return tuple(map(plain_value, attribute.values))
+    if isinstance(attribute, DictionaryAttribute):
+        return {name: plain_value(value) for name, value in attribute.values.items()}
+    if isinstance(attribute, DenseArrayAttribute):
+        return attribute.values
+    if isinstance(attribute, DenseElementsAttribute):
+        return attribute.array
+    return getattr(attribute, "value", attribute)
+
+
+class _BackendConfig(AttributeKind):
+    """A string, or a dictionary of Python values."""
+
+    description = "a string or a dictionary"
+
+    def decode(self, attribute: IrAttribute) -> str | dict[str, Any]:
+        if isinstance(attribute, (StringAttribute, DictionaryAttribute)):
+            value: str | dict[str, Any] = plain_value(attribute)
+            return value
+        raise self.mismatch(attribute)
+
+    def encode(self, value: str | dict[str, Any]) -> IrAttribute:
+        raise NotImplementedError("a decoded backend_config has lost the types of its values")
+
+
+class _Layout(AttributeKind):
+    """A tuple of dimensions, the one whose elements are neighbours first: ``dense<[0, 1]> : tensor<2xindex>``."""
+
+    description = "a one-dimensional constant of index"
+
+    def decode(self, attribute: IrAttribute) -> tuple[int, ...]:
+        if isinstance(attribute, DenseElementsAttribute) and attribute.array.ndim == 1:
+            return tuple(attribute.array.tolist())
+        raise self.mismatch(attribute)
+
+    def encode(self, value: tuple[int, ...]) -> IrAttribute:
+        array = np.array(value, np.int64)
+        return DenseElementsAttribute(TensorType(array.shape, INDEX), array)
+
+
+class _Alias(AttributeKind):
+    """A tuple (output_tuple_indices, operand_index, operand_tuple_indices)."""
+
+    description = "an output_operand_alias"
+
+    def decode(self, attribute: IrAttribute) -> tuple[tuple[int, ...], int, tuple[int, ...]]:
+        if isinstance(attribute, StructAttribute) and attribute.mnemonic == "output_operand_alias":
+            fields = attribute.fields
+            outputs = fields.get("output_tuple_indices", ())
+            return outputs, fields.get("operand_index", 0), fields.get("operand_tuple_indices", ())
+        raise self.mismatch(attribute)
+
+    def encode(self, value: tuple[tuple[int, ...], int, tuple[int, ...]]) -> IrAttribute:
+        names = ("output_tuple_indices", "operand_index", "operand_tuple_indices")
+        return StructAttribute("stablehlo", "output_operand_alias", dict(zip(names, value, strict=True)))
+
+
+class CustomCall(
+    Op, name="stablehlo.custom_call", assembly="custom(custom_call_target) ( $inputs ) attr-dict : functional-type"
+):
+    """Calls what is known by a name outside of StableHLO.
+
+    Attributes:
+        configuration: backend_config, or JAX's ``mhlo.backend_config`` where that is there.
+        pure: whether this call has no effect beyond its results.
+    """
+
+    inputs = Operand(ANY, variadic=True)
+    call_target_name = Attribute(STRING)
+    has_side_effect = Attribute(BOOL, False)
+    backend_config = Attribute(_BackendConfig(), "")
+    api_version = Attribute(I32, 1)
+    called_computations = Attribute(ArrayOf(SYMBOL), ())
+    output_operand_aliases = Attribute(ArrayOf(_Alias()), ())
+    operand_layouts = Attribute(ArrayOf(_Layout()), None)
+    result_layouts = Attribute(ArrayOf(_Layout()), None)
+    results = Result(ANY, variadic=True)
+
+    configuration: str | dict[str, Any]
+
+    def __init__(self, operation: Any) -> None:
+        super().__init__(operation)
+        name = self.call_target_name
+        self.target = BUILT_IN.get(name) or _REGISTERED.get(name)
+        attached = operation.attributes.get("mhlo.backend_config")
+        self.configuration = self.backend_config if attached is None else plain_value(attached)
+        self.__dict__["pure"] = self.target is not None and self.target.pure and not self.has_side_effect
+
+    @constraint
+    def I4(self) -> str | None:
+        """backend_config is a dictionary where api_version is API_VERSION_TYPED_FFI, a string otherwise"""
+        if self.backend_config == "" or isinstance(self.backend_config, dict) == (self.api_version == TYPED_FFI):
+            return None
+        expected = "a dictionary" if self.api_version == TYPED_FFI else "a string"
+        return f"api_version is {self.api_version}, so that backend_config must be {expected}"
+
+    @constraint
+    def I5(self) -> str | None:
+        """0 <= api_version <= 4"""
+        return in_range("api_version", [self.api_version], 0, TYPED_FFI + 1, "the number of API versions")
+
+    @constraint
+    def I7(self) -> str | None:
+        """each alias names parts of operands and results that exist and have the same type"""
+        return first(*(self._alias_violation(*alias) for alias in self.output_operand_aliases))
+
+    def _alias_violation(self, outputs: Sequence[int], operand: int, parts: Sequence[int]) -> str | None:
+        reason = in_range("operand_index", [operand], 0, len(self.inputs), "the number of inputs")
+        if reason is not None:
+            return reason
+        source = _part(self.inputs[operand], parts)
+        result = self.results[0] if len(self.results) == 1 else TupleType(self.results)
+        target = _part(result, outputs)
+        if source is None:
+            return f"operand_tuple_indices = {list(parts)} is outside of {self.inputs[operand]}"
+        if target is None:
+            return f"output_tuple_indices = {list(outputs)} is outside of {result}"
+        return None if types_agree(source, target) else f"an alias of {source} as {target}"
+
+    @constraint
+    def I8_I9(self) -> str | None:
+        """layouts are given for all operands and results or for none, each a permutation of the dimensions"""
+        if self.operand_layouts is None and self.result_layouts is None:
+            return None
+        if self.operand_layouts is None or self.result_layouts is None:
+            return "layouts must be given for operands and results or for neither"
+        results = self.results
+        if len(results) == 1 and isinstance(results[0], TupleType):
+            results = results[0].types
+        return first(
+            _layouts_violation("operand_layouts", self.operand_layouts, self.inputs),
+            _layouts_violation("result_layouts", self.result_layouts, results),
+        )
+
+    def verify(self) -> None:
+        super().verify()
+        if self.target is None:
+            raise self.unsupported(f"there is no target @{self.call_target_name}")
+        if self.target.verify is not None:
+            self.target.verify(self)
+
+    def reference(self, *inputs: Any) -> tuple[Any, ...]:
+        assert self.target is not None
+        return self.target.run(self, *inputs)
+
+
+def _part(type: Type, indices: Sequence[int]) -> Type | None:
+    """The part of a nested tuple type; None where there is no such part."""
+    for index in indices:
+        if not isinstance(type, TupleType) or not 0 <= index < len(type.types):
+            return None
+        type = type.types[index]
+    return type
+
+
+def _layouts_violation(name: str, layouts: Sequence[Sequence[int]], types: Sequence[Type]) -> str | None:
+    """Why `layouts` are not the layouts of values of these types."""
+    if len(layouts) != len(types):
+        return f"{name} has {len(layouts)} elements for {len(types)} values"
+    for index, (layout, type) in enumerate(zip(layouts, types, strict=True)):
+        rank = type.rank if isinstance(type, TensorType) else 0
+        if sorted(layout) != list(range(rank)):
+            return f"{name}[{index}] is {list(layout)}, which is no permutation of the dimensions of {type}"
+    return None

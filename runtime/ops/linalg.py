@@ -1,0 +1,304 @@
+"""Linear algebra and Fourier transforms: `fft`, `cholesky`, `triangular_solve`.
+
+Source: specification, sections "fft", "cholesky" and "triangular_solve".
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..types import COMPLEX, DYNAMIC, FLOAT, QUANTIZED_PER_TENSOR, ElementType, TensorType, Type
+from .attribute_kinds import BOOL, DIMENSIONS, Enum
+from .declaration import Array, Attribute, Op, Operand, Result, constraint
+from .elementwise_base import same_baseline_element_type, same_baseline_type
+from .numerics import carrier, complex_type, real_type
+from .rules import first, same_shape, shape_text, shapes_agree, sizes_agree
+
+_SMALL_TRANSFORM: Final = 1 << 14
+"""Up to so many elements NumPy's transform serves: SciPy's is faster, but its import takes 0.2 s."""
+
+
+class FftType(enum.StrEnum):
+    """Direction and kind of a Fourier transform."""
+
+    FFT = "FFT"
+    IFFT = "IFFT"
+    RFFT = "RFFT"
+    IRFFT = "IRFFT"
+
+
+class Transpose(enum.StrEnum):
+    """What `triangular_solve` does to its coefficients."""
+
+    TRANSPOSE_INVALID = "TRANSPOSE_INVALID"
+    NO_TRANSPOSE = "NO_TRANSPOSE"
+    TRANSPOSE = "TRANSPOSE"
+    ADJOINT = "ADJOINT"
+
+
+class Fft(
+    Op,
+    name="stablehlo.fft",
+    assembly="$operand , type = $fft_type , length = $fft_length attr-dict : functional-type",
+):
+    """Fourier transforms over the last one to three dimensions."""
+
+    operand = Operand(FLOAT | COMPLEX)
+    fft_type = Attribute(Enum("fft_type", FftType))
+    fft_length = Attribute(DIMENSIONS)
+    result = Result(FLOAT | COMPLEX)
+
+    @constraint
+    def C1(self) -> str | None:
+        """size(fft_length) <= rank(operand)"""
+        if len(self.fft_length) <= self.operand.rank:
+            return None
+        return f"fft_length has {len(self.fft_length)} elements, but operand has rank {self.operand.rank}"
+
+    @constraint
+    def C2(self) -> str | None:
+        """element types: FFT, IFFT: the same complex type; RFFT: real to complex; IRFFT: complex to real"""
+        real = self.fft_type == FftType.RFFT
+        source, target = self.operand.element_type, self.result.element_type
+        if source.category != (FLOAT if real else COMPLEX) or source.width < 32:
+            return f"operand of {self.fft_type} has elements {source}"
+        expected = self._result_element_type()
+        return None if target is expected else f"result has elements {target}, but {self.fft_type} gives {expected}"
+
+    @constraint
+    def C3(self) -> str | None:
+        """1 <= size(fft_length) <= 3"""
+        if 1 <= len(self.fft_length) <= 3:
+            return None
+        return f"fft_length has {len(self.fft_length)} elements, but must have 1 to 3"
+
+    @constraint
+    def C4(self) -> str | None:
+        """shape(real)[-size(fft_length):] = fft_length for the real one of operand and result"""
+        count = len(self.fft_length)
+        for name, type in (("operand", self.operand), ("result", self.result)):
+            if type.category == FLOAT and not shapes_agree(type.shape[-count:], self.fft_length):
+                sizes = shape_text(type.shape[-count:])
+                return f"the last sizes of {name} are {sizes}, but fft_length is {list(self.fft_length)}"
+        return None
+
+    @constraint
+    def C5(self) -> str | None:
+        """shape(result) = shape(operand), but dim(complex, -1) = dim(real, -1) = 0 ? 0 : dim(real, -1) / 2 + 1"""
+        expected = list(self.operand.shape)
+        if self.fft_type == FftType.RFFT:
+            expected[-1] = _half(expected[-1])
+        elif self.fft_type == FftType.IRFFT:
+            if not sizes_agree(expected[-1], _half(self.result.shape[-1])):
+                return f"operand has last size {expected[-1]}, but result has {self.result.shape[-1]}"
+            expected[-1] = self.result.shape[-1]
+        return same_shape("result", self.result, "the shape that follows from operand", expected)
+
+    def infer(self) -> list[Type]:
+        """One transform size is not in the operand: that of IRFFT's last dimension."""
+        return [TensorType(self._result_shape(self.operand.shape), self._result_element_type())]
+
+    def reference(self, operand: Array) -> Array:
+        axes = tuple(range(-len(self.fft_length), 0))
+        if operand.size == 0:
+            return np.zeros(self._result_shape(operand.shape), self.result.dtype)
+        library: Any = np.fft
+        if operand.size > _SMALL_TRANSFORM:
+            import scipy.fft as library
+        if self.fft_type == FftType.FFT:
+            return library.fftn(operand, axes=axes)
+        if self.fft_type == FftType.IFFT:
+            return library.ifftn(operand, axes=axes)
+        if self.fft_type == FftType.RFFT:
+            return library.rfftn(operand, axes=axes)
+        return library.irfftn(operand, s=self.fft_length, axes=axes)
+
+    def _result_element_type(self) -> ElementType:
+        element_type: ElementType = self.operand.element_type
+        if self.fft_type == FftType.RFFT:
+            return complex_type(element_type)
+        return real_type(element_type) if self.fft_type == FftType.IRFFT else element_type
+
+    def _result_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """The result's shape for an operand of that shape."""
+        if self.fft_type == FftType.RFFT:
+            return (*shape[:-1], _half(shape[-1]))
+        if self.fft_type == FftType.IRFFT:
+            return (*shape[:-1], self.fft_length[-1])
+        return tuple(shape)
+
+
+def _half(size: int) -> int:
+    """How many of `size` values of a real signal's transform tell all of them."""
+    return size if size in (0, DYNAMIC) else size // 2 + 1
+
+
+class Cholesky(Op, name="stablehlo.cholesky", assembly="$a ( , lower = $lower )? attr-dict : same-type"):
+    """Cholesky decomposition of a batch of matrices.
+
+    What the specification leaves open is as in XLA: the opposite triangle of the result is zero, only the
+    triangle that `lower` names is read, and a matrix that is not positive-definite gives NaN everywhere.
+    """
+
+    a = Operand(FLOAT | COMPLEX | QUANTIZED_PER_TENSOR)
+    lower = Attribute(BOOL, False)
+    result = Result(FLOAT | COMPLEX | QUANTIZED_PER_TENSOR)
+
+    @constraint
+    def C1(self) -> str | None:
+        """baseline_type(a) = baseline_type(result)"""
+        return same_baseline_type(a=self.a, result=self.result)
+
+    @constraint
+    def C2(self) -> str | None:
+        """2 <= rank(a)"""
+        return None if self.a.rank >= 2 else f"a has rank {self.a.rank}"
+
+    @constraint
+    def C3(self) -> str | None:
+        """dim(a, -2) = dim(a, -1)"""
+        return _is_square(self.a)
+
+    def reference(self, a: Array) -> Array:
+        return cholesky(a.astype(carrier(self.a.element_type), copy=False), self.lower).astype(a.dtype, copy=False)
+
+
+def cholesky(a: Array, lower: bool) -> Array:
+    """The triangular factors of a batch of matrices; NaN in place of a factor that does not exist.
+
+    Args:
+        a: shape (..., n, n), of a type that LAPACK has.
+        lower: whether the factor L of a = L L^H is wanted, or U of a = U^H U.
+    """
+    try:
+        result = np.linalg.cholesky(a, upper=not lower)
+    except np.linalg.LinAlgError:
+        result = np.full_like(a, np.nan)
+        for position in np.ndindex(*a.shape[:-2]):
+            try:
+                result[position] = np.linalg.cholesky(a[position], upper=not lower)
+            except np.linalg.LinAlgError:
+                continue
+    broken = ~np.isfinite(np.diagonal(result, axis1=-2, axis2=-1)).all(-1)
+    if broken.any():
+        result[broken] = np.nan
+    return result
+
+
+class TriangularSolve(Op, name="stablehlo.triangular_solve"):
+    """Solves batches of systems of linear equations with triangular coefficients."""
+
+    a = Operand(FLOAT | COMPLEX | QUANTIZED_PER_TENSOR)
+    b = Operand(FLOAT | COMPLEX | QUANTIZED_PER_TENSOR)
+    left_side = Attribute(BOOL)
+    lower = Attribute(BOOL)
+    unit_diagonal = Attribute(BOOL)
+    transpose_a = Attribute(Enum("transpose", Transpose))
+    result = Result(FLOAT | COMPLEX | QUANTIZED_PER_TENSOR)
+
+    @constraint
+    def I6(self) -> str | None:
+        """transpose_a is one of NO_TRANSPOSE, TRANSPOSE, ADJOINT"""
+        return "transpose_a is TRANSPOSE_INVALID" if self.transpose_a == Transpose.TRANSPOSE_INVALID else None
+
+    @constraint
+    def C1(self) -> str | None:
+        """baseline_element_type(a) = baseline_element_type(b)"""
+        return same_baseline_element_type(a=self.a, b=self.b)
+
+    @constraint
+    def C2(self) -> str | None:
+        """2 <= rank(a) = rank(b) = R"""
+        if 2 <= self.a.rank == self.b.rank:
+            return None
+        return f"a has rank {self.a.rank}, b has rank {self.b.rank}"
+
+    @constraint
+    def C3(self) -> str | None:
+        """the batch dimensions of a and b agree; dim(a, -2) = dim(a, -1) = dim(b, left_side ? -2 : -1)"""
+        return first(self._batches_agree(), _is_square(self.a), self._sides_agree())
+
+    def _batches_agree(self) -> str | None:
+        if shapes_agree(self.a.shape[:-2], self.b.shape[:-2]):
+            return None
+        return f"a has batch sizes {shape_text(self.a.shape[:-2])}, b has {shape_text(self.b.shape[:-2])}"
+
+    def _sides_agree(self) -> str | None:
+        dimension = -2 if self.left_side else -1
+        if sizes_agree(self.a.shape[-1], self.b.shape[dimension]):
+            return None
+        return f"a has size {self.a.shape[-1]}, but b has size {self.b.shape[dimension]} in dimension {dimension}"
+
+    @constraint
+    def C4(self) -> str | None:
+        """baseline_type(b) = baseline_type(result)"""
+        return same_baseline_type(b=self.b, result=self.result)
+
+    def reference(self, a: Array, b: Array) -> Array:
+        working = carrier(self.a.element_type)
+        solved = solve_triangular(
+            a.astype(working, copy=False),
+            b.astype(working, copy=False),
+            left_side=self.left_side,
+            lower=self.lower,
+            unit_diagonal=self.unit_diagonal,
+            transpose_a=self.transpose_a,
+        )
+        return solved.astype(self.result.dtype, copy=False)
+
+
+def solve_triangular(
+    a: Array, b: Array, *, left_side: bool, lower: bool, unit_diagonal: bool, transpose_a: Transpose
+) -> Array:
+    """The x of op(a) x = b, or of x op(a) = b where `left_side` is False.
+
+    Args:
+        a: shape (..., n, n), of a type that BLAS has.
+        b: shape (..., n, k) or (..., k, n), of the same type.
+    """
+    if b.size == 0:
+        return b
+    matrices = b.size // (b.shape[-1] * b.shape[-2])
+    if matrices > a.shape[-1]:
+        return _substitute(a, b, left_side, lower, unit_diagonal, transpose_a)
+    from scipy.linalg.blas import get_blas_funcs
+
+    trsm = get_blas_funcs("trsm", dtype=a.dtype)
+    operation = {Transpose.NO_TRANSPOSE: 0, Transpose.TRANSPOSE: 1, Transpose.ADJOINT: 2}[transpose_a]
+    result = np.empty(b.shape, b.dtype)
+    for position in np.ndindex(*b.shape[:-2]):
+        # BLAS wants columns to be contiguous: it gets the transposed system, whose sides are exchanged.
+        solved = trsm(
+            1, a[position].T, b[position].T, side=left_side, lower=not lower, trans_a=operation, diag=unit_diagonal
+        )
+        result[position] = solved.T
+    return result
+
+
+def _substitute(
+    a: Array, b: Array, left_side: bool, lower: bool, unit_diagonal: bool, transpose_a: Transpose
+) -> Array:
+    """As `solve_triangular`, row by row for all matrices of a batch at once."""
+    if transpose_a != Transpose.NO_TRANSPOSE:
+        a, lower = a.swapaxes(-1, -2), not lower
+        if transpose_a == Transpose.ADJOINT:
+            a = a.conj()
+    if not left_side:
+        a, lower, b = a.swapaxes(-1, -2), not lower, b.swapaxes(-1, -2)
+    order = a.shape[-1]
+    result = np.empty(b.shape, b.dtype)
+    for row in range(order) if lower else reversed(range(order)):
+        known = slice(0, row) if lower else slice(row + 1, order)
+        value = b[..., row, :] - (a[..., row, None, known] @ result[..., known, :])[..., 0, :]
+        result[..., row, :] = value if unit_diagonal else value / a[..., row, row, None]
+    return result if left_side else result.swapaxes(-1, -2)
+
+
+def _is_square(type: TensorType) -> str | None:
+    if sizes_agree(type.shape[-2], type.shape[-1]):
+        return None
+    return f"a has the last sizes {type.shape[-2]} and {type.shape[-1]}"

@@ -1,0 +1,259 @@
+"""Random numbers: `rng_bit_generator` and `rng`.
+
+What the specification leaves to the implementation is as in XLA:CPU, to the bit: how the generators count, how
+their words fill the output, and that DEFAULT is PHILOX.
+
+Source: specification, sections "rng" and "rng_bit_generator"; Salmon et al., "Parallel random numbers: as easy
+as 1, 2, 3", SC 2011.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..types import BOOLEAN, FLOAT, INTEGER, SIGNED, UNSIGNED, ElementType
+from .attribute_kinds import Enum
+from .declaration import Array, Attribute, Op, Operand, Result, constraint
+from .rules import constant_operand, first, same_element_type, same_shape, same_type
+
+_BLOCK: Final = 1 << 14
+"""How many counters are encrypted at once: their words stay in the second-level cache."""
+_MASK: Final = np.uint64(0xFFFFFFFF)
+_SHIFT: Final = np.uint64(32)
+
+
+class RngAlgorithm(enum.StrEnum):
+    """Which generator `rng_bit_generator` is."""
+
+    DEFAULT = "DEFAULT"
+    THREE_FRY = "THREE_FRY"
+    PHILOX = "PHILOX"
+
+
+class RngDistribution(enum.StrEnum):
+    """Which distribution `rng` draws from."""
+
+    UNIFORM = "UNIFORM"
+    NORMAL = "NORMAL"
+
+
+class RngBitGenerator(
+    Op,
+    name="stablehlo.rng_bit_generator",
+    assembly="$initial_state , algorithm = $rng_algorithm attr-dict : functional-type",
+):
+    """Fills a tensor with uniform random bits and moves the generator's state on."""
+
+    rng_algorithm = Attribute(Enum("rng_algorithm", RngAlgorithm))
+    initial_state = Operand(UNSIGNED, rank=1)
+    output_state = Result(UNSIGNED, rank=1)
+    output = Result(INTEGER | FLOAT)
+
+    @constraint
+    def I2(self) -> str | None:
+        """initial_state is a 1-dimensional tensor of type ui64"""
+        element_type = self.initial_state.element_type
+        return None if element_type.name == "ui64" else f"initial_state has elements {element_type}"
+
+    @constraint
+    def C1(self) -> str | None:
+        """type(initial_state) = type(output_state)"""
+        return same_type("initial_state", self.initial_state, "output_state", self.output_state)
+
+    @constraint
+    def C2(self) -> str | None:
+        """size(initial_state) is 2 for THREE_FRY, 2 or 3 for PHILOX and DEFAULT"""
+        allowed = (2,) if self.rng_algorithm == RngAlgorithm.THREE_FRY else (2, 3)
+        (size,) = self.initial_state.shape
+        if not self.initial_state.is_static or size in allowed:
+            return None
+        return f"initial_state has size {size}, but {self.rng_algorithm} takes {' or '.join(map(str, allowed))}"
+
+    def verify(self) -> None:
+        super().verify()
+        if not self.output.is_static:
+            raise self.unsupported(f"the shape of output must be known, but is that of {self.output}")
+
+    def reference(self, initial_state: Array) -> tuple[Array, Array]:
+        return random_bits(self.rng_algorithm, initial_state, self.output.shape, self.output.element_type)
+
+
+def random_bits(
+    algorithm: RngAlgorithm, state: Array, shape: Sequence[int], element_type: ElementType
+) -> tuple[Array, Array]:
+    """The state after drawing, and a tensor of random bits.
+
+    Args:
+        algorithm: the generator.
+        state: key and counter: two ui64, or three where the counter has 128 bits.
+        shape, element_type: of the tensor. Types narrower than 32 bits take the low bits of a word each.
+    """
+    three_fry = algorithm == RngAlgorithm.THREE_FRY
+    if element_type.width == 64:
+        words = (_three_fry_64 if three_fry else _philox_64)(state, math.prod(shape))
+        new_state, bits = words[0], words[1].reshape(shape)
+    elif three_fry:
+        new_state, bits = _three_fry_32(state, tuple(shape))
+    else:
+        new_state, words_32 = _philox(state, -(-math.prod(shape) // 4))
+        bits = words_32.reshape(-1)[: math.prod(shape)].reshape(shape)
+    return new_state, _as_elements(bits, element_type)
+
+
+def _as_elements(bits: Array, element_type: ElementType) -> Array:
+    """Words as elements: the lowest bits of each."""
+    dtype = element_type.dtype
+    if element_type.width >= 32:
+        return bits.view(dtype)
+    if element_type.width in (8, 16):
+        return bits.astype(f"u{dtype.itemsize}").view(dtype)
+    low = (bits & ((1 << element_type.width) - 1)).astype(np.uint8)
+    if element_type.category == FLOAT:
+        return low.view(dtype)
+    if element_type.category == SIGNED:
+        sign = np.uint8(1 << (element_type.width - 1))
+        return ((low ^ sign) - sign).view(np.int8).astype(dtype)
+    return low.astype(dtype)
+
+
+def _three_fry_64(state: Array, size: int) -> tuple[Array, Array]:
+    """One 64-bit word a counter."""
+    new_state, pairs = _three_fry(state, size)
+    return new_state, pairs.view("<u8")[:, 0]
+
+
+def _three_fry_32(state: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
+    """Two 32-bit words a counter.
+
+    They are neighbours along one dimension: the first one of even size, or the first of the largest ones.
+    """
+    if not shape:
+        new_state, pairs = _three_fry(state, 1)
+        return new_state, pairs[0, 0]
+    even = [dimension for dimension, size in enumerate(shape) if size % 2 == 0]
+    split = even[0] if even else shape.index(max(shape))
+    before, after = shape[:split], shape[split + 1 :]
+    half = -(-shape[split] // 2)
+    new_state, pairs = _three_fry(state, math.prod((*before, half, *after)))
+    words = pairs.reshape(math.prod(before), half, math.prod(after), 2).swapaxes(-1, -2)
+    words = words.reshape(*before, 2 * half, *after)
+    if 2 * half != shape[split]:
+        words = words[(slice(None),) * split + (slice(0, shape[split]),)]
+    return new_state, np.ascontiguousarray(words)
+
+
+def _philox_64(state: Array, size: int) -> tuple[Array, Array]:
+    """Two 64-bit words a counter."""
+    new_state, words = _philox(state, -(-size // 2))
+    return new_state, words.view("<u8").reshape(-1)[:size]
+
+
+def _three_fry(state: Array, count: int) -> tuple[Array, Array]:
+    """Threefry2x32 of the counters from state[1] on under the key state[0]: shape (count, 2)."""
+    key, counter = state
+    keys = [_low(key), _high(key)]
+    keys.append(keys[0] ^ keys[1] ^ np.uint32(0x1BD11BDA))
+
+    def encrypt(counters: Array, words: Array) -> None:
+        x = _low(counters) + keys[0]
+        y = _high(counters) + keys[1]
+        for injection in range(5):
+            for distance in (13, 15, 26, 6) if injection % 2 == 0 else (17, 29, 16, 24):
+                x += y
+                y = (y << np.uint32(distance)) | (y >> np.uint32(32 - distance))
+                y ^= x
+            x += keys[(injection + 1) % 3]
+            y += keys[(injection + 2) % 3] + np.uint32(injection + 1)
+        words[:, 0], words[:, 1] = x, y
+
+    words = _encrypt_blocks(encrypt, counter, count, 2)
+    return np.array([key, counter + np.uint64(count)], np.uint64), words
+
+
+def _philox(state: Array, count: int) -> tuple[Array, Array]:
+    """Philox4x32 of the 128-bit counters from state[1:] on under the key state[0]: shape (count, 4)."""
+    key, counter = state[0], state[1]
+    high = state[2] if len(state) == 3 else key
+
+    def encrypt(counters: Array, words: Array) -> None:
+        highs = high + (counters < counter)
+        x = [counters & _MASK, counters >> _SHIFT, highs & _MASK, highs >> _SHIFT]
+        key_0, key_1 = key & _MASK, key >> _SHIFT
+        for _ in range(10):
+            product_0, product_1 = x[0] * np.uint64(0xD2511F53), x[2] * np.uint64(0xCD9E8D57)
+            x = [
+                (product_1 >> _SHIFT) ^ x[1] ^ key_0,
+                product_1 & _MASK,
+                (product_0 >> _SHIFT) ^ x[3] ^ key_1,
+                product_0 & _MASK,
+            ]
+            key_0 = (key_0 + np.uint64(0x9E3779B9)) & _MASK
+            key_1 = (key_1 + np.uint64(0xBB67AE85)) & _MASK
+        for position, word in enumerate(x):
+            words[:, position] = word
+
+    words = _encrypt_blocks(encrypt, counter, count, 4)
+    next_counter = counter + np.uint64(count)
+    next_state = [key, next_counter, high + np.uint64(next_counter < counter)]
+    return np.array(next_state[: len(state)], np.uint64), words
+
+
+def _low(value: Any) -> Any:
+    return (value & _MASK).astype(np.uint32)
+
+
+def _high(value: Any) -> Any:
+    return (value >> _SHIFT).astype(np.uint32)
+
+
+def _encrypt_blocks(encrypt: Callable[[Array, Array], None], counter: Any, count: int, width: int) -> Array:
+    """The words of `count` counters from `counter` on, `width` each, block by block."""
+    words = np.empty((count, width), "<u4")
+    for start in range(0, count, _BLOCK):
+        block = words[start : start + _BLOCK]
+        encrypt(counter + np.arange(start, start + len(block), dtype=np.uint64), block)
+    return words
+
+
+class Rng(
+    Op,
+    name="stablehlo.rng",
+    assembly="$a , $b , $shape , distribution = $rng_distribution attr-dict : functional-type",
+    pure=False,
+):
+    """Draws random numbers in an implementation-defined way; declared, but not offered."""
+
+    a = Operand(INTEGER | BOOLEAN | FLOAT, rank=0)
+    b = Operand(INTEGER | BOOLEAN | FLOAT, rank=0)
+    shape = Operand(SIGNED, rank=1)
+    rng_distribution = Attribute(Enum("rng_distribution", RngDistribution))
+    result = Result(INTEGER | BOOLEAN | FLOAT)
+
+    @constraint
+    def C1(self) -> str | None:
+        """element_type(a) = element_type(b) = element_type(result)"""
+        return first(
+            same_element_type("a", self.a, "b", self.b), same_element_type("a", self.a, "result", self.result)
+        )
+
+    @constraint
+    def C2(self) -> str | None:
+        """if rng_distribution = NORMAL, then is_float(a)"""
+        if self.rng_distribution != RngDistribution.NORMAL or self.a.category == FLOAT:
+            return None
+        return f"rng_distribution is NORMAL, but a has elements {self.a.element_type}"
+
+    @constraint
+    def C3(self) -> str | None:
+        """shape(result) = shape"""
+        sizes = constant_operand(self.operation, 2)
+        return None if sizes is None else same_shape("result", self.result, "shape", sizes.tolist())
+
+    def verify(self) -> None:
+        super().verify()
+        raise self.unsupported("its numbers are implementation-defined; rng_bit_generator is offered")
