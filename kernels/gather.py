@@ -46,7 +46,7 @@ class Gather:
         scale = 1
         if run > 1:
             self._kernel, self._dtype, scale = "gather_runs", np.uint8, item_size
-        elif window:
+        elif window or tuple(d.steps[_RESULT] for d in units) != row_major_steps([d.size for d in units]):
             self._kernel = "gather_scattered"
         if self._kernel != "gather_items":
             table = np.stack([offsets(window, _OPERAND), offsets(window, _RESULT)], axis=1) * scale
@@ -166,6 +166,8 @@ def prepare(
     )
     index_type = np.dtype(index_dtype)
     components = _components(start_index_map, length, component_step, operand_shape, slice_sizes, index_type)
+    if math.prod(result_shape) and not all(slice_sizes):
+        raise ValueError(f"slice_sizes {tuple(slice_sizes)} leave no element to copy for a result of {result_shape}")
     loops = Gather(units, window, components, item_size) if math.prod(result_shape) else None
     return PreparedGather(
         tuple(operand_shape), tuple(start_indices_shape), tuple(result_shape), index_type, item_size, loops, threads

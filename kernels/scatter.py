@@ -39,6 +39,7 @@ _RUN_OWNERS = 8
 _SERIAL_BYTES = 1 << 19
 _PRIVATE_TASKS = 16
 _MOST_PRIVATE_KEYS = 1 << 14
+_LEAST_INDEX = -(2**63)
 _UFUNCS = {
     "add": np.add, "multiply": np.multiply, "minimum": np.minimum, "maximum": np.maximum,
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
@@ -66,6 +67,7 @@ class _Arrays(NamedTuple):
     """The arrays of a call, flat; `value_step` is 0 where one update stands for all."""
 
     indices: np.ndarray
+    least_index: int
     values: np.ndarray
     value_step: int
     schedule: np.ndarray
@@ -138,8 +140,8 @@ class _Loops:
 
         tasks = -(-chunk.count // _TASK_UNITS)
         find_keys(
-            tasks, _TASK_UNITS, chunk.first, chunk.count, *self._key_arguments, arrays.indices, arrays.schedule,
-            chunk.keys, chunk.sources, chunk.slides, threads=threads,
+            tasks, _TASK_UNITS, chunk.first, chunk.count, *self._key_arguments, arrays.indices,
+            arrays.least_index, arrays.schedule, chunk.keys, chunk.sources, chunk.slides, threads=threads,
         )  # fmt: skip
 
     def _apply(self, chunk: _Chunk, bounds: np.ndarray, arrays: _Arrays, threads: int | None) -> None:
@@ -260,14 +262,15 @@ class PreparedScatter:
         indices = index_items(np.empty(0, self._index_dtype))
         for loops in self._loops:
             values = flat(np.empty(0, loops.storage))
-            arrays = _Arrays(indices, values, 1, self._schedule, values.copy())
+            arrays = _Arrays(indices, 0, values, 1, self._schedule, values.copy())
             loops.run(arrays, self._threads, units=0)
 
     def _run(self, loops: _Loops, indices: np.ndarray, values: np.ndarray, result: np.ndarray) -> None:
         is_one = loops.by_items and values.size > 1 and not any(values.strides)
         items = flat(values.reshape(-1)[:1] if is_one else values, loops.storage)
         written = result.reshape(-1).view(loops.storage)
-        loops.run(_Arrays(indices, items, int(not is_one), self._schedule, written), self._threads)
+        least_index = 0 if self._index_dtype == np.uint64 else _LEAST_INDEX
+        loops.run(_Arrays(indices, least_index, items, int(not is_one), self._schedule, written), self._threads)
 
     def _results(
         self, inputs: Sequence[np.ndarray], in_place: bool, out: Sequence[np.ndarray] | None

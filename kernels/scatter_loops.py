@@ -32,13 +32,20 @@ def _line_bases(line: int, inner: int, loops: Any, bases: Any) -> None:
 
 
 @kernel
+def _start(indices: Any, place: int, least_index: int) -> int:
+    """An index; far out of bounds if it is below `least_index`, as unsigned integers above 2**63 are."""
+    start = np.int64(get(indices, place))
+    return start if start >= least_index else np.int64(-(2**63))
+
+
+@kernel
 def _component(
-    indices: Any, index_base: int, index_step: int, moved: int, move_step: int, bound: int, input_step: int,
-    keys: Any, at: int, count: int,
+    indices: Any, least_index: int, index_base: int, index_step: int, moved: int, move_step: int, bound: int,
+    input_step: int, keys: Any, at: int, count: int,
 ) -> None:  # fmt: skip
     """Move the keys of one line of units by one component of their index vectors; -1 where it is out of bounds."""
     for step in range(count):
-        start = np.int64(get(indices, index_base + step * index_step)) + moved + step * move_step
+        start = _start(indices, index_base + step * index_step, least_index) + moved + step * move_step
         key = np.int64(get(keys, at + step))
         inside = (start >= 0) & (start < bound) & (key >= 0)
         put(keys, at + step, key + start * input_step if inside else np.int64(-1))
@@ -46,18 +53,19 @@ def _component(
 
 @kernel
 def _slide(
-    indices: Any, index_base: int, index_step: int, least: int, bound: int, slides: Any, at: int, count: int
-) -> None:
+    indices: Any, least_index: int, index_base: int, index_step: int, least: int, bound: int, slides: Any, at: int,
+    count: int,
+) -> None:  # fmt: skip
     """Where the runs of one line of units begin along the dimension that clips them, from `least` to `bound`."""
     for step in range(count):
-        start = np.int64(get(indices, index_base + step * index_step))
+        start = _start(indices, index_base + step * index_step, least_index)
         put(slides, at + step, min(max(start, least), bound))
 
 
 @kernel
 def _unit_line(
-    at: int, count: int, inner: int, bases: Any, loops: Any, components: Any, slide: Any, indices: Any, keys: Any,
-    sources: Any, slides: Any,
+    at: int, count: int, inner: int, bases: Any, loops: Any, components: Any, slide: Any, indices: Any, least_index: int,
+    keys: Any, sources: Any, slides: Any,
 ) -> None:  # fmt: skip
     """Keys, sources and slides of `count` units that differ in the innermost coordinate only."""
     index_step, key_step, source_step = loops[inner, 1], loops[inner, 2], loops[inner, 3]
@@ -70,17 +78,19 @@ def _unit_line(
         place, moved, move_step = bases[0] + components[row, 0], bases[3 + row], loops[inner, 4 + row]
         bound, input_step = components[row, 1], components[row, 2]
         if index_step == 1 and move_step == 0:  # the constants make this loop one of vectors
-            _component(indices, place, 1, moved, 0, bound, input_step, keys, at, count)
+            _component(indices, least_index, place, 1, moved, 0, bound, input_step, keys, at, count)
         else:
-            _component(indices, place, index_step, moved, move_step, bound, input_step, keys, at, count)
+            _component(
+                indices, least_index, place, index_step, moved, move_step, bound, input_step, keys, at, count
+            )
     if slides.size > 0:
-        _slide(indices, bases[0] + slide[0], index_step, slide[1], slide[2], slides, at, count)
+        _slide(indices, least_index, bases[0] + slide[0], index_step, slide[1], slide[2], slides, at, count)
 
 
 @kernel(parallel=True)
 def find_keys(
     task: int, size: int, first: int, count: int, loops: Any, components: Any, slide: Any, indices: Any,
-    schedule: Any, keys: Any, sources: Any, slides: Any,
+    least_index: int, schedule: Any, keys: Any, sources: Any, slides: Any,
 ) -> None:  # fmt: skip
     """Keys, sources (places in the updates) and slides of `count` units from number `first` on.
 
@@ -102,7 +112,7 @@ def find_keys(
         for member in range(bases.size):
             bases[member] = skipped * loops[inner, 1 + member]
         _line_bases(line, inner, loops, bases)
-        _unit_line(done, here, inner, bases, loops, components, slide, indices, keys, sources, slides)
+        _unit_line(done, here, inner, bases, loops, components, slide, indices, least_index, keys, sources, slides)
         done += here
 
 

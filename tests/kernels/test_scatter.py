@@ -1,0 +1,291 @@
+"""scatter's kernels against the specification, an element at a time and bit by bit."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nimblehlo.kernels import scatter
+from tests.kernels.indexing import Geometry, geometries, random_indices, same_bits, scattered
+
+ROWS = Geometry((9, 5), (40, 1), (40, 5), (1,), (0,), (), (), (0,), 1, (1, 5))
+ITEMS = Geometry((7, 9), (2, 40), (40,), (), (0, 1), (), (), (1, 0), 0, (1, 1))
+WINDOWS = Geometry((12, 11), (30, 2), (30, 4, 3), (1, 2), (), (), (), (0, 1), 1, (4, 3))
+FLOATS = [ml_dtypes.bfloat16, "float16", "float32", "float64"]
+INTEGERS = ["bool", "int8", "uint16", "int32", "uint64"]
+
+
+def extremum(a, b, is_larger):
+    """IEEE 754-2019's maximum or minimum of two numbers of one type."""
+    if a.dtype.kind == "c":
+        first, second = ((v.real, v.imag) for v in (a, b))
+        return a if (first > second if is_larger else first < second) else b
+    if a != a or b != b:
+        return a if a != a else b
+    if a == b:
+        return a if bool(np.signbit(np.float64(a))) != is_larger else b
+    return a if (a > b) == is_larger else b
+
+
+COMBINE = {
+    "overwrite": lambda a, b: b,
+    "add": lambda a, b: a + b,
+    "multiply": lambda a, b: a * b,
+    "maximum": lambda a, b: extremum(a, b, True),
+    "minimum": lambda a, b: extremum(a, b, False),
+    "and": lambda a, b: a & b,
+    "or": lambda a, b: a | b,
+    "xor": lambda a, b: a ^ b,
+}
+
+
+def prepared(geometry, dtypes, index_type, combiner, **options):
+    shapes = geometry.operand_shape, geometry.indices_shape, geometry.slices_shape
+    return scatter.prepare(*shapes, dtypes, index_type, combiner, **geometry.scatter_attributes(), **options)
+
+
+def random_values(rng, shape, dtype):
+    dtype = np.dtype(dtype)
+    if dtype.kind in "biu":
+        return rng.integers(0, 2 if dtype.kind == "b" else 120, shape).astype(dtype)
+    special = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, 1.0])
+    values = np.where(rng.random(shape) < 0.3, rng.choice(special, shape), rng.normal(0, 50, shape))
+    if dtype.kind == "c":
+        return (values + 1j * rng.normal(0, 50, shape)).astype(dtype)
+    return values.astype(dtype)
+
+
+def check(geometry, values, indices, updates, combiner, schedule=None, **options):
+    before = values.copy()
+    scatter_values = prepared(geometry, [values.dtype], indices.dtype, combiner, schedule=schedule, **options)
+    (result,) = scatter_values([values], indices, [updates])
+    with np.errstate(all="ignore"):
+        expected = scattered(values, indices, updates, geometry, COMBINE[combiner], schedule)
+    assert same_bits(result, expected)
+    assert same_bits(values, before)
+
+
+@settings(max_examples=300)
+@given(geometries(), st.sampled_from(["int32", "int64"]), st.booleans(), st.integers(0, 2**32))
+def test_any_dimension_numbers(geometry, index_type, is_scheduled, seed):
+    rng = np.random.default_rng(seed)
+    values = random_values(rng, geometry.operand_shape, np.float32)
+    updates = rng.normal(0, 9, geometry.slices_shape).astype(np.float32)
+    schedule = rng.permutation(updates.size) if is_scheduled else None
+    check(geometry, values, random_indices(rng, geometry.indices_shape, index_type), updates, "add", schedule)
+
+
+@settings(max_examples=100)
+@given(geometries(least_size=1), st.integers(0, 2**32))
+def test_the_last_update_stays(geometry, seed):
+    rng = np.random.default_rng(seed)
+    values = np.full(geometry.operand_shape, -1, np.int32)
+    updates = np.arange(int(np.prod(geometry.slices_shape)), dtype=np.int32).reshape(geometry.slices_shape)
+    check(geometry, values, rng.integers(-1, 3, geometry.indices_shape), updates, "overwrite")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "combiner"),
+    [(dtype, combiner) for dtype in FLOATS for combiner in ("add", "multiply", "maximum", "minimum")]
+    + [(dtype, combiner) for dtype in INTEGERS for combiner in COMBINE if combiner != "overwrite"]
+    + [("complex64", combiner) for combiner in ("add", "multiply", "maximum")]
+    + [(dtype, "overwrite") for dtype in ("bool", ml_dtypes.float8_e5m2, "float16", "float32", "complex128")],
+)
+def test_combiners_of_elements(dtype, combiner):
+    rng = np.random.default_rng(1)
+    values = random_values(rng, ITEMS.operand_shape, dtype)
+    updates = random_values(rng, ITEMS.slices_shape, dtype)
+    check(ITEMS, values, random_indices(rng, ITEMS.indices_shape, np.int32), updates, combiner)
+
+
+@pytest.mark.parametrize("geometry", [ROWS, WINDOWS], ids=["rows", "windows"])
+@pytest.mark.parametrize(
+    ("dtype", "combiner"),
+    [("float32", "add"), ("float32", "maximum"), (ml_dtypes.bfloat16, "add"), ("uint8", "overwrite")],
+)
+def test_combiners_of_runs(geometry, dtype, combiner):
+    rng = np.random.default_rng(2)
+    values = random_values(rng, geometry.operand_shape, dtype)
+    updates = random_values(rng, geometry.slices_shape, dtype)
+    check(geometry, values, rng.integers(-4, 13, geometry.indices_shape).astype(np.int32), updates, combiner)
+
+
+@pytest.mark.parametrize(
+    "index_type", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+)
+def test_index_types(index_type):
+    rng = np.random.default_rng(3)
+    values, updates = rng.random(WINDOWS.operand_shape), rng.random(WINDOWS.slices_shape)
+    check(WINDOWS, values, random_indices(rng, WINDOWS.indices_shape, index_type), updates, "add")
+
+
+LARGE = {
+    "items": ((30_000,), (70_000, 1), (70_000,), (), (0,), 0.5),
+    "items in one place": ((30_000,), (70_000, 1), (70_000,), (), (0,), 0.0),
+    "rows": ((500, 33), (6000, 1), (6000, 33), (1,), (0,), 0.5),
+    "columns": ((33, 500), (6000, 1), (33, 6000), (0,), (1,), 0.5),
+    "windows": ((700, 20), (6000, 1), (6000, 9, 20), (1, 2), (), 0.5),
+}
+
+
+def large_case(name):
+    """A scatter that is divided among threads, and its result by NumPy, which adds in the same order."""
+    operand_shape, indices_shape, updates_shape, update_window_dims, inserted, spread = LARGE[name]
+    rng = np.random.default_rng(5)
+    dim = inserted[0] if inserted else 0
+    values = rng.random(operand_shape, np.float32)
+    starts = (rng.random(indices_shape) * spread * operand_shape[dim] * 2.1).astype(np.int32) - 3
+    updates = rng.random(updates_shape, np.float32)
+    geometry = Geometry(
+        operand_shape, indices_shape, updates_shape, update_window_dims, inserted, (), (), (dim,), 1, ()
+    )
+    expected = values.copy()
+    if name == "windows":
+        places = starts + np.arange(9)
+        kept = (places >= 0) & (places < operand_shape[0])
+        np.add.at(expected, places[kept], updates[kept])
+    else:
+        kept = (starts[:, 0] >= 0) & (starts[:, 0] < operand_shape[dim])
+        whole = (slice(None),) * dim
+        np.add.at(expected, (*whole, starts[kept, 0]), updates[(*whole, kept)])
+    return geometry, values, starts, updates, expected
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+@pytest.mark.parametrize("name", LARGE)
+def test_large_scatters_by_any_number_of_threads(name, threads):
+    geometry, values, starts, updates, expected = large_case(name)
+    scatter_values = prepared(geometry, [np.float32], np.int32, "add", threads=threads)
+    (result,) = scatter_values([values], starts, [updates])
+    assert same_bits(result, expected)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("combiner", ["overwrite", "add", "minimum", "xor"])
+def test_large_scatters_of_integers_to_few_places(combiner, threads):
+    rng = np.random.default_rng(6)
+    geometry = Geometry((100,), (70_000, 1), (70_000,), (), (0,), (), (), (0,), 1, ())
+    values, updates = rng.integers(-9, 9, 100, np.int32), rng.integers(-(2**31), 2**31, 70_000).astype(np.int32)
+    indices = rng.integers(-1, 101, (70_000, 1))
+    scatter_values = prepared(geometry, [np.int32], np.int64, combiner, threads=threads)
+    (result,) = scatter_values([values], indices, [updates])
+    kept = (indices[:, 0] >= 0) & (indices[:, 0] < 100)
+    expected = values.copy()
+    places, kept_updates = indices[kept, 0], updates[kept]
+    if combiner == "overwrite":
+        for place, update in zip(places, kept_updates, strict=True):
+            expected[place] = update
+    else:
+        {"add": np.add, "minimum": np.minimum, "xor": np.bitwise_xor}[combiner].at(expected, places, kept_updates)
+    assert same_bits(result, expected)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_more_units_than_are_taken_at_a_time(threads, monkeypatch):
+    monkeypatch.setattr(scatter, "_CHUNK", 10_000)
+    for name in ("items", "rows"):
+        geometry, values, starts, updates, expected = large_case(name)
+        scatter_values = prepared(geometry, [np.float32], np.int32, "add", threads=threads)
+        assert same_bits(scatter_values([values], starts, [updates])[0], expected)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 8])
+def test_large_schedules(threads):
+    geometry, values, starts, updates, _ = large_case("items")
+    schedule = np.random.default_rng(7).permutation(updates.size)
+    scatter_values = prepared(geometry, [np.float32], np.int32, "add", threads=threads, schedule=schedule)
+    (result,) = scatter_values([values], starts, [updates])
+    places, kept = starts[schedule, 0], updates[schedule]
+    inside = (places >= 0) & (places < values.size)
+    expected = values.copy()
+    np.add.at(expected, places[inside], kept[inside])
+    assert same_bits(result, expected)
+
+
+def test_the_schedule_decides():
+    geometry = Geometry((1,), (3, 1), (3,), (), (0,), (), (), (0,), 1, ())
+    values, indices = np.zeros(1, np.float32), np.zeros((3, 1), np.int32)
+    updates = np.array([1e8, 1.0, -1e8], np.float32)
+    results = []
+    for schedule in (None, np.array([0, 2, 1])):
+        scatter_values = prepared(geometry, [np.float32], np.int32, "add", schedule=schedule)
+        results.append(float(scatter_values([values], indices, [updates])[0][0]))
+    assert results == [0.0, 1.0]
+
+
+def test_unique_indices():
+    geometry, values, _, _, _ = large_case("rows")
+    rng = np.random.default_rng(8)
+    geometry = Geometry((5000, 33), (5000, 1), (5000, 33), (1,), (0,), (), (), (0,), 1, ())
+    values, updates = rng.random((5000, 33), np.float32), rng.random((5000, 33), np.float32)
+    order = rng.permutation(5000).reshape(5000, 1)
+    scatter_values = prepared(geometry, [np.float32], np.int64, "add", unique_indices=True)
+    (result,) = scatter_values([values], order, [updates])
+    expected = values.copy()
+    expected[order[:, 0]] += updates
+    assert same_bits(result, expected)
+
+
+def test_several_inputs():
+    rng = np.random.default_rng(9)
+    values = [rng.random(ITEMS.operand_shape, np.float32), rng.integers(0, 9, ITEMS.operand_shape)]
+    updates = [rng.random(ITEMS.slices_shape, np.float32), rng.integers(0, 9, ITEMS.slices_shape)]
+    indices = random_indices(rng, ITEMS.indices_shape, np.int32)
+    dtypes = [value.dtype for value in values]
+    results = prepared(ITEMS, dtypes, np.int32, ["add", "maximum"])(values, indices, updates)
+    for result, value, update, name in zip(results, values, updates, ["add", "maximum"], strict=True):
+        assert same_bits(result, scattered(value, indices, update, ITEMS, COMBINE[name]))
+
+
+def test_one_update_for_all():
+    rng = np.random.default_rng(10)
+    values, indices = np.zeros(ITEMS.operand_shape, np.int32), random_indices(rng, ITEMS.indices_shape, np.int32)
+    updates = np.broadcast_to(np.int32(3), ITEMS.slices_shape)
+    check(ITEMS, values, indices, updates, "add")
+    check(ROWS, np.zeros((9, 5)), np.zeros((40, 1), np.int32), np.broadcast_to(np.float64(2), (40, 5)), "add")
+
+
+def test_arrays_that_are_not_contiguous_or_read_only():
+    rng = np.random.default_rng(11)
+    values, updates = rng.random((5, 9), np.float32).T, rng.random((40, 10), np.float32)[:, ::2]
+    indices = rng.integers(0, 9, (40, 1))
+    for array in (values, updates, indices):
+        array.flags.writeable = False
+    check(ROWS, values, indices, updates, "add")
+
+
+def test_in_place_and_in_arrays_of_the_caller():
+    rng = np.random.default_rng(12)
+    values, updates = rng.random((9, 5), np.float32), rng.random((40, 5), np.float32)
+    indices = rng.integers(0, 9, (40, 1))
+    expected = scattered(values, indices, updates, ROWS, COMBINE["add"])
+    scatter_rows = prepared(ROWS, [np.float32], np.int64, "add")
+    out = np.empty((9, 5), np.float32)
+    assert scatter_rows([values], indices, [updates], out=[out])[0] is out and same_bits(out, expected)
+    assert scatter_rows([values], indices, [updates], in_place=True)[0] is values and same_bits(values, expected)
+    with pytest.raises(ValueError, match="writeable"):
+        scatter_rows([np.broadcast_to(np.float32(0), (9, 5))], indices, [updates], in_place=True)
+
+
+def test_what_was_not_prepared_for_is_refused():
+    values, updates, indices = np.zeros((9, 5)), np.zeros((40, 5)), np.zeros((40, 1), np.int64)
+    scatter_rows = prepared(ROWS, [np.float64], np.int64, "add")
+    with pytest.raises(ValueError, match="inputs are"):
+        scatter_rows([values[:8]], indices, [updates])
+    with pytest.raises(ValueError, match="updates are"):
+        scatter_rows([values], indices, [updates.astype(np.float32)])
+    with pytest.raises(ValueError, match="scatter_indices has shape"):
+        scatter_rows([values], indices[:8], [updates])
+    with pytest.raises(ValueError, match="no kernel scatters xor on float64"):
+        prepared(ROWS, [np.float64], np.int64, "xor")
+    with pytest.raises(ValueError, match="permutation"):
+        prepared(ROWS, [np.float64], np.int64, "add", schedule=np.zeros(200, np.int64))
+    with pytest.raises(ValueError, match="do not fit"):
+        scatter.prepare((9, 4), (40, 1), (40, 5), ["float64"], np.int64, "add", **ROWS.scatter_attributes())
+
+
+def test_supports():
+    assert scatter.supports(ml_dtypes.bfloat16, "add") and scatter.supports("bool", "xor")
+    assert scatter.supports(ml_dtypes.float8_e4m3fn, "overwrite")
+    assert not scatter.supports(ml_dtypes.float8_e4m3fn, "add") and not scatter.supports("float32", "or")
