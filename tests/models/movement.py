@@ -48,7 +48,7 @@ def slices_and_reversals(x):
     )
 
 
-@model(normal(5, 5))
+@model(normal(5, 5), bound=1e-6)
 def triangles(x):
     return jnp.tril(x), jnp.triu(x, 1), jnp.diag(x), jnp.diag(x[0]), jnp.trace(x)
 

@@ -137,7 +137,7 @@ def lstm_gradient(weights, sequence):
     return jax.grad(lambda w, s: (_lstm(w, s)[1] ** 2).sum(), argnums=(0, 1))(weights, sequence)
 
 
-@model(normal(40, 2) + 4 * integers(40, 1, high=3, seed=5), bound=2e-6)
+@model(normal(40, 2) + integers(40, 1, high=3, seed=5, dtype=np.float32) * 4, bound=2e-6)
 def kmeans(points):
     def nearest(centroids):
         return ((points[:, None] - centroids[None]) ** 2).sum(-1).argmin(1)

@@ -157,8 +157,9 @@ def clamp_and_select(x, y):
     return lax.clamp(-0.5, x, 0.5), lax.clamp(y - 1, x, y + 1), lax.select(x > y, x, y), parts
 
 
-@model(np.float32([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-40]), not_finite=True)
+@model(np.float32([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-30]), not_finite=True)
 def comparisons_of_special_values(x):
+    # No subnormal number: XLA:CPU takes those for zero.
     a, b = x[:, None], x[None, :]
     tests = a < b, a <= b, a == b, a != b, a >= b, a > b
     return tests, jnp.isnan(x), jnp.isfinite(x), jnp.signbit(x), jnp.maximum(a, b), jnp.minimum(a, b)
