@@ -1,0 +1,82 @@
+"""`select_and_scatter` whose `select` is a comparison and whose `scatter` is a monoid.
+
+In each window, the positions that lie in the operand are compared from the left in row-major order, and the element so
+far selected stays where `comparison_direction` holds between it and the next one. The source's values that fall on one
+result element are combined with init_value from the left in row-major order of the source; sums and products of
+float16 and bfloat16 are rounded at each step. A task owns a range of the operand along one dimension and goes through
+all windows that reach into it, so that the bits do not depend on the number of threads.
+"""
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from .compilation import flat
+from .monoids import computing_dtype, normalized, storage_dtype, supports_element
+from .monoids import supports as supports_monoid
+from .threads import division
+from .window import Axis, axes_of, merged
+
+DIRECTIONS = ("GE", "GT", "LE", "LT")
+
+SelectAndScatter = Callable[[np.ndarray, np.ndarray, Any], np.ndarray]
+
+
+def supports(dtype: Any, comparison_direction: str, monoid: str) -> bool:
+    """Whether kernels select and scatter elements of this type in this way."""
+    if comparison_direction not in DIRECTIONS or not supports_element(dtype) or np.dtype(dtype).kind in "bc":
+        return False
+    return supports_monoid(dtype, monoid)
+
+
+def prepare(
+    shape: Sequence[int],
+    dtype: Any,
+    comparison_direction: str,
+    monoid: str,
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int] | None = None,
+    padding: Sequence[Sequence[int]] | None = None,
+    *,
+    threads: int | None = None,
+) -> SelectAndScatter:
+    """A function `(operand, source, init_value) -> result`, the operand and the result of this shape.
+
+    `comparison_direction` is "GE", "GT", "LE" or "LT". A source value whose window holds no element is dropped.
+    Raises ValueError where no kernel serves. Source: the specification's section on select_and_scatter.
+    """
+    if not supports(dtype, comparison_direction, monoid):
+        raise ValueError(f"no kernel selects by {comparison_direction} and scatters by {monoid} {np.dtype(dtype).name}")
+    axes = axes_of(shape, window_dimensions, window_strides, padding=padding)
+    kind = normalized(dtype, monoid)
+    element = np.dtype(dtype).name
+    storage = storage_dtype(element)
+    source_size = prod(axis.windows for axis in axes)
+    if prod(shape) == 0 or source_size == 0:
+        return lambda operand, source, init_value: np.full(shape, init_value, dtype)
+    *outer, row = merged(axes)
+    inner = row.size if row.plain else 1
+    if not row.plain:
+        outer.append(row)
+    outer = outer or [Axis(1)]
+    owned = max(range(min(2, len(outer))), key=lambda number: outer[number].size)
+    bytes_owned = (prod(shape) + source_size) // outer[owned].size * storage.itemsize
+    tasks, size = division(outer[owned].size, bytes_owned)
+    table = np.array([(a.size, a.window, a.stride, a.low, a.windows) for a in outer], np.int64).reshape(-1)
+    place = np.dtype(np.int32 if prod(axis.size for axis in outer) < 1 << 31 else np.int64)
+
+    def run(operand: np.ndarray, source: np.ndarray, init_value: Any) -> np.ndarray:
+        from . import select_and_scatter_loops as loops
+
+        result = np.full(shape, init_value, dtype)
+        best, chosen = np.empty(tasks * inner, computing_dtype(element)), np.empty(tasks * inner, place)
+        counters = np.empty(tasks * loops.COUNTERS * len(outer), np.int64)
+        values = flat(operand, storage), flat(source, storage)
+        body = loops.windows(element, kind, comparison_direction)
+        work = (size, owned, inner, table, counters, best, chosen, *values, result.reshape(-1).view(storage))
+        body(tasks, *work, threads=threads)
+        return result
+
+    return run

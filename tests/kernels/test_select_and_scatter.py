@@ -1,0 +1,109 @@
+"""`select_and_scatter` against its definition, element by element."""
+
+import itertools
+import operator
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nimblehlo.kernels import select_and_scatter, window
+
+COMPARE = {"GE": operator.ge, "GT": operator.gt, "LE": operator.le, "LT": operator.lt}
+COMBINE = {"add": operator.add, "multiply": operator.mul, "maximum": np.maximum}
+
+
+def expected(operand, source, init_value, direction, monoid, axes):
+    result = np.full(operand.shape, init_value, operand.dtype)
+    for place in np.ndindex(source.shape):
+        selected = None
+        for offset in itertools.product(*(range(axis.window) for axis in axes)):
+            at = tuple(p * a.stride + o - a.low for p, o, a in zip(place, offset, axes, strict=True))
+            if not all(0 <= i < size for i, size in zip(at, operand.shape, strict=True)):
+                continue
+            if selected is None or not COMPARE[direction](operand[selected], operand[at]):
+                selected = at
+        if selected is not None:
+            result[selected] = COMBINE[monoid](result[selected], source[place])
+    return result
+
+
+def check(operand, source, init_value, direction, monoid, axes, threads=None):
+    columns = list(zip(*axes, strict=True))
+    padding = list(zip(*columns[5:], strict=True))
+    before = operand.tobytes()
+    run = select_and_scatter.prepare(
+        operand.shape, operand.dtype, direction, monoid, columns[1], columns[2], padding, threads=threads
+    )
+    got, want = run(operand, source, init_value), expected(operand, source, init_value, direction, monoid, axes)
+    assert got.dtype == want.dtype
+    assert got.flags.c_contiguous
+    np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(np.signbit(got), np.signbit(want))
+    assert operand.tobytes() == before
+
+
+def sample(rng, shape, dtype):
+    """Many equal values, and some NaNs."""
+    values = rng.integers(0, 6, shape).astype(dtype)
+    if values.dtype.kind not in "iu":
+        values[rng.random(shape) < 0.1] = np.nan
+    return values
+
+
+axis_numbers = st.tuples(
+    st.integers(0, 7), st.integers(1, 3), st.integers(1, 3), st.just(1), st.just(1), st.integers(-1, 2), st.integers(-1, 2)
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_any_windows(data):
+    axes = data.draw(st.lists(st.one_of(axis_numbers, st.integers(1, 6)), max_size=4))
+    axes = [window.Axis(axis) if isinstance(axis, int) else window.Axis(*axis) for axis in axes]
+    if not axes:
+        axes = [window.Axis(1)]
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    operand = sample(rng, [axis.size for axis in axes], np.float32)
+    source = rng.standard_normal([axis.windows for axis in axes]).astype(np.float32)
+    check(operand, source, np.float32(0.5), data.draw(st.sampled_from(["GE", "LT"])), "add", axes)
+
+
+CASES = [
+    ("f4", "GE", "add", (2, 8, 8, 5), (1, 2, 2, 1), (1, 2, 2, 1), (0, 0, 0, 0)),
+    ("f4", "LT", "add", (2, 3, 9, 9), (1, 1, 3, 3), (1, 1, 2, 2), (0, 0, 1, 1)),
+    ("i4", "GT", "multiply", (6, 7), (3, 2), (1, 2), (1, 1)),
+    (ml_dtypes.bfloat16, "LE", "add", (4, 20), (2, 3), (1, 1), (0, 0)),
+    ("u1", "GE", "maximum", (30,), (4,), (3,), (2,)),
+]
+
+
+@pytest.mark.parametrize(("dtype", "direction", "monoid", "shape", "windows", "strides", "pad"), CASES)
+def test_cases(dtype, direction, monoid, shape, windows, strides, pad):
+    rng = np.random.default_rng(1)
+    axes = window.axes_of(shape, windows, strides, padding=[(p, p) for p in pad])
+    source = rng.integers(0, 9, [axis.windows for axis in axes]).astype(dtype)
+    check(sample(rng, shape, dtype), source, np.dtype(dtype).type(1), direction, monoid, axes)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+@pytest.mark.parametrize("shape", [(6, 64, 40, 8), (1, 200, 60, 8)])
+def test_bits_do_not_depend_on_threads(shape, threads):
+    rng = np.random.default_rng(2)
+    operand = rng.standard_normal(shape).astype(np.float32)
+    windows, strides = (1, 3, 3, 1), (1, 1, 1, 1)
+    run = [
+        select_and_scatter.prepare(shape, "f4", "GE", "add", windows, strides, threads=number) for number in (1, threads)
+    ]
+    source = rng.standard_normal((shape[0], shape[1] - 2, shape[2] - 2, shape[3])).astype(np.float32)
+    assert run[0](operand, source, 0).tobytes() == run[1](operand, source, 0).tobytes()
+    assert (run[0](operand, source, 0) != 0).any()
+
+
+def test_rejects():
+    for dtype, direction, monoid in (("c8", "GE", "add"), ("f4", "EQ", "add"), ("f4", "GE", "or"), ("?", "GE", "or")):
+        assert not select_and_scatter.supports(dtype, direction, monoid)
+        with pytest.raises(ValueError, match="no kernel"):
+            select_and_scatter.prepare((3,), dtype, direction, monoid, (1,))
