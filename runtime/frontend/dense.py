@@ -35,7 +35,7 @@ Array = np.ndarray[Any, Any]
 
 _HEXADECIMAL: Final = pattern(r'"0x')
 _NUMBERS: Final = re.compile(
-    r"(?:[ \t\r\n\[\],()]++"
+    r"(?:[ \t\r\n]++|[\[(](?![ \t\r\n]*+,)|[\])](?=[ \t\r\n]*+[,\])>])|,(?=[ \t\r\n]*+[\[(\-\dtf])"
     r"|(?:-?+\d++(?:x[0-9A-Fa-f]++|\.\d*+(?:[eE][+\-]?+\d++)?+)?+|true|false)(?=[ \t\r\n]*+[,\])>]))*+"
 )
 _SPLAT: Final = re.compile(rf"{SKIP}<([^<>\"\[\](),\s]++)>{SKIP}:{SKIP}(tensor<[^<>\"]*+>)", re.ASCII)
@@ -141,9 +141,11 @@ class DenseParser(LocationParser):
         elements = type.element_type
         if isinstance(elements, QuantizedType):
             elements = elements.storage
-        if count == 0:
-            return np.empty(0, elements.dtype)
         plain = text.translate(_BRACKETS)
+        if count == 0:
+            if plain.strip(" \t\r\n,"):
+                self.fail(f"no elements, since the type is {type}", start)
+            return np.empty(0, elements.dtype)
         if elements.category == COMPLEX:
             if text.count("(") != count or plain.count(",") != 2 * count - 1:
                 self.fail(f"{count} pairs such as '(1.0, 2.0)'", start)

@@ -28,6 +28,7 @@ _FILE_LOCATION: Final = pattern(
     rf'"([^"\\\n]*+)":(\d{{1,18}}):(\d{{1,18}})(?:{SKIP}to{SKIP}(\d{{1,18}})?+:(\d{{1,18}}))?+'
 )
 _ALIAS: Final = pattern(r"#([A-Za-z_][\w$]*+)(?![.<\w$])")
+_DEFINITION_LINE: Final = re.compile(r"[ \t]*+([#!][A-Za-z_][\w$]*+)[ \t]*+=", re.ASCII)
 _DEFINITION: Final = pattern(r"([#!])([A-Za-z_][\w$]*+)[ \t]*+=")
 
 
@@ -179,19 +180,13 @@ class LocationParser(TypeParser):
         if self._alias_places is not None:
             return
         self._alias_places = places = {}
-        position = 0
-        while position >= 0:
-            found = _DEFINITION.match(self.text, position)
+        for start in self.source.line_starts:
+            found = _DEFINITION_LINE.match(self.text, start)
             if found is not None:
-                places.setdefault(found.group(1) + found.group(2), found.start(1))
-            position = self._next_line_with_alias(position)
+                places.setdefault(found.group(1), found.start(1))
         for name in places:
             if name not in self._aliases:
                 self._resolve_at(name, places[name])
-
-    def _next_line_with_alias(self, position: int) -> int:
-        marks = (self.text.find("\n#", position), self.text.find("\n!", position))
-        return min((mark + 1 for mark in marks if mark >= 0), default=-1)
 
     def _resolve_at(self, name: str, use: int) -> None:
         """Parse one definition out of turn."""
