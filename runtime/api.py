@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .boundary import fit_as_they_are, memory_of, owned
 from .errors import ExecutionError, VerifyError
 from .executor import Runner
 from .frontend.forms import load_ir
@@ -18,7 +19,7 @@ from .ops.verify import verify
 from .options import Options
 from .plan import Plan, lower
 from .specialize import entry_function, specialize
-from .types import FunctionType, TensorType, TokenType, TupleType, TupleValue, Type
+from .types import FunctionType, TensorType, Type
 
 Array = np.ndarray[Any, Any]
 
@@ -101,6 +102,9 @@ class Executable:
         self.options = options
         self.input_types = function.type.inputs
         self.output_types = function.type.results
+        tensors = [type if isinstance(type, TensorType) else None for type in self.input_types]
+        self._dtypes = tuple([type.dtype if type else None for type in tensors])
+        self._shapes = tuple([type.shape if type else None for type in tensors])
         self._module = module
         self._entry = entry
         self._lock = threading.Lock()
@@ -120,7 +124,12 @@ class Executable:
         types = self.input_types
         if len(inputs) != len(types):
             raise ExecutionError(f"@{self._entry} takes {len(types)} inputs, but got {len(inputs)}")
-        arguments = tuple([convert_input(value, types[index], index) for index, value in enumerate(inputs)])
+        if fit_as_they_are(inputs, self._dtypes, self._shapes):
+            arguments = inputs
+        else:
+            arguments = tuple(
+                [convert_input(value, types[index], index) for index, value in enumerate(inputs)]
+            )
         program = self._only or self._program_for(arguments)
         return program.run(arguments)
 
@@ -166,16 +175,13 @@ class Program:
         self.type = function.type
         self._plan = lower(function, options)
         self._runner = Runner(self._plan)
-        self._constant_roots = frozenset(id(_root(value)) for value in self._plan.constants.values())
+        self._constants = memory_of(self._plan.constants.values())
 
     def run(self, arguments: tuple[Any, ...]) -> list[Any]:
         """The results, which belong to the caller, for arguments that fit."""
         with np.errstate(all="ignore"):
             results = self._runner.run(arguments)
-        shared = set(self._constant_roots)
-        for argument in arguments:
-            _add_roots(argument, shared)
-        return [_own(result, type, shared) for result, type in zip(results, self.type.results, strict=True)]
+        return owned(results, self.type.results, memory_of(arguments) | self._constants)
 
     def explain(self) -> str:
         """Its signature and its steps as text."""
@@ -184,42 +190,10 @@ class Program:
         return "\n".join(lines)
 
 
-def _root(value: Any) -> Any:
-    """The object that owns an array's memory."""
-    while isinstance(value, np.ndarray) and value.base is not None:
-        value = value.base
-    return value
-
-
-def _add_roots(value: Any, roots: set[int]) -> None:
-    """Enter the memory that a value, or the parts of a tuple, stands in."""
-    if isinstance(value, TupleValue):
-        for part in value:
-            _add_roots(part, roots)
-    else:
-        roots.add(id(_root(value)))
-
-
-def _own(value: Any, type: Any, shared: set[int]) -> Any:
-    """A result that the caller may keep and write to: contiguous, and sharing memory with nothing else."""
-    if isinstance(type, TupleType):
-        return tuple(
-            [_own(part, part_type, shared) for part, part_type in zip(value, type.types, strict=True)]
-        )
-    if isinstance(type, TokenType):
-        return value
-    array = np.asarray(value)
-    root = _root(array)
-    if not isinstance(root, np.ndarray) or id(root) in shared or not array.flags.carray:
-        return np.array(array, order="C")
-    shared.add(id(root))
-    return array
-
-
 def _explain(plan: Plan, indent: str, lines: list[str]) -> None:
     for number, step in enumerate(plan.steps):
         lines.append(f"{indent}{number:4d}  {step.operation} {step.detail}  [{step.way}: {step.reason}]")
         for name, region in step.regions.items():
-            for one in region if isinstance(region, list) else [region]:
+            for one in [region] if isinstance(region, Plan) else region:
                 lines.append(f"{indent}      {name}:")
                 _explain(one, indent + "        ", lines)

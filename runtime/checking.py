@@ -10,11 +10,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from .api import compile, load
+from .api import compile
 from .errors import ExecutionError, NimbleError, UnsupportedError
-from .frontend.parser import parse, split
+from .frontend import parse, split
+from .ir import Function, Operation, StringAttribute
+from .ops.verify import verify
 from .options import Options
 
 
@@ -65,11 +65,13 @@ def check_file(file: str, options: Options | None = None) -> list[CaseResult]:
     except (OSError, UnicodeDecodeError) as error:
         return [CaseResult(file, 0, "failed", str(error), 0.0)]
     results = []
-    for part, (offset_line, piece) in enumerate(split(text)):
+    for part, (line, piece) in enumerate(split(text)):
+        if _is_empty(piece):
+            continue
         start = time.perf_counter()
         status, message = "passed", ""
         try:
-            _run_part(piece, file, offset_line, options)
+            _run_part("\n" * line + piece, file, options)
         except UnsupportedError as error:
             status, message = "unsupported", str(error)
         except NimbleError as error:
@@ -78,8 +80,14 @@ def check_file(file: str, options: Options | None = None) -> list[CaseResult]:
     return results
 
 
-def _run_part(text: str, file: str, first_line: int, options: Options | None) -> None:
-    module = load(parse(text, name=file, first_line=first_line))
+def _is_empty(text: str) -> bool:
+    """Whether a text holds nothing but blanks and comments."""
+    return all(not line.strip() or line.lstrip().startswith("//") for line in text.splitlines())
+
+
+def _run_part(text: str, file: str, options: Options | None) -> None:
+    module = parse(text, file)
+    verify(module)
     functions = module.functions
     if "main" in functions:
         names = ["main"]
@@ -93,11 +101,21 @@ def _run_part(text: str, file: str, first_line: int, options: Options | None) ->
         if functions[name].type.inputs:
             raise UnsupportedError(f"@{name} takes arguments, so that it cannot check itself")
         results = compile(module, entry=name, options=options)()
-        if any(
-            isinstance(result, np.ndarray) and result.dtype == np.bool_ and not result.all()
-            for result in results
-        ):
-            raise ExecutionError(f"@{name} returned false")
+        for position in _verdicts(functions[name]):
+            if not results[position]:
+                raise ExecutionError(f"result {position} of @{name}, a check's, is false")
+
+
+def _verdicts(function: Function) -> list[int]:
+    """Which results of a function are those of a `check.eq`, which does not fail by itself."""
+    assert function.body is not None
+    positions = []
+    for position, value in enumerate(function.body.block.terminator.operands):
+        if isinstance(value.owner, Operation):
+            target = value.owner.attributes.get("call_target_name")
+            if isinstance(target, StringAttribute) and target.value == "check.eq":
+                positions.append(position)
+    return positions
 
 
 def check_files(

@@ -121,7 +121,7 @@ class DenseElementsAttribute:
         if not isinstance(other, DenseElementsAttribute) or self.type != other.type:
             return False
         if self.is_splat and other.is_splat:
-            return self.array.flat[0].tobytes() == other.array.flat[0].tobytes()
+            return bool(self.array.flat[0].tobytes() == other.array.flat[0].tobytes())
         return self.array.tobytes() == other.array.tobytes()
 
     def __hash__(self) -> int:

@@ -11,6 +11,7 @@ _FAMILIES = (
     "conversion",
     "creation",
     "movement",
+    "broadcasting",
     "dynamic_shapes",
     "indexing",
     "gather",

@@ -39,7 +39,11 @@ class AttributeKind(ABC):
     def encode(self, value: Any) -> Attribute:
         """The attribute that decodes to `value`."""
 
-    def mismatch(self, attribute: Attribute) -> ValueError:
+    def from_field(self, value: Any) -> Any:
+        """The Python value of a field of a struct attribute; ValueError where it is of another kind."""
+        return self.decode(value)
+
+    def mismatch(self, attribute: object) -> ValueError:
         """The error for an attribute of another kind."""
         return ValueError(f"must be {self.description}, but is {type(attribute).__name__}")
 
@@ -57,6 +61,11 @@ class _Integer(AttributeKind):
             return attribute.value
         raise self.mismatch(attribute)
 
+    def from_field(self, value: Any) -> int:
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+        raise self.mismatch(value)
+
     def encode(self, value: int) -> Attribute:
         return IntegerAttribute(value, self.type)
 
@@ -70,6 +79,11 @@ class _Boolean(AttributeKind):
         if isinstance(attribute, UnitAttribute):
             return True
         raise self.mismatch(attribute)
+
+    def from_field(self, value: Any) -> bool:
+        if isinstance(value, bool):
+            return value
+        raise self.mismatch(value)
 
     def encode(self, value: bool) -> Attribute:
         return BoolAttribute(value)
@@ -114,6 +128,11 @@ class _Dimensions(AttributeKind):
             if attribute.array.dtype == np.int64:
                 return tuple(attribute.array.tolist())
         raise self.mismatch(attribute)
+
+    def from_field(self, value: Any) -> tuple[int, ...]:
+        if isinstance(value, tuple) and all(isinstance(item, int) for item in value):
+            return value
+        raise self.mismatch(value)
 
     def encode(self, value: tuple[int, ...]) -> Attribute:
         return DenseArrayAttribute(ELEMENT_TYPES["i64"], tuple(value))

@@ -25,7 +25,7 @@ Labels ``I1``, ``I2``, ... of the specification's table of inputs follow from th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
@@ -51,6 +51,11 @@ class _Declared:
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
+
+    if TYPE_CHECKING:
+
+        def __get__(self, view: Any, owner: Any = None) -> Any:
+            """A view holds what was declared under the same name: a type, a value or a region."""
 
 
 class Operand(_Declared):
@@ -112,22 +117,31 @@ class Attribute(_Declared):
 
     def read(self, operation: Operation) -> Any:
         """The decoded value; ValueError where it is missing or of the wrong kind."""
-        attribute = operation.attributes.get(self.of or self.key or self.name)
-        if self.of is not None and attribute is not None:
-            if not isinstance(attribute, StructAttribute):
-                raise ValueError(f"must be in a struct attribute {self.of}")
-            value = attribute.fields.get(self.field or self.name, REQUIRED)
-            if value is not REQUIRED:
-                return (
-                    value if self.kind is None or isinstance(value, (int, tuple)) else self.kind.decode(value)
-                )
-            attribute = None
+        if self.of is not None:
+            return self._read_field(operation.attributes.get(self.of))
+        attribute = operation.attributes.get(self.key or self.name)
         if attribute is None:
-            if self.default is REQUIRED:
-                raise ValueError("is missing")
-            return self.default
+            return self._default()
         assert self.kind is not None
         return self.kind.decode(attribute)
+
+    def _read_field(self, struct: object) -> Any:
+        """The value of a field; a struct may be absent where its fields' defaults are None."""
+        if struct is None and self.default is not None:
+            raise ValueError(f"is missing: there is no {self.of}")
+        if not isinstance(struct, StructAttribute):
+            if struct is None:
+                return None
+            raise ValueError(f"must be in a struct attribute {self.of}")
+        value = struct.fields.get(self.field or self.name, REQUIRED)
+        if value is REQUIRED:
+            return self._default()
+        return value if self.kind is None else self.kind.from_field(value)
+
+    def _default(self) -> Any:
+        if self.default is REQUIRED:
+            raise ValueError("is missing")
+        return self.default
 
 
 class Region(_Declared):
@@ -341,13 +355,14 @@ class Op:
         """The result types that follow from operands and attributes; None where they do not follow."""
         return None
 
-    def reference(self, *operands: Any) -> Any:
+    def reference(self, *operands: Any, **regions: Any) -> Any:
         """The semantics in NumPy, in the specification's order.
 
         Args:
-            operands: an array for each ir operand (a tuple for tuples, TOKEN for tokens), sizes all known.
-                Declared regions come as keyword arguments under their names: functions from arrays to a tuple
-                of arrays (a list of functions where the region is variadic).
+            operands: an array for each ir operand (a TupleValue for tuples, TOKEN_VALUE for tokens), sizes
+                all known.
+            regions: under their declared names functions from arrays to a tuple of arrays; a list of
+                functions where the region is variadic.
 
         Returns:
             The result, or a tuple of results where there are none, several, or the result is variadic.

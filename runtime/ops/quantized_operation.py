@@ -1,4 +1,6 @@
-"""Operations on quantized tensors through their definition: dequantize the operands, operate, quantize the results.
+"""Operations on quantized tensors by their definition: dequantize, operate, quantize.
+
+Operands that are not quantized are taken as they are.
 
 Source: specification, "Quantization computations" (`dequantize_op_quantize`, `hybrid_dequantize_then_op`).
 """
@@ -20,7 +22,7 @@ def has_quantized_types(operation: Operation) -> bool:
 
 
 def quantized_reference(view: Op) -> Callable[..., Any]:
-    """What does `view`'s operation on stored integers; operands that are not quantized are taken as they are."""
+    """The function that does an operation on stored integers."""
     operation = view.operation
     entries = [_conversion(operand.type, dequantizer) for operand in operation.operands]
     exits = [_conversion(result.type, quantizer) for result in operation.results]

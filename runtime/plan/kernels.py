@@ -1,4 +1,4 @@
-"""Which kernel serves an operation."""
+"""Which kernel serves an operation, and how it is prepared from the operation's view."""
 
 from __future__ import annotations
 
@@ -6,8 +6,183 @@ from collections.abc import Callable
 from typing import Any
 
 from ..ops.declaration import Op
+from ..ops.gather import Gather
+from ..ops.reduction import Reduce
+from ..ops.regions import Order, arg_reducer, comparator, monoid, overwrites
+from ..ops.scatter import Scatter
+from ..ops.sorting import Sort
+from ..ops.window import ReduceWindow
+from ..types import QUANTIZED, TensorType
+
+Kernel = Callable[..., Any]
+Prepare = Callable[[], Kernel]
+Offer = tuple[Prepare | None, str]
+"""What prepares the kernel, or None; and why."""
 
 
-def kernel_for(view: Op, threads: int | None) -> tuple[Callable[[], Callable[..., Any]] | None, str]:
-    """What prepares the kernel of an operation, and why; None where its reference serves."""
-    return None, "no kernel"
+def kernel_for(view: Op, threads: int | None) -> Offer:
+    """The kernel that serves an operation whose sizes are all known.
+
+    Args:
+        view: the operation.
+        threads: most threads that the kernel may use; None: all.
+    """
+    offer = _OFFERS.get(type(view))
+    if offer is None:
+        return None, "no kernel for this operation"
+    values = (*view.operation.operands, *view.operation.results)
+    if any(value.type.category & QUANTIZED for value in values):
+        return None, "no kernel on quantized tensors"
+    return offer(view, threads)
+
+
+def _gather(view: Any, threads: int | None) -> Offer:
+    """`nimblehlo.kernels.gather`: by item size."""
+    operand, start_indices = view.operand, view.start_indices
+
+    def prepare() -> Kernel:
+        from ..kernels import gather
+
+        return gather.prepare(
+            operand.shape,
+            start_indices.shape,
+            operand.dtype.itemsize,
+            start_indices.dtype,
+            offset_dims=view.offset_dims,
+            collapsed_slice_dims=view.collapsed_slice_dims,
+            operand_batching_dims=view.operand_batching_dims,
+            start_indices_batching_dims=view.start_indices_batching_dims,
+            start_index_map=view.start_index_map,
+            index_vector_dim=view.index_vector_dim,
+            slice_sizes=view.slice_sizes,
+            indices_are_sorted=view.indices_are_sorted,
+            threads=threads,
+        )
+
+    return prepare, "gather loops"
+
+
+def _reduce(view: Any, threads: int | None) -> Offer:
+    """`nimblehlo.kernels.reduce`: monoids, and the search for the greatest or least value."""
+    from ..kernels import reduce
+
+    operand: TensorType = view.inputs[0]
+    body = view.body
+    name = monoid(body)
+    if name is not None and body.type.results[0] == operand.with_shape(()):
+        if reduce.supports(operand.dtype, name):
+            return _single(
+                lambda: reduce.prepare(operand.shape, operand.dtype, view.dimensions, name, threads=threads)
+            ), f"{name} is a known monoid"
+        return None, f"no kernel on {operand.element_type}"
+    direction = arg_reducer(body)
+    index_dtype = view.inputs[1].dtype if direction else None
+    if direction and reduce.supports_arg(operand.shape, operand.dtype, index_dtype, view.dimensions):
+        return lambda: reduce.prepare_arg(
+            operand.shape, operand.dtype, index_dtype, view.dimensions, direction, threads=threads
+        ), f"the position of the {direction}"
+    return None, "the body is no known monoid"
+
+
+def _single(prepare: Callable[[], Kernel]) -> Prepare:
+    """Turns a kernel with one result into one whose results are a tuple, as variadic operations have it."""
+
+    def prepared() -> Kernel:
+        kernel = prepare()
+        return lambda *operands: (kernel(*operands),)
+
+    return prepared
+
+
+def _scatter(view: Any, threads: int | None) -> Offer:
+    """`nimblehlo.kernels.scatter`: overwriting, and monoids on one input."""
+    from ..kernels import scatter
+
+    inputs: list[TensorType] = view.inputs
+    body = view.update_computation
+    combiner = "overwrite" if overwrites(body) else monoid(body)
+    scalars = [type.with_shape(()) for type in inputs]
+    if combiner is None or list(body.type.results) != scalars:
+        return None, "the body is no known monoid"
+    if not all(scatter.supports(type.dtype, combiner) for type in inputs):
+        return None, f"no kernel on {inputs[0].element_type}"
+    count = len(inputs)
+
+    def prepare() -> Kernel:
+        prepared = scatter.prepare(
+            inputs[0].shape,
+            view.scatter_indices.shape,
+            view.updates[0].shape,
+            [type.dtype for type in inputs],
+            view.scatter_indices.dtype,
+            combiner,
+            update_window_dims=view.update_window_dims,
+            inserted_window_dims=view.inserted_window_dims,
+            input_batching_dims=view.input_batching_dims,
+            scatter_indices_batching_dims=view.scatter_indices_batching_dims,
+            scatter_dims_to_operand_dims=view.scatter_dims_to_operand_dims,
+            index_vector_dim=view.index_vector_dim,
+            indices_are_sorted=view.indices_are_sorted,
+            unique_indices=view.unique_indices,
+            threads=threads,
+        )
+        return lambda *operands: tuple(prepared(operands[:count], operands[count], operands[count + 1 :]))
+
+    return prepare, f"{combiner} is known"
+
+
+def _reduce_window(view: Any, threads: int | None) -> Offer:
+    """`nimblehlo.kernels.window`: monoids on one input."""
+    from ..kernels import window
+
+    operand: TensorType = view.inputs[0]
+    name = monoid(view.body)
+    if name is None or view.body.type.results[0] != operand.with_shape(()):
+        return None, "the body is no known monoid"
+    if not window.supports(operand.dtype, name):
+        return None, f"no kernel on {operand.element_type}"
+    return _single(
+        lambda: window.prepare(
+            operand.shape,
+            operand.dtype,
+            name,
+            view.window_dimensions,
+            view.window_strides,
+            view.base_dilations,
+            view.window_dilations,
+            view.padding,
+            threads=threads,
+        )
+    ), f"{name} is a known monoid"
+
+
+_COMPARISONS: dict[Order, Any] = {
+    Order.NUMBER: "FLOAT",
+    Order.TOTAL: "TOTALORDER",
+    Order.CANONICAL: "CANONICAL",
+}
+
+
+def _sort(view: Any, threads: int | None) -> Offer:
+    """`nimblehlo.kernels.sort`: recognised comparators of real keys."""
+    from ..kernels import sort
+
+    keys = comparator(view.comparator)
+    if keys is None or any(key.component != "value" for key in keys):
+        return None, "the comparator has no known form"
+    order = [sort.Key(key.operand, key.descending, _COMPARISONS[key.order]) for key in keys]
+    dtypes = [type.dtype for type in view.inputs]
+    if not sort.supports(dtypes, order):
+        return None, "no kernel for these element types"
+    shape = view.inputs[0].shape
+    dimension = view.dimension % len(shape) if shape else 0
+    return lambda: sort.prepare(shape, dtypes, dimension, order, threads=threads), "the comparator is known"
+
+
+_OFFERS: dict[type[Op], Callable[[Any, int | None], Offer]] = {
+    Gather: _gather,
+    Reduce: _reduce,
+    ReduceWindow: _reduce_window,
+    Scatter: _scatter,
+    Sort: _sort,
+}

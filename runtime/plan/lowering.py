@@ -43,9 +43,9 @@ class _Lowering:
                 continue
             for result in operation.results:
                 slots[result] = len(slots)
-            value = operation.attributes.get("value") if operation.name == "stablehlo.constant" else None
-            if isinstance(value, DenseElementsAttribute):
-                constants[slots[operation.result]] = value.array
+            constant = operation.attributes.get("value") if operation.name == "stablehlo.constant" else None
+            if isinstance(constant, DenseElementsAttribute):
+                constants[slots[operation.result]] = constant.array
             else:
                 steps.append(self.lower_operation(operation, slots))
         results = tuple([slots[operand] for operand in block.terminator.operands])

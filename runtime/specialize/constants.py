@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from ..errors import NimbleError
 from ..ir import DenseElementsAttribute, Operation, Value
 from ..ops.declaration import Array
 from ..ops.verify import view_of
-from ..types import PLAIN, TensorType
+from ..types import DYNAMIC, PLAIN, TensorType
 from .effects import has_no_effect
 
 MOST_ELEMENTS = 1 << 14
@@ -34,6 +35,8 @@ def fold(operation: Operation, known: Known) -> DenseElementsAttribute | None:
     type = operation.result.type
     if not isinstance(type, TensorType) or not type.is_static or not type.category & PLAIN:
         return None
+    if operation.name == "stablehlo.get_dimension_size":
+        return _dimension_size(view_of(operation), type)
     operands = [known.get(operand) for operand in operation.operands]
     constants = [operand for operand in operands if operand is not None and _is_small(operand)]
     if len(constants) < len(operands) or not _result_is_small(type, constants):
@@ -41,6 +44,12 @@ def fold(operation: Operation, known: Known) -> DenseElementsAttribute | None:
     if operation.name in _NEVER_FOLDED or not has_no_effect(operation):
         return None
     return _evaluate(view_of(operation).reference, [constant.array for constant in constants], type)
+
+
+def _dimension_size(view: Any, type: TensorType) -> DenseElementsAttribute | None:
+    """The size of a dimension, where the type says it: the values of the operand do not matter."""
+    size = view.operand.shape[view.dimension]
+    return None if size == DYNAMIC else DenseElementsAttribute(type, np.array(size, type.dtype))
 
 
 def _is_small(constant: DenseElementsAttribute) -> bool:

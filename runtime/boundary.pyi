@@ -1,0 +1,14 @@
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from .types import Type
+
+def fit_as_they_are(
+    inputs: tuple[Any, ...],
+    dtypes: tuple[np.dtype[Any] | None, ...],
+    shapes: tuple[tuple[int, ...] | None, ...],
+) -> bool: ...
+def memory_of(values: Iterable[Any]) -> set[int]: ...
+def owned(results: list[Any], types: tuple[Type, ...], shared: set[int]) -> list[Any]: ...

@@ -1,0 +1,102 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""The boundary between a program and its caller: which inputs fit as they are, and who owns the results."""
+
+cimport numpy as cnp
+from cpython.object cimport PyObject
+
+import numpy as np
+
+from .types import TokenType, TupleType, TupleValue
+
+cnp.import_array()
+
+
+def fit_as_they_are(tuple inputs, tuple dtypes, tuple shapes):
+    """Whether each input is a plain array of the wanted element type and shape.
+
+    Args:
+        inputs: what the caller passed.
+        dtypes, shapes: for each input, None where it is no tensor.
+    """
+    cdef Py_ssize_t index, axis
+    cdef object value, shape
+    cdef cnp.ndarray array
+    for index in range(len(inputs)):
+        value = inputs[index]
+        shape = shapes[index]
+        if type(value) is not cnp.ndarray or shape is None:
+            return False
+        array = <cnp.ndarray>value
+        if <PyObject*>cnp.PyArray_DESCR(array) != <PyObject*>dtypes[index]:
+            return False
+        if cnp.PyArray_NDIM(array) != len(<tuple>shape):
+            return False
+        for axis in range(len(<tuple>shape)):
+            if cnp.PyArray_DIM(array, axis) != <Py_ssize_t>((<tuple>shape)[axis]):
+                return False
+    return True
+
+
+cdef object _root(object value):
+    """The object that owns an array's memory."""
+    cdef PyObject* base
+    while isinstance(value, cnp.ndarray):
+        base = cnp.PyArray_BASE(<cnp.ndarray>value)
+        if base == NULL:
+            break
+        value = <object>base
+    return value
+
+
+cdef _add_roots(object value, set roots):
+    """Enter the memory that a value, or the parts of a tuple, stands in."""
+    cdef object root
+    if isinstance(value, TupleValue):
+        for part in value:
+            _add_roots(part, roots)
+    else:
+        root = _root(value)
+        roots.add(<size_t><PyObject*>root)
+
+
+def memory_of(values):
+    """The memory that values stand in, in the form that `owned` takes."""
+    cdef set roots = set()
+    for value in values:
+        _add_roots(value, roots)
+    return roots
+
+
+def owned(list results, tuple types, set shared):
+    """Results that the caller may keep and write to: contiguous, sharing memory with nothing else.
+
+    Args:
+        results: values of a run.
+        types: their types.
+        shared: memory that belongs to somebody else; what is given away is entered.
+
+    Returns:
+        A list of arrays, tokens, and for tuples plain tuples.
+    """
+    cdef list given = []
+    cdef Py_ssize_t index
+    for index in range(len(results)):
+        given.append(_owned(results[index], types[index], shared))
+    return given
+
+
+cdef object _owned(object value, object value_type, set shared):
+    cdef object root
+    cdef size_t key
+    if type(value) is cnp.ndarray:
+        root = _root(value)
+        key = <size_t><PyObject*>root
+        if isinstance(root, cnp.ndarray) and cnp.PyArray_ISCARRAY(<cnp.ndarray>value) and key not in shared:
+            shared.add(key)
+            return value
+        return np.array(value, order="C")
+    if isinstance(value_type, TupleType):
+        return tuple([_owned(part, part_type, shared) for part, part_type in zip(value, value_type.types)])
+    if isinstance(value_type, TokenType):
+        return value
+    return np.array(value, order="C")
