@@ -1,4 +1,4 @@
-"""How declared attributes are read from the ir and written back: one kind for each form in the specification."""
+"""How declared attributes are read from the ir and written back: one kind for each form of attribute."""
 
 from __future__ import annotations
 
@@ -46,6 +46,13 @@ class AttributeKind(ABC):
     def mismatch(self, attribute: object) -> ValueError:
         """The error for an attribute of another kind."""
         return ValueError(f"must be {self.description}, but is {type(attribute).__name__}")
+
+
+def _array_of(attribute: Attribute, rank: int, dtype: Any) -> np.ndarray[Any, Any] | None:
+    """The array of a ``dense`` attribute of that rank and element type, None for any other attribute."""
+    if isinstance(attribute, DenseElementsAttribute) and attribute.array.ndim == rank:
+        return attribute.array if attribute.array.dtype == dtype else None
+    return None
 
 
 class _Integer(AttributeKind):
@@ -124,9 +131,9 @@ class _Dimensions(AttributeKind):
     def decode(self, attribute: Attribute) -> tuple[int, ...]:
         if isinstance(attribute, DenseArrayAttribute) and attribute.element_type.name == "i64":
             return attribute.values
-        if isinstance(attribute, DenseElementsAttribute) and attribute.array.ndim == 1:
-            if attribute.array.dtype == np.int64:
-                return tuple(attribute.array.tolist())
+        array = _array_of(attribute, 1, np.int64)
+        if array is not None:
+            return tuple(array.tolist())
         raise self.mismatch(attribute)
 
     def from_field(self, value: Any) -> tuple[int, ...]:
@@ -146,9 +153,9 @@ class _Booleans(AttributeKind):
     def decode(self, attribute: Attribute) -> tuple[bool, ...]:
         if isinstance(attribute, DenseArrayAttribute) and attribute.element_type.name == "i1":
             return tuple(map(bool, attribute.values))
-        if isinstance(attribute, DenseElementsAttribute) and attribute.array.ndim == 1:
-            if attribute.array.dtype == np.bool_:
-                return tuple(attribute.array.tolist())
+        array = _array_of(attribute, 1, np.bool_)
+        if array is not None:
+            return tuple(array.tolist())
         raise self.mismatch(attribute)
 
     def encode(self, value: tuple[bool, ...]) -> Attribute:
@@ -161,9 +168,9 @@ class _Padding(AttributeKind):
     description = "a two-dimensional constant of i64"
 
     def decode(self, attribute: Attribute) -> tuple[tuple[int, ...], ...]:
-        if isinstance(attribute, DenseElementsAttribute) and attribute.array.ndim == 2:
-            if attribute.array.dtype == np.int64:
-                return tuple(map(tuple, attribute.array.tolist()))
+        array = _array_of(attribute, 2, np.int64)
+        if array is not None:
+            return tuple(map(tuple, array.tolist()))
         raise self.mismatch(attribute)
 
     def encode(self, value: tuple[tuple[int, ...], ...]) -> Attribute:
@@ -201,9 +208,9 @@ class _ElementType(AttributeKind):
     description = "an element type"
 
     def decode(self, attribute: Attribute) -> ElementType:
-        if isinstance(attribute, TypeAttribute) and isinstance(attribute.type, ElementType):
-            if attribute.type.category == FLOAT:
-                return attribute.type
+        type = attribute.type if isinstance(attribute, TypeAttribute) else None
+        if isinstance(type, ElementType) and type.category == FLOAT:
+            return type
         raise self.mismatch(attribute)
 
     def encode(self, value: ElementType) -> Attribute:
