@@ -119,9 +119,12 @@ def complex_of(real: Array, imaginary: Array) -> Array:
 def divide_complex(lhs: Array, rhs: Array) -> Array:
     """The quotient; infinite and zero where annex G says so, though the textbook formula gives NaN."""
     quotient = np.asarray(np.divide(lhs, rhs))
-    unclear = np.isnan(quotient.real) & np.isnan(quotient.imag)
-    if not unclear.any():
+    missing = np.isnan(quotient)
+    if not missing.any():
         return quotient
+    # The divisor's modulus may have overflown.
+    quotient = np.where(missing, np.divide(lhs * 0.25, rhs * 0.25), quotient)
+    unclear = np.isnan(quotient.real) & np.isnan(quotient.imag)
     a, b, c, d = (np.broadcast_to(part, quotient.shape) for part in (lhs.real, lhs.imag, rhs.real, rhs.imag))
     by_zero = (c == 0) & (d == 0) & ~(np.isnan(a) & np.isnan(b))
     infinite_lhs = (np.isinf(a) | np.isinf(b)) & np.isfinite(c) & np.isfinite(d)

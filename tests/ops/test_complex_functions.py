@@ -1,0 +1,165 @@
+"""Mathematical functions of complex numbers, against Python's cmath and C99's special values."""
+
+from __future__ import annotations
+
+import cmath
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nimblehlo.types import ELEMENT_TYPES
+from tests.ops.references import evaluate
+from tests.ops.rejections import program
+from tests.ops.texts import tensor
+
+INF, NAN = math.inf, math.nan
+TYPES = ["complex<f32>", "complex<f64>"]
+
+
+def apply(name: str, element_type: str, *operands: Any, result: str | None = None) -> Any:
+    arrays = [np.array(operand, ELEMENT_TYPES[element_type].dtype) for operand in operands]
+    type = tensor(arrays[0].shape, element_type)
+    (array,) = evaluate(program(name, [type] * len(arrays), [result or type]), *arrays)
+    return array
+
+
+def logistic(z: complex) -> complex:
+    return 1 / (1 + cmath.exp(-z))
+
+
+def cube_root(z: complex) -> complex:
+    return cmath.rect(abs(z) ** (1 / 3), cmath.phase(z) / 3)
+
+
+UNARY: dict[str, Callable[[complex], complex]] = {
+    "stablehlo.cbrt": cube_root,
+    "stablehlo.cosine": cmath.cos,
+    "stablehlo.exponential": cmath.exp,
+    "stablehlo.exponential_minus_one": lambda z: cmath.exp(z) - 1,
+    "stablehlo.log": cmath.log,
+    "stablehlo.log_plus_one": lambda z: cmath.log(1 + z),
+    "stablehlo.logistic": logistic,
+    "stablehlo.negate": lambda z: -z,
+    "stablehlo.rsqrt": lambda z: 1 / cmath.sqrt(z),
+    "stablehlo.sign": lambda z: z / abs(z),
+    "stablehlo.sine": cmath.sin,
+    "stablehlo.sqrt": cmath.sqrt,
+    "stablehlo.tan": cmath.tan,
+    "stablehlo.tanh": cmath.tanh,
+    "chlo.acos": cmath.acos,
+    "chlo.acosh": cmath.acosh,
+    "chlo.asin": cmath.asin,
+    "chlo.asinh": cmath.asinh,
+    "chlo.atan": cmath.atan,
+    "chlo.atanh": cmath.atanh,
+    "chlo.conj": lambda z: z.conjugate(),
+    "chlo.cosh": cmath.cosh,
+    "chlo.sinh": cmath.sinh,
+    "chlo.square": lambda z: z * z,
+    "chlo.tan": cmath.tan,
+}
+
+
+@pytest.mark.parametrize("name", UNARY)
+@pytest.mark.parametrize("element_type", TYPES)
+def test_unary(name: str, element_type: str) -> None:
+    random = np.random.default_rng(1)
+    values = random.standard_normal(200) * 2 + 1j * random.standard_normal(200) * 2
+    values = values.astype(ELEMENT_TYPES[element_type].dtype)
+    tolerance = 4 * np.finfo(values.dtype).eps
+    for z, result in zip(values.tolist(), apply(name, element_type, values).tolist(), strict=True):
+        wanted = UNARY[name](z)
+        assert abs(result - wanted) <= tolerance * abs(wanted) * (4 if name.endswith("one") else 1), z
+
+
+BINARY: dict[str, Callable[[complex, complex], complex]] = {
+    "add": lambda a, b: a + b,
+    "subtract": lambda a, b: a - b,
+    "multiply": lambda a, b: a * b,
+    "divide": lambda a, b: a / b,
+    "power": lambda a, b: a**b,
+    "atan2": lambda a, b: -1j * cmath.log((b + 1j * a) / cmath.sqrt(a * a + b * b)),
+}
+
+
+@pytest.mark.parametrize("name", BINARY)
+@pytest.mark.parametrize("element_type", TYPES)
+def test_binary(name: str, element_type: str) -> None:
+    random = np.random.default_rng(2)
+    dtype = ELEMENT_TYPES[element_type].dtype
+    lhs, rhs = ((random.standard_normal(200) + 1j * random.standard_normal(200)).astype(dtype) for _ in "ab")
+    results = apply(f"stablehlo.{name}", element_type, lhs, rhs).tolist()
+    for a, b, result in zip(lhs.tolist(), rhs.tolist(), results, strict=True):
+        wanted = BINARY[name](a, b)
+        assert abs(result - wanted) <= 16 * np.finfo(dtype).eps * max(abs(wanted), abs(a), abs(b)), (a, b)
+
+
+@pytest.mark.parametrize("element_type", TYPES)
+def test_modulus_neither_overflows_nor_loses_infinity(element_type: str) -> None:
+    part = element_type[8:-1]
+    largest = float(np.finfo(ELEMENT_TYPES[part].dtype).max)
+    values = [3 + 4j, complex(largest / 2, largest / 2), complex(INF, NAN), complex(NAN, 1)]
+    got = apply("stablehlo.abs", element_type, values, result=tensor([4], part)).tolist()
+    assert got[0] == 5
+    assert math.isclose(got[1], largest / math.sqrt(2), rel_tol=1e-6)
+    assert got[2] == INF
+    assert math.isnan(got[3])
+
+
+def test_functions_of_large_and_small_numbers() -> None:
+    huge, tiny = 1.5e308, 1e-300
+    one = "complex<f64>"
+    (result,) = apply("stablehlo.log_plus_one", one, [complex(tiny, 2 * tiny)])
+    assert result == complex(tiny, 2 * tiny)
+    (result,) = apply("stablehlo.log_plus_one", one, [complex(-1e-17, 1e-9)])
+    assert math.isclose(result.real, -1e-17 + 5e-19, rel_tol=1e-12)
+    (result,) = apply("stablehlo.log_plus_one", one, [complex(huge, huge)])
+    assert math.isclose(result.real, math.log(huge) + math.log(2) / 2, rel_tol=1e-15)
+    (result,) = apply("stablehlo.exponential_minus_one", one, [complex(tiny, tiny)])
+    assert result == complex(tiny, tiny)
+    (result,) = apply("stablehlo.cbrt", one, [complex(huge, huge)])
+    assert math.isclose(abs(result), 2 ** (1 / 6) * math.cbrt(huge), rel_tol=1e-14)
+    (result,) = apply("stablehlo.tanh", one, [complex(800, 1)])
+    assert result == pytest.approx(1, rel=1e-15)
+    (result,) = apply("stablehlo.logistic", one, [complex(-800, 0)])
+    assert result == 0
+    (result,) = apply("stablehlo.divide", one, [complex(huge, huge)], [complex(huge, huge)])
+    assert result == pytest.approx(1, rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "real", "imaginary"),
+    [
+        (1 + 1j, 0j, INF, INF),
+        (1 + 0j, complex(INF, INF), 0.0, 0.0),
+        (complex(INF, 1), 1 + 1j, INF, -INF),
+        (0j, 0j, NAN, NAN),
+    ],
+)
+def test_division_by_zero_and_infinity(a: complex, b: complex, real: float, imaginary: float) -> None:
+    (result,) = apply("stablehlo.divide", "complex<f32>", [a], [b])
+    for got, wanted in ((result.real, real), (result.imag, imaginary)):
+        assert got == wanted or (math.isnan(got) and math.isnan(wanted))
+
+
+@pytest.mark.parametrize("element_type", TYPES)
+def test_special_values(element_type: str) -> None:
+    def one(name: str, z: complex) -> complex:
+        return complex(apply(f"stablehlo.{name}", element_type, [z])[0])
+
+    def is_nan(z: complex) -> bool:
+        return math.isnan(z.real) and math.isnan(z.imag)
+
+    assert one("exponential", complex(-INF, 1)) == 0
+    assert one("exponential", complex(INF, 0)) == complex(INF, 0)
+    assert is_nan(one("exponential", complex(-INF, INF)))
+    assert one("sqrt", complex(1, INF)) == complex(INF, INF)
+    assert one("sqrt", complex(-1, -0.0)) == complex(0, -1)
+    assert one("log", complex(-1, 0)).imag == pytest.approx(math.pi)
+    assert one("sign", 0j) == 0
+    assert is_nan(one("sign", complex(NAN, 1)))
+    assert one("rsqrt", complex(INF, 0)) == 0
+    assert one("tanh", complex(INF, 1)) == 1
