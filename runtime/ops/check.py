@@ -1,7 +1,7 @@
 """The `check` dialect: operations with which test programs compare values, and the comparisons themselves.
 
-The custom calls `check.*` use the same comparisons. A check that fails raises an ExecutionError with the first
-index where the values differ, both values there, and how many there are.
+The custom calls `check.*` use the same comparisons. A check that fails raises an ExecutionError with the
+first index where the values differ, both values there, and how many there are.
 
 Source: the definition of the dialect in the StableHLO project's test suite.
 """
@@ -23,10 +23,11 @@ Disagreement = Callable[[Array, Array], Array]
 """From actual and expected values to where they disagree: an array of booleans of their shape."""
 
 _INCOMPARABLE: Final = np.uint64(2**64 - 1)
-_DOUBLED: Final = {np.dtype(np.complex64): np.dtype(np.float32), np.dtype(np.complex128): np.dtype(np.float64)}
 
 
-def require_agreement(view: Op, actual: Array, expected: Array, disagreement: Disagreement, rule: str) -> None:
+def require_agreement(
+    view: Op, actual: Array, expected: Array, disagreement: Disagreement, rule: str
+) -> None:
     """Raise where two tensors disagree.
 
     Args:
@@ -39,8 +40,9 @@ def require_agreement(view: Op, actual: Array, expected: Array, disagreement: Di
         ExecutionError: their shapes differ, or they disagree somewhere.
     """
     if actual.shape != expected.shape or actual.dtype != expected.dtype:
-        kinds = f"{actual.dtype} of shape {actual.shape}, expected is {expected.dtype} of shape {expected.shape}"
-        raise ExecutionError(f"actual is {kinds}", operation=view.name, location=view.operation.location)
+        kinds = [f"{array.dtype} of shape {array.shape}" for array in (actual, expected)]
+        reason = f"actual is {kinds[0]}, but expected is {kinds[1]}"
+        raise ExecutionError(reason, operation=view.name, location=view.operation.location)
     differs = disagreement(actual, expected)
     count = int(np.count_nonzero(differs))
     if count:
@@ -57,11 +59,9 @@ def by_parts(disagreement: Disagreement) -> Disagreement:
     """A comparison of real values as one that takes complex values too: either part may disagree."""
 
     def compare(actual: Array, expected: Array) -> Array:
-        if actual.dtype not in _DOUBLED:
-            return np.asarray(disagreement(actual, expected))
-        return np.asarray(
-            disagreement(actual.real, expected.real) | disagreement(actual.imag, expected.imag)
-        )
+        if actual.dtype.kind != "c":
+            return disagreement(actual, expected)
+        return disagreement(actual.real, expected.real) | disagreement(actual.imag, expected.imag)
 
     return compare
 
@@ -69,11 +69,11 @@ def by_parts(disagreement: Disagreement) -> Disagreement:
 @by_parts
 def unequal(actual: Array, expected: Array) -> Array:
     """Where values differ; -0 equals 0, and NaN is taken as equal to NaN."""
-    return (actual != expected) & ((actual == actual) | (expected == expected))
+    return np.asarray((actual != expected) & ((actual == actual) | (expected == expected)))
 
 
 def not_almost_equal(tolerance: float) -> Disagreement:
-    """Where values differ by more than `tolerance`, or just one is NaN, or an infinity is not met by itself."""
+    """Where values differ by more than `tolerance`, or just one is NaN, or an infinity meets anything else."""
 
     @by_parts
     def compare(actual: Array, expected: Array) -> Array:
@@ -95,7 +95,7 @@ def not_close(min_ulp_difference: int, max_ulp_difference: int) -> Disagreement:
 
 
 def ulp_difference(actual: Array, expected: Array) -> Array:
-    """How many floating-point values lie from one up to the other; 2^64 - 1 where either is not finite.
+    """How many floating-point values lie from one up to the other; 2^64 - 1 where one is not finite.
 
     Values with the same bits, and any two NaN, have distance 0.
     """
@@ -111,7 +111,8 @@ def ulp_difference(actual: Array, expected: Array) -> Array:
 
 
 def _bits(values: Array) -> Array:
-    return np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}").astype(np.uint64).reshape(values.shape)
+    bits = np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}")
+    return bits.astype(np.uint64).reshape(values.shape)
 
 
 def _magnitude(bits: Array, element_type: ElementType) -> tuple[Array, Array]:

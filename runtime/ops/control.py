@@ -10,11 +10,23 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-import numpy as np
-
-from ..types import BOOLEAN, BUFFER, SIGNED, TENSOR, TOKEN, TOKEN_VALUE, TUPLE, FunctionType, TensorType, TokenType, Type
+from ..types import (
+    BOOLEAN,
+    BUFFER,
+    ELEMENT_TYPES,
+    SIGNED,
+    TENSOR,
+    TOKEN,
+    TOKEN_VALUE,
+    TUPLE,
+    FunctionType,
+    TensorType,
+    TokenType,
+    Type,
+)
 from .attribute_kinds import DICTIONARY, I32, STRING, SYMBOL
 from .declaration import Array, Attribute, Evaluate, Op, Operand, Region, Result, constraint
+from .reduction import function_type_is
 from .rules import all_types_agree, first
 
 VALUE: Final = TENSOR | TOKEN | TUPLE | BUFFER
@@ -26,15 +38,6 @@ _NAMESPACED_NAME: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*(\.[a-zA-Z0-9_$]+)+"
 def types_text(types: Sequence[Type]) -> str:
     """Types as a signature shows them: ``(tensor<f32>, tensor<i1>)``."""
     return f"({', '.join(map(str, types))})"
-
-
-def signature_is(name: str, actual: FunctionType, inputs: Sequence[Type], outputs: Sequence[Type]) -> str | None:
-    """A region must take `inputs` and return `outputs`."""
-    if not all_types_agree(actual.inputs, inputs):
-        return f"{name} takes {types_text(actual.inputs)}, but must take {types_text(inputs)}"
-    if not all_types_agree(actual.results, outputs):
-        return f"{name} returns {types_text(actual.results)}, but must return {types_text(outputs)}"
-    return None
 
 
 def results_are(actual: Sequence[Type], expected: Sequence[Type], source: str) -> str | None:
@@ -55,18 +58,12 @@ class While(Op, name="stablehlo.while", assembly="custom(while)"):
     @constraint
     def C1(self) -> str | None:
         """cond has type (T0, ..., TN-1) -> tensor<i1>, where Ti = type(operand[i])"""
-        actual = self.cond.type
-        if not all_types_agree(actual.inputs, self.operand):
-            return f"cond takes {types_text(actual.inputs)}, but operand is {types_text(self.operand)}"
-        (output, *more) = actual.results or (None,)
-        if more or not (isinstance(output, TensorType) and output.category == BOOLEAN and output.rank == 0):
-            return f"cond returns {types_text(actual.results)}, but must return (tensor<i1>)"
-        return None
+        return function_type_is("cond", self.cond, self.operand, [TensorType((), ELEMENT_TYPES["i1"])])
 
     @constraint
     def C2(self) -> str | None:
         """body has type (T0, ..., TN-1) -> (T0, ..., TN-1), where Ti = type(operand[i])"""
-        return signature_is("body", self.body.type, self.operand, self.operand)
+        return function_type_is("body", self.body, self.operand, self.operand)
 
     @constraint
     def C3(self) -> str | None:
@@ -93,7 +90,8 @@ class If(Op, name="stablehlo.if"):
     @constraint
     def C1(self) -> str | None:
         """input_types(true_branch) = input_types(false_branch) = []"""
-        return first(_takes_nothing("true_branch", self.true_branch.type), _takes_nothing("false_branch", self.false_branch.type))
+        branches = {"true_branch": self.true_branch.type, "false_branch": self.false_branch.type}
+        return first(*(_takes_nothing(name, type) for name, type in branches.items()))
 
     @constraint
     def C2(self) -> str | None:
@@ -120,7 +118,8 @@ class Case(Op, name="stablehlo.case"):
     @constraint
     def I1(self) -> str | None:
         """index is a 0-dimensional tensor of type i32"""
-        return None if self.index.element_type.name == "i32" else f"index has elements {self.index.element_type}"
+        element_type = self.index.element_type
+        return None if element_type.name == "i32" else f"index has elements {element_type}"
 
     @constraint
     def C1(self) -> str | None:
@@ -130,15 +129,15 @@ class Case(Op, name="stablehlo.case"):
     @constraint
     def C2(self) -> str | None:
         """input_types(branches...) = []"""
-        return first(*(_takes_nothing(f"branches[{i}]", branch.type) for i, branch in enumerate(self.branches)))
+        named = {f"branches[{index}]": branch.type for index, branch in enumerate(self.branches)}
+        return first(*(_takes_nothing(name, type) for name, type in named.items()))
 
     @constraint
     def C3(self) -> str | None:
         """same(output_types(branches...))"""
         outputs = self.branches[0].type.results
-        return first(
-            *(_returns(f"branches[{i}]", branch.type, outputs, "branches[0]") for i, branch in enumerate(self.branches))
-        )
+        named = {f"branches[{index}]": branch.type for index, branch in enumerate(self.branches)}
+        return first(*(_returns(name, type, outputs, "branches[0]") for name, type in named.items()))
 
     @constraint
     def C4(self) -> str | None:
@@ -170,7 +169,9 @@ class Call(Op, name="func.call", assembly="custom(call)"):
     results = Result(VALUE, variadic=True)
 
 
-class Composite(Op, name="stablehlo.composite", assembly="$composite_name operands attr-dict : functional-type"):
+class Composite(
+    Op, name="stablehlo.composite", assembly="$composite_name operands attr-dict : functional-type"
+):
     """An operation that is made of others: a call of `decomposition`.
 
     The view holds the specification's `name` as `composite_name`: `name` is the operation's own.

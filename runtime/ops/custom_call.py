@@ -14,12 +14,14 @@ import numpy as np
 from ..errors import ExecutionError
 from ..ir import (
     ArrayAttribute,
-    Attribute as IrAttribute,
     DenseArrayAttribute,
     DenseElementsAttribute,
     DictionaryAttribute,
     StringAttribute,
     StructAttribute,
+)
+from ..ir import (
+    Attribute as IrAttribute,
 )
 from ..types import ANY, INDEX, TensorType, TupleType, Type
 from .attribute_kinds import BOOL, I32, STRING, SYMBOL, ArrayOf, AttributeKind
@@ -38,9 +40,9 @@ def register_custom_call(target: str, function: Callable[..., Any], *, pure: boo
 
     Args:
         target: the `call_target_name`; what was registered under it before is replaced.
-        function: called with an array for each input, which it must not write to, and with the keyword argument
-            `backend_config` where the operation has one that is not empty (a string, or a dictionary of Python
-            values). Returns the result, or a tuple of results, of the types that the operation declares.
+        function: called with an array for each input, which it must not write to, and with the keyword
+            argument `backend_config` where the operation has one that is not empty (a string, or a dictionary
+            of Python values). Returns the result, or a tuple of results, of the types that are declared.
         pure: whether a call may be dropped when its results are not used, or made once instead of twice.
 
     Raises:
@@ -79,7 +81,7 @@ def _checked(view: CustomCall, value: Any, type: Type) -> Any:
 
 
 def plain_value(attribute: IrAttribute) -> Any:
-    """An attribute as a Python value: numbers, strings, tuples, dictionaries, arrays; others stay attributes."""
+    """An attribute as a Python value: a number, string, tuple, dictionary or array, or itself."""
     if isinstance(attribute, ArrayAttribute):
         return tuple(map(plain_value, attribute.values))
     if isinstance(attribute, DictionaryAttribute):
@@ -107,7 +109,7 @@ class _BackendConfig(AttributeKind):
 
 
 class _Layout(AttributeKind):
-    """A tuple of dimensions, the one whose elements are neighbours first: ``dense<[0, 1]> : tensor<2xindex>``."""
+    """A tuple of dimensions, the one of neighbouring elements first: ``dense<[0, 1]> : tensor<2xindex>``."""
 
     description = "a one-dimensional constant of index"
 
@@ -139,7 +141,9 @@ class _Alias(AttributeKind):
 
 
 class CustomCall(
-    Op, name="stablehlo.custom_call", assembly="custom(custom_call_target) ( $inputs ) attr-dict : functional-type"
+    Op,
+    name="stablehlo.custom_call",
+    assembly="custom(custom_call_target) ( $inputs ) attr-dict : functional-type",
 ):
     """Calls what is known by a name outside of StableHLO.
 
@@ -172,9 +176,10 @@ class CustomCall(
     @constraint
     def I4(self) -> str | None:
         """backend_config is a dictionary where api_version is API_VERSION_TYPED_FFI, a string otherwise"""
-        if self.backend_config == "" or isinstance(self.backend_config, dict) == (self.api_version == TYPED_FFI):
+        typed = self.api_version == TYPED_FFI
+        if self.backend_config == "" or isinstance(self.backend_config, dict) == typed:
             return None
-        expected = "a dictionary" if self.api_version == TYPED_FFI else "a string"
+        expected = "a dictionary" if typed else "a string"
         return f"api_version is {self.api_version}, so that backend_config must be {expected}"
 
     @constraint

@@ -121,7 +121,7 @@ def _verify_shape_assertion(view: CustomCall) -> None:
 
 
 def _shape_assertion(view: CustomCall, condition: Array, *values: Array) -> tuple[Any, ...]:
-    """Raises the error message, with the values in the places marked ``{0}``, ``{1}``, ..., unless it holds."""
+    """Raises the error message, with the values at the marks ``{0}``, ``{1}``, ..., unless it holds."""
     if condition:
         return ()
     message = view.operation.attributes["error_message"]

@@ -1,8 +1,8 @@
 """The custom calls ``lapack_*_ffi`` that JAX emits on a CPU, through the LAPACK that SciPy brings.
 
-A target is named after a routine and the type of its elements: ``lapack_sgetrf_ffi`` is GETRF of f32. Operands
-and results are batches of matrices and vectors whose last two dimensions LAPACK takes as rows and columns of a
-buffer stored column by column, whatever the layout that the custom call asks for.
+A target is named after a routine and the type of its elements: ``lapack_sgetrf_ffi`` is GETRF of f32.
+Operands and results are batches of matrices and vectors. LAPACK takes the last two dimensions as rows and
+columns of a buffer stored column by column, whatever the layout that the custom call asks for.
 
 Source: LAPACK Users' Guide; the custom calls' operands, results and parameters are those of JAX 0.10.
 """
@@ -45,7 +45,7 @@ class Library:
         return routine
 
     def workspace(self, queried: Any) -> int:
-        """The size that a workspace query gave, rounded up where a float of 32 bits may have rounded it down."""
+        """The size that a workspace query gave, rounded up where 32 bits may have rounded it down."""
         size = float(np.real(queried))
         return int(np.nextafter(np.float32(size), np.float32(np.inf)) if self.prefix in "sc" else size)
 
@@ -132,7 +132,9 @@ class Routine:
         wanted = [sizes[letter] for letter in shape.letters]
         return first(
             same_element_type(where, type, "the routine", expected),
-            same_shape(f"the last part of {where}", type.with_shape(last), "the shape of the problem", wanted),
+            same_shape(
+                f"the last part of {where}", type.with_shape(last), "the shape of the problem", wanted
+            ),
         )
 
     def _parameters_violation(self, view: CustomCall) -> str | None:
@@ -147,9 +149,9 @@ class Routine:
 
     def run(self, view: CustomCall, *operands: Array) -> tuple[Any, ...]:
         """Solve all problems of a batch, one after the other."""
-        given = view.configuration
+        given: Any = view.configuration
         parameters = {
-            name: given[name] if allowed is None else chr(given[name])  # type: ignore[index]
+            name: given[name] if allowed is None else chr(given[name])
             for name, allowed in self.parameters.items()
         }
         matrices = [
@@ -194,7 +196,7 @@ def _columns(array: Array, shape: Shape) -> Sequence[int]:
 
 
 def _reread(array: Array, written: Sequence[int], read: Sequence[int]) -> Array:
-    """An array of the same shape whose buffer in the layout `read` is that of `array` in the layout `written`."""
+    """An array of the same shape whose buffer in layout `read` is that of `array` in layout `written`."""
     if list(written) == list(read):
         return array
     buffer = array.transpose(written[::-1]).ravel()
@@ -203,12 +205,14 @@ def _reread(array: Array, written: Sequence[int], read: Sequence[int]) -> Array:
 
 
 def _potrf(library: Library, parameters: Parameters, x: Array) -> tuple[Any, ...]:
-    return library.potrf(x, lower=parameters["uplo"] == "L", clean=False)
+    factor, info = library.potrf(x, lower=parameters["uplo"] == "L", clean=False)
+    return factor, info
 
 
 def _geqrf(library: Library, parameters: Parameters, x: Array) -> tuple[Any, ...]:
     size = library.workspace(library.geqrf_lwork(*x.shape)[0])
-    return library.geqrf(x, lwork=size)[:2]
+    factors, tau, *_ = library.geqrf(x, lwork=size)
+    return factors, tau
 
 
 def _orgqr(library: Library, parameters: Parameters, x: Array, tau: Array) -> tuple[Any, ...]:
@@ -292,14 +296,16 @@ def _gees(library: Library, parameters: Parameters, x: Array) -> tuple[Any, ...]
 def _gehrd(library: Library, parameters: Parameters, x: Array) -> tuple[Any, ...]:
     bounds = {"lo": parameters["low"] - 1, "hi": parameters["high"] - 1}
     size = library.workspace(library.gehrd_lwork(len(x), **bounds)[0])
-    return library.gehrd(x, lwork=size, **bounds)
+    form, tau, info = library.gehrd(x, lwork=size, **bounds)
+    return form, tau, info
 
 
 def _sytrd(library: Library, parameters: Parameters, x: Array) -> tuple[Any, ...]:
     lower = parameters["uplo"] == "L"
     name = "sytrd" if library.prefix in "sd" else "hetrd"
     size = library.workspace(getattr(library, f"{name}_lwork")(len(x), lower=lower)[0])
-    return getattr(library, name)(x, lower=lower, lwork=size)
+    form, diagonal, off_diagonal, tau, info = getattr(library, name)(x, lower=lower, lwork=size)
+    return form, diagonal, off_diagonal, tau, info
 
 
 def _gtsv(
@@ -311,7 +317,7 @@ def _gtsv(
     return dl_out, d_out, du_out, solved, info
 
 
-_UPLO: Final = {"uplo": "LU"}
+_UPLO: Final[dict[str, str | None]] = {"uplo": "LU"}
 _SIGNATURES: Final[dict[str, tuple[Compute, str, dict[str, str | None]]]] = {
     "potrf": (_potrf, "T:nn -> T:nn I:", _UPLO),
     "geqrf": (_geqrf, "T:mn -> T:mn T:k", {}),

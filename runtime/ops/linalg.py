@@ -67,7 +67,11 @@ class Fft(
         if source.category != (FLOAT if real else COMPLEX) or source.width < 32:
             return f"operand of {self.fft_type} has elements {source}"
         expected = self._result_element_type()
-        return None if target is expected else f"result has elements {target}, but {self.fft_type} gives {expected}"
+        return (
+            None
+            if target is expected
+            else f"result has elements {target}, but {self.fft_type} gives {expected}"
+        )
 
     @constraint
     def C3(self) -> str | None:
@@ -88,7 +92,7 @@ class Fft(
 
     @constraint
     def C5(self) -> str | None:
-        """shape(result) = shape(operand), but dim(complex, -1) = dim(real, -1) = 0 ? 0 : dim(real, -1) / 2 + 1"""
+        """shape(result) = shape(operand), but dim(complex, -1) = (n = dim(real, -1)) = 0 ? 0 : n / 2 + 1"""
         expected = list(self.operand.shape)
         if self.fft_type == FftType.RFFT:
             expected[-1] = _half(expected[-1])
@@ -110,12 +114,12 @@ class Fft(
         if operand.size > _SMALL_TRANSFORM:
             import scipy.fft as library
         if self.fft_type == FftType.FFT:
-            return library.fftn(operand, axes=axes)
+            return np.asarray(library.fftn(operand, axes=axes))
         if self.fft_type == FftType.IFFT:
-            return library.ifftn(operand, axes=axes)
+            return np.asarray(library.ifftn(operand, axes=axes))
         if self.fft_type == FftType.RFFT:
-            return library.rfftn(operand, axes=axes)
-        return library.irfftn(operand, s=self.fft_length, axes=axes)
+            return np.asarray(library.rfftn(operand, axes=axes))
+        return np.asarray(library.irfftn(operand, s=self.fft_length, axes=axes))
 
     def _result_element_type(self) -> ElementType:
         element_type: ElementType = self.operand.element_type
@@ -164,7 +168,8 @@ class Cholesky(Op, name="stablehlo.cholesky", assembly="$a ( , lower = $lower )?
         return _is_square(self.a)
 
     def reference(self, a: Array) -> Array:
-        return cholesky(a.astype(carrier(self.a.element_type), copy=False), self.lower).astype(a.dtype, copy=False)
+        working = carrier(self.a.element_type)
+        return cholesky(a.astype(working, copy=False), self.lower).astype(a.dtype, copy=False)
 
 
 def cholesky(a: Array, lower: bool) -> Array:
@@ -231,7 +236,8 @@ class TriangularSolve(Op, name="stablehlo.triangular_solve"):
         dimension = -2 if self.left_side else -1
         if sizes_agree(self.a.shape[-1], self.b.shape[dimension]):
             return None
-        return f"a has size {self.a.shape[-1]}, but b has size {self.b.shape[dimension]} in dimension {dimension}"
+        size = self.b.shape[dimension]
+        return f"a has size {self.a.shape[-1]}, but b has size {size} in dimension {dimension}"
 
     @constraint
     def C4(self) -> str | None:
@@ -273,7 +279,13 @@ def solve_triangular(
     for position in np.ndindex(*b.shape[:-2]):
         # BLAS wants columns to be contiguous: it gets the transposed system, whose sides are exchanged.
         solved = trsm(
-            1, a[position].T, b[position].T, side=left_side, lower=not lower, trans_a=operation, diag=unit_diagonal
+            1,
+            a[position].T,
+            b[position].T,
+            side=left_side,
+            lower=not lower,
+            trans_a=operation,
+            diag=unit_diagonal,
         )
         result[position] = solved.T
     return result

@@ -1,10 +1,10 @@
 """Random numbers: `rng_bit_generator` and `rng`.
 
-What the specification leaves to the implementation is as in XLA:CPU, to the bit: how the generators count, how
-their words fill the output, and that DEFAULT is PHILOX.
+What the specification leaves to the implementation is as in XLA:CPU, to the bit: how the generators count,
+how their words fill the output, and that DEFAULT is PHILOX.
 
-Source: specification, sections "rng" and "rng_bit_generator"; Salmon et al., "Parallel random numbers: as easy
-as 1, 2, 3", SC 2011.
+Source: specification, sections "rng" and "rng_bit_generator"; Salmon et al., "Parallel random numbers: as
+easy as 1, 2, 3", SC 2011.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ class RngBitGenerator(
         (size,) = self.initial_state.shape
         if not self.initial_state.is_static or size in allowed:
             return None
-        return f"initial_state has size {size}, but {self.rng_algorithm} takes {' or '.join(map(str, allowed))}"
+        sizes = " or ".join(map(str, allowed))
+        return f"initial_state has size {size}, but {self.rng_algorithm} takes {sizes}"
 
     def verify(self) -> None:
         super().verify()
