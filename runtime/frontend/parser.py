@@ -14,10 +14,9 @@ from ..errors import ParseError
 from ..ir import (
     Attribute,
     Block,
-    BoolAttribute,
     DictionaryAttribute,
-    FloatAttribute,
     Function,
+    IntegerAttribute,
     Location,
     Module,
     Operation,
@@ -465,10 +464,7 @@ class Parser(AttributeParser):
         if type.category == FLOAT:
             return self.number(type)
         position = self.skip()
-        value = self.number(type)
-        if isinstance(value, (FloatAttribute, BoolAttribute)):
-            self.fail("an integer", position)
-        return value
+        return IntegerAttribute(self.in_range(self.integer(), type, position), type)
 
     def resource_places(self) -> dict[str, tuple[int, int]]:
         if self._resources is None:

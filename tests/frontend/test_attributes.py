@@ -1,6 +1,7 @@
 """Attributes of every kind, as their own text says them."""
 
 import pytest
+
 from nimblehlo.errors import ParseError
 from nimblehlo.frontend import parse
 from nimblehlo.ir import (
@@ -23,7 +24,6 @@ from nimblehlo.ir import (
     UnitAttribute,
 )
 from nimblehlo.types import FunctionType, OpaqueType, TensorType, element_type
-
 from tests.frontend.sources import attribute
 
 I64 = element_type("i64")
@@ -98,7 +98,7 @@ F64 = element_type("f64")
                 {"lhs_precision_type": element_type("tf32"), "allow_imprecise_accumulation": False},
             ),
         ),
-        ("#sdy.sharding<@mesh, [{\"x\"}, {}]>", OpaqueAttribute('#sdy.sharding<@mesh, [{"x"}, {}]>')),
+        ('#sdy.sharding<@mesh, [{"x"}, {}]>', OpaqueAttribute('#sdy.sharding<@mesh, [{"x"}, {}]>')),
         ("#mhlo.sharding", OpaqueAttribute("#mhlo.sharding")),
         ("#stablehlo.bounds<1, ?>", OpaqueAttribute("#stablehlo.bounds<1, ?>")),
         ("affine_map<(d0) -> (d0)>", OpaqueAttribute("affine_map<(d0) -> (d0)>")),

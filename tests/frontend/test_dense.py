@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from nimblehlo.errors import ParseError
 from nimblehlo.frontend import parse
 from nimblehlo.ir import DenseElementsAttribute
 from nimblehlo.types import BOOLEAN, COMPLEX, ELEMENT_TYPES, FLOAT
-
 from tests.frontend.sources import attribute
 
 
@@ -129,9 +129,9 @@ def test_wide_characters_elsewhere_in_the_text() -> None:
 
 def test_resources() -> None:
     module = parse(
-        "module attributes {a.b = dense_resource<first> : tensor<2xi16>, a.c = dense_resource<none> : tensor<1xi8>,"
+        "module attributes {a.b = dense_resource<first> : tensor<2xi16>,"
         ' a.d = dense_resource<"third one"> : tensor<3xi8>} {}\n'
-        "{-#\n dialect_resources: { builtin: { first: \"0x0200000001000200\", other: \"0x01000000FF\","
+        '{-#\n dialect_resources: { builtin: { first: "0x0200000001000200", other: "0x01000000FF",'
         ' "third one": "0x0100000007" } },\n external_resources: { x: { y: true } }\n#-}\n'
     )
     first, third = module.attributes["a.b"], module.attributes["a.d"]

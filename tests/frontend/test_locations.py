@@ -1,6 +1,7 @@
 """Locations: read in every form, kept, and shown."""
 
 import pytest
+
 from nimblehlo.errors import ParseError
 from nimblehlo.frontend import parse
 from nimblehlo.ir import (
@@ -13,7 +14,6 @@ from nimblehlo.ir import (
     Operation,
     SourceLocation,
 )
-
 from tests.frontend.sources import operation
 
 FILE = FileLocation("a.py", 3, 4)
@@ -79,7 +79,9 @@ def test_long_chains_of_aliases() -> None:
     assert depth == 2999
 
 
-@pytest.mark.parametrize("text", ["", "nowhere", '"a":1', '"a"("b"', "fused[", "callsite(unknown)", "#none", "#loop"])
+@pytest.mark.parametrize(
+    "text", ["", "nowhere", '"a":1', '"a"("b"', "fused[", "callsite(unknown)", "#none", "#loop"]
+)
 def test_malformed(text: str) -> None:
     with pytest.raises(ParseError):
         location(text, "#loop = loc(#loop)")

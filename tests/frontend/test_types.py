@@ -1,6 +1,7 @@
 """Types in every form."""
 
 import pytest
+
 from nimblehlo.errors import ParseError, UnsupportedError
 from nimblehlo.types import (
     DYNAMIC,
@@ -16,7 +17,6 @@ from nimblehlo.types import (
     UnrankedTensorType,
     element_type,
 )
-
 from tests.frontend.sources import type_of
 
 F32 = element_type("f32")
@@ -48,7 +48,7 @@ def test_element_types(name: str) -> None:
         ("(f32) -> (f32, f32)", FunctionType([F32], [F32, F32])),
         ("() -> ()", FunctionType([], [])),
         ("() -> (() -> f32)", FunctionType([], [FunctionType([], [F32])])),
-        ("!sdy.foo<a, [1, \"x>\"], b->c>", OpaqueType('!sdy.foo<a, [1, "x>"], b->c>')),
+        ('!sdy.foo<a, [1, "x>"], b->c>', OpaqueType('!sdy.foo<a, [1, "x>"], b->c>')),
         ("!tf_type.string", OpaqueType("!tf_type.string")),
         ("tensor<2x!tf_type.string>", OpaqueType("tensor<2x!tf_type.string>")),
         ("!quant.uniform<i8:f32, 0.5:-3>", QuantizedType(I8, -128, 127, F32, [0.5], [-3])),

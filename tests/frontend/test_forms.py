@@ -1,0 +1,101 @@
+"""Programs from paths, bytes, and the objects of jaxlib and JAX."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nimblehlo.errors import ParseError, UnsupportedError
+from nimblehlo.frontend import bytecode
+from nimblehlo.frontend.forms import load_ir
+from nimblehlo.ir.fingerprint import fingerprint
+
+TEXT = "module @m {\n  func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {\n    return %a : tensor<2xf32>\n  }\n}\n"
+
+
+@pytest.mark.parametrize("make", [str, Path, os.fsencode, lambda path: Path(path).read_text()])
+def test_text_and_paths(tmp_path: Path, make: object) -> None:
+    path = tmp_path / "model.mlir"
+    path.write_text(TEXT)
+    given = make(str(path))  # type: ignore[operator]
+    if isinstance(given, bytes):
+        given = Path(os.fsdecode(given)).read_bytes()
+    assert fingerprint(load_ir(given)) == fingerprint(load_ir(TEXT))
+
+
+def test_errors_name_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "model.mlir"
+    path.write_text("module {\n  oops\n}")
+    with pytest.raises(UnsupportedError, match=r"model\.mlir:2:3"):
+        load_ir(path)
+    path.write_text("module {\n  = \n}")
+    with pytest.raises(ParseError, match=r"model\.mlir:2:3"):
+        load_ir(str(path))
+
+
+@pytest.mark.parametrize("given", ["absent/model.mlir", Path("absent"), b"\xff\xfe\x00", "\0", b"ML\xefR"])
+def test_what_cannot_be_read(given: object) -> None:
+    with pytest.raises((ParseError, UnsupportedError)):
+        load_ir(given)
+
+
+@pytest.mark.parametrize("given", [3, None, object(), np.zeros(3), {}])
+def test_what_is_no_program(given: object) -> None:
+    with pytest.raises(UnsupportedError, match="expected text"):
+        load_ir(given)
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ParseError, match="cannot read"):
+        load_ir(tmp_path)
+
+
+def test_objects_and_bytecode(tmp_path: Path) -> None:
+    jax = pytest.importorskip("jax")
+    export = pytest.importorskip("jax.export")
+    stablehlo = pytest.importorskip("jaxlib.mlir.dialects.stablehlo")
+    argument = jax.ShapeDtypeStruct((3,), np.float32)
+
+    def function(x: object) -> object:
+        return jax.numpy.sin(x) @ jax.numpy.arange(3.0) + np.float32(1.5)
+
+    lowered = jax.jit(function).lower(argument)
+    module = lowered.compiler_ir("stablehlo")
+    artifact = stablehlo.serialize_portable_artifact(module, "1.9.0")
+    path = tmp_path / "model.vhlo"
+    path.write_bytes(artifact)
+    digest = fingerprint(load_ir(lowered.as_text()))
+    for form in (lowered, module, artifact, bytearray(artifact), memoryview(artifact), path, str(path)):
+        assert fingerprint(load_ir(form)) == digest
+    exported = export.export(jax.jit(function))(argument)
+    assert list(load_ir(exported).functions) == ["main"]
+    located = next(load_ir(artifact).walk()).location
+    assert "test_forms.py" in str(located)
+    for broken in (artifact[:50], artifact[:-3], artifact[:100] + b"\xff" * 40 + artifact[140:]):
+        with pytest.raises(ParseError, match="malformed bytecode"):
+            load_ir(broken)
+
+
+def test_without_jaxlib(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bytecode, "_READER", f"import sys; sys.exit({bytecode._NOT_INSTALLED})")
+    with pytest.raises(UnsupportedError, match=r"nimblehlo\[jax\]"):
+        load_ir(b"ML\xefR rest")
+
+
+def test_a_reader_that_dies_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bytecode, "_READER", "import os; os.abort()")
+    with pytest.raises(ParseError, match="malformed bytecode"):
+        load_ir(b"ML\xefR rest")
+
+
+def test_parsing_imports_neither_jax_nor_scipy() -> None:
+    script = (
+        "import sys\nfrom nimblehlo.frontend.forms import load_ir\n"
+        f"load_ir({TEXT!r})\n"
+        "print([name for name in ('jax', 'jaxlib', 'scipy', 'numba') if name in sys.modules])"
+    )
+    finished = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert finished.stdout.strip() == "[]"
