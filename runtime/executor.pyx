@@ -1,13 +1,15 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Runs a Plan; nothing else."""
 
-
-
+cimport numpy as cnp
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_New, PyTuple_SET_ITEM
 
+import numpy as np
+
 from .errors import ExecutionError, NimbleError
 
+cnp.import_array()
 
 cdef class _Step:
     """A step of a plan with its slots at hand."""
@@ -36,7 +38,6 @@ cdef class _Step:
                 for name, plan in step.regions.items()
             }
 
-
 cdef tuple _take(list values, tuple slots):
     """The values of some slots."""
     cdef Py_ssize_t count = len(slots), index
@@ -48,6 +49,11 @@ cdef tuple _take(list values, tuple slots):
         PyTuple_SET_ITEM(taken, index, value)
     return taken
 
+cdef inline object _array(object value):
+    """A value as steps may count on it: NumPy's functions give scalars in the place of arrays of rank 0."""
+    if type(value) is not cnp.ndarray and isinstance(value, np.generic):
+        return np.asarray(value)
+    return value
 
 cdef class BoundRegion:
     """A region with the values that it captures: a function from its arguments to a tuple of results."""
@@ -57,7 +63,6 @@ cdef class BoundRegion:
 
     def __call__(self, *arguments):
         return tuple(self.runner.run_values(arguments + self.captures))
-
 
 cdef dict _bind(dict regions, tuple captures):
     """The regions of a step bound to what they capture."""
@@ -69,13 +74,11 @@ cdef dict _bind(dict regions, tuple captures):
             bound[name] = _bind_one(runner, captures)
     return bound
 
-
 cdef BoundRegion _bind_one(Runner runner, tuple captures):
     cdef BoundRegion bound = BoundRegion.__new__(BoundRegion)
     bound.runner = runner
     bound.captures = captures
     return bound
-
 
 cdef class Runner:
     """Runs one plan; may be used by many threads at the same time.
@@ -140,10 +143,10 @@ cdef class Runner:
         if type(result) is not tuple:
             if step.result < 0:
                 raise ValueError(f"one value for {len(step.results)} results")
-            values[step.result] = result
+            values[step.result] = _array(result)
         elif len(<tuple>result) == len(step.results):
             for index in range(len(step.results)):
-                values[<Py_ssize_t>(<object>PyTuple_GET_ITEM(step.results, index))] = (<tuple>result)[index]
+                values[<Py_ssize_t>(<object>PyTuple_GET_ITEM(step.results, index))] = _array((<tuple>result)[index])
         else:
             raise ValueError(f"{len(<tuple>result)} values for {len(step.results)} results")
         for index in range(len(step.releases)):

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import NimbleError
 from ..ir import DenseElementsAttribute, Operation, Value
 from ..ops.declaration import Array
 from ..ops.verify import view_of
@@ -69,7 +68,7 @@ def _evaluate(
     with np.errstate(all="ignore"):
         try:
             result = np.asarray(reference(*arrays))
-        except NimbleError:
+        except Exception:  # the run meets the same failure, and names the operation
             return None
     if result.dtype != type.dtype or result.shape != type.shape:
         return None
