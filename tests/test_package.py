@@ -33,10 +33,14 @@ print(json.dumps([time.perf_counter() - started, sorted(sys.modules)]))
 
 
 def child(code: str, **environment: str) -> str:
-    """What a child process prints that runs the code, away from the project's root."""
+    """What a child process prints that runs the code, away from the project's root.
+
+    It may keep the bytecode of what it imports, as an installed package comes with its own.
+    """
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return subprocess.run(
         [sys.executable, "-c", code],
-        env={**os.environ, **environment},
+        env={**inherited, **environment},
         cwd=Path(sys.executable).parent,
         capture_output=True,
         text=True,
