@@ -1,8 +1,8 @@
 """Compiled code on disk: one file a compiled signature, in a folder that no other version ever reads.
 
-The folder is named by a fingerprint of this package's sources, of Python, Numba, llvmlite and NumPy and of the CPU. An
-entry starts with a digest of the rest: what does not match is compiled again. Where the folder cannot be written,
-nothing is kept and nothing fails.
+The folder is named by a fingerprint of this package's sources, of Python, Numba, llvmlite and NumPy and of
+the CPU. An entry starts with a digest of the rest: what does not match is compiled again. Where the folder
+cannot be written, nothing is kept and nothing fails.
 """
 
 import functools
@@ -53,7 +53,8 @@ def fingerprint() -> str:
 
 
 class DiskCache:
-    """Numba's cache protocol (`load_overload`, `save_overload`) for one function; `name` tells it from all others."""
+    """Numba's cache protocol (`load_overload`, `save_overload`) for one function; `name` tells it from all
+    others."""
 
     cache_path = None
 

@@ -1,7 +1,7 @@
 """The one policy for compiling loops: `@kernel`.
 
-    @kernel                       # a helper, or a loop that runs on the calling thread: called like a function
-    def clamped(value, limit): ...
+    @kernel                       # a helper, or a loop that runs on the calling thread: called like a
+    function def clamped(value, limit): ...
 
     @kernel(parallel=True)        # the body of one task; its first parameter is the task's number
     def copy_rows(task, size, operand, result): ...
@@ -9,12 +9,12 @@
     tasks, size = division(rows, row_bytes)
     copy_rows(tasks, size, operand, result, threads=threads)    # runs tasks 0 to tasks - 1
 
-Numba compiles a kernel when it is first called with arguments of some types (`tasks` = 0 compiles and runs nothing) and
-the result is kept on disk (`cache`). A parallel kernel is compiled serially and launched by one driver (`launch`): one
-task or one thread runs the same code on the calling thread. Kernels may call kernels, and may be made by a function
-that closes over kernels and plain values. Floating-point arithmetic is never reordered, indices are not checked,
-the interpreter's lock is released. A kernel must write to its task's own part of the results only, whatever the
-number of threads.
+Numba compiles a kernel when it is first called with arguments of some types (`tasks` = 0 compiles and runs
+nothing) and the result is kept on disk (`cache`). A parallel kernel is compiled serially and launched by one
+driver (`launch`): one task or one thread runs the same code on the calling thread. Kernels may call kernels,
+and may be made by a function that closes over kernels and plain values. Floating-point arithmetic is never
+reordered, indices are not checked, the interpreter's lock is released. A kernel must write to its task's own
+part of the results only, whatever the number of threads.
 
 Signatures are best kept narrow: one-dimensional contiguous arrays, integers. `flat` makes such an array.
 """
@@ -42,7 +42,8 @@ def _compiled_lazily(function: Callable[..., Any], name: str, **options: Any) ->
 
 
 def native_address(function: Callable[..., Any], signature: str) -> int:
-    """The address of a function compiled for a signature, with C's calling convention. It is valid for ever."""
+    """The address of a function compiled for a signature, with C's calling convention. It is valid for
+    ever."""
     dispatcher = _compiled_lazily(function, function.__qualname__)
     dispatcher.compile(signature)
     (compiled,) = dispatcher.overloads.values()
@@ -67,7 +68,8 @@ class Kernel:
 
     @property
     def name(self) -> str:
-        """What tells this kernel from all others: module, name, and the names or values that it closes over."""
+        """What tells this kernel from all others: module, name, and the names or values that it closes
+        over."""
         cells = [cell.cell_contents for cell in self._function.__closure__ or ()]
         closed_over = [cell.name if isinstance(cell, Kernel) else repr(cell) for cell in cells]
         qualified = f"{self._function.__module__}.{self._function.__qualname__}"
@@ -132,7 +134,8 @@ def kernel(function: Any = None, *, parallel: bool = False, inline: bool = False
 
 
 def flat(array: np.ndarray, dtype: Any = None) -> np.ndarray:
-    """The items of an array in row-major order as a one-dimensional, read-only, contiguous array, viewed as `dtype`.
+    """The items of an array in row-major order as a one-dimensional, read-only, contiguous array, viewed as
+    `dtype`.
 
     Copies only what is not contiguous. Read-only, so that loops need one signature for arrays of either kind.
     """

@@ -1,8 +1,8 @@
 """gather: slices of an operand, from starts that an array holds (specification: gather).
 
-A *unit* is one slice (or a part of one, where slices are large). Units are numbered in row-major order; a task takes a
-range of them, block by block: the starts of a block are computed first, clamped once a slice, then the items are
-copied. Items are moved by size, whatever their type.
+A *unit* is one slice (or a part of one, where slices are large). Units are numbered in row-major order; a
+task takes a range of them, block by block: the starts of a block are computed first, clamped once a slice,
+then the items are copied. Items are moved by size, whatever their type.
 """
 
 import math
@@ -29,10 +29,12 @@ _MOST_RUN_BYTES = 1 << 18
 _INDICES, _OPERAND, _RESULT = range(3)
 
 
-class Gather:
-    """A prepared gather. Call it with `operand` and `start_indices`; see `prepare`."""
+class _Loops:
+    """Which loops gather, and what they are given."""
 
-    def __init__(self, units: list[Dimension], window: list[Dimension], components: np.ndarray, item_size: int) -> None:
+    def __init__(
+        self, units: list[Dimension], window: list[Dimension], components: np.ndarray, item_size: int
+    ) -> None:
         item_size, units, window, components = _widened(item_size, units, window, components)
         contiguous = bool(window) and window[-1].steps[_OPERAND:] == (1, 1)
         run = window.pop().size if contiguous else 1
@@ -51,12 +53,16 @@ class Gather:
         if self._kernel != "gather_items":
             table = np.stack([offsets(window, _OPERAND), offsets(window, _RESULT)], axis=1) * scale
             self._extra = (table,) if run == 1 else (table, run * item_size)
-        rows = [(d.size, d.steps[_INDICES], d.steps[_OPERAND] * scale, d.steps[_RESULT] * scale) for d in units]
+        rows = [
+            (d.size, d.steps[_INDICES], d.steps[_OPERAND] * scale, d.steps[_RESULT] * scale) for d in units
+        ]
         self._loops = np.array(rows, np.int64)
         self._components = components * np.array([1, 1, 1, scale], np.int64)
         self._division = division(self._units, 2.0 * run * total_size(window) * item_size)
 
-    def run(self, tasks: int, operand: np.ndarray, indices: np.ndarray, result: np.ndarray, threads: int | None) -> None:
+    def run(
+        self, tasks: int, operand: np.ndarray, indices: np.ndarray, result: np.ndarray, threads: int | None
+    ) -> None:
         """Run the loops on flat arrays; with no tasks, only compile them."""
         loops = (self._division.size, self._units, self._loops, self._components)
         arrays = (index_items(indices), flat(operand, self._dtype), result.reshape(-1).view(self._dtype))
@@ -75,7 +81,7 @@ class PreparedGather:
 
     def __init__(
         self, operand_shape: tuple[int, ...], indices_shape: tuple[int, ...], result_shape: tuple[int, ...],
-        index_dtype: np.dtype, item_size: int, loops: Gather | None, threads: int | None,
+        index_dtype: np.dtype, item_size: int, loops: _Loops | None, threads: int | None,
     ) -> None:  # fmt: skip
         self.result_shape = result_shape
         self._operand_shape = operand_shape
@@ -85,15 +91,23 @@ class PreparedGather:
         self._loops = loops
         self._threads = threads
 
-    def __call__(self, operand: np.ndarray, start_indices: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """The gathered slices, in `out` where it is given: C-contiguous, of the result's shape and operand's dtype.
+    def __call__(
+        self, operand: np.ndarray, start_indices: np.ndarray, out: np.ndarray | None = None
+    ) -> np.ndarray:
+        """The gathered slices, in `out` where it is given (C-contiguous, of the result's shape and type).
 
         Raises ValueError where an array has another shape or item size than was prepared for.
         """
         self._check(operand, start_indices)
         result = np.empty(self.result_shape, operand.dtype) if out is None else out
-        if result.shape != self.result_shape or result.dtype != operand.dtype or not result.flags.c_contiguous:
-            raise ValueError(f"out must be a C-contiguous array of shape {self.result_shape} and type {operand.dtype}")
+        if (
+            result.shape != self.result_shape
+            or result.dtype != operand.dtype
+            or not result.flags.c_contiguous
+        ):
+            raise ValueError(
+                f"out must be a C-contiguous array of shape {self.result_shape} and type {operand.dtype}"
+            )
         if self._loops is not None:
             self._loops.run(self._loops.tasks, operand, start_indices, result, self._threads)
         return result
@@ -101,7 +115,7 @@ class PreparedGather:
     def warm(self) -> None:
         """Compile now what the first call would compile."""
         if self._loops is not None:
-            items = np.empty(0, UNSIGNED_BY_SIZE[self._item_size])
+            items: np.ndarray = np.empty(0, UNSIGNED_BY_SIZE[self._item_size])
             self._loops.run(0, items, np.empty(0, self._index_dtype), items.copy(), 1)
 
     def _check(self, operand: np.ndarray, start_indices: np.ndarray) -> None:
@@ -135,42 +149,52 @@ def prepare(
 ) -> PreparedGather:
     """Decide how to gather from arrays of these shapes; nothing is compiled yet.
 
-    The attributes are the specification's, and are taken to meet its constraints. `item_size` is the size of an element
-    in bytes: 1, 2, 4, 8 or 16. `indices_are_sorted` promises what these loops do not need: any order is as fast.
+    The attributes are the specification's, and are taken to meet its constraints. `item_size` is the size of
+    an element in bytes: 1, 2, 4, 8 or 16. `indices_are_sorted` promises what these loops do not need: any
+    order is as fast.
     Raises ValueError where the slices do not fit the operand, or for another item size.
     """
     if item_size not in UNSIGNED_BY_SIZE:
         raise ValueError(f"item_size is {item_size}, but must be one of {sorted(UNSIGNED_BY_SIZE)}")
     if any(not 0 <= size <= dim for size, dim in zip(slice_sizes, operand_shape, strict=True)):
-        raise ValueError(f"slice_sizes {tuple(slice_sizes)} do not fit an operand of shape {tuple(operand_shape)}")
-    batch_sizes, index_steps, length, component_step = index_vector_layout(start_indices_shape, index_vector_dim)
+        raise ValueError(
+            f"slice_sizes {tuple(slice_sizes)} do not fit an operand of shape {tuple(operand_shape)}"
+        )
+    layout = index_vector_layout(start_indices_shape, index_vector_dim)
     removed = {*collapsed_slice_dims, *operand_batching_dims}
-    window_dims = [d for d in range(len(operand_shape)) if d not in removed]
-    rank = len(batch_sizes) + len(offset_dims)
-    batch_dims = [d for d in range(rank) if d not in offset_dims]
-    result_shape = [0] * rank
-    for axis, size in zip((*batch_dims, *offset_dims), (*batch_sizes, *(slice_sizes[d] for d in window_dims)), strict=True):
-        result_shape[axis] = size
+    window_dims = [dim for dim in range(len(operand_shape)) if dim not in removed]
+    batch_dims = [d for d in range(len(layout[0]) + len(offset_dims)) if d not in offset_dims]
+    size_of = dict(zip(batch_dims, layout[0], strict=True))
+    size_of.update(zip(offset_dims, (slice_sizes[dim] for dim in window_dims), strict=True))
+    result_shape = [size_of[axis] for axis in range(len(size_of))]
     operand_steps, result_steps = row_major_steps(operand_shape), row_major_steps(result_shape)
     batching = {
         axis - (axis > index_vector_dim): operand_steps[dim]
         for dim, axis in zip(operand_batching_dims, start_indices_batching_dims, strict=True)
     }
     units = merged(
-        Dimension(size, (index_steps[i], batching.get(i, 0), result_steps[batch_dims[i]]))
-        for i, size in enumerate(batch_sizes)
+        Dimension(size_of[axis], (index_step, batching.get(number, 0), result_steps[axis]))
+        for number, (axis, index_step) in enumerate(zip(batch_dims, layout[1], strict=True))
     )
     window = merged(
         Dimension(slice_sizes[dim], (0, operand_steps[dim], result_steps[axis]))
         for dim, axis in zip(window_dims, offset_dims, strict=True)
     )
     index_type = np.dtype(index_dtype)
-    components = _components(start_index_map, length, component_step, operand_shape, slice_sizes, index_type)
+    components = _components(start_index_map, *layout[2:], operand_shape, slice_sizes, index_type)
     if math.prod(result_shape) and not all(slice_sizes):
-        raise ValueError(f"slice_sizes {tuple(slice_sizes)} leave no element to copy for a result of {result_shape}")
-    loops = Gather(units, window, components, item_size) if math.prod(result_shape) else None
+        raise ValueError(
+            f"slice_sizes {tuple(slice_sizes)} leave no element to copy for a result of {result_shape}"
+        )
+    loops = _Loops(units, window, components, item_size) if math.prod(result_shape) else None
     return PreparedGather(
-        tuple(operand_shape), tuple(start_indices_shape), tuple(result_shape), index_type, item_size, loops, threads
+        tuple(operand_shape),
+        tuple(start_indices_shape),
+        tuple(result_shape),
+        index_type,
+        item_size,
+        loops,
+        threads,
     )
 
 
@@ -180,20 +204,24 @@ def _components(
 ) -> np.ndarray:  # fmt: skip
     """The rows of `components` of `_unit_offsets`, for the components that can move a slice."""
     if len(start_index_map) != length:
-        raise ValueError(f"start_index_map has {len(start_index_map)} elements, but index vectors have {length}")
+        raise ValueError(
+            f"start_index_map has {len(start_index_map)} elements, but index vectors have {length}"
+        )
     operand_steps = row_major_steps(operand_shape)
     rows = []
     for number, dim in enumerate(start_index_map):
         largest = operand_shape[dim] - slice_sizes[dim]
         if largest > 0:
-            rows.append((number * step, largest, largest if index_dtype == np.uint64 else 0, operand_steps[dim]))
+            rows.append(
+                (number * step, largest, largest if index_dtype == np.uint64 else 0, operand_steps[dim])
+            )
     return np.array(rows, np.int64).reshape(len(rows), 4)
 
 
 def _widened(
     item_size: int, units: list[Dimension], window: list[Dimension], components: np.ndarray
 ) -> tuple[int, list[Dimension], list[Dimension], np.ndarray]:
-    """The same gather in larger items, where whole ones are moved always: a pair of float32 as one item of 8 bytes."""
+    """The same gather in larger items, where such are always moved whole: a pair of float32 as 8 bytes."""
     if not window or window[-1].steps[_OPERAND:] != (1, 1):
         return item_size, units, window, components
     moved = [step for d in (*units, *window[:-1]) for step in d.steps[_OPERAND:]]
@@ -201,17 +229,27 @@ def _widened(
     factor = 1
     while item_size * factor < 16 and common % (factor * 2) == 0:
         factor *= 2
-    wide = [Dimension(d.size, (d.steps[0], d.steps[1] // factor, d.steps[2] // factor)) for d in (*units, *window[:-1])]
+    wide = [
+        Dimension(d.size, (d.steps[0], d.steps[1] // factor, d.steps[2] // factor))
+        for d in (*units, *window[:-1])
+    ]
     last = [Dimension(window[-1].size // factor, (0, 1, 1))] if window[-1].size > factor else []
-    return item_size * factor, wide[: len(units)], wide[len(units) :] + last, components // np.array([1, 1, 1, factor])
+    return (
+        item_size * factor,
+        wide[: len(units)],
+        wide[len(units) :] + last,
+        components // np.array([1, 1, 1, factor]),
+    )
 
 
 def _split(
     run: int, item_size: int, units: list[Dimension], window: list[Dimension]
 ) -> tuple[int, list[Dimension], list[Dimension]]:
-    """Make units of parts of large slices: so that they can be divided, and the table of a unit's runs is short."""
+    """Make units of parts of large slices: they can be divided then, and a unit has few runs."""
     if run * item_size > _MOST_RUN_BYTES:
-        pieces = next((p for p in range(2, 4096) if run % p == 0 and run // p * item_size <= _MOST_RUN_BYTES), 1)
+        pieces = next(
+            (p for p in range(2, 4096) if run % p == 0 and run // p * item_size <= _MOST_RUN_BYTES), 1
+        )
         run //= pieces
         window = [*window, Dimension(pieces, (0, run, run))]
     few_units = total_size(units) < 64

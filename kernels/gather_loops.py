@@ -1,4 +1,4 @@
-"""The loops of gather. Importing this module imports Numba; `gather` says what they are for and chooses among them."""
+"""The loops of gather, which chooses among them. Importing this module imports Numba."""
 
 from typing import Any
 
@@ -11,15 +11,18 @@ BLOCK = 1024
 
 
 @kernel
-def _unit_offsets(first, count, loops, components, indices, starts, places):
+def _unit_offsets(
+    first: int, count: int, loops: Any, components: Any, indices: Any, starts: Any, places: Any
+) -> None:
     """Where `count` units from number `first` begin in the operand (`starts`) and in the result (`places`).
 
-    `loops` has a row (size, index step, operand step, result step) for each dimension of the units' space, `components`
-    a row (place in the index vector, largest start, start for a negative index, operand step) for each component.
-    `places` may be empty.
+    `loops` has a row (size, index step, operand step, result step) for each dimension of the units' space,
+    `components` a row (place in the index vector, largest start, start for a negative index, operand step)
+    for each component. `places` may be empty.
     """
     inner = loops.shape[0] - 1
-    length, index_step, start_step, place_step = loops[inner, 0], loops[inner, 1], loops[inner, 2], loops[inner, 3]
+    length, index_step = loops[inner, 0], loops[inner, 1]
+    start_step, place_step = loops[inner, 2], loops[inner, 3]
     done = 0
     while done < count:
         line = (first + done) // length
@@ -49,7 +52,9 @@ def _unit_offsets(first, count, loops, components, indices, starts, places):
 
 
 @kernel(parallel=True)
-def gather_items(task, size, total, loops, components, indices, operand, result):
+def gather_items(
+    task: int, size: int, total: int, loops: Any, components: Any, indices: Any, operand: Any, result: Any
+) -> None:
     """Units of one item each, which follow each other in the result."""
     starts = np.empty(BLOCK, np.int64)
     places = np.empty(0, np.int64)
@@ -63,9 +68,10 @@ def gather_items(task, size, total, loops, components, indices, operand, result)
 
 @kernel(parallel=True)
 def gather_runs(
-    task, size, total, loops, components, indices, operand, result, runs, run_bytes
-):
-    """Units of runs of `run_bytes` bytes; `runs` has a row (operand offset, result offset) for each. Offsets in bytes."""
+    task: int, size: int, total: int, loops: Any, components: Any, indices: Any, operand: Any, result: Any,
+    runs: Any, run_bytes: int,
+) -> None:  # fmt: skip
+    """Units of runs of `run_bytes` bytes at each row (operand offset, result offset) of `runs`, in bytes."""
     starts = np.empty(BLOCK, np.int64)
     places = np.empty(BLOCK, np.int64)
     end = min(total, (task + 1) * size)
@@ -80,9 +86,11 @@ def gather_runs(
 
 @kernel(parallel=True)
 def gather_scattered(
-    task, size, total, loops, components, indices, operand, result, items
-):
-    """Units of items that do not follow each other; `items` has a row (operand offset, result offset) for each."""
+    task: int, size: int, total: int, loops: Any, components: Any, indices: Any, operand: Any, result: Any,
+    items: Any,
+) -> None:  # fmt: skip
+    """Units of items that do not follow each other; `items` has a row (operand offset, result offset) for
+    each."""
     starts = np.empty(BLOCK, np.int64)
     places = np.empty(BLOCK, np.int64)
     end = min(total, (task + 1) * size)

@@ -49,7 +49,8 @@ def total_size(dimensions: Iterable[Dimension]) -> int:
 
 
 def offsets(dimensions: Sequence[Dimension], array: int) -> np.ndarray:
-    """Where each step of the loop nest is in the array of that number, in items: an int64 array in row-major order."""
+    """Where each step of the loop nest is in the array of that number, in items: an int64 array in row-major
+    order."""
     result = np.zeros(1, np.int64)
     for dimension in dimensions:
         along = np.arange(dimension.size, dtype=np.int64) * dimension.steps[array]
@@ -70,8 +71,11 @@ def index_items(indices: np.ndarray) -> np.ndarray:
 
 
 def index_vector_layout(shape: Sequence[int], index_vector_dim: int) -> tuple[list[int], list[int], int, int]:
-    """How indices lie: sizes and steps of the dimensions other than `index_vector_dim`, size and step of that one."""
+    """How indices lie: sizes and steps of the dimensions other than `index_vector_dim`, size and step of that
+    one."""
     steps = row_major_steps(shape)
     others = [axis for axis in range(len(shape)) if axis != index_vector_dim]
-    length, step = (shape[index_vector_dim], steps[index_vector_dim]) if index_vector_dim < len(shape) else (1, 0)
+    length, step = (
+        (shape[index_vector_dim], steps[index_vector_dim]) if index_vector_dim < len(shape) else (1, 0)
+    )
     return [shape[axis] for axis in others], [steps[axis] for axis in others], length, step

@@ -1,8 +1,8 @@
 """Native code that runs tasks: the parallel driver, and the closure that carries a kernel's arguments to it.
 
-A task is a native function `void (int64 task, void *closure)`. Everything that runs in parallel goes through `drive`,
-which is compiled once: a kernel itself is compiled serially, and the same code serves one thread and many. Importing
-this module imports Numba; `compilation` does it at the first call of a kernel.
+A task is a native function `void (int64 task, void *closure)`. Everything that runs in parallel goes through
+`drive`, which is compiled once: a kernel itself is compiled serially, and the same code serves one thread and
+many. Importing this module imports Numba; `compilation` does it at the first call of a kernel.
 """
 
 from typing import Any
@@ -30,10 +30,11 @@ def _call_task(typing_context: Any, address: Any, task: Any, closure: Any) -> An
 
 
 def _pool_function(name: str) -> Any:
-    """A function of Numba's thread pool, called by its symbol: with its address, the driver could not be kept on disk.
+    """A function of Numba's thread pool, called by its symbol: with its address, the driver could not be kept
+    on disk.
 
-    All are taken as `int32 (int32)`, which C's calling conventions allow. They are kept out of the function that has
-    the loop, because Numba declares them there with types of its own.
+    All are taken as `int32 (int32)`, which C's calling conventions allow. They are kept out of the function
+    that has the loop, because Numba declares them there with types of its own.
     """
 
     @intrinsic
@@ -76,12 +77,15 @@ def _field(builder: Any, structure: Any, number: int) -> Any:
 
 
 def _trampoline(context: Any, module: Any, compiled: Any, structure: Any) -> Any:
-    """A task that reads the arguments from the closure, calls the compiled function, and notes a failure there."""
+    """A task that reads the arguments from the closure, calls the compiled function, and notes a failure
+    there."""
     task = ir.Function(module, _TASK, name=module.get_unique_name("task"))
     task.linkage = "internal"
     builder = ir.IRBuilder(task.append_basic_block("entry"))
     closure = builder.bitcast(task.args[1], structure.as_pointer())
-    arguments = [builder.load(_field(builder, closure, number)) for number in range(1, len(structure.elements))]
+    arguments = [
+        builder.load(_field(builder, closure, number)) for number in range(1, len(structure.elements))
+    ]
     signature = compiled.signature
     function = context.declare_function(module, compiled.fndesc)
     status, _ = context.call_conv.call_function(
@@ -95,7 +99,8 @@ def _trampoline(context: Any, module: Any, compiled: Any, structure: Any) -> Any
 
 @intrinsic
 def run_tasks(typing_context: Any, body: Any, driver: Any, threads: Any, tasks: Any, arguments: Any) -> Any:
-    """`body(task, *arguments)` for each task, through the driver at that address or, where it is 0, in this thread.
+    """`body(task, *arguments)` for each task, through the driver at that address or, where it is 0, in this
+    thread.
 
     Returns 0, or 1 where a task raised (memory could not be had).
     """

@@ -16,7 +16,8 @@ def _copy(builder: Any, destination: Any, source: Any, count: Any) -> None:
 
 
 def _copy_short(builder: Any, destination: Any, source: Any, count: Any, pieces: tuple[int, ...]) -> None:
-    """Copy at most twice the largest piece: two pieces of one size, which may overlap, cover any count above it."""
+    """Copy at most twice the largest piece: two pieces of one size, which may overlap, cover any count above
+    it."""
     if not pieces:
         return
     piece = _INT64(pieces[0])
@@ -35,7 +36,9 @@ def copy_bytes(typing_context: Any, destination: Any, place: Any, source: Any, s
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointers = []
-        for kind, array, offset in zip(signature.args[0:4:2], arguments[0:4:2], arguments[1:4:2], strict=True):
+        for kind, array, offset in zip(
+            signature.args[0:4:2], arguments[0:4:2], arguments[1:4:2], strict=True
+        ):
             data = context.make_array(kind)(context, builder, array).data
             pointers.append(builder.gep(data, [offset]))
         size = arguments[4]
@@ -67,6 +70,7 @@ def _prefetch(is_write: bool) -> Any:
 
 
 prefetch_write = _prefetch(True)
-"""Fetch the cache line of that place of an array to be written soon. The place may lie outside of the array."""
+"""Fetch the cache line of that place of an array to be written soon. The place may lie outside of the
+array."""
 prefetch_read = _prefetch(False)
 """The same for a place to be read."""

@@ -1,15 +1,17 @@
 """scatter: updates combined into slices of inputs, at places that an array holds (specification: scatter).
 
-The updates are cut into *units* (`scatter_layout`), each a run of elements, or several, that begins where one index
-vector says. Units are taken in the schedule's order, by default the lexicographic order of the updates' index space, a
-bounded number at a time:
+The updates are cut into *units* (`scatter_layout`), each a run of elements, or several, that begins where one
+index vector says. Units are taken in the schedule's order, by default the lexicographic order of the updates'
+index space, a bounded number at a time:
 
 1. `find_keys`: where each unit begins in the input, or that it is out of bounds;
-2. the units are distributed to owners, each of which has a range of those places; a unit stays behind those before it;
+2. the units are distributed to owners, each of which has a range of those places; a unit stays behind those
+   before it;
 3. each owner applies its units in their order.
 
-So each element of the result sees its updates in the schedule's order whatever the number of threads, and an owner's
-part of the input stays in the cache. Step 2 is left out for one thread, for little work and for unique indices.
+So each element of the result sees its updates in the schedule's order whatever the number of threads, and an
+owner's part of the input stays in the cache. Step 2 is left out for one thread, for little work and for
+unique indices.
 """
 
 import math
@@ -75,10 +77,10 @@ class _Arrays(NamedTuple):
 
 
 class _Chunk(NamedTuple):
-    """Units `first` to `first + count`, and what `find_keys` says of them."""
+    """Units `first` to `first + units`, and what `find_keys` says of them."""
 
     first: int
-    count: int
+    units: int
     keys: np.ndarray
     sources: np.ndarray
     slides: np.ndarray
@@ -131,16 +133,16 @@ class _Loops:
                 elif is_parallel and self._is_private:
                     self._apply_private(chunk, arrays, threads)
                 elif is_parallel and self._is_unique:
-                    self._apply(chunk, _even_bounds(chunk.count, self._unit_bytes), arrays, threads)
+                    self._apply(chunk, _even_bounds(chunk.units, self._unit_bytes), arrays, threads)
                 else:
-                    self._apply(chunk, np.array([0, chunk.count]), arrays, threads)
+                    self._apply(chunk, np.array([0, chunk.units]), arrays, threads)
 
     def _find_keys(self, chunk: _Chunk, arrays: _Arrays, threads: int | None) -> None:
         from .scatter_loops import find_keys
 
-        tasks = -(-chunk.count // _TASK_UNITS)
+        tasks = -(-chunk.units // _TASK_UNITS)
         find_keys(
-            tasks, _TASK_UNITS, chunk.first, chunk.count, *self._key_arguments, arrays.indices,
+            tasks, _TASK_UNITS, chunk.first, chunk.units, *self._key_arguments, arrays.indices,
             arrays.least_index, arrays.schedule, chunk.keys, chunk.sources, chunk.slides, threads=threads,
         )  # fmt: skip
 
@@ -169,24 +171,25 @@ class _Loops:
         plan = self._plan
         bound = 0 if plan.slide is None else plan.slide[2]
         update_runs(*self.kind)(
-            _tasks(bounds), bounds, order, chunk.keys, chunk.sources, chunk.slides, bound, plan.runs, plan.length,
-            plan.piece, arrays.values, arrays.result, threads=threads,
+            _tasks(bounds), bounds, order, chunk.keys, chunk.sources, chunk.slides, bound, plan.runs,
+            plan.length, plan.piece, arrays.values, arrays.result, threads=threads,
         )  # fmt: skip
 
     def _apply_owned(self, chunk: _Chunk, arrays: _Arrays, owned: np.ndarray, threads: int | None) -> None:
         """Distribute the units to their owners, then let each owner apply its own."""
         from . import scatter_loops
 
-        tasks = -(-chunk.count // _TASK_UNITS)
+        tasks = -(-chunk.units // _TASK_UNITS)
         counts = np.zeros((tasks, self._owners), np.int64)
-        ranges = (tasks, _TASK_UNITS, chunk.count, self._shift, chunk.keys)
+        ranges = (tasks, _TASK_UNITS, chunk.units, self._shift, chunk.keys)
         scatter_loops.count_owned(*ranges, counts, threads=threads)
         ends = np.cumsum(counts.T.reshape(-1))
         places = np.ascontiguousarray((ends.reshape(self._owners, tasks) - counts.T).T)
         bounds = np.concatenate(([0], ends[tasks - 1 :: tasks])) if tasks else np.zeros(1, np.int64)
         if self.by_items:
             values = (arrays.values, chunk.first, arrays.value_step)
-            keys, owned_values = owned.view(self._key_dtype), owned[self._owned_bytes // 2 :].view(self.storage)
+            keys = owned.view(self._key_dtype)
+            owned_values = owned[self._owned_bytes // 2 :].view(self.storage)
             steps = [self._owned_bytes // array.itemsize for array in (keys, owned_values)]
             views = (keys, steps[0], owned_values, steps[1])
             scatter_loops.distribute_values(*ranges, *values, places, *views, threads=threads)
@@ -198,16 +201,16 @@ class _Loops:
             self._update_runs(bounds, order, chunk, arrays, threads)
 
     def _apply_private(self, chunk: _Chunk, arrays: _Arrays, threads: int | None) -> None:
-        """Integers are combined exactly in any order: each task has a table of its own, which the result gets last."""
+        """Integers are combined exactly in any order: each task has a table of its own at first."""
         from .scatter_loops import update_private_items
 
         width = self._plan.last_key + 1
         tables = np.full((_PRIVATE_TASKS, width), _identity(self.kind.monoid, self.storage), self.storage)
-        bounds = np.linspace(0, chunk.count, _PRIVATE_TASKS + 1).astype(np.int64)
+        bounds = np.linspace(0, chunk.units, _PRIVATE_TASKS + 1).astype(np.int64)
         values = (arrays.values, chunk.first, arrays.value_step)
         loop = update_private_items(*self.kind)
         loop(_tasks(bounds), bounds, width, chunk.keys, *values, tables.reshape(-1), threads=threads)
-        if chunk.count:
+        if chunk.units:
             combined = _UFUNCS[self.kind.monoid].reduce(tables, axis=0, dtype=self.storage)
             _UFUNCS[self.kind.monoid](arrays.result[:width], combined, out=arrays.result[:width])
 
@@ -246,9 +249,9 @@ class PreparedScatter:
         self, inputs: Sequence[np.ndarray], scatter_indices: np.ndarray, updates: Sequence[np.ndarray], *,
         in_place: bool = False, out: Sequence[np.ndarray] | None = None,
     ) -> list[np.ndarray]:  # fmt: skip
-        """The results. `in_place` writes them into `inputs`, `out` into other arrays; all of these C-contiguous.
+        """The results. `in_place` writes them into `inputs`, `out` into other arrays, C-contiguous ones.
 
-        Raises ValueError where an array has another shape or type than was prepared for.
+        Raises ValueError where an array has not the shape and type prepared for, or cannot be written.
         """
         self._check(inputs, scatter_indices, updates)
         results = self._results(inputs, in_place, out)
@@ -270,24 +273,31 @@ class PreparedScatter:
         items = flat(values.reshape(-1)[:1] if is_one else values, loops.storage)
         written = result.reshape(-1).view(loops.storage)
         least_index = 0 if self._index_dtype == np.uint64 else _LEAST_INDEX
-        loops.run(_Arrays(indices, least_index, items, int(not is_one), self._schedule, written), self._threads)
+        loops.run(
+            _Arrays(indices, least_index, items, int(not is_one), self._schedule, written), self._threads
+        )
 
     def _results(
         self, inputs: Sequence[np.ndarray], in_place: bool, out: Sequence[np.ndarray] | None
     ) -> list[np.ndarray]:
+        written = inputs if in_place else out
+        if written is None:
+            return [copied(array, threads=self._threads) for array in inputs]
+        for array, dtype in zip(written, self._dtypes, strict=True):
+            fits = array.shape == self._shapes[0] and array.dtype == dtype
+            if not (fits and array.flags.c_contiguous and array.flags.writeable):
+                raise ValueError("results need C-contiguous, writeable arrays of the inputs' shape and types")
         if in_place:
-            results = list(inputs)
-        else:
-            wanted: Sequence[np.ndarray | None] = [None] * len(inputs) if out is None else out
-            results = [copied(i, o, self._threads) for i, o in zip(inputs, wanted, strict=True)]
-        if not all(result.flags.c_contiguous and result.flags.writeable for result in results):
-            raise ValueError("results can be written to C-contiguous, writeable arrays only")
-        return results
+            return list(written)
+        return [copied(array, result, self._threads) for array, result in zip(inputs, written, strict=True)]
 
     def _check(
         self, inputs: Sequence[np.ndarray], scatter_indices: np.ndarray, updates: Sequence[np.ndarray]
     ) -> None:
-        for name, arrays, shape in (("inputs", inputs, self._shapes[0]), ("updates", updates, self._shapes[2])):
+        for name, arrays, shape in (
+            ("inputs", inputs, self._shapes[0]),
+            ("updates", updates, self._shapes[2]),
+        ):
             found = [(array.shape, array.dtype) for array in arrays]
             if found != [(shape, dtype) for dtype in self._dtypes]:
                 raise ValueError(f"{name} are {found}, but {shape} and {self._dtypes} were prepared for")
@@ -319,12 +329,14 @@ def prepare(
 ) -> PreparedScatter:
     """Decide how to scatter arrays of these shapes; nothing is compiled yet.
 
-    `dtypes` has the element type of each input, `combiner` one of COMBINERS for all inputs or for each. The attributes
-    are the specification's, and are taken to meet its constraints. `schedule` is the order in which updates are applied,
-    an int64 permutation of the numbers of the updates' index space in lexicographic order; None is that order itself.
-    With `unique_indices` the promise is relied upon: if it does not hold, which update of an element comes last is not
-    known, nor is every update counted. `indices_are_sorted` promises what these loops do not need.
-    Raises ValueError for shapes that do not fit, a combiner that `supports` denies, or a schedule of another size.
+    `dtypes` has the element type of each input, `combiner` one of COMBINERS for all inputs or for each. The
+    attributes are the specification's, and are taken to meet its constraints. `schedule` is the order in
+    which updates are applied, an int64 permutation of the numbers of the updates' index space in
+    lexicographic order; None is that order itself. With `unique_indices` the promise is relied upon: if it
+    does not hold, which update of an element comes last is not known, nor is every update counted.
+    `indices_are_sorted` promises what these loops do not need.
+    Raises ValueError for shapes that do not fit, a combiner that `supports` denies, or a schedule of another
+    size.
     """
     shapes = (tuple(input_shape), tuple(scatter_indices_shape), tuple(updates_shape))
     types = [np.dtype(dtype) for dtype in dtypes]

@@ -25,10 +25,11 @@ class DimensionNumbers(NamedTuple):
 
 
 class _Axis(NamedTuple):
-    """A dimension of the updates, as a loop with steps (indices, input, updates, one a component of the indices).
+    """A dimension of the updates, as a loop with steps (indices, input, updates, one a component of the
+    indices).
 
-    `kind` is "scatter" for a dimension of the indices, "slide" for a window dimension that component number `component`
-    moves, "window" for another one.
+    `kind` is "scatter" for a dimension of the indices, "slide" for a window dimension that component number
+    `component` moves, "window" for another one.
     """
 
     kind: str
@@ -37,7 +38,8 @@ class _Axis(NamedTuple):
 
 
 class _Component(NamedTuple):
-    """Of an index vector: its offset in the indices, the size of its input dimension, and that dimension's step."""
+    """Of an index vector: its offset in the indices, the size of its input dimension, and that dimension's
+    step."""
 
     offset: int
     bound: int
@@ -47,11 +49,11 @@ class _Component(NamedTuple):
 class Layout(NamedTuple):
     """What the loops of scatter are given.
 
-    `units` has a row (size, index step, input step, update step, and one a component) for each dimension of the units'
-    space, `components` a row (offset in the indices, bound, input step) for each component that decides over whole units.
-    A unit has a run at each row (input offset, update offset) of `runs`: `length` pieces of `piece` elements. Where
-    `slide` is not None, one component moves the runs along a dimension, and the pieces out of its bounds are left out:
-    (offset in the indices, least start that matters, bound).
+    `units` has a row (size, index step, input step, update step, and one a component) for each dimension of
+    the units' space, `components` a row (offset in the indices, bound, input step) for each component that
+    decides over whole units. A unit has a run at each row (input offset, update offset) of `runs`: `length`
+    pieces of `piece` elements. Where `slide` is not None, one component moves the runs along a dimension, and
+    the pieces out of its bounds are left out: (offset in the indices, least start that matters, bound).
     """
 
     units: np.ndarray
@@ -89,14 +91,18 @@ def layout(
     input_shape: Sequence[int], indices_shape: Sequence[int], updates_shape: Sequence[int],
     numbers: DimensionNumbers, scheduled: bool,
 ) -> Layout:  # fmt: skip
-    """Cut the updates into units: where `scheduled`, each of one element, numbered as the updates' index space.
+    """Cut the updates into units: where `scheduled`, each of one element, numbered as the updates' index
+    space.
 
-    The units' order keeps the lexicographic order of the updates of each element. Dimensions of windows can be left out
-    of it where they lie inside all dimensions of the indices: of one window, an element gets one update at most.
+    The units' order keeps the lexicographic order of the updates of each element. Dimensions of windows can
+    be left out of it where they lie inside all dimensions of the indices: of one window, an element gets one
+    update at most.
     Raises ValueError where the shapes do not fit each other.
     """
     axes, components = _axes(input_shape, indices_shape, updates_shape, numbers)
-    scatter_axes = [number for number, axis in enumerate(axes) if axis.kind == "scatter" and axis.loop.size > 1]
+    scatter_axes = [
+        number for number, axis in enumerate(axes) if axis.kind == "scatter" and axis.loop.size > 1
+    ]
     first_inside = len(axes) if scheduled else max(scatter_axes, default=-1) + 1
     units = list(axes[:first_inside])
     inside = [axis for axis in axes[first_inside:] if axis.loop.size != 1]
@@ -114,7 +120,11 @@ def layout(
 
 
 def _assembled(
-    loops: list[Dimension], window: list[Dimension], components: list[_Component], clipped: _Axis | None, block: int
+    loops: list[Dimension],
+    window: list[Dimension],
+    components: list[_Component],
+    clipped: _Axis | None,
+    block: int,
 ) -> Layout:
     kept = [k for k in range(len(components)) if clipped is None or k != clipped.component]
     members = [*range(_MOVES), *(_MOVES + k for k in kept)]
@@ -135,7 +145,8 @@ def _assembled(
 
 
 def _clipped(inside: list[_Axis], components: list[_Component]) -> tuple[_Axis | None, int]:
-    """The dimension whose runs can be clipped to the input's bounds, and how many elements a step along it covers."""
+    """The dimension whose runs can be clipped to the input's bounds, and how many elements a step along it
+    covers."""
     slid = [number for number, axis in enumerate(inside) if axis.kind == "slide"]
     if not slid:
         return None, 1
@@ -149,7 +160,10 @@ def _clipped(inside: list[_Axis], components: list[_Component]) -> tuple[_Axis |
 
 
 def _axes(
-    input_shape: Sequence[int], indices_shape: Sequence[int], updates_shape: Sequence[int], numbers: DimensionNumbers
+    input_shape: Sequence[int],
+    indices_shape: Sequence[int],
+    updates_shape: Sequence[int],
+    numbers: DimensionNumbers,
 ) -> tuple[list[_Axis], list[_Component]]:
     """The dimensions of the updates, and the components of the index vectors."""
     sizes, index_steps, length, offset = index_vector_layout(indices_shape, numbers.index_vector_dim)

@@ -1,4 +1,4 @@
-"""The loops of scatter. Importing this module imports Numba; `scatter` says what they are for and chooses among them.
+"""The loops of scatter, which chooses among them. Importing this module imports Numba.
 
 `keys` holds for each unit where its run begins in the input, or -1 where the unit is out of bounds.
 """
@@ -13,6 +13,8 @@ from .compilation import Kernel, kernel
 from .memory import prefetch_read, prefetch_write
 from .scatter import OVERWRITE
 
+BLOCK = 1024
+"""How many units are looked at in one go: what is computed of them stays in the nearest cache."""
 PREFETCH_ITEMS = 16
 """How far ahead an owner's place is fetched: there are more owners than the processor follows by itself."""
 PREFETCH_UNITS = 8
@@ -43,7 +45,8 @@ def _component(
     indices: Any, least_index: int, index_base: int, index_step: int, moved: int, move_step: int, bound: int,
     input_step: int, keys: Any, at: int, count: int,
 ) -> None:  # fmt: skip
-    """Move the keys of one line of units by one component of their index vectors; -1 where it is out of bounds."""
+    """Move the keys of one line of units by one component of their index vectors; -1 where it is out of
+    bounds."""
     for step in range(count):
         start = _start(indices, index_base + step * index_step, least_index) + moved + step * move_step
         key = np.int64(get(keys, at + step))
@@ -53,10 +56,11 @@ def _component(
 
 @kernel
 def _slide(
-    indices: Any, least_index: int, index_base: int, index_step: int, least: int, bound: int, slides: Any, at: int,
-    count: int,
+    indices: Any, least_index: int, index_base: int, index_step: int, least: int, bound: int, slides: Any,
+    at: int, count: int,
 ) -> None:  # fmt: skip
-    """Where the runs of one line of units begin along the dimension that clips them, from `least` to `bound`."""
+    """Where the runs of one line of units begin along the dimension that clips them, from `least` to
+    `bound`."""
     for step in range(count):
         start = _start(indices, index_base + step * index_step, least_index)
         put(slides, at + step, min(max(start, least), bound))
@@ -64,8 +68,8 @@ def _slide(
 
 @kernel
 def _unit_line(
-    at: int, count: int, inner: int, bases: Any, loops: Any, components: Any, slide: Any, indices: Any, least_index: int,
-    keys: Any, sources: Any, slides: Any,
+    at: int, count: int, inner: int, bases: Any, loops: Any, components: Any, slide: Any, indices: Any,
+    least_index: int, keys: Any, sources: Any, slides: Any,
 ) -> None:  # fmt: skip
     """Keys, sources and slides of `count` units that differ in the innermost coordinate only."""
     index_step, key_step, source_step = loops[inner, 1], loops[inner, 2], loops[inner, 3]
@@ -94,9 +98,10 @@ def find_keys(
 ) -> None:  # fmt: skip
     """Keys, sources (places in the updates) and slides of `count` units from number `first` on.
 
-    `loops` has a row (size, index step, input step, update step, and a step for each component) for each dimension of
-    the units' space, `components` a row (place in the index vector, bound, input step) for each component; `slide` is
-    (place in the index vector, least, bound). Where `schedule` is not empty it names the units.
+    `loops` has a row (size, index step, input step, update step, and a step for each component) for each
+    dimension of the units' space, `components` a row (place in the index vector, bound, input step) for each
+    component; `slide` is (place in the index vector, least, bound). Where `schedule` is not empty it names
+    the units.
     """
     inner = loops.shape[0] - 1
     length = loops[inner, 0]
@@ -108,17 +113,20 @@ def find_keys(
             unit = schedule[unit]
         line = unit // length
         skipped = unit - line * length
-        here = 1 if schedule.size > 0 else min(length - skipped, end - done)
+        here = 1 if schedule.size > 0 else min(length - skipped, end - done, BLOCK)
         for member in range(bases.size):
             bases[member] = skipped * loops[inner, 1 + member]
         _line_bases(line, inner, loops, bases)
-        _unit_line(done, here, inner, bases, loops, components, slide, indices, least_index, keys, sources, slides)
+        _unit_line(
+            done, here, inner, bases, loops, components, slide, indices, least_index, keys, sources, slides
+        )
         done += here
 
 
 @kernel(parallel=True)
 def count_owned(task: int, size: int, count: int, shift: int, keys: Any, counts: Any) -> None:
-    """How many of a task's units each owner has: a row of `counts`. An owner has the keys equal but for `shift` bits."""
+    """How many of a task's units each owner has: a row of `counts`. An owner has the keys equal but for
+    `shift` bits."""
     for unit in range(task * size, min(count, (task + 1) * size)):
         key = get(keys, unit)
         if key >= 0:
@@ -127,12 +135,13 @@ def count_owned(task: int, size: int, count: int, shift: int, keys: Any, counts:
 
 @kernel(parallel=True)
 def distribute_values(
-    task: int, size: int, count: int, shift: int, keys: Any, values: Any, first: int, value_step: int, places: Any,
-    owned_keys: Any, key_step: int, owned_values: Any, owned_step: int,
+    task: int, size: int, count: int, shift: int, keys: Any, values: Any, first: int, value_step: int,
+    places: Any, owned_keys: Any, key_step: int, owned_values: Any, owned_step: int,
 ) -> None:  # fmt: skip
     """Put keys and values at their owners' places, in their order; `places` has a row of next places a task.
 
-    A key and its value lie side by side: `owned_keys` and `owned_values` are views of one memory, with these steps.
+    A key and its value lie side by side: `owned_keys` and `owned_values` are views of one memory, with these
+    steps.
     """
     for unit in range(task * size, min(count, (task + 1) * size)):
         key = get(keys, unit)
@@ -184,7 +193,14 @@ def update_items(element: str, combiner: str) -> Kernel:
 
     @kernel(parallel=True)
     def body(
-        task: int, bounds: Any, keys: Any, key_step: int, values: Any, first: int, value_step: int, result: Any
+        task: int,
+        bounds: Any,
+        keys: Any,
+        key_step: int,
+        values: Any,
+        first: int,
+        value_step: int,
+        result: Any,
     ) -> None:
         for unit in range(bounds[task], bounds[task + 1]):
             key = np.int64(get(keys, unit * key_step))
@@ -215,8 +231,9 @@ def update_private_items(element: str, combiner: str) -> Kernel:
 def update_runs(element: str, combiner: str) -> Kernel:
     """Units of runs. `runs` has a row (input offset, update offset) for each run of a unit.
 
-    Task t has the units `order[bounds[t]]` to `order[bounds[t + 1] - 1]`, or those numbers where `order` is empty. A
-    run has `length` pieces of `piece` elements; with `slides`, only those pieces that are in bounds, from 0 to `bound`.
+    Task t has the units `order[bounds[t]]` to `order[bounds[t + 1] - 1]`, or those numbers where `order` is
+    empty. A run has `length` pieces of `piece` elements; with `slides`, only those pieces that are in bounds,
+    from 0 to `bound`.
     """
     apply = update(element, combiner)
 
@@ -229,8 +246,8 @@ def update_runs(element: str, combiner: str) -> Kernel:
 
     @kernel(parallel=True)
     def body(
-        task: int, bounds: Any, order: Any, keys: Any, sources: Any, slides: Any, bound: int, runs: Any, length: int,
-        piece: int, values: Any, result: Any,
+        task: int, bounds: Any, order: Any, keys: Any, sources: Any, slides: Any, bound: int, runs: Any,
+        length: int, piece: int, values: Any, result: Any,
     ) -> None:  # fmt: skip
         for position in range(bounds[task], bounds[task + 1]):
             unit = np.int64(get(order, position)) if order.size > 0 else position

@@ -1,8 +1,9 @@
 """Threads: which layer of Numba runs parallel loops, how many threads, and how work is divided.
 
-TBB survives a fork and calls from several Python threads; it is used where its library is found. GNU OpenMP kills a
-forked child at its first parallel loop, so that a child runs serially. The workqueue layer aborts when two threads
-launch at once, so that its launches wait for each other. Numba's own configuration is left as the user set it.
+TBB survives a fork and calls from several Python threads; it is used where its library is found. GNU OpenMP
+kills a forked child at its first parallel loop, so that a child runs serially. The workqueue layer aborts
+when two threads launch at once, so that its launches wait for each other. Numba's own configuration is left
+as the user set it.
 """
 
 import contextlib
@@ -25,10 +26,11 @@ class Division(NamedTuple):
 
 
 def division(total: int, item_bytes: float, most: int = MOST_TASKS) -> Division:
-    """Divide `total` items into tasks, by their number and the bytes that one moves: never by the number of threads.
+    """Divide `total` items into tasks, by their number and the bytes that one moves: never by the number of
+    threads.
 
-    A task is worth at least `TASK_BYTES`, since a parallel launch costs some microseconds. One task runs on the calling
-    thread.
+    A task is worth at least `TASK_BYTES`, since a parallel launch costs some microseconds. One task runs on
+    the calling thread.
     """
     if total <= 0:
         return Division(0, 1)
@@ -38,7 +40,8 @@ def division(total: int, item_bytes: float, most: int = MOST_TASKS) -> Division:
 
 
 class _Pool:
-    """The state of this process's parallel launches. `driver` is the address of the driver, 0 until there is one."""
+    """The state of this process's parallel launches. `driver` is the address of the driver, 0 until there is
+    one."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -74,7 +77,9 @@ class _Pool:
             return
         if self.layer == "workqueue":
             self.launches = threading.Lock()
-        if self.layer != "workqueue" and not (self.layer == "tbb" and self.started_by == threading.get_ident()):
+        if self.layer != "workqueue" and not (
+            self.layer == "tbb" and self.started_by == threading.get_ident()
+        ):
             self.serial_only = True
 
 
@@ -116,7 +121,8 @@ def chosen_threads(threads: int | None) -> int:
 
 
 def driver() -> int:
-    """The address of the parallel driver, `void (address, closure, tasks, threads)`, all of them 64-bit integers."""
+    """The address of the parallel driver, `void (address, closure, tasks, threads)`, all of them 64-bit
+    integers."""
     _pool.start()
     return _pool.driver
 

@@ -1,4 +1,5 @@
-"""Memory for intermediate arrays, kept between calls: the first touch of new pages costs more than a loop over them."""
+"""Memory for intermediate arrays, kept between calls: the first touch of new pages costs more than a loop
+over them."""
 
 import contextlib
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,5 @@
-"""Random gathers and scatters of small arrays, and both as the specification states them, an element at a time."""
+"""Random gathers and scatters of small arrays, and both as the specification states them, an element at a
+time."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -44,7 +45,8 @@ class Geometry:
         }
 
     def places(self, indices: np.ndarray, is_clamped: bool) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-        """Index in the slices and index in the operand, for each element of the slices in lexicographic order."""
+        """Index in the slices and index in the operand, for each element of the slices in lexicographic
+        order."""
         rank = len(self.operand_shape)
         window_dims = [
             d for d in range(rank) if d not in (*self.collapsed_slice_dims, *self.operand_batching_dims)
@@ -77,7 +79,9 @@ def geometries(draw: st.DrawFn, least_size: int = 0) -> Geometry:
     kinds = draw(st.permutations(draw(st.sampled_from(_KINDS))))
     operand_shape = tuple(max(1, draw(sizes)) if kind in "cC" else draw(sizes) for kind in kinds)
     slice_sizes = tuple(
-        {"c": 1, "C": 1, "b": min(1, size)}.get(kind, draw(st.integers(least_size and 1, size)) if size else 0)
+        {"c": 1, "C": 1, "b": min(1, size)}.get(
+            kind, draw(st.integers(least_size and 1, size)) if size else 0
+        )
         for kind, size in zip(kinds, operand_shape, strict=True)
     )
     batching = [d for d, kind in enumerate(kinds) if kind == "b"]
@@ -91,7 +95,9 @@ def geometries(draw: st.DrawFn, least_size: int = 0) -> Geometry:
     if not is_implicit:
         indices_shape.insert(index_vector_dim, len(start_index_map))
     axis_of = {
-        d: axis + (axis >= index_vector_dim and not is_implicit) for axis, (_, d) in enumerate(batch) if d >= 0
+        d: axis + (axis >= index_vector_dim and not is_implicit)
+        for axis, (_, d) in enumerate(batch)
+        if d >= 0
     }
     window = [slice_sizes[d] for d, kind in enumerate(kinds) if kind in "wp"]
     rank = len(batch) + len(window)
@@ -121,7 +127,8 @@ _KINDS = [
 
 
 def random_indices(rng: np.random.Generator, shape: Sequence[int], dtype: Any) -> np.ndarray:
-    """Indices in and out of bounds of small dimensions, with duplicates and with the extremes of their type."""
+    """Indices in and out of bounds of small dimensions, with duplicates and with the extremes of their
+    type."""
     limits = np.iinfo(dtype)
     near = rng.integers(max(-3, limits.min), 6, shape).astype(dtype)
     extremes = rng.choice(np.array([limits.min, limits.max, limits.max // 2 + 1], dtype), shape)

@@ -43,7 +43,8 @@ def run(code, timeout=120, **environment):
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory):
-    """A cache folder in which the gather of these tests is compiled, and in which they must not change anything."""
+    """A cache folder in which the gather of these tests is compiled, and in which they must not change
+    anything."""
     folder = tmp_path_factory.mktemp("kept")
     assert run("check(); print(compiled())", NIMBLEHLO_CACHE_DIR=str(folder)) == "1"
     return folder
@@ -141,7 +142,12 @@ FORK = """
     ids=["from the main thread", "from another thread"],
 )
 def test_forked_children(kept, layer, call):
-    run(FORK.format(call=call), NIMBLEHLO_CACHE_DIR=str(kept), NUMBA_THREADING_LAYER=layer, NUMBA_NUM_THREADS="2")
+    run(
+        FORK.format(call=call),
+        NIMBLEHLO_CACHE_DIR=str(kept),
+        NUMBA_THREADING_LAYER=layer,
+        NUMBA_NUM_THREADS="2",
+    )
 
 
 def test_the_workqueue_layer_with_many_python_threads(kept):

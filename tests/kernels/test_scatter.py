@@ -166,7 +166,10 @@ def test_large_scatters_by_any_number_of_threads(name, threads):
 def test_large_scatters_of_integers_to_few_places(combiner, threads):
     rng = np.random.default_rng(6)
     geometry = Geometry((100,), (70_000, 1), (70_000,), (), (0,), (), (), (0,), 1, ())
-    values, updates = rng.integers(-9, 9, 100, np.int32), rng.integers(-(2**31), 2**31, 70_000).astype(np.int32)
+    values, updates = (
+        rng.integers(-9, 9, 100, np.int32),
+        rng.integers(-(2**31), 2**31, 70_000).astype(np.int32),
+    )
     indices = rng.integers(-1, 101, (70_000, 1))
     scatter_values = prepared(geometry, [np.int32], np.int64, combiner, threads=threads)
     (result,) = scatter_values([values], indices, [updates])
@@ -177,7 +180,9 @@ def test_large_scatters_of_integers_to_few_places(combiner, threads):
         for place, update in zip(places, kept_updates, strict=True):
             expected[place] = update
     else:
-        {"add": np.add, "minimum": np.minimum, "xor": np.bitwise_xor}[combiner].at(expected, places, kept_updates)
+        {"add": np.add, "minimum": np.minimum, "xor": np.bitwise_xor}[combiner].at(
+            expected, places, kept_updates
+        )
     assert same_bits(result, expected)
 
 
@@ -240,7 +245,10 @@ def test_several_inputs():
 
 def test_one_update_for_all():
     rng = np.random.default_rng(10)
-    values, indices = np.zeros(ITEMS.operand_shape, np.int32), random_indices(rng, ITEMS.indices_shape, np.int32)
+    values, indices = (
+        np.zeros(ITEMS.operand_shape, np.int32),
+        random_indices(rng, ITEMS.indices_shape, np.int32),
+    )
     updates = np.broadcast_to(np.int32(3), ITEMS.slices_shape)
     check(ITEMS, values, indices, updates, "add")
     check(ROWS, np.zeros((9, 5)), np.zeros((40, 1), np.int32), np.broadcast_to(np.float64(2), (40, 5)), "add")
@@ -263,7 +271,9 @@ def test_in_place_and_in_arrays_of_the_caller():
     scatter_rows = prepared(ROWS, [np.float32], np.int64, "add")
     out = np.empty((9, 5), np.float32)
     assert scatter_rows([values], indices, [updates], out=[out])[0] is out and same_bits(out, expected)
-    assert scatter_rows([values], indices, [updates], in_place=True)[0] is values and same_bits(values, expected)
+    assert scatter_rows([values], indices, [updates], in_place=True)[0] is values and same_bits(
+        values, expected
+    )
     with pytest.raises(ValueError, match="writeable"):
         scatter_rows([np.broadcast_to(np.float32(0), (9, 5))], indices, [updates], in_place=True)
 
