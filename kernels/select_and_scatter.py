@@ -19,6 +19,7 @@ from .monoids import supports as supports_monoid
 from .threads import division
 from .window import Axis, axes_of, merged
 
+_ENOUGH = 8
 DIRECTIONS = ("GE", "GT", "LE", "LT")
 
 SelectAndScatter = Callable[[np.ndarray, np.ndarray, Any], np.ndarray]
@@ -61,9 +62,7 @@ def prepare(
     if not row.plain:
         outer.append(row)
     outer = outer or [Axis(1)]
-    owned = max(range(min(2, len(outer))), key=lambda number: outer[number].size)
-    bytes_owned = (prod(shape) + source_size) // outer[owned].size * storage.itemsize
-    tasks, size = division(outer[owned].size, bytes_owned)
+    owned, tasks, size = _division(outer, (prod(shape) + source_size) * storage.itemsize)
     table = np.array([(a.size, a.window, a.stride, a.low, a.windows) for a in outer], np.int64).reshape(-1)
     place = np.dtype(np.int32 if prod(axis.size for axis in outer) < 1 << 31 else np.int64)
 
@@ -80,3 +79,19 @@ def prepare(
         return result
 
     return run
+
+
+def _division(outer: list[Axis], total_bytes: int) -> tuple[int, int, int]:
+    """The axis along which the operand is divided, the number of tasks, and how many rows of that axis each one owns.
+
+    Windows that reach into the rows of two tasks are looked at twice: tasks own many rows for a window's size.
+    """
+    owned = max(range(min(2, len(outer))), key=lambda number: outer[number].size / outer[number].window)
+    if outer[0].plain and outer[0].size >= _ENOUGH:
+        owned = 0
+    axis = outer[owned]
+    tasks, size = division(axis.size, total_bytes / axis.size)
+    if axis.window > 1 and tasks > 1:
+        size = -(-max(size, _ENOUGH * axis.window) // axis.stride) * axis.stride
+        tasks = -(-axis.size // size)
+    return owned, tasks, size

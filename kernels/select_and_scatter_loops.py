@@ -3,6 +3,8 @@
 import functools
 from typing import Any
 
+import numpy as np
+
 from .arithmetic import combine, get, load, put, store
 from .compilation import Kernel, kernel
 from .monoids import Combination
@@ -97,14 +99,20 @@ def select(element: str, comparison_direction: str) -> Kernel:
             more = advance(counters, offsets, rank)
             if place < 0:
                 continue
+            row = chosen.dtype.type(place)
+            if not found:
+                found = True
+                for column in range(inner):
+                    put(best, own + column, load(element, operand, place * inner + column))
+                    put(chosen, own + column, row)
+                continue
             for column in range(inner):
                 item = load(element, operand, place * inner + column)
-                selected = get(best, own + column) if found else item
+                selected = get(best, own + column)
+                before = get(chosen, own + column)
                 kept = keeps(selected, item)
                 put(best, own + column, selected if kept else item)
-                before = get(chosen, own + column)
-                put(chosen, own + column, before if kept and found else chosen.dtype.type(place))
-            found = True
+                put(chosen, own + column, before if kept else row)
         return found
 
     return select_rows
@@ -134,11 +142,13 @@ def windows(element: str, kind: Combination, comparison_direction: str) -> Kerne
             window = 0
             for axis in range(rank):
                 window = window * get(axes, axis * _FIELDS + 4) + get(counters, at + axis)
+            reach = get(counters, at + owned) * get(axes, owned * _FIELDS + 2) - get(axes, owned * _FIELDS + 3)
+            inside = begin <= reach and reach + get(axes, owned * _FIELDS + 1) <= end
             found = select_rows(operand, counters, at, axes, inner, best, chosen, own)
             more = advance(counters, at, rank)
             for column in range(inner if found else 0):
-                place = get(chosen, own + column)
-                if begin <= place // below % get(axes, owned * _FIELDS) < end:
+                place = np.int64(get(chosen, own + column))
+                if inside or begin <= place // below % get(axes, owned * _FIELDS) < end:
                     to = place * inner + column
                     value = load(combined, source, window * inner + column)
                     store(combined, result, to, combine(combined, monoid, load(combined, result, to), value))

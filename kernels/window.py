@@ -197,10 +197,10 @@ def _sliding(kind: Combination, dtype: np.dtype, axes: list[Axis], threads: int 
 
         result = np.empty(shape, dtype)
         initial = flat(np.asarray(init_value, dtype), storage)
-        places = np.empty(tasks * (offsets + 2 * len(outer)), np.int64)
+        starts = np.empty(tasks * (offsets * row.window + 2 * len(outer)), np.int64)
         folded = np.empty(tasks * chunk * inner, computing)
         body = window_loops.rows(*kind, contiguous)
-        work = (size, rows, chunk, offsets, inner, table, along, places, folded, flat(operand, storage), initial)
+        work = (size, rows, chunk, offsets, inner, table, along, starts, folded, flat(operand, storage), initial)
         body(tasks, *work, result.reshape(-1).view(storage), threads=threads)
         return result
 

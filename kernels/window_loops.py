@@ -7,6 +7,7 @@ from .arithmetic import combine, get, load, put, store
 from .compilation import Kernel, kernel
 
 _FIELDS = 7
+_PADDING = -(1 << 62)
 
 
 @kernel(inline=True)
@@ -19,67 +20,52 @@ def element_at(axis: Any, at: int, window: int, offset: int) -> int:
 
 
 @kernel
-def find_starts(row: int, offsets: int, axes: Any, stride: int, places: Any, at: int) -> None:
-    """For each offset in the windows of the outer axes, where its row of the operand starts; -1 for padding."""
-    rank = axes.size // _FIELDS
-    windows, current = at + offsets, at + offsets + rank
+def find_starts(row: int, offsets: int, axes: Any, along: Any, inner: int, starts: Any, at: int) -> None:
+    """For each position of the windows, where in the operand the first window of a row has it; or _PADDING.
+
+    It may lie before the operand, where only later windows lie inside.
+    """
+    rank, positions = axes.size // _FIELDS, get(along, 1)
+    windows = at + offsets * positions
+    current = windows + rank
     for axis in range(rank - 1, -1, -1):
         count = get(axes, axis * _FIELDS + 6)
-        put(places, windows + axis, row % count)
-        put(places, current + axis, 0)
+        put(starts, windows + axis, row % count)
+        put(starts, current + axis, 0)
         row //= count
     for number in range(offsets):
-        start = 0
+        outer = 0
         for axis in range(rank):
-            element = element_at(axes, axis * _FIELDS, get(places, windows + axis), get(places, current + axis))
-            start = start * get(axes, axis * _FIELDS) + element if element >= 0 and start >= 0 else -1
-        put(places, at + number, start * stride if start >= 0 else -1)
+            element = element_at(axes, axis * _FIELDS, get(starts, windows + axis), get(starts, current + axis))
+            outer = outer * get(axes, axis * _FIELDS) + element if element >= 0 and outer >= 0 else -1
+        for position in range(positions):
+            start = (outer * get(along, 0) + position * get(along, 4) - get(along, 5)) * inner
+            put(starts, at + number * positions + position, start if outer >= 0 else _PADDING)
         axis = rank - 1
         while axis >= 0:
-            following = get(places, current + axis) + 1
-            put(places, current + axis, following if following < get(axes, axis * _FIELDS + 1) else 0)
+            following = get(starts, current + axis) + 1
+            put(starts, current + axis, following if following < get(axes, axis * _FIELDS + 1) else 0)
             if following < get(axes, axis * _FIELDS + 1):
                 break
             axis -= 1
 
 
-@functools.cache
-def edge_window(element: str, monoid: str) -> Kernel:
-    """One value of one window of which some positions along the row may lie outside."""
-
-    @kernel
-    def fold(
-        operand: Any, start: Any, offsets: int, along: Any, window: int, inner: int, column: int, places: Any, at: int
-    ) -> Any:
-        total = start
-        for number in range(offsets):
-            base = get(places, at + number)
-            for offset in range(get(along, 1)):
-                place = element_at(along, 0, window, offset)
-                if base >= 0 and place >= 0:
-                    total = combine(element, monoid, total, load(element, operand, base + place * inner + column))
-                else:
-                    total = combine(element, monoid, total, start)
-        return total
-
-    return fold
-
-
-@kernel(inline=True)
-def source_of(position: int, along: Any, shift: int, inner: int, places: Any, at: int) -> int:
-    """Where the operand's values for one position of the windows start; -1 for padding."""
-    window = get(along, 1)
-    number = position // window
-    base = get(places, at + number)
-    return base + (shift + (position - number * window) * get(along, 4)) * inner if base >= 0 else -1
+@kernel
+def edge_start(start: int, along: Any, window: int, position: int, inner: int) -> int:
+    """Where a position of a window lies that may be outside along the row; or _PADDING."""
+    offset = position % get(along, 1)
+    element = element_at(along, 0, window, offset)
+    if start == _PADDING or element < 0:
+        return _PADDING
+    return start + (element - offset * get(along, 4) + get(along, 5)) * inner
 
 
 @functools.cache
-def inner_windows(element: str, monoid: str, contiguous: bool) -> Kernel:
-    """Windows of which all positions along the row are elements: `width` values into `folded[to:]`.
+def fold_windows(element: str, monoid: str, contiguous: bool) -> Kernel:
+    """Fold windows along a row: `width` values into `folded[to:]`.
 
-    The values are those of one window, or of neighbouring windows from number `first` on; in the operand they are
-    side by side, or `stride` apart.
+    The values are those of window number `window`, or of neighbouring windows from that on of which all positions along
+    the row are elements; in the operand they are side by side, or `stride` apart.
     """
 
     @kernel(inline=True)
@@ -88,32 +74,34 @@ def inner_windows(element: str, monoid: str, contiguous: bool) -> Kernel:
 
     @kernel
     def fold(
-        operand: Any, start: Any, positions: int, along: Any, first: int, inner: int, width: int, places: Any, at: int,
-        folded: Any, to: int,
+        operand: Any, start: Any, positions: int, along: Any, window: int, inner: int, checked: bool, width: int,
+        starts: Any, at: int, folded: Any, to: int,
     ) -> None:  # fmt: skip
         stride = get(along, 2)
-        shift = first * stride - get(along, 5)
+        shift = 0 if checked else window * stride * inner
         for column in range(to, to + width):
             put(folded, column, start)
         position = 0
         while position < positions:
-            a = source_of(position, along, shift, inner, places, at)
-            b = c = d = -1
-            if position + 3 < positions:
-                b = source_of(position + 1, along, shift, inner, places, at)
-                c = source_of(position + 2, along, shift, inner, places, at)
-                d = source_of(position + 3, along, shift, inner, places, at)
-            if min(a, b, c, d) >= 0:
+            a = b = c = d = get(starts, at + position)
+            if checked:
+                a = edge_start(a, along, window, position, inner)
+            elif position + 3 < positions:
+                b = get(starts, at + position + 1)
+                c = get(starts, at + position + 2)
+                d = get(starts, at + position + 3)
+                if min(a, b, c, d) != _PADDING:
+                    for column in range(width):
+                        value = combine(element, monoid, get(folded, to + column), item(operand, a + shift, column, stride))
+                        value = combine(element, monoid, value, item(operand, b + shift, column, stride))
+                        value = combine(element, monoid, value, item(operand, c + shift, column, stride))
+                        value = combine(element, monoid, value, item(operand, d + shift, column, stride))
+                        put(folded, to + column, value)
+                    position += 4
+                    continue
+            if a != _PADDING:
                 for column in range(width):
-                    value = combine(element, monoid, get(folded, to + column), item(operand, a, column, stride))
-                    value = combine(element, monoid, value, item(operand, b, column, stride))
-                    value = combine(element, monoid, value, item(operand, c, column, stride))
-                    put(folded, to + column, combine(element, monoid, value, item(operand, d, column, stride)))
-                position += 4
-                continue
-            if a >= 0:
-                for column in range(width):
-                    value = item(operand, a, column, stride)
+                    value = item(operand, a + shift, column, stride)
                     put(folded, to + column, combine(element, monoid, get(folded, to + column), value))
             else:
                 for column in range(to, to + width):
@@ -142,19 +130,18 @@ def rows(element: str, monoid: str, contiguous: bool) -> Kernel:
 
     `axes` and `along` hold _FIELDS numbers an axis; `chunk` windows along the row are folded at a time.
     """
-    edge = edge_window(element, monoid)
-    fold = inner_windows(element, monoid, contiguous)
+    fold = fold_windows(element, monoid, contiguous)
 
     @kernel(parallel=True)
     def body(
-        task: int, size: int, count: int, chunk: int, offsets: int, inner: int, axes: Any, along: Any, places: Any,
+        task: int, size: int, count: int, chunk: int, offsets: int, inner: int, axes: Any, along: Any, starts: Any,
         folded: Any, operand: Any, initial: Any, result: Any,
     ) -> None:  # fmt: skip
         start = load(element, initial, 0)
         total = get(along, 6)
         positions = offsets * get(along, 1)
         chunks = (total + chunk - 1) // chunk
-        at = task * (offsets + 2 * (axes.size // _FIELDS))
+        at = task * (positions + 2 * (axes.size // _FIELDS))
         own = task * chunk * inner
         together = chunk if inner == 1 or get(along, 2) == 1 else 1
         begin, end = inner_range(along)
@@ -163,18 +150,15 @@ def rows(element: str, monoid: str, contiguous: bool) -> Kernel:
             first = (unit - row * chunks) * chunk
             last = min(first + chunk, total)
             if first == 0 or unit == task * size:
-                find_starts(row, offsets, axes, get(along, 0) * inner, places, at)
+                find_starts(row, offsets, axes, along, inner, starts, at)
             left, right = min(max(begin, first), last), min(max(end, first), last)
-            for window in range(first, last):
-                if left <= window < right:
-                    continue
-                for column in range(inner):
-                    value = edge(operand, start, offsets, along, window, inner, column, places, at)
-                    store(element, result, (row * total + window) * inner + column, value)
-            for window in range(left, right, together):
-                width = min(together, right - window) * inner
-                fold(operand, start, positions, along, window, inner, width, places, at, folded, own)
-                for column in range(width):
+            window = first
+            while window < last:
+                checked = not left <= window < right
+                taken = 1 if checked else min(together, right - window)
+                fold(operand, start, positions, along, window, inner, checked, taken * inner, starts, at, folded, own)
+                for column in range(taken * inner):
                     store(element, result, (row * total + window) * inner + column, get(folded, own + column))
+                window += taken
 
     return body
