@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -42,7 +43,7 @@ class CountLeadingZeros(Unary, name="stablehlo.count_leading_zeros"):
     def function_of(cls, element_type: ElementType) -> Function:
         to_bits, from_bits = numerics.unsigned_bits(element_type)
 
-        def count(operand: Array) -> Array:
+        def count(operand: Array) -> Any:
             bits = to_bits(operand)
             distance = 1
             while distance < element_type.width:
@@ -77,7 +78,7 @@ class Popcnt(Unary, name="stablehlo.popcnt"):
     def function_of(cls, element_type: ElementType) -> Function:
         to_bits, from_bits = numerics.unsigned_bits(element_type)
 
-        def count(operand: Array) -> Array:
+        def count(operand: Array) -> Any:
             bits = to_bits(operand)
             return from_bits(np.bitwise_count(bits).astype(bits.dtype))
 
@@ -125,7 +126,7 @@ class ShiftRightArithmetic(Shift, name="stablehlo.shift_right_arithmetic"):
         )
         dtype = numerics.carrier(signed)
 
-        def shift(lhs: Array, rhs: Array) -> Array:
+        def shift(lhs: Array, rhs: Array) -> Any:
             amount = np.minimum(to_bits(rhs), element_type.width - 1).astype(dtype)
             return from_signed((to_signed(lhs).astype(dtype) >> amount).astype(signed.dtype))
 

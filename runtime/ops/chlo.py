@@ -6,6 +6,7 @@ Source: the public definition of the CHLO dialect; specification, section "Diale
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -221,7 +222,7 @@ class Mulhi(
         doubled = np.dtype(f"{dtype.kind}8")
         width = doubled.type(element_type.width)
 
-        def multiply(lhs: Array, rhs: Array) -> Array:
+        def multiply(lhs: Array, rhs: Array) -> Any:
             product = lhs.astype(dtype).astype(doubled) * rhs.astype(dtype).astype(doubled)
             return (product >> width).astype(dtype).astype(element_type.dtype)
 

@@ -142,7 +142,7 @@ def _precision_reducer(element_type: ElementType, exponent_bits: int, mantissa_b
     infinite and what is too small zero, with its sign. NaN stays where there are mantissa bits to tell it.
     """
     dtype = element_type.dtype
-    layout = ml_dtypes.finfo(dtype)
+    layout: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
     pattern = np.dtype(f"u{dtype.itemsize}")
     work = np.dtype(np.uint64 if dtype.itemsize == 8 else np.uint32)
     sign_mask = (1 << (element_type.width - 1)) if layout.nexp + layout.nmant < element_type.width else 0
@@ -180,7 +180,8 @@ def _round_bits(magnitude: Array, dropped: int) -> Array:
     work = magnitude.dtype.type
     last_kept = (magnitude >> work(dropped)) & work(1)
     rounded = magnitude + (work((1 << (dropped - 1)) - 1) + last_kept)
-    return (rounded >> work(dropped)) << work(dropped)
+    kept: Array = (rounded >> work(dropped)) << work(dropped)
+    return kept
 
 
 def _storage(element_type: AnyElementType) -> ElementType:
@@ -217,7 +218,7 @@ class BitcastConvert(Op, name="stablehlo.bitcast_convert", assembly="operands at
     def bind(self) -> Function:
         return self.function
 
-    def reference(self, operand: Array) -> Array:
+    def reference(self, operand: Array) -> Any:
         return self.function(operand)
 
     @functools.cached_property

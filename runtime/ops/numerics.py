@@ -202,7 +202,7 @@ def _integer_to_small_float(source: ElementType, target: ElementType) -> Functio
         return lambda array: cast(array.astype(through).astype(FLOAT64))
     tail = source.dtype.type(2047)
 
-    def convert(array: Array) -> Array:
+    def convert(array: Array) -> Any:
         # Beyond 2^53 f64 would round: what it cannot hold is kept as one bit below the digits that count.
         shortened = (array & ~tail) | (((array & tail) != 0).astype(source.dtype) << source.dtype.type(11))
         exact = np.abs(array.astype(FLOAT64)) < 2.0**53

@@ -53,7 +53,7 @@ def quantizer(type: TensorType) -> Function:
     carrier = numerics.carrier(expressed)
     to_storage = numerics.converter(expressed, element_type.storage)
 
-    def quantize(array: Array) -> Array:
+    def quantize(array: Array) -> Any:
         scaled = np.add(np.divide(array, scales), zero_points).astype(carrier)
         clamped = np.minimum(np.maximum(scaled, low.astype(carrier)), high.astype(carrier))
         return to_storage(np.rint(clamped).astype(expressed.dtype))

@@ -30,8 +30,8 @@ def divide_integers(lhs: Array, rhs: Array) -> Array:
         return quotient.astype(np.int64).astype(lhs.dtype)
     floored = np.floor_divide(lhs, rhs)
     inexact = floored * rhs != lhs
-    truncated = floored + (((lhs < 0) != (rhs < 0)) & inexact).astype(floored.dtype)
-    return np.where(divisible, truncated, ~np.zeros_like(truncated))
+    truncated: Array = floored + (((lhs < 0) != (rhs < 0)) & inexact).astype(floored.dtype)
+    return np.where(divisible, truncated, np.full_like(truncated, ~truncated.dtype.type(0)))
 
 
 def remainder_integers(lhs: Array, rhs: Array) -> Array:
@@ -67,7 +67,8 @@ def maximum(dtype: np.dtype[Any], width: int) -> Callable[[Array, Array], Array]
     def greater(lhs: Array, rhs: Array) -> Array:
         # NumPy gives either zero. The greater value has a sign only where both have.
         either: Array = np.maximum(lhs, rhs).view(bits)
-        return (either & (lhs.view(bits) & rhs.view(bits) | rest)).view(dtype)
+        chosen: Array = either & (lhs.view(bits) & rhs.view(bits) | rest)
+        return chosen.view(dtype)
 
     return greater
 
@@ -79,15 +80,16 @@ def minimum(dtype: np.dtype[Any], width: int) -> Callable[[Array, Array], Array]
 
     def less(lhs: Array, rhs: Array) -> Array:
         either: Array = np.minimum(lhs, rhs).view(bits)
-        return (either | (lhs.view(bits) | rhs.view(bits)) & sign_bit).view(dtype)
+        chosen: Array = either | (lhs.view(bits) | rhs.view(bits)) & sign_bit
+        return chosen.view(dtype)
 
     return less
 
 
 def logistic(operand: Array) -> Array:
     """1 / (1 + exp(-operand))."""
-    exponential = np.exp(-operand)
-    return np.reciprocal(1 + exponential)
+    denominator: Array = 1 + np.exp(-operand)
+    return np.reciprocal(denominator)
 
 
 def reciprocal_square_root(operand: Array) -> Array:
@@ -99,7 +101,8 @@ def round_ties_away(operand: Array) -> Array:
     """The nearest integer; of two, the one further from zero."""
     whole = np.trunc(operand)
     away = (np.abs(operand - whole) >= 0.5).astype(whole.dtype)
-    return np.copysign(np.abs(whole) + away, operand)
+    rounded: Array = np.copysign(np.abs(whole) + away, operand)
+    return rounded
 
 
 def sign(operand: Array) -> Array:

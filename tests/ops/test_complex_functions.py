@@ -123,7 +123,7 @@ def test_functions_of_large_and_small_numbers() -> None:
     (result,) = apply("stablehlo.cbrt", one, [complex(huge, huge)])
     assert math.isclose(abs(result), 2 ** (1 / 6) * math.cbrt(huge), rel_tol=1e-14)
     (result,) = apply("stablehlo.tanh", one, [complex(800, 1)])
-    assert result == pytest.approx(1, rel=1e-15)
+    assert result == 1
     (result,) = apply("stablehlo.logistic", one, [complex(-800, 0)])
     assert result == 0
     (result,) = apply("stablehlo.divide", one, [complex(huge, huge)], [complex(huge, huge)])
