@@ -97,7 +97,7 @@ class DenseParser(LocationParser):
     def _static(self, type: Type, position: int) -> TensorType:
         if not isinstance(type, TensorType) or not type.is_static:
             self.fail("a tensor type whose sizes are all known", position)
-        if math.prod(type.shape) > _MOST_BYTES // max(type.dtype.itemsize, 1):
+        if math.prod(max(size, 1) for size in type.shape) > _MOST_BYTES // max(type.dtype.itemsize, 1):
             self.fail_with(f"{type} has more elements than memory can have", position)
         return type
 

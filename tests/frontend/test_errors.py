@@ -1,5 +1,6 @@
 """Broken text of any kind: a NimbleError that shows the place, soon, and nothing else."""
 
+import contextlib
 import time
 import tracemalloc
 
@@ -12,7 +13,8 @@ from nimblehlo.frontend import parse
 
 SAMPLE = """#a = 1 : i32
 module @m attributes {x.a = #a, x.s = "s\\22", x.l = [1, 2.0], x.d = dense<[[1, 2]]> : tensor<1x2xi8>} {
-  func.func public @main(%arg0: tensor<2x!quant.uniform<i8:f32, 0.5:1>>, %arg1: tensor<?xf32> {x.y}) -> tensor<f32> {
+  func.func public @main(
+      %arg0: tensor<2x!quant.uniform<i8:f32, 0.5:1>>, %arg1: tensor<?xf32> {x.y}) -> tensor<f32> {
     %c = stablehlo.constant dense<"0x00000000"> : tensor<f32>
     %0:2 = stablehlo.while(%i = %c, %j = %arg1) : tensor<f32>, tensor<?xf32> cond {
       %1 = stablehlo.compare LT, %i, %i, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
@@ -76,7 +78,7 @@ def test_truncated_at_every_character() -> None:
 
 
 def test_every_character_replaced_or_removed() -> None:
-    for position in range(0, len(SAMPLE), 3):
+    for position in range(0, len(SAMPLE), 7):
         for replacement in ("", '"', "<", "%", "\0", "9"):
             try:
                 parse(SAMPLE[:position] + replacement + SAMPLE[position + 1 :])
@@ -97,10 +99,8 @@ def test_random_characters(text: str) -> None:
 def test_random_pieces(data: st.DataObject) -> None:
     pieces = SAMPLE.split(" ")
     chosen = data.draw(st.lists(st.sampled_from(pieces), max_size=30))
-    try:
+    with contextlib.suppress(NimbleError):
         parse(" ".join(chosen))
-    except NimbleError:
-        pass
 
 
 DEPTH = 10_000
@@ -116,7 +116,7 @@ DEEP = {
     "struct lists": f"module attributes {{a.b = #stablehlo.x<a = {'[<b = ' * DEPTH}1{'>]' * DEPTH}>}} {{}}",
     "locations": f"module {{}} loc({'callsite(' * DEPTH}",
     "modules": "module {" * DEPTH + "}" * DEPTH,
-    "regions": f"func.func @f() {{ {'"a.b"() ({' * DEPTH}{'}) : () -> ()' * DEPTH} return }}",
+    "regions": "func.func @f() {" + '"a.b"() ({' * DEPTH + "}) : () -> ()" * DEPTH + "return }",
     "pretty regions": "func.func @f() {" + "stablehlo.while() cond {" * DEPTH,
     "aliases": "\n".join(f"#a{n} = [#a{n + 1}]" for n in range(DEPTH)) + "\nmodule attributes {a.b = #a0} {}",
     "type aliases": "\n".join(f"!a{n} = tuple<!a{n + 1}>" for n in range(DEPTH))
@@ -132,10 +132,8 @@ DEEP = {
 @pytest.mark.parametrize("name", DEEP)
 def test_nesting_and_repetition_end_soon(name: str) -> None:
     started = time.process_time()
-    try:
+    with contextlib.suppress(NimbleError):
         parse(DEEP[name])
-    except NimbleError:
-        pass
     assert time.process_time() - started < 1.0
 
 
@@ -190,4 +188,4 @@ def test_long_texts_take_time_in_proportion() -> None:
         return time.process_time() - started
 
     seconds(100)
-    assert min(seconds(8000) for _ in range(3)) < 40 * min(seconds(1000) for _ in range(3))
+    assert min(seconds(4000) for _ in range(3)) < 40 * min(seconds(500) for _ in range(3))

@@ -62,7 +62,9 @@ def test_regions_see_values_from_outside_and_reuse_names() -> None:
 def test_functions() -> None:
     module = parse(
         """func.func public @f(%a: tensor<f32> {x.a = 1}, %b: tensor<2xf32>)
-           "func.func"() <{function_type = (tensor<f32>) -> (), sym_name = "generic",
+             -> (tensor<f32> {x.r}, tensor<f32>) attributes {x.f = "g"} {
+             return %a, %a : tensor<f32>, tensor<f32>
+           }
            func.func private @declared(tensor<f32>, i32 {x.y}) -> tensor<f32>
            func.func nested @"odd name"() { return }
            "func.func"() <{function_type = (tensor<f32>) -> (), sym_name = "generic",
