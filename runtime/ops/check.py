@@ -73,7 +73,7 @@ def unequal(actual: Array, expected: Array) -> Array:
 
 
 def not_almost_equal(tolerance: float) -> Disagreement:
-    """Where values differ by more than `tolerance`, or just one is NaN, or an infinity meets anything else."""
+    """Where values differ by more than `tolerance`, or just one is NaN, or infinity meets another value."""
 
     @by_parts
     def compare(actual: Array, expected: Array) -> Array:

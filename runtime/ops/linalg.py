@@ -188,7 +188,7 @@ def cholesky(a: Array, lower: bool) -> Array:
                 result[position] = np.linalg.cholesky(a[position], upper=not lower)
             except np.linalg.LinAlgError:
                 continue
-    broken = ~np.isfinite(np.diagonal(result, axis1=-2, axis2=-1)).all(-1)
+    broken = np.isnan(np.diagonal(result, axis1=-2, axis2=-1)).any(-1)
     if broken.any():
         result[broken] = np.nan
     return result
