@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..types import BOOLEAN, DYNAMIC, PLAIN, TensorType, Type
+from ..types import BOOLEAN, DYNAMIC, PLAIN, TENSOR, QuantizedType, TensorType, Type
 from . import bitwise, chlo, comparison, elementwise, rules
 from .attribute_kinds import DIMENSIONS, Enum
 from .declaration import Array, Attribute, Op, Operand, Result, constraint
-from .elementwise_base import Elementwise
+from .elementwise_base import Elementwise, same_baseline_element_type
 from .numerics import Function
 
 
@@ -43,10 +43,10 @@ class BroadcastBinary(Op, assembly="$lhs , $rhs attr-dict : functional-type"):
 
     elementwise: ClassVar[type[Elementwise]]
 
-    lhs = Operand(PLAIN)
-    rhs = Operand(PLAIN)
+    lhs = Operand(TENSOR)
+    rhs = Operand(TENSOR)
     broadcast_dimensions = Attribute(DIMENSIONS, None)
-    result = Result(PLAIN)
+    result = Result(TENSOR)
 
     def __init_subclass__(cls, *, elementwise: type[Elementwise] | None = None, **rest: Any) -> None:
         super().__init_subclass__(**rest)
@@ -60,7 +60,7 @@ class BroadcastBinary(Op, assembly="$lhs , $rhs attr-dict : functional-type"):
         return rules.first(
             lhs.violation(self.lhs),
             rhs.violation(self.rhs),
-            rules.same_element_type("rhs", self.rhs, "lhs", self.lhs),
+            same_baseline_element_type(lhs=self.lhs, rhs=self.rhs),
         )
 
     @constraint
@@ -95,8 +95,9 @@ class BroadcastBinary(Op, assembly="$lhs , $rhs attr-dict : functional-type"):
 
     def infer(self) -> list[Type] | None:
         shape = broadcast_shape(*map(self.aligned_shape, (self.lhs, self.rhs)))
-        element_type = self.elementwise.result_element_type(self.lhs.element_type)
-        return None if shape is None else [TensorType(shape, element_type)]
+        if shape is None or isinstance(self.result.element_type, QuantizedType):
+            return None
+        return [TensorType(shape, self.elementwise.result_element_type(self.lhs.element_type))]
 
     @functools.cached_property
     def function(self) -> Function:

@@ -13,12 +13,13 @@ import numpy as np
 
 from ..types import (
     BOOLEAN,
+    COMPLEX,
     ELEMENT_TYPES,
     FLOAT,
     PLAIN,
+    QUANTIZED,
     QUANTIZED_PER_TENSOR,
     SIGNED,
-    UNSIGNED,
     ElementType,
     TensorType,
 )
@@ -121,11 +122,15 @@ class Compare(
 def compare_type_fits(compare_type: ComparisonType, lhs: TensorType) -> str | None:
     """The comparison type, where given, must be one for elements of this type."""
     element_type = lhs.element_type
+    if element_type.category & QUANTIZED:
+        return None
     allowed = [ComparisonType.UNSIGNED]
     if element_type.category == FLOAT:
         allowed = [ComparisonType.FLOAT, ComparisonType.TOTALORDER]
-    elif element_type.category not in (BOOLEAN, UNSIGNED):
-        allowed = [ComparisonType.SIGNED if element_type.category == SIGNED else ComparisonType.FLOAT]
+    elif element_type.category == COMPLEX:
+        allowed = [ComparisonType.FLOAT]
+    elif element_type.category == SIGNED:
+        allowed = [ComparisonType.SIGNED]
     if compare_type in (ComparisonType.NOTYPE, *allowed):
         return None
     return f"compare_type is {compare_type}, but must be {' or '.join(allowed)} for {element_type}"

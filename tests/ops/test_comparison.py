@@ -215,6 +215,7 @@ def test_compare_types(element_type: str, allowed: set[str]) -> None:
     "text",
     [
         compare(F2, F2, B2, type="TOTALORDER"),
+        compare(tensor([2], PER_TENSOR), tensor([2], PER_TENSOR), B2, type="TOTALORDER"),
         clamp(tensor([]), F2, F2, F2),
         select(tensor([], "i1"), F2, F2, F2),
         program("stablehlo.maximum", [tensor([2], PER_TENSOR)] * 2, [tensor([2], PER_TENSOR)]),
