@@ -32,9 +32,6 @@ _FAMILIES = (
 )
 
 for _family in _FAMILIES:
-    try:
-        importlib.import_module(f".{_family}", __name__)
-    except ModuleNotFoundError as _e:  # TEMPORARY while families are being written
-        if _family not in str(_e): raise
+    importlib.import_module(f".{_family}", __name__)
 
 __all__ = ["Op", "declarations", "lookup"]
