@@ -35,18 +35,14 @@ def copy_bytes(typing_context: Any, destination: Any, place: Any, source: Any, s
     """Copy `count` bytes from `start` of one array of uint8 to `place` of another. They must not overlap."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        pointers = []
-        for kind, array, offset in zip(
-            signature.args[0:4:2], arguments[0:4:2], arguments[1:4:2], strict=True
-        ):
-            data = context.make_array(kind)(context, builder, array).data
-            pointers.append(builder.gep(data, [offset]))
-        size = arguments[4]
+        to, at, origin, start, size = arguments
+        target = builder.gep(context.make_array(destination)(context, builder, to).data, [at])
+        begin = builder.gep(context.make_array(source)(context, builder, origin).data, [start])
         with builder.if_else(builder.icmp_signed(">", size, _INT64(2 * _PIECES[0]))) as (long, short):
             with long:
-                _copy(builder, *pointers, size)
+                _copy(builder, target, begin, size)
             with short:
-                _copy_short(builder, *pointers, size, _PIECES)
+                _copy_short(builder, target, begin, size, _PIECES)
         return context.get_dummy_value()
 
     return types.void(destination, types.intp, source, types.intp, types.intp), generate

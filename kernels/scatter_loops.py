@@ -34,7 +34,7 @@ def _line_bases(line: int, inner: int, loops: Any, bases: Any) -> None:
 
 
 @kernel
-def _start(indices: Any, place: int, least_index: int) -> int:
+def _start(indices: Any, place: int, least_index: int) -> Any:
     """An index; far out of bounds if it is below `least_index`, as unsigned integers above 2**63 are."""
     start = np.int64(get(indices, place))
     return start if start >= least_index else np.int64(-(2**63))

@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import os
 import pathlib
+import site
 import sys
 import threading
 from typing import Any, NamedTuple
@@ -92,7 +93,7 @@ def _load_tbb() -> None:
     """Make the TBB library that pip installed findable: Numba looks for it by its bare name."""
     if not sys.platform.startswith("linux"):
         return
-    for folder in dict.fromkeys((sys.prefix, sys.base_prefix, sys.exec_prefix)):
+    for folder in dict.fromkeys((sys.prefix, sys.exec_prefix, site.getuserbase(), sys.base_prefix)):
         library = pathlib.Path(folder) / "lib" / "libtbb.so.12"
         if library.exists():
             with contextlib.suppress(OSError):
