@@ -148,14 +148,14 @@ def test_cholesky(element_type: str, lower: bool, shape: tuple[int, ...]) -> Non
 
 
 @pytest.mark.parametrize("lower", FLAGS)
-@pytest.mark.parametrize(("value", "is_broken"), [(0.0, True), (-1.0, True), (np.nan, True), (np.inf, False)])
-def test_cholesky_of_what_is_not_definite(lower: bool, value: float, is_broken: bool) -> None:
+@pytest.mark.parametrize("value", [0.0, -1.0, np.nan])
+def test_cholesky_of_what_is_not_definite(lower: bool, value: float) -> None:
     """The specification leaves it open; XLA gives NaN for the whole matrix, and does not touch the others."""
     a = definite((3, 3, 3), "f32")
     a[1, 1, 1] = value
     matrices = tensor(a.shape)
     (factor,) = evaluate(cholesky(matrices, lower), a)
-    assert np.isnan(factor).all(axis=(1, 2)).tolist() == [False, is_broken, False]
+    assert np.isnan(factor).all(axis=(1, 2)).tolist() == [False, True, False]
     text = f"""func.func @main(%a: {matrices}) -> {matrices} {{
       %0 = stablehlo.cholesky %a, lower = {str(lower).lower()} : {matrices}
       return %0 : {matrices}
