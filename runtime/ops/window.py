@@ -77,7 +77,7 @@ def fold_elements(array: Array, init_value: Array, windows: Sequence[Window], fo
     for spans in window_positions(windows, shape, counts):
         if spans is None:
             continue
-        part = folded[spans[0]]
+        part = folded[(*spans[0], ...)]
         if fold.ufunc is not None:
             fold.ufunc(part, array[spans[1]], out=part)
         else:
@@ -479,7 +479,7 @@ class SelectAndScatter(_Windows, name="stablehlo.select_and_scatter"):
         for spans in window_positions(self.windows, operand.shape, shape):
             if spans is None:
                 continue
-            windows, elements = spans
+            windows, elements = (*spans[0], ...), (*spans[1], ...)
             (prefers,) = self.selection(select, values[windows], operand[elements])
             replaced = ~prefers | (selected[windows] < 0)
             np.copyto(values[windows], operand[elements], where=replaced)
