@@ -200,7 +200,7 @@ class Contraction(Op):
         product = self.multiply(
             lhs.reshape(*batch, math.prod(rows), size), rhs.reshape(*batch, size, math.prod(columns))
         )
-        return product.reshape(*batch, *rows, *columns)
+        return product.reshape((*batch, *rows, *columns))
 
 
 def is_quantized_tensor(type: TensorType) -> bool:

@@ -8,6 +8,7 @@ Source: specification, section "dot_general".
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
@@ -89,10 +90,11 @@ def multiplier(
 
     def multiply(left: Array, right: Array) -> Array:
         lefts, rights = enter_lhs(left), enter_rhs(right)
-        total: Array | None = None
-        for i, j in pairs:
-            product = np.matmul(lefts[i], rights[j])
-            total = product if total is None else total + product
+        *small, total = [np.matmul(lefts[i], rights[j]) for i, j in pairs]
+        if small:
+            # What is not finite is in the first components alone: beside it, the others give NaN.
+            rest = functools.reduce(np.add, small)
+            total = np.where(np.isnan(rest), total, rest + total)
         return np.asarray(leave(accumulated(total)))
 
     return multiply

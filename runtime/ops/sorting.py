@@ -25,7 +25,7 @@ from ..types import (
     PLAIN,
     QUANTIZED_PER_TENSOR,
     AnyElementType,
-    ElementType,
+    QuantizedType,
     TensorType,
     Type,
 )
@@ -41,7 +41,8 @@ Less = Callable[[Arrays, Arrays], Array]
 
 def ordered_integers(array: Array, element_type: AnyElementType, key: SortKey) -> Array:
     """Integers whose ascending order is that of `key`; equal where the comparator tells no difference."""
-    assert isinstance(element_type, ElementType)
+    if isinstance(element_type, QuantizedType):
+        element_type = element_type.storage
     if key.component != "value":
         array = array.real if key.component == "real" else array.imag
         element_type = real_type(element_type)
@@ -66,7 +67,6 @@ def ordered_integers(array: Array, element_type: AnyElementType, key: SortKey) -
 
 def sorted_alone(array: Array, element_type: AnyElementType, key: SortKey, axis: int) -> Array | None:
     """The sorted values of a single input whose equal elements have equal bits; None for any other."""
-    assert isinstance(element_type, ElementType)
     if key.component != "value" or array.dtype.kind not in "biuf":
         return None
     has_one_bit_pattern_each = key.order is not Order.TOTAL and bool((np.abs(array) > 0).all())
