@@ -1,7 +1,8 @@
 """Arithmetic on single elements and on vectors of them, for the loops of the other modules.
 
-Each function here is compiled into the loop that calls it. `element` and `monoid` are names of `monoids`, constant
-where a loop is compiled. Importing this module imports Numba: only modules of loops do, when they are first needed.
+Each function here is compiled into the loop that calls it. `element` and `monoid` are names of `monoids`,
+constant where a loop is compiled. Importing this module imports Numba: only modules of loops do, when they
+are first needed.
 """
 
 from collections.abc import Sequence
@@ -9,14 +10,16 @@ from typing import Any, NamedTuple
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils as numba_cgutils
 from numba.core.errors import RequireLiteralValue
-from numba.extending import intrinsic
+from numba.extending import intrinsic as numba_intrinsic
 from numba.np.numpy_support import from_dtype
 
 from .monoids import Combination, computing_dtype, is_exact
 from .reduce import LANES
 
+cgutils: Any = numba_cgutils
+intrinsic: Any = numba_intrinsic
 _I64 = ir.IntType(64)
 _I32 = ir.IntType(32)
 
@@ -65,7 +68,9 @@ def _widened(builder: Any, element: str, bits: Any) -> Any:
         half = builder.bitcast(bits, _like(ir.HalfType(), bits.type))
         return builder.fpext(half, _like(ir.FloatType(), bits.type))
     wide = _like(_I32, bits.type)
-    return builder.bitcast(builder.shl(builder.zext(bits, wide), _constant(wide, 16)), _like(ir.FloatType(), wide))
+    return builder.bitcast(
+        builder.shl(builder.zext(bits, wide), _constant(wide, 16)), _like(ir.FloatType(), wide)
+    )
 
 
 def _narrowed(builder: Any, element: str, value: Any) -> Any:
@@ -104,7 +109,13 @@ def _intrinsic_suffix(kind: Any) -> str:
 
 
 def _apply_integer(builder: Any, element: str, monoid: str, a: Any, b: Any) -> Any:
-    plain = {"add": builder.add, "multiply": builder.mul, "and": builder.and_, "or": builder.or_, "xor": builder.xor}
+    plain = {
+        "add": builder.add,
+        "multiply": builder.mul,
+        "and": builder.and_,
+        "or": builder.or_,
+        "xor": builder.xor,
+    }
     if monoid in plain:
         return plain[monoid](a, b)
     compare = builder.icmp_unsigned if element.startswith("u") else builder.icmp_signed
@@ -141,7 +152,9 @@ def _load_lanes(builder: Any, element: str, data: Any, index: Any, lanes: int) -
     if parts == 2:
         if lanes == 1:
             return builder.extract_element(loaded, _I32(0)), builder.extract_element(loaded, _I32(1))
-        return _selected(builder, loaded, range(0, 2 * lanes, 2)), _selected(builder, loaded, range(1, 2 * lanes, 2))
+        return _selected(builder, loaded, range(0, 2 * lanes, 2)), _selected(
+            builder, loaded, range(1, 2 * lanes, 2)
+        )
     return (_widened(builder, element, loaded) if element in ("bfloat16", "float16") else loaded,)
 
 
@@ -205,7 +218,7 @@ def store(typing_context: Any, element: Any, array: Any, index: Any, value: Any)
 
 @intrinsic
 def get(typing_context: Any, array: Any, index: Any) -> Any:
-    """`array[index]` of a one-dimensional contiguous array, where no index is negative: such loops become vectors."""
+    """`array[index]` of a flat array, where no index is negative: such loops become vectors."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(array)(context, builder, arguments[0]).data
@@ -292,7 +305,10 @@ def _fold_many(source: _Source) -> Value:
             for number, slots in enumerate(vectors):
                 _write(builder, slots, source.value(_I64(number * LANES), LANES))
             end = builder.and_(source.count, _I64(-step))
-            with cgutils.for_range_slice(builder, _I64(step), end, _I64(step), intp=_I64, inc=True) as (at, _):
+            with cgutils.for_range_slice(builder, _I64(step), end, _I64(step), intp=_I64, inc=True) as (
+                at,
+                _,
+            ):
                 for number, slots in enumerate(vectors):
                     source.add_to(slots, builder.add(at, _I64(number * LANES)), LANES)
             for slots in vectors[1:]:
@@ -340,14 +356,17 @@ def _fold_pairwise(builder: Any, kind: Combination, value: Value) -> Value:
 
 @intrinsic(prefer_literal=True)
 def fold_block(typing_context: Any, element: Any, monoid: Any, array: Any, start: Any, count: Any) -> Any:
-    """One or more elements of a one-dimensional array folded into one, in the order of a block with LANES lanes."""
+    """One or more elements of a flat array folded into one, in the order of a block with LANES lanes."""
     kind = Combination(_literal(element), _literal(monoid))
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = _data(context, builder, array, arguments[2], kind.element)
         source = _Source(builder, kind, data, *arguments[3:])
         total = [cgutils.alloca_once(builder, _component(kind.element)) for _ in range(_parts(kind.element))]
-        with builder.if_else(builder.icmp_signed(">=", source.count, _I64(LANES)), likely=True) as (many, few):
+        with builder.if_else(builder.icmp_signed(">=", source.count, _I64(LANES)), likely=True) as (
+            many,
+            few,
+        ):
             with many:
                 _write(builder, total, _fold_many(source))
             with few:

@@ -43,7 +43,8 @@ def groups_of(shape: Sequence[int], dimensions: Sequence[int]) -> list[Group]:
 def walk_of(groups: Sequence[Group]) -> Walk:
     """The walk through these groups."""
     return Walk(
-        np.array([group.size for group in groups], np.int64), np.array([group.stride for group in groups], np.int64)
+        np.array([group.size for group in groups], np.int64),
+        np.array([group.stride for group in groups], np.int64),
     )
 
 

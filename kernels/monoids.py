@@ -1,8 +1,9 @@
 """The combining functions that kernels know, and the element types on which they compute them.
 
-A monoid is one of MONOIDS, named as in StableHLO. Elements are named as NumPy names them; bfloat16 and float16 are
-stored in 16 bits and computed in float32, which is exact for minimum and maximum and "wide" for add and multiply.
-`normalized` folds combinations that give the same bits into one, so that fewer loops are compiled.
+A monoid is one of MONOIDS, named as in StableHLO. Elements are named as NumPy names them; bfloat16 and
+float16 are stored in 16 bits and computed in float32, which is exact for minimum and maximum and "wide" for
+add and multiply. `normalized` folds combinations that give the same bits into one, so that fewer loops are
+compiled.
 """
 
 from typing import Any, NamedTuple

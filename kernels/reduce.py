@@ -1,18 +1,20 @@
-"""`reduce` with a monoid, over any set of dimensions: the values of each result element are folded by a fixed tree.
+"""`reduce` with a monoid, over any set of dimensions: the values of each result element are folded by a
+fixed tree.
 
 The tree, "blocked". For one result element, take its n values in row-major order of the reduced dimensions.
 
-- LANES is 16 if the innermost of the operand's dimensions with a size above 1 is reduced, else 1. BLOCK is 4096 values if
-  LANES is 16, else 256. The values are split into consecutive blocks of BLOCK; the last one may be shorter.
-- In a block, lane j folds the values at positions j, j + LANES, j + 2 * LANES, ... from the left. The lanes that hold a
-  value, the first m = min(LANES, values in the block), are then folded pairwise: with h = ceil(m / 2), lane j becomes
-  lane j (op) lane j + h for each j < m - h, and m becomes h, until one is left.
-- The blocks' results are folded by adjacent pairs, level by level: (b0 op b1), (b2 op b3), ..., an odd last one carried
-  up as it is, until one is left.
+- LANES is 16 if the innermost of the operand's dimensions with a size above 1 is reduced, else 1. BLOCK is
+  4096 values if LANES is 16, else 256. The values are split into consecutive blocks of BLOCK; the last one
+  may be shorter.
+- In a block, lane j folds the values at positions j, j + LANES, j + 2 * LANES, ... from the left. The lanes
+  that hold a value, the first m = min(LANES, values in the block), are then folded pairwise: with h =
+  ceil(m / 2), lane j becomes lane j (op) lane j + h for each j < m - h, and m becomes h, until one is left.
+- The blocks' results are folded by adjacent pairs, level by level: (b0 op b1), (b2 op b3), ..., an odd last
+  one carried up as it is, until one is left.
 - The result is init_value (op) that total, or init_value alone where n is 0.
 
-Sums and products of float16 and bfloat16 are accumulated in float32 throughout, the initial value included, and rounded
-once at the end. Nothing of this depends on the number of threads.
+Sums and products of float16 and bfloat16 are accumulated in float32 throughout, the initial value included,
+and rounded once at the end. Nothing of this depends on the number of threads.
 """
 
 from collections.abc import Callable, Sequence
@@ -58,13 +60,19 @@ def prepare(
     def run(operand: np.ndarray, init_value: Any) -> np.ndarray:
         result = np.empty(result_shape, dtype)
         storage = storage_dtype(kind.element)
-        reduction(flat(operand, storage), flat(np.asarray(init_value, dtype), storage), result.reshape(-1).view(storage))
+        reduction(
+            flat(operand, storage),
+            flat(np.asarray(init_value, dtype), storage),
+            result.reshape(-1).view(storage),
+        )
         return result
 
     return run
 
 
-def _without_tree(kind: Combination, dtype: np.dtype, result_shape: tuple[int, ...], empty: bool) -> Reduction:
+def _without_tree(
+    kind: Combination, dtype: np.dtype, result_shape: tuple[int, ...], empty: bool
+) -> Reduction:
     """For reductions of no value, and of one value, a result element."""
     if empty:
         return lambda operand, init_value: np.full(result_shape, init_value, dtype)
@@ -111,7 +119,9 @@ def _rows(kind: Combination, groups: list[Group], threads: int | None) -> Callab
     return reduction
 
 
-def _short_rows(kind: Combination, kept: list[Group], length: int, threads: int | None) -> Callable[..., None]:
+def _short_rows(
+    kind: Combination, kept: list[Group], length: int, threads: int | None
+) -> Callable[..., None]:
     """Contiguous rows of fewer than LANES values."""
     rows, walk = prod(group.size for group in kept), walk_of(kept)
     computing = computing_dtype(kind.element)
@@ -135,7 +145,9 @@ def _columns(kind: Combination, groups: list[Group], threads: int | None) -> Cal
     outer, length, inner = prod(g.size for g in kept), prod(g.size for g in reduced), innermost.size
     blocks, chunks = -(-length // COLUMN_BLOCK), -(-inner // CHUNK)
     storage, computing = storage_dtype(kind.element), computing_dtype(kind.element)
-    tasks, size = division(outer * blocks * chunks, min(length, COLUMN_BLOCK) * min(inner, CHUNK) * storage.itemsize)
+    tasks, size = division(
+        outer * blocks * chunks, min(length, COLUMN_BLOCK) * min(inner, CHUNK) * storage.itemsize
+    )
     walks = (*walk_of(kept), *walk_of(reduced))
     finish = _finish(kind, outer, blocks, inner, threads)
 
@@ -151,7 +163,9 @@ def _columns(kind: Combination, groups: list[Group], threads: int | None) -> Cal
     return reduction
 
 
-def _finish(kind: Combination, outer: int, blocks: int, inner: int, threads: int | None) -> Callable[..., None]:
+def _finish(
+    kind: Combination, outer: int, blocks: int, inner: int, threads: int | None
+) -> Callable[..., None]:
     """Fold the blocks' results, an array [outer, blocks, inner], and the initial value."""
     if blocks == 1:
         return lambda partial, initial, result: None
@@ -162,6 +176,8 @@ def _finish(kind: Combination, outer: int, blocks: int, inner: int, threads: int
     def finish(partial: np.ndarray, initial: np.ndarray, result: np.ndarray) -> None:
         from . import reduce_loops
 
-        reduce_loops.finish(*kind)(tasks, size, outer, blocks, inner, partial, initial, result, threads=threads)
+        reduce_loops.finish(*kind)(
+            tasks, size, outer, blocks, inner, partial, initial, result, threads=threads
+        )
 
     return finish

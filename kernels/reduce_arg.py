@@ -1,10 +1,11 @@
 """`reduce` of values beside their indices: the largest or the smallest value, and where it is.
 
-The body that is computed takes `(value_a, index_a)` and `(value_b, index_b)` and keeps a's value where it is better than
-b's (greater for "maximum", less for "minimum") or a NaN, b's otherwise; it keeps a's index in the same cases, and where
-the values are equal and a's index is the lower one. JAX's argmax and argmin reduce with it. In the order that the
-specification asks for this is associative, so that the result does not depend on the tree: the first NaN wins, else the
-best value with its lowest index (of equal zeros, the last one's sign).
+The body that is computed takes `(value_a, index_a)` and `(value_b, index_b)` and keeps a's value where it
+is better than b's (greater for "maximum", less for "minimum") or a NaN, b's otherwise; it keeps a's index
+in the same cases, and where the values are equal and a's index is the lower one. JAX's argmax and argmin
+reduce with it. In the order that the specification asks for this is associative, so that the result does
+not depend on the tree: the first NaN wins, else the best value with its lowest index (of equal zeros, the
+last one's sign).
 """
 
 from collections.abc import Callable, Sequence
@@ -43,15 +44,17 @@ def prepare_arg(
 ) -> ArgReduction:
     """A function `(operand, indices, init_value, init_index) -> (value, index)`.
 
-    `direction` is "maximum" or "minimum". `indices` has the operand's shape and `index_dtype`; None stands for the
-    position in row-major order of the reduced dimensions, which then is not read from memory.
+    `direction` is "maximum" or "minimum". `indices` has the operand's shape and `index_dtype`; None stands
+    for the position in row-major order of the reduced dimensions, which then is not read from memory.
     Raises ValueError where no kernel serves. Source: the specification's section on reduce.
     """
     check_dimensions(shape, dimensions)
     if direction not in ("maximum", "minimum"):
         raise ValueError(f"direction is {direction!r}, but must be 'maximum' or 'minimum'")
     if not supports_arg(shape, dtype, index_dtype, dimensions):
-        raise ValueError(f"no kernel finds the {direction} of {np.dtype(dtype).name} along {tuple(dimensions)}")
+        raise ValueError(
+            f"no kernel finds the {direction} of {np.dtype(dtype).name} along {tuple(dimensions)}"
+        )
     groups = groups_of(shape, dimensions)
     number = next(number for number, group in enumerate(groups) if group.reduced)
     outer = prod(group.size for group in groups[:number])
@@ -84,11 +87,18 @@ def _rows(
     finish_tasks, finish_size = division(outer, 16 * blocks)
 
     def reduction(
-        operand: np.ndarray, indices: np.ndarray, init_value: np.ndarray, init_index: np.ndarray, *results: np.ndarray
+        operand: np.ndarray,
+        indices: np.ndarray,
+        init_value: np.ndarray,
+        init_index: np.ndarray,
+        *results: np.ndarray,
     ) -> None:
         from . import reduce_arg_loops
 
-        partial = np.empty(outer * blocks, computing_dtype(element)), np.empty(outer * blocks, init_index.dtype)
+        partial = (
+            np.empty(outer * blocks, computing_dtype(element)),
+            np.empty(outer * blocks, init_index.dtype),
+        )
         work = (size, outer, blocks, length, operand, indices, *partial)
         reduce_arg_loops.rows(element, direction)(tasks, *work, threads=threads)
         rest = (finish_size, outer, blocks, *partial, init_value, init_index, *results)
@@ -105,7 +115,11 @@ def _columns(
     tasks, size = division(outer * chunks, length * min(inner, CHUNK) * storage_dtype(element).itemsize)
 
     def reduction(
-        operand: np.ndarray, indices: np.ndarray, init_value: np.ndarray, init_index: np.ndarray, *results: np.ndarray
+        operand: np.ndarray,
+        indices: np.ndarray,
+        init_value: np.ndarray,
+        init_index: np.ndarray,
+        *results: np.ndarray,
     ) -> None:
         from . import reduce_arg_loops
 

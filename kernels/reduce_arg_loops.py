@@ -1,4 +1,4 @@
-"""The loops of `reduce_arg`, whose text describes the body. Each function makes the kernel of one element type."""
+"""The loops of `reduce_arg`, whose text describes the body, each made for one element type."""
 
 import functools
 from typing import Any
@@ -61,7 +61,15 @@ def rows(element: str, direction: str) -> Kernel:
 
     @kernel(parallel=True)
     def body(
-        task: int, size: int, outer: int, blocks: int, length: int, operand: Any, indices: Any, values: Any, places: Any
+        task: int,
+        size: int,
+        outer: int,
+        blocks: int,
+        length: int,
+        operand: Any,
+        indices: Any,
+        values: Any,
+        places: Any,
     ) -> None:
         for unit in range(task * size, min((task + 1) * size, outer * blocks)):
             row = unit // blocks
@@ -94,9 +102,17 @@ def finish(element: str, direction: str) -> Kernel:
 
     @kernel(parallel=True)
     def body(
-        task: int, size: int, outer: int, blocks: int, values: Any, places: Any, init_value: Any, init_index: Any,
-        value: Any, index: Any,
-    ) -> None:  # fmt: skip
+        task: int,
+        size: int,
+        outer: int,
+        blocks: int,
+        values: Any,
+        places: Any,
+        init_value: Any,
+        init_index: Any,
+        value: Any,
+        index: Any,
+    ) -> None:
         for row in range(task * size, min((task + 1) * size, outer)):
             best, place = load(element, init_value, 0), get(init_index, 0)
             for unit in range(row * blocks, (row + 1) * blocks):
@@ -118,9 +134,20 @@ def columns(element: str, direction: str) -> Kernel:
 
     @kernel(parallel=True)
     def body(
-        task: int, size: int, outer: int, length: int, inner: int, operand: Any, indices: Any, values: Any, places: Any,
-        init_value: Any, init_index: Any, value: Any, index: Any,
-    ) -> None:  # fmt: skip
+        task: int,
+        size: int,
+        outer: int,
+        length: int,
+        inner: int,
+        operand: Any,
+        indices: Any,
+        values: Any,
+        places: Any,
+        init_value: Any,
+        init_index: Any,
+        value: Any,
+        index: Any,
+    ) -> None:
         chunks = (inner + CHUNK - 1) // CHUNK
         own = task * CHUNK
         counted = indices.size == 0

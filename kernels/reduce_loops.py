@@ -17,9 +17,18 @@ def rows(element: str, monoid: str) -> Kernel:
 
     @kernel(parallel=True)
     def body(
-        task: int, size: int, count: int, blocks: int, length: int, kept_sizes: Any, kept_strides: Any,
-        operand: Any, initial: Any, partial: Any, result: Any,
-    ) -> None:  # fmt: skip
+        task: int,
+        size: int,
+        count: int,
+        blocks: int,
+        length: int,
+        kept_sizes: Any,
+        kept_strides: Any,
+        operand: Any,
+        initial: Any,
+        partial: Any,
+        result: Any,
+    ) -> None:
         for unit in range(task * size, min((task + 1) * size, count * blocks)):
             row = unit // blocks
             first = (unit - row * blocks) * ROW_BLOCK
@@ -35,7 +44,15 @@ def rows(element: str, monoid: str) -> Kernel:
 
 @kernel
 def collect(
-    block: Any, at: int, count: int, first: int, run_length: int, base: int, run_sizes: Any, run_strides: Any, operand: Any
+    block: Any,
+    at: int,
+    count: int,
+    first: int,
+    run_length: int,
+    base: int,
+    run_sizes: Any,
+    run_strides: Any,
+    operand: Any,
 ) -> None:
     """Copy the values from number `first` on of a row that lies in runs."""
     run = first // run_length
@@ -57,9 +74,22 @@ def fragmented_rows(element: str, monoid: str) -> Kernel:
 
     @kernel(parallel=True)
     def body(
-        task: int, run_length: int, run_sizes: Any, run_strides: Any, block: Any, size: int, count: int, blocks: int,
-        length: int, kept_sizes: Any, kept_strides: Any, operand: Any, initial: Any, partial: Any, result: Any,
-    ) -> None:  # fmt: skip
+        task: int,
+        run_length: int,
+        run_sizes: Any,
+        run_strides: Any,
+        block: Any,
+        size: int,
+        count: int,
+        blocks: int,
+        length: int,
+        kept_sizes: Any,
+        kept_strides: Any,
+        operand: Any,
+        initial: Any,
+        partial: Any,
+        result: Any,
+    ) -> None:
         at = task * min(length, ROW_BLOCK)
         for unit in range(task * size, min((task + 1) * size, count * blocks)):
             row = unit // blocks
@@ -78,13 +108,21 @@ def fragmented_rows(element: str, monoid: str) -> Kernel:
 
 @functools.cache
 def short_rows(element: str, monoid: str) -> Kernel:
-    """Rows of fewer than LANES contiguous values: BATCH rows are turned on their side and folded as vectors."""
+    """Rows of fewer than LANES contiguous values: BATCH rows, turned on their side, are folded as vectors."""
 
     @kernel(parallel=True)
     def body(
-        task: int, size: int, count: int, length: int, kept_sizes: Any, kept_strides: Any, block: Any, operand: Any,
-        initial: Any, result: Any,
-    ) -> None:  # fmt: skip
+        task: int,
+        size: int,
+        count: int,
+        length: int,
+        kept_sizes: Any,
+        kept_strides: Any,
+        block: Any,
+        operand: Any,
+        initial: Any,
+        result: Any,
+    ) -> None:
         at = task * BATCH * length
         end = min((task + 1) * size, count)
         start = load(element, initial, 0)
@@ -100,7 +138,11 @@ def short_rows(element: str, monoid: str) -> Kernel:
                 for lane in range(left - half):
                     low, high = at + lane * BATCH, at + (lane + half) * BATCH
                     for row in range(width):
-                        put(block, low + row, combine(element, monoid, get(block, low + row), get(block, high + row)))
+                        put(
+                            block,
+                            low + row,
+                            combine(element, monoid, get(block, low + row), get(block, high + row)),
+                        )
                 left = half
             for row in range(width):
                 store(element, result, first + row, combine(element, monoid, start, get(block, at + row)))
@@ -114,7 +156,15 @@ def column_totals(element: str, monoid: str) -> Kernel:
 
     @kernel
     def totals(
-        operand: Any, base: int, first: int, count: int, width: int, sizes: Any, strides: Any, sums: Any, at: int
+        operand: Any,
+        base: int,
+        first: int,
+        count: int,
+        width: int,
+        sizes: Any,
+        strides: Any,
+        sums: Any,
+        at: int,
     ) -> None:
         start = base + offset_of(first, sizes, strides)
         for column in range(width):
@@ -148,9 +198,22 @@ def columns(element: str, monoid: str) -> Kernel:
 
     @kernel(parallel=True)
     def body(
-        task: int, size: int, outer: int, blocks: int, length: int, inner: int, kept_sizes: Any, kept_strides: Any,
-        reduced_sizes: Any, reduced_strides: Any, sums: Any, operand: Any, initial: Any, partial: Any, result: Any,
-    ) -> None:  # fmt: skip
+        task: int,
+        size: int,
+        outer: int,
+        blocks: int,
+        length: int,
+        inner: int,
+        kept_sizes: Any,
+        kept_strides: Any,
+        reduced_sizes: Any,
+        reduced_strides: Any,
+        sums: Any,
+        operand: Any,
+        initial: Any,
+        partial: Any,
+        result: Any,
+    ) -> None:
         chunks = (inner + CHUNK - 1) // CHUNK
         own = task * min(inner, CHUNK)
         for unit in range(task * size, min((task + 1) * size, outer * blocks * chunks)):
@@ -175,7 +238,7 @@ def columns(element: str, monoid: str) -> Kernel:
 
 @functools.cache
 def finish(element: str, monoid: str) -> Kernel:
-    """The blocks' results, an array [outer, blocks, inner], folded by adjacent pairs; then the initial value."""
+    """The blocks' results [outer, blocks, inner] folded by adjacent pairs; then the initial value."""
 
     @kernel(parallel=True)
     def body(
@@ -216,6 +279,8 @@ def combined(element: str, monoid: str) -> Kernel:
     def body(task: int, size: int, operand: Any, initial: Any, result: Any) -> None:
         start = load(element, initial, 0)
         for position in range(task * size, min((task + 1) * size, operand.size)):
-            store(element, result, position, combine(element, monoid, start, load(element, operand, position)))
+            store(
+                element, result, position, combine(element, monoid, start, load(element, operand, position))
+            )
 
     return body

@@ -1,18 +1,19 @@
 """Prefix scans: cumulative windows of `reduce_window`, the padding of which holds the initial value.
 
-The order. Of the n values along the scanned dimension, taken from the last to the first for a reverse scan, result i
-combines values 0 to i. The values are split into consecutive blocks of BLOCK. With
+The order. Of the n values along the scanned dimension, taken from the last to the first for a reverse scan,
+result i combines values 0 to i. The values are split into consecutive blocks of BLOCK. With
 
 - local(i): the values of i's block up to i, folded from the left,
 - carry(b): the whole blocks before block b, each folded from the left, these totals folded from the left,
-- pads(i): n - i initial values, folded from the left: those in the padding of window i, and the one it starts with,
+- pads(i): n - i initial values, folded from the left: those in the padding of window i, and the one it
+  starts with,
 
-result i is pads(i) (op) local(i) in the first block, and (pads(i) (op) carry(b)) (op) local(i) in the others. pads(i) is
-the initial value itself if that combined with itself is the same. float16 and bfloat16 are computed in float32.
+result i is pads(i) (op) local(i) in the first block, and (pads(i) (op) carry(b)) (op) local(i) in the
+others. pads(i) is the initial value itself if that combined with itself is the same. float16 and bfloat16
+are computed in float32.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,7 @@ Scan = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
 
 
 def _pads(kind: Combination, initial: np.ndarray, size: int) -> np.ndarray:
-    """The initial values of windows with 1 to `size` of them, folded; one item if all of these are the same."""
+    """The initial values of windows with 1 to `size` of them, folded; one item if all are the same."""
     from . import scan_loops
 
     computing = computing_dtype(kind.element)
@@ -41,7 +42,7 @@ def _pads(kind: Combination, initial: np.ndarray, size: int) -> np.ndarray:
 
 
 def prepare(kind: Combination, outer: int, size: int, inner: int, reverse: bool, threads: int | None) -> Scan:
-    """A function `(operand, initial, result)` on flat arrays in storage form: a scan of the middle one of three sizes."""
+    """A function `(operand, initial, result)` on flat arrays: it scans the middle one of three sizes."""
     make = _columns if inner > 1 else _rows
     return make(kind, outer, size, inner, reverse, threads)
 
@@ -51,7 +52,9 @@ def _rows(kind: Combination, outer: int, size: int, inner: int, reverse: bool, t
     segments = -(-size // SEGMENT)
     blocks = -(-size // BLOCK)
     computing = computing_dtype(kind.element)
-    tasks, task_size = division(outer * segments, 2 * min(size, SEGMENT) * storage_dtype(kind.element).itemsize)
+    tasks, task_size = division(
+        outer * segments, 2 * min(size, SEGMENT) * storage_dtype(kind.element).itemsize
+    )
 
     def run(operand: np.ndarray, initial: np.ndarray, result: np.ndarray) -> None:
         from . import scan_loops
@@ -69,7 +72,9 @@ def _rows(kind: Combination, outer: int, size: int, inner: int, reverse: bool, t
     return run
 
 
-def _columns(kind: Combination, outer: int, size: int, inner: int, reverse: bool, threads: int | None) -> Scan:
+def _columns(
+    kind: Combination, outer: int, size: int, inner: int, reverse: bool, threads: int | None
+) -> Scan:
     """The scanned columns lie side by side."""
     chunks = -(-inner // CHUNK)
     width = min(inner, CHUNK)

@@ -27,7 +27,8 @@ def powers(element: str, monoid: str) -> Kernel:
 
 @functools.cache
 def local_scan(element: str, monoid: str, reverse: bool) -> Kernel:
-    """Scan each block of `count` values by itself, into `local[to:]`: several blocks at a time hide the latency.
+    """Scan each block of `count` values by itself, into `local[to:]`: several blocks at a time hide the
+    latency.
 
     Value i lies at `first + i`, or at `first - i` for a reverse scan.
     """
@@ -115,7 +116,15 @@ def rows(element: str, monoid: str, reverse: bool) -> Kernel:
 
     @kernel(parallel=True)
     def body(
-        task: int, size: int, outer: int, length: int, operand: Any, pads: Any, carries: Any, local: Any, result: Any
+        task: int,
+        size: int,
+        outer: int,
+        length: int,
+        operand: Any,
+        pads: Any,
+        carries: Any,
+        local: Any,
+        result: Any,
     ) -> None:
         segments = (length + SEGMENT - 1) // SEGMENT
         own = task * SEGMENT
@@ -148,9 +157,17 @@ def columns(element: str, monoid: str, reverse: bool) -> Kernel:
 
     @kernel(parallel=True)
     def body(
-        task: int, size: int, outer: int, length: int, inner: int, operand: Any, pads: Any, local: Any, carry: Any,
+        task: int,
+        size: int,
+        outer: int,
+        length: int,
+        inner: int,
+        operand: Any,
+        pads: Any,
+        local: Any,
+        carry: Any,
         result: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         chunks = (inner + CHUNK - 1) // CHUNK
         own = task * min(inner, CHUNK)
         for unit in range(task * size, min((task + 1) * size, outer * chunks)):
@@ -171,9 +188,18 @@ def columns(element: str, monoid: str, reverse: bool) -> Kernel:
                 else:
                     for position in range(width):
                         value = load(element, operand, at + position)
-                        put(local, own + position, combine(element, monoid, get(local, own + position), value))
+                        put(
+                            local, own + position, combine(element, monoid, get(local, own + position), value)
+                        )
                 for position in range(width):
-                    prefix = combine(element, monoid, pad, get(carry, own + position)) if place >= BLOCK else pad
-                    store(element, result, at + position, combine(element, monoid, prefix, get(local, own + position)))
+                    prefix = (
+                        combine(element, monoid, pad, get(carry, own + position)) if place >= BLOCK else pad
+                    )
+                    store(
+                        element,
+                        result,
+                        at + position,
+                        combine(element, monoid, prefix, get(local, own + position)),
+                    )
 
     return body

@@ -1,10 +1,11 @@
 """`select_and_scatter` whose `select` is a comparison and whose `scatter` is a monoid.
 
-In each window, the positions that lie in the operand are compared from the left in row-major order, and the element so
-far selected stays where `comparison_direction` holds between it and the next one. The source's values that fall on one
-result element are combined with init_value from the left in row-major order of the source; sums and products of
-float16 and bfloat16 are rounded at each step. A task owns a range of the operand along one dimension and goes through
-all windows that reach into it, so that the bits do not depend on the number of threads.
+In each window, the positions that lie in the operand are compared from the left in row-major order, and the
+element so far selected stays where `comparison_direction` holds between it and the next one. The source's
+values that fall on one result element are combined with init_value from the left in row-major order of the
+source; sums and products of float16 and bfloat16 are rounded at each step. A task owns a range of the
+operand along one dimension and goes through all windows that reach into it, so that the bits do not depend
+on the number of threads.
 """
 
 from collections.abc import Callable, Sequence
@@ -45,11 +46,14 @@ def prepare(
 ) -> SelectAndScatter:
     """A function `(operand, source, init_value) -> result`, the operand and the result of this shape.
 
-    `comparison_direction` is "GE", "GT", "LE" or "LT". A source value whose window holds no element is dropped.
-    Raises ValueError where no kernel serves. Source: the specification's section on select_and_scatter.
+    `comparison_direction` is "GE", "GT", "LE" or "LT". A source value whose window holds no element is
+    dropped. Raises ValueError where no kernel serves. Source: the specification's section on
+    select_and_scatter.
     """
     if not supports(dtype, comparison_direction, monoid):
-        raise ValueError(f"no kernel selects by {comparison_direction} and scatters by {monoid} {np.dtype(dtype).name}")
+        raise ValueError(
+            f"no kernel selects by {comparison_direction} and scatters by {monoid} {np.dtype(dtype).name}"
+        )
     axes = axes_of(shape, window_dimensions, window_strides, padding=padding)
     kind = normalized(dtype, monoid)
     element = np.dtype(dtype).name
@@ -82,9 +86,11 @@ def prepare(
 
 
 def _division(outer: list[Axis], total_bytes: int) -> tuple[int, int, int]:
-    """The axis along which the operand is divided, the number of tasks, and how many rows of that axis each one owns.
+    """The axis along which the operand is divided, the number of tasks, and how many rows of that axis each
+    one owns.
 
-    Windows that reach into the rows of two tasks are looked at twice: tasks own many rows for a window's size.
+    Windows that reach into the rows of two tasks are looked at twice: tasks own many rows for a window's
+    size.
     """
     owned = max(range(min(2, len(outer))), key=lambda number: outer[number].size / outer[number].window)
     if outer[0].plain and outer[0].size >= _ENOUGH:

@@ -35,7 +35,7 @@ def stays(comparison_direction: str) -> Kernel:
 
 @kernel
 def reset(counters: Any, at: int, axes: Any, field: int) -> None:
-    """Counters for each axis, as three rows: the current index, the first one, and the end, which a field gives."""
+    """Counters of each axis, as three rows: the current index, the first one, the end (from a field)."""
     rank = axes.size // _FIELDS
     for axis in range(rank):
         put(counters, at + axis, 0)
@@ -61,7 +61,11 @@ def place_of(counters: Any, windows: int, offsets: int, axes: Any) -> int:
     place = 0
     for axis in range(axes.size // _FIELDS):
         at = axis * _FIELDS
-        element = get(counters, windows + axis) * get(axes, at + 2) + get(counters, offsets + axis) - get(axes, at + 3)
+        element = (
+            get(counters, windows + axis) * get(axes, at + 2)
+            + get(counters, offsets + axis)
+            - get(axes, at + 3)
+        )
         if element < 0 or element >= get(axes, at):
             return -1
         place = place * get(axes, at) + element
@@ -78,12 +82,12 @@ def own_windows(counters: Any, at: int, axes: Any, owned: int, begin: int, end: 
     put(counters, at + owned, first)
     put(counters, at + rank + owned, first)
     put(counters, at + 2 * rank + owned, last + 1)
-    return first <= last
+    return bool(first <= last)
 
 
 @functools.cache
 def select(element: str, comparison_direction: str) -> Kernel:
-    """For each of `inner` values side by side, the row of the operand that a window selects; False for none."""
+    """For each of `inner` values side by side, the operand's row that a window selects; False for none."""
     keeps = stays(comparison_direction)
 
     @kernel
@@ -126,9 +130,18 @@ def windows(element: str, kind: Combination, comparison_direction: str) -> Kerne
 
     @kernel(parallel=True)
     def body(
-        task: int, size: int, owned: int, inner: int, axes: Any, counters: Any, best: Any, chosen: Any, operand: Any,
-        source: Any, result: Any,
-    ) -> None:  # fmt: skip
+        task: int,
+        size: int,
+        owned: int,
+        inner: int,
+        axes: Any,
+        counters: Any,
+        best: Any,
+        chosen: Any,
+        operand: Any,
+        source: Any,
+        result: Any,
+    ) -> None:
         rank = axes.size // _FIELDS
         at, own = task * COUNTERS * rank, task * inner
         begin, end = task * size, min((task + 1) * size, get(axes, owned * _FIELDS))
@@ -142,7 +155,9 @@ def windows(element: str, kind: Combination, comparison_direction: str) -> Kerne
             window = 0
             for axis in range(rank):
                 window = window * get(axes, axis * _FIELDS + 4) + get(counters, at + axis)
-            reach = get(counters, at + owned) * get(axes, owned * _FIELDS + 2) - get(axes, owned * _FIELDS + 3)
+            reach = get(counters, at + owned) * get(axes, owned * _FIELDS + 2) - get(
+                axes, owned * _FIELDS + 3
+            )
             inside = begin <= reach and reach + get(axes, owned * _FIELDS + 1) <= end
             found = select_rows(operand, counters, at, axes, inner, best, chosen, own)
             more = advance(counters, at, rank)

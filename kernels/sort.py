@@ -1,15 +1,16 @@
 """`sort` along one dimension by recognised comparators, always stable.
 
-A comparator is described by its keys, the most significant one first: a `Key` names an operand, a direction, and how
-floating-point values are compared:
+A comparator is described by its keys, the most significant one first: a `Key` names an operand, a
+direction, and how floating-point values are compared:
 
 - "TOTALORDER": -NaN < -inf < ... < -0 < +0 < ... < +inf < +NaN, NaNs by their bits.
 - "CANONICAL": zeros are equal, NaNs are equal and above +inf. JAX's comparators do this.
 - "FLOAT": zeros are equal, and NaNs, which no such comparison can order, come last in either direction.
 
-Integers and booleans are compared by value whatever is said. Values become unsigned integers of the same order; those
-are sorted by NumPy, alone, or where more than one operand moves as the upper half of numbers whose lower half is the
-position, 32 bits of a key at a time. All such numbers differ, so that an unstable sort gives the stable result.
+Integers and booleans are compared by value whatever is said. Values become unsigned integers of the same
+order; those are sorted by NumPy, alone, or where more than one operand moves as the upper half of numbers
+whose lower half is the position, 32 bits of a key at a time. All such numbers differ, so that an unstable
+sort gives the stable result.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,8 +42,8 @@ class Key(NamedTuple):
 class Encoding(NamedTuple):
     """How the bits of an element become an unsigned integer of the wanted order, as arguments of loops.
 
-    `ones` has all bits of the element, `sign` its highest one, `infinity` those of +inf. `flip` is combined by xor with
-    the ascending integer, `nan` stands for all NaNs.
+    `ones` has all bits of the element, `sign` its highest one, `infinity` those of +inf. `flip` is combined
+    by xor with the ascending integer, `nan` stands for all NaNs.
     """
 
     mode: int
@@ -102,14 +103,18 @@ def prepare(
         return lambda *operands: tuple(np.array(operand, order="C") for operand in operands)
     alone = len(types) == 1 and len(order) == 1
     sorter = (
-        _values(types[0], order[0], rows, length, threads) if alone else _records(types, order, rows, length, threads)
+        _values(types[0], order[0], rows, length, threads)
+        if alone
+        else _records(types, order, rows, length, threads)
     )
 
     def run(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
         lines = [np.ascontiguousarray(np.moveaxis(operand, dimension, -1)) for operand in operands]
         results = [np.empty(line.shape, dtype) for line, dtype in zip(lines, types, strict=True)]
         views = [(flat(line, bits_dtype(dtype)), dtype) for line, dtype in zip(lines, types, strict=True)]
-        targets = [result.reshape(-1).view(bits_dtype(dtype)) for result, dtype in zip(results, types, strict=True)]
+        targets = [
+            result.reshape(-1).view(bits_dtype(dtype)) for result, dtype in zip(results, types, strict=True)
+        ]
         sorter([bits for bits, _ in views], targets)
         return tuple(np.ascontiguousarray(np.moveaxis(result, -1, dimension)) for result in results)
 
@@ -133,7 +138,9 @@ def _values(dtype: np.dtype, key: Key, rows: int, length: int, threads: int | No
         encoded.reshape(rows, length).sort(axis=-1)
         sort_loops.decode(tasks, size, *code, encoded, result, threads=threads)
         if mixed.any():
-            sort_loops.restore(row_tasks, row_size, rows, length, *code, operand, encoded, result, threads=threads)
+            sort_loops.restore(
+                row_tasks, row_size, rows, length, *code, operand, encoded, result, threads=threads
+            )
 
     return sorter
 
@@ -141,7 +148,7 @@ def _values(dtype: np.dtype, key: Key, rows: int, length: int, threads: int | No
 def _records(
     types: list[np.dtype], order: Sequence[Key], rows: int, length: int, threads: int | None
 ) -> Callable[..., None]:
-    """Several operands or keys: positions are sorted, from the least significant 32 bits of the last key upwards."""
+    """Several operands or keys: positions are sorted, by the last 32 bits of the last key first."""
     passes = [
         (key.operand, encoding(types[key.operand], key), shift)
         for key in reversed(order)
@@ -160,7 +167,9 @@ def _records(
             packed.reshape(rows, length).sort(axis=-1)
             if len(passes) > 1:
                 former = positions.copy()
-                sort_loops.follow(tasks, size, length, number == 0, packed, former, positions, threads=threads)
+                sort_loops.follow(
+                    tasks, size, length, number == 0, packed, former, positions, threads=threads
+                )
         places = packed if len(passes) == 1 else positions
         for source, result, dtype in zip(operands, results, types, strict=True):
             words = max(1, dtype.itemsize // 8)

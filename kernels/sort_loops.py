@@ -1,4 +1,5 @@
-"""The loops of `sort`: between elements and unsigned integers of the same order, and from positions to elements.
+"""The loops of `sort`: between elements and unsigned integers of the same order, and from positions to
+elements.
 
 Elements are seen as unsigned integers of their width, so that one loop serves all types of a width.
 """
@@ -34,9 +35,18 @@ def encoded_bits(mode: int, ones: Any, sign: Any, infinity: Any, flip: Any, nan:
 
 @kernel(parallel=True)
 def encode(
-    task: int, size: int, mode: int, ones: Any, sign: Any, infinity: Any, flip: Any, nan: Any, operand: Any,
-    encoded: Any, mixed: Any,
-) -> None:  # fmt: skip
+    task: int,
+    size: int,
+    mode: int,
+    ones: Any,
+    sign: Any,
+    infinity: Any,
+    flip: Any,
+    nan: Any,
+    operand: Any,
+    encoded: Any,
+    mixed: Any,
+) -> None:
     """Encode all elements; note in `mixed` where different elements may have had one code."""
     found = 0
     for position in range(task * size, min((task + 1) * size, operand.size)):
@@ -50,7 +60,16 @@ def encode(
 
 @kernel(parallel=True)
 def decode(
-    task: int, size: int, mode: int, ones: Any, sign: Any, infinity: Any, flip: Any, nan: Any, encoded: Any, result: Any
+    task: int,
+    size: int,
+    mode: int,
+    ones: Any,
+    sign: Any,
+    infinity: Any,
+    flip: Any,
+    nan: Any,
+    encoded: Any,
+    result: Any,
 ) -> None:
     """The elements of the codes; of elements with one code, the positive one."""
     for position in range(task * size, min((task + 1) * size, result.size)):
@@ -65,9 +84,20 @@ def decode(
 
 @kernel(parallel=True)
 def restore(
-    task: int, size: int, rows: int, length: int, mode: int, ones: Any, sign: Any, infinity: Any, flip: Any, nan: Any,
-    operand: Any, encoded: Any, result: Any,
-) -> None:  # fmt: skip
+    task: int,
+    size: int,
+    rows: int,
+    length: int,
+    mode: int,
+    ones: Any,
+    sign: Any,
+    infinity: Any,
+    flip: Any,
+    nan: Any,
+    operand: Any,
+    encoded: Any,
+    result: Any,
+) -> None:
     """Put the zeros, and the NaNs, of each row back as they were, in the order in which they stood."""
     for row in range(task * size, min((task + 1) * size, rows)):
         start, end = row * length, (row + 1) * length
@@ -89,9 +119,21 @@ def restore(
 
 @kernel(parallel=True)
 def pack(
-    task: int, size: int, length: int, first: bool, shift: int, mode: int, ones: Any, sign: Any, infinity: Any,
-    flip: Any, nan: Any, operand: Any, positions: Any, packed: Any,
-) -> None:  # fmt: skip
+    task: int,
+    size: int,
+    length: int,
+    first: bool,
+    shift: int,
+    mode: int,
+    ones: Any,
+    sign: Any,
+    infinity: Any,
+    flip: Any,
+    nan: Any,
+    operand: Any,
+    positions: Any,
+    packed: Any,
+) -> None:
     """32 bits of the key of each element, above the place that the element has in its row now."""
     begin, end = task * size, min((task + 1) * size, packed.size)
     row_start = begin // length * length
@@ -105,7 +147,7 @@ def pack(
 
 @kernel(parallel=True)
 def follow(task: int, size: int, length: int, first: bool, packed: Any, former: Any, positions: Any) -> None:
-    """The positions in packed numbers, which count from the start of a row; where not the first, by way of `former`."""
+    """The positions in packed numbers, from the start of a row; but at first by way of `former`."""
     for place in range(task * size, min((task + 1) * size, packed.size)):
         position = get(packed, place) & _POSITION
         if first:

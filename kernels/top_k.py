@@ -1,8 +1,8 @@
 """`chlo.top_k`: the largest values along the last dimension and their places, by selection.
 
-Values are in total order: -NaN < -inf < ... < -0 < +0 < ... < +inf < +NaN. Of equal values the first ones are taken, and
-come first. A few values are kept sorted while a row is read once; for many values, encoded values with their places are
-partitioned by NumPy, and only those selected are sorted.
+Values are in total order: -NaN < -inf < ... < -0 < +0 < ... < +inf < +NaN. Of equal values the first ones
+are taken, and come first. A few values are kept sorted while a row is read once; for many values, encoded
+values with their places are partitioned by NumPy, and only those selected are sorted.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,8 @@ def supports(dtype: Any) -> bool:
 
 
 def prepare(shape: Sequence[int], dtype: Any, k: int, *, threads: int | None = None) -> TopK:
-    """A function `operand -> (values, indices)`, both of the operand's shape with `k` as the last size; indices are int32.
+    """A function `operand -> (values, indices)`, both of the operand's shape with `k` as the last size;
+    indices are int32.
 
     Raises ValueError where no kernel serves, or the last dimension has fewer than `k` elements.
     """
@@ -56,7 +57,9 @@ def prepare(shape: Sequence[int], dtype: Any, k: int, *, threads: int | None = N
     return run
 
 
-def _few(dtype: np.dtype, rows: int, length: int, k: int, threads: int | None) -> Callable[[np.ndarray], np.ndarray]:
+def _few(
+    dtype: np.dtype, rows: int, length: int, k: int, threads: int | None
+) -> Callable[[np.ndarray], np.ndarray]:
     """The places of the best so far are kept while a row is read."""
     code = sort.encoding(dtype, sort.Key(0))
     tasks, size = division(rows, length * dtype.itemsize)
@@ -97,7 +100,9 @@ def _partitioned(
     return places
 
 
-def _sorted(dtype: np.dtype, rows: int, length: int, k: int, threads: int | None) -> Callable[[np.ndarray], np.ndarray]:
+def _sorted(
+    dtype: np.dtype, rows: int, length: int, k: int, threads: int | None
+) -> Callable[[np.ndarray], np.ndarray]:
     """Values of 64 bits do not fit into one number with their places: whole rows are sorted."""
     run = sort.prepare((rows, length), [dtype, np.int32], 1, [sort.Key(0, descending=True)], threads=threads)
 

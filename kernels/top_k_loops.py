@@ -21,9 +21,18 @@ def code_of(mode: int, ones: Any, sign: Any, bits: Any) -> Any:
 
 @kernel(parallel=True)
 def few(
-    task: int, size: int, rows: int, length: int, k: int, mode: int, ones: Any, sign: Any, best: Any, operand: Any,
+    task: int,
+    size: int,
+    rows: int,
+    length: int,
+    k: int,
+    mode: int,
+    ones: Any,
+    sign: Any,
+    best: Any,
+    operand: Any,
     indices: Any,
-) -> None:  # fmt: skip
+) -> None:
     """The places of the k largest of each row; `best` has room for their codes."""
     narrow = best.dtype.type
     all_bits, sign_bit = narrow(ones), narrow(sign)

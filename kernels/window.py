@@ -1,10 +1,10 @@
 """`reduce_window` with a monoid: pooling, sliding windows, and cumulative windows as prefix scans.
 
-The order. A cumulative window, along one dimension of size n > 1 with window n, padding n - 1 on one side and nothing
-else, is folded as `scan` says. For all other windows, the values of a window, padded positions and holes between dilated
-elements counting as init_value, are folded from the left in row-major order, starting with init_value. For monoids to
-which neither order nor repetition matters (minimum, maximum, and, or) several dimensions may be folded one after the
-other, which gives the same bits.
+The order. A cumulative window, along one dimension of size n > 1 with window n, padding n - 1 on one side
+and nothing else, is folded as `scan` says. For all other windows, the values of a window, padded positions
+and holes between dilated elements counting as init_value, are folded from the left in row-major order,
+starting with init_value. For monoids to which neither order nor repetition matters (minimum, maximum, and,
+or) several dimensions may be folded one after the other, which gives the same bits.
 
 float16 and bfloat16 are computed in float32, rounded once at the end.
 """
@@ -73,11 +73,15 @@ def axes_of(
     ones = (1,) * rank
     columns = [window_dimensions, window_strides or ones, base_dilations or ones, window_dilations or ones]
     edges = [(0, 0)] * rank if padding is None else padding
-    if any(len(column) != rank for column in (*columns, edges)) or any(least < 1 for c in columns for least in c):
+    if any(len(column) != rank for column in (*columns, edges)) or any(
+        least < 1 for c in columns for least in c
+    ):
         raise ValueError(f"the windows {columns} with padding {edges} do not fit the shape {tuple(shape)}")
     return [
-        Axis(size, *numbers, low, high)
-        for size, *numbers, (low, high) in zip(shape, *columns, edges, strict=True)
+        Axis(size, window, stride, base_dilation, window_dilation, *edge)
+        for size, window, stride, base_dilation, window_dilation, edge in zip(
+            shape, *columns, edges, strict=True
+        )
     ]
 
 
@@ -112,7 +116,9 @@ def _prepared(kind: Combination, dtype: np.dtype, axes: list[Axis], threads: int
         if cumulative is not None:
             return cumulative
     positions = prod(axis.window for axis in axes)
-    separable = is_exact(kind) and kind.monoid in ("minimum", "maximum", "and", "or") and all(a.size for a in axes)
+    separable = (
+        is_exact(kind) and kind.monoid in ("minimum", "maximum", "and", "or") and all(a.size for a in axes)
+    )
     if separable and len(windowed) > 1 and positions >= _SEPARABLE_FROM:
         return _one_after_the_other(kind, dtype, axes, windowed, threads)
     if positions > _MOST_POSITIONS:
@@ -176,7 +182,7 @@ def merged(axes: Sequence[Axis]) -> list[Axis]:
 
 
 def _sliding(kind: Combination, dtype: np.dtype, axes: list[Axis], threads: int | None) -> WindowReduction:
-    """Each window by itself; a task takes rows of results along one axis, with a short plain axis inside it."""
+    """Each window by itself: rows of results along one axis, with a short plain axis inside it."""
     shape = tuple(axis.windows for axis in axes)
     *outer, row = merged(axes)
     inner = 1
@@ -200,7 +206,19 @@ def _sliding(kind: Combination, dtype: np.dtype, axes: list[Axis], threads: int 
         starts = np.empty(tasks * (offsets * row.window + 2 * len(outer)), np.int64)
         folded = np.empty(tasks * chunk * inner, computing)
         body = window_loops.rows(*kind, contiguous)
-        work = (size, rows, chunk, offsets, inner, table, along, starts, folded, flat(operand, storage), initial)
+        work = (
+            size,
+            rows,
+            chunk,
+            offsets,
+            inner,
+            table,
+            along,
+            starts,
+            folded,
+            flat(operand, storage),
+            initial,
+        )
         body(tasks, *work, result.reshape(-1).view(storage), threads=threads)
         return result
 

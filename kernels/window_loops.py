@@ -36,7 +36,9 @@ def find_starts(row: int, offsets: int, axes: Any, along: Any, inner: int, start
     for number in range(offsets):
         outer = 0
         for axis in range(rank):
-            element = element_at(axes, axis * _FIELDS, get(starts, windows + axis), get(starts, current + axis))
+            element = element_at(
+                axes, axis * _FIELDS, get(starts, windows + axis), get(starts, current + axis)
+            )
             outer = outer * get(axes, axis * _FIELDS) + element if element >= 0 and outer >= 0 else -1
         for position in range(positions):
             start = (outer * get(along, 0) + position * get(along, 4) - get(along, 5)) * inner
@@ -57,15 +59,15 @@ def edge_start(start: int, along: Any, window: int, position: int, inner: int) -
     element = element_at(along, 0, window, offset)
     if start == _PADDING or element < 0:
         return _PADDING
-    return start + (element - offset * get(along, 4) + get(along, 5)) * inner
+    return int(start + (element - offset * get(along, 4) + get(along, 5)) * inner)
 
 
 @functools.cache
 def fold_windows(element: str, monoid: str, contiguous: bool) -> Kernel:
     """Fold windows along a row: `width` values into `folded[to:]`.
 
-    The values are those of window number `window`, or of neighbouring windows from that on of which all positions along
-    the row are elements; in the operand they are side by side, or `stride` apart.
+    The values are those of window number `window`, or of neighbouring windows from that on of which all
+    positions along the row are elements; in the operand they are side by side, or `stride` apart.
     """
 
     @kernel(inline=True)
@@ -74,9 +76,19 @@ def fold_windows(element: str, monoid: str, contiguous: bool) -> Kernel:
 
     @kernel
     def fold(
-        operand: Any, start: Any, positions: int, along: Any, window: int, inner: int, checked: bool, width: int,
-        starts: Any, at: int, folded: Any, to: int,
-    ) -> None:  # fmt: skip
+        operand: Any,
+        start: Any,
+        positions: int,
+        along: Any,
+        window: int,
+        inner: int,
+        checked: bool,
+        width: int,
+        starts: Any,
+        at: int,
+        folded: Any,
+        to: int,
+    ) -> None:
         stride = get(along, 2)
         shift = 0 if checked else window * stride * inner
         for column in range(to, to + width):
@@ -92,7 +104,12 @@ def fold_windows(element: str, monoid: str, contiguous: bool) -> Kernel:
                 d = get(starts, at + position + 3)
                 if min(a, b, c, d) != _PADDING:
                     for column in range(width):
-                        value = combine(element, monoid, get(folded, to + column), item(operand, a + shift, column, stride))
+                        value = combine(
+                            element,
+                            monoid,
+                            get(folded, to + column),
+                            item(operand, a + shift, column, stride),
+                        )
                         value = combine(element, monoid, value, item(operand, b + shift, column, stride))
                         value = combine(element, monoid, value, item(operand, c + shift, column, stride))
                         value = combine(element, monoid, value, item(operand, d + shift, column, stride))
@@ -114,7 +131,13 @@ def fold_windows(element: str, monoid: str, contiguous: bool) -> Kernel:
 @kernel
 def inner_range(along: Any) -> tuple[int, int]:
     """The first window, and the one after the last, of which all positions along the row are elements."""
-    size, window, stride, dilation, low = get(along, 0), get(along, 1), get(along, 2), get(along, 4), get(along, 5)
+    size, window, stride, dilation, low = (
+        get(along, 0),
+        get(along, 1),
+        get(along, 2),
+        get(along, 4),
+        get(along, 5),
+    )
     count = get(along, 6)
     if get(along, 3) > 1:
         return count, count
@@ -134,9 +157,20 @@ def rows(element: str, monoid: str, contiguous: bool) -> Kernel:
 
     @kernel(parallel=True)
     def body(
-        task: int, size: int, count: int, chunk: int, offsets: int, inner: int, axes: Any, along: Any, starts: Any,
-        folded: Any, operand: Any, initial: Any, result: Any,
-    ) -> None:  # fmt: skip
+        task: int,
+        size: int,
+        count: int,
+        chunk: int,
+        offsets: int,
+        inner: int,
+        axes: Any,
+        along: Any,
+        starts: Any,
+        folded: Any,
+        operand: Any,
+        initial: Any,
+        result: Any,
+    ) -> None:
         start = load(element, initial, 0)
         total = get(along, 6)
         positions = offsets * get(along, 1)
@@ -156,7 +190,20 @@ def rows(element: str, monoid: str, contiguous: bool) -> Kernel:
             while window < last:
                 checked = not left <= window < right
                 taken = 1 if checked else min(together, right - window)
-                fold(operand, start, positions, along, window, inner, checked, taken * inner, starts, at, folded, own)
+                fold(
+                    operand,
+                    start,
+                    positions,
+                    along,
+                    window,
+                    inner,
+                    checked,
+                    taken * inner,
+                    starts,
+                    at,
+                    folded,
+                    own,
+                )
                 for column in range(taken * inner):
                     store(element, result, (row * total + window) * inner + column, get(folded, own + column))
                 window += taken

@@ -1,4 +1,4 @@
-"""`reduce` against its tree written out in NumPy, and `prepare_arg` against its body applied from the left."""
+"""`reduce` against its tree written out in NumPy, `prepare_arg` against its body from the left."""
 
 import itertools
 import operator
@@ -14,7 +14,18 @@ from nimblehlo.kernels import monoids, reduce
 
 WIDE = {"bfloat16": np.float32, "float16": np.float32}
 SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 1e-45)
-ELEMENTS = ("bool", "int8", "uint16", "int32", "uint64", "bfloat16", "float16", "float32", "float64", "complex64")
+ELEMENTS = (
+    "bool",
+    "int8",
+    "uint16",
+    "int32",
+    "uint64",
+    "bfloat16",
+    "float16",
+    "float32",
+    "float64",
+    "complex64",
+)
 THREADS = (1, 2, 3, 8)
 
 
@@ -38,7 +49,12 @@ def combination(dtype, monoid):
             (a.real * b.real - a.imag * b.imag) + 1j * (a.real * b.imag + a.imag * b.real)
         ).astype(dtype)
         minimum = lambda a, b: -lexicographic_maximum(-a, -b)  # noqa: E731
-        return {"add": operator.add, "multiply": product, "maximum": lexicographic_maximum, "minimum": minimum}[monoid]
+        return {
+            "add": operator.add,
+            "multiply": product,
+            "maximum": lexicographic_maximum,
+            "minimum": minimum,
+        }[monoid]
     if kind in "biu":
         return getattr(np, monoid)
     minimum = lambda a, b: -ieee_maximum(-a, -b)  # noqa: E731
@@ -56,7 +72,9 @@ def tree(values, combine, lanes, block):
             held[position % lanes] = combine(held[position % lanes], part[position])
         while len(held) > 1:
             half = (len(held) + 1) // 2
-            held = [combine(held[j], held[j + half]) if j < len(held) - half else held[j] for j in range(half)]
+            held = [
+                combine(held[j], held[j + half]) if j < len(held) - half else held[j] for j in range(half)
+            ]
         totals.append(held[0])
     while len(totals) > 1:
         pairs = [combine(a, b) for a, b in zip(totals[::2], totals[1::2])]  # noqa: B905
@@ -127,14 +145,33 @@ def test_supported_combinations(element, monoid):
 
 # Each pair of an element type and a monoid is compiled once; a few of each are enough to see all of the code.
 PAIRS = [
-    ("bool", "add"), ("bool", "multiply"), ("int8", "add"), ("int32", "maximum"), ("uint16", "minimum"),
-    ("uint64", "xor"), ("bfloat16", "add"), ("float16", "multiply"), ("float32", "add"), ("float32", "maximum"),
-    ("float64", "minimum"), ("complex64", "add"), ("complex64", "multiply"), ("complex64", "maximum"),
-]  # fmt: skip
+    ("bool", "add"),
+    ("bool", "multiply"),
+    ("int8", "add"),
+    ("int32", "maximum"),
+    ("uint16", "minimum"),
+    ("uint64", "xor"),
+    ("bfloat16", "add"),
+    ("float16", "multiply"),
+    ("float32", "add"),
+    ("float32", "maximum"),
+    ("float64", "minimum"),
+    ("complex64", "add"),
+    ("complex64", "multiply"),
+    ("complex64", "maximum"),
+]
 SHAPES = [
-    ((5000,), (0,)), ((3, 9000), (1,)), ((600, 5), (0,)), ((2, 300, 3), (1,)), ((7, 5), (1,)), ((70, 11), (1,)),
-    ((3, 40, 2, 50), (1, 3)), ((40, 3, 20, 3), (0, 2)), ((4, 1, 6), (0, 1, 2)), ((2, 3), ()),
-]  # fmt: skip
+    ((5000,), (0,)),
+    ((3, 9000), (1,)),
+    ((600, 5), (0,)),
+    ((2, 300, 3), (1,)),
+    ((7, 5), (1,)),
+    ((70, 11), (1,)),
+    ((3, 40, 2, 50), (1, 3)),
+    ((40, 3, 20, 3), (0, 2)),
+    ((4, 1, 6), (0, 1, 2)),
+    ((2, 3), ()),
+]
 
 
 @pytest.mark.parametrize(("element", "monoid"), PAIRS)
@@ -163,7 +200,9 @@ def test_any_shape_and_dimensions(data):
     assert_same_bits(run(operand, 0.5), expected(operand, np.float32(0.5), dimensions, monoid))
 
 
-@pytest.mark.parametrize(("shape", "dimensions"), [((300_001,), (0,)), ((9000, 70), (0,)), ((70, 9000), (1,))])
+@pytest.mark.parametrize(
+    ("shape", "dimensions"), [((300_001,), (0,)), ((9000, 70), (0,)), ((70, 9000), (1,))]
+)
 def test_bits_do_not_depend_on_threads(shape, dimensions):
     operand = sample(np.random.default_rng(1), shape, np.float32, specials=False)
     results = [reduce.prepare(shape, np.float32, dimensions, "add", threads=n)(operand, 0) for n in THREADS]
@@ -209,10 +248,16 @@ def test_arg(element, shape, dimension, direction):
     if element != "int8":
         operand[rng.random(shape) < 0.3] = dtype.type(-0.0)
         operand[rng.random(shape) < 2 / operand.size] = np.nan
-    iota = np.broadcast_to(np.expand_dims(np.arange(shape[dimension]), [d for d in range(len(shape)) if d != dimension]), shape)
+    iota = np.broadcast_to(
+        np.expand_dims(np.arange(shape[dimension]), [d for d in range(len(shape)) if d != dimension]), shape
+    )
     init_value = dtype.type({"maximum": -100, "minimum": 100}[direction])
     run = reduce.prepare_arg(shape, dtype, np.int32, (dimension,), direction)
-    for indices in (iota.astype(np.int32), rng.permutation(operand.size).astype(np.int32).reshape(shape), None):
+    for indices in (
+        iota.astype(np.int32),
+        rng.permutation(operand.size).astype(np.int32).reshape(shape),
+        None,
+    ):
         given_indices = iota.astype(np.int32) if indices is None else indices
         value, index = run(operand, indices, init_value, 0)
         want = arg_expected(operand, given_indices, init_value, np.int32(0), dimension, direction)

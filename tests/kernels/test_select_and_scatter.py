@@ -37,7 +37,10 @@ def check(operand, source, init_value, direction, monoid, axes, threads=None):
     run = select_and_scatter.prepare(
         operand.shape, operand.dtype, direction, monoid, columns[1], columns[2], padding, threads=threads
     )
-    got, want = run(operand, source, init_value), expected(operand, source, init_value, direction, monoid, axes)
+    got, want = (
+        run(operand, source, init_value),
+        expected(operand, source, init_value, direction, monoid, axes),
+    )
     assert got.dtype == want.dtype
     assert got.flags.c_contiguous
     np.testing.assert_array_equal(got, want)
@@ -54,7 +57,13 @@ def sample(rng, shape, dtype):
 
 
 axis_numbers = st.tuples(
-    st.integers(0, 7), st.integers(1, 3), st.integers(1, 3), st.just(1), st.just(1), st.integers(-1, 2), st.integers(-1, 2)
+    st.integers(0, 7),
+    st.integers(1, 3),
+    st.integers(1, 3),
+    st.just(1),
+    st.just(1),
+    st.integers(-1, 2),
+    st.integers(-1, 2),
 )
 
 
@@ -95,7 +104,8 @@ def test_bits_do_not_depend_on_threads(shape, threads):
     operand = rng.standard_normal(shape).astype(np.float32)
     windows, strides = (1, 3, 3, 1), (1, 1, 1, 1)
     run = [
-        select_and_scatter.prepare(shape, "f4", "GE", "add", windows, strides, threads=number) for number in (1, threads)
+        select_and_scatter.prepare(shape, "f4", "GE", "add", windows, strides, threads=number)
+        for number in (1, threads)
     ]
     source = rng.standard_normal((shape[0], shape[1] - 2, shape[2] - 2, shape[3])).astype(np.float32)
     assert run[0](operand, source, 0).tobytes() == run[1](operand, source, 0).tobytes()
@@ -103,7 +113,12 @@ def test_bits_do_not_depend_on_threads(shape, threads):
 
 
 def test_rejects():
-    for dtype, direction, monoid in (("c8", "GE", "add"), ("f4", "EQ", "add"), ("f4", "GE", "or"), ("?", "GE", "or")):
+    for dtype, direction, monoid in (
+        ("c8", "GE", "add"),
+        ("f4", "EQ", "add"),
+        ("f4", "GE", "or"),
+        ("?", "GE", "or"),
+    ):
         assert not select_and_scatter.supports(dtype, direction, monoid)
         with pytest.raises(ValueError, match="no kernel"):
             select_and_scatter.prepare((3,), dtype, direction, monoid, (1,))

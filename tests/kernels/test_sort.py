@@ -35,7 +35,9 @@ def expected(operands, dimension, order):
     lines = [np.moveaxis(operand, dimension, -1) for operand in operands]
     results = [np.empty(line.shape, line.dtype) for line in lines]
     for row in np.ndindex(lines[0].shape[:-1]):
-        ranks = [tuple(rank(lines[key.operand][row][i], key) for key in order) for i in range(lines[0].shape[-1])]
+        ranks = [
+            tuple(rank(lines[key.operand][row][i], key) for key in order) for i in range(lines[0].shape[-1])
+        ]
         places = sorted(range(len(ranks)), key=ranks.__getitem__)
         for line, result in zip(lines, results, strict=True):
             result[row] = line[row][places]
@@ -50,7 +52,9 @@ def sample(rng, shape, dtype):
         info = np.iinfo(dtype)
         chosen = rng.choice(np.array([info.min, info.max, 0, 1, 5, info.max // 2], dtype), shape)
         return np.where(rng.random(shape) < 0.5, chosen, rng.integers(0, 100, shape, dtype))
-    values = rng.choice([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, -np.nan, 1e-45, 3.5], shape).astype(dtype)
+    values = rng.choice([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, -np.nan, 1e-45, 3.5], shape).astype(
+        dtype
+    )
     return np.where(rng.random(shape) < 0.5, values, rng.standard_normal(shape).astype(dtype))
 
 
@@ -70,7 +74,14 @@ def check(operands, dimension, order, threads=None):
 def test_values(element, descending):
     rng = np.random.default_rng(3)
     for comparison in COMPARISONS if dtype_of(element).kind not in "biu" else COMPARISONS[:1]:
-        for shape, dimension in (((300,), 0), ((4, 50), 1), ((3, 20, 2), -2), ((5, 1), 1), ((0, 3), 0), ((3, 0), 0)):
+        for shape, dimension in (
+            ((300,), 0),
+            ((4, 50), 1),
+            ((3, 20, 2), -2),
+            ((5, 1), 1),
+            ((0, 3), 0),
+            ((3, 0), 0),
+        ):
             check([sample(rng, shape, dtype_of(element))], dimension, [Key(0, descending, comparison)])
 
 
@@ -79,7 +90,9 @@ def test_key_with_payloads(element):
     rng = np.random.default_rng(4)
     for descending in (False, True):
         key = sample(rng, (3, 40), dtype_of(element))
-        payloads = [np.arange(120).astype(kind).reshape(3, 40) for kind in ("i4", "u1", "f8", "c16", "c8", "f2")]
+        payloads = [
+            np.arange(120).astype(kind).reshape(3, 40) for kind in ("i4", "u1", "f8", "c16", "c8", "f2")
+        ]
         check([key, *payloads], 1, [Key(0, descending, "CANONICAL")])
 
 
@@ -119,7 +132,12 @@ def test_operands_are_not_changed_and_may_be_strided():
 
 
 def test_rejects():
-    for dtypes, order in ((["c8"], [Key(0)]), (["f4"], [Key(1)]), (["f4"], []), ([ml_dtypes.float8_e5m2], [Key(0)])):
+    for dtypes, order in (
+        (["c8"], [Key(0)]),
+        (["f4"], [Key(1)]),
+        (["f4"], []),
+        ([ml_dtypes.float8_e5m2], [Key(0)]),
+    ):
         assert not sort.supports(dtypes, order)
         with pytest.raises(ValueError, match="no kernel"):
             sort.prepare((3,), dtypes, 0, order)

@@ -26,7 +26,7 @@ def expected(operand, k):
     shape = (*operand.shape[:-1], k)
     values, indices = np.empty(shape, operand.dtype), np.empty(shape, np.int32)
     for row in np.ndindex(shape[:-1]):
-        places = sorted(range(operand.shape[-1]), key=lambda i: -rank(operand[row][i]))[:k]  # noqa: B023
+        places = sorted(range(operand.shape[-1]), key=lambda i: -rank(operand[row][i]))[:k]
         indices[row], values[row] = places, operand[row][places]
     return values, indices
 
@@ -54,7 +54,15 @@ def sample(rng, shape, dtype):
 @pytest.mark.parametrize("element", ELEMENTS)
 def test_elements(element):
     rng = np.random.default_rng(1)
-    for shape, k in (((300,), 7), ((2, 400), 1), ((2, 3, 200), 100), ((3, 70), 70), ((2, 5), 0), ((0, 5), 2), ((9, 1), 1)):
+    for shape, k in (
+        ((300,), 7),
+        ((2, 400), 1),
+        ((2, 3, 200), 100),
+        ((3, 70), 70),
+        ((2, 5), 0),
+        ((0, 5), 2),
+        ((9, 1), 1),
+    ):
         check(sample(rng, shape, dtype_of(element)), k)
 
 

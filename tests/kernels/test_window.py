@@ -41,8 +41,13 @@ def window_values(operand, init_value, axes, place):
     """The values of one window in row-major order."""
     values = []
     for offset in itertools.product(*(range(axis.window) for axis in axes)):
-        at = [p * a.stride + o * a.window_dilation - a.low for p, o, a in zip(place, offset, axes, strict=True)]
-        inside = all(i >= 0 and i % a.base_dilation == 0 and i // a.base_dilation < a.size for i, a in zip(at, axes, strict=True))
+        at = [
+            p * a.stride + o * a.window_dilation - a.low for p, o, a in zip(place, offset, axes, strict=True)
+        ]
+        inside = all(
+            i >= 0 and i % a.base_dilation == 0 and i // a.base_dilation < a.size
+            for i, a in zip(at, axes, strict=True)
+        )
         elements = tuple(i // a.base_dilation for i, a in zip(at, axes, strict=True))
         values.append(operand[elements] if inside else init_value)
     return values
@@ -64,7 +69,9 @@ def scanned(values, init_value, combine, reverse):
     count = len(values)
     pads = list(itertools.accumulate([init_value] * count, combine))
     same = combine(init_value, init_value).tobytes() == init_value.tobytes()
-    blocks = [list(itertools.accumulate(values[i : i + scan.BLOCK], combine)) for i in range(0, count, scan.BLOCK)]
+    blocks = [
+        list(itertools.accumulate(values[i : i + scan.BLOCK], combine)) for i in range(0, count, scan.BLOCK)
+    ]
     carries = list(itertools.accumulate([block[-1] for block in blocks], combine))
     result = []
     for i in range(count):
@@ -97,9 +104,14 @@ def sample(rng, shape, dtype):
 
 
 axis_numbers = st.tuples(
-    st.integers(0, 6), st.integers(1, 3), st.integers(1, 3), st.integers(1, 2), st.integers(1, 2), st.integers(-1, 2),
+    st.integers(0, 6),
+    st.integers(1, 3),
+    st.integers(1, 3),
+    st.integers(1, 2),
+    st.integers(1, 2),
+    st.integers(-1, 2),
     st.integers(-1, 3),
-)  # fmt: skip
+)
 
 
 @settings(max_examples=150, deadline=None)
@@ -108,12 +120,18 @@ def test_any_windows(data):
     axes = data.draw(st.lists(st.one_of(axis_numbers, st.integers(1, 6)), min_size=1, max_size=4))
     axes = [window.Axis(axis) if isinstance(axis, int) else window.Axis(*axis) for axis in axes]
     monoid = data.draw(st.sampled_from(["add", "maximum"]))
-    operand = sample(np.random.default_rng(data.draw(st.integers(0, 99))), [axis.size for axis in axes], np.float32)
+    operand = sample(
+        np.random.default_rng(data.draw(st.integers(0, 99))), [axis.size for axis in axes], np.float32
+    )
     columns = list(zip(*axes, strict=True))
     run = window.prepare(operand.shape, "f4", monoid, *columns[1:5], list(zip(*columns[5:], strict=True)))
     init_value = np.float32(data.draw(st.sampled_from([0.0, -0.0, 0.5, -np.inf, np.nan])))
     windowed = [axis for axis in axes if not axis.plain]
-    if len(windowed) == 1 and windowed[0].window == windowed[0].size and windowed[0].low + windowed[0].high > 0:
+    if (
+        len(windowed) == 1
+        and windowed[0].window == windowed[0].size
+        and windowed[0].low + windowed[0].high > 0
+    ):
         return  # most likely a scan, which has its own test
     assert_same_bits(run(operand, init_value), expected(operand, init_value, monoid, axes))
 
@@ -145,15 +163,21 @@ def test_pooling(dtype, monoid, shape, windows, strides, pad):
 
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("init_value", [0.0, 0.25])
-@pytest.mark.parametrize(("shape", "dimension"), [((9000,), 0), ((3, 700), 1), ((700, 3), 0), ((2, 300, 2), 1), ((2, 5), 1)])
+@pytest.mark.parametrize(
+    ("shape", "dimension"), [((9000,), 0), ((3, 700), 1), ((700, 3), 0), ((2, 300, 2), 1), ((2, 5), 1)]
+)
 def test_cumulative(shape, dimension, reverse, init_value):
     rng = np.random.default_rng(2)
     operand = sample(rng, shape, np.float32) if reverse else rng.standard_normal(shape).astype(np.float32)
     size = shape[dimension]
     windows = [size if d == dimension else 1 for d in range(len(shape))]
-    padding = [((0, size - 1) if reverse else (size - 1, 0)) if d == dimension else (0, 0) for d in range(len(shape))]
+    padding = [
+        ((0, size - 1) if reverse else (size - 1, 0)) if d == dimension else (0, 0) for d in range(len(shape))
+    ]
     with np.errstate(all="ignore"):
-        want = np.apply_along_axis(scanned, dimension, operand, np.float32(init_value), COMBINE["add"], reverse)
+        want = np.apply_along_axis(
+            scanned, dimension, operand, np.float32(init_value), COMBINE["add"], reverse
+        )
     for threads in (1, 2, 3, 8):
         run = window.prepare(shape, "f4", "add", windows, padding=padding, threads=threads)
         assert_same_bits(run(operand, init_value), want)
