@@ -10,8 +10,9 @@ index space, a bounded number at a time:
 3. each owner applies its units in their order.
 
 So each element of the result sees its updates in the schedule's order whatever the number of threads, and an
-owner's part of the input stays in the cache. Step 2 is left out for one thread (for two, where units are runs),
-for little work and for unique indices. Integers that fall on few places are combined in a table a task instead.
+owner's part of the input stays in the cache. Step 2 is left out for one thread (for two, where units are
+runs), for little work and for unique indices. Integers that fall on few places are combined in a table a task
+instead.
 """
 
 import math
