@@ -28,6 +28,7 @@ _FAMILIES = (
     "batch_norm",
     "custom_call",
     "chlo",
+    "chlo_broadcast",
     "check",
 )
 

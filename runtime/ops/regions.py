@@ -188,6 +188,27 @@ def comparator(region: Region) -> tuple[SortKey, ...] | None:
     return _Comparator(block).keys()
 
 
+def selection(region: Region) -> str | None:
+    """The comparison of its two arguments that a region returns, as `select_and_scatter` selects by.
+
+    Returns:
+        ``"GE"``, ``"GT"``, ``"LE"`` or ``"LT"``, or None where it does something else, or compares in another
+        way than numbers are compared.
+    """
+    block = region.block
+    if len(block.arguments) != 2 or len(block.terminator.operands) != 1 or not is_elementwise(region):
+        return None
+    name, *parts = _Numbering(block).expression(block.terminator.operands[0])
+    type = block.arguments[0].type
+    if name != "stablehlo.compare" or not isinstance(type, TensorType):
+        return None
+    direction, kind, *operands = parts
+    if kind != _default_compare_type(type.element_type) or direction not in ("LE", "LT"):
+        return None
+    swapped = {"LE": "GE", "LT": "GT"}
+    return {(0, 1): direction, (1, 0): swapped[direction]}.get(tuple(operands))
+
+
 class _Numbering:
     """Numbers for expressions: equal expressions have equal numbers; a block's arguments have 0, 1, ..."""
 

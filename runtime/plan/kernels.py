@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..ops.chlo import TopK
 from ..ops.declaration import Op
 from ..ops.gather import Gather
 from ..ops.reduction import Reduce
-from ..ops.regions import Order, arg_reducer, comparator, monoid, overwrites
+from ..ops.regions import Order, arg_reducer, comparator, monoid, overwrites, selection
 from ..ops.scatter import Scatter
 from ..ops.sorting import Sort
-from ..ops.window import ReduceWindow
+from ..ops.window import ReduceWindow, SelectAndScatter
 from ..types import QUANTIZED, TensorType
 
 Kernel = Callable[..., Any]
@@ -179,10 +180,44 @@ def _sort(view: Any, threads: int | None) -> Offer:
     return lambda: sort.prepare(shape, dtypes, dimension, order, threads=threads), "the comparator is known"
 
 
+def _select_and_scatter(view: Any, threads: int | None) -> Offer:
+    """`nimblehlo.kernels.select_and_scatter`: comparisons and monoids."""
+    from ..kernels import select_and_scatter
+
+    operand: TensorType = view.operand
+    direction, name = selection(view.select), monoid(view.scatter)
+    if direction is None or name is None or view.scatter.type.results[0] != operand.with_shape(()):
+        return None, "select is no comparison, or scatter no known monoid"
+    if not select_and_scatter.supports(operand.dtype, direction, name):
+        return None, f"no kernel on {operand.element_type}"
+    return lambda: select_and_scatter.prepare(
+        operand.shape,
+        operand.dtype,
+        direction,
+        name,
+        view.window_dimensions or (1,) * operand.rank,
+        view.window_strides,
+        view.padding,
+        threads=threads,
+    ), f"selects by {direction}, {name} is a known monoid"
+
+
+def _top_k(view: Any, threads: int | None) -> Offer:
+    """`nimblehlo.kernels.top_k`."""
+    from ..kernels import top_k
+
+    operand: TensorType = view.operand
+    if not top_k.supports(operand.dtype) or view.indices.element_type.name != "i32":
+        return None, f"no kernel on {operand.element_type}"
+    return lambda: top_k.prepare(operand.shape, operand.dtype, view.k, threads=threads), "by selection"
+
+
 _OFFERS: dict[type[Op], Callable[[Any, int | None], Offer]] = {
     Gather: _gather,
     Reduce: _reduce,
     ReduceWindow: _reduce_window,
     Scatter: _scatter,
+    SelectAndScatter: _select_and_scatter,
     Sort: _sort,
+    TopK: _top_k,
 }
