@@ -1,0 +1,75 @@
+"""Lowering: slots, lifetimes, constants and the plans of regions."""
+
+from __future__ import annotations
+
+from nimblehlo.frontend import parse
+from nimblehlo.ops.verify import verify
+from nimblehlo.options import Options
+from nimblehlo.plan import Plan, lower
+from nimblehlo.specialize import specialize
+
+
+def plan_of(text: str) -> Plan:
+    module = parse(text)
+    verify(module)
+    return lower(specialize(module, "main"), Options(compile="never"))
+
+
+def test_each_value_dies_at_its_last_use() -> None:
+    plan = plan_of("""
+    func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+      %0 = stablehlo.negate %a : tensor<2xf32>
+      %1 = stablehlo.add %0, %a : tensor<2xf32>
+      %2 = stablehlo.multiply %1, %0 : tensor<2xf32>
+      return %2 : tensor<2xf32>
+    }
+    """)
+    (a,) = plan.arguments
+    negated, added, _ = (step.results[0] for step in plan.steps)
+    assert [set(step.releases) for step in plan.steps] == [set(), {a}, {negated, added}]
+
+
+def test_results_and_constants_are_not_released() -> None:
+    plan = plan_of("""
+    func.func @main(%a: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+      %c = stablehlo.constant dense<2.0> : tensor<2xf32>
+      %0 = stablehlo.multiply %a, %c : tensor<2xf32>
+      %1 = stablehlo.negate %0 : tensor<2xf32>
+      return %0, %a : tensor<2xf32>, tensor<2xf32>
+    }
+    """)
+    assert [step.operation for step in plan.steps] == ["stablehlo.multiply"]
+    assert plan.steps[0].releases == ()
+    assert set(plan.steps[0].operands) == {plan.arguments[0], *plan.constants}
+
+
+def test_results_that_nothing_uses_are_released_at_once() -> None:
+    plan = plan_of("""
+    func.func @main(%s: tensor<2xui64>) -> tensor<2xui64> {
+      %0:2 = stablehlo.rng_bit_generator %s, algorithm = THREE_FRY
+        : (tensor<2xui64>) -> (tensor<2xui64>, tensor<1000xui32>)
+      return %0#0 : tensor<2xui64>
+    }
+    """)
+    (step,) = plan.steps
+    assert set(step.releases) == {plan.arguments[0], step.results[1]}
+
+
+def test_regions_take_captured_values_as_last_arguments() -> None:
+    plan = plan_of("""
+    func.func @main(%p: tensor<i1>, %a: tensor<f32>, %b: tensor<f32>) -> tensor<f32> {
+      %0 = "stablehlo.if"(%p) ({
+        %1 = stablehlo.subtract %a, %b : tensor<f32>
+        stablehlo.return %1 : tensor<f32>
+      }, {
+        stablehlo.return %b : tensor<f32>
+      }) : (tensor<i1>) -> tensor<f32>
+      return %0 : tensor<f32>
+    }
+    """)
+    (step,) = plan.steps
+    assert step.operands == (plan.arguments[0],)
+    assert step.captures == plan.arguments[1:]
+    for region in step.regions.values():
+        assert isinstance(region, Plan)
+        assert len(region.arguments) == 2
