@@ -1,0 +1,187 @@
+"""Verification of whole modules, and that each declared operation has its rejected programs."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+from nimblehlo.errors import NimbleError, UnsupportedError, VerifyError
+from nimblehlo.frontend import parse
+from nimblehlo.ops import declarations
+from nimblehlo.ops.verify import verify
+
+IDENTITY = "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> { return %a : tensor<2xf32> }"
+
+REJECTED = {
+    "a symbol twice": (IDENTITY + IDENTITY, "defined twice"),
+    "other results than declared": (
+        "func.func @main(%a: tensor<2xf32>) -> tensor<3xf32> { return %a : tensor<2xf32> }",
+        "declared to return",
+    ),
+    "a value of another branch": (
+        """
+        func.func @main(%p: tensor<i1>, %a: tensor<f32>) -> tensor<f32> {
+          %0 = "stablehlo.if"(%p) ({
+            %1 = stablehlo.negate %a : tensor<f32>
+            stablehlo.return %1 : tensor<f32>
+          }, {
+            %2 = stablehlo.negate %1 : tensor<f32>
+            stablehlo.return %2 : tensor<f32>
+          }) : (tensor<i1>) -> tensor<f32>
+          return %0 : tensor<f32>
+        }
+        """,
+        "%1|definition",
+    ),
+    "a callee that is not there": (
+        """
+        func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+          %0 = func.call @other(%a) : (tensor<2xf32>) -> tensor<2xf32>
+          return %0 : tensor<2xf32>
+        }
+        """,
+        "no function @other",
+    ),
+    "a callee with other inputs": (
+        """
+        func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+          %0 = func.call @other(%a) : (tensor<2xf32>) -> tensor<2xf32>
+          return %0 : tensor<2xf32>
+        }
+        func.func private @other(%a: tensor<3xf32>) -> tensor<2xf32> {
+          %0 = stablehlo.constant dense<1.0> : tensor<2xf32>
+          return %0 : tensor<2xf32>
+        }
+        """,
+        "takes",
+    ),
+    "a callee with other results": (
+        """
+        func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+          %0 = func.call @other(%a) : (tensor<2xf32>) -> tensor<2xf32>
+          return %0 : tensor<2xf32>
+        }
+        func.func private @other(%a: tensor<2xf32>) -> tensor<3xf32> {
+          %0 = stablehlo.constant dense<1.0> : tensor<3xf32>
+          return %0 : tensor<3xf32>
+        }
+        """,
+        "returns",
+    ),
+    "a callee without a body": (
+        """
+        func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+          %0 = func.call @other(%a) : (tensor<2xf32>) -> tensor<2xf32>
+          return %0 : tensor<2xf32>
+        }
+        func.func private @other(tensor<2xf32>) -> tensor<2xf32>
+        """,
+        "no body",
+    ),
+    "a return in the middle": (
+        """
+        func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+          return %a : tensor<2xf32>
+          %0 = stablehlo.negate %a : tensor<2xf32>
+          return %a : tensor<2xf32>
+        }
+        """,
+        "last of its block",
+    ),
+    "no return": (
+        "func.func @main(%a: tensor<2xf32>) { %0 = stablehlo.negate %a : tensor<2xf32> }",
+        "return",
+    ),
+    "a result that does not follow": (
+        """
+        func.func @main(%a: tensor<2x3xf32>) -> tensor<2x3xf32> {
+          %0 = stablehlo.transpose %a, dims = [1, 0] : (tensor<2x3xf32>) -> tensor<2x3xf32>
+          return %0 : tensor<2x3xf32>
+        }
+        """,
+        "transpose",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REJECTED)
+def test_rejected(name: str) -> None:
+    text, pattern = REJECTED[name]
+    with pytest.raises((VerifyError, NimbleError), match=pattern):
+        verify(parse(text))
+
+
+UNSUPPORTED = {
+    "recursion": (
+        """
+        func.func @main(%a: tensor<f32>) -> tensor<f32> {
+          %0 = func.call @f(%a) : (tensor<f32>) -> tensor<f32>
+          return %0 : tensor<f32>
+        }
+        func.func private @f(%a: tensor<f32>) -> tensor<f32> {
+          %0 = func.call @g(%a) : (tensor<f32>) -> tensor<f32>
+          return %0 : tensor<f32>
+        }
+        func.func private @g(%a: tensor<f32>) -> tensor<f32> {
+          %0 = func.call @f(%a) : (tensor<f32>) -> tensor<f32>
+          return %0 : tensor<f32>
+        }
+        """,
+        "calls itself",
+    ),
+    "an operation in generic form": (
+        'func.func @main() { "other.operation"() : () -> () return }',
+        r"other\.operation",
+    ),
+    "an unranked type": (
+        "func.func @main(%a: tensor<*xf32>) -> tensor<*xf32> { return %a : tensor<*xf32> }",
+        "unranked",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNSUPPORTED)
+def test_unsupported(name: str) -> None:
+    text, pattern = UNSUPPORTED[name]
+    with pytest.raises(UnsupportedError, match=pattern) as caught:
+        verify(parse(text))
+    assert caught.value.operation
+    assert caught.value.location
+
+
+def test_many_calls_without_recursion_are_quick() -> None:
+    levels = 60
+    functions = [
+        f"""
+        func.func private @f{level}(%a: tensor<f32>) -> tensor<f32> {{
+          %0 = func.call @f{level + 1}(%a) : (tensor<f32>) -> tensor<f32>
+          %1 = func.call @f{level + 1}(%0) : (tensor<f32>) -> tensor<f32>
+          return %1 : tensor<f32>
+        }}"""
+        for level in range(levels)
+    ]
+    functions.append(
+        f"func.func private @f{levels}(%a: tensor<f32>) -> tensor<f32> {{ return %a : tensor<f32> }}"
+    )
+    verify(parse("\n".join(functions)))
+
+
+def test_nested_modules_are_verified() -> None:
+    with pytest.raises(VerifyError, match="declared to return"):
+        verify(parse("module { module @inner { " + REJECTED["other results than declared"][0] + " } }"))
+
+
+def test_each_declared_operation_has_its_rejected_programs() -> None:
+    covered: set[object] = set()
+    for file in Path(__file__).parent.glob("test_*.py"):
+        module = importlib.import_module(f"tests.ops.{file.stem}")
+        table = getattr(module, "REJECTED", {})
+        covered.update(key for key in table if isinstance(key, type))
+    missing = [
+        declaration.name
+        for declaration in declarations()
+        if declaration.declared_constraints and declaration not in covered
+    ]
+    assert not missing
