@@ -351,17 +351,18 @@ class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
         placed = layout(inputs[0].shape, self.dimensions)
         if not placed.sizes[1]:
             results = tuple([np.broadcast_to(value, placed.kept) for value in init_values])
+        elif fold.ufunc is not None:
+            results = (fold.ufunc(init_values[0], self._totals(inputs, placed, fold)[0]),)
         else:
-            totals = self._totals(inputs, placed, fold)
             initial = tuple([np.broadcast_to(value, placed.kept) for value in init_values])
-            results = fold.combine(initial, totals)
+            results = fold.combine(initial, self._totals(inputs, placed, fold))
         return analysis.leave(results, fold)
 
     def _totals(self, inputs: Arrays, placed: Layout, fold: Fold) -> Arrays:
         """The inputs folded along the dimensions, without init values."""
         if fold.ufunc is not None and fold.is_exact:
             array = inputs[0]
-            return (np.asarray(fold.ufunc.reduce(array, axis=self.dimensions, dtype=array.dtype)),)
+            return (fold.ufunc.reduce(array, axis=self.dimensions, dtype=array.dtype),)
         if self.analysis.finds_extreme:
             assert self.analysis.monoid is not None
             dtype = carrier(self.analysis.element_types[0])  # type: ignore[arg-type]

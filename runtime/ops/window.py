@@ -1,17 +1,10 @@
 """`reduce_window` and `select_and_scatter`: bodies applied to windows.
 
 The order of `reduce_window`, which the specification leaves open, is the left fold of `init_value` and
-the window's values in row-major order, padded positions and holes included: they hold `init_value`. A
-cumulative window (size n, stride 1, padding n - 1 on one side) is a scan: the n values, from the last
-to the first where the padding is above, are split into blocks of SCAN_BLOCK. With
-
-- local(i): the values of i's block up to i, folded from the left,
-- carry(b): the blocks before block b, each folded from the left, these totals folded from the left,
-- pads(i): n - i init values, folded from the left; one, where that combined with itself is the same,
-
-result i is body(pads(i), local(i)) in the first block and body(body(pads(i), carry(b)), local(i)) in
-the others; where the padding is above, the operands of every body are exchanged. Where the body is one
-addition or multiplication of floats narrower than f32, all is computed in f32 and rounded once.
+the window's values in row-major order, padded positions and holes included: they hold `init_value`.
+Cumulative windows (size n, stride 1, padding n - 1 on one side) are scans, in the order of `cumulative`.
+Where the body is one addition or multiplication of floats narrower than f32, all is computed in f32 and
+rounded once.
 
 `select_and_scatter` selects from the left in row-major order of the window, of positions within the
 operand only, and scatters in row-major order of `source`, starting with `init_value`. A window that
@@ -33,6 +26,7 @@ from ..ir import Operation
 from ..types import COMPLEX, ELEMENT_TYPES, PLAIN, QUANTIZED_PER_TENSOR, TensorType, Type
 from . import rules
 from .attribute_kinds import DIMENSIONS, PADDING
+from .cumulative import combine_broadcast, is_idempotent, scan
 from .declaration import Array, Attribute, Evaluate, Op, Operand, Region, Result, constraint
 from .reduction import (
     Arrays,
@@ -47,7 +41,8 @@ from .reduction import (
 from .regions import over_arrays
 from .window_geometry import Window, cumulative_axis, padding_shape, window_positions
 
-SCAN_BLOCK: Final = 256
+MOST_POSITIONS: Final = 1 << 26
+"""Most elements of a window that is no cumulative one: each is visited in turn."""
 
 
 def fold_windows(inputs: Arrays, init_values: Arrays, windows: Sequence[Window], fold: Fold) -> Arrays:
@@ -85,74 +80,13 @@ def fold_elements(array: Array, init_value: Array, windows: Sequence[Window], fo
     return folded
 
 
-def scan(values: Arrays, init_values: Arrays, fold: Fold) -> Arrays:
-    """The scan of this module along the middle axis of [outer, n, inner] arrays, n > 0."""
-    outer, count, inner = values[0].shape
-    pads = _pads(init_values, count, fold)
-    full = count // SCAN_BLOCK * SCAN_BLOCK
-    parts: list[Arrays] = []
-    carries: Arrays = ()
-    if full:
-        blocks = tuple([array[:, :full].reshape(outer, -1, SCAN_BLOCK, inner) for array in values])
-        local = _prefixes(blocks, 2, fold)
-        lead = tuple([array[:, :full].reshape(1, -1, min(SCAN_BLOCK, array.size), 1) for array in pads])
-        carries = _prefixes(tuple([array[:, :, -1] for array in local]), 1, fold)
-        parts.append(_combine([x[:, :1] for x in lead], [x[:, :1] for x in local], fold))
-        ahead = [array[:, :-1, np.newaxis] for array in carries]
-        later = _combine([x if x.shape[1] == 1 else x[:, 1:] for x in lead], ahead, fold)
-        parts.append(_combine(later, [array[:, 1:] for array in local], fold))
-    if full < count:
-        local = _prefixes(tuple([array[:, np.newaxis, full:] for array in values]), 2, fold)
-        lead = tuple([x.reshape(1, 1, -1, 1)[:, :, full if x.size > 1 else 0 :] for x in pads])
-        if carries:
-            lead = _combine(lead, [array[:, -1:, np.newaxis] for array in carries], fold)
-        parts.append(_combine(lead, local, fold))
-    flat = [[array.reshape(outer, -1, inner) for array in part] for part in parts]
-    return tuple([np.concatenate(arrays, axis=1) for arrays in zip(*flat, strict=True)])
-
-
-def _combine(left: Sequence[Array], right: Sequence[Array], fold: Fold) -> Arrays:
-    """Combine arrays that broadcast."""
-    pairs = [np.broadcast_arrays(a, b) for a, b in zip(left, right, strict=True)]
-    return fold.combine(tuple([pair[0] for pair in pairs]), tuple([pair[1] for pair in pairs]))
-
-
-def _prefixes(values: Arrays, axis: int, fold: Fold) -> Arrays:
-    """Inclusive prefixes along an axis, from the left."""
-    if fold.ufunc is not None:
-        return (fold.ufunc.accumulate(values[0], axis=axis, dtype=values[0].dtype),)
-    results = tuple([np.empty(array.shape, array.dtype) for array in values])
-    moved = [np.moveaxis(array, axis, 0) for array in values]
-    folded = tuple([array[:1] for array in moved])
-    for position in range(values[0].shape[axis]):
-        if position:
-            folded = fold.combine(folded, tuple([array[position : position + 1] for array in moved]))
-        for result, array in zip(results, folded, strict=True):
-            np.moveaxis(result, axis, 0)[position : position + 1] = array
-    return results
-
-
-def _pads(init_values: Arrays, count: int, fold: Fold) -> Arrays:
-    """pads(0), pads(1), ... as [1, n] arrays; [1, 1] where all are the same."""
-    if _is_idempotent(init_values, fold):
-        return tuple([np.reshape(value, (1, 1)) for value in init_values])
-    repeated = _prefixes(tuple([np.full((1, count), value, value.dtype) for value in init_values]), 1, fold)
-    return tuple([array[:, ::-1] for array in repeated])
-
-
-def _is_idempotent(init_values: Arrays, fold: Fold) -> bool:
-    """Whether init values combined with themselves are the same bits."""
-    return all(
-        np.asarray(twice).tobytes() == np.asarray(once).tobytes()
-        for twice, once in zip(fold.combine(init_values, init_values), init_values, strict=True)
-    )
-
-
 class _Windows(Op):
     """What operations with windows share: absent attributes have the dialect's default values."""
 
+    window_dimensions: Any
     window_strides: Any
     padding: Any
+    windows: Any
 
     def __init__(self, operation: Operation) -> None:
         super().__init__(operation)
@@ -167,6 +101,14 @@ class _Windows(Op):
     def windowed_type(self) -> TensorType:
         """The type of what the windows lie on."""
         raise NotImplementedError
+
+    def verify(self) -> None:
+        super().verify()
+        size = math.prod(self.window_dimensions)
+        if size > MOST_POSITIONS and cumulative_axis(self.windows, self.windowed_type.shape) is None:
+            raise self.unsupported(
+                f"a window of {size} elements is not offered; the most are {MOST_POSITIONS}"
+            )
 
     def positive(self, name: str) -> str | None:
         """Each value of an attribute must be positive."""
@@ -323,7 +265,7 @@ class ReduceWindow(_Windows, name="stablehlo.reduce_window"):
             return self._scan(inputs, init_values, fold, axis)
         # An idempotent init value leaves a monoid's fold that holds it already unchanged: complex -0 aside.
         is_absorbed = self.analysis.monoid is not None and self.analysis.element_types[0].category != COMPLEX
-        if not is_absorbed or not _is_idempotent(init_values, fold):
+        if not is_absorbed or not is_idempotent(init_values, fold):
             return fold_windows(inputs, init_values, self.windows, fold)
         (array,), (init_value,) = inputs, init_values
         if not fold.is_exact:
@@ -332,7 +274,7 @@ class ReduceWindow(_Windows, name="stablehlo.reduce_window"):
             alone = [window if other == axis else Window(1) for other in range(array.ndim)]
             if not window.is_trivial:
                 array = fold_elements(array, init_value, alone, fold)
-        return _combine((init_value,), (array,), fold)
+        return combine_broadcast((init_value,), (array,), fold)
 
     def _scan(self, inputs: Arrays, init_values: Arrays, fold: Fold, axis: int) -> Arrays:
         """Cumulative windows along `axis`."""

@@ -11,14 +11,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nimblehlo.errors import UnsupportedError
 from nimblehlo.ops import window
+from nimblehlo.ops.cumulative import SCAN_BLOCK
 from nimblehlo.ops.declaration import Op
-from nimblehlo.ops.window import SCAN_BLOCK, ReduceWindow, SelectAndScatter
+from nimblehlo.ops.window import ReduceWindow, SelectAndScatter
 from nimblehlo.ops.window_geometry import Window, overlap
 from nimblehlo.types import ELEMENT_TYPES
 from tests.ops.bodies import combining, comparing, region
 from tests.ops.references import evaluate
-from tests.ops.rejections import assert_complete, assert_inputs_rejected, assert_rejected, program, rows
+from tests.ops.rejections import (
+    assert_complete,
+    assert_inputs_rejected,
+    assert_rejected,
+    parse_and_verify,
+    program,
+    rows,
+)
 from tests.ops.texts import array, elements, tensor
 
 Array = np.ndarray[Any, Any]
@@ -148,7 +157,7 @@ def test_overlap(count: int, stride: int, offset: int, size: int, dilation: int)
 
 
 def expected_scan(values: list[Any], init_value: Any, combine: Combine) -> list[Any]:
-    """The scan of nimblehlo.ops.window on a list."""
+    """The scan of nimblehlo.ops.cumulative on a list."""
     idempotent = np.asarray(combine(init_value, init_value)).tobytes() == np.asarray(init_value).tobytes()
     results = []
     carry = None
@@ -415,3 +424,9 @@ def test_inputs(text: str) -> None:
 def test_padding_of_three_columns_is_rejected() -> None:
     text = one(padding=[(0, 0), (0, 0)]).replace("[[0, 0], [0, 0]]", "0").replace("2x2xi64", "2x3xi64")
     assert_rejected(ReduceWindow, "C12", text)
+
+
+def test_windows_that_would_take_forever_are_not_offered() -> None:
+    text = one("tensor<2x1xf32>", window_dimensions=[1, 10**12], padding=[(0, 0), (0, 10**12 - 3)])
+    with pytest.raises(UnsupportedError, match="1000000000000 elements"):
+        parse_and_verify(text)
