@@ -39,19 +39,23 @@ def lexicographic_maximum(a, b):
     return np.where(first, a, b)
 
 
+def complex_product(a, b):
+    result = np.empty(np.broadcast_shapes(a.shape, b.shape), a.dtype)
+    result.real = a.real * b.real - a.imag * b.imag
+    result.imag = a.real * b.imag + a.imag * b.real
+    return result[()]
+
+
 def combination(dtype, monoid):
     """The monoid as a function of two NumPy arrays of its computing type."""
     kind = np.dtype(dtype).kind
     if monoid in ("and", "or", "xor"):
         return getattr(np, f"bitwise_{monoid}")
     if kind == "c":
-        product = lambda a, b: (  # noqa: E731
-            (a.real * b.real - a.imag * b.imag) + 1j * (a.real * b.imag + a.imag * b.real)
-        ).astype(dtype)
         minimum = lambda a, b: -lexicographic_maximum(-a, -b)  # noqa: E731
         return {
             "add": operator.add,
-            "multiply": product,
+            "multiply": complex_product,
             "maximum": lexicographic_maximum,
             "minimum": minimum,
         }[monoid]
@@ -172,12 +176,13 @@ SHAPES = [
     ((4, 1, 6), (0, 1, 2)),
     ((2, 3), ()),
 ]
+FEW_SHAPES = [((3, 1000), (1,)), ((2, 200, 5), (1,))]
 
 
 @pytest.mark.parametrize(("element", "monoid"), PAIRS)
 def test_tree(element, monoid):
     rng = np.random.default_rng(len(element) + len(monoid))
-    for shape, dimensions in SHAPES if element in ("float32", "bool", "bfloat16") else SHAPES[1:5:2]:
+    for shape, dimensions in SHAPES if (element, monoid) == ("float32", "add") else FEW_SHAPES:
         operand = sample(rng, shape, dtype_of(element))
         init_value = sample(rng, (), dtype_of(element), specials=False)
         run = reduce.prepare(shape, operand.dtype, dimensions, monoid)
@@ -238,8 +243,10 @@ def arg_expected(operand, indices, init_value, init_index, dimension, direction)
     return value, index
 
 
-@pytest.mark.parametrize("direction", ["maximum", "minimum"])
-@pytest.mark.parametrize("element", ["float32", "bfloat16", "int8"])
+@pytest.mark.parametrize(
+    ("element", "direction"),
+    [("float32", "maximum"), ("float32", "minimum"), ("bfloat16", "maximum"), ("int8", "minimum")],
+)
 @pytest.mark.parametrize(("shape", "dimension"), [((3, 200), 1), ((200, 3), 0), ((2, 9, 5), 1), ((9000,), 0)])
 def test_arg(element, shape, dimension, direction):
     rng = np.random.default_rng(7)

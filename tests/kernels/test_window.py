@@ -141,7 +141,6 @@ CASES = [
     ("f4", "maximum", (2, 3, 9, 9), (1, 1, 2, 2), (1, 1, 2, 2), (0, 0, 0, 0)),
     ("f4", "maximum", (3, 9, 12), (1, 3, 4), (1, 1, 1), (0, 1, 2)),
     (ml_dtypes.bfloat16, "add", (2, 8, 8, 2), (1, 2, 4, 1), (1, 2, 2, 1), (0, 0, 0, 0)),
-    ("f2", "minimum", (30,), (4,), (1,), (2,)),
     ("i4", "multiply", (5, 40), (1, 5), (1, 3), (0, 0)),
     ("?", "or", (7, 8), (3, 3), (1, 1), (1, 1)),
     ("f4", "add", (1500, 3), (2, 1), (1, 1), (0, 0)),
@@ -183,11 +182,11 @@ def test_cumulative(shape, dimension, reverse, init_value):
         assert_same_bits(run(operand, init_value), want)
 
 
-@pytest.mark.parametrize(("dtype", "monoid"), [("i8", "add"), (ml_dtypes.bfloat16, "maximum"), ("u1", "xor")])
+@pytest.mark.parametrize(("dtype", "monoid"), [(ml_dtypes.bfloat16, "maximum"), ("u1", "xor")])
 def test_cumulative_agrees_with_windows(dtype, monoid):
-    operand = sample(np.random.default_rng(3), (2, 600), dtype)
-    axes = window.axes_of(operand.shape, (1, 600), padding=[(0, 0), (599, 0)])
-    run = window.prepare(operand.shape, dtype, monoid, (1, 600), padding=[(0, 0), (599, 0)])
+    operand = sample(np.random.default_rng(3), (2, 300), dtype)
+    axes = window.axes_of(operand.shape, (1, 300), padding=[(0, 0), (299, 0)])
+    run = window.prepare(operand.shape, dtype, monoid, (1, 300), padding=[(0, 0), (299, 0)])
     assert_same_bits(run(operand, 3), expected(operand, 3, monoid, axes))
 
 
