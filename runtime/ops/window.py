@@ -72,7 +72,8 @@ def fold_elements(array: Array, init_value: Array, windows: Sequence[Window], fo
     for spans in window_positions(windows, shape, counts):
         if spans is None:
             continue
-        part = folded[(*spans[0], ...)]
+        windows_there: tuple[Any, ...] = (*spans[0], ...)
+        part = folded[windows_there]
         if fold.ufunc is not None:
             fold.ufunc(part, array[spans[1]], out=part)
         else:
@@ -421,7 +422,8 @@ class SelectAndScatter(_Windows, name="stablehlo.select_and_scatter"):
         for spans in window_positions(self.windows, operand.shape, shape):
             if spans is None:
                 continue
-            windows, elements = (*spans[0], ...), (*spans[1], ...)
+            windows: tuple[Any, ...] = (*spans[0], ...)
+            elements: tuple[Any, ...] = (*spans[1], ...)
             (prefers,) = self.selection(select, values[windows], operand[elements])
             replaced = ~prefers | (selected[windows] < 0)
             np.copyto(values[windows], operand[elements], where=replaced)
