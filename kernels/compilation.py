@@ -96,7 +96,7 @@ class Kernel:
 
                 body = self.dispatcher
 
-                def entry(driver, threads, tasks, *arguments):  # type: ignore[no-untyped-def]
+                def entry(driver, threads, tasks, *arguments):
                     return run_tasks(body, driver, threads, tasks, arguments)
 
                 self._entry = _compiled_lazily(entry, f"tasks of {self.name}")
