@@ -1,0 +1,92 @@
+"""The public programs with unknown sizes: each is accepted, and for some sizes gives what StableHLO itself gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import nimblehlo
+from nimblehlo import NimbleError, Options, VerifyError
+from tests.conftest import conformance_folder
+from tests.dynamic_reference import Aborted, Rejected, StableHLO, called_with, inputs_of
+from tests.running import assert_close, run_xla
+
+SIZES = [3, 1, 5]
+ROUNDING = 1e-6
+"""How far sums in another order may lie from the interpreter's, relative to the largest result."""
+
+
+def _programs() -> list[Path]:
+    folder = conformance_folder()
+    return sorted((folder / "dynamic").glob("*.mlir")) if folder else []
+
+
+PROGRAMS = _programs()
+pytestmark = pytest.mark.skipif(not PROGRAMS, reason="there is no folder of conformance programs")
+
+
+def _breaks_a_constraint(text: str) -> bool:
+    """Whether the program has more window_strides than spatial dimensions: StableHLO says so once sizes are known."""
+    return "stablehlo.dynamic_conv" in text and "window_strides = array<i64: 2, 2>" in text
+
+
+@pytest.fixture(scope="module")
+def children() -> Iterator[list[StableHLO]]:
+    """Two child processes, so that both of a small machine's processors have work."""
+    pytest.importorskip("jaxlib")
+    both = [StableHLO(), StableHLO()]
+    yield both
+    for child in both:
+        child.stop()
+
+
+def test_each_program_is_accepted() -> None:
+    for program in PROGRAMS:
+        if _breaks_a_constraint(program.read_text()):
+            with pytest.raises(VerifyError, match="C2"):
+                nimblehlo.load(program)
+        else:
+            nimblehlo.load(program)
+
+
+def disagreement(program: Path, size: int, stablehlo: StableHLO) -> str | None:
+    """How the results for a size differ from StableHLO's own; None where they do not, or both reject the size."""
+    text = program.read_text()
+    inputs = inputs_of(text, size)
+    try:
+        got = nimblehlo.execute(text, inputs, options=Options(compile="never"))
+    except NimbleError as error:
+        got = str(error)
+    try:
+        static = stablehlo.refine(called_with(text, inputs))
+    except Rejected as rejected:
+        return None if isinstance(got, str) else f"ran, but StableHLO says: {rejected}"
+    if isinstance(got, str):
+        return got
+    try:
+        want = stablehlo.evaluate(static)
+    except Aborted:
+        want = run_xla(static)
+    try:
+        assert_close(got, want, ROUNDING)
+    except AssertionError as difference:
+        return str(difference)
+    return None
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_results_are_those_of_stablehlo(size: int, children: list[StableHLO]) -> None:
+    def judge(part: int) -> list[str]:
+        found = []
+        for program in PROGRAMS[part :: len(children)]:
+            reason = disagreement(program, size, children[part])
+            if reason is not None:
+                found.append(f"{program.name}: {reason}")
+        return found
+
+    with ThreadPoolExecutor(len(children)) as threads:
+        failures = [failure for part in threads.map(judge, range(len(children))) for failure in part]
+    assert not failures, "\n".join(failures)
