@@ -14,7 +14,7 @@ A form is a list of items separated by blanks:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ..ir import DenseElementsAttribute
@@ -22,6 +22,7 @@ from ..ops.attribute_kinds import AttributeKind
 from . import custom_assembly, operation_types
 from .bare_attributes import bare_attribute
 from .operation_types import OperationState
+from .quick_forms import CACHED_CUSTOMS, QuickForm, cached, quick_form
 
 if TYPE_CHECKING:
     from .parser import Parser
@@ -65,16 +66,38 @@ def signature_of(declaration: Any) -> Signature:
     )
 
 
-def compile_assembly(form: str, signature: Signature) -> list[Step]:
-    """The steps that parse `form`.
+class Form:
+    """A compiled pretty form.
+
+    Attributes:
+        steps: read every spelling, in order.
+        quick: reads the usual spelling at once, or None.
+    """
+
+    __slots__ = ("quick", "steps")
+
+    def __init__(self, steps: Sequence[Step], quick: QuickForm | None = None) -> None:
+        self.steps = steps
+        self.quick = quick
+
+    def parse(self, parser: Parser, state: OperationState) -> None:
+        """Consume what follows the operation's name."""
+        if self.quick is not None and self.quick.read(parser, state):
+            return
+        for step in self.steps:
+            step(parser, state)
+
+
+def compile_assembly(form: str, signature: Signature) -> Form:
+    """The form that a declaration describes.
 
     Raises:
         ValueError: the form names what the signature lacks.
     """
     steps = _Compiler(form.split(), signature).items(None)
     if signature.results and not _TYPE_ITEM.search(form):
-        steps.append(_constant_type)
-    return steps
+        return Form([*steps, _constant_type])
+    return Form(steps, quick_form(form, signature))
 
 
 def _constant_type(parser: Parser, state: OperationState) -> None:
@@ -107,7 +130,9 @@ class _Compiler:
         if item.startswith("$"):
             return self._part(item[1:])
         if item.startswith("custom(") and item.endswith(")"):
-            return custom_assembly.FORMS[item[7:-1]]
+            name = item[7:-1]
+            step = custom_assembly.FORMS[name]
+            return cached(name, step) if name in CACHED_CUSTOMS else step
         if item.startswith(("type($", "types($")) and item.endswith(")"):
             return self._type_of(item[item.index("$") + 1 : -1])
         return _NAMED.get(item) or _literal(item)

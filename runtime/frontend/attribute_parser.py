@@ -40,7 +40,8 @@ _TYPE_START: Final = pattern(
     r"(?:[!(]|(?:tensor|memref|tuple|complex|vector)<|(?:[su]?i\d++|[bt]?f\d\w*+|index|none)(?![\w$.]))"
 )
 _ATTRIBUTE_NAME: Final = pattern(r'(?:([A-Za-z_][\w$.]*+)|(?="))')
-_SIMPLE_DICTIONARY: Final = pattern(r"\{[^{}\"%@/]*+\}")
+SIMPLE_DICTIONARY: Final = r"\{[^{}\"%@/]*+\}"
+_SIMPLE_DICTIONARY: Final = pattern(f"({SIMPLE_DICTIONARY})")
 _INTEGER_LIST: Final = pattern(r"\[[ \t\r\n\d,\-]*+\]")
 _ENUM_BODY: Final = pattern(r"([A-Za-z_]\w*+)[ \t]++([A-Za-z_]\w*+)>")
 
@@ -50,7 +51,7 @@ class AttributeParser(DenseParser):
 
     def __init__(self, text: str, name: str) -> None:
         super().__init__(text, name)
-        self._dictionaries: dict[str, dict[str, Attribute]] = {}
+        self.known_dictionaries: dict[str, dict[str, Attribute]] = {}
 
     def attribute(self) -> Attribute:
         """Consume an attribute of any kind, its type included."""
@@ -64,12 +65,12 @@ class AttributeParser(DenseParser):
         found = _SIMPLE_DICTIONARY.match(self.text, self.position)
         if found is None:
             return self._parse_dictionary()
-        known = self._dictionaries.get(found.group())
+        known = self.known_dictionaries.get(found.group(1))
         if known is None:
             known = self._parse_dictionary()
             if self.position != found.end():
                 return known
-            self._dictionaries[found.group()] = known
+            self.known_dictionaries[found.group(1)] = known
         self.position = found.end()
         return known
 

@@ -17,6 +17,7 @@ from ..ir import (
     DenseResourceAttribute,
     EnumAttribute,
     IntegerAttribute,
+    Location,
     Region,
     StringAttribute,
     StructAttribute,
@@ -231,9 +232,13 @@ def _applied(parser: Parser, state: OperationState, name: str, position: int) ->
     operand = state.operands[0].type
     if not isinstance(operand, TensorType):
         parser.fail("a tensor as input", position)
+    return applied_region(name, operand, parser.location_at(position))
+
+
+def applied_region(name: str, operand: TensorType, location: Location) -> Region:
+    """The region of a reduction that applies the operation `name` to elements of `operand`."""
     scalar = TensorType((), operand.element_type)
     block = Block([scalar, scalar])
-    location = parser.location_at(position)
     builder = Builder(block)
     inner = builder.create(name, block.arguments, [scalar], location=location)
     builder.create("stablehlo.return", inner.results, location=location)

@@ -38,7 +38,8 @@ _NUMBERS: Final = re.compile(
     r"(?:[ \t\r\n]++|[\[(](?![ \t\r\n]*+,)|[\])](?=[ \t\r\n]*+[,\])>])|,(?=[ \t\r\n]*+[\[(\-\dtf])"
     r"|(?:-?+\d++(?:x[0-9A-Fa-f]++|\.\d*+(?:[eE][+\-]?+\d++)?+)?+|true|false)(?=[ \t\r\n]*+[,\])>]))*+"
 )
-_SPLAT: Final = re.compile(rf"{SKIP}<([^<>\"\[\](),\s]++)>{SKIP}:{SKIP}(tensor<[^<>\"]*+>)", re.ASCII)
+SPLAT: Final = rf"<[^<>\"\[\](),\s]++>{SKIP}:{SKIP}tensor<[^<>\"]*+>"
+_SPLAT: Final = pattern(f"({SPLAT})")
 _STRUCTURE: Final = re.compile(r"[^\[\](),]++")
 _BRACKETS: Final = str.maketrans("[]()", "    ")
 _WIDE_INTEGER: Final = re.compile(r"\d{19}")
@@ -51,7 +52,7 @@ class DenseParser(LocationParser):
 
     def __init__(self, text: str, name: str) -> None:
         super().__init__(text, name)
-        self._splats: dict[str, DenseElementsAttribute] = {}
+        self.known_splats: dict[str, DenseElementsAttribute] = {}
         self.resources: dict[str, tuple[int, int]] | None = None
 
     def dense(self) -> DenseElementsAttribute | DenseStringsAttribute:
@@ -59,12 +60,12 @@ class DenseParser(LocationParser):
         found = _SPLAT.match(self.text, self.position)
         if found is None:
             return self._parse_dense()
-        known = self._splats.get(found.group())
+        known = self.known_splats.get(found.group(1))
         if known is None:
             parsed = self._parse_dense()
             if self.position != found.end() or not isinstance(parsed, DenseElementsAttribute):
                 return parsed
-            self._splats[found.group()] = known = parsed
+            self.known_splats[found.group(1)] = known = parsed
         self.position = found.end()
         return known
 

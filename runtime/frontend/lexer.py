@@ -17,6 +17,7 @@ SKIP: Final = r"(?:[ \t\r\n]++|//[^\n]*+)*+"
 """White space and comments."""
 BARE_IDENTIFIER: Final = r"[A-Za-z_][\w$.]*+"
 VALUE_NAME: Final = r"%[\w$.\-]++"
+VALUE_USE: Final = r"%[\w$.\-]++(?:#\d{1,9})?+"
 DEEPEST_NESTING: Final = 128
 """How deep regions, types, attributes and locations may nest."""
 LONGEST_INTEGER: Final = 400

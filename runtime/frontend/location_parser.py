@@ -23,7 +23,7 @@ from ..types import Type
 from .lexer import SKIP, pattern
 from .type_parser import TypeParser
 
-_LOCATION_ALIAS: Final = pattern(r"loc\(#([A-Za-z_][\w$]*+)\)")
+_LOCATION: Final = pattern(r"loc[ ]?+\((?:#([A-Za-z_][\w$]*+)\))?+")
 _FILE_LOCATION: Final = pattern(
     rf'"([^"\\\n]*+)":(\d{{1,18}}):(\d{{1,18}})(?:{SKIP}to{SKIP}(\d{{1,18}})?+:(\d{{1,18}}))?+'
 )
@@ -44,17 +44,16 @@ class LocationParser(TypeParser):
 
     def optional_location(self) -> Location | None:
         """Consume ``loc(...)`` where it comes next."""
-        found = _LOCATION_ALIAS.match(self.text, self.position)
-        if found is not None:
-            self.position = found.end()
-            name = found.group(1)
+        found = _LOCATION.match(self.text, self.position)
+        if found is None:
+            return None
+        self.position = found.end()
+        name = found.group(1)
+        if name is not None:
             known = self._locations.get(name)
             if known is None:
                 known = self._locations[name] = self._location_alias(name, found.start(1) - 1)
             return known
-        if not self.accept("loc"):
-            return None
-        self.expect("(")
         location = self.location()
         self.expect(")")
         return location
@@ -179,7 +178,8 @@ class LocationParser(TypeParser):
         """
         if self._alias_places is not None:
             return
-        self._alias_places = places = {}
+        places: dict[str, int] = {}
+        self._alias_places = places
         for start in self.source.line_starts:
             found = _DEFINITION_LINE.match(self.text, start)
             if found is not None:

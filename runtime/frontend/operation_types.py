@@ -32,6 +32,14 @@ class OperationState:
         self.attributes: dict[str, Attribute] = {}
         self.regions: list[Region] = []
 
+    def clear(self) -> None:
+        """Forget what has been parsed."""
+        self.operands = []
+        self.groups = {}
+        self.result_types = ()
+        self.attributes = {}
+        self.regions = []
+
 
 def functional_type(parser: Parser, state: OperationState) -> None:
     """``(types) -> types``."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from ..ir import OpaqueAttribute
-from .assembly import Signature, Step, compile_assembly
+from .assembly import Form, Signature, Step, compile_assembly
 from .operation_types import OperationState
 
 if TYPE_CHECKING:
@@ -24,16 +25,15 @@ def _sharding(parser: Parser, state: OperationState) -> None:
     state.attributes["sharding"] = OpaqueAttribute("#sdy.sharding<" + parser.angle_text() + ">")
 
 
-def _steps(form: str, operands: dict[str, bool]) -> list[Step]:
-    return compile_assembly(form, Signature(operands))
+def _steps(form: str, operands: dict[str, bool]) -> Sequence[Step]:
+    return compile_assembly(form, Signature(operands)).steps
 
 
-FORMS: Final[dict[str, list[Step]]] = {
-    "sdy.mesh": [_mesh, *_steps("attr-dict", {})],
-    "sdy.sharding_constraint": [
-        *_steps("$input", {"input": False}),
-        _sharding,
-        *_steps("attr-dict : same-type", {}),
-    ],
-    "sdy.return": _steps("$results attr-dict ( : types($results) )?", {"results": True}),
+FORMS: Final = {
+    "sdy.mesh": Form([_mesh, *_steps("attr-dict", {})]),
+    "sdy.sharding_constraint": Form(
+        [*_steps("$input", {"input": False}), _sharding, *_steps("attr-dict : same-type", {})]
+    ),
+    "sdy.return": Form(_steps("$results attr-dict ( : types($results) )?", {"results": True})),
 }
+"""The form of each operation by name."""

@@ -28,24 +28,27 @@ from ..ir import (
 from ..ir.attributes import ArrayAttribute
 from ..ops.declaration import lookup
 from ..types import FLOAT, ElementType, FunctionType, Type
-from .assembly import Step, compile_assembly, signature_of
-from .attribute_parser import AttributeParser
-from .lexer import BARE_IDENTIFIER, SKIP, VALUE_NAME, pattern
+from .assembly import Form, compile_assembly, signature_of
+from .attribute_parser import SIMPLE_DICTIONARY, AttributeParser
+from .lexer import BARE_IDENTIFIER, SKIP, VALUE_NAME, VALUE_USE, pattern
 from .operation_types import OperationState, functional_type
 from .other_dialects import FORMS
 from .resources import OPENING, parse_resources
+from .type_parser import FUNCTION_TYPE
 
-_USE: Final = rf"{VALUE_NAME}(?:#\d{{1,9}})?+"
 _STATEMENT: Final = pattern(
     rf"(?:((?:{VALUE_NAME}(?:{SKIP}:{SKIP}\d++)?+{SKIP}(?:,{SKIP})?+)++)={SKIP})?+"
     rf'(?:({BARE_IDENTIFIER})|"([^"\\\n]*+)")'
 )
-_OPERAND: Final = pattern(f"({_USE})")
-_OPERANDS: Final = pattern(rf"({_USE}(?:[ \t]*+,[ \t]*+{_USE})*+)")
+_OPERAND: Final = pattern(f"({VALUE_USE})")
+_OPERANDS: Final = pattern(rf"({VALUE_USE}(?:[ \t]*+,[ \t]*+{VALUE_USE})*+)")
 _RESULT: Final = pattern(rf"({VALUE_NAME})(?:{SKIP}:{SKIP}(\d++))?+")
 _NAME: Final = pattern(f"({VALUE_NAME})")
 _LABEL: Final = pattern(r"\^([\w$.\-]++)")
-_MOST_RESULTS: Final = 1 << 20
+_GENERIC: Final = pattern(
+    rf"\(({VALUE_USE}(?:,[ ]?+{VALUE_USE})*+)?+\){SKIP}(?:<({SIMPLE_DICTIONARY})>)?+"
+    rf"{SKIP}({SIMPLE_DICTIONARY})?+{SKIP}:{SKIP}({FUNCTION_TYPE})"
+)
 
 _BUILTIN_NAMES: Final = {
     "module": "builtin.module",
@@ -54,7 +57,7 @@ _BUILTIN_NAMES: Final = {
     "call": "func.call",
 }
 _ITEM_KINDS: Final = ("builtin.module", "func.func")
-_STEPS: dict[str, list[Step]] = {}
+_FORMS: dict[str, Form] = {}
 
 
 def parse(text: str, name: str = "<text>") -> Module:
@@ -75,15 +78,16 @@ def parse(text: str, name: str = "<text>") -> Module:
         raise ParseError(f"{name}: nested too deeply for the depth of the calling code") from None
 
 
-def steps_of(name: str) -> list[Step] | None:
+def form_of(name: str) -> Form | None:
     """The compiled pretty form of an operation, or None where it has none."""
-    steps = _STEPS.get(name) or FORMS.get(name)
-    if steps is None:
+    form = FORMS.get(name)
+    if form is None:
         declaration = lookup(name)
         if declaration is None or declaration.assembly is None:
             return None
-        steps = _STEPS[name] = compile_assembly(declaration.assembly, signature_of(declaration))
-    return steps
+        form = compile_assembly(declaration.assembly, signature_of(declaration))
+    _FORMS[name] = form
+    return form
 
 
 class Parser(AttributeParser):
@@ -91,7 +95,9 @@ class Parser(AttributeParser):
 
     def __init__(self, text: str, name: str) -> None:
         super().__init__(text, name)
-        self._values: dict[str, Value] = {}
+        self.values: dict[str, Value] = {}
+        self.known_dimensions: dict[str, Attribute] = {}
+        self.known_customs: dict[tuple[str, str], dict[str, Attribute]] = {}
         self._defined: list[str] = []
         self._resources: dict[str, tuple[int, int]] | None = None
 
@@ -149,12 +155,12 @@ class Parser(AttributeParser):
 
     def _enter(self) -> tuple[dict[str, Value], list[str]]:
         """Begin a region that sees no values from outside; what `_leave` restores."""
-        outer = self._values, self._defined
-        self._values, self._defined = {}, []
+        outer = self.values, self._defined
+        self.values, self._defined = {}, []
         return outer
 
     def _leave(self, outer: tuple[dict[str, Value], list[str]]) -> None:
-        self._values, self._defined = outer
+        self.values, self._defined = outer
 
     def _function(self, start: int) -> Function:
         word = self.optional_keyword()
@@ -268,7 +274,7 @@ class Parser(AttributeParser):
         if len(region.blocks) == 1 and not region.blocks[0].operations and not region.blocks[0].arguments:
             region.blocks.clear()
         for name in self._defined:
-            del self._values[name]
+            del self.values[name]
         self._defined = outer
         self.nesting -= 1
         return region
@@ -306,9 +312,9 @@ class Parser(AttributeParser):
         return block
 
     def _define_value(self, name: str, value: Value, position: int) -> None:
-        if name in self._values:
+        if name in self.values:
             self.fail_with(f"{name} is defined twice", position)
-        self._values[name] = value
+        self.values[name] = value
         self._defined.append(name)
 
     def _statements(self, block: Block) -> None:
@@ -330,11 +336,10 @@ class Parser(AttributeParser):
             if "." not in name:
                 name = _BUILTIN_NAMES.get(name, name)
             state = OperationState(name, start)
-            steps = _STEPS.get(name) or steps_of(name)
-            if steps is None:
+            form = _FORMS.get(name) or form_of(name)
+            if form is None:
                 self.unsupported("the operation is not supported", name, start)
-            for step in steps:
-                step(self, state)
+            form.parse(self, state)
         else:
             start = found.start(3) - 1
             state = OperationState(quoted, start)
@@ -380,7 +385,7 @@ class Parser(AttributeParser):
         found = self.match(_OPERAND)
         if found is None:
             self.fail("an operand such as '%0'")
-        value = self._values.get(found.group(1))
+        value = self.values.get(found.group(1))
         return value if value is not None else self._use(found.group(1), found.start(1))
 
     def operands(self) -> list[Value]:
@@ -392,7 +397,7 @@ class Parser(AttributeParser):
         names = found.group(1)
         values: list[Value] = []
         for name in names.replace("\t", " ").split(","):
-            value = self._values.get(name.strip())
+            value = self.values.get(name.strip())
             values.append(value if value is not None else self._use(name.strip(), found.start(1)))
         while self.accept(","):
             values.append(self.operand())
@@ -401,7 +406,7 @@ class Parser(AttributeParser):
     def _use(self, name: str, position: int) -> Value:
         """The value of a name that is not bound as it stands: ``%x#0`` of one result, or an error."""
         base, _, index = name.partition("#")
-        value = self._values.get(base)
+        value = self.values.get(base)
         if value is not None and index == "0":
             return value
         if value is not None:
@@ -413,6 +418,8 @@ class Parser(AttributeParser):
 
         ``(operands) <{properties}> ({regions}) {attributes} : functional-type``
         """
+        if self._quick_generic_rest(state):
+            return
         self.expect("(")
         state.operands += self.operands()
         self.expect(")")
@@ -427,6 +434,29 @@ class Parser(AttributeParser):
             self.add_attributes(state.attributes, self.attribute_dictionary())
         self.expect(":")
         functional_type(self, state)
+
+    def _quick_generic_rest(self, state: OperationState) -> bool:
+        """The same with a single match, where there are no regions and all parts are known."""
+        found = _GENERIC.match(self.text, self.position)
+        if found is None:
+            return False
+        operands, properties, attributes, type_text = found.groups()
+        type = self.known_function_types.get(type_text)
+        names = operands.split(",") if operands else []
+        values = [value for name in names if (value := self.values.get(name.strip())) is not None]
+        if type is None or len(values) != len(names) or [each.type for each in values] != list(type.inputs):
+            return False
+        given: dict[str, Attribute] = {}
+        for text in (properties, attributes):
+            known = self.known_dictionaries.get(text) if text else {}
+            if known is None or not given.keys().isdisjoint(known):
+                return False
+            given.update(known)
+        state.operands = values
+        state.attributes = given
+        state.result_types = type.results
+        self.position = found.end()
+        return True
 
     def add_attributes(self, attributes: dict[str, Attribute], more: Mapping[str, Attribute]) -> None:
         """Add attributes, none of which may be there already."""

@@ -34,10 +34,11 @@ from .lexer import NUMBER, SKIP, Cursor, pattern
 LARGEST_SIZE: Final = 2**63 - 1
 _HIGHEST_RANK: Final = 64
 _ANGLES: Final = r"<(?:[^<>\"()]|<(?:[^<>\"()]|<[^<>\"()]*+>)*+>)*+>"
-_PLAIN: Final = rf"(?:tensor{_ANGLES}|!stablehlo\.token|i\d++|f32|f64|index)(?![\w<.])"
-_LIST: Final = rf"(?:{_PLAIN}(?:,{SKIP}{_PLAIN})*+)?+"
-_FAST_TYPE: Final = pattern(f"({_PLAIN})")
-_FAST_FUNCTION: Final = pattern(rf"(\({_LIST}\){SKIP}->{SKIP}(?:{_PLAIN}|\({_LIST}\)))")
+PLAIN_TYPE: Final = rf"(?:tensor{_ANGLES}|!stablehlo\.token|i\d++|f32|f64|index)(?![\w<.])"
+TYPE_LIST: Final = rf"{PLAIN_TYPE}(?:,{SKIP}{PLAIN_TYPE})*+"
+_FAST_TYPE: Final = pattern(f"({PLAIN_TYPE})")
+FUNCTION_TYPE: Final = rf"\((?:{TYPE_LIST})?+\){SKIP}->{SKIP}(?:{PLAIN_TYPE}|\((?:{TYPE_LIST})?+\))"
+_FAST_FUNCTION: Final = pattern(f"({FUNCTION_TYPE})")
 _SIMPLE_TENSOR: Final = re.compile(
     r"tensor<((?:(?:\d{1,18}|\?)x)*+)([A-Za-z][\w]*+(?:<f32>|<f64>)?+)>", re.ASCII
 )
@@ -52,20 +53,21 @@ class TypeParser(Cursor):
 
     def __init__(self, text: str, name: str) -> None:
         super().__init__(text, name)
-        self._types: dict[str, Type] = {}
-        self._function_types: dict[str, FunctionType] = {}
+        self.known_types: dict[str, Type] = {}
+        self.known_type_lists: dict[str, list[Type]] = {}
+        self.known_function_types: dict[str, FunctionType] = {}
 
     def type(self) -> Type:
         """Consume a type of any kind."""
         found = _FAST_TYPE.match(self.text, self.position)
         if found is None:
             return self._parse_type()
-        known = self._types.get(found.group(1))
+        known = self.known_types.get(found.group(1))
         if known is None:
             known = self._parse_type()
             if self.position != found.end():
                 return known
-            self._types[found.group(1)] = known
+            self.known_types[found.group(1)] = known
         self.position = found.end()
         return known
 
@@ -75,20 +77,22 @@ class TypeParser(Cursor):
         if found is None:
             return self._parse_function_type()
         text = found.group(1)
-        known = self._function_types.get(text)
+        known = self.known_function_types.get(text)
         if known is None:
             known = self._parse_function_type()
             if self.position != found.end():
                 return known
-            self._function_types[text] = known
+            self.known_function_types[text] = known
         self.position = found.end()
         return known
 
     def types(self) -> list[Type]:
         """Consume one type or several, separated by commas."""
+        start = self.skip()
         found = [self.type()]
         while self.accept(","):
             found.append(self.type())
+        self.known_type_lists[self.text[start : self.position]] = found
         return found
 
     def tensor_type(self) -> TensorType:

@@ -57,7 +57,11 @@ class Operation:
     ) -> None:
         self.name = name
         self.operands: Sequence[Value] = tuple(operands)
-        self.results = tuple([Value(type, self, index) for index, type in enumerate(result_types)])
+        types = tuple(result_types)
+        if len(types) == 1:
+            self.results: tuple[Value, ...] = (Value(types[0], self, 0),)
+        else:
+            self.results = tuple([Value(type, self, index) for index, type in enumerate(types)])
         self.attributes: dict[str, Attribute] = dict(attributes) if attributes else {}
         self.regions = tuple(regions)
         self.location = location

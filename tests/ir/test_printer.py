@@ -26,7 +26,7 @@ WHOLE = """module @"odd name" attributes {a.b = "\\22 \\\\ \\FF é", a.m = 1.0e-
     a.c = [unit, true, -1 : i8, 0xFF800000 : f32],
     a.d = {x, "y z" = @"a b"::@c}, a.e = array<i64>, a.f = array<i1: true>, a.g = array<f32: 1.5, 0x7FC00000>,
     a.h = (i32) -> (), a.i = #stablehlo<precision HIGH>, a.j = #stablehlo.result_accuracy_mode<DEFAULT>,
-    a.k = #stablehlo.conv<[b, 0, f]x[0, i, o]->[f, 0, b]>, 
+    a.k = #stablehlo.conv<[b, 0, f]x[0, i, o]->[f, 0, b]>,
     a.l = loc(fused<"m">["n", "f":1:2 to 3:4, callsite("a" at "b")])} {
   module @inner {
     func.func private @declared(tensor<f32> {x.y}, i32) -> (tensor<f32> {x.z = 1})
