@@ -1,0 +1,114 @@
+"""What is done with one mutant: load it, compile it, and run it where that is cheap."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import math
+import signal
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from nimblehlo import NimbleError, Options, compile, load
+from nimblehlo.ir import Module
+from nimblehlo.types import DYNAMIC, TOKEN_VALUE, TensorType, TokenType, TupleType, TupleValue, Type
+
+LARGEST_INPUT = 1 << 12
+"""Elements of the largest input that is made."""
+LARGEST_RUN = 1 << 16
+"""Elements of the largest value in a program that is run in full."""
+ABSURD = 1 << 31
+"""Elements that no run can hold: such a program must fail at once."""
+LONGEST_RUN = 1.0
+"""Seconds after which a run is stopped: a mutated loop need not end."""
+
+
+class Phase(enum.IntEnum):
+    """How far a mutant gets."""
+
+    LOAD = 0
+    COMPILE = 1
+    RUN = 2
+    DONE = 3
+
+
+class _Stopped(BaseException):
+    """Raised in a run that takes long; no part of the runtime catches it."""
+
+
+def attempt(text: str, options: Options, enter: Callable[[Phase], None]) -> Phase:
+    """Load, compile and run a text.
+
+    Args:
+        text: the program.
+        options: how to compile.
+        enter: called as each phase begins.
+
+    Returns:
+        The phase in which a `NimbleError` came out, or DONE.
+
+    Raises:
+        Exception: anything else that came out: a defect.
+    """
+    phase = Phase.LOAD
+    enter(phase)
+    try:
+        module = load(text)
+        phase = Phase.COMPILE
+        enter(phase)
+        for name, function in module.functions.items():
+            if function.body is not None:
+                executable = compile(module, entry=name, options=options)
+                inputs = [_value(type) for type in executable.input_types]
+                if None not in map(type, inputs) and all(value is not None for value in inputs):
+                    phase = Phase.RUN
+                    enter(phase)
+                    if _is_cheap(module):
+                        _run(executable, inputs)
+    except NimbleError:
+        return phase
+    return Phase.DONE
+
+
+def _value(type: Type) -> Any:
+    """A small value of a type, None where there is none."""
+    if isinstance(type, TensorType):
+        shape = [2 if size == DYNAMIC else size for size in type.shape]
+        if math.prod(shape) > LARGEST_INPUT:
+            return None
+        return (np.arange(math.prod(shape)) % 2).reshape(shape).astype(type.dtype)
+    if isinstance(type, TupleType):
+        values = [_value(part) for part in type.types]
+        return None if any(value is None for value in values) else TupleValue(values)
+    return TOKEN_VALUE if isinstance(type, TokenType) else None
+
+
+def _is_cheap(module: Module) -> bool:
+    """Whether all values are small, or one is so large that the run must fail."""
+    largest = 0
+    for operation in module.walk():
+        for result in operation.results:
+            if isinstance(result.type, TensorType):
+                largest = max(largest, math.prod(max(size, 2) for size in result.type.shape))
+    return largest <= LARGEST_RUN or largest >= ABSURD
+
+
+def _run(executable: Callable[..., object], inputs: list[Any]) -> None:
+    with contextlib.suppress(_Stopped), _stopped_after(LONGEST_RUN):
+        executable(*inputs)
+
+
+@contextlib.contextmanager
+def _stopped_after(seconds: float) -> Iterator[None]:
+    def stop(*_: object) -> None:
+        raise _Stopped
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
