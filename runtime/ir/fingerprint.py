@@ -53,7 +53,8 @@ class _StructurePrinter(Printer):
         first = array[(slice(0, 1),) * array.ndim] if attribute.is_splat else array
         values = np.ascontiguousarray(first).reshape(-1)
         data = values[:1] if _repeats(values) else values
-        return f"dense<{hashlib.sha256(memoryview(data.view(np.uint8))).hexdigest()}> : {self.type(attribute.type)}"
+        digest = hashlib.sha256(data.view(np.uint8).data).hexdigest()
+        return f"dense<{digest}> : {self.type(attribute.type)}"
 
 
 def _repeats(values: np.ndarray[tuple[int], np.dtype[np.generic]]) -> bool:
