@@ -21,6 +21,7 @@ from ..ir import (
     Module,
     Operation,
     Region,
+    Source,
     StringAttribute,
     TypeAttribute,
     Value,
@@ -30,7 +31,7 @@ from ..ops.declaration import lookup
 from ..types import FLOAT, ElementType, FunctionType, Type
 from .assembly import Form, compile_assembly, signature_of
 from .attribute_parser import SIMPLE_DICTIONARY, AttributeParser
-from .lexer import BARE_IDENTIFIER, SKIP, VALUE_NAME, VALUE_USE, pattern
+from .lexer import BARE_IDENTIFIER, SKIP, VALUE_NAME, VALUE_USE, parse_error, pattern
 from .operation_types import OperationState, functional_type
 from .other_dialects import FORMS
 from .resources import OPENING, parse_resources
@@ -71,11 +72,22 @@ def parse(text: str, name: str = "<text>") -> Module:
         ParseError: the text is malformed.
         UnsupportedError: an operation in pretty form is not known.
     """
+    if not text.isascii():
+        _check_encoding(text, name)
     parser = Parser(text, name)
     try:
         return parser.module()
     except RecursionError:
         raise ParseError(f"{name}: nested too deeply for the depth of the calling code") from None
+
+
+def _check_encoding(text: str, name: str) -> None:
+    """Raise where the text has characters that no bytes stand for."""
+    try:
+        text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        reason = "a lone surrogate is no character"
+        raise parse_error(reason, text, Source(name, text), error.start) from None
 
 
 def form_of(name: str) -> Form | None:
@@ -337,6 +349,8 @@ class Parser(AttributeParser):
                 name = _BUILTIN_NAMES.get(name, name)
             state = OperationState(name, start)
             form = _FORMS.get(name) or form_of(name)
+            if form is None and "." not in name:
+                self.fail("an operation's name with its dialect", start)
             if form is None:
                 self.unsupported("the operation is not supported", name, start)
             form.parse(self, state)
@@ -366,7 +380,7 @@ class Parser(AttributeParser):
             found = self.match(_RESULT)
             if found is None:
                 self.fail("a result's name")
-            count = int(found.group(2)[:9]) if found.group(2) else 1
+            count = self.integer_value(found.group(2), found.start(2)) if found.group(2) else 1
             if not 0 < count <= len(values) - bound:
                 self.fail_with(f"expected names for {len(values)} results of {operation.name}", position)
             self._define_value(found.group(1), values[bound], found.start(1))

@@ -246,7 +246,8 @@ class TypeParser(Cursor):
         found = _BOUNDS.fullmatch(encoding.text) if isinstance(encoding, OpaqueAttribute) else None
         if found is None:
             place = self.location_at(position)
-            raise UnsupportedError("tensor encodings other than #stablehlo.bounds<...>", location=place)
+            reason = "tensor encodings other than #stablehlo.bounds<...> are not supported"
+            raise UnsupportedError(reason, location=place)
         listed = (found.group(1) or found.group(2) or "").strip()
         bounds = tuple(
             DYNAMIC if size.strip() == "?" else int(size) for size in (listed.split(",") if listed else [])

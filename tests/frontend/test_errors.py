@@ -66,6 +66,12 @@ def test_tabs_and_control_characters_do_not_shift_the_caret() -> None:
     assert (line, caret) == (" module  ;", "       ^")
 
 
+@pytest.mark.parametrize("text", ["hello world", "oops", 'module attributes {a.b = "\ud800"} {}', "\udfff"])
+def test_what_is_no_program(text: str) -> None:
+    with pytest.raises(ParseError, match=r"<text>:1:\d+: "):
+        parse(text)
+
+
 def test_truncated_at_every_character() -> None:
     whole = SAMPLE.rstrip()
     for end in range(len(whole)):

@@ -33,7 +33,7 @@ def test_text_and_paths(tmp_path: Path, make: object) -> None:
 
 def test_errors_name_the_file(tmp_path: Path) -> None:
     path = tmp_path / "model.mlir"
-    path.write_text("module {\n  oops\n}")
+    path.write_text("module {\n  foo.oops\n}")
     with pytest.raises(UnsupportedError, match=r"model\.mlir:2:3"):
         load_ir(path)
     path.write_text("module {\n  = \n}")
