@@ -9,6 +9,7 @@ Source: LAPACK Users' Guide; the custom calls' operands, results and parameters 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -31,6 +32,9 @@ _ELEMENTS: Final = {
 """For each prefix of a routine's name the types that signatures call T (element), R (real), C (complex)."""
 
 
+Parameters = dict[str, Any]
+
+
 class Library:
     """SciPy's routines for one element type, found when they are first used."""
 
@@ -44,13 +48,16 @@ class Library:
         setattr(self, name, routine)
         return routine
 
-    def workspace(self, queried: Any) -> int:
-        """The size that a workspace query gave, rounded up where 32 bits may have rounded it down."""
-        size = float(np.real(queried))
-        return int(np.nextafter(np.float32(size), np.float32(np.inf)) if self.prefix in "sc" else size)
+    def workspace(self, parameters: Parameters, query: Callable[[], Any]) -> int:
+        """The workspace that `query` asks for, found for the first problem of a batch and kept with it."""
+        if "lwork" not in parameters:
+            size = np.real(query())
+            # The size comes as a float, which has been rounded where it has 32 bits.
+            parameters["lwork"] = int(np.nextafter(np.float32(size), np.float32(np.inf)))
+        lwork: int = parameters["lwork"]
+        return lwork
 
 
-Parameters = dict[str, Any]
 Compute = Callable[..., tuple[Any, ...]]
 """Called with a Library, the parameters, and the matrices of one problem; returns its results.
 
@@ -173,13 +180,20 @@ class Routine:
         dtypes = [ELEMENT_TYPES[names[shape.elements]].dtype for shape in self.results]
         if any(matrix.size == 0 for matrix in matrices):
             return [np.zeros(shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
-        batch = matrices[0].shape[: matrices[0].ndim - len(self.operands[0].letters)]
         results = [np.empty(shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
-        for position in np.ndindex(*batch):
-            solved = self.compute(self.library, parameters, *[matrix[position] for matrix in matrices])
-            for result, value in zip(results, solved, strict=True):
-                result[position] = value
+        problems = zip(*map(_as_list, matrices, self.operands), strict=True)
+        targets = list(map(_as_list, results, self.results))
+        for position, problem in enumerate(problems):
+            solved = self.compute(self.library, parameters, *problem)
+            for target, value in zip(targets, solved, strict=True):
+                target[position] = value
         return results
+
+
+def _as_list(batch: Array, shape: Shape) -> Array:
+    """A batch of any dimensions as one of one dimension."""
+    rank = batch.ndim - len(shape.letters)
+    return batch.reshape(math.prod(batch.shape[:rank]), *batch.shape[rank:])
 
 
 def _layout(layouts: Sequence[Sequence[int]] | None, position: int, array: Array) -> Sequence[int]:
@@ -210,14 +224,14 @@ def _potrf(library: Library, parameters: Parameters, x: Array) -> tuple[Any, ...
 
 
 def _geqrf(library: Library, parameters: Parameters, x: Array) -> tuple[Any, ...]:
-    size = library.workspace(library.geqrf_lwork(*x.shape)[0])
+    size = library.workspace(parameters, lambda: library.geqrf_lwork(*x.shape)[0])
     factors, tau, *_ = library.geqrf(x, lwork=size)
     return factors, tau
 
 
 def _orgqr(library: Library, parameters: Parameters, x: Array, tau: Array) -> tuple[Any, ...]:
     generate = library.orgqr if library.prefix in "sd" else library.ungqr
-    size = library.workspace(generate(x, tau, lwork=-1)[1][0])
+    size = library.workspace(parameters, lambda: generate(x, tau, lwork=-1)[1][0])
     return (generate(x, tau, lwork=size)[0],)
 
 
@@ -231,7 +245,7 @@ def _syevd(library: Library, parameters: Parameters, x: Array) -> tuple[Any, ...
 
 def _gesdd(library: Library, parameters: Parameters, x: Array) -> tuple[Any, ...]:
     options = {"compute_uv": parameters["mode"] != "N", "full_matrices": parameters["mode"] != "S"}
-    size = library.workspace(library.gesdd_lwork(*x.shape, **options)[0])
+    size = library.workspace(parameters, lambda: library.gesdd_lwork(*x.shape, **options)[0])
     u, singular_values, vt, info = library.gesdd(x, lwork=size, **options)
     if parameters["mode"] == "N":
         u = vt = 0
@@ -261,7 +275,7 @@ def _geev(library: Library, parameters: Parameters, x: Array) -> tuple[Any, ...]
         "compute_vl": parameters["compute_left"] == "V",
         "compute_vr": parameters["compute_right"] == "V",
     }
-    size = library.workspace(library.geev_lwork(len(x), **wanted)[0])
+    size = library.workspace(parameters, lambda: library.geev_lwork(len(x), **wanted)[0])
     *eigenvalues, left, right, info = library.geev(x, lwork=size, **wanted)
     vectors = [
         _unpack(packed, *eigenvalues) if compute else 0
@@ -288,14 +302,14 @@ def _gees(library: Library, parameters: Parameters, x: Array) -> tuple[Any, ...]
         return 0
 
     wanted = {"compute_v": parameters["mode"] == "V", "sort_t": 0}
-    size = library.workspace(library.gees(select, x, lwork=-1, **wanted)[-2][0])
+    size = library.workspace(parameters, lambda: library.gees(select, x, lwork=-1, **wanted)[-2][0])
     form, selected, *eigenvalues, vectors, _, info = library.gees(select, x, lwork=size, **wanted)
     return form, vectors if wanted["compute_v"] else 0, *eigenvalues, selected, info
 
 
 def _gehrd(library: Library, parameters: Parameters, x: Array) -> tuple[Any, ...]:
     bounds = {"lo": parameters["low"] - 1, "hi": parameters["high"] - 1}
-    size = library.workspace(library.gehrd_lwork(len(x), **bounds)[0])
+    size = library.workspace(parameters, lambda: library.gehrd_lwork(len(x), **bounds)[0])
     form, tau, info = library.gehrd(x, lwork=size, **bounds)
     return form, tau, info
 
@@ -303,7 +317,8 @@ def _gehrd(library: Library, parameters: Parameters, x: Array) -> tuple[Any, ...
 def _sytrd(library: Library, parameters: Parameters, x: Array) -> tuple[Any, ...]:
     lower = parameters["uplo"] == "L"
     name = "sytrd" if library.prefix in "sd" else "hetrd"
-    size = library.workspace(getattr(library, f"{name}_lwork")(len(x), lower=lower)[0])
+    query = getattr(library, f"{name}_lwork")
+    size = library.workspace(parameters, lambda: query(len(x), lower=lower)[0])
     form, diagonal, off_diagonal, tau, info = getattr(library, name)(x, lower=lower, lwork=size)
     return form, diagonal, off_diagonal, tau, info
 

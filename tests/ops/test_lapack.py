@@ -189,7 +189,8 @@ S, Z, V = "tensor<3x3xf32>", "tensor<3x3xcomplex<f64>>", "tensor<3xf32>"
 
 
 def call(target: str, operands: list[str], results: list[str], configuration: str = "") -> str:
-    attributes = f'call_target_name = "lapack_{target}_ffi", api_version = 4 : i32, backend_config = {{{configuration}}}'
+    typed = f"api_version = 4 : i32, backend_config = {{{configuration}}}"
+    attributes = f'call_target_name = "lapack_{target}_ffi", {typed}'
     return program("stablehlo.custom_call", operands, results, attributes)
 
 
