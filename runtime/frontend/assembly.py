@@ -25,12 +25,12 @@ from .operation_types import OperationState
 from .quick_forms import CACHED_CUSTOMS, QuickForm, cached, quick_form
 
 if TYPE_CHECKING:
-    from .parser import Parser
+    from .operation_parser import OperationParser
 
 
 _TYPE_ITEM: Final = re.compile(r"type|custom\((?:call|constant|reduce|scan|while)\)")
 
-Step = Callable[["Parser", OperationState], None]
+Step = Callable[["OperationParser", OperationState], None]
 
 
 class Signature:
@@ -80,7 +80,7 @@ class Form:
         self.steps = steps
         self.quick = quick
 
-    def parse(self, parser: Parser, state: OperationState) -> None:
+    def parse(self, parser: OperationParser, state: OperationState) -> None:
         """Consume what follows the operation's name."""
         if self.quick is not None and self.quick.read(parser, state):
             return
@@ -100,7 +100,7 @@ def compile_assembly(form: str, signature: Signature) -> Form:
     return Form(steps, quick_form(form, signature))
 
 
-def _constant_type(parser: Parser, state: OperationState) -> None:
+def _constant_type(parser: OperationParser, state: OperationState) -> None:
     """A form without types is that of a constant, whose type is its value's."""
     for attribute in state.attributes.values():
         if isinstance(attribute, DenseElementsAttribute):
@@ -175,14 +175,14 @@ class _Compiler:
 
 
 def _literal(text: str) -> Step:
-    def step(parser: Parser, state: OperationState) -> None:
+    def step(parser: OperationParser, state: OperationState) -> None:
         parser.expect(text)
 
     return step
 
 
 def _single_operand(name: str) -> Step:
-    def step(parser: Parser, state: OperationState) -> None:
+    def step(parser: OperationParser, state: OperationState) -> None:
         operand = parser.operand()
         state.operands.append(operand)
         state.groups[name] = [operand]
@@ -191,7 +191,7 @@ def _single_operand(name: str) -> Step:
 
 
 def _operand_list(name: str) -> Step:
-    def step(parser: Parser, state: OperationState) -> None:
+    def step(parser: OperationParser, state: OperationState) -> None:
         state.groups[name] = operands = parser.operands()
         state.operands += operands
 
@@ -201,13 +201,13 @@ def _operand_list(name: str) -> Step:
 def _attribute(kind: AttributeKind, key: str) -> Step:
     parse = bare_attribute(kind)
 
-    def step(parser: Parser, state: OperationState) -> None:
+    def step(parser: OperationParser, state: OperationState) -> None:
         state.attributes[key] = parse(parser)
 
     return step
 
 
-def _run(parser: Parser, state: OperationState, steps: list[Step]) -> None:
+def _run(parser: OperationParser, state: OperationState, steps: list[Step]) -> None:
     for step in steps:
         step(parser, state)
 
@@ -215,7 +215,7 @@ def _run(parser: Parser, state: OperationState, steps: list[Step]) -> None:
 def _operand_group(steps: list[Step]) -> Step:
     """Present where a value comes next; where it is absent, ``()`` may say so."""
 
-    def step(parser: Parser, state: OperationState) -> None:
+    def step(parser: OperationParser, state: OperationState) -> None:
         if parser.peek() == "%":
             _run(parser, state, steps)
         elif parser.accept("("):
@@ -225,7 +225,7 @@ def _operand_group(steps: list[Step]) -> Step:
 
 
 def _attribute_group(steps: list[Step]) -> Step:
-    def step(parser: Parser, state: OperationState) -> None:
+    def step(parser: OperationParser, state: OperationState) -> None:
         if parser.peek() not in "{:":
             _run(parser, state, steps)
 
@@ -233,32 +233,32 @@ def _attribute_group(steps: list[Step]) -> Step:
 
 
 def _literal_group(literal: str, steps: list[Step]) -> Step:
-    def step(parser: Parser, state: OperationState) -> None:
+    def step(parser: OperationParser, state: OperationState) -> None:
         if parser.at(literal):
             _run(parser, state, steps)
 
     return step
 
 
-def _operands(parser: Parser, state: OperationState) -> None:
+def _operands(parser: OperationParser, state: OperationState) -> None:
     if parser.accept("("):
         parser.fail("operands without parentheses", parser.position - 1)
     state.operands += parser.operands()
 
 
-def _regions(parser: Parser, state: OperationState) -> None:
+def _regions(parser: OperationParser, state: OperationState) -> None:
     state.regions.append(parser.region())
     while parser.accept(","):
         state.regions.append(parser.region())
 
 
-def _attribute_dictionary(parser: Parser, state: OperationState) -> None:
+def _attribute_dictionary(parser: OperationParser, state: OperationState) -> None:
     if parser.peek() == "{":
         parser.add_attributes(state.attributes, parser.attribute_dictionary())
 
 
 def _operand_types(name: str) -> Step:
-    def step(parser: Parser, state: OperationState) -> None:
+    def step(parser: OperationParser, state: OperationState) -> None:
         group = state.groups[name]
         position = parser.position
         types = parser.types() if len(group) > 1 else [parser.type()] if group else []
@@ -267,11 +267,11 @@ def _operand_types(name: str) -> Step:
     return step
 
 
-def _result_type(parser: Parser, state: OperationState) -> None:
+def _result_type(parser: OperationParser, state: OperationState) -> None:
     state.result_types = (*state.result_types, parser.type())
 
 
-def _result_types(parser: Parser, state: OperationState) -> None:
+def _result_types(parser: OperationParser, state: OperationState) -> None:
     state.result_types = (*state.result_types, *parser.types())
 
 

@@ -9,7 +9,7 @@ from ..ir import Attribute, Region, Value
 from ..types import COMPLEX, TensorType, TupleType, Type, element_type
 
 if TYPE_CHECKING:
-    from .parser import Parser
+    from .operation_parser import OperationParser
 
 
 class OperationState:
@@ -41,7 +41,7 @@ class OperationState:
         self.regions = []
 
 
-def functional_type(parser: Parser, state: OperationState) -> None:
+def functional_type(parser: OperationParser, state: OperationState) -> None:
     """``(types) -> types``."""
     position = parser.position
     type = parser.function_type()
@@ -50,7 +50,7 @@ def functional_type(parser: Parser, state: OperationState) -> None:
 
 
 def check_operand_types(
-    parser: Parser, operands: Sequence[Value], types: Sequence[Type], position: int
+    parser: OperationParser, operands: Sequence[Value], types: Sequence[Type], position: int
 ) -> None:
     """Operands must be as many as the types, and of these types."""
     if len(operands) != len(types):
@@ -60,7 +60,7 @@ def check_operand_types(
             parser.fail(f"an operand of type {type}, found one of type {operand.type}", position)
 
 
-def same_type(parser: Parser, state: OperationState) -> None:
+def same_type(parser: OperationParser, state: OperationState) -> None:
     """One type for all operands and the result, or the functional type."""
     if parser.peek() == "(":
         functional_type(parser, state)
@@ -73,7 +73,7 @@ def same_type(parser: Parser, state: OperationState) -> None:
     state.result_types = (type,)
 
 
-def complex_type(parser: Parser, state: OperationState) -> None:
+def complex_type(parser: OperationParser, state: OperationState) -> None:
     """The complex result type, from which those of the parts follow, or the functional type."""
     if parser.peek() == "(":
         functional_type(parser, state)
@@ -87,7 +87,7 @@ def complex_type(parser: Parser, state: OperationState) -> None:
     state.result_types = (type,)
 
 
-def select_type(parser: Parser, state: OperationState) -> None:
+def select_type(parser: OperationParser, state: OperationState) -> None:
     """The predicate's type and that of all others, or the functional type."""
     if parser.peek() == "(":
         functional_type(parser, state)
@@ -100,7 +100,7 @@ def select_type(parser: Parser, state: OperationState) -> None:
     state.result_types = (type,)
 
 
-def tuple_type(parser: Parser, state: OperationState) -> None:
+def tuple_type(parser: OperationParser, state: OperationState) -> None:
     """The tuple type, from which those of the operands follow."""
     position = parser.position
     type = parser.type()
@@ -110,7 +110,7 @@ def tuple_type(parser: Parser, state: OperationState) -> None:
     state.result_types = (type,)
 
 
-def pairwise_types(parser: Parser, state: OperationState) -> None:
+def pairwise_types(parser: OperationParser, state: OperationState) -> None:
     """A type for each operand and its result."""
     position = parser.position
     types = parser.types()

@@ -6,21 +6,22 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from ..ir import OpaqueAttribute
+from . import shape_forms
 from .assembly import Form, Signature, Step, compile_assembly
 from .operation_types import OperationState
 
 if TYPE_CHECKING:
-    from .parser import Parser
+    from .operation_parser import OperationParser
 
 
-def _mesh(parser: Parser, state: OperationState) -> None:
+def _mesh(parser: OperationParser, state: OperationState) -> None:
     """``@name = <["x"=2, "y"=4]>``."""
     state.attributes["sym_name"] = parser.symbol_name()
     parser.expect("=")
     state.attributes["mesh"] = OpaqueAttribute("#sdy.mesh<" + parser.angle_text() + ">")
 
 
-def _sharding(parser: Parser, state: OperationState) -> None:
+def _sharding(parser: OperationParser, state: OperationState) -> None:
     """``<@mesh, [{"x"}, {}]>``."""
     state.attributes["sharding"] = OpaqueAttribute("#sdy.sharding<" + parser.angle_text() + ">")
 
@@ -34,6 +35,7 @@ FORMS: Final = {
     "sdy.sharding_constraint": Form(
         [*_steps("$input", {"input": False}), _sharding, *_steps("attr-dict : same-type", {})]
     ),
+    **shape_forms.FORMS,
     "sdy.return": Form(_steps("$results attr-dict ( : types($results) )?", {"results": True})),
 }
 """The form of each operation by name."""

@@ -29,9 +29,9 @@ from .type_parser import FUNCTION_TYPE, PLAIN_TYPE, TYPE_LIST
 
 if TYPE_CHECKING:
     from .assembly import Signature, Step
-    from .parser import Parser
+    from .operation_parser import OperationParser
 
-Take = Callable[["Parser", OperationState, Any], bool]
+Take = Callable[["OperationParser", OperationState, Any], bool]
 """Takes what a piece matched; False: leave the operation to the steps."""
 
 
@@ -51,7 +51,7 @@ class QuickForm:
         self.expression = re.compile("".join(SKIP + piece.expression for piece in pieces), re.ASCII)
         self.takes = [piece.take for piece in pieces if piece.take is not None]
 
-    def read(self, parser: Parser, state: OperationState) -> bool:
+    def read(self, parser: OperationParser, state: OperationState) -> bool:
         """Consume what follows an operation's name; False, consuming nothing, where it is not as usual."""
         found = self.expression.match(parser.text, parser.position)
         if found is None:
@@ -106,7 +106,7 @@ def _optional(pieces: list[Piece]) -> list[Piece] | None:
         return None
     (take,) = takes
 
-    def take_if_there(parser: Parser, state: OperationState, text: str | None) -> bool:
+    def take_if_there(parser: OperationParser, state: OperationState, text: str | None) -> bool:
         return text is None or take(parser, state, text)
 
     return [Piece(f"(?:{''.join(SKIP + piece.expression for piece in pieces)})?+", take_if_there)]
@@ -115,7 +115,7 @@ def _optional(pieces: list[Piece]) -> list[Piece] | None:
 def cached(name: str, step: Step) -> Step:
     """The step of a custom form of attributes, which remembers what each text stands for."""
 
-    def remember(parser: Parser, state: OperationState) -> None:
+    def remember(parser: OperationParser, state: OperationState) -> None:
         outer, state.attributes = state.attributes, {}
         start = parser.skip()
         step(parser, state)
@@ -166,7 +166,7 @@ def _type_of(name: str, signature: Signature) -> list[Piece] | None:
     return [Piece(f"({TYPE_LIST})", _operand_types)] if list(signature.operands) == [name] else None
 
 
-def _operand(parser: Parser, state: OperationState, text: str) -> bool:
+def _operand(parser: OperationParser, state: OperationState, text: str) -> bool:
     value = parser.values.get(text)
     if value is None:
         return False
@@ -174,7 +174,7 @@ def _operand(parser: Parser, state: OperationState, text: str) -> bool:
     return True
 
 
-def _operands(parser: Parser, state: OperationState, text: str) -> bool:
+def _operands(parser: OperationParser, state: OperationState, text: str) -> bool:
     if not text:
         return True
     values = parser.values
@@ -189,7 +189,7 @@ def _operands(parser: Parser, state: OperationState, text: str) -> bool:
 def _integer(key: str) -> Take:
     type = ELEMENT_TYPES["i64"]
 
-    def take(parser: Parser, state: OperationState, text: str) -> bool:
+    def take(parser: OperationParser, state: OperationState, text: str) -> bool:
         state.attributes[key] = IntegerAttribute(int(text), type)
         return True
 
@@ -199,7 +199,7 @@ def _integer(key: str) -> Take:
 def _dimensions(key: str) -> Take:
     type = ELEMENT_TYPES["i64"]
 
-    def take(parser: Parser, state: OperationState, text: str) -> bool:
+    def take(parser: OperationParser, state: OperationState, text: str) -> bool:
         known = parser.known_dimensions.get(text)
         if known is None:
             try:
@@ -214,7 +214,7 @@ def _dimensions(key: str) -> Take:
 
 
 def _boolean(key: str) -> Take:
-    def take(parser: Parser, state: OperationState, text: str) -> bool:
+    def take(parser: OperationParser, state: OperationState, text: str) -> bool:
         state.attributes[key] = BoolAttribute(text == "true")
         return True
 
@@ -222,7 +222,7 @@ def _boolean(key: str) -> Take:
 
 
 def _symbol(key: str) -> Take:
-    def take(parser: Parser, state: OperationState, text: str) -> bool:
+    def take(parser: OperationParser, state: OperationState, text: str) -> bool:
         state.attributes[key] = SymbolAttribute(text)
         return True
 
@@ -234,7 +234,7 @@ def _enum(kind: kinds.Enum, key: str) -> Take:
         member.value: EnumAttribute(kind.dialect, kind.mnemonic, member.value) for member in kind.members
     }
 
-    def take(parser: Parser, state: OperationState, text: str) -> bool:
+    def take(parser: OperationParser, state: OperationState, text: str) -> bool:
         value = known.get(text)
         if value is None:
             return False
@@ -245,7 +245,7 @@ def _enum(kind: kinds.Enum, key: str) -> Take:
 
 
 def _custom(name: str) -> Take:
-    def take(parser: Parser, state: OperationState, text: str) -> bool:
+    def take(parser: OperationParser, state: OperationState, text: str) -> bool:
         known = parser.known_customs.get((name, text))
         if known is None:
             return False
@@ -255,7 +255,7 @@ def _custom(name: str) -> Take:
     return take
 
 
-def _constant(parser: Parser, state: OperationState, text: str) -> bool:
+def _constant(parser: OperationParser, state: OperationState, text: str) -> bool:
     known = parser.known_splats.get(text)
     if known is None:
         return False
@@ -273,7 +273,7 @@ def _same_types(operands: Sequence[Value], types: Sequence[Type]) -> bool:
     return True
 
 
-def _applied(parser: Parser, state: OperationState, text: str) -> bool:
+def _applied(parser: OperationParser, state: OperationState, text: str) -> bool:
     operand = state.operands[0].type
     if not isinstance(operand, TensorType):
         return False
@@ -282,7 +282,7 @@ def _applied(parser: Parser, state: OperationState, text: str) -> bool:
     return True
 
 
-def _functional_type(parser: Parser, state: OperationState, text: str) -> bool:
+def _functional_type(parser: OperationParser, state: OperationState, text: str) -> bool:
     type = parser.known_function_types.get(text)
     if type is None or not _same_types(state.operands, type.inputs):
         return False
@@ -290,7 +290,7 @@ def _functional_type(parser: Parser, state: OperationState, text: str) -> bool:
     return True
 
 
-def _same_type(parser: Parser, state: OperationState, text: str) -> bool:
+def _same_type(parser: OperationParser, state: OperationState, text: str) -> bool:
     type = parser.known_types.get(text)
     if type is None:
         return False
@@ -301,11 +301,11 @@ def _same_type(parser: Parser, state: OperationState, text: str) -> bool:
     return True
 
 
-def _predicate_type(parser: Parser, state: OperationState, text: str) -> bool:
+def _predicate_type(parser: OperationParser, state: OperationState, text: str) -> bool:
     return _same_types(state.operands[:1], [parser.known_types.get(text)])  # type: ignore[list-item]
 
 
-def _chosen_type(parser: Parser, state: OperationState, text: str) -> bool:
+def _chosen_type(parser: OperationParser, state: OperationState, text: str) -> bool:
     type = parser.known_types.get(text)
     if type is None or not _same_types(state.operands[1:], (type, type)):
         return False
@@ -313,13 +313,13 @@ def _chosen_type(parser: Parser, state: OperationState, text: str) -> bool:
     return True
 
 
-def _operand_types(parser: Parser, state: OperationState, text: str) -> bool:
+def _operand_types(parser: OperationParser, state: OperationState, text: str) -> bool:
     single = parser.known_types.get(text)
     types = parser.known_type_lists.get(text) if single is None else [single]
     return types is not None and _same_types(state.operands, types)
 
 
-def _type_of_result(parser: Parser, state: OperationState, text: str) -> bool:
+def _type_of_result(parser: OperationParser, state: OperationState, text: str) -> bool:
     type = parser.known_types.get(text)
     if type is None:
         return False
