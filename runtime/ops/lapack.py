@@ -232,7 +232,10 @@ def _geqrf(library: Library, parameters: Parameters, x: Array) -> tuple[Any, ...
 def _orgqr(library: Library, parameters: Parameters, x: Array, tau: Array) -> tuple[Any, ...]:
     generate = library.orgqr if library.prefix in "sd" else library.ungqr
     size = library.workspace(parameters, lambda: generate(x, tau, lwork=-1)[1][0])
-    return (generate(x, tau, lwork=size)[0],)
+    matrix, _, info = generate(x, tau, lwork=size)
+    if info:
+        raise ValueError(f"no {x.shape[0]}x{x.shape[1]} matrix is the product of {len(tau)} reflectors")
+    return (matrix,)
 
 
 def _syevd(library: Library, parameters: Parameters, x: Array) -> tuple[Any, ...]:

@@ -164,6 +164,19 @@ def test_layouts_of_batches() -> None:
     assert_close(got, want, 1e-12)
 
 
+def test_reflectors_must_fit_their_matrix() -> None:
+    text = """func.func @main(%x: tensor<2x3xf32>, %tau: tensor<3xf32>) -> tensor<2x3xf32> {
+      %0 = stablehlo.custom_call @lapack_sorgqr_ffi(%x, %tau) {
+        api_version = 4 : i32, backend_config = {}, operand_layouts = [
+          dense<[0, 1]> : tensor<2xindex>, dense<0> : tensor<1xindex>
+        ], result_layouts = [dense<[0, 1]> : tensor<2xindex>]
+      } : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+      return %0 : tensor<2x3xf32>
+    }"""
+    with pytest.raises(nimblehlo.ExecutionError):
+        nimblehlo.execute(text, [general((2, 3), np.float32), np.zeros(3, np.float32)])
+
+
 def test_each_routine_has_four_types() -> None:
     names = {
         "potrf",
