@@ -24,7 +24,7 @@ from ..ir import (
     Attribute as IrAttribute,
 )
 from ..types import ANY, INDEX, TensorType, TupleType, Type
-from .attribute_kinds import BOOL, I32, STRING, SYMBOL, ArrayOf, AttributeKind
+from .attribute_kinds import BOOL, DIMENSIONS, I32, I64, STRING, SYMBOL, ArrayOf, AttributeKind
 from .custom_call_targets import BUILT_IN, Target
 from .declaration import Attribute, Op, Operand, Result, constraint
 from .rules import first, in_range, shapes_agree, types_agree
@@ -131,8 +131,11 @@ class _Alias(AttributeKind):
     def decode(self, attribute: IrAttribute) -> tuple[tuple[int, ...], int, tuple[int, ...]]:
         if isinstance(attribute, StructAttribute) and attribute.mnemonic == "output_operand_alias":
             fields = attribute.fields
-            outputs = fields.get("output_tuple_indices", ())
-            return outputs, fields.get("operand_index", 0), fields.get("operand_tuple_indices", ())
+            return (
+                DIMENSIONS.from_field(fields.get("output_tuple_indices", ())),
+                I64.from_field(fields.get("operand_index", 0)),
+                DIMENSIONS.from_field(fields.get("operand_tuple_indices", ())),
+            )
         raise self.mismatch(attribute)
 
     def encode(self, value: tuple[tuple[int, ...], int, tuple[int, ...]]) -> IrAttribute:
