@@ -137,7 +137,7 @@ class _Dimensions(AttributeKind):
         raise self.mismatch(attribute)
 
     def from_field(self, value: Any) -> tuple[int, ...]:
-        if isinstance(value, tuple) and all(isinstance(item, int) for item in value):
+        if isinstance(value, tuple) and all(type(item) is int for item in value):
             return value
         raise self.mismatch(value)
 
@@ -204,14 +204,18 @@ class _Symbol(AttributeKind):
         return SymbolAttribute(value)
 
 
-class _ElementType(AttributeKind):
-    description = "an element type"
+class _FloatType(AttributeKind):
+    description = "a floating-point element type"
 
     def decode(self, attribute: Attribute) -> ElementType:
-        type = attribute.type if isinstance(attribute, TypeAttribute) else None
-        if isinstance(type, ElementType) and type.category == FLOAT:
-            return type
+        if isinstance(attribute, TypeAttribute):
+            return self.from_field(attribute.type)
         raise self.mismatch(attribute)
+
+    def from_field(self, value: Any) -> ElementType:
+        if isinstance(value, ElementType) and value.category == FLOAT:
+            return value
+        raise self.mismatch(value)
 
     def encode(self, value: ElementType) -> Attribute:
         return TypeAttribute(value)
@@ -294,6 +298,6 @@ BOOLEANS = _Booleans()
 PADDING = _Padding()
 CONSTANT = _Constant()
 SYMBOL = _Symbol()
-FLOAT_TYPE = _ElementType()
+FLOAT_TYPE = _FloatType()
 DICTIONARY = _Dictionary()
 ATTRIBUTE = _Anything()

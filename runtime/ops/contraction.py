@@ -19,13 +19,12 @@ from ..types import (
     PLAIN,
     QUANTIZED,
     QUANTIZED_PER_TENSOR,
-    ElementType,
     QuantizedType,
     TensorType,
     Type,
 )
 from . import dot_algorithm, rules
-from .attribute_kinds import STRING
+from .attribute_kinds import BOOL, DIMENSIONS, FLOAT_TYPE, I64, STRING
 from .contraction_base import (
     PRECISION_CONFIG,
     Contraction,
@@ -33,19 +32,12 @@ from .contraction_base import (
     Precision,
     QuantizedContraction,
     precision_config_size,
-    require_dimensions,
     same_kind,
 )
 from .declaration import Array, Attribute, Op, Operand, Result, constraint
 from .dot_algorithm import DotAlgorithm
 from .numerics import carrier, rounding
 
-DIMENSION_NUMBERS: Final = (
-    "lhs_batching_dimensions",
-    "rhs_batching_dimensions",
-    "lhs_contracting_dimensions",
-    "rhs_contracting_dimensions",
-)
 _EINSUM_OPERAND: Final = re.compile(r"[a-zA-Z]*(\.\.\.)?[a-zA-Z]*")
 
 
@@ -60,38 +52,25 @@ class DotGeneral(
 
     lhs = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     rhs = Operand(PLAIN | QUANTIZED)
-    lhs_batching_dimensions = Attribute(None, (), of="dot_dimension_numbers")
-    rhs_batching_dimensions = Attribute(None, (), of="dot_dimension_numbers")
-    lhs_contracting_dimensions = Attribute(None, (), of="dot_dimension_numbers")
-    rhs_contracting_dimensions = Attribute(None, (), of="dot_dimension_numbers")
+    lhs_batching_dimensions = Attribute(DIMENSIONS, (), of="dot_dimension_numbers")
+    rhs_batching_dimensions = Attribute(DIMENSIONS, (), of="dot_dimension_numbers")
+    lhs_contracting_dimensions = Attribute(DIMENSIONS, (), of="dot_dimension_numbers")
+    rhs_contracting_dimensions = Attribute(DIMENSIONS, (), of="dot_dimension_numbers")
     precision_config = Attribute(PRECISION_CONFIG, None)
-    lhs_precision_type = Attribute(None, None, of="algorithm")
-    rhs_precision_type = Attribute(None, None, of="algorithm")
-    accumulation_type = Attribute(None, None, of="algorithm")
-    lhs_component_count = Attribute(None, None, of="algorithm")
-    rhs_component_count = Attribute(None, None, of="algorithm")
-    num_primitive_operations = Attribute(None, None, of="algorithm")
-    allow_imprecise_accumulation = Attribute(None, None, of="algorithm")
+    lhs_precision_type = Attribute(FLOAT_TYPE, None, of="algorithm")
+    rhs_precision_type = Attribute(FLOAT_TYPE, None, of="algorithm")
+    accumulation_type = Attribute(FLOAT_TYPE, None, of="algorithm")
+    lhs_component_count = Attribute(I64, None, of="algorithm")
+    rhs_component_count = Attribute(I64, None, of="algorithm")
+    num_primitive_operations = Attribute(I64, None, of="algorithm")
+    allow_imprecise_accumulation = Attribute(BOOL, None, of="algorithm")
     result = Result(PLAIN | QUANTIZED)
 
     def __init__(self, operation: Operation) -> None:
         super().__init__(operation)
-        if "dot_dimension_numbers" not in operation.attributes:
-            raise self.error("dot_dimension_numbers is missing")
-        for name in DIMENSION_NUMBERS:
-            require_dimensions(self, name)
-        if "algorithm" in operation.attributes:
-            self._require_algorithm_fields()
-
-    def _require_algorithm_fields(self) -> None:
-        """The fields of a dot algorithm must be there and of the right kind."""
-        kinds = (ElementType, ElementType, ElementType, int, int, int, bool)
-        for name, kind in zip(dot_algorithm.FIELDS, kinds, strict=True):
-            value = self.__dict__[name]
-            is_number = kind is int and isinstance(value, bool)
-            is_other = isinstance(value, ElementType) and value.category != FLOAT
-            if not isinstance(value, kind) or is_number or is_other:
-                raise self.error(f"{name} is missing or of the wrong kind", self.input_labels[name])
+        for name in dot_algorithm.FIELDS if "algorithm" in operation.attributes else ():
+            if self.__dict__[name] is None:
+                raise self.error(f"{name} is missing", self.input_labels[name])
 
     @constraint
     def C1(self) -> str | None:

@@ -283,14 +283,3 @@ class QuantizedContraction(Op):
         if self.lhs.element_type == expressed == self.result.element_type:
             return None
         return f"lhs is {self.lhs} and result is {self.result}, but rhs expresses {expressed}"
-
-
-def require_dimensions(view: Op, name: str) -> None:
-    """A field of a struct attribute must be a list of integers.
-
-    Raises:
-        VerifyError: it is not.
-    """
-    value = view.__dict__[name]
-    if not isinstance(value, tuple) or not all(type(item) is int for item in value):
-        raise view.error(f"{name} must be a list of integers", view.input_labels[name])

@@ -31,7 +31,6 @@ from .contraction_base import (
     is_quantized_tensor,
     multiplier,
     precision_config_size,
-    require_dimensions,
     same_kind,
 )
 from .convolution_products import multiplied, scaled
@@ -72,15 +71,15 @@ class _Convolution(QuantizedContraction):
     lhs_dilation = Attribute(DIMENSIONS, None)
     rhs_dilation = Attribute(DIMENSIONS, None)
     window_reversal = Attribute(BOOLEANS, None)
-    input_batch_dimension = Attribute(None, of="dimension_numbers")
-    input_feature_dimension = Attribute(None, of="dimension_numbers")
-    input_spatial_dimensions = Attribute(None, (), of="dimension_numbers")
-    kernel_input_feature_dimension = Attribute(None, of="dimension_numbers")
-    kernel_output_feature_dimension = Attribute(None, of="dimension_numbers")
-    kernel_spatial_dimensions = Attribute(None, (), of="dimension_numbers")
-    output_batch_dimension = Attribute(None, of="dimension_numbers")
-    output_feature_dimension = Attribute(None, of="dimension_numbers")
-    output_spatial_dimensions = Attribute(None, (), of="dimension_numbers")
+    input_batch_dimension = Attribute(I64, of="dimension_numbers")
+    input_feature_dimension = Attribute(I64, of="dimension_numbers")
+    input_spatial_dimensions = Attribute(DIMENSIONS, (), of="dimension_numbers")
+    kernel_input_feature_dimension = Attribute(I64, of="dimension_numbers")
+    kernel_output_feature_dimension = Attribute(I64, of="dimension_numbers")
+    kernel_spatial_dimensions = Attribute(DIMENSIONS, (), of="dimension_numbers")
+    output_batch_dimension = Attribute(I64, of="dimension_numbers")
+    output_feature_dimension = Attribute(I64, of="dimension_numbers")
+    output_spatial_dimensions = Attribute(DIMENSIONS, (), of="dimension_numbers")
     feature_group_count = Attribute(I64)
     batch_group_count = Attribute(I64)
     precision_config = Attribute(PRECISION_CONFIG, None)
@@ -88,11 +87,6 @@ class _Convolution(QuantizedContraction):
 
     def __init__(self, operation: Operation) -> None:
         super().__init__(operation)
-        for name in ("input", "kernel", "output"):
-            require_dimensions(self, f"{name}_spatial_dimensions")
-        for attribute in self.declared_attributes:
-            if attribute.of and attribute.default != () and type(self.__dict__[attribute.name]) is not int:
-                raise self.error(f"{attribute.name} must be an integer", self.input_labels[attribute.name])
         for name, default in (
             ("window_strides", 1),
             ("lhs_dilation", 1),

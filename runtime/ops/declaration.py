@@ -66,19 +66,28 @@ class Operand(_Declared):
         rank: the rank that it must have, or None for any.
         variadic: stands for any number of operands; the view holds a list of types.
         optional: may be absent (the last ones only, or by `operandSegmentSizes`).
+        scalar: takes values of bare element types (``index``), arrays of rank 0, as well as tensors of them.
     """
 
     def __init__(
-        self, categories: int, *, rank: int | None = None, variadic: bool = False, optional: bool = False
+        self,
+        categories: int,
+        *,
+        rank: int | None = None,
+        variadic: bool = False,
+        optional: bool = False,
+        scalar: bool = False,
     ) -> None:
         self.categories = categories
         self.rank = rank
         self.variadic = variadic
         self.optional = optional
+        self.scalar = scalar or categories == types.ANY
 
     def violation(self, type: Type) -> str | None:
         """Why `type` is not allowed here, or None."""
-        if not type.category & self.categories:
+        is_other_scalar = not self.scalar and isinstance(type, (types.ElementType, types.QuantizedType))
+        if is_other_scalar or not type.category & self.categories:
             return f"{self.name} must be {types.describe_categories(self.categories)}, but is {type}"
         if self.rank is not None and isinstance(type, TensorType) and type.rank != self.rank:
             return f"{self.name} must have rank {self.rank}, but is {type}"
@@ -102,7 +111,7 @@ class Attribute(_Declared):
 
     def __init__(
         self,
-        kind: AttributeKind | None,
+        kind: AttributeKind,
         default: Any = REQUIRED,
         *,
         of: str | None = None,
@@ -122,7 +131,6 @@ class Attribute(_Declared):
         attribute = operation.attributes.get(self.key or self.name)
         if attribute is None:
             return self._default()
-        assert self.kind is not None
         return self.kind.decode(attribute)
 
     def _read_field(self, struct: object) -> Any:
@@ -136,7 +144,7 @@ class Attribute(_Declared):
         value = struct.fields.get(self.field or self.name, REQUIRED)
         if value is REQUIRED:
             return self._default()
-        return value if self.kind is None else self.kind.from_field(value)
+        return self.kind.from_field(value)
 
     def _default(self) -> Any:
         if self.default is REQUIRED:

@@ -101,8 +101,13 @@ class _Verifier:
         for result in operation.results:
             _reject_unranked(result.type, operation.name, operation.location)
         view = view_of(operation)
-        view.verify()
-        verify_inferred(view)
+        try:
+            view.verify()
+            verify_inferred(view)
+        except NimbleError:
+            raise
+        except Exception as error:  # a check did not foresee what it met: no reason to let the operation pass
+            raise _malformed(operation, error) from error
         for symbol in _called_functions(operation):
             self.calls[function.name].add(symbol)
             if symbol not in self.functions:
@@ -165,10 +170,8 @@ def view_of(operation: Operation) -> Op:
         return declaration(operation)
     except NimbleError:
         raise
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
-        raise VerifyError(
-            f"is malformed: {error}", operation=operation.name, location=operation.location
-        ) from error
+    except Exception as error:  # what is declared did not foresee what it met
+        raise _malformed(operation, error) from error
 
 
 def verify_inferred(view: Op) -> None:
@@ -212,6 +215,11 @@ def _reject_unranked(type: Type, operation: str, location: object) -> None:
     if isinstance(type, TupleType):
         for part in type.types:
             _reject_unranked(part, operation, location)
+
+
+def _malformed(operation: Operation, error: Exception) -> VerifyError:
+    reason = f"is malformed: {type(error).__name__}: {error}"
+    return VerifyError(reason, operation=operation.name, location=operation.location)
 
 
 def _function_error(function: Function, reason: str) -> VerifyError:
