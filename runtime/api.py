@@ -152,7 +152,10 @@ class Executable:
             return program
 
     def _specialize(self, types: Sequence[Type]) -> Program:
-        return Program(specialize(self._module, self._entry, types), self.options)
+        try:
+            return Program(specialize(self._module, self._entry, types), self.options)
+        except MemoryError as error:
+            raise ExecutionError(f"@{self._entry} cannot be compiled: {error}") from None
 
     def explain(self) -> str:
         """The plan as text: each step with its types, its way and why; for each combination of sizes met."""
@@ -181,7 +184,10 @@ class Program:
         """The results, which belong to the caller, for arguments that fit."""
         with np.errstate(all="ignore"):
             results = self._runner.run(arguments)
-        return owned(results, self.type.results, memory_of(arguments) | self._constants)
+        try:
+            return owned(results, self.type.results, memory_of(arguments) | self._constants)
+        except MemoryError as error:
+            raise ExecutionError(f"no memory for the results: {error}") from error
 
     def explain(self) -> str:
         """Its signature and its steps as text."""

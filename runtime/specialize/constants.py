@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 
 from ..ir import DenseElementsAttribute, Operation, Value
-from ..ops.declaration import Array
+from ..ops.declaration import Array, lookup
+from ..ops.dynamic_shapes import ReadsSizes
+from ..ops.shape_dialects import as_tensor
 from ..ops.verify import view_of
-from ..types import DYNAMIC, PLAIN, TensorType
+from ..types import PLAIN, TensorType
 from .effects import has_no_effect
 
 MOST_ELEMENTS = 1 << 14
@@ -18,6 +19,11 @@ MOST_ELEMENTS = 1 << 14
 
 _NEVER_FOLDED = frozenset({"stablehlo.custom_call", "stablehlo.optimization_barrier"})
 """A user's function must run when the program runs; a barrier keeps apart what is on its sides."""
+
+_VIEWS = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.transpose"})
+"""Of a splat these make views; other operations would make a large array first."""
+
+_FOLDED_DIALECTS = ("stablehlo.", "arith.", "tensor.", "shape.")
 
 Known = Mapping[Value, DenseElementsAttribute]
 
@@ -29,36 +35,37 @@ def fold(operation: Operation, known: Known) -> DenseElementsAttribute | None:
         operation: any operation.
         known: the constants among the values in sight.
     """
-    if len(operation.results) != 1 or operation.regions or not operation.name.startswith("stablehlo."):
+    if len(operation.results) != 1 or operation.regions or not operation.name.startswith(_FOLDED_DIALECTS):
         return None
-    type = operation.result.type
+    type = as_tensor(operation.result.type)
     if not isinstance(type, TensorType) or not type.is_static or not type.category & PLAIN:
         return None
-    if operation.name == "stablehlo.get_dimension_size":
-        return _dimension_size(view_of(operation), type)
+    declaration = lookup(operation.name)
+    if declaration is not None and issubclass(declaration, ReadsSizes):
+        return _sizes(declaration(operation), type)
     operands = [known.get(operand) for operand in operation.operands]
     constants = [operand for operand in operands if operand is not None and _is_small(operand)]
-    if len(constants) < len(operands) or not _result_is_small(type, constants):
+    if len(constants) < len(operands) or not _is_small_result(operation.name, type, constants):
         return None
     if operation.name in _NEVER_FOLDED or not has_no_effect(operation):
         return None
     return _evaluate(view_of(operation).reference, [constant.array for constant in constants], type)
 
 
-def _dimension_size(view: Any, type: TensorType) -> DenseElementsAttribute | None:
-    """The size of a dimension, where the type says it: the values of the operand do not matter."""
-    size = view.operand.shape[view.dimension]
-    return None if size == DYNAMIC else DenseElementsAttribute(type, np.array(size, type.dtype))
+def _sizes(view: ReadsSizes, type: TensorType) -> DenseElementsAttribute | None:
+    """What follows from the operands' types, where these tell it: the operands need not be constants."""
+    value = view.value_of_types()
+    return None if value is None else DenseElementsAttribute(type, value.astype(type.dtype))
 
 
 def _is_small(constant: DenseElementsAttribute) -> bool:
     return constant.type.category & PLAIN != 0 and (constant.array.size <= MOST_ELEMENTS or constant.is_splat)
 
 
-def _result_is_small(type: TensorType, constants: list[DenseElementsAttribute]) -> bool:
-    """Whether the result has few elements, or is a splat made of splats."""
-    splats = bool(constants) and all(constant.is_splat or constant.array.size == 1 for constant in constants)
-    return type.size <= MOST_ELEMENTS or (splats and len(constants) == 1)
+def _is_small_result(name: str, type: TensorType, constants: list[DenseElementsAttribute]) -> bool:
+    """Whether the result has few elements, or is a splat that costs no memory."""
+    splats = all(constant.is_splat or constant.array.size == 1 for constant in constants)
+    return type.size <= MOST_ELEMENTS or (splats and name in _VIEWS)
 
 
 def _evaluate(
