@@ -44,12 +44,16 @@ def main() -> int:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m tests.robustness", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.robustness", description=__doc__.partition("\n")[0]
+    )
     parser.add_argument("--count", type=int, default=100_000, help="how many mutants")
     parser.add_argument("--seed", type=int, default=1, help="which series of mutants")
     parser.add_argument("--first", type=int, default=0, help="number of the first mutant")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
-    parser.add_argument("--compile", choices=("auto", "eager", "never"), default="never", help="as Options has it")
+    parser.add_argument(
+        "--compile", choices=("auto", "eager", "never"), default="never", help="as Options has it"
+    )
     parser.add_argument("--seconds", type=float, default=Limits.seconds, help="processor time of one mutant")
     parser.add_argument("--bytes", type=int, default=Limits.bytes, help="memory of one mutant")
     parser.add_argument("--own", action="store_true", help="without the conformance programs")
@@ -74,7 +78,8 @@ class _Progress:
 
 
 def _print(summary: Summary, seconds: float, texts: list[str], options: argparse.Namespace) -> None:
-    print(f"{summary.tried} mutants of {len(texts)} programs in {seconds:.0f} s: {summary.tried / seconds:.0f}/s")
+    rate = summary.tried / seconds
+    print(f"{summary.tried} mutants of {len(texts)} programs in {seconds:.0f} s: {rate:.0f}/s")
     reached = {phase: summary.phases[phase] for phase in Phase}
     print(f"rejected when loaded: {reached[Phase.LOAD]}, when compiled: {reached[Phase.COMPILE]}, ", end="")
     print(f"when run: {reached[Phase.RUN]}; fine: {reached[Phase.DONE]}")

@@ -50,7 +50,14 @@ EXTREME_NUMBERS: Final = (
     "1.0e-400",
 )
 SIZES: Final = ("0x", "1x", "2x", "3x", "4x", "7x", "?x", "")
-EXTREME_SIZES: Final = ("65536x", "1000000x", "2147483648x", "4294967296x", "9223372036854775807x", "99999999999999999999x")
+EXTREME_SIZES: Final = (
+    "65536x",
+    "1000000x",
+    "2147483648x",
+    "4294967296x",
+    "9223372036854775807x",
+    "99999999999999999999x",
+)
 ODD_TYPES: Final = (
     "tensor<*xf32>",
     "tensor<?xf32>",
@@ -369,16 +376,33 @@ def _nest(mutator: Mutator, program: Program) -> str:
     opening, closing = tokens[start], tokens[end]
     if opening == "<" and tokens[start - 1] in ("tensor", "tuple", "complex"):
         opening, closing = tokens[start - 1] + "<", ">"
-    return "".join([*tokens[:start], *[opening] * depth, *tokens[start : end + 1], *[closing] * depth, *tokens[end + 1 :]])
+    return "".join(
+        [
+            *tokens[:start],
+            *[opening] * depth,
+            *tokens[start : end + 1],
+            *[closing] * depth,
+            *tokens[end + 1 :],
+        ]
+    )
 
 
 def _huge(mutator: Mutator, program: Program) -> str:
     """A literal, name or list of great length in the place of a token."""
     length = mutator.random.choice((500, 5000, 20000))
     new = mutator.random.choice(
-        ("9" * length, "1." + "0" * length, "0x" + "F" * length, '"' + "a" * length + '"', "a" * length,
-         "[" + "1, " * length + "1]", "%a, " * length, "1x" * (length // 10) + "f32", '"' + "\\00" * length + '"')
-    )  # fmt: skip
+        (
+            "9" * length,
+            "1." + "0" * length,
+            "0x" + "F" * length,
+            "a" * length,
+            f'"{"a" * length}"',
+            '"' + "\\00" * length + '"',
+            "[" + "1, " * length + "1]",
+            "%a, " * length,
+            "1x" * (length // 10) + "f32",
+        )
+    )
     tokens = list(program.tokens)
     tokens[mutator.random.randrange(len(tokens))] = new
     return "".join(tokens)

@@ -133,7 +133,9 @@ class _Worker:
 
     def start(self) -> None:
         self.connection, other = self.context.Pipe()
-        self.process = self.context.Process(target=_work, args=(other, self.state, *self.arguments), daemon=True)
+        self.process = self.context.Process(
+            target=_work, args=(other, self.state, *self.arguments), daemon=True
+        )
         self.process.start()
         other.close()
 

@@ -62,12 +62,14 @@ def attempt(text: str, options: Options, enter: Callable[[Phase], None]) -> Phas
             if function.body is not None:
                 executable = compile(module, entry=name, options=options)
                 inputs = [_value(type) for type in executable.input_types]
-                if None not in map(type, inputs) and all(value is not None for value in inputs):
+                if all(value is not None for value in inputs):
                     phase = Phase.RUN
                     enter(phase)
                     if _is_cheap(module):
                         _run(executable, inputs)
-    except NimbleError:
+    except NimbleError as error:
+        if phase < Phase.RUN and error.__cause__ is not None:
+            raise error.__cause__  # noqa: B904 - a defect that the last line of defence has hidden
         return phase
     return Phase.DONE
 
