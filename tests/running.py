@@ -63,8 +63,9 @@ def run_xla(text: str, *inputs: Array) -> list[Array]:
     backend = _xla_backend()
     devices = xla_client.DeviceList(tuple(backend.devices()[:1]))
     executable = backend.compile_and_load(text, devices, xla_client.CompileOptions())
-    outputs = executable.execute_sharded([jax.device_put(np.asarray(value)) for value in inputs])
-    return [np.asarray(shards[0]) for shards in outputs.disassemble_into_single_device_arrays()]
+    with jax.enable_x64(True):
+        outputs = executable.execute_sharded([jax.device_put(np.asarray(value)) for value in inputs])
+        return [np.asarray(shards[0]) for shards in outputs.disassemble_into_single_device_arrays()]
 
 
 def assert_close(got: Sequence[Array], want: Sequence[Array], relative: float) -> None:
