@@ -232,7 +232,7 @@ def _applied(parser: OperationParser, state: OperationState, name: str, position
     operand = state.operands[0].type
     if not isinstance(operand, TensorType):
         parser.fail("a tensor as input", position)
-    return applied_region(name, operand, parser.location_at(position))
+    return applied_region(name, operand, parser.location_at(state.position))
 
 
 def applied_region(name: str, operand: TensorType, location: Location) -> Region:

@@ -100,16 +100,17 @@ def _end_of_group(rest: list[str]) -> int | None:
 
 
 def _optional(pieces: list[Piece]) -> list[Piece] | None:
-    """A group that may be absent, as one piece."""
+    """A group that may be absent, as one piece; it is absent only where its first literal does not come."""
     takes = [piece.take for piece in pieces if piece.take is not None]
-    if len(takes) != 1:
+    if len(takes) != 1 or pieces[0].take is not None:
         return None
     (take,) = takes
 
     def take_if_there(parser: OperationParser, state: OperationState, text: str | None) -> bool:
         return text is None or take(parser, state, text)
 
-    return [Piece(f"(?:{''.join(SKIP + piece.expression for piece in pieces)})?+", take_if_there)]
+    present = "".join(SKIP + piece.expression for piece in pieces)
+    return [Piece(f"(?:{present}|(?!{SKIP}{pieces[0].expression}))", take_if_there)]
 
 
 def cached(name: str, step: Step) -> Step:

@@ -31,6 +31,30 @@ def test_pretty_and_generic_form_are_the_same(forms: str) -> None:
     assert fingerprint(program(pretty)) == fingerprint(program(generic))
 
 
+def test_types_beyond_the_usual_ones() -> None:
+    tuple_type = "tuple<tensor<f32>, tuple<>>"
+    bounded = "tensor<?xf32, #stablehlo.bounds<3>>"
+    quantized = "tensor<2x!quant.uniform<i8:f32:0, {1.0:0, 2.0:1}>>"
+    arguments = f"%t: {tuple_type}, %b: {bounded}, %q: {quantized}, %o: !foo.bar<1>"
+    found = operations(
+        f"""%0 = stablehlo.add %q, %q : {quantized}
+            %1 = stablehlo.abs %b : {bounded}
+            %2 = stablehlo.add %q, %q : {quantized}
+            %3 = call @f(%t, %o) : ({tuple_type}, !foo.bar<1>) -> {tuple_type}
+            %4 = call @f(%t, %o) : ({tuple_type}, !foo.bar<1>) -> {tuple_type}
+            return %t, %o, %4 : {tuple_type}, !foo.bar<1>, {tuple_type}""",
+        arguments,
+    )
+    assert [str(each.result.type) for each in found[:5]] == [
+        quantized,
+        bounded,
+        quantized,
+        tuple_type,
+        tuple_type,
+    ]
+    assert len(found[5].operands) == 3
+
+
 def test_several_results() -> None:
     found = operations(
         """%0:2, %x = "test.three"() : () -> (tensor<i1>, tensor<i2>, tensor<i4>)
