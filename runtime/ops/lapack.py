@@ -186,7 +186,7 @@ class Routine:
         for position, problem in enumerate(problems):
             solved = self.compute(self.library, parameters, *problem)
             for target, value in zip(targets, solved, strict=True):
-                if target.shape[1:] != np.shape(value):
+                if np.ndim(value) and target.shape[1:] != np.shape(value):
                     raise ValueError(f"gives {np.shape(value)} where {target.shape[1:]} is declared")
                 target[position] = value
         return results
