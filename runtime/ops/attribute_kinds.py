@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from ..ir import (
     UnitAttribute,
 )
 from ..types import ELEMENT_TYPES, FLOAT, ElementType, TensorType
+
+_MOST_ELEMENTS: Final = 1 << 16
+"""Longest constant that is read as a list."""
 
 
 class AttributeKind(ABC):
@@ -48,11 +51,16 @@ class AttributeKind(ABC):
         return ValueError(f"must be {self.description}, but is {type(attribute).__name__}")
 
 
-def _array_of(attribute: Attribute, rank: int, dtype: Any) -> np.ndarray[Any, Any] | None:
-    """The array of a ``dense`` attribute of that rank and element type, None for any other attribute."""
-    if isinstance(attribute, DenseElementsAttribute) and attribute.array.ndim == rank:
-        return attribute.array if attribute.array.dtype == dtype else None
-    return None
+def array_of(attribute: Attribute, rank: int, dtype: Any) -> np.ndarray[Any, Any] | None:
+    """The array of a ``dense`` attribute of that rank and element type, None for any other attribute.
+
+    ValueError where it is far longer than any list of dimensions: a splat can have any size.
+    """
+    if not isinstance(attribute, DenseElementsAttribute) or attribute.array.ndim != rank:
+        return None
+    if attribute.array.size > _MOST_ELEMENTS:
+        raise ValueError(f"has {attribute.array.size} elements, but may have at most {_MOST_ELEMENTS}")
+    return attribute.array if attribute.array.dtype == dtype else None
 
 
 class _Integer(AttributeKind):
@@ -126,12 +134,14 @@ class _String(AttributeKind):
 class _Dimensions(AttributeKind):
     """A tuple of int: ``array<i64: ...>``, and ``dense<...> : tensor<Nxi64>`` in older programs."""
 
-    description = "a one-dimensional list of i64"
+    def __init__(self, element_type: str) -> None:
+        self.element_type = ELEMENT_TYPES[element_type]
+        self.description = f"a one-dimensional list of {element_type}"
 
     def decode(self, attribute: Attribute) -> tuple[int, ...]:
-        if isinstance(attribute, DenseArrayAttribute) and attribute.element_type.name == "i64":
+        if isinstance(attribute, DenseArrayAttribute) and attribute.element_type is self.element_type:
             return attribute.values
-        array = _array_of(attribute, 1, np.int64)
+        array = array_of(attribute, 1, self.element_type.dtype)
         if array is not None:
             return tuple(array.tolist())
         raise self.mismatch(attribute)
@@ -142,7 +152,7 @@ class _Dimensions(AttributeKind):
         raise self.mismatch(value)
 
     def encode(self, value: tuple[int, ...]) -> Attribute:
-        return DenseArrayAttribute(ELEMENT_TYPES["i64"], tuple(value))
+        return DenseArrayAttribute(self.element_type, tuple(value))
 
 
 class _Booleans(AttributeKind):
@@ -153,7 +163,7 @@ class _Booleans(AttributeKind):
     def decode(self, attribute: Attribute) -> tuple[bool, ...]:
         if isinstance(attribute, DenseArrayAttribute) and attribute.element_type.name == "i1":
             return tuple(map(bool, attribute.values))
-        array = _array_of(attribute, 1, np.bool_)
+        array = array_of(attribute, 1, np.bool_)
         if array is not None:
             return tuple(array.tolist())
         raise self.mismatch(attribute)
@@ -168,7 +178,7 @@ class _Padding(AttributeKind):
     description = "a two-dimensional constant of i64"
 
     def decode(self, attribute: Attribute) -> tuple[tuple[int, ...], ...]:
-        array = _array_of(attribute, 2, np.int64)
+        array = array_of(attribute, 2, np.int64)
         if array is not None:
             return tuple(map(tuple, array.tolist()))
         raise self.mismatch(attribute)
@@ -293,7 +303,8 @@ F32 = _Float(32)
 F64 = _Float(64)
 BOOL = _Boolean()
 STRING = _String()
-DIMENSIONS = _Dimensions()
+DIMENSIONS = _Dimensions("i64")
+SEGMENT_SIZES = _Dimensions("i32")
 BOOLEANS = _Booleans()
 PADDING = _Padding()
 CONSTANT = _Constant()

@@ -34,7 +34,7 @@ from ..errors import UnsupportedError, VerifyError
 from ..ir import Operation, StructAttribute
 from ..ir import Region as IrRegion
 from ..types import TensorType, Type
-from .attribute_kinds import AttributeKind
+from .attribute_kinds import SEGMENT_SIZES, AttributeKind
 
 Array = np.ndarray[Any, Any]
 Evaluate = Callable[..., tuple[Any, ...]]
@@ -229,6 +229,10 @@ class Op:
         cls.declared_regions = tuple(p for p in chosen if isinstance(p, Region))
         cls.declared_constraints = tuple(p for p in chosen if isinstance(p, Constraint))
         inputs = [p for p in chosen if isinstance(p, _Declared) and not isinstance(p, Result)]
+        cls.struct_fields = {
+            struct: frozenset(p.field or p.name for p in cls.declared_attributes if p.of == struct)
+            for struct in {p.of for p in cls.declared_attributes if p.of is not None}
+        }
         cls.input_labels = {part.name: f"I{index}" for index, part in enumerate(inputs, 1)}
         if assembly is not None:
             cls.assembly = assembly
@@ -239,6 +243,7 @@ class Op:
             register(cls)
 
     input_labels: ClassVar[dict[str, str]] = {}
+    struct_fields: ClassVar[dict[str, frozenset[str]]] = {}
 
     def __init__(self, operation: Operation) -> None:
         """View `operation`.
@@ -255,6 +260,10 @@ class Op:
                 view[attribute.name] = attribute.read(operation)
             except ValueError as error:
                 raise self.error(f"{attribute.name} {error}", self.input_labels[attribute.name]) from None
+        for struct, fields in self.struct_fields.items():
+            unknown = getattr(operation.attributes.get(struct), "fields", {}).keys() - fields
+            if unknown:
+                raise self.error(f"{struct} has no field {min(unknown)}")
         if self.declared_regions or operation.regions:
             self._assign_regions(operation.regions, view)
         result_types = [result.type for result in operation.results]
@@ -295,13 +304,13 @@ class Op:
 
         With several variadic parts they share equally, or the attribute ``operandSegmentSizes`` says it.
         """
-        attribute = self.operation.attributes.get(f"{what}SegmentSizes") or self.operation.attributes.get(
-            f"{what}_segment_sizes"
-        )
-        values = getattr(attribute, "values", None)
-        if values is None and attribute is not None and hasattr(attribute, "array"):
-            values = attribute.array.ravel().tolist()
-        if values is not None:
+        attributes = self.operation.attributes
+        attribute = attributes.get(f"{what}SegmentSizes", attributes.get(f"{what}_segment_sizes"))
+        if attribute is not None:
+            try:
+                values = SEGMENT_SIZES.decode(attribute)
+            except ValueError as error:
+                raise self.error(f"{what}SegmentSizes {error}") from None
             if len(values) != len(declared) or min(values, default=0) < 0:
                 raise self.error(f"{what}SegmentSizes must have {len(declared)} sizes that are not negative")
             return list(values)
