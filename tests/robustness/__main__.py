@@ -31,7 +31,7 @@ def main() -> int:
     if options.only is not None:
         text = Mutator(texts).mutant(options.seed, options.only)
         print(text)
-        print("//", attempt(text, how, lambda phase: None).name)
+        print("//", attempt(text, how, lambda phase: None))
         return 0
     started = time.monotonic()
     limits = Limits(options.seconds, options.bytes)
@@ -87,6 +87,8 @@ def _print(summary: Summary, seconds: float, texts: list[str], options: argparse
     print(f"slowest: number {index}, {slow:.2f} s of processor time, got to {phase.name}")
     print(f"runs that were ended: {len(summary.stopped)} {summary.stopped[:10]}")
     print(f"greatest memory beyond the start: {summary.peak >> 20} MB")
+    for cause, number in sorted(summary.failures.items()):
+        print(f"a step failed with {cause}: number {number}")
     kinds: dict[tuple[str, str], list[Finding]] = defaultdict(list)
     for finding in summary.findings:
         kinds[finding.phase.name, finding.what].append(finding)

@@ -61,6 +61,7 @@ class Summary:
         tried: how many.
         phases: how many got how far.
         findings: the defects.
+        failures: what no step of a run foresaw and yet failed with; for each the number of one mutant.
         slowest: (seconds, number, phase) of the slowest.
         stopped: numbers of the mutants whose run had to be ended from outside.
         peak: greatest resident memory of a process beyond what it started with, in bytes.
@@ -69,6 +70,7 @@ class Summary:
     tried: int = 0
     phases: Counter[Phase] = field(default_factory=Counter)
     findings: list[Finding] = field(default_factory=list)
+    failures: dict[str, int] = field(default_factory=dict)
     slowest: tuple[float, int, Phase] = (0.0, -1, Phase.LOAD)
     stopped: list[int] = field(default_factory=list)
     peak: int = 0
@@ -78,6 +80,7 @@ class Summary:
         self.tried += report["tried"]
         self.phases.update(report["phases"])
         self.findings += report["findings"]
+        self.failures = {**report["failures"], **self.failures}
         self.slowest = max(self.slowest, report["slowest"])
         self.peak = max(self.peak, report["peak"])
 
@@ -203,6 +206,7 @@ def _work(
             "tried": end - start,
             "phases": Counter(),
             "findings": [],
+            "failures": {},
             "slowest": (0.0, -1, Phase.LOAD),
         }
         for index in range(start, end):
@@ -223,8 +227,10 @@ def _try_one(
         entered[phase] = time.process_time()
 
     try:
-        phase = attempt(text, options, enter)
-        report["phases"][phase] += 1
+        outcome = attempt(text, options, enter)
+        report["phases"][outcome.phase] += 1
+        if outcome.cause is not None:
+            report["failures"].setdefault(_cause(outcome.cause), index)
     except Exception as error:
         at = Phase(int(state[1]))
         report["findings"].append(Finding(index, at, _cause(error), traceback.format_exc()))

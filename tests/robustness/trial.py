@@ -7,7 +7,7 @@ import enum
 import math
 import signal
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,20 +34,29 @@ class Phase(enum.IntEnum):
     DONE = 3
 
 
+class Outcome(NamedTuple):
+    """What came of one mutant.
+
+    Attributes:
+        phase: where a `NimbleError` came out, or DONE.
+        cause: what a step of a run failed with that the runtime did not foresee, None otherwise.
+    """
+
+    phase: Phase
+    cause: BaseException | None = None
+
+
 class _Stopped(BaseException):
     """Raised in a run that takes long; no part of the runtime catches it."""
 
 
-def attempt(text: str, options: Options, enter: Callable[[Phase], None]) -> Phase:
+def attempt(text: str, options: Options, enter: Callable[[Phase], None]) -> Outcome:
     """Load, compile and run a text.
 
     Args:
         text: the program.
         options: how to compile.
         enter: called as each phase begins.
-
-    Returns:
-        The phase in which a `NimbleError` came out, or DONE.
 
     Raises:
         Exception: anything else that came out: a defect.
@@ -70,8 +79,8 @@ def attempt(text: str, options: Options, enter: Callable[[Phase], None]) -> Phas
     except NimbleError as error:
         if phase < Phase.RUN and error.__cause__ is not None:
             raise error.__cause__  # noqa: B904 - a defect that the last line of defence has hidden
-        return phase
-    return Phase.DONE
+        return Outcome(phase, error.__cause__)
+    return Outcome(Phase.DONE)
 
 
 def _value(type: Type) -> Any:
