@@ -1,4 +1,4 @@
-"""What the StableHLO project itself says of programs with unknown sizes: its shape refinement and interpreter.
+"""What the StableHLO project says of programs with unknown sizes: its refinement and interpreter.
 
 Both are those of jaxlib, and run in a child process, since the interpreter aborts on some programs. Run as a
 module, this is that child: it answers pickled requests on its standard input.
@@ -21,7 +21,9 @@ from nimblehlo.types import ELEMENT_TYPES
 
 Array = np.ndarray[Any, Any]
 
-_MAIN = re.compile(r"func\.func (?:public )?@main\((.*?)\) -> (\(.*?\)|tensor<[^{]*>)(?: attributes.*?)? \{\n")
+_MAIN = re.compile(
+    r"func\.func (?:public )?@main\((.*?)\) -> (\(.*?\)|tensor<[^{]*>)(?: attributes.*?)? \{\n"
+)
 _TENSOR = re.compile(r"tensor<(?:[^<>]|<[^<>]*>)*>")
 _SIZE_ARGUMENT = "tensor<i64>"
 
@@ -65,7 +67,9 @@ def called_with(text: str, inputs: Sequence[Array]) -> str:
     arguments, results = signature(text)
     operations = []
     for index, (type, value) in enumerate(zip(arguments, inputs, strict=True)):
-        static = f"tensor<{''.join(f'{size}x' for size in value.shape)}{type[7:-1].split('x', value.ndim)[-1]}>"
+        static = (
+            f"tensor<{''.join(f'{size}x' for size in value.shape)}{type[7:-1].split('x', value.ndim)[-1]}>"
+        )
         operations.append(f"%s{index} = stablehlo.constant dense<{_values(value)}> : {static}")
         operations.append(f"%c{index} = stablehlo.convert %s{index} : ({static}) -> {type}")
     operands = ", ".join(f"%c{index}" for index in range(len(arguments)))

@@ -1,4 +1,4 @@
-"""The public programs with unknown sizes: each is accepted, and for some sizes gives what StableHLO itself gives."""
+"""The public programs with unknown sizes: accepted, and for some sizes equal to StableHLO's own results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.skipif(not PROGRAMS, reason="there is no folder of conf
 
 
 def _breaks_a_constraint(text: str) -> bool:
-    """Whether the program has more window_strides than spatial dimensions: StableHLO says so once sizes are known."""
+    """Whether there are more window_strides than spatial dimensions, as StableHLO says with sizes known."""
     return "stablehlo.dynamic_conv" in text and "window_strides = array<i64: 2, 2>" in text
 
 
@@ -53,7 +53,7 @@ def test_each_program_is_accepted() -> None:
 
 
 def disagreement(program: Path, size: int, stablehlo: StableHLO) -> str | None:
-    """How the results for a size differ from StableHLO's own; None where they do not, or both reject the size."""
+    """How the results for a size differ from StableHLO's; None where they do not, or both reject it."""
     text = program.read_text()
     inputs = inputs_of(text, size)
     try:

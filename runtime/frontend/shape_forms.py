@@ -1,4 +1,4 @@
-"""Pretty forms of the operations of `nimblehlo.ops.shape_dialects` whose types these forms do not spell out."""
+"""Pretty forms of operations of `nimblehlo.ops.shape_dialects` that do not spell out all types."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .assembly import Form, Signature, Step, compile_assembly
 from .operation_types import OperationState, check_operand_types
 
 if TYPE_CHECKING:
-    from .parser import Parser
+    from .operation_parser import OperationParser
 
 
-def _constant(parser: Parser, state: OperationState) -> None:
+def _constant(parser: OperationParser, state: OperationState) -> None:
     """``2 : index``, ``true`` or ``dense<1> : tensor<2xindex>``."""
     position = parser.position
     value = parser.attribute()
@@ -30,13 +30,13 @@ def _constant(parser: Parser, state: OperationState) -> None:
         parser.fail("an integer or a dense constant", position)
 
 
-def _const_shape(parser: Parser, state: OperationState) -> None:
+def _const_shape(parser: OperationParser, state: OperationState) -> None:
     """``[4, 32]``."""
     sizes = np.array(parser.integers(), np.int64)
     state.attributes["shape"] = DenseElementsAttribute(TensorType(sizes.shape, INDEX), sizes)
 
 
-def _predicate(parser: Parser, state: OperationState) -> None:
+def _predicate(parser: OperationParser, state: OperationState) -> None:
     """``slt ,``."""
     position = parser.skip()
     name = parser.keyword("a comparison such as 'slt'")
@@ -46,7 +46,7 @@ def _predicate(parser: Parser, state: OperationState) -> None:
     parser.expect(",")
 
 
-def _compared_type(parser: Parser, state: OperationState) -> None:
+def _compared_type(parser: OperationParser, state: OperationState) -> None:
     """The type of both operands; the result has that of a truth value, of the same shape."""
     position = parser.position
     type = parser.type()
@@ -55,18 +55,18 @@ def _compared_type(parser: Parser, state: OperationState) -> None:
     state.result_types = (type.with_element_type(truth) if isinstance(type, TensorType) else truth,)
 
 
-def _selected_type(parser: Parser, state: OperationState) -> None:
+def _selected_type(parser: OperationParser, state: OperationState) -> None:
     """The type of both values, before it that of the condition where it is no scalar."""
     type = parser.type()
     state.result_types = (parser.type() if parser.accept(",") else type,)
 
 
-def _index_result(parser: Parser, state: OperationState) -> None:
+def _index_result(parser: OperationParser, state: OperationState) -> None:
     """The result is an index, which the form does not say."""
     state.result_types = (INDEX,)
 
 
-def _element_result(parser: Parser, state: OperationState) -> None:
+def _element_result(parser: OperationParser, state: OperationState) -> None:
     """The result is an element of the first operand, which the form does not say."""
     type = state.operands[0].type
     if not isinstance(type, TensorType):
@@ -93,9 +93,7 @@ FORMS: Final = {
         [_predicate, *compile_assembly("operands attr-dict :", Signature()).steps, _compared_type]
     ),
     "arith.select": Form([*_plain("operands attr-dict :"), _selected_type]),
-    "arith.index_cast": Form(
-        _steps("$operand attr-dict : type($operand) to type($result)", "operand")
-    ),
+    "arith.index_cast": Form(_steps("$operand attr-dict : type($operand) to type($result)", "operand")),
     "tensor.dim": Form(
         [
             *compile_assembly(
@@ -117,8 +115,6 @@ FORMS: Final = {
         ]
     ),
     "tensor.cast": Form(_steps("$source attr-dict : type($source) to type($result)", "source")),
-    "shape.const_shape": Form(
-        [*_plain("attr-dict"), _const_shape, *_steps(": type($result)")]
-    ),
+    "shape.const_shape": Form([*_plain("attr-dict"), _const_shape, *_steps(": type($result)")]),
 }
 """The form of each operation by name."""

@@ -24,10 +24,11 @@ from ..ir import (
     Attribute as IrAttribute,
 )
 from ..types import ANY, INDEX, TensorType, TupleType, Type
-from .attribute_kinds import BOOL, DIMENSIONS, I32, I64, STRING, SYMBOL, ArrayOf, AttributeKind
+from .attribute_kinds import BOOL, DIMENSIONS, I32, I64, STRING, SYMBOL, ArrayOf, AttributeKind, array_of
 from .custom_call_targets import BUILT_IN, Target
 from .declaration import Attribute, Op, Operand, Result, constraint
 from .rules import first, in_range, shapes_agree, types_agree
+from .shape_custom_calls import shape_operands, sized
 
 TYPED_FFI: Final = 4
 """The api_version whose backend_config is a dictionary."""
@@ -114,8 +115,9 @@ class _Layout(AttributeKind):
     description = "a one-dimensional constant of index"
 
     def decode(self, attribute: IrAttribute) -> tuple[int, ...]:
-        if isinstance(attribute, DenseElementsAttribute) and attribute.array.ndim == 1:
-            return tuple(attribute.array.tolist())
+        array = array_of(attribute, 1, INDEX.dtype)
+        if array is not None:
+            return tuple(array.tolist())
         raise self.mismatch(attribute)
 
     def encode(self, value: tuple[int, ...]) -> IrAttribute:
@@ -151,6 +153,8 @@ class CustomCall(
     """Calls what is known by a name outside of StableHLO.
 
     Attributes:
+        inputs: those that the target takes; not those that say the results' shapes.
+        shape_operands: which operands these are (JAX's attribute `indices_of_shape_operands`).
         configuration: backend_config, or JAX's ``mhlo.backend_config`` where that is there.
         pure: whether this call has no effect beyond its results.
     """
@@ -172,6 +176,11 @@ class CustomCall(
         super().__init__(operation)
         name = self.call_target_name
         self.target = BUILT_IN.get(name) or _REGISTERED.get(name)
+        self.shape_operands = shape_operands(operation)
+        if self.shape_operands:
+            self.__dict__["inputs"] = self._without_shapes(self.inputs)
+            if self.operand_layouts is not None:
+                self.__dict__["operand_layouts"] = self._without_shapes(self.operand_layouts)
         attached = operation.attributes.get("mhlo.backend_config")
         self.configuration = self.backend_config if attached is None else plain_value(attached)
         self.__dict__["pure"] = self.target is not None and self.target.pure and not self.has_side_effect
@@ -230,9 +239,18 @@ class CustomCall(
         if self.target.verify is not None:
             self.target.verify(self)
 
+    def infer(self) -> list[Type] | None:
+        return sized(self.results, self.operation)
+
     def reference(self, *inputs: Any) -> tuple[Any, ...]:
         assert self.target is not None
-        return self.target.run(self, *inputs)
+        return self.target.run(self, *self._without_shapes(inputs))
+
+    def _without_shapes(self, values: Sequence[Any]) -> Sequence[Any]:
+        """What stands for each operand that is not the shape of a result."""
+        if not self.shape_operands:
+            return values
+        return [value for position, value in enumerate(values) if position not in self.shape_operands]
 
 
 def _part(type: Type, indices: Sequence[int]) -> Type | None:

@@ -27,6 +27,7 @@ from .check import (
 from .declaration import Array
 from .lapack import ROUTINES
 from .rules import all_types_agree
+from .shape_custom_calls import REPLACED_TARGETS
 
 if TYPE_CHECKING:
     from .custom_call import CustomCall
@@ -162,5 +163,6 @@ BUILT_IN: Final[dict[str, Target]] = {
         )
     },
     **{name: Target(routine.run, routine.verify) for name, routine in ROUTINES.items()},
+    **{name: Target(target.run, target.verify) for name, target in REPLACED_TARGETS.items()},
 }
 """All of them by name."""

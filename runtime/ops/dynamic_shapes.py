@@ -30,6 +30,7 @@ from .attribute_kinds import DIMENSIONS, I64
 from .broadcasting import BroadcastRules, broadcast_in_dim
 from .creation import iota
 from .declaration import Array, Attribute, Op, Operand, Result, constraint
+from .memory_limit import require_memory
 from .movement import AMOUNTS, RANGES, PadRules, ReshapeRules, SliceRules, pad_of, sliced_shape
 
 
@@ -74,6 +75,7 @@ class RunTimeShaped(Op):
             if part.rank == 1
         }
         rules.judge(view)
+        require_memory(self.operation, *(view.infer() or ()))
         return view
 
     def known(self, name: str) -> tuple[int, ...]:
@@ -257,7 +259,11 @@ class RealDynamicSlice(
     name="stablehlo.real_dynamic_slice",
     assembly="operands attr-dict : functional-type",
 ):
-    """`slice` with indices and strides that are operands. Not in the specification."""
+    """`slice` with indices and strides that are operands. Not in the specification.
+
+    A slice that does not lie within the operand is an error, as in `slice`. XLA:CPU moves one
+    whose size alone is known into the operand.
+    """
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     start_indices = Operand(INTEGER, rank=1)
@@ -288,8 +294,16 @@ def _all_known(
     return None if first is None or second is None or third is None else (first, second, third)
 
 
+class ReadsSizes(Op):
+    """Base of operations whose results follow from sizes: where these are known, no element matters."""
+
+    def value_of_types(self) -> Array | None:
+        """The result, where the types of the operands tell it; else None."""
+        raise NotImplementedError
+
+
 class GetDimensionSize(
-    Op,
+    ReadsSizes,
     name="stablehlo.get_dimension_size",
     assembly="$operand , dim = $dimension attr-dict : functional-type",
 ):
@@ -307,6 +321,10 @@ class GetDimensionSize(
     def infer(self) -> list[Type]:
         return [TensorType((), ELEMENT_TYPES["i32"])]
 
+    def value_of_types(self) -> Array | None:
+        size = self.operand.shape[self.dimension]
+        return None if size == DYNAMIC else np.array(size, np.int32)
+
     def reference(self, operand: Array) -> Array:
         return np.array(operand.shape[self.dimension], np.int32)
 
@@ -316,7 +334,11 @@ class SetDimensionSize(
     name="stablehlo.set_dimension_size",
     assembly="$operand , $size , dim = $dimension attr-dict : functional-type",
 ):
-    """Cuts one dimension to a size that is an operand. Not in the specification: its labels are our own."""
+    """Gives one dimension a size that is an operand, within its bound.
+
+    Not in the specification: its labels are our own. A dimension that grows gets zeros; XLA shows there what
+    an earlier operation cut off, or anything.
+    """
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     size = Operand(SIGNED, rank=0)
@@ -348,14 +370,32 @@ class SetDimensionSize(
             shape[self.dimension] = DYNAMIC
         return rules.same_shape("result", self.result, "shape(operand) apart from dimension", shape)
 
+    def infer(self) -> list[Type] | None:
+        size = rules.constant_operand(self.operation, 1)
+        if size is None or int(size) < 0:
+            return None
+        shape = list(self.operand.shape)
+        shape[self.dimension] = int(size)
+        return [self.operand.with_shape(shape)]
+
+    def bound(self, actual: int) -> int:
+        """The greatest size of the dimension: its bound, or what it is."""
+        operand = self.operand
+        known = DYNAMIC if operand.bounds is None else operand.bounds[self.dimension]
+        return actual if known == DYNAMIC else int(known)
+
     def reference(self, operand: Array, size: Array) -> Array:
-        limit, declared = int(size), self.result.shape[self.dimension]
+        limit, actual = int(size), operand.shape[self.dimension]
+        declared, bound = self.result.shape[self.dimension], self.bound(actual)
         reason = None
-        if not 0 <= limit <= operand.shape[self.dimension]:
-            reason = f"size is {limit}, but operand has size {operand.shape[self.dimension]} there"
+        if not 0 <= limit <= bound:
+            reason = f"size is {limit}, but must be in [0, {bound}], the bound of operand there"
         elif not rules.sizes_agree(limit, declared):
             reason = f"size is {limit}, but result has size {declared} there"
         rules.require(self, reason)
+        if limit > actual:
+            padding = [(0, limit - actual if d == self.dimension else 0) for d in range(operand.ndim)]
+            return np.pad(operand, padding)
         kept: list[slice] = [slice(None)] * operand.ndim
         kept[self.dimension] = slice(limit)
         return operand[tuple(kept)]

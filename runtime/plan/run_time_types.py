@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import ExecutionError, VerifyError
 from ..ir import Operation
 from ..ops.declaration import Op
+from ..ops.memory_limit import require_memory
 from ..ops.verify import verify_inferred, view_of
 from ..types import TensorType, Type
 
@@ -66,6 +67,7 @@ class RunTimeTyped:
                 verify_inferred(view)
                 view = view_of(_rebuilt(declared, source, inferred))
             view.verify()
+            require_memory(declared, *(result.type for result in view.operation.results))
         except VerifyError as error:
             raise ExecutionError(
                 error.reason, operation=error.operation, label=error.label, location=error.location

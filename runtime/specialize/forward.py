@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..errors import ExecutionError, VerifyError
+from ..errors import ExecutionError, NimbleError, VerifyError
 from ..ir import Builder, DenseElementsAttribute, Operation, Region, Value, copy_region
+from ..ops.memory_limit import require_memory
+from ..ops.static_forms import STATIC_FORMS, constant_sizes, static_operation
 from ..ops.verify import TERMINATORS, verify_inferred, view_of
-from ..types import DYNAMIC, TensorType, Type
+from ..types import Type
 from .constants import fold
+from .identities import is_assertion_that_holds, operand_that_is_result
+from .shapes import more_static, result_types
 
 
 def propagate(region: Region, *, sizes_bound: bool) -> None:
@@ -45,7 +49,11 @@ class _Pass:
                 continue
             if self.sizes_bound:
                 self.bind_sizes(operation)
-            self.append(operation, builder)
+            same = operand_that_is_result(operation)
+            if same is not None:
+                self.values[operation.result] = same
+            elif not is_assertion_that_holds(operation):
+                self.append(operation, builder)
 
     def append(self, operation: Operation, builder: Builder) -> None:
         """Append an operation, or the constant that it computes."""
@@ -55,13 +63,20 @@ class _Pass:
         else:
             value = fold(operation, self.known)
             if value is not None:
-                replaced = operation.result
-                operation = Operation(
+                constant = Operation(
                     "stablehlo.constant", (), [value.type], {"value": value}, (), operation.location
                 )
-                self.known[operation.result] = value
-                self.values[replaced] = operation.result
+                self.known[constant.result] = value
+                operation = self.replace(operation, constant)
+            else:
+                operation = self.replace(operation, static_form(operation))
         builder.block.operations.append(operation)
+
+    def replace(self, operation: Operation, by: Operation) -> Operation:
+        """Let the results of another operation stand for those of this one; returns the other."""
+        if by is not operation:
+            self.values.update(zip(operation.results, by.results, strict=True))
+        return by
 
     def visit_regions(self, operation: Operation) -> None:
         """The regions of an operation; a loop's carried values get its operands' sizes where these last."""
@@ -89,33 +104,38 @@ class _Pass:
     def bind_sizes(self, operation: Operation) -> None:
         """Give the results the sizes that follow from the operands, and judge the constraints."""
         try:
-            for result, type in zip(operation.results, _result_types(operation), strict=False):
-                result.type = _more_static(result.type, type)
+            for result, type in zip(operation.results, result_types(operation), strict=False):
+                result.type = more_static(result.type, type)
             view = view_of(operation)
             view.verify()
             verify_inferred(view)
+            require_memory(operation, *(result.type for result in operation.results))
         except VerifyError as error:
             raise ExecutionError(
                 error.reason, operation=error.operation, label=error.label, location=error.location
             ) from None
 
 
-def _result_types(operation: Operation) -> Sequence[Type]:
-    """The types that the results get from the operands and regions; empty where they do not follow."""
-    if operation.name == "stablehlo.while":
-        return [argument.type for argument in operation.regions[0].block.arguments]
-    if operation.name in ("stablehlo.if", "stablehlo.case"):
-        branches = [region.type.results for region in operation.regions]
-        return branches[0] if all(branch == branches[0] for branch in branches) else ()
-    return view_of(operation).infer() or ()
+def static_form(operation: Operation) -> Operation:
+    """The static operation that a dynamic one is, where its sizes are constants; else the operation itself.
 
-
-def _more_static(declared: Type, inferred: Type) -> Type:
-    """The declared type with its unknown sizes replaced by inferred ones."""
-    if not isinstance(declared, TensorType) or not isinstance(inferred, TensorType) or declared.is_static:
-        return declared
-    if declared.rank != inferred.rank:
-        return declared
-    shape = [b if a == DYNAMIC else a for a, b in zip(declared.shape, inferred.shape, strict=True)]
-    bounds = None if DYNAMIC not in shape else declared.bounds
-    return TensorType(shape, declared.element_type, bounds)
+    A constraint that does not hold is left to the run, which may never come to the operation.
+    """
+    if operation.name not in STATIC_FORMS:
+        return operation
+    view = view_of(operation)
+    values = constant_sizes(view)
+    if values is None:
+        return operation
+    static = static_operation(view, values)
+    try:
+        view.verify()
+        declared = view_of(static)
+        declared.verify()
+        verify_inferred(declared)
+        require_memory(operation, *(result.type for result in static.results))
+    except NimbleError:
+        return operation
+    for result, type in zip(static.results, declared.infer() or (), strict=False):
+        result.type = more_static(result.type, type)
+    return static

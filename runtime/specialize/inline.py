@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..errors import UnsupportedError
-from ..ir import Block, Builder, Function, Module, Operation, Region, SymbolAttribute, Value
+from ..errors import UnsupportedError, VerifyError
+from ..ir import (
+    ArrayAttribute,
+    Block,
+    Builder,
+    Function,
+    Module,
+    Operation,
+    Region,
+    SymbolAttribute,
+    Value,
+)
+from .replace_calls import replace_call, replaced_target
 
 MOST_OPERATIONS = 5_000_000
 """Calls that call twice what is below them grow without bound; past this size a program is rejected."""
@@ -61,8 +72,14 @@ class _Inliner:
         operations = block.operations if keep_terminator else block.operations[:-1]
         for operation in operations:
             key = _CALLEES.get(operation.name)
+            target = replaced_target(operation)
             if key is not None:
                 self.inline(operation, self.functions[_symbol(operation, key)], builder, values)
+            elif target is not None:
+                operands = [values[operand] for operand in operation.operands]
+                regions = self.called_regions(operation)
+                results = replace_call(operation, target, operands, regions, builder)
+                values.update(zip(operation.results, results, strict=True))
             else:
                 copied = builder.create(
                     operation.name,
@@ -73,6 +90,25 @@ class _Inliner:
                     operation.location,
                 )
                 values.update(zip(operation.results, copied.results, strict=True))
+
+    def called_regions(self, call: Operation) -> list[Region]:
+        """Copies of the bodies of the functions that a custom call names, as regions.
+
+        Raises:
+            VerifyError: there is no such function.
+        """
+        regions = []
+        called = call.attributes.get("called_computations")
+        for symbol in called.values if isinstance(called, ArrayAttribute) else ():
+            function = self.functions.get(str(symbol))
+            if function is None or function.body is None:
+                raise VerifyError(
+                    f"there is no function @{symbol}", operation=call.name, location=call.location
+                )
+            region = self.copy_region(function.body, {})
+            region.block.terminator.name = "stablehlo.return"
+            regions.append(region)
+        return regions
 
     def inline(self, call: Operation, callee: Function, builder: Builder, values: dict[Value, Value]) -> None:
         """Append the callee's operations and let the call's results stand for what it returns."""

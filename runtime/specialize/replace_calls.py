@@ -1,0 +1,114 @@
+"""Puts operations in the place of the custom calls that JAX exports for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
+
+from ..ir import (
+    Attribute,
+    BoolAttribute,
+    Builder,
+    DenseArrayAttribute,
+    DenseElementsAttribute,
+    IntegerAttribute,
+    Operation,
+    Region,
+    StringAttribute,
+    Value,
+)
+from ..ops.custom_call import CustomCall
+from ..ops.shape_custom_calls import (
+    REPLACED_TARGETS,
+    ReplacedTarget,
+    reduction_dimension,
+    replacing_attributes,
+    shape_operands,
+)
+from ..ops.verify import view_of
+from ..types import ELEMENT_TYPES, TensorType
+
+_I64 = ELEMENT_TYPES["i64"]
+
+
+def replaced_target(operation: Operation) -> ReplacedTarget | None:
+    """What stands for a custom call, where something does."""
+    name = operation.attributes.get("call_target_name")
+    if operation.name != "stablehlo.custom_call" or not isinstance(name, StringAttribute):
+        return None
+    return REPLACED_TARGETS.get(name.value)
+
+
+def replace_call(
+    call: Operation,
+    target: ReplacedTarget,
+    operands: Sequence[Value],
+    regions: Sequence[Region],
+    builder: Builder,
+) -> Sequence[Value]:
+    """Append what stands for a custom call.
+
+    Args:
+        call: the call.
+        target: what `replaced_target` said.
+        operands: what to take for the call's operands.
+        regions: the computations that it calls.
+        builder: where to append.
+
+    Returns:
+        What stands for the call's results.
+    """
+    types = [result.type for result in call.results]
+    if target.operation is not None:
+        attributes = replacing_attributes(call, target.operation)
+        return builder.create(target.operation, operands, types, attributes, regions, call.location).results
+    return _sorted_and_cut(call, operands, regions, builder)
+
+
+def _sorted_and_cut(
+    call: Operation, operands: Sequence[Value], regions: Sequence[Region], builder: Builder
+) -> Sequence[Value]:
+    """`approx_top_k`, exactly: a sort, of which the results' shapes are cut."""
+    dimension = reduction_dimension(cast(CustomCall, view_of(call)))
+    assert dimension is not None
+    inputs = operands[: len(call.results)]
+    attributes: dict[str, Attribute] = {
+        "dimension": IntegerAttribute(dimension, _I64),
+        "is_stable": BoolAttribute(True),
+    }
+    ordered = builder.create(
+        "stablehlo.sort", inputs, [value.type for value in inputs], attributes, regions, call.location
+    )
+    positions = shape_operands(call)
+    cut = []
+    for index, (value, result) in enumerate(zip(ordered.results, call.results, strict=True)):
+        type = cast(TensorType, result.type)
+        if positions:
+            cut.append(_cut_to(value, operands[positions[index]], type, builder, call))
+        else:
+            cut.append(_cut_statically(value, type, builder, call))
+    return cut
+
+
+def _cut_statically(value: Value, type: TensorType, builder: Builder, call: Operation) -> Value:
+    """The first elements of `value` in every dimension, as many as the type says."""
+    ranges = {"start_indices": (0,) * type.rank, "limit_indices": type.shape, "strides": (1,) * type.rank}
+    attributes = {name: DenseArrayAttribute(_I64, sizes) for name, sizes in ranges.items()}
+    return builder.create("stablehlo.slice", [value], [type], attributes, (), call.location).result
+
+
+def _cut_to(value: Value, shape: Value, type: TensorType, builder: Builder, call: Operation) -> Value:
+    """The first elements of `value` in every dimension, as many as the operand `shape` says."""
+    vector = cast(TensorType, shape.type).with_shape((type.rank,))
+    constants = []
+    for number in (0, 1):
+        array = np.full((type.rank,), number, vector.dtype)
+        attribute = DenseElementsAttribute(vector, array)
+        constants.append(
+            builder.create("stablehlo.constant", (), [vector], {"value": attribute}, (), call.location).result
+        )
+    start, strides = constants
+    operands = [value, start, shape, strides]
+    return builder.create("stablehlo.real_dynamic_slice", operands, [type], {}, (), call.location).result

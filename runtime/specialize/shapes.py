@@ -1,0 +1,79 @@
+"""The result types that follow from known operands, where a declaration leaves them to the text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from ..ir import Operation
+from ..ops.conversion import BitcastConvert
+from ..ops.declaration import Op
+from ..ops.elementwise_base import Elementwise
+from ..ops.rules import constant_operand
+from ..ops.verify import view_of
+from ..types import DYNAMIC, TensorType, Type
+
+_SHAPED_LIKE: Final = {
+    "stablehlo.batch_norm_grad": {"grad_operand": "operand", "grad_scale": "scale", "grad_offset": "scale"},
+    "stablehlo.batch_norm_training": {"output": "operand", "batch_mean": "scale", "batch_var": "scale"},
+    "stablehlo.cholesky": {"result": "a"},
+    "stablehlo.triangular_solve": {"result": "b"},
+}
+"""For each result the operand whose shape it has."""
+
+
+def result_types(operation: Operation) -> Sequence[Type]:
+    """The types that the results get from the operands and regions; empty where they do not follow."""
+    if operation.name == "stablehlo.while":
+        return [argument.type for argument in operation.regions[0].block.arguments]
+    if operation.name in ("stablehlo.if", "stablehlo.case"):
+        branches = [region.type.results for region in operation.regions]
+        return branches[0] if all(branch == branches[0] for branch in branches) else ()
+    view = view_of(operation)
+    return view.infer() or _with_operands_shapes(view)
+
+
+def _with_operands_shapes(view: Op) -> Sequence[Type]:
+    """The declared result types with shapes that operands have."""
+    if all(isinstance(one.type, TensorType) and one.type.is_static for one in view.operation.results):
+        return ()
+    results = [result.type for result in view.operation.results]
+    tensors = [operand.type for operand in view.operation.operands if isinstance(operand.type, TensorType)]
+    if isinstance(view, BitcastConvert):
+        return [_shaped(results[0], _bitcast_shape(view))]
+    if isinstance(view, Elementwise) or view.name == "stablehlo.map":
+        shape = max((type.shape for type in tensors), key=len)
+        return [_shaped(type, shape) for type in results]
+    if view.name == "stablehlo.rng":
+        shape_operand = constant_operand(view.operation, 2)
+        return () if shape_operand is None else [_shaped(results[0], tuple(map(int, shape_operand)))]
+    if view.name in _SHAPED_LIKE:
+        names = {part.name: index for index, part in enumerate(view.declared_results)}
+        like = {names[result]: getattr(view, operand) for result, operand in _SHAPED_LIKE[view.name].items()}
+        return [_shaped(type, like[index].shape) for index, type in enumerate(results)]
+    return ()
+
+
+def _shaped(type: Type, shape: tuple[int, ...]) -> Type:
+    return type.with_shape(shape) if isinstance(type, TensorType) else type
+
+
+def _bitcast_shape(view: BitcastConvert) -> tuple[int, ...]:
+    """The operand's shape, with a dimension more or fewer where the widths of elements differ."""
+    shape, declared = view.operand.shape, view.result.shape
+    if len(declared) == len(shape):
+        return tuple(shape)
+    if len(declared) < len(shape):
+        return tuple(shape[:-1])
+    return (*shape, declared[-1])
+
+
+def more_static(declared: Type, inferred: Type) -> Type:
+    """The declared type with its unknown sizes replaced by inferred ones."""
+    if not isinstance(declared, TensorType) or not isinstance(inferred, TensorType) or declared.is_static:
+        return declared
+    if declared.rank != inferred.rank:
+        return declared
+    shape = [b if a == DYNAMIC else a for a, b in zip(declared.shape, inferred.shape, strict=True)]
+    bounds = None if DYNAMIC not in shape else declared.bounds
+    return TensorType(shape, declared.element_type, bounds)
