@@ -1,0 +1,51 @@
+"""Command: run a campaign, print what came of it, and write the programs that failed to a folder."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from .campaign import BATCH, Campaign, Tally
+
+
+def main() -> int:
+    """Exit status 1 where a program failed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzzing", description=__doc__)
+    parser.add_argument("--count", type=int, default=1000, help="how many programs")
+    parser.add_argument("--seed", type=int, default=1, help="program i has the seed SEED * 1000000 + i")
+    parser.add_argument("--eager-share", type=int, default=20, help="compile one program of so many; 0: none")
+    parser.add_argument("--output", type=Path, default=Path("build/fuzzing"), help="folder for failures")
+    options = parser.parse_args()
+    campaign = Campaign(options.eager_share)
+    start, first = time.time(), options.seed * 1_000_000
+    seeds = range(first, first + options.count)
+    for begin in range(0, options.count, BATCH):
+        tally = campaign.run(seeds[begin : begin + BATCH])
+        if sys.stderr.isatty():
+            print(f"\r{tally.programs} programs, {len(tally.failures)} failed", end="", file=sys.stderr)
+    campaign.interpreter.stop()
+    report(campaign.tally, options.output, time.time() - start)
+    return 1 if campaign.tally.failures else 0
+
+
+def report(tally: Tally, folder: Path, seconds: float) -> None:
+    """Print a summary and write the failures, those of one kind beside each other."""
+    print("operation                                   judged  differing within its rule")
+    for name, count in sorted(tally.operations.items()):
+        print(f"{name:42} {count:7}  {tally.differing[name] or '':9}")
+    for reason, count in tally.without_answer.most_common():
+        print(f"no answer from the interpreter, {count} programs: {reason}")
+    folder.mkdir(parents=True, exist_ok=True)
+    for failure in sorted(tally.failures, key=lambda failure: failure.kind):
+        kind = failure.kind.replace(":", "").replace(" ", "_")
+        path = folder / f"{kind}_{failure.seed}.mlir"
+        comment = "\n".join(f"// {line}" for line in failure.reason.splitlines())
+        path.write_text(f"{comment}\n{failure.text}")
+        print(f"FAILED {failure.kind}, seed {failure.seed}: {failure.reason.splitlines()[0][:300]} ({path})")
+    print(f"{tally.programs} programs in {seconds:.0f} s, {len(tally.failures)} failed")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

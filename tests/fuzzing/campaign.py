@@ -1,0 +1,290 @@
+"""Judging programs: against the reference interpreter, and one way of running against the others."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+import nimblehlo
+from nimblehlo import NimbleError, Options
+from nimblehlo.ir import Operation, Value, captured_values
+from nimblehlo.types import TensorType
+from tests.reference_interpreter import NoAnswer, ReferenceInterpreter
+
+from . import rules
+from .equivalents import lacks
+from .generator import Program, is_constant
+from .programs import random_program
+from .variants import (
+    constant_array,
+    constants,
+    for_interpreter,
+    for_runtime,
+    joined_parts,
+    observed_values,
+    single_operation,
+    text_of,
+)
+
+Array = np.ndarray[Any, Any]
+
+BATCH = 50
+"""Programs that one process of the interpreter is given."""
+MOST_ROUNDS = 40
+
+
+@dataclass
+class Failure:
+    """A program that did not do what it should.
+
+    Attributes:
+        seed: of the program.
+        kind: the operation whose result differs, or what else went wrong.
+        reason: in words.
+        text: the program, as small as it could be made.
+    """
+
+    seed: int
+    kind: str
+    reason: str
+    text: str
+
+
+@dataclass
+class Tally:
+    """What a campaign has seen.
+
+    Attributes:
+        programs: how many programs were judged.
+        operations: how often each operation was judged.
+        differing: how often a result of an operation differed where it may.
+        without_answer: what the interpreter could not run, by reason.
+        failures: what differs and may not.
+    """
+
+    programs: int = 0
+    operations: collections.Counter[str] = field(default_factory=collections.Counter)
+    differing: collections.Counter[str] = field(default_factory=collections.Counter)
+    without_answer: collections.Counter[str] = field(default_factory=collections.Counter)
+    failures: list[Failure] = field(default_factory=list)
+
+
+class Campaign:
+    """Runs random programs.
+
+    Args:
+        eager_share: one program of so many is also run with everything compiled; 0: none.
+    """
+
+    def __init__(self, eager_share: int = 20) -> None:
+        self.eager_share = eager_share
+        self.interpreter = ReferenceInterpreter()
+        self.tally = Tally()
+
+    def run(self, seeds: Sequence[int]) -> Tally:
+        """Judge the programs of these seeds."""
+        for start in range(0, len(seeds), BATCH):
+            chosen = seeds[start : start + BATCH]
+            programs = [random_program(seed) for seed in chosen]
+            self.judge_all(chosen, programs)
+        return self.tally
+
+    def judge_all(self, seeds: Sequence[int], programs: Sequence[Program]) -> None:
+        """Judge programs, each under its seed."""
+        observed = [observed_values(program) for program in programs]
+        own = [stand_ins(program) for program in programs]
+        texts = [for_interpreter(*parts) for parts in zip(programs, observed, own, strict=True)]
+        answers = self.interpreter.evaluate(texts)
+        for seed, program, values, given, answer in zip(
+            seeds, programs, observed, own, answers, strict=True
+        ):
+            wanted = None
+            if isinstance(answer, NoAnswer):
+                self._without_answer(seed, program, answer)
+            else:
+                wanted = dict(zip(values, joined_parts(answer, values), strict=True))
+            try:
+                failure = self._judge(seed, program, wanted, given)
+            except NimbleError as error:
+                failure = Failure(seed, type(error).__name__, str(error), text_of(program))
+            self.tally.programs += 1
+            if failure is not None:
+                self.tally.failures.append(failure)
+
+    def _without_answer(self, seed: int, program: Program, answer: NoAnswer) -> None:
+        if answer.rejected:
+            failure = Failure(seed, "rejected by StableHLO", answer.reason, text_of(program))
+            self.tally.failures.append(failure)
+        else:
+            self.tally.without_answer[answer.reason[:110]] += 1
+
+    def _judge(
+        self,
+        seed: int,
+        program: Program,
+        wanted: Mapping[Value, Array] | None,
+        given: Mapping[Value, Array],
+    ) -> Failure | None:
+        """Why a program failed, or None."""
+        observed = observed_values(program)
+        first: dict[Value, Array] | None = None
+        if wanted is not None:
+            first, failure = self._compare(seed, program, wanted, given)
+            if failure is not None:
+                return failure
+        return self._run_every_way(seed, program, first, observed)
+
+    def _compare(
+        self,
+        seed: int,
+        program: Program,
+        wanted: Mapping[Value, Array],
+        given: Mapping[Value, Array],
+    ) -> tuple[dict[Value, Array], Failure | None]:
+        """Compare each value with the interpreter's; returns the values of the first run too."""
+        known = {value: constant_array(value) for value in constants(program)} | dict(wanted)
+        cuts: dict[Value, Array] = dict(given)
+        first: dict[Value, Array] = {}
+        for round in range(MOST_ROUNDS):
+            got = run(program, list(wanted), cuts)
+            first = first or (got if not cuts else run(program, list(wanted), {}))
+            reason, new_cuts = self._differences(seed, program, known, got, cuts, count=round == 0)
+            if reason is None and not new_cuts:
+                reason = self._lacking(seed, program, known, got)
+            if reason is not None or not new_cuts:
+                return first, reason
+            cuts |= {value: wanted[value] for value in new_cuts}
+        return first, Failure(seed, "rounds", "too many rounds", text_of(program))
+
+    def _lacking(
+        self, seed: int, program: Program, known: Mapping[Value, Array], got: Mapping[Value, Array]
+    ) -> Failure | None:
+        """Judge the operations that the interpreter cannot run, as far as that can be done."""
+        for operation in program.block.operations:
+            if operation.results[0] in got and lacks(operation):
+                operands = [known[value] for value in operation.operands]
+                reason = rules.independent(operation, operands, got[operation.results[0]])
+                if reason is not None:
+                    text = text_of(single_operation(operation, [], known))
+                    return Failure(seed, operation.name, reason, text)
+        return None
+
+    def _differences(
+        self,
+        seed: int,
+        program: Program,
+        known: Mapping[Value, Array],
+        got: Mapping[Value, Array],
+        cuts: Mapping[Value, Array],
+        count: bool,
+    ) -> tuple[Failure | None, list[Value]]:
+        """The first result that may not differ as it does; else the values that differ and may."""
+        differing: list[Value] = []
+        unclear: set[Value] = set()
+        for operation in program.block.operations:
+            if is_constant(operation.results[0]):
+                continue
+            needed = [*operation.operands, *captured_values(operation.regions)]
+            if not unclear.isdisjoint(needed):
+                unclear.update(operation.results)
+                continue
+            tensors = [value for value in operation.results if value in got]
+            if count and not all(value in cuts for value in tensors):
+                self.tally.operations[operation.name] += bool(tensors)
+            if all(identical(got[value], known[value]) for value in tensors):
+                continue
+            unclear.update(value for value in operation.results if value not in cuts)
+            if all(value in cuts for value in operation.results):
+                continue
+            reason = rules.difference(
+                operation,
+                [known.get(value) for value in operation.operands],
+                [known[value] for value in tensors],
+                [got[value] for value in tensors],
+            )
+            if reason is not None:
+                return self._failure(seed, program, operation, known, reason), []
+            self.tally.differing[operation.name] += 1
+            differing += [value for value in tensors if value not in cuts]
+        return None, differing
+
+    def _failure(
+        self,
+        seed: int,
+        program: Program,
+        operation: Operation,
+        known: Mapping[Value, Array],
+        reason: str,
+    ) -> Failure:
+        """A failure, with the operation alone where that fails too."""
+        text = text_of(program)
+        needed = [*operation.operands, *captured_values(operation.regions)]
+        if all(value in known for value in needed):
+            alone = single_operation(operation, program.functions, known)
+            values = observed_values(alone)
+            got = list(run(alone, values, {}).values())
+            answer = [known[value] for value in operation.results]
+            inputs = [known.get(value) for value in operation.operands]
+            if rules.difference(operation, inputs, answer, got) is not None:
+                text = text_of(alone)
+            else:
+                reason += " (not where the operation is alone)"
+        return Failure(seed, operation.name, reason, text)
+
+    def _run_every_way(
+        self, seed: int, program: Program, first: Mapping[Value, Array] | None, observed: Sequence[Value]
+    ) -> Failure | None:
+        """All ways of running must give the same bits."""
+        results = program.results
+        ways = {"never": Options(compile="never"), "auto": Options()}
+        if self.eager_share and seed % self.eager_share == 0:
+            ways["eager"] = Options(compile="eager")
+        expected = None if first is None else [first[value] if value in first else None for value in results]
+        expected_way = "returning every value"
+        for way, options in ways.items():
+            got = list(run(program, results, {}, options).values())
+            if expected is not None:
+                for value, a, b in zip(results, got, expected, strict=True):
+                    if b is not None and not rules.same_but_for_nan(a, b):
+                        reason = f"{way} and {expected_way} differ: {rules.first_difference(b, a)}"
+                        name = value.owner.name if isinstance(value.owner, Operation) else "argument"
+                        return Failure(seed, f"ways: {name}", reason, text_of(program))
+            expected, expected_way = got, way
+        return None
+
+
+def stand_ins(program: Program) -> dict[Value, Array]:
+    """What the runtime itself computes for operations that the interpreter cannot run."""
+    lacking = [operation for operation in program.block.operations if lacks(operation)]
+    if not lacking:
+        return {}
+    return run(program, [value for operation in lacking for value in operation.results], {})
+
+
+def run(
+    program: Program,
+    returned: Sequence[Value],
+    cuts: Mapping[Value, Array],
+    options: Options | None = None,
+) -> dict[Value, Array]:
+    """The values that a program computes."""
+    module, inputs = for_runtime(program, returned, cuts)
+    loaded = nimblehlo.load(str(module))
+    before = [array.tobytes() for array in inputs]
+    results = nimblehlo.execute(loaded, inputs, options=options or Options(compile="never"))
+    assert [array.tobytes() for array in inputs] == before, "an input was written to"
+    for value, result in zip(returned, results, strict=True):
+        assert isinstance(value.type, TensorType)
+        assert result.dtype == value.type.dtype and result.shape == value.type.shape, (
+            f"{value.type} came as {result.dtype}{result.shape}"
+        )
+    return dict(zip(returned, results, strict=True))
+
+
+def identical(a: Array, b: Array) -> bool:
+    """Whether all bits are the same."""
+    return a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()

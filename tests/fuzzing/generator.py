@@ -1,0 +1,293 @@
+"""Random programs, grown operation by operation as ir."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from nimblehlo.errors import UnsupportedError
+from nimblehlo.ir import Block, Builder, DenseElementsAttribute, Function, Operation, Region, StructAttribute, Value
+from nimblehlo.ops import lookup
+from nimblehlo.types import (
+    BOOLEAN,
+    COMPLEX,
+    ELEMENT_TYPES,
+    FLOAT,
+    INTEGER,
+    PLAIN,
+    ElementType,
+    TensorType,
+    Type,
+)
+from tests.ops.oracles import float_values, integer_values
+
+Array = np.ndarray[Any, Any]
+
+LARGEST = 120
+"""Most elements of a tensor: the reference interpreter takes a microsecond for each."""
+
+_FREQUENT = ("i1", "i8", "i32", "i32", "i64", "ui8", "ui32", "f16", "bf16", "f32", "f32", "f32", "f64", "f64")
+_STRUCTS = {
+    ("stablehlo.gather", "dimension_numbers"): "gather",
+    ("stablehlo.dynamic_gather", "dimension_numbers"): "gather",
+    ("stablehlo.scatter", "scatter_dimension_numbers"): "scatter",
+    ("stablehlo.dot_general", "dot_dimension_numbers"): "dot",
+    ("stablehlo.convolution", "dimension_numbers"): "conv",
+    ("stablehlo.dynamic_conv", "dimension_numbers"): "conv",
+}
+"""The names of struct attributes, by operation and attribute."""
+
+
+class Unsuitable(Exception):
+    """What was drawn fits no operation; something else is drawn."""
+
+
+@dataclass
+class Program:
+    """A program without arguments.
+
+    Attributes:
+        block: the body of @main, without a terminator.
+        functions: the other functions.
+    """
+
+    block: Block = field(default_factory=Block)
+    functions: list[Function] = field(default_factory=list)
+
+    @property
+    def results(self) -> list[Value]:
+        """The values that no operation uses; where that is none, the last one."""
+        used = {operand for operation in self.block.operations for operand in uses(operation)}
+        tensors = [value for operation in self.block.operations for value in operation.results]
+        tensors = [value for value in tensors if isinstance(value.type, TensorType)]
+        unused = [value for value in tensors if value not in used and not is_constant(value)]
+        return unused or tensors[-1:]
+
+
+def is_constant(value: Value) -> bool:
+    """Whether a value is a constant of the program."""
+    return isinstance(value.owner, Operation) and value.owner.name == "stablehlo.constant"
+
+
+def uses(operation: Operation) -> list[Value]:
+    """The operands of an operation and of those in its regions."""
+    return [operand for inner in operation.walk() for operand in inner.operands]
+
+
+class Generator:
+    """Draws types, values and operations, and appends to a block.
+
+    Attributes:
+        random: decides.
+        numbers: fills arrays.
+        program: what has been made so far.
+        builder: appends to the current block.
+        visible: the values that the current block may use.
+        in_region: whether the current block is that of a region.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.numbers = np.random.default_rng(seed)
+        self.program = Program()
+        self.builder = Builder(self.program.block)
+        self.visible: list[Value] = []
+        self.in_region = False
+
+    def chance(self, probability: float) -> bool:
+        """True with this probability."""
+        return self.random.random() < probability
+
+    def size(self) -> int:
+        """A dimension size; rarely 0."""
+        return self.random.choice((1, 1, 2, 2, 3, 3, 4, 5)) if self.chance(0.97) else 0
+
+    def shape(self, rank: int | None = None, largest: int = LARGEST) -> tuple[int, ...]:
+        """A shape of at most `largest` elements."""
+        rank = self.random.choice((0, 1, 1, 2, 2, 3, 4)) if rank is None else rank
+        sizes: list[int] = []
+        for _ in range(rank):
+            size = self.size()
+            sizes.append(size if int(np.prod(sizes, initial=1)) * size <= largest else 1)
+        return tuple(sizes)
+
+    def element_type(self, categories: int = PLAIN) -> ElementType:
+        """An element type of these categories; common ones come more often."""
+        for _ in range(8):
+            names = _FREQUENT if self.chance(0.6) else tuple(ELEMENT_TYPES)
+            chosen = ELEMENT_TYPES[self.random.choice(names)]
+            if chosen.category & categories:
+                return chosen
+        fitting = [declared for declared in ELEMENT_TYPES.values() if declared.category & categories]
+        return self.random.choice(fitting)
+
+    def type(self, categories: int = PLAIN, rank: int | None = None) -> TensorType:
+        """A tensor type."""
+        return TensorType(self.shape(rank), self.element_type(categories))
+
+    def array(self, type: TensorType) -> Array:
+        """An array of a type: small numbers, normal ones, edge values, or all of these."""
+        count, element_type = type.size, type.element_type
+        assert isinstance(element_type, ElementType)
+        style = self.random.choice(("small", "small", "normal", "edge", "mixed", "mixed"))
+        values = self._values(element_type, count, "small" if style == "mixed" else style)
+        if style == "mixed":
+            edges = self._values(element_type, count, "edge")
+            values = np.where(self.numbers.random(count) < 0.25, edges, values)
+        return values.reshape(type.shape)
+
+    def _values(self, element_type: ElementType, count: int, style: str) -> Array:
+        dtype = element_type.dtype
+        if element_type.category == COMPLEX:
+            part = ELEMENT_TYPES[f"f{element_type.width // 2}"]
+            parts = [self._values(part, count, style) for _ in range(2)]
+            values = np.empty(count, dtype)
+            values.real, values.imag = parts
+            return values
+        if element_type.category == BOOLEAN:
+            return self.numbers.integers(0, 2, count).astype(dtype)
+        if style == "edge":
+            is_float = element_type.category == FLOAT
+            pool = float_values(element_type.name) if is_float else integer_values(element_type.name)
+            return pool[self.numbers.integers(0, len(pool), count)]
+        low = 0 if element_type.name.startswith("ui") else -4
+        if style == "small" and element_type.category & INTEGER:
+            return self.numbers.integers(low, 5, count).astype(dtype)
+        if style == "small":
+            return (self.numbers.integers(-8, 9, count) / 2).astype(np.float32).astype(dtype)
+        numbers = self.numbers.standard_normal(count) * self.random.choice((1, 3, 30))
+        if element_type.category & INTEGER:
+            return np.trunc(np.clip(numbers, low and -128, 127)).astype(np.int64).astype(dtype)
+        return numbers.astype(np.float32 if element_type.width < 32 else np.float64).astype(dtype)
+
+    def constant(self, type: TensorType, array: Array | None = None) -> Value:
+        """A new constant, of random values unless they are given."""
+        array = self.array(type) if array is None else np.array(array, type.dtype).reshape(type.shape)
+        return self.add("stablehlo.constant", [], [type], value=DenseElementsAttribute(type, array))[0]
+
+    def existing(self, categories: int = PLAIN, rank: int | None = None) -> Value | None:
+        """A tensor that is there already, or None."""
+        found = [
+            value
+            for value in self.visible
+            if isinstance(value.type, TensorType)
+            and value.type.category & categories
+            and (rank is None or value.type.rank == rank)
+        ]
+        # Recent values make long chains.
+        return self.random.choice(found[-6:] if self.chance(0.6) else found) if found else None
+
+    def value(self, categories: int = PLAIN, rank: int | None = None) -> Value:
+        """Any tensor of these categories, new or not."""
+        found = self.existing(categories, rank) if self.chance(0.8) else None
+        return found or self.constant(self.type(categories, rank))
+
+    def operand(self, type: TensorType) -> Value:
+        """A tensor of a type: one that is there, or is made of such a one, or a new constant."""
+        alike = [value for value in self.visible if value.type == type]
+        if alike and self.chance(0.8):
+            return self.random.choice(alike)
+        if not self.in_region and self.chance(0.4):
+            close = [
+                value
+                for value in self.visible
+                if isinstance(value.type, TensorType) and value.type.shape in (type.shape, ())
+            ]
+            if close:
+                return self.adapted(self.random.choice(close), type)
+        return self.constant(type)
+
+    def adapted(self, value: Value, type: TensorType) -> Value:
+        """A value of the same shape or of rank 0, converted and broadcast to `type`."""
+        assert isinstance(value.type, TensorType)
+        if value.type.element_type != type.element_type:
+            converted = value.type.with_element_type(type.element_type)
+            (value,) = self.add("stablehlo.convert", [value], [converted])
+        if value.type != type:
+            (value,) = self.add("stablehlo.broadcast_in_dim", [value], [type], broadcast_dimensions=())
+        return value
+
+    def add(
+        self,
+        name: str,
+        operands: Sequence[Value],
+        result_types: Sequence[Type],
+        regions: Sequence[Region] = (),
+        **attributes: Any,
+    ) -> list[Value]:
+        """Append an operation that must verify, and return its results.
+
+        Args:
+            attributes: decoded values under their declared names.
+
+        Raises:
+            Unsuitable: the operation is legal, but not offered.
+        """
+        operation = Operation(name, operands, result_types, encoded(name, attributes), regions)
+        declaration = lookup(name)
+        assert declaration is not None, name
+        try:
+            declaration(operation).verify()
+        except UnsupportedError as error:
+            raise Unsuitable(str(error)) from None
+        self.builder.block.operations.append(operation)
+        self.visible.extend(operation.results)
+        return list(operation.results)
+
+    def region(
+        self,
+        argument_types: Sequence[Type],
+        fill: Callable[..., Sequence[Value]],
+        *,
+        captures: bool = False,
+        terminator: str = "stablehlo.return",
+    ) -> Region:
+        """A region.
+
+        Args:
+            fill: appends operations and returns what the region returns; takes the arguments.
+            captures: whether the region may use values from outside.
+        """
+        block = Block(argument_types)
+        with self._within(block, captures):
+            returned = fill(*block.arguments)
+            self.builder.create(terminator, returned)
+        return Region([block])
+
+    @contextmanager
+    def _within(self, block: Block, captures: bool) -> Any:
+        outer = self.builder, self.visible, self.in_region
+        self.builder, self.in_region = Builder(block), True
+        self.visible = [*(self.visible if captures else []), *block.arguments]
+        try:
+            yield
+        finally:
+            self.builder, self.visible, self.in_region = outer
+
+
+def encoded(name: str, attributes: dict[str, Any]) -> dict[str, Any]:
+    """The ir's attributes for decoded values under their declared names; None stands for an absent one."""
+    declaration = lookup(name)
+    assert declaration is not None, name
+    result: dict[str, Any] = {}
+    fields: dict[str, dict[str, Any]] = {}
+    declared = {attribute.name: attribute for attribute in declaration.declared_attributes}
+    for given in attributes.keys() - declared.keys():
+        raise KeyError(f"{name} has no attribute {given}")
+    for attribute_name, attribute in declared.items():
+        value = attributes.get(attribute_name)
+        if value is None:
+            continue
+        if attribute.of is not None:
+            fields.setdefault(attribute.of, {})[attribute.field or attribute_name] = value
+        else:
+            assert attribute.kind is not None
+            result[attribute.key or attribute_name] = attribute.kind.encode(value)
+    for struct, values in fields.items():
+        result[struct] = StructAttribute("stablehlo", _STRUCTS[name, struct], values)
+    return result

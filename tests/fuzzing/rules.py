@@ -1,0 +1,359 @@
+"""How far a result may be from the reference interpreter's, operation by operation.
+
+Bits must be the same, those of NaNs aside, but for what the specification leaves open:
+
+- the accuracy of functions that are not exactly rounded: ULPS, and ABSOLUTE where they cross zero; for
+  complex numbers relative to the modulus, and any value where a part is not finite;
+- the order in which floats are summed or multiplied: at most the errors of any order, in the accumulator's
+  precision, and one rounding; any value where a partial result may overflow;
+- infinities and NaNs in the types that have neither (f4E2M1FN, f6E2M3FN, f6E3M2FN): the greatest values or a
+  zero stand for them;
+- zeros, negative numbers and NaNs in f8E8M0FNU, which has no zero and no sign: LLVM's numbers, on which the
+  interpreter rests, give some value, ml_dtypes NaN;
+- `reduce_precision` of types without infinities, whose bits the interpreter reads as if they were IEEE-754's;
+- `sort` by LT or GT where there are NaNs, which is no weak order: any permutation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+import nimblehlo
+from nimblehlo import Options
+from nimblehlo.ir import Block, Builder, Function, Module, Operation, Region
+from nimblehlo.ops import lookup
+from nimblehlo.ops.elementwise_base import Elementwise
+from nimblehlo.types import COMPLEX, FLOAT, FunctionType, element_type_of
+
+from .equivalents import CONTRACTIONS, FOLDS, attribute, in_f64, real, widened
+
+Array = np.ndarray[Any, Any]
+
+FINITE_ONLY = frozenset({"float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn"})
+_SCALES = "float8_e8m0fnu"
+
+ULPS = {
+    "stablehlo.atan2": 4,
+    "stablehlo.cbrt": 4,
+    "stablehlo.cosine": 4,
+    "stablehlo.exponential": 4,
+    "stablehlo.exponential_minus_one": 4,
+    "stablehlo.log": 4,
+    "stablehlo.log_plus_one": 4,
+    "stablehlo.logistic": 4,
+    "stablehlo.power": 4,
+    "stablehlo.rsqrt": 2,
+    "stablehlo.sine": 4,
+    "stablehlo.tan": 4,
+    "stablehlo.tanh": 4,
+    "chlo.broadcast_atan2": 4,
+    "chlo.broadcast_power": 4,
+}
+"""Of f64. All others are computed in f64 by both sides, so that one ulp suffices."""
+CHLO_ULPS = 16
+"""The same for CHLO, whose functions StableHLO's pass makes of approximations."""
+ABSOLUTE = {
+    "chlo.digamma": 1e-14,
+    "chlo.lgamma": 1e-13,
+}
+"""What results near zero may be off, for the functions cross it far from the origin."""
+RELATIVE = {
+    "chlo.polygamma": 1e-10,
+    "chlo.broadcast_polygamma": 1e-10,
+    "chlo.zeta": 1e-12,
+    "chlo.broadcast_zeta": 1e-12,
+}
+"""What the pass's series for these are off."""
+COMPLEX_ULPS = 64
+"""Of the modulus: C++'s functions of complex numbers and those of CHLO lose digits by cancellation."""
+
+
+def difference(
+    operation: Operation,
+    operands: Sequence[Array | None],
+    wanted: Sequence[Array],
+    got: Sequence[Array],
+) -> str | None:
+    """Why results of an operation differ more than they may, or None."""
+    for index, (want, have) in enumerate(zip(wanted, got, strict=True)):
+        if have.shape != want.shape or have.dtype != want.dtype:
+            return f"result {index} is {have.dtype}{have.shape}, not {want.dtype}{want.shape}"
+        right = agreeing(have, want)
+        if not right.all():
+            with np.errstate(all="ignore"):
+                right = right | _allowed(operation, operands, index, want, have)
+        if not right.all():
+            return f"result {index}: {first_difference(want, have, operands, right)}"
+    return None
+
+
+def _allowed(
+    operation: Operation, operands: Sequence[Array | None], index: int, want: Array, got: Array
+) -> Array:
+    """Where a result may differ as it does."""
+    name = operation.name
+    arrays = [operand for operand in operands if operand is not None]
+    allowed = _missing_values(arrays, want, got)
+    category = element_type_of(want.dtype).category
+    if name == "stablehlo.reduce_precision":
+        return allowed | (not np.isinf(np.array(np.inf).astype(want.dtype).astype(np.float64)))
+    if name == "stablehlo.sort":
+        return allowed | _is_permutation(operation, arrays, index, got)
+    if category not in (FLOAT, COMPLEX):
+        return allowed
+    if name in FOLDS or name in CONTRACTIONS:
+        return allowed | _within_sums(operation, arrays, index, want, got)
+    if name == "stablehlo.fft":
+        return allowed | _within_transform(operation, arrays[0], want, got)
+    if name == "stablehlo.triangular_solve":
+        largest = float(np.abs(want.astype(_wide(want))).max(initial=0))
+        return allowed | (_distance(want, got) <= _ulp(want) + 64 * _accumulated(want) * largest)
+    if issubclass(lookup(name) or object, Elementwise) or name.startswith("chlo.broadcast_"):
+        return allowed | _within_accuracy(name, operation, arrays, want, got)
+    return allowed
+
+
+def _missing_values(operands: Sequence[Array], want: Array, got: Array) -> Array:
+    """Where a value is wanted that the element type lacks."""
+    allowed = np.zeros(want.shape, np.bool_)
+    if want.dtype.name in FINITE_ONLY:
+        extremes = (0.0, float(ml_dtypes.finfo(want.dtype).max))
+        allowed |= np.isin(np.abs(got.astype(np.float64)), extremes) & np.isin(
+            np.abs(want.astype(np.float64)), extremes
+        )
+    if want.dtype.name == _SCALES:
+        allowed |= np.isnan(want) | np.isnan(got)
+    for operand in operands:
+        if operand.dtype.name in FINITE_ONLY and want.dtype == np.bool_:
+            # An infinity of such a type, with which they are compared, is a zero there.
+            allowed |= (operand == 0) if operand.shape == want.shape else False
+        if operand.dtype.name == _SCALES:
+            unclear = np.isnan(operand)
+            allowed |= unclear if operand.shape == want.shape else bool(unclear.any())
+    return allowed
+
+
+def _wide(array: Array) -> Any:
+    return np.complex128 if array.dtype.kind == "c" else np.float64
+
+
+def _accumulated(array: Array) -> float:
+    """The unit roundoff of sums whose results have the type of `array`."""
+    return 2.0**-53 if array.dtype in (np.float64, np.complex128) else 2.0**-24
+
+
+def _distance(want: Array, got: Array) -> Array:
+    """|got - want|; infinite where either is not finite."""
+    distance: Array = np.abs(got.astype(_wide(got)) - want.astype(_wide(want)))
+    return np.where(np.isfinite(distance), distance, np.inf)
+
+
+def _ulp(want: Array) -> Array:
+    """The distance of representable numbers at each value, of complex ones at the modulus."""
+    part = want.real.dtype if want.dtype.kind == "c" else want.dtype
+    layout: Any = ml_dtypes.finfo(part)
+    magnitude = np.abs(want.astype(_wide(want)))
+    exponent = np.frexp(np.where(np.isfinite(magnitude), magnitude, 0))[1] - 1
+    ulp: Array = np.ldexp(1.0, np.maximum(exponent, int(layout.minexp)) - int(layout.nmant))
+    return ulp
+
+
+def _within_accuracy(
+    name: str, operation: Operation, operands: Sequence[Array], want: Array, got: Array
+) -> Array:
+    """Elementwise functions."""
+    distance = _distance(want, got)
+    if want.dtype.kind == "c" or any(operand.dtype.kind == "c" for operand in operands):
+        bound = COMPLEX_ULPS * _ulp(want)
+        not_finite = ~np.isfinite(want) | ~np.isfinite(got)
+        return not_finite | (distance <= bound)
+    is_chlo = name.startswith("chlo.")
+    if name not in ULPS and not (is_chlo and widened(operation)):
+        return np.zeros(want.shape, np.bool_)
+    ulps = 1
+    if want.dtype == np.float64:
+        ulps = CHLO_ULPS if name not in ULPS else ULPS[name]
+    magnitude = np.abs(want.astype(np.float64))
+    bound = ulps * _ulp(want) + ABSOLUTE.get(name, 0) + RELATIVE.get(name, 0) * magnitude
+    both_zero = (want == 0) & (got == 0)
+    allowed: Array = (distance <= bound) & ~both_zero
+    if "zeta" in name:
+        allowed = allowed | (operands[0] < 1)
+    return allowed
+
+
+def _within_sums(
+    operation: Operation, operands: Sequence[Array], index: int, want: Array, got: Array
+) -> Array:
+    """Sums and products in any order."""
+    magnitudes = [
+        np.abs(operand.astype(_wide(operand))) if operand.dtype.kind not in "biu" else operand
+        for operand in operands
+    ]
+    count = _count(operation, operands)
+    kind = _folding_operation(operation, index)
+    if kind not in ("stablehlo.add", "stablehlo.multiply"):
+        return np.zeros(want.shape, np.bool_)
+    largest = float(ml_dtypes.finfo(want.real.dtype).max)
+    if operation.name == "stablehlo.select_and_scatter":
+        sums = np.full(want.shape, magnitudes[1].sum() + magnitudes[2])
+    else:
+        sums = _run_in_f64(operation, magnitudes)[index]
+    if kind == "stablehlo.multiply":
+        part = magnitudes[index]
+        finite = part[np.isfinite(part) & (part > 0)]
+        if np.abs(np.log2(finite)).sum() > np.log2(largest) - 4:
+            return np.ones(want.shape, np.bool_)
+        sums = np.abs(want.astype(_wide(want)))
+    overflow = ~(sums < largest / 4)
+    open_ = overflow & ((~np.isfinite(want) & ~np.isfinite(got)) | np.isfinite(sums))
+    bound = _ulp(want) + 4 * count * _accumulated(want) * sums
+    allowed: Array = open_ | (_distance(want, got) <= bound)
+    return allowed
+
+
+def _folding_operation(operation: Operation, index: int) -> str:
+    """The operation that gives a result of the body."""
+    if operation.name in CONTRACTIONS:
+        return "stablehlo.add"
+    owner = operation.regions[-1].block.terminator.operands[index].owner
+    return owner.name if isinstance(owner, Operation) else ""
+
+
+def _count(operation: Operation, operands: Sequence[Array]) -> int:
+    """Most elements that are folded into one."""
+    return max(operand.size for operand in operands) + 1
+
+
+def _run_in_f64(operation: Operation, operands: Sequence[Array]) -> list[Array]:
+    """The results of an operation on magnitudes."""
+    arguments = [real(operand.type) for operand in operation.operands]
+    block = Block(arguments)
+    builder = Builder(block)
+    values = dict(zip(operation.operands, block.arguments, strict=True))
+    made = in_f64(operation, list(block.arguments), values, builder)
+    builder.create("func.return", made.results)
+    type = FunctionType(arguments, [result.type for result in made.results])
+    module = Module([Function("main", type, Region([block]))])
+    inputs = [
+        np.asarray(array, argument.dtype)  # type: ignore[union-attr]
+        for array, argument in zip(operands, arguments, strict=True)
+    ]
+    return nimblehlo.execute(nimblehlo.load(str(module)), inputs, options=Options(compile="never"))
+
+
+def _within_transform(operation: Operation, operand: Array, want: Array, got: Array) -> Array:
+    """Fourier transforms; what is not finite may spread."""
+    lengths = attribute(operation, "fft_length")
+    count = int(np.prod(lengths))
+    axes = tuple(range(-len(lengths), 0))
+    sums = np.abs(operand.astype(_wide(operand))).sum(axis=axes, keepdims=True)
+    if str(attribute(operation, "fft_type")).startswith("I"):
+        sums = 2 * sums / count
+    bound = 4 * (1 + np.log2(count)) * _accumulated(want) * 2 * sums
+    allowed: Array = (_distance(want, got) <= bound) | ~np.isfinite(bound)
+    return np.broadcast_to(allowed, want.shape)
+
+
+def _is_permutation(operation: Operation, inputs: Sequence[Array], index: int, got: Array) -> Array:
+    """Whether a sort of an input with NaNs gave its elements in some order."""
+    key = inputs[0]
+    is_float = element_type_of(key.dtype).category == FLOAT
+    compared = [o for o in operation.regions[0].block.operations if o.name == "stablehlo.compare"]
+    total = any(getattr(o.attributes.get("compare_type"), "value", "") == "TOTALORDER" for o in compared)
+    if total or not is_float or not np.isnan(key).any():
+        return np.zeros(got.shape, np.bool_)
+    axis = attribute(operation, "dimension")
+    bits = np.dtype(f"V{got.dtype.itemsize}")
+
+    def ordered(array: Array) -> list[list[bytes]]:
+        rows = np.moveaxis(np.ascontiguousarray(array), axis, -1).reshape(-1, array.shape[axis])
+        return [sorted(bytes(one) for one in np.ascontiguousarray(row).view(bits)) for row in rows]
+
+    return np.full(got.shape, ordered(inputs[index]) == ordered(got))
+
+
+def same_but_for_nan(a: Array, b: Array) -> bool:
+    """Whether all bits are the same but for those of NaNs."""
+    return bool(np.all(agreeing(a, b)))
+
+
+def agreeing(a: Array, b: Array) -> Array:
+    """Where two arrays have the same bits, or both NaN."""
+    if a.dtype.kind == "c":
+        return agreeing(a.real, b.real) & agreeing(a.imag, b.imag)
+    bits = np.dtype(f"u{a.dtype.itemsize}")
+    same: Array = np.ascontiguousarray(a).view(bits) == np.ascontiguousarray(b).view(bits)
+    same = same.reshape(a.shape)
+    if element_type_of(a.dtype).category == FLOAT:
+        same = same | (np.isnan(a) & np.isnan(b))
+    return same
+
+
+def first_difference(
+    want: Array, got: Array, operands: Sequence[Array | None] = (), right: Array | None = None
+) -> str:
+    """Where two arrays differ first, with the operands' elements there."""
+    if want.shape != got.shape or want.dtype != got.dtype:
+        return f"{got.dtype}{got.shape}, not {want.dtype}{want.shape}"
+    places = np.argwhere(~(agreeing(want, got) if right is None else right))
+    place = tuple(map(int, places[0]))
+    beside = [
+        f"{operand[place if operand.shape == want.shape else ()]!r}"
+        for operand in operands
+        if operand is not None and operand.shape in (want.shape, ())
+    ]
+    found = f"{len(places)} differ, at {list(place)} {got[place]!r}, not {want[place]!r}"
+    return f"{found}; {want.dtype}, operands {', '.join(beside)}"
+
+
+def _transform(operation: Operation, operand: Array) -> Array:
+    """The Fourier transform by its definition, in extended precision."""
+    lengths, kind = attribute(operation, "fft_length"), str(attribute(operation, "fft_type"))
+    values = operand.astype(np.clongdouble)
+    rank = operand.ndim
+    if kind == "IRFFT" and lengths[-1]:
+        # The other half of a real signal's transform mirrors this half along all axes.
+        axes = [rank - len(lengths) + i for i in range(len(lengths))]
+        half = values
+        missing = np.arange(half.shape[-1], lengths[-1])
+        mirrored = half[..., lengths[-1] - missing].conj()
+        for axis in axes[:-1]:
+            mirrored = np.take(mirrored, -np.arange(half.shape[axis]) % half.shape[axis], axis=axis)
+        real_ends = [0] + ([lengths[-1] // 2] if lengths[-1] % 2 == 0 else [])
+        values = np.concatenate([half, mirrored], axis=-1)
+        if len(lengths) == 1:
+            values[..., real_ends] = values[..., real_ends].real
+    sign = -2j if kind in ("FFT", "RFFT") else 2j
+    for axis in range(rank - len(lengths), rank):
+        size = values.shape[axis]
+        angles = np.outer(np.arange(size), np.arange(size)) % max(size, 1) / np.longdouble(max(size, 1))
+        matrix = np.exp(sign * np.longdouble(np.pi) * angles.astype(np.clongdouble))
+        values = np.moveaxis(np.tensordot(values, matrix, axes=([axis], [0])), -1, axis)
+        if kind.startswith("I"):
+            values = values / size
+    return values
+
+
+def independent(operation: Operation, operands: Sequence[Array], got: Array) -> str | None:
+    """Why the result of an operation that the interpreter cannot run is wrong; None too where nobody knows."""
+    check = _INDEPENDENT.get(operation.name)
+    if check is None or not all(np.isfinite(operand.astype(_wide(operand))).all() for operand in operands):
+        return None
+    want = check(operation, *operands).astype(got.dtype)
+    return difference(operation, operands, [want], [got])
+
+
+def _inverse_real(operation: Operation, operand: Array) -> Array:
+    values = _transform(operation, operand)
+    return values.real.astype(np.float64)
+
+
+_INDEPENDENT: dict[str, Callable[..., Array]] = {
+    "stablehlo.fft": _inverse_real,
+    "stablehlo.dot_general": lambda operation, *_: np.zeros(operation.result.type.shape),
+}
