@@ -2,8 +2,9 @@
 
 Products are exact and sums are made in: f32 for floats up to f32, f64 for f64, the result's own type
 for complex numbers, integers modulo two to the result's width; each result is rounded once. Where
-`precision_config` allows less, this is still what happens. Floating-point matrices go through BLAS,
-whose order of summation is its own.
+`precision_config` allows less, this is still what happens. Matrices of floats, and of complex numbers
+unless they are small, go through BLAS, whose order of summation is its own; small complex ones are summed
+from the first product to the last.
 
 Source: specification, sections "dot_general" and "convolution".
 """
@@ -41,6 +42,8 @@ Multiply = Callable[[Array, Array], Array]
 
 _SMALL: Final = 1 << 12
 """Integer matrices with at most this many products are multiplied as integers: BLAS would cost more."""
+_SMALL_COMPLEX: Final = 1 << 9
+"""Complex matrices with at most this many products are summed in the order of the products."""
 
 
 class Precision(enum.StrEnum):
@@ -61,8 +64,7 @@ def multiplier(lhs: ElementType, rhs: ElementType, result: ElementType) -> Multi
         A function of two arrays, or None where operands of such types have no product in `result`.
     """
     if result.category == COMPLEX:
-        enter_lhs, enter_rhs = converter(lhs, result), converter(rhs, result)
-        return lambda a, b: np.asarray(np.matmul(enter_lhs(a), enter_rhs(b)), result.dtype)
+        return _multiply_complex(lhs, rhs, result)
     if COMPLEX in (lhs.category, rhs.category):
         return None
     if result.category == FLOAT:
@@ -72,6 +74,32 @@ def multiplier(lhs: ElementType, rhs: ElementType, result: ElementType) -> Multi
     if result.category == BOOLEAN:
         return lambda a, b: np.matmul(a.astype(np.float32), b.astype(np.float32)) != 0
     return _multiply_integers(lhs, rhs, result)
+
+
+def _multiply_complex(lhs: ElementType, rhs: ElementType, result: ElementType) -> Multiply:
+    """Multiply in the result's own type."""
+    enter_lhs, enter_rhs = converter(lhs, result), converter(rhs, result)
+
+    def multiply(a: Array, b: Array) -> Array:
+        a, b = enter_lhs(a), enter_rhs(b)
+        if a.shape[-1] and a.size * b.shape[-1] <= _SMALL_COMPLEX:
+            return _from_the_first(a, b)
+        return np.asarray(np.matmul(a, b), result.dtype)
+
+    return multiply
+
+
+def _from_the_first(a: Array, b: Array) -> Array:
+    """The product of stacks of complex matrices: all products rounded, then summed one after another."""
+    a, b = a[..., np.newaxis], b[..., np.newaxis, :, :]
+    a_real, a_imag, b_real, b_imag = a.real, a.imag, b.real, b.imag
+    real = np.add.accumulate(a_real * b_real - a_imag * b_imag, axis=-2)[..., -1, :]
+    imag = np.add.accumulate(a_real * b_imag + a_imag * b_real, axis=-2)[..., -1, :]
+    summed = np.empty(real.shape, a.dtype)
+    # A sum starts from zero: that of negative zeros is +0.
+    np.add(real, real.dtype.type(0), out=summed.real)
+    np.add(imag, imag.dtype.type(0), out=summed.imag)
+    return summed
 
 
 def _multiply_floats(lhs: ElementType, rhs: ElementType, result: ElementType) -> Multiply:

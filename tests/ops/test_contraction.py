@@ -127,6 +127,22 @@ def test_dimensions(case: Any, name: str) -> None:
 MATRICES: list[list[int]] = [[], [], [1], [0]]
 
 
+def test_small_complex_matrices_are_summed_from_the_first_product() -> None:
+    random = np.random.default_rng(3)
+    lhs, rhs = (
+        random.standard_normal(shape) + 1j * random.standard_normal(shape) for shape in ((4, 3), (3, 6))
+    )
+    lhs[0], rhs[:, 0] = -0.0, -0.0
+    types = [tensor(shape, "complex<f64>") for shape in ((4, 3), (3, 6), (4, 6))]
+    (result,) = evaluate(dot_general(*types, *MATRICES), lhs, rhs)
+    for i, j in np.ndindex(4, 6):
+        total = complex(0, 0)
+        for k in range(3):
+            a, b = lhs[i, k], rhs[k, j]
+            total += complex(a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real)
+        assert np.complex128(total).tobytes() == result[i, j].tobytes()
+
+
 @pytest.mark.parametrize("size", [3, 40])
 @pytest.mark.parametrize("name", INTEGER_NAMES)
 def test_integers_wrap(name: str, size: int) -> None:
