@@ -5,15 +5,17 @@ Source: specification, sections "Programs", "Functions" and "Operations".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ..errors import NimbleError, UnsupportedError, VerifyError
 from ..ir import Block, Function, Module, Operation, Region, SymbolAttribute, Value
-from ..types import FunctionType, TupleType, Type, UnrankedTensorType
+from ..types import ELEMENT_TYPES, FunctionType, TensorType, TupleType, Type, UnrankedTensorType
 from .declaration import Op, lookup
 from .rules import all_types_agree
+from .type_constraints import violation
 
 TERMINATORS = frozenset({"stablehlo.return", "func.return", "chlo.return"})
+_PLAIN_ELEMENTS = frozenset(ELEMENT_TYPES.values())
 
 
 def verify(module: Module) -> None:
@@ -54,7 +56,7 @@ class _Verifier:
     def verify_function(self, function: Function) -> None:
         """Types, terminator and operations of one function."""
         for type in (*function.type.inputs, *function.type.results):
-            _reject_unranked(type, "func.func", function.location)
+            _verify_type(type, "func.func", function.location)
         self.calls[function.name] = set()
         if function.body is None:
             return
@@ -97,9 +99,12 @@ class _Verifier:
     def verify_operation(self, operation: Operation, visible: set[Value], function: Function) -> None:
         """One operation: its regions from the inside out, then its own constraints."""
         for region in operation.regions:
-            self.verify_block(_only_block(region, operation.name, operation.location), visible, function)
+            block = _only_block(region, operation.name, operation.location)
+            for argument in block.arguments:
+                _verify_type(argument.type, operation.name, operation.location)
+            self.verify_block(block, visible, function)
         for result in operation.results:
-            _reject_unranked(result.type, operation.name, operation.location)
+            _verify_type(result.type, operation.name, operation.location)
         view = view_of(operation)
         try:
             view.verify()
@@ -207,14 +212,26 @@ def _only_block(region: Region, operation: str, location: object) -> Block:
     return region.block
 
 
-def _reject_unranked(type: Type, operation: str, location: object) -> None:
-    if isinstance(type, UnrankedTensorType):
-        raise UnsupportedError(
-            f"unranked types such as {type} are not offered", operation=operation, location=location
-        )
+def _verify_type(type: Type, operation: str, location: object) -> None:
+    """A value's type: offered, and its own constraints hold."""
+    if isinstance(type, TensorType) and type.bounds is None and type.element_type in _PLAIN_ELEMENTS:
+        return
+    for part in _parts(type):
+        if isinstance(part, UnrankedTensorType):
+            reason = f"unranked types such as {part} are not offered"
+            raise UnsupportedError(reason, operation=operation, location=location)
+    found = violation(type)
+    if found is not None:
+        raise VerifyError(found.reason, label=found.label, operation=operation, location=location)
+
+
+def _parts(type: Type) -> Iterator[Type]:
+    """The type, or the types in a tuple."""
     if isinstance(type, TupleType):
         for part in type.types:
-            _reject_unranked(part, operation, location)
+            yield from _parts(part)
+    else:
+        yield type
 
 
 def _malformed(operation: Operation, error: Exception) -> VerifyError:
