@@ -333,7 +333,10 @@ class TypeParser(Cursor):
         if found is None:
             self.fail("a scale")
         text = found.group(1) or found.group(2)
-        scale = float.fromhex(text) if "x" in text else float(text)
+        try:
+            scale = float.fromhex(text) if "x" in text else float(text)
+        except OverflowError:
+            self.fail("a scale that f64 can hold", found.start())
         zero_point = self.integer() if self.accept(":") else 0
         return scale, zero_point
 

@@ -97,6 +97,7 @@ def test_aliases() -> None:
         "tensor<2xtensor<f32>>",
         "memref<2xf32, 1>",
         "tensor<?xf32, #stablehlo.bounds<1, 2>>",
+        "!quant.uniform<i8:f32, 0x" + "F" * 300 + ">",
         "!quant.uniform<f32:f32, 1.0>",
         "!quant.uniform<i8:i8, 1.0>",
         "!quant.uniform<i8:f32, {1.0}>",
