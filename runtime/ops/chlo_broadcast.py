@@ -85,6 +85,12 @@ class BroadcastBinary(Op, assembly="$lhs , $rhs attr-dict : functional-type"):
             return f"lhs is {self.lhs} and rhs {self.rhs}, which do not broadcast"
         return rules.same_shape("result", self.result, "what lhs and rhs broadcast to", shape)
 
+    def verify(self) -> None:
+        super().verify()
+        element_type = self.lhs.element_type
+        if not isinstance(element_type, QuantizedType) and not self.elementwise.is_defined(element_type):
+            raise self.unsupported(f"{self.elementwise.name} of {element_type} is not offered")
+
     def aligned_shape(self, type: TensorType) -> tuple[int, ...]:
         """The operand's shape with dimensions of size 1 where broadcast_dimensions skips."""
         rank = max(self.lhs.rank, self.rhs.rank)

@@ -141,9 +141,17 @@ class Elementwise(Op):
     @classmethod
     def carrier_function(cls, element_type: ElementType) -> Function:
         """The function on carriers; KeyError where there is none."""
-        return next(
-            function for category, function in cls.functions.items() if category & element_type.category
-        )
+        for category, function in cls.functions.items():
+            if category & element_type.category:
+                return function
+        raise KeyError(element_type.name)
+
+    @classmethod
+    def is_defined(cls, element_type: ElementType) -> bool:
+        """Whether there is a function on elements of this type."""
+        if not cls.functions:
+            return True
+        return any(category & element_type.category for category in cls.functions)
 
     @classmethod
     def result_element_type(cls, element_type: ElementType) -> ElementType:

@@ -267,7 +267,11 @@ def lgamma(operand: Array) -> Array:
     """The logarithm of the gamma function's absolute value."""
     from scipy import special
 
-    return np.where(np.isinf(operand), np.inf, special.gammaln(operand))
+    # Near zero SciPy takes 1 / x for infinite where x is subnormal.
+    magnitude = np.abs(operand)
+    near_zero = magnitude < 1e-300
+    value = np.where(near_zero, -np.log(np.where(near_zero, magnitude, 1)), special.gammaln(operand))
+    return np.where(np.isinf(operand), np.inf, value)
 
 
 def digamma(operand: Array) -> Array:

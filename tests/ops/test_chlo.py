@@ -296,6 +296,18 @@ def test_complex_bessel_function_is_not_offered() -> None:
         parse_and_verify(text)
 
 
+def test_broadcasting_remainder_of_complex_numbers_is_not_offered() -> None:
+    text = program("chlo.broadcast_remainder", ["tensor<complex<f32>>"] * 2, ["tensor<complex<f32>>"])
+    with pytest.raises(UnsupportedError, match=r"chlo\.broadcast_remainder"):
+        parse_and_verify(text)
+
+
+def test_lgamma_of_subnormal_numbers() -> None:
+    smallest = np.array([5e-324, -5e-324, 2.5e-308, 0.0, -0.0])
+    expected = [math.lgamma(5e-324)] * 2 + [math.lgamma(2.5e-308), math.inf, math.inf]
+    assert np.allclose(apply("lgamma", smallest), expected, rtol=1e-15, atol=0)
+
+
 F2, F3, B2, I2 = tensor([2]), tensor([3]), tensor([2], "i1"), tensor([2], "i32")
 
 
