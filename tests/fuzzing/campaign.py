@@ -167,7 +167,9 @@ class Campaign:
         for operation in program.block.operations:
             if operation.results[0] in got and lacks(operation):
                 operands = [known[value] for value in operation.operands]
-                reason = rules.independent(operation, operands, got[operation.results[0]])
+                reason = rules.independent(
+                    operation, operands, [got[value] for value in operation.results]
+                )
                 if reason is not None:
                     text = text_of(single_operation(operation, [], known))
                     return Failure(seed, operation.name, reason, text)

@@ -23,6 +23,7 @@ from nimblehlo.ir import (
     Builder,
     DenseElementsAttribute,
     EnumAttribute,
+    Function,
     Operation,
     Region,
     Value,
@@ -56,6 +57,10 @@ def lacks(operation: Operation) -> bool:
         return operation.operands[0].type.rank > 2 or not attribute(operation, "left_side")  # type: ignore[union-attr]
     if operation.name == "stablehlo.fft":
         return bool(attribute(operation, "fft_type") == "IRFFT")
+    if operation.name == "chlo.top_k":
+        return bool(operation.operands[0].type.category == FLOAT)
+    if operation.name.endswith("next_after"):
+        return operation.operands[0].type.element_type.width < 8  # type: ignore[union-attr]
     if operation.name == "stablehlo.dot_general":
         contracted = attribute(operation, "lhs_contracting_dimensions")
         return any(operation.operands[0].type.shape[d] == 0 for d in contracted)  # type: ignore[union-attr]
@@ -80,10 +85,16 @@ def widened(operation: Operation) -> bool:
         return known and not name.removeprefix("chlo.").startswith(_EXACT_CHLO)
     if name == "stablehlo.logistic":
         return True
+    if name in _ROUNDING:
+        return operation.operands[0].type.element_type.width < 16  # type: ignore[union-attr]
     is_complex = any(value.type.category == COMPLEX for value in operation.operands)
     return is_complex and issubclass(declaration, Elementwise) and name not in _EXACT_ON_COMPLEX  # type: ignore[arg-type]
 
 
+_ROUNDING = frozenset(
+    f"stablehlo.{name}" for name in ("ceil", "floor", "round_nearest_afz", "round_nearest_even")
+)
+"""LLVM's numbers add a power of two to round, which the narrow types lack."""
 _EXACT_ON_COMPLEX = frozenset(
     f"stablehlo.{name}"
     for name in ("add", "subtract", "negate", "real", "imag", "complex", "compare", "select", "convert")
@@ -299,6 +310,16 @@ def _transposed(builder: Builder, value: Value, permutation: Sequence[int]) -> V
     result = type.with_shape([type.shape[d] for d in permutation])
     attributes = encoded("stablehlo.transpose", {"permutation": tuple(permutation)})
     return builder.create("stablehlo.transpose", [value], [result], attributes).result
+
+
+def emit_function(function: Function) -> Function:
+    """A function, with what stands for its operations."""
+    assert function.body is not None
+    block = Block(function.type.inputs)
+    values = dict(zip(function.body.block.arguments, block.arguments, strict=True))
+    for operation in function.body.block.operations:
+        emit(Builder(block), operation, values)
+    return Function(function.name, function.type, Region([block]), visibility=function.visibility)
 
 
 def real(type: Type) -> Type:

@@ -17,7 +17,7 @@ from nimblehlo.ir import Block, Builder, Function, Module, Operation, Region, Va
 from nimblehlo.ops import lookup
 from nimblehlo.types import COMPLEX, FunctionType, TensorType
 
-from .equivalents import constant, emit
+from .equivalents import constant, emit, emit_function
 from .generator import Generator, Program, is_constant
 
 Array = np.ndarray[Any, Any]
@@ -110,7 +110,8 @@ def _module(
         results = [part for result in results for part in _parts(builder, result)]
     builder.create("func.return", results)
     type = FunctionType(arguments, [result.type for result in results])
-    return Module([*program.functions, Function("main", type, Region([block]))])
+    functions = program.functions if stand_ins is None else map(emit_function, program.functions)
+    return Module([*functions, Function("main", type, Region([block]))])
 
 
 def _parts(builder: Builder, value: Value) -> list[Value]:
