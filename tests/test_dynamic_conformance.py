@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import nimblehlo
 from nimblehlo import NimbleError, Options, VerifyError
 from tests.conftest import conformance_folder
 from tests.dynamic_reference import Aborted, Rejected, StableHLO, called_with, inputs_of
-from tests.running import assert_close, run_xla
+from tests.running import Array, assert_close, run_xla, same_bits
 
 SIZES = [3, 1, 5]
 ROUNDING = 1e-6
@@ -52,20 +52,30 @@ def test_each_program_is_accepted() -> None:
             nimblehlo.load(program)
 
 
+def _results(text: str, inputs: Sequence[Array]) -> list[Array] | str:
+    """The results, or why there are none."""
+    try:
+        return nimblehlo.execute(text, inputs, options=Options(compile="never"))
+    except NimbleError as error:
+        return str(error)
+
+
 def disagreement(program: Path, size: int, stablehlo: StableHLO) -> str | None:
     """How the results for a size differ from StableHLO's; None where they do not, or both reject it."""
     text = program.read_text()
     inputs = inputs_of(text, size)
+    called = called_with(text, inputs)
+    got = _results(text, inputs)
+    specialized = _results(called, ())
     try:
-        got = nimblehlo.execute(text, inputs, options=Options(compile="never"))
-    except NimbleError as error:
-        got = str(error)
-    try:
-        static = stablehlo.refine(called_with(text, inputs))
+        static = stablehlo.refine(called)
     except Rejected as rejected:
-        return None if isinstance(got, str) else f"ran, but StableHLO says: {rejected}"
-    if isinstance(got, str):
-        return got
+        both_reject = isinstance(got, str) and isinstance(specialized, str)
+        return None if both_reject else f"ran, but StableHLO says: {rejected}"
+    if isinstance(got, str) or isinstance(specialized, str):
+        return f"{got}; with its sizes as constants: {specialized}"
+    if not all(map(same_bits, got, specialized)):
+        return "other results with its sizes as constants"
     try:
         want = stablehlo.evaluate(static)
     except Aborted:

@@ -370,19 +370,26 @@ class SetDimensionSize(
             shape[self.dimension] = DYNAMIC
         return rules.same_shape("result", self.result, "shape(operand) apart from dimension", shape)
 
+    @constraint
+    def C5(self) -> str | None:
+        """0 <= size <= the bound of the dimension, where it is known"""
+        size, bound = rules.constant_operand(self.operation, 1), self.bound(DYNAMIC)
+        if size is None or 0 <= int(size) <= (int(size) if bound == DYNAMIC else bound):
+            return None
+        return f"size is {int(size)}, but must be in [0, {bound}], the bound of operand there"
+
     def infer(self) -> list[Type] | None:
         size = rules.constant_operand(self.operation, 1)
-        if size is None or int(size) < 0:
-            return None
         shape = list(self.operand.shape)
+        if size is None or not 0 <= int(size) <= shape[self.dimension]:
+            return None
         shape[self.dimension] = int(size)
         return [self.operand.with_shape(shape)]
 
     def bound(self, actual: int) -> int:
         """The greatest size of the dimension: its bound, or what it is."""
-        operand = self.operand
-        known = DYNAMIC if operand.bounds is None else operand.bounds[self.dimension]
-        return actual if known == DYNAMIC else int(known)
+        bounds = [type.bounds[self.dimension] for type in (self.operand, self.result) if type.bounds]
+        return int(max(actual, self.operand.shape[self.dimension], *bounds))
 
     def reference(self, operand: Array, size: Array) -> Array:
         limit, actual = int(size), operand.shape[self.dimension]
@@ -394,8 +401,10 @@ class SetDimensionSize(
             reason = f"size is {limit}, but result has size {declared} there"
         rules.require(self, reason)
         if limit > actual:
-            padding = [(0, limit - actual if d == self.dimension else 0) for d in range(operand.ndim)]
-            return np.pad(operand, padding)
+            shape = [limit if d == self.dimension else length for d, length in enumerate(operand.shape)]
+            grown = np.zeros(shape, operand.dtype)
+            grown[tuple(map(slice, operand.shape))] = operand
+            return grown
         kept: list[slice] = [slice(None)] * operand.ndim
         kept[self.dimension] = slice(limit)
         return operand[tuple(kept)]

@@ -12,6 +12,7 @@ from ..ir import Operation
 from ..ops.declaration import Op
 from ..ops.memory_limit import require_memory
 from ..ops.verify import verify_inferred, view_of
+from ..specialize.shapes import more_static, result_types
 from ..types import TensorType, Type
 
 MOST_BINDINGS = 64
@@ -59,14 +60,16 @@ class RunTimeTyped:
             _actual(value.type, operand) for value, operand in zip(declared.operands, operands, strict=True)
         ]
         source = Operation("", (), types)
-        result_types: Sequence[Type] = [result.type for result in declared.results]
+        declared_types = [result.type for result in declared.results]
         try:
-            view = view_of(_rebuilt(declared, source, result_types))
-            inferred = view.infer()
-            if inferred is not None:
-                verify_inferred(view)
-                view = view_of(_rebuilt(declared, source, inferred))
+            view = view_of(_rebuilt(declared, source, declared_types))
             view.verify()
+            verify_inferred(view)
+            known = result_types(view.operation)
+            if known:
+                sized = list(map(more_static, declared_types, known))
+                view = view_of(_rebuilt(declared, source, sized))
+                view.verify()
             require_memory(declared, *(result.type for result in view.operation.results))
         except VerifyError as error:
             raise ExecutionError(

@@ -11,7 +11,7 @@ from ..ops.static_forms import STATIC_FORMS, constant_sizes, static_operation
 from ..ops.verify import TERMINATORS, verify_inferred, view_of
 from ..types import Type
 from .constants import fold
-from .identities import is_assertion_that_holds, operand_that_is_result
+from .identities import asserted, fail, operand_that_is_result
 from .shapes import more_static, result_types
 
 
@@ -30,14 +30,16 @@ def propagate(region: Region, *, sizes_bound: bool) -> None:
 
 
 class _Pass:
-    """What is known on the way: constants, and what stands for values that were replaced."""
+    """What is known on the way: constants, what stands for replaced values, how deep regions nest."""
 
     def __init__(self, sizes_bound: bool) -> None:
         self.sizes_bound = sizes_bound
         self.known: dict[Value, DenseElementsAttribute] = {}
         self.values: dict[Value, Value] = {}
+        self.depth = 0
 
     def visit(self, region: Region) -> None:
+        self.depth += 1
         block = region.block
         operations, block.operations = block.operations, []
         builder = Builder(block)
@@ -49,11 +51,15 @@ class _Pass:
                 continue
             if self.sizes_bound:
                 self.bind_sizes(operation)
-            same = operand_that_is_result(operation)
+            require_memory(operation, *(result.type for result in operation.results))
+            same, holds = operand_that_is_result(operation), asserted(operation)
             if same is not None:
                 self.values[operation.result] = same
-            elif not is_assertion_that_holds(operation):
+            elif holds is False and self.sizes_bound and self.depth == 1:
+                fail(operation)
+            elif not holds:
                 self.append(operation, builder)
+        self.depth -= 1
 
     def append(self, operation: Operation, builder: Builder) -> None:
         """Append an operation, or the constant that it computes."""
@@ -109,7 +115,6 @@ class _Pass:
             view = view_of(operation)
             view.verify()
             verify_inferred(view)
-            require_memory(operation, *(result.type for result in operation.results))
         except VerifyError as error:
             raise ExecutionError(
                 error.reason, operation=error.operation, label=error.label, location=error.location

@@ -6,6 +6,7 @@ from typing import Final
 
 from ..ir import Operation, StringAttribute, Value
 from ..ops.rules import constant_operand
+from ..ops.verify import view_of
 
 _SAME_ELEMENTS: Final = frozenset(
     {"stablehlo.convert", "stablehlo.reshape", "tensor.cast", "arith.index_cast"}
@@ -21,12 +22,24 @@ def operand_that_is_result(operation: Operation) -> Value | None:
     return operand if operand.type == operation.result.type else None
 
 
-def is_assertion_that_holds(operation: Operation) -> bool:
-    """Whether an operation is a ``shape_assertion`` whose condition is known, and true."""
+def asserted(operation: Operation) -> bool | None:
+    """The condition of a ``shape_assertion`` whose operands are known; None for any other operation."""
     if operation.name != "stablehlo.custom_call":
-        return False
+        return None
     target = operation.attributes.get("call_target_name")
     if not isinstance(target, StringAttribute) or target.value != "shape_assertion":
-        return False
-    condition = constant_operand(operation, 0)
-    return condition is not None and bool(condition)
+        return None
+    values = [constant_operand(operation, position) for position in range(len(operation.operands))]
+    if not values or any(value is None for value in values):
+        return None
+    return bool(values[0])
+
+
+def fail(operation: Operation) -> None:
+    """Run a ``shape_assertion`` that does not hold.
+
+    Raises:
+        ExecutionError: its message.
+    """
+    values = [constant_operand(operation, position) for position in range(len(operation.operands))]
+    view_of(operation).reference(*values)

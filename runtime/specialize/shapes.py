@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
 from ..ir import Operation
+from ..ops.broadcasting import BroadcastInDim
 from ..ops.conversion import BitcastConvert
 from ..ops.declaration import Op
 from ..ops.elementwise_base import Elementwise
+from ..ops.movement import Reshape
 from ..ops.rules import constant_operand
 from ..ops.verify import view_of
 from ..types import DYNAMIC, TensorType, Type
@@ -39,6 +42,10 @@ def _with_operands_shapes(view: Op) -> Sequence[Type]:
         return ()
     results = [result.type for result in view.operation.results]
     tensors = [operand.type for operand in view.operation.operands if isinstance(operand.type, TensorType)]
+    if isinstance(view, Reshape):
+        return [_shaped(results[0], _reshaped_shape(view))]
+    if isinstance(view, BroadcastInDim):
+        return [_shaped(results[0], _broadcast_shape(view))]
     if isinstance(view, BitcastConvert):
         return [_shaped(results[0], _bitcast_shape(view))]
     if isinstance(view, Elementwise) or view.name == "stablehlo.map":
@@ -56,6 +63,23 @@ def _with_operands_shapes(view: Op) -> Sequence[Type]:
 
 def _shaped(type: Type, shape: tuple[int, ...]) -> Type:
     return type.with_shape(shape) if isinstance(type, TensorType) else type
+
+
+def _reshaped_shape(view: Reshape) -> tuple[int, ...]:
+    """The declared shape; one unknown size follows from the number of elements."""
+    shape: tuple[int, ...] = view.result.shape
+    known = math.prod(size for size in shape if size != DYNAMIC)
+    if shape.count(DYNAMIC) != 1 or not view.operand.is_static or not known or view.operand.size % known:
+        return shape
+    return tuple([view.operand.size // known if size == DYNAMIC else size for size in shape])
+
+
+def _broadcast_shape(view: BroadcastInDim) -> tuple[int, ...]:
+    """The declared shape; unknown sizes are those of the operand's dimensions, or else their bounds."""
+    shape = list(view.result.shape)
+    bounds = view.result.bounds or (DYNAMIC,) * len(shape)
+    sizes = dict(zip(view.broadcast_dimensions, view.operand.shape, strict=True))
+    return tuple([sizes.get(d, bounds[d]) if size == DYNAMIC else size for d, size in enumerate(shape)])
 
 
 def _bitcast_shape(view: BitcastConvert) -> tuple[int, ...]:

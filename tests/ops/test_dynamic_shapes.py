@@ -117,6 +117,7 @@ REJECTED = {
         "C2": set_dimension_size(T23, "tensor<i32>", 2, T23),
         "C3": set_dimension_size(T23, "tensor<i64>", 1, tensor([2, "?"])),
         "C4": set_dimension_size(T23, "tensor<i32>", 1, tensor([3, "?"])),
+        "C5": set_dimension_size(T23, "dense<4> : tensor<i32>", 1, tensor([2, "?"])),
     },
 }
 
@@ -301,6 +302,27 @@ def test_set_dimension_size() -> None:
     for size in (-1, 4):
         with pytest.raises(ExecutionError, match=f"size is {size}"):
             evaluate(text, OPERAND, np.int32(size))
+
+
+def test_set_dimension_size_grows_up_to_the_bound() -> None:
+    bounded = "tensor<2x?xf32, #stablehlo.bounds<?, 5>>"
+    text = set_dimension_size(bounded, "tensor<i32>", 1, bounded)
+    (grown,) = evaluate(text, OPERAND, np.int32(5))
+    assert grown.tolist() == [[0, 1, 2, 0, 0], [3, 4, 5, 0, 0]]
+    with pytest.raises(ExecutionError, match=r"must be in \[0, 5\]"):
+        evaluate(text, OPERAND, np.int32(6))
+
+
+def test_no_more_is_allocated_than_there_is() -> None:
+    for text, inputs in (
+        (dynamic_iota("tensor<1xi64>", 0, tensor(["?"])), (int64(1 << 50),)),
+        (
+            dynamic_broadcast_in_dim(tensor([]), "tensor<1xi64>", [], tensor(["?"])),
+            (OPERAND[0, 0], int64(1 << 50)),
+        ),
+    ):
+        with pytest.raises(ExecutionError, match="but the machine has"):
+            evaluate(text, *inputs)
 
 
 def test_known_sizes_give_result_types() -> None:
