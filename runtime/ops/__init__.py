@@ -31,6 +31,8 @@ _FAMILIES = (
     "custom_call",
     "chlo",
     "chlo_broadcast",
+    "chlo_scan",
+    "chlo_ragged_dot",
     "check",
 )
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -28,6 +27,7 @@ from .attribute_kinds import BOOL, DIMENSIONS, FLOAT_TYPE, I64, STRING
 from .contraction_base import (
     PRECISION_CONFIG,
     Contraction,
+    DotDimensions,
     Multiply,
     Precision,
     QuantizedContraction,
@@ -42,7 +42,7 @@ _EINSUM_OPERAND: Final = re.compile(r"[a-zA-Z]*(\.\.\.)?[a-zA-Z]*")
 
 
 class DotGeneral(
-    Contraction,
+    DotDimensions,
     QuantizedContraction,
     name="stablehlo.dot_general",
     assembly="$lhs , $rhs , custom(dot_dimension_numbers) custom(precision_config_and_algorithm) attr-dict : "
@@ -71,72 +71,6 @@ class DotGeneral(
         for name in dot_algorithm.FIELDS if "algorithm" in operation.attributes else ():
             if self.__dict__[name] is None:
                 raise self.error(f"{name} is missing", self.input_labels[name])
-
-    @constraint
-    def C1(self) -> str | None:
-        """size(lhs_batching_dimensions) = size(rhs_batching_dimensions)"""
-        other = len(self.rhs_batching_dimensions)
-        return rules.length_is(
-            "lhs_batching_dimensions", self.lhs_batching_dimensions, other, "size(rhs_batching_dimensions)"
-        )
-
-    @constraint
-    def C2(self) -> str | None:
-        """size(lhs_contracting_dimensions) = size(rhs_contracting_dimensions)"""
-        other = len(self.rhs_contracting_dimensions)
-        return rules.length_is(
-            "lhs_contracting_dimensions",
-            self.lhs_contracting_dimensions,
-            other,
-            "size(rhs_contracting_dimensions)",
-        )
-
-    @constraint
-    def C3(self) -> str | None:
-        """is_unique(lhs_batching_dimensions + lhs_contracting_dimensions)"""
-        dimensions = (*self.lhs_batching_dimensions, *self.lhs_contracting_dimensions)
-        return rules.unique("lhs_batching_dimensions + lhs_contracting_dimensions", dimensions)
-
-    @constraint
-    def C4(self) -> str | None:
-        """is_unique(rhs_batching_dimensions + rhs_contracting_dimensions)"""
-        dimensions = (*self.rhs_batching_dimensions, *self.rhs_contracting_dimensions)
-        return rules.unique("rhs_batching_dimensions + rhs_contracting_dimensions", dimensions)
-
-    @constraint
-    def C5(self) -> str | None:
-        """0 <= lhs_batching_dimensions < rank(lhs)"""
-        return self._in_range("lhs_batching_dimensions", "lhs")
-
-    @constraint
-    def C6(self) -> str | None:
-        """0 <= lhs_contracting_dimensions < rank(lhs)"""
-        return self._in_range("lhs_contracting_dimensions", "lhs")
-
-    @constraint
-    def C7(self) -> str | None:
-        """0 <= rhs_batching_dimensions < rank(rhs)"""
-        return self._in_range("rhs_batching_dimensions", "rhs")
-
-    @constraint
-    def C8(self) -> str | None:
-        """0 <= rhs_contracting_dimensions < rank(rhs)"""
-        return self._in_range("rhs_contracting_dimensions", "rhs")
-
-    @constraint
-    def C9(self) -> str | None:
-        """dim(lhs, lhs_batching_dimensions...) = dim(rhs, rhs_batching_dimensions...)"""
-        return self._sizes_agree(self.lhs_batching_dimensions, self.rhs_batching_dimensions)
-
-    @constraint
-    def C10(self) -> str | None:
-        """dim(lhs, lhs_contracting_dimensions...) = dim(rhs, rhs_contracting_dimensions...)"""
-        return self._sizes_agree(self.lhs_contracting_dimensions, self.rhs_contracting_dimensions)
-
-    @constraint
-    def C11(self) -> str | None:
-        """size(precision_config) = 2"""
-        return precision_config_size(self)
 
     @constraint
     def C12(self) -> str | None:
@@ -211,19 +145,6 @@ class DotGeneral(
     def C24(self) -> str | None:
         """0 < num_primitive_operations"""
         return self._positive("num_primitive_operations")
-
-    def _in_range(self, name: str, operand: str) -> str | None:
-        rank = self.__dict__[operand].rank
-        return rules.in_range(name, self.__dict__[name], 0, rank, f"the rank of {operand}")
-
-    def _sizes_agree(self, lhs_dimensions: Sequence[int], rhs_dimensions: Sequence[int]) -> str | None:
-        for i, j in zip(lhs_dimensions, rhs_dimensions, strict=False):
-            if not rules.sizes_agree(self.lhs.shape[i], self.rhs.shape[j]):
-                return (
-                    f"lhs has size {self.lhs.shape[i]} in dimension {i}, "
-                    f"but rhs has size {self.rhs.shape[j]} in dimension {j}"
-                )
-        return None
 
     def _positive(self, name: str) -> str | None:
         value = self.__dict__[name]

@@ -35,7 +35,7 @@ from ..types import (
 )
 from . import rules
 from .attribute_kinds import ArrayOf, Enum
-from .declaration import Array, Op
+from .declaration import Array, Op, constraint
 from .numerics import carrier, converter, rounding
 
 Multiply = Callable[[Array, Array], Array]
@@ -212,8 +212,9 @@ class Contraction(Op):
             contracting,
         )
 
-    def reference(self, lhs: Array, rhs: Array) -> Array:
+    def reference(self, *operands: Array) -> Array:
         assert self.multiply is not None
+        lhs, rhs = operands
         lhs_permutation, rhs_permutation, batching, contracting = self._permutations
         if lhs_permutation is not None:
             lhs = lhs.transpose(lhs_permutation)
@@ -229,6 +230,89 @@ class Contraction(Op):
             lhs.reshape(*batch, math.prod(rows), size), rhs.reshape(*batch, size, math.prod(columns))
         )
         return product.reshape((*batch, *rows, *columns))
+
+
+class DotDimensions(Contraction):
+    """What `dot_general` and `chlo.ragged_dot` ask of their dimension numbers and `precision_config`."""
+
+    @constraint
+    def C1(self) -> str | None:
+        """size(lhs_batching_dimensions) = size(rhs_batching_dimensions)"""
+        other = len(self.rhs_batching_dimensions)
+        return rules.length_is(
+            "lhs_batching_dimensions", self.lhs_batching_dimensions, other, "size(rhs_batching_dimensions)"
+        )
+
+    @constraint
+    def C2(self) -> str | None:
+        """size(lhs_contracting_dimensions) = size(rhs_contracting_dimensions)"""
+        other = len(self.rhs_contracting_dimensions)
+        return rules.length_is(
+            "lhs_contracting_dimensions",
+            self.lhs_contracting_dimensions,
+            other,
+            "size(rhs_contracting_dimensions)",
+        )
+
+    @constraint
+    def C3(self) -> str | None:
+        """is_unique(lhs_batching_dimensions + lhs_contracting_dimensions)"""
+        dimensions = (*self.lhs_batching_dimensions, *self.lhs_contracting_dimensions)
+        return rules.unique("lhs_batching_dimensions + lhs_contracting_dimensions", dimensions)
+
+    @constraint
+    def C4(self) -> str | None:
+        """is_unique(rhs_batching_dimensions + rhs_contracting_dimensions)"""
+        dimensions = (*self.rhs_batching_dimensions, *self.rhs_contracting_dimensions)
+        return rules.unique("rhs_batching_dimensions + rhs_contracting_dimensions", dimensions)
+
+    @constraint
+    def C5(self) -> str | None:
+        """0 <= lhs_batching_dimensions < rank(lhs)"""
+        return self._in_range("lhs_batching_dimensions", "lhs")
+
+    @constraint
+    def C6(self) -> str | None:
+        """0 <= lhs_contracting_dimensions < rank(lhs)"""
+        return self._in_range("lhs_contracting_dimensions", "lhs")
+
+    @constraint
+    def C7(self) -> str | None:
+        """0 <= rhs_batching_dimensions < rank(rhs)"""
+        return self._in_range("rhs_batching_dimensions", "rhs")
+
+    @constraint
+    def C8(self) -> str | None:
+        """0 <= rhs_contracting_dimensions < rank(rhs)"""
+        return self._in_range("rhs_contracting_dimensions", "rhs")
+
+    @constraint
+    def C9(self) -> str | None:
+        """dim(lhs, lhs_batching_dimensions...) = dim(rhs, rhs_batching_dimensions...)"""
+        return self._sizes_agree(self.lhs_batching_dimensions, self.rhs_batching_dimensions)
+
+    @constraint
+    def C10(self) -> str | None:
+        """dim(lhs, lhs_contracting_dimensions...) = dim(rhs, rhs_contracting_dimensions...)"""
+        return self._sizes_agree(self.lhs_contracting_dimensions, self.rhs_contracting_dimensions)
+
+    @constraint
+    def C11(self) -> str | None:
+        """size(precision_config) = 2"""
+        return precision_config_size(self)
+
+    def _in_range(self, name: str, operand: str) -> str | None:
+        rank = self.__dict__[operand].rank
+        return rules.in_range(name, self.__dict__[name], 0, rank, f"the rank of {operand}")
+
+    def _sizes_agree(self, lhs_dimensions: Sequence[int], rhs_dimensions: Sequence[int]) -> str | None:
+        for i, j in zip(lhs_dimensions, rhs_dimensions, strict=False):
+            if not rules.sizes_agree(self.lhs.shape[i], self.rhs.shape[j]):
+                return (
+                    f"lhs has size {self.lhs.shape[i]} in dimension {i}, "
+                    f"but rhs has size {self.rhs.shape[j]} in dimension {j}"
+                )
+        return None
 
 
 def is_quantized_tensor(type: TensorType) -> bool:
