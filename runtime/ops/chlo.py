@@ -87,13 +87,28 @@ class Atanh(ChloUnary, name="chlo.atanh", functions={WIDE: np.arctanh}, wide=WID
     """The inverse of the hyperbolic tangent."""
 
 
-class BesselI1e(ChloUnary, name="chlo.bessel_i1e", functions={FLOAT: special.bessel_i1e}, wide=WIDE):
-    """The exponentially scaled modified Bessel function of order 1."""
+class AsinAcosKernel(
+    ChloUnary, name="chlo._asin_acos_kernel", functions={COMPLEX: special.asin_acos_kernel}, wide=COMPLEX
+):
+    """What asin, acos, asinh and acosh of complex numbers are made of: w of z, and w' of i z, with
 
-    def verify(self) -> None:
-        super().verify()
-        if self.computed_type.category == COMPLEX:
-            raise self.unsupported("complex elements are not offered")
+    asin(z) = complex(atan2(real(z), real(w)), sign(imag(z)) imag(w)),
+    acos(z) = complex(atan2(real(w), real(z)), -sign(imag(z)) imag(w)),
+    asinh(z) = complex(sign(real(z)) imag(w'), atan2(imag(z), real(w'))),
+    acosh(z) = complex(imag(w), sign(imag(z)) atan2(real(w), real(z))).
+    """
+
+    operand = Operand(COMPLEX)
+    result = Result(COMPLEX)
+
+
+class BesselI1e(
+    ChloUnary,
+    name="chlo.bessel_i1e",
+    functions={FLOAT: special.bessel_i1e, COMPLEX: special.bessel_i1e_complex},
+    wide=WIDE,
+):
+    """The exponentially scaled modified Bessel function of order 1."""
 
 
 class Conj(ChloUnary, name="chlo.conj"):

@@ -289,6 +289,22 @@ def bessel_i1e(operand: Array) -> Array:
     return np.copysign(special.i1e(operand), operand)
 
 
+def bessel_i1e_complex(operand: Array) -> Array:
+    """exp(-|real(operand)|) times the modified Bessel function of order 1."""
+    from scipy import special
+
+    return special.ive(1, operand)
+
+
+def asin_acos_kernel(operand: Array) -> Array:
+    """What asin, acos, asinh and acosh of complex numbers are made of.
+
+    The real part is that of sqrt(1 - operand) * sqrt(1 + operand), the imaginary part |imag(asin(operand))|.
+    """
+    minus, plus = np.sqrt(1 - operand), np.sqrt(1 + operand)
+    return complex_of(minus.real * plus.real - minus.imag * plus.imag, np.abs(np.arcsin(operand).imag))
+
+
 def zeta(x: Array, q: Array) -> Array:
     """The Hurwitz zeta function, for 1 <= x."""
     from scipy import special

@@ -290,10 +290,29 @@ def test_broadcasting_of_dynamic_sizes() -> None:
     assert value.tolist() == [[2.0] * 3] * 2
 
 
-def test_complex_bessel_function_is_not_offered() -> None:
-    text = program("chlo.bessel_i1e", ["tensor<complex<f32>>"], ["tensor<complex<f32>>"])
-    with pytest.raises(UnsupportedError, match=r"chlo\.bessel_i1e"):
-        parse_and_verify(text)
+@pytest.mark.parametrize("element_type", ["complex<f32>", "complex<f64>"])
+def test_complex_bessel_function(element_type: str) -> None:
+    z = np.array([0.5 + 0.25j, -2 + 1j, 1j, 0, 3]).astype(ELEMENT_TYPES[element_type].dtype)
+    for value, result in zip(z.tolist(), apply("bessel_i1e", z), strict=True):
+        terms = [(value / 2) ** (2 * k + 1) / (math.factorial(k) * math.factorial(k + 1)) for k in range(40)]
+        expected = sum(terms) * math.exp(-abs(value.real))
+        assert abs(result - expected) <= 4 * np.finfo(z.real.dtype).eps * abs(expected)
+
+
+@pytest.mark.parametrize("element_type", ["complex<f32>", "complex<f64>"])
+def test_asin_acos_kernel(element_type: str) -> None:
+    parts = np.array([-1e10, -3.0, -1.0, -0.25, 1e-20, 0.5, 1.0, 2.5])
+    z = (parts[:, None] + 1j * parts[None, :]).ravel().astype(ELEMENT_TYPES[element_type].dtype)
+    w, turned = apply("_asin_acos_kernel", z), apply("_asin_acos_kernel", (1j * z).astype(z.dtype))
+    close = 4 * np.finfo(z.real.dtype).eps
+    assembled = {
+        "asin": np.arctan2(z.real, w.real) + 1j * np.sign(z.imag) * w.imag,
+        "acos": np.arctan2(w.real, z.real) - 1j * np.sign(z.imag) * w.imag,
+        "asinh": np.sign(z.real) * turned.imag + 1j * np.arctan2(z.imag, turned.real),
+        "acosh": w.imag + 1j * np.sign(z.imag) * np.arctan2(w.real, z.real),
+    }
+    for name, value in assembled.items():
+        np.testing.assert_allclose(value, apply(name, z), rtol=close)
 
 
 def test_broadcasting_remainder_of_complex_numbers_is_not_offered() -> None:
@@ -344,6 +363,9 @@ def declared(name: str) -> Any:
 REJECTED: dict[Any, dict[str, str]] = {
     declared(name): rejected_unary(f"chlo.{name}")
     for name in (*UNARY, "bessel_i1e", "digamma", "erf_inv", "is_inf", "is_neg_inf", "is_pos_inf")
+}
+REJECTED[declared("_asin_acos_kernel")] = {
+    "C1": program("chlo._asin_acos_kernel", ["tensor<2xcomplex<f32>>"], ["tensor<3xcomplex<f32>>"])
 }
 REJECTED |= {
     declared(name): rejected_broadcast(f"chlo.{name}")
