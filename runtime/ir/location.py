@@ -100,8 +100,6 @@ class FusedLocation:
         return ", ".join(map(str, self.locations)) or "unknown location"
 
 
-Location = (
-    SourceLocation | UnknownLocation | FileLocation | NameLocation | CallSiteLocation | FusedLocation
-)
+Location = SourceLocation | UnknownLocation | FileLocation | NameLocation | CallSiteLocation | FusedLocation
 
 UNKNOWN = UnknownLocation()
