@@ -10,6 +10,7 @@ import functools
 import numpy as np
 
 from ..types import (
+    BOOLEAN,
     COMPLEX,
     ELEMENT_TYPES,
     FLOAT,
@@ -311,7 +312,11 @@ class Logistic(
     """1 / (1 + exp(-operand))."""
 
 
-class Multiply(Binary, name="stablehlo.multiply", functions={PLAIN: np.multiply}):
+class Multiply(
+    Binary,
+    name="stablehlo.multiply",
+    functions={BOOLEAN | INTEGER | FLOAT: np.multiply, COMPLEX: special.multiply_complex},
+):
     """The product; for booleans AND."""
 
 

@@ -111,12 +111,18 @@ class Body:
         self._fold = self._of_ufunc()
 
     def _of_ufunc(self) -> Fold | None:
-        """The fold by a ufunc. Minimum and maximum of floats have none: ufuncs do not order -0 and +0."""
+        """The fold by a ufunc.
+
+        Minimum and maximum of floats have none: ufuncs do not order -0 and +0. Nor have products of complex
+        numbers: a ufunc rounds them in some arrays otherwise than in others.
+        """
         element_type = self.element_types[0]
         if self.monoid is None or not isinstance(element_type, ElementType):
             return None
         is_exact = element_type.category not in (FLOAT, COMPLEX)
         if not is_exact and self.monoid in ("minimum", "maximum"):
+            return None
+        if element_type.category == COMPLEX and self.monoid == "multiply":
             return None
         ufunc = _UFUNCS[self.monoid]
         return Fold(

@@ -283,6 +283,22 @@ def test_dynamic_sizes() -> None:
     assert array.tolist() == [[2.0, 2.0]] * 3
 
 
+@pytest.mark.parametrize(("part", "whole"), [(np.float32, "complex<f32>"), (np.float64, "complex<f64>")])
+def test_products_of_complex_numbers_round_each_step(part: type[np.floating[Any]], whole: str) -> None:
+    generator = np.random.default_rng(0)
+    dtype = np.result_type(part, np.complex64)
+    lhs, rhs = (generator.standard_normal((2, 74)).astype(part).view(dtype)[row] for row in (0, 1))
+    pairs = [(complex_parts(a, part), complex_parts(b, part)) for a, b in zip(lhs, rhs, strict=True)]
+    expected = [(a * c - b * d, a * d + b * c) for (a, b), (c, d) in pairs]
+    for step in (1, 3):
+        product = apply("multiply", lhs[::step], rhs[::step], result=tensor(lhs[::step].shape, whole))
+        assert [complex_parts(value, part) for value in product] == expected[::step]
+
+
+def complex_parts(value: Any, part: type[np.floating[Any]]) -> tuple[Any, Any]:
+    return part(value.real), part(value.imag)
+
+
 def test_complex_remainder_is_left_open() -> None:
     text = program("stablehlo.remainder", ["tensor<complex<f32>>"] * 2, ["tensor<complex<f32>>"])
     with pytest.raises(UnsupportedError, match=r"stablehlo\.remainder.*complex"):
