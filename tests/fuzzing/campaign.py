@@ -19,6 +19,7 @@ from . import rules
 from .equivalents import lacks
 from .generator import Program, is_constant
 from .programs import random_program
+from .shrink import shrunk
 from .variants import (
     constant_array,
     constants,
@@ -46,12 +47,14 @@ class Failure:
         kind: the operation whose result differs, or what else went wrong.
         reason: in words.
         text: the program, as small as it could be made.
+        is_alone: whether that is a single operation already.
     """
 
     seed: int
     kind: str
     reason: str
     text: str
+    is_alone: bool = False
 
 
 @dataclass
@@ -93,15 +96,13 @@ class Campaign:
             self.judge_all(chosen, programs)
         return self.tally
 
-    def judge_all(self, seeds: Sequence[int], programs: Sequence[Program]) -> None:
+    def judge_all(self, seeds: Sequence[int], programs: Sequence[Program], *, shrink: bool = True) -> None:
         """Judge programs, each under its seed."""
         observed = [observed_values(program) for program in programs]
         own = [stand_ins(program) for program in programs]
         texts = [for_interpreter(*parts) for parts in zip(programs, observed, own, strict=True)]
         answers = self.interpreter.evaluate(texts)
-        for seed, program, values, given, answer in zip(
-            seeds, programs, observed, own, answers, strict=True
-        ):
+        for seed, program, values, given, answer in zip(seeds, programs, observed, own, answers, strict=True):
             wanted = None
             if isinstance(answer, NoAnswer):
                 self._without_answer(seed, program, answer)
@@ -113,7 +114,7 @@ class Campaign:
                 failure = Failure(seed, type(error).__name__, str(error), text_of(program))
             self.tally.programs += 1
             if failure is not None:
-                self.tally.failures.append(failure)
+                self.tally.failures.append(self._shrunk(failure, program) if shrink else failure)
 
     def _without_answer(self, seed: int, program: Program, answer: NoAnswer) -> None:
         if answer.rejected:
@@ -121,6 +122,24 @@ class Campaign:
             self.tally.failures.append(failure)
         else:
             self.tally.without_answer[answer.reason[:110]] += 1
+
+    def _shrunk(self, failure: Failure, program: Program) -> Failure:
+        """The failure with as small a program as shows one of the same kind."""
+        if failure.is_alone:
+            return failure
+
+        def fails(candidate: Program) -> bool:
+            other = Campaign(self.eager_share)
+            other.interpreter = self.interpreter
+            other.judge_all([failure.seed], [candidate], shrink=False)
+            return any(found.kind == failure.kind for found in other.tally.failures)
+
+        try:
+            values = run(program, observed_values(program), {})
+        except NimbleError:
+            values = {}
+        failure.text = text_of(shrunk(program, fails, values))
+        return failure
 
     def _judge(
         self,
@@ -167,12 +186,10 @@ class Campaign:
         for operation in program.block.operations:
             if operation.results[0] in got and lacks(operation):
                 operands = [known[value] for value in operation.operands]
-                reason = rules.independent(
-                    operation, operands, [got[value] for value in operation.results]
-                )
+                reason = rules.independent(operation, operands, [got[value] for value in operation.results])
                 if reason is not None:
                     text = text_of(single_operation(operation, [], known))
-                    return Failure(seed, operation.name, reason, text)
+                    return Failure(seed, operation.name, reason, text, is_alone=True)
         return None
 
     def _differences(
@@ -232,10 +249,8 @@ class Campaign:
             answer = [known[value] for value in operation.results]
             inputs = [known.get(value) for value in operation.operands]
             if rules.difference(operation, inputs, answer, got) is not None:
-                text = text_of(alone)
-            else:
-                reason += " (not where the operation is alone)"
-        return Failure(seed, operation.name, reason, text)
+                return Failure(seed, operation.name, reason, text_of(alone), is_alone=True)
+        return Failure(seed, operation.name, f"{reason} (not where the operation is alone)", text)
 
     def _run_every_way(
         self, seed: int, program: Program, first: Mapping[Value, Array] | None, observed: Sequence[Value]

@@ -19,11 +19,15 @@ def dot_general(g: Generator) -> None:
     lhs = g.value()
     shape = lhs.type.shape
     roles = [g.random.choice(("batching", "contracting", "contracting", "result")) for _ in shape]
-    parts = [(size, role, d) for d, (size, role) in enumerate(zip(shape, roles, strict=True)) if role != "result"]
+    parts = [
+        (size, role, d) for d, (size, role) in enumerate(zip(shape, roles, strict=True)) if role != "result"
+    ]
     parts += [(g.size(), "result", -1) for _ in range(g.random.randrange(3))]
     g.random.shuffle(parts)
     rhs = g.operand(lhs.type.with_shape([size for size, _, _ in parts]))
-    lhs_dimensions = {role: [d for _, kind, d in parts if kind == role] for role in ("batching", "contracting")}
+    lhs_dimensions = {
+        role: [d for _, kind, d in parts if kind == role] for role in ("batching", "contracting")
+    }
     rhs_dimensions = {
         role: [place for place, (_, kind, _) in enumerate(parts) if kind == role]
         for role in ("batching", "contracting")
@@ -117,8 +121,12 @@ def fft(g: Generator) -> None:
     count = g.random.randrange(1, len(shape) + 1)
     lengths = tuple(shape[-count:])
     half = [*shape[:-1], shape[-1] // 2 + 1]
-    operand_type = TensorType(half if kind == FftType.IRFFT else shape, real if kind == FftType.RFFT else complex_type)
-    result_type = TensorType(half if kind == FftType.RFFT else shape, real if kind == FftType.IRFFT else complex_type)
+    operand_type = TensorType(
+        half if kind == FftType.IRFFT else shape, real if kind == FftType.RFFT else complex_type
+    )
+    result_type = TensorType(
+        half if kind == FftType.RFFT else shape, real if kind == FftType.IRFFT else complex_type
+    )
     g.add("stablehlo.fft", [g.operand(operand_type)], [result_type], fft_type=kind, fft_length=lengths)
 
 

@@ -67,7 +67,10 @@ def _declared(kind: type[Op]) -> tuple[type[Op], ...]:
 def elementwise(g: Generator) -> None:
     """Any elementwise operation of the registry."""
     declaration = g.random.choice([d for d in _declared(Elementwise) if d.name not in _SPECIAL])
-    if any(part.categories & PLAIN == 0 for part in declaration.declared_results) or "quantize" in declaration.name:
+    if (
+        any(part.categories & PLAIN == 0 for part in declaration.declared_results)
+        or "quantize" in declaration.name
+    ):
         raise Unsuitable("quantized")
     apply(g, declaration.name)
 
@@ -88,7 +91,7 @@ def apply(g: Generator, name: str) -> Value:
         first = g.operand(type)
     values = [first, *[g.operand(type) for _ in operands[1:]]]
     g.random.shuffle(values)
-    if name in ("stablehlo.divide", "stablehlo.remainder") and type.category & INTEGER and g.chance(0.97):
+    if name in ("stablehlo.divide", "stablehlo.remainder") and type.category & INTEGER:
         values[1] = _nonzero(g, values[1])
     result = type.with_element_type(declaration.result_element_type(type.element_type))
     return g.add(name, values, [result])[0]
@@ -197,7 +200,10 @@ def chlo_broadcast(g: Generator) -> None:
     shapes = [shape, tuple(1 if g.chance(0.3) else size for size in shape[cut:])]
     g.random.shuffle(shapes)
     lhs, rhs = [g.operand(TensorType(one, element_type)) for one in shapes]
-    if declaration.name in ("chlo.broadcast_divide", "chlo.broadcast_remainder") and element_type.category & INTEGER:
+    if (
+        declaration.name in ("chlo.broadcast_divide", "chlo.broadcast_remainder")
+        and element_type.category & INTEGER
+    ):
         rhs = _nonzero(g, rhs)
     attributes: dict[str, Any] = {}
     result_type = declaration.elementwise.result_element_type(element_type)

@@ -54,7 +54,11 @@ _EXACT_CHLO = ("is_", "next_after", "mulhi", "constant", "conj", "top_k", "broad
 def lacks(operation: Operation) -> bool:
     """Whether the interpreter cannot run an operation, and nothing stands for it."""
     if operation.name == "stablehlo.triangular_solve":
-        return operation.operands[0].type.rank > 2 or not attribute(operation, "left_side")  # type: ignore[union-attr]
+        is_batched = operation.operands[0].type.rank > 2  # type: ignore[union-attr]
+        adjoint = attribute(operation, "transpose_a") == "ADJOINT"
+        return is_batched or adjoint or not attribute(operation, "left_side")
+    if operation.name == "stablehlo.convolution":
+        return operation.result.type.size == 0  # type: ignore[union-attr]
     if operation.name == "stablehlo.fft":
         return bool(attribute(operation, "fft_type") == "IRFFT")
     if operation.name == "chlo.top_k":

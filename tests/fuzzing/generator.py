@@ -11,7 +11,16 @@ from typing import Any
 import numpy as np
 
 from nimblehlo.errors import UnsupportedError
-from nimblehlo.ir import Block, Builder, DenseElementsAttribute, Function, Operation, Region, StructAttribute, Value
+from nimblehlo.ir import (
+    Block,
+    Builder,
+    DenseElementsAttribute,
+    Function,
+    Operation,
+    Region,
+    StructAttribute,
+    Value,
+)
 from nimblehlo.ops import lookup
 from nimblehlo.types import (
     BOOLEAN,

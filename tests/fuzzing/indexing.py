@@ -115,7 +115,9 @@ def scatter(g: Generator) -> None:
     d = dimensions(g, first.type.shape)
     inputs = [first]
     if g.chance(0.3):
-        inputs += [g.operand(TensorType(first.type.shape, g.element_type())) for _ in range(g.random.choice((1, 2)))]
+        inputs += [
+            g.operand(TensorType(first.type.shape, g.element_type())) for _ in range(g.random.choice((1, 2)))
+        ]
     updates = [g.operand(value.type.with_shape(d.space)) for value in inputs]
     element_types = [promoted(g, value.type.element_type) for value in inputs]
     scalars = [TensorType((), element_type) for element_type in element_types]
@@ -126,7 +128,9 @@ def scatter(g: Generator) -> None:
             return list(arguments[count:])
         if count == 1 and g.chance(0.5):
             category = scalars[0].category
-            name = g.random.choice([name for name, categories in EXACT_BINARY.items() if categories & category])
+            name = g.random.choice(
+                [name for name, categories in EXACT_BINARY.items() if categories & category]
+            )
             return g.add(f"stablehlo.{name}", g.random.sample(arguments, 2), [scalars[0]])
         return [scalar_expression(g, arguments, scalar, g.random.randrange(1, 4)) for scalar in scalars]
 
@@ -162,4 +166,3 @@ def promoted(g: Generator, element_type: ElementType) -> ElementType:
 
 PRODUCERS: list[tuple[float, Callable[[Generator], None]]] = [(2.5, gather), (2.5, scatter)]
 """What this module makes, and how often."""
-

@@ -167,7 +167,9 @@ def get_dimension_size(g: Generator) -> None:
     if not operand.type.rank:
         raise Unsuitable("rank 0")
     dimension = g.random.randrange(operand.type.rank)
-    g.add("stablehlo.get_dimension_size", [operand], [TensorType((), ELEMENT_TYPES["i32"])], dimension=dimension)
+    g.add(
+        "stablehlo.get_dimension_size", [operand], [TensorType((), ELEMENT_TYPES["i32"])], dimension=dimension
+    )
 
 
 def start_indices(g: Generator, count: int) -> list[Value]:
@@ -207,4 +209,3 @@ PRODUCERS: list[tuple[float, Callable[[Generator], None]]] = [
     (1, dynamic_update_slice),
 ]
 """What this module makes, and how often."""
-

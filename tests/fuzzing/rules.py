@@ -11,7 +11,8 @@ Bits must be the same, those of NaNs aside, but for what the specification leave
 - zeros, negative numbers and NaNs in f8E8M0FNU, which has no zero and no sign: LLVM's numbers, on which the
   interpreter rests, give some value, ml_dtypes NaN;
 - `reduce_precision` of types without infinities, whose bits the interpreter reads as if they were IEEE-754's;
-- `sort` by LT or GT where there are NaNs, which is no weak order: any permutation.
+- `sort` by LT or GT where there are NaNs, which is no weak order: any permutation; and the place in
+  TOTALORDER of the one NaN of types without negative zero.
 """
 
 from __future__ import annotations
@@ -100,8 +101,10 @@ def _allowed(
     """Where a result may differ as it does."""
     name = operation.name
     arrays = [operand for operand in operands if operand is not None]
-    allowed = _missing_values(arrays, want, got)
+    allowed = _missing_values(operation, arrays, want, got)
     category = element_type_of(want.dtype).category
+    if name == "stablehlo.compare" and "fnuz" in arrays[0].dtype.name and _has_type(operation, "TOTALORDER"):
+        return allowed | np.isnan(arrays[0]) | np.isnan(arrays[1])
     if name == "stablehlo.reduce_precision":
         return allowed | (not np.isinf(np.array(np.inf).astype(want.dtype).astype(np.float64)))
     if name == "stablehlo.sort":
@@ -120,7 +123,7 @@ def _allowed(
     return allowed
 
 
-def _missing_values(operands: Sequence[Array], want: Array, got: Array) -> Array:
+def _missing_values(operation: Operation, operands: Sequence[Array], want: Array, got: Array) -> Array:
     """Where a value is wanted that the element type lacks."""
     allowed = np.zeros(want.shape, np.bool_)
     if want.dtype.name in FINITE_ONLY:
@@ -136,7 +139,8 @@ def _missing_values(operands: Sequence[Array], want: Array, got: Array) -> Array
             allowed |= (operand == 0) if operand.shape == want.shape else False
         if operand.dtype.name == _SCALES:
             unclear = np.isnan(operand)
-            allowed |= unclear if operand.shape == want.shape else bool(unclear.any())
+            elementwise = operand.shape == want.shape and not operation.regions
+            allowed |= unclear if elementwise else bool(unclear.any())
     return allowed
 
 
@@ -185,6 +189,9 @@ def _within_accuracy(
     bound = ulps * _ulp(want) + absolute + RELATIVE.get(name, 0) * magnitude
     both_zero = (want == 0) & (got == 0)
     allowed: Array = (distance <= bound) & ~both_zero
+    if name == "chlo.lgamma":
+        # The pass's reflection loses digits where its argument is subnormal.
+        allowed = allowed | (np.abs(operands[0].astype(np.float64)) < np.finfo(np.float64).tiny)
     if "zeta" in name:
         allowed = allowed | ~((operands[0] >= 1) & np.isfinite(operands[0]) & np.isfinite(operands[1]))
     return allowed
@@ -259,17 +266,21 @@ def _within_transform(operation: Operation, operand: Array, want: Array, got: Ar
     if str(attribute(operation, "fft_type")).startswith("I"):
         sums = 2 * sums / count
     bound = 4 * (1 + np.log2(count)) * _accumulated(want) * 2 * sums
-    allowed: Array = (_distance(want, got) <= bound) | ~np.isfinite(bound)
+    overflow = ~(sums < float(ml_dtypes.finfo(want.real.dtype).max) / 4)
+    allowed: Array = (_distance(want, got) <= bound) | overflow
     return np.broadcast_to(allowed, want.shape)
+
+
+def _has_type(operation: Operation, compare_type: str) -> bool:
+    return getattr(operation.attributes.get("compare_type"), "value", "") == compare_type
 
 
 def _is_permutation(operation: Operation, inputs: Sequence[Array], index: int, got: Array) -> Array:
     """Whether a sort of an input with NaNs gave its elements in some order."""
     key = inputs[0]
     is_float = element_type_of(key.dtype).category == FLOAT
-    compared = [o for o in operation.regions[0].block.operations if o.name == "stablehlo.compare"]
-    total = any(getattr(o.attributes.get("compare_type"), "value", "") == "TOTALORDER" for o in compared)
-    if total or not is_float or not np.isnan(key).any():
+    total = any(_has_type(inner, "TOTALORDER") for inner in operation.regions[0].block.operations)
+    if (total and "fnuz" not in key.dtype.name) or not is_float or not np.isnan(key).any():
         return np.zeros(got.shape, np.bool_)
     axis = attribute(operation, "dimension")
     bits = np.dtype(f"V{got.dtype.itemsize}")
@@ -349,7 +360,10 @@ def independent(operation: Operation, operands: Sequence[Array], got: Sequence[A
     if check is None:
         return None
     wanted = check(operation, *operands)
-    converted = [array.astype(have.dtype) for array, have in zip(wanted, got, strict=True)]
+    converted = [
+        (array.real if have.dtype.kind != "c" else array).astype(have.dtype)
+        for array, have in zip(wanted, got, strict=True)
+    ]
     return difference(operation, operands, converted, got)
 
 
@@ -362,9 +376,27 @@ def _top_k(operation: Operation, operand: Array) -> list[Array]:
     return [np.take_along_axis(operand, order, axis=-1), order]
 
 
+def _solution(operation: Operation, a: Array, b: Array) -> list[Array]:
+    """The solution of a system with triangular coefficients."""
+    a, b = a.astype(np.complex128), b.astype(np.complex128)
+    a = np.tril(a) if attribute(operation, "lower") else np.triu(a)
+    if attribute(operation, "unit_diagonal"):
+        diagonal = np.arange(a.shape[-1])
+        a[..., diagonal, diagonal] = 1
+    transpose_a = attribute(operation, "transpose_a")
+    if transpose_a != "NO_TRANSPOSE":
+        a = a.swapaxes(-1, -2)
+    if transpose_a == "ADJOINT":
+        a = a.conj()
+    if attribute(operation, "left_side"):
+        return [np.linalg.solve(a, b)]
+    return [np.linalg.solve(a.swapaxes(-1, -2), b.swapaxes(-1, -2)).swapaxes(-1, -2)]
+
+
 _INDEPENDENT: dict[str, Callable[..., list[Array]]] = {
-    "stablehlo.fft": lambda operation, operand: [_transform(operation, operand).real.astype(np.float64)],
+    "stablehlo.fft": lambda operation, operand: [_transform(operation, operand).astype(np.complex128)],
     "stablehlo.dot_general": lambda operation, *_: [np.zeros(operation.result.type.shape)],
+    "stablehlo.triangular_solve": _solution,
     "chlo.top_k": _top_k,
 }
 """What operations that the interpreter cannot run give, by their definition."""

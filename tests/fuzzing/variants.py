@@ -124,7 +124,9 @@ def _parts(builder: Builder, value: Value) -> list[Value]:
     return [builder.create(f"stablehlo.{name}", [value], [part]).result for name in ("real", "imag")]
 
 
-def single_operation(operation: Operation, functions: Sequence[Function], values: Mapping[Value, Array]) -> Program:
+def single_operation(
+    operation: Operation, functions: Sequence[Function], values: Mapping[Value, Array]
+) -> Program:
     """A program of one operation whose operands are constants.
 
     Args:

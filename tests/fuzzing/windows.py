@@ -82,7 +82,10 @@ def _foldable(g: Generator) -> tuple[list[Value], list[Value], list[TensorType]]
     inputs = [first]
     if g.chance(0.3):
         categories = INTEGER | BOOLEAN if first.type.category & (INTEGER | BOOLEAN) else PLAIN
-        inputs += [g.operand(TensorType(first.type.shape, g.element_type(categories))) for _ in range(g.random.choice((1, 2)))]
+        inputs += [
+            g.operand(TensorType(first.type.shape, g.element_type(categories)))
+            for _ in range(g.random.choice((1, 2)))
+        ]
     inits = [g.operand(value.type.with_shape(())) for value in inputs]
     return inputs, inits, [TensorType((), promoted(g, value.type.element_type)) for value in inputs]
 
@@ -210,7 +213,9 @@ def sort(g: Generator) -> None:
         raise Unsuitable("rank 0")
     inputs = [first]
     if g.chance(0.5):
-        inputs += [g.operand(TensorType(first.type.shape, g.element_type())) for _ in range(g.random.choice((1, 2)))]
+        inputs += [
+            g.operand(TensorType(first.type.shape, g.element_type())) for _ in range(g.random.choice((1, 2)))
+        ]
     scalars = [value.type.with_shape(()) for value in inputs for _ in range(2)]
     dimension = g.random.randrange(-first.type.rank, first.type.rank)
     direction = ComparisonDirection(g.random.choice(("LT", "GT")))
@@ -220,9 +225,7 @@ def sort(g: Generator) -> None:
         pair = list(arguments[:2])
         if total is None and g.chance(0.2) and first.type.category == FLOAT:
             pair = [g.add("stablehlo.negate", [value], [value.type])[0] for value in pair]
-        return g.add(
-            "stablehlo.compare", pair, [_PRED], comparison_direction=direction, compare_type=total
-        )
+        return g.add("stablehlo.compare", pair, [_PRED], comparison_direction=direction, compare_type=total)
 
     region = g.region(scalars, before)
     types = [value.type for value in inputs]
@@ -232,7 +235,10 @@ def sort(g: Generator) -> None:
 def map_(g: Generator) -> None:
     """A map of any exactly rounded expression."""
     first = g.value()
-    inputs = [first, *[g.operand(first.type.with_element_type(g.element_type())) for _ in range(g.random.randrange(3))]]
+    inputs = [
+        first,
+        *[g.operand(first.type.with_element_type(g.element_type())) for _ in range(g.random.randrange(3))],
+    ]
     target = TensorType((), g.element_type())
 
     def compute(*arguments: Value) -> list[Value]:
