@@ -104,6 +104,7 @@ def _booleans(kind: Any) -> Parse:
 
 _BY_KIND: Final[dict[type, Callable[[Any], Parse]]] = {
     type(kinds.I64): _number,
+    type(kinds.UI64): _number,
     type(kinds.F64): _number,
     type(kinds.BOOL): _boolean,
     type(kinds.STRING): _string,

@@ -85,6 +85,15 @@ class _Integer(AttributeKind):
         return IntegerAttribute(value, self.type)
 
 
+class _Unsigned(_Integer):
+    """A Python int that is not negative, from an attribute whose type has no sign."""
+
+    description = "an unsigned integer"
+
+    def decode(self, attribute: Attribute) -> int:
+        return super().decode(attribute) % (1 << self.type.width)
+
+
 class _Boolean(AttributeKind):
     description = "a boolean"
 
@@ -299,6 +308,7 @@ class ArrayOf(AttributeKind):
 
 I32 = _Integer(32)
 I64 = _Integer(64)
+UI64 = _Unsigned(64)
 F32 = _Float(32)
 F64 = _Float(64)
 BOOL = _Boolean()

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import ExecutionError
 from ..types import COMPLEX, FLOAT, TENSOR, ElementType, TensorType, element_type_of
-from .attribute_kinds import CONSTANT, F64, I64, STRING
+from .attribute_kinds import CONSTANT, F64, I64, STRING, UI64
 from .declaration import Array, Attribute, Op, Operand, constraint
 from .rules import same_type
 
@@ -215,8 +215,8 @@ class ExpectClose(
 
     actual = Operand(FLOAT | COMPLEX)
     expected = Operand(FLOAT | COMPLEX)
-    max_ulp_difference = Attribute(I64, 1)
-    min_ulp_difference = Attribute(I64, 0)
+    max_ulp_difference = Attribute(UI64, 1)
+    min_ulp_difference = Attribute(UI64, 0)
 
     @constraint
     def I2(self) -> str | None:

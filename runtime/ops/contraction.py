@@ -15,6 +15,7 @@ from ..ir import Operation
 from ..types import (
     DYNAMIC,
     FLOAT,
+    INTEGER,
     PLAIN,
     QUANTIZED,
     QUANTIZED_PER_TENSOR,
@@ -167,7 +168,7 @@ class DotGeneral(
         types = (self.lhs.element_type, self.rhs.element_type, self.result.element_type)
         if self.algorithm is None or self.algorithm.components is None:
             return super().multiplier()
-        if any(type.category != FLOAT for type in types):
+        if not all(type.category & (FLOAT | INTEGER) for type in types):
             return None
         return dot_algorithm.multiplier(self.algorithm, *types)
 
