@@ -10,6 +10,7 @@ from .errors import (
     VerifyError,
 )
 from .ir import Module
+from .ops.composite import register_composite
 from .ops.custom_call import register_custom_call
 from .options import Options
 
@@ -28,5 +29,6 @@ __all__ = [
     "compile",
     "execute",
     "load",
+    "register_composite",
     "register_custom_call",
 ]

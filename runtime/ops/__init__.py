@@ -25,6 +25,7 @@ _FAMILIES = (
     "linalg",
     "random",
     "control",
+    "composite",
     "tuples",
     "batch_norm",
     "shape_custom_calls",

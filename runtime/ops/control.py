@@ -1,12 +1,11 @@
-"""Control flow: `while`, `if`, `case`, calls, composites, terminators, barriers and tokens.
+"""Control flow: `while`, `if`, `case`, calls, terminators, barriers and tokens.
 
-Source: specification, sections "while", "if", "case", "composite", "optimization_barrier", "after_all";
+Source: specification, sections "while", "if", "case", "optimization_barrier", "after_all";
 the `func` dialect for calls.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -24,15 +23,13 @@ from ..types import (
     TokenType,
     Type,
 )
-from .attribute_kinds import DICTIONARY, I32, STRING, SYMBOL
+from .attribute_kinds import SYMBOL
 from .declaration import Array, Attribute, Evaluate, Op, Operand, Region, Result, constraint
 from .reduction import function_type_is
 from .rules import all_types_agree, first
 
 VALUE: Final = TENSOR | TOKEN | TUPLE | BUFFER
 """Any value that control flow passes on."""
-
-_NAMESPACED_NAME: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*(\.[a-zA-Z0-9_$]+)+")
 
 
 def types_text(types: Sequence[Type]) -> str:
@@ -167,30 +164,6 @@ class Call(Op, name="func.call", assembly="custom(call)"):
     operands = Operand(VALUE, variadic=True)
     callee = Attribute(SYMBOL)
     results = Result(VALUE, variadic=True)
-
-
-class Composite(
-    Op, name="stablehlo.composite", assembly="$composite_name operands attr-dict : functional-type"
-):
-    """An operation that is made of others: a call of `decomposition`.
-
-    The view holds the specification's `name` as `composite_name`: `name` is the operation's own.
-    """
-
-    inputs = Operand(VALUE, variadic=True)
-    composite_name = Attribute(STRING, key="name")
-    composite_attributes = Attribute(DICTIONARY, {})
-    decomposition = Attribute(SYMBOL)
-    version = Attribute(I32, 0)
-    composite_regions = Region(variadic=True)
-    results = Result(VALUE, variadic=True)
-
-    @constraint
-    def C1(self) -> str | None:
-        """is_namespaced_op_name(name)"""
-        if _NAMESPACED_NAME.fullmatch(self.composite_name):
-            return None
-        return f"name is {self.composite_name!r}, but must be like namespace.operation"
 
 
 class Return(Op, name="stablehlo.return", assembly="$results attr-dict ( : types($results) )?"):

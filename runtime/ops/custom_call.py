@@ -11,29 +11,27 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..errors import ExecutionError
 from ..ir import (
-    ArrayAttribute,
-    DenseArrayAttribute,
+    Attribute as IrAttribute,
+)
+from ..ir import (
     DenseElementsAttribute,
     DictionaryAttribute,
     StringAttribute,
     StructAttribute,
 )
-from ..ir import (
-    Attribute as IrAttribute,
-)
 from ..types import ANY, INDEX, TensorType, TupleType, Type
 from .attribute_kinds import BOOL, DIMENSIONS, I32, I64, STRING, SYMBOL, ArrayOf, AttributeKind, array_of
 from .custom_call_targets import BUILT_IN, Target
 from .declaration import Attribute, Op, Operand, Result, constraint
-from .rules import first, in_range, shapes_agree, types_agree
+from .rules import first, in_range, types_agree
 from .shape_custom_calls import shape_operands, sized
+from .user_functions import Registry, call_user, plain_value
 
 TYPED_FFI: Final = 4
 """The api_version whose backend_config is a dictionary."""
 
-_REGISTERED: Final[dict[str, Target]] = {}
+_REGISTERED: Final = Registry[Target]()
 
 
 def register_custom_call(target: str, function: Callable[..., Any], *, pure: bool = False) -> None:
@@ -51,47 +49,18 @@ def register_custom_call(target: str, function: Callable[..., Any], *, pure: boo
     """
     if target in BUILT_IN:
         raise ValueError(f"{target} is a target of the runtime itself")
-    _REGISTERED[target] = Target(partial(_call_user, function), pure=pure)
+    _REGISTERED.register(target, Target(partial(_call_user, function), pure=pure))
 
 
 def unregister_custom_call(target: str) -> None:
     """Take back what `register_custom_call` did; KeyError where nothing is registered."""
-    del _REGISTERED[target]
+    _REGISTERED.unregister(target)
 
 
 def _call_user(function: Callable[..., Any], view: CustomCall, *inputs: Any) -> tuple[Any, ...]:
-    """Call a registered function and check what it returns."""
+    """Call a registered function."""
     options = {"backend_config": view.configuration} if view.configuration else {}
-    returned = function(*inputs, **options)
-    values = returned if type(returned) is tuple else () if returned is None else (returned,)
-    if len(values) != len(view.results):
-        reason = f"@{view.call_target_name} returned {len(values)} values for {len(view.results)} results"
-        raise ExecutionError(reason, operation=view.name, location=view.operation.location)
-    return tuple([_checked(view, value, type) for value, type in zip(values, view.results, strict=True)])
-
-
-def _checked(view: CustomCall, value: Any, type: Type) -> Any:
-    """A returned value as an array of the declared type."""
-    if not isinstance(type, TensorType):
-        return value
-    array = np.asarray(value)
-    if array.dtype == type.dtype and shapes_agree(array.shape, type.shape):
-        return array
-    reason = f"@{view.call_target_name} returned {array.dtype} of shape {array.shape} for {type}"
-    raise ExecutionError(reason, operation=view.name, location=view.operation.location)
-
-
-def plain_value(attribute: IrAttribute) -> Any:
-    """An attribute as a Python value: a number, string, tuple, dictionary or array, or itself."""
-    if isinstance(attribute, ArrayAttribute):
-        return tuple(map(plain_value, attribute.values))
-    if isinstance(attribute, DictionaryAttribute):
-        return {name: plain_value(value) for name, value in attribute.values.items()}
-    if isinstance(attribute, DenseArrayAttribute):
-        return attribute.values
-    if isinstance(attribute, DenseElementsAttribute):
-        return attribute.array
-    return getattr(attribute, "value", attribute)
+    return call_user(view, view.call_target_name, function, inputs, options, view.results)
 
 
 class _BackendConfig(AttributeKind):
@@ -175,7 +144,7 @@ class CustomCall(
     def __init__(self, operation: Any) -> None:
         super().__init__(operation)
         name = self.call_target_name
-        self.target = BUILT_IN.get(name) or _REGISTERED.get(name)
+        self.target = BUILT_IN.get(name) or _REGISTERED.find(name)
         self.shape_operands = shape_operands(operation)
         if self.shape_operands:
             self.__dict__["inputs"] = self._without_shapes(self.inputs)

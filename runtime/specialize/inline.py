@@ -1,4 +1,4 @@
-"""Inlines calls, so that a program is one function."""
+"""Inlines calls, and composites for which no function is registered, so that a program is one function."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from ..ir import (
     SymbolAttribute,
     Value,
 )
+from ..ops.composite import Composite
 from .replace_calls import replace_call, replaced_target
 
 MOST_OPERATIONS = 5_000_000
 """Calls that call twice what is below them grow without bound; past this size a program is rejected."""
-
-_CALLEES = {"func.call": "callee", "stablehlo.composite": "decomposition"}
 
 
 def inline_calls(module: Module, function: Function) -> Function:
@@ -71,10 +70,10 @@ class _Inliner:
             )
         operations = block.operations if keep_terminator else block.operations[:-1]
         for operation in operations:
-            key = _CALLEES.get(operation.name)
+            callee = self.callee(operation)
             target = replaced_target(operation)
-            if key is not None:
-                self.inline(operation, self.functions[_symbol(operation, key)], builder, values)
+            if callee is not None:
+                self.inline(operation, callee, builder, values)
             elif target is not None:
                 operands = [values[operand] for operand in operation.operands]
                 regions = self.called_regions(operation)
@@ -90,6 +89,14 @@ class _Inliner:
                     operation.location,
                 )
                 values.update(zip(operation.results, copied.results, strict=True))
+
+    def callee(self, operation: Operation) -> Function | None:
+        """The function whose body takes an operation's place; None where none does."""
+        if operation.name == "func.call":
+            return self.functions[_symbol(operation, "callee")]
+        if operation.name == "stablehlo.composite" and Composite(operation).registered is None:
+            return self.functions[_symbol(operation, "decomposition")]
+        return None
 
     def called_regions(self, call: Operation) -> list[Region]:
         """Copies of the bodies of the functions that a custom call names, as regions.

@@ -1,4 +1,4 @@
-"""Control flow: loops, branches, calls, composites, barriers, tokens."""
+"""Control flow: loops, branches, calls, barriers, tokens."""
 
 from __future__ import annotations
 
@@ -167,16 +167,13 @@ def test_case_takes_the_last_branch_out_of_range(index: int, expected: int) -> N
     assert run_every_way(CASE, np.array(index, np.int32))[0] == expected
 
 
-def test_calls_and_composites_run_their_functions() -> None:
+def test_calls_run_their_functions() -> None:
     text = function(
         f"%x: {F}",
         f"""
         %0:2 = call @twice(%x) : ({F}) -> ({F}, {F})
         %1 = func.call @inner(%0#0) : ({F}) -> {F}
-        %2 = stablehlo.composite "tests.twice" %1 {{
-          composite_attributes = {{unused = 1 : i32}}, decomposition = @inner, version = 2 : i32
-        }} : ({F}) -> {F}
-        return %0#1, %2 : {F}, {F}""",
+        return %0#1, %1 : {F}, {F}""",
         f"{F}, {F}",
         f"""
         func.func private @twice(%x: {F}) -> ({F}, {F}) {{
@@ -189,7 +186,7 @@ def test_calls_and_composites_run_their_functions() -> None:
         }}""",
     )
     results = run_every_way(text, np.array(1.5, np.float32))
-    assert [float(value) for value in results] == [1.5, 12]
+    assert [float(value) for value in results] == [1.5, 6]
 
 
 def test_barriers_and_tokens_hand_on() -> None:
@@ -242,14 +239,6 @@ def branches(
     )
 
 
-def composite(name: str) -> str:
-    return function(
-        f"%x: {F}",
-        f'%0 = stablehlo.composite "{name}" %x {{decomposition = @f}} : ({F}) -> {F}\nreturn',
-        functions=f"func.func private @f(%x: {F}) -> {F} {{\nreturn %x : {F}\n}}",
-    )
-
-
 WHILE, IF, CASES = declaration("while"), declaration("if"), declaration("case")
 INTEGERS, MIXED = [f"%n : {N}", f"%n : {N}"], [f"%n : {N}", f"%f : {F}"]
 REJECTED: dict[type[Op], dict[str, str]] = {
@@ -270,7 +259,6 @@ REJECTED: dict[type[Op], dict[str, str]] = {
         "C3": branches("case", "tensor<i32>", MIXED),
         "C4": branches("case", "tensor<i32>", INTEGERS, results=F),
     },
-    declaration("composite"): {"C1": composite("without_namespace")},
     declaration("optimization_barrier"): {
         "C1": function(f"%x: {F}", f'%0 = "stablehlo.optimization_barrier"(%x) : ({F}) -> {N}\nreturn')
     },
@@ -290,9 +278,6 @@ def test_rejected(declaration: type[Op], label: str, text: str) -> None:
         (WHILE, "C1", loop(condition=f"%c, %c : {P}, {P}")),
         (WHILE, "C2", loop(step=f"%i, %i : {N}, {N}")),
         (CASES, "C3", branches("case", "tensor<i32>", [f"%n : {N}", f"%n, %n : {N}, {N}"])),
-        (declaration("composite"), "C1", composite("")),
-        (declaration("composite"), "C1", composite("a.")),
-        (declaration("composite"), "C1", composite("1a.b")),
     ],
 )
 def test_more_rejected(declaration: type[Op], label: str, text: str) -> None:
@@ -308,7 +293,6 @@ def test_each_label_has_a_rejected_program() -> None:
     [
         loop(),
         branches("if", P, INTEGERS),
-        composite("a.b"),
     ],
 )
 def test_inputs(text: str) -> None:
