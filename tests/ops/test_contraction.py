@@ -119,9 +119,8 @@ def test_dimensions(case: Any, name: str) -> None:
         tensor(lhs_shape, name), tensor(rhs_shape, name), tensor(wanted.shape, name), *dimensions
     )
     (result,) = evaluate(text, lhs.astype(dtype), rhs.astype(dtype))
-    np.testing.assert_array_equal(
-        result.astype(complex), wanted.astype(complex).astype(dtype).astype(complex)
-    )
+    exact = wanted.astype(complex if dtype.kind == "c" else float)
+    np.testing.assert_array_equal(result, exact.astype(dtype))
 
 
 MATRICES: list[list[int]] = [[], [], [1], [0]]
