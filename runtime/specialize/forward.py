@@ -51,7 +51,7 @@ class _Pass:
                 continue
             if self.sizes_bound:
                 self.bind_sizes(operation)
-            require_memory(operation, *(result.type for result in operation.results))
+                require_memory(operation, *(result.type for result in operation.results))
             same, holds = operand_that_is_result(operation), asserted(operation)
             if same is not None:
                 self.values[operation.result] = same
