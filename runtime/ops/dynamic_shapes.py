@@ -7,7 +7,7 @@ operation. Source: specification, sections "Ops" and "Dynamism".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from .creation import iota
 from .declaration import Array, Attribute, Op, Operand, Result, constraint
 from .memory_limit import require_memory
 from .movement import AMOUNTS, RANGES, PadRules, ReshapeRules, SliceRules, pad_of, sliced_shape
+
+_LARGEST: Final = int(np.iinfo(np.int32).max)
+"""The largest size that `get_dimension_size` can give."""
 
 
 class RunTimeShaped(Op):
@@ -323,10 +326,13 @@ class GetDimensionSize(
 
     def value_of_types(self) -> Array | None:
         size = self.operand.shape[self.dimension]
-        return None if size == DYNAMIC else np.array(size, np.int32)
+        return None if size == DYNAMIC or size > _LARGEST else np.array(size, np.int32)
 
     def reference(self, operand: Array) -> Array:
-        return np.array(operand.shape[self.dimension], np.int32)
+        size = operand.shape[self.dimension]
+        if size > _LARGEST:
+            rules.require(self, f"operand has size {size} there, which i32 cannot hold")
+        return np.array(size, np.int32)
 
 
 class SetDimensionSize(

@@ -181,6 +181,10 @@ class Complex(
     result = Result(COMPLEX)
 
     @classmethod
+    def is_defined(cls, element_type: ElementType) -> bool:
+        return element_type.name in ("f32", "f64")
+
+    @classmethod
     def result_element_type(cls, element_type: ElementType) -> ElementType:
         return numerics.complex_type(element_type)
 

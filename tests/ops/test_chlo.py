@@ -438,3 +438,10 @@ def test_shapes_that_do_not_broadcast(lhs: str, rhs: str, dimensions: str) -> No
 )
 def test_inputs(text: str) -> None:
     assert_inputs_rejected(text)
+
+
+def test_complex_values_of_other_parts_than_f32_and_f64() -> None:
+    halves = tensor([2], "bf16")
+    text = program("chlo.broadcast_complex", [halves, halves], [tensor([2], "complex<f32>")])
+    with pytest.raises(UnsupportedError, match=r"stablehlo\.complex of bf16"):
+        parse_and_verify(text)

@@ -295,6 +295,14 @@ def test_get_dimension_size() -> None:
     assert size == 3
 
 
+def test_get_dimension_size_of_more_than_its_result_can_hold() -> None:
+    operand = np.zeros((2**31, 0), np.float32)
+    with pytest.raises(ExecutionError, match="2147483648 there, which i32 cannot hold"):
+        evaluate(get_dimension_size(tensor(operand.shape), 0), operand)
+    (size,) = evaluate(get_dimension_size(tensor([2**31 - 1, 0]), 0), operand[1:])
+    assert size == 2**31 - 1
+
+
 def test_set_dimension_size() -> None:
     text = set_dimension_size(T23, "tensor<i32>", 1, "tensor<2x?xf32, #stablehlo.bounds<?, 3>>")
     (cut,) = evaluate(text, OPERAND, np.int32(2))
