@@ -87,7 +87,7 @@ def _value(type: Type) -> Any:
     """A small value of a type, None where there is none."""
     if isinstance(type, TensorType):
         shape = [2 if size == DYNAMIC else size for size in type.shape]
-        if math.prod(shape) > LARGEST_INPUT:
+        if math.prod(max(size, 1) for size in shape) > LARGEST_INPUT:
             return None
         return (np.arange(math.prod(shape)) % 2).reshape(shape).astype(type.dtype)
     if isinstance(type, TupleType):
