@@ -117,11 +117,12 @@ class Campaign:
                 self.tally.failures.append(self._shrunk(failure, program) if shrink else failure)
 
     def _without_answer(self, seed: int, program: Program, answer: NoAnswer) -> None:
-        if answer.rejected:
+        if answer.rejected and "failed to legalize operation 'chlo." not in answer.reason:
             failure = Failure(seed, "rejected by StableHLO", answer.reason, text_of(program))
             self.tally.failures.append(failure)
         else:
-            self.tally.without_answer[answer.reason[:110]] += 1
+            lines = [line for line in answer.reason.splitlines() if "error" in line.lower()]
+            self.tally.without_answer[(lines or [answer.reason])[0][:110]] += 1
 
     def _shrunk(self, failure: Failure, program: Program) -> Failure:
         """The failure with as small a program as shows one of the same kind."""
@@ -260,7 +261,7 @@ class Campaign:
         ways = {"never": Options(compile="never"), "auto": Options()}
         if self.eager_share and seed % self.eager_share == 0:
             ways["eager"] = Options(compile="eager")
-        expected = None if first is None else [first[value] if value in first else None for value in results]
+        expected = None if first is None else [first.get(value) for value in results]
         expected_way = "returning every value"
         for way, options in ways.items():
             got = list(run(program, results, {}, options).values())
