@@ -44,7 +44,10 @@ def signature(text: str) -> tuple[list[str], list[str]]:
 
 
 def inputs_of(text: str, size: int, seed: int = 0) -> list[Array]:
-    """Inputs for @main with each unknown size, and each argument that says one, being `size`."""
+    """Inputs for @main with each unknown size, and each argument that says one, being `size`.
+
+    Floats are multiples of 1/16: sums, and sums of products, are exact in any order.
+    """
     generator = np.random.default_rng(seed)
     inputs = []
     for type in signature(text)[0]:
@@ -58,6 +61,7 @@ def inputs_of(text: str, size: int, seed: int = 0) -> list[Array]:
             inputs.append(generator.integers(-3 if dtype.kind == "i" else 0, 4, shape).astype(dtype))
         else:
             values = generator.standard_normal(shape) + 1j * generator.standard_normal(shape)
+            values = np.round(values * 16) / 16
             inputs.append((values if dtype.kind == "c" else values.real).astype(dtype))
     return inputs
 
