@@ -76,8 +76,8 @@ def test_wrong_results_are_found(kind: str, monkeypatch: pytest.MonkeyPatch) -> 
         return any(
             isinstance(value.owner, Operation)
             and value.owner.name == f"stablehlo.{kind}"
-            and value.type.size > 0  # type: ignore[union-attr]
-            and value.type.dtype in (np.int32, np.int64)  # type: ignore[union-attr]
+            and value.type.size > 0
+            and value.type.dtype in (np.int32, np.int64)
             for value in observed_values(random_program(seed))
         )
 

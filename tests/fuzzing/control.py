@@ -123,7 +123,7 @@ def call(g: Generator) -> None:
         name = f"f{len(g.program.functions)}"
         function = Function(name, FunctionType(inputs, results), region, visibility="private")
         g.program.functions.append(function)
-    operands = [g.operand(type) for type in function.type.inputs]  # type: ignore[arg-type]
+    operands = [g.operand(type) for type in function.type.inputs]
     if g.chance(0.3):
         g.add(
             "stablehlo.composite",

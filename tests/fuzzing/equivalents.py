@@ -54,20 +54,20 @@ _EXACT_CHLO = ("is_", "next_after", "mulhi", "constant", "conj", "top_k", "broad
 def lacks(operation: Operation) -> bool:
     """Whether the interpreter cannot run an operation, and nothing stands for it."""
     if operation.name == "stablehlo.triangular_solve":
-        is_batched = operation.operands[0].type.rank > 2  # type: ignore[union-attr]
+        is_batched = operation.operands[0].type.rank > 2
         adjoint = attribute(operation, "transpose_a") == "ADJOINT"
         return is_batched or adjoint or not attribute(operation, "left_side")
     if operation.name == "stablehlo.convolution":
-        return operation.result.type.size == 0  # type: ignore[union-attr]
+        return operation.result.type.size == 0
     if operation.name == "stablehlo.fft":
         return bool(attribute(operation, "fft_type") == "IRFFT")
     if operation.name == "chlo.top_k":
         return bool(operation.operands[0].type.category == FLOAT)
     if operation.name.endswith("next_after"):
-        return operation.operands[0].type.element_type.width < 8  # type: ignore[union-attr]
+        return operation.operands[0].type.element_type.width < 8
     if operation.name == "stablehlo.dot_general":
         contracted = attribute(operation, "lhs_contracting_dimensions")
-        return any(operation.operands[0].type.shape[d] == 0 for d in contracted)  # type: ignore[union-attr]
+        return any(operation.operands[0].type.shape[d] == 0 for d in contracted)
     return False
 
 
@@ -85,14 +85,14 @@ def widened(operation: Operation) -> bool:
         return True
     declaration = lookup(name) or object
     if name.startswith("chlo."):
-        known = issubclass(declaration, Elementwise | BroadcastBinary)  # type: ignore[arg-type]
+        known = issubclass(declaration, Elementwise | BroadcastBinary)
         return known and not name.removeprefix("chlo.").startswith(_EXACT_CHLO)
     if name == "stablehlo.logistic":
         return True
     if name in _ROUNDING:
-        return operation.operands[0].type.element_type.width < 16  # type: ignore[union-attr]
+        return operation.operands[0].type.element_type.width < 16
     is_complex = any(value.type.category == COMPLEX for value in operation.operands)
-    return is_complex and issubclass(declaration, Elementwise) and name not in _EXACT_ON_COMPLEX  # type: ignore[arg-type]
+    return is_complex and issubclass(declaration, Elementwise) and name not in _EXACT_ON_COMPLEX
 
 
 _ROUNDING = frozenset(
@@ -146,10 +146,10 @@ def _operand_types(operation: Operation) -> list[Type]:
                 types[index] = _signed(type)
                 continue
             assert isinstance(type, TensorType) and isinstance(elements[which], TensorType)
-            types[index] = type.with_element_type(elements[which].element_type)  # type: ignore[union-attr]
+            types[index] = type.with_element_type(elements[which].element_type)
     elif operation.name in CONTRACTIONS:
-        element_type = operation.result.type.element_type  # type: ignore[union-attr]
-        types = [type.with_element_type(element_type) for type in types]  # type: ignore[union-attr]
+        element_type = operation.result.type.element_type
+        types = [type.with_element_type(element_type) for type in types]
     elif operation.name in INDEXED:
         first = INDEXED[operation.name] or 0
         types[first:] = [_signed(type) for type in types[first:]]
@@ -171,8 +171,8 @@ def _signed_indices(builder: Builder, operation: Operation, operands: Sequence[V
         value = operands[index]
         if value.type.category != UNSIGNED:
             continue
-        if value.type.element_type.width == 64:  # type: ignore[union-attr]
-            limit = constant(builder, value.type, np.full(value.type.shape, _GREATEST_INDEX))  # type: ignore[union-attr,arg-type]
+        if value.type.element_type.width == 64:
+            limit = constant(builder, value.type, np.full(value.type.shape, _GREATEST_INDEX))
             value = builder.create("stablehlo.minimum", [value, limit], [value.type]).result
         result[index] = converted(builder, value, _signed(value.type))
     return result

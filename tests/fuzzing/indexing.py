@@ -85,7 +85,7 @@ def _indices(g: Generator, shape: Sequence[int]) -> Value:
     type = TensorType(shape, ELEMENT_TYPES[g.random.choice(_INDEX_TYPES)])
     if g.chance(0.2):
         return g.operand(type)
-    low = 0 if type.element_type.name.startswith("ui") else -1  # type: ignore[union-attr]
+    low = 0 if type.element_type.name.startswith("ui") else -1
     values = g.numbers.integers(low, 6, tuple(shape))
     return g.constant(type, values.astype(np.int64).astype(type.dtype))
 

@@ -43,7 +43,7 @@ def broadcast_in_dim(g: Generator) -> None:
 
 
 def _small(shape: object) -> None:
-    if np.prod(shape) > 2 * LARGEST:  # type: ignore[call-overload]
+    if np.prod(shape) > 2 * LARGEST:
         raise Unsuitable("large")
 
 

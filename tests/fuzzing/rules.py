@@ -254,10 +254,7 @@ def _run_in_f64(operation: Operation, operands: Sequence[Array]) -> list[Array]:
     builder.create("func.return", made.results)
     type = FunctionType(arguments, [result.type for result in made.results])
     module = Module([Function("main", type, Region([block]))])
-    inputs = [
-        np.asarray(array, argument.dtype)  # type: ignore[union-attr]
-        for array, argument in zip(operands, arguments, strict=True)
-    ]
+    inputs = [np.asarray(array, argument.dtype) for array, argument in zip(operands, arguments, strict=True)]
     return nimblehlo.execute(nimblehlo.load(str(module)), inputs, options=Options(compile="never"))
 
 

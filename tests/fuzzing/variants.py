@@ -71,7 +71,7 @@ def joined_parts(arrays: Iterable[Array], returned: Sequence[Value]) -> list[Arr
     for value in returned:
         array = next(remaining)
         if value.type.category == COMPLEX:
-            joined = np.empty(array.shape, value.type.dtype)  # type: ignore[union-attr]
+            joined = np.empty(array.shape, value.type.dtype)
             joined.real, joined.imag = array, next(remaining)
             array = joined
         values.append(array)
@@ -99,7 +99,7 @@ def _module(
             builder.copy(operation, values)
         elif operation.results[0] in stand_ins:
             for result in operation.results:
-                values[result] = constant(builder, result.type, stand_ins[result])  # type: ignore[arg-type]
+                values[result] = constant(builder, result.type, stand_ins[result])
         else:
             emit(builder, operation, values)
         for result in operation.results:
@@ -135,6 +135,6 @@ def single_operation(
     generator = Generator(0)
     generator.program.functions = list(functions)
     needed = dict.fromkeys([*operation.operands, *captured_values(operation.regions)])
-    mapping = {value: generator.constant(value.type, values[value]) for value in needed}  # type: ignore[arg-type]
+    mapping = {value: generator.constant(value.type, values[value]) for value in needed}
     generator.builder.copy(operation, mapping)
     return generator.program

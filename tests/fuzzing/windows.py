@@ -202,7 +202,7 @@ def _extremes(scalar: TensorType) -> tuple[Any, Any]:
         layout: Any = ml_dtypes.finfo(scalar.dtype)
         infinity = np.array(np.inf).astype(scalar.dtype).astype(np.float64)
         return (np.inf, -np.inf) if np.isinf(infinity) else (float(layout.max), float(layout.min))
-    least, greatest = storage_range(scalar.element_type)  # type: ignore[arg-type]
+    least, greatest = storage_range(scalar.element_type)
     return greatest, least
 
 
