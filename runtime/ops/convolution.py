@@ -450,11 +450,18 @@ class DynamicConv(_Convolution, _DynamicPadding, name="stablehlo.dynamic_conv"):
     """`convolution` with a padding that is computed. Source: specification, section "dynamic_conv"."""
 
     @constraint
+    def C2(self) -> str | None:
+        """size(window_strides) = N - 2, judged once the sizes of lhs are known, as exporters count on"""
+        return self._one_each("window_strides") if self.lhs.is_static else None
+
+    @constraint
     def C4(self) -> str | None:
         """shape(padding) = [N - 2, 2]"""
         return rules.same_shape("padding", self.padding, "[N - 2, 2]", [self.spatial_rank, 2])
 
     def known_padding(self) -> Padding | None:
+        if len(self.window_strides) != self.spatial_rank:
+            return None
         constant = rules.constant_operand(self.operation, 2)
         return None if constant is None else _pairs(constant)
 

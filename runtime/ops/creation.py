@@ -65,6 +65,11 @@ class Iota(Op, name="stablehlo.iota", assembly="dim = $iota_dimension attr-dict 
             "iota_dimension", [self.iota_dimension], 0, self.output.rank, "the rank of output"
         )
 
+    def verify(self) -> None:
+        super().verify()
+        if not self.output.is_static:
+            raise self.error(f"the sizes of output must be known, but it is {self.output}")
+
     def reference(self) -> Array:
         return iota(self.output.element_type, self.output.shape, self.iota_dimension)
 
