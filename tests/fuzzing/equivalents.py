@@ -57,8 +57,8 @@ def lacks(operation: Operation) -> bool:
         is_batched = operation.operands[0].type.rank > 2
         adjoint = attribute(operation, "transpose_a") == "ADJOINT"
         return is_batched or adjoint or not attribute(operation, "left_side")
-    if operation.name == "stablehlo.convolution":
-        return operation.result.type.size == 0
+    if operation.name in ("stablehlo.convolution", "stablehlo.reduce_window"):
+        return operation.results[0].type.size == 0
     if operation.name == "stablehlo.fft":
         return bool(attribute(operation, "fft_type") == "IRFFT")
     if operation.name == "chlo.top_k":
