@@ -144,6 +144,10 @@ def test_the_number_of_arguments_is_checked() -> None:
         Runner(Plan([], 1, (0,), (0,), {})).run((1, 2))
 
 
+ADD_SECONDS = 0.45e-6
+"""NumPy's sum of two arrays of 8 floats where the limits hold as they stand; a busy machine takes longer."""
+
+
 def least_seconds(function: Callable[[], Any], calls: int = 2000) -> float:
     times = []
     for _ in range(15):
@@ -161,7 +165,9 @@ def test_a_step_costs_at_most_a_microsecond() -> None:
     steps = [step(kernel, (index, 0), (index + 1,), (index,) if index else ()) for index in range(100)]
     runner = Runner(Plan(steps, 101, (0,), (100,), {}))
     alone = least_seconds(lambda: [kernel(0, 0) for _ in range(100)], 100) / 100
-    assert least_seconds(lambda: runner.run((0,)), 100) / 100 - alone < 1e-6
+    a = np.ones(8, np.float32)
+    slowness = max(1.0, least_seconds(lambda: np.add(a, a)) / ADD_SECONDS)
+    assert least_seconds(lambda: runner.run((0,)), 100) / 100 - alone < 1e-6 * slowness
 
 
 def test_a_call_of_one_step_costs_at_most_five_microseconds() -> None:
@@ -174,4 +180,5 @@ def test_a_call_of_one_step_costs_at_most_five_microseconds() -> None:
     }
     """)
     a = np.ones(8, np.float32)
-    assert min(least_seconds(lambda: executable(a, a)) for _ in range(3)) < 5e-6
+    slowness = max(1.0, least_seconds(lambda: np.add(a, a)) / ADD_SECONDS)
+    assert least_seconds(lambda: executable(a, a)) < 5e-6 * slowness
