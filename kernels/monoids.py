@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 MONOIDS = ("add", "multiply", "minimum", "maximum", "and", "or", "xor")
+OVERWRITE = "overwrite"  # what scatters know beside the monoids: the second argument
 _ORDERED = ("minimum", "maximum")
 _BITWISE = ("and", "or", "xor")
 _BOOLEAN = {"add": "or", "maximum": "or", "multiply": "and", "minimum": "and"}

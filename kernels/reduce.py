@@ -1,17 +1,14 @@
 """`reduce` with a monoid, over any set of dimensions: the values of each result element are folded by a
 fixed tree.
 
-The tree, "blocked". For one result element, take its n values in row-major order of the reduced dimensions.
+The tree. For one result element, take its n values in row-major order of the reduced dimensions, and fold
+adjacent pairs, level by level: (v0 op v1), (v2 op v3), ..., an odd last one carried up as it is, until one
+is left. The result is init_value (op) that total, or init_value alone where n is 0. The values stand in the
+tree in order, as the specification asks.
 
-- LANES is 16 if the innermost of the operand's dimensions with a size above 1 is reduced, else 1. BLOCK is
-  4096 values if LANES is 16, else 256. The values are split into consecutive blocks of BLOCK; the last one
-  may be shorter.
-- In a block, lane j folds the values at positions j, j + LANES, j + 2 * LANES, ... from the left. The lanes
-  that hold a value, the first m = min(LANES, values in the block), are then folded pairwise: with h =
-  ceil(m / 2), lane j becomes lane j (op) lane j + h for each j < m - h, and m becomes h, until one is left.
-- The blocks' results are folded by adjacent pairs, level by level: (b0 op b1), (b2 op b3), ..., an odd last
-  one carried up as it is, until one is left.
-- The result is init_value (op) that total, or init_value alone where n is 0.
+Each aligned block of 2^k values is a subtree. So the work is cut into blocks, whose totals are folded by the
+same rule, and no bit depends on the cut. Where the order changes no bit (integers, booleans, minimum and
+maximum of real numbers, bitwise operations) a block is folded in whatever order is fastest.
 
 Sums and products of float16 and bfloat16 are accumulated in float32 throughout, the initial value included,
 and rounded once at the end. Nothing of this depends on the number of threads.
@@ -23,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from .blocks import BATCH, COLUMN_BLOCK, COLUMN_CHUNK, ROW_BLOCK, SHORT_ROW, STACK_ROWS
 from .compilation import flat
 from .groups import Group, check_dimensions, groups_of, walk_of
 from .monoids import Combination, computing_dtype, normalized, storage_dtype, supports
@@ -30,12 +28,6 @@ from .reduce_arg import prepare_arg, supports_arg
 from .threads import division
 
 __all__ = ["prepare", "prepare_arg", "supports", "supports_arg"]
-
-LANES = 16
-ROW_BLOCK = 4096
-COLUMN_BLOCK = 256
-CHUNK = 1024
-BATCH = 64
 
 Reduction = Callable[[np.ndarray, Any], np.ndarray]
 
@@ -92,10 +84,10 @@ def _without_tree(
 
 
 def _rows(kind: Combination, groups: list[Group], threads: int | None) -> Callable[..., None]:
-    """The innermost group is reduced: LANES = 16."""
+    """The innermost group is reduced."""
     kept = [group for group in groups if not group.reduced]
     reduced = [group for group in groups if group.reduced]
-    if len(reduced) == 1 and reduced[0].size < LANES:
+    if len(reduced) == 1 and reduced[0].size < SHORT_ROW:
         return _short_rows(kind, kept, reduced[0].size, threads)
     rows, length, run_length = prod(g.size for g in kept), prod(g.size for g in reduced), reduced[-1].size
     blocks = -(-length // ROW_BLOCK)
@@ -122,7 +114,7 @@ def _rows(kind: Combination, groups: list[Group], threads: int | None) -> Callab
 def _short_rows(
     kind: Combination, kept: list[Group], length: int, threads: int | None
 ) -> Callable[..., None]:
-    """Contiguous rows of fewer than LANES values."""
+    """Contiguous rows of fewer than SHORT_ROW values."""
     rows, walk = prod(group.size for group in kept), walk_of(kept)
     computing = computing_dtype(kind.element)
     tasks, size = division(rows, length * computing.itemsize)
@@ -138,15 +130,15 @@ def _short_rows(
 
 
 def _columns(kind: Combination, groups: list[Group], threads: int | None) -> Callable[..., None]:
-    """The innermost group is kept: LANES = 1."""
+    """The innermost group is kept."""
     *outer_groups, innermost = groups
     kept = [group for group in outer_groups if not group.reduced]
     reduced = [group for group in outer_groups if group.reduced]
     outer, length, inner = prod(g.size for g in kept), prod(g.size for g in reduced), innermost.size
-    blocks, chunks = -(-length // COLUMN_BLOCK), -(-inner // CHUNK)
+    blocks, chunks = -(-length // COLUMN_BLOCK), -(-inner // COLUMN_CHUNK)
     storage, computing = storage_dtype(kind.element), computing_dtype(kind.element)
     tasks, size = division(
-        outer * blocks * chunks, min(length, COLUMN_BLOCK) * min(inner, CHUNK) * storage.itemsize
+        outer * blocks * chunks, min(length, COLUMN_BLOCK) * min(inner, COLUMN_CHUNK) * storage.itemsize
     )
     walks = (*walk_of(kept), *walk_of(reduced))
     finish = _finish(kind, outer, blocks, inner, threads)
@@ -155,7 +147,7 @@ def _columns(kind: Combination, groups: list[Group], threads: int | None) -> Cal
         from . import reduce_loops
 
         partial = np.empty(outer * blocks * inner if blocks > 1 else 0, computing)
-        sums = np.empty(tasks * min(inner, CHUNK), computing)
+        sums = np.empty(tasks * STACK_ROWS * min(inner, COLUMN_CHUNK), computing)
         work = (size, outer, blocks, length, inner, *walks, sums, operand, initial, partial, result)
         reduce_loops.columns(*kind)(tasks, *work, threads=threads)
         finish(partial, initial, result)
@@ -169,9 +161,9 @@ def _finish(
     """Fold the blocks' results, an array [outer, blocks, inner], and the initial value."""
     if blocks == 1:
         return lambda partial, initial, result: None
-    chunks = -(-inner // CHUNK)
+    chunks = -(-inner // COLUMN_CHUNK)
     computing = computing_dtype(kind.element)
-    tasks, size = division(outer * chunks, 2 * blocks * min(inner, CHUNK) * computing.itemsize)
+    tasks, size = division(outer * chunks, 2 * blocks * min(inner, COLUMN_CHUNK) * computing.itemsize)
 
     def finish(partial: np.ndarray, initial: np.ndarray, result: np.ndarray) -> None:
         from . import reduce_loops

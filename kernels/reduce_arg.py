@@ -14,13 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from .blocks import ARGUMENT_BLOCK, ARGUMENT_CHUNK
 from .compilation import flat
 from .groups import check_dimensions, groups_of
 from .monoids import computing_dtype, storage_dtype, supports_element
 from .threads import division
-
-BLOCK = 4096
-CHUNK = 512
 
 ArgReduction = Callable[[np.ndarray, np.ndarray | None, Any, Any], tuple[np.ndarray, np.ndarray]]
 
@@ -82,8 +80,8 @@ def _rows(
     element: str, direction: str, outer: int, length: int, inner: int, threads: int | None
 ) -> Callable[..., None]:
     """The reduced values lie side by side: the best of each block is found first, then where it is."""
-    blocks = -(-length // BLOCK)
-    tasks, size = division(outer * blocks, min(length, BLOCK) * storage_dtype(element).itemsize)
+    blocks = -(-length // ARGUMENT_BLOCK)
+    tasks, size = division(outer * blocks, min(length, ARGUMENT_BLOCK) * storage_dtype(element).itemsize)
     finish_tasks, finish_size = division(outer, 16 * blocks)
 
     def reduction(
@@ -111,8 +109,10 @@ def _columns(
     element: str, direction: str, outer: int, length: int, inner: int, threads: int | None
 ) -> Callable[..., None]:
     """The columns lie side by side, and are searched from top to bottom."""
-    chunks = -(-inner // CHUNK)
-    tasks, size = division(outer * chunks, length * min(inner, CHUNK) * storage_dtype(element).itemsize)
+    chunks = -(-inner // ARGUMENT_CHUNK)
+    tasks, size = division(
+        outer * chunks, length * min(inner, ARGUMENT_CHUNK) * storage_dtype(element).itemsize
+    )
 
     def reduction(
         operand: np.ndarray,
@@ -123,7 +123,10 @@ def _columns(
     ) -> None:
         from . import reduce_arg_loops
 
-        best = np.empty(tasks * CHUNK, computing_dtype(element)), np.empty(tasks * CHUNK, init_index.dtype)
+        best = (
+            np.empty(tasks * ARGUMENT_CHUNK, computing_dtype(element)),
+            np.empty(tasks * ARGUMENT_CHUNK, init_index.dtype),
+        )
         work = (size, outer, length, inner, operand, indices, *best, init_value, init_index, *results)
         reduce_arg_loops.columns(element, direction)(tasks, *work, threads=threads)
 

@@ -3,9 +3,10 @@
 import functools
 from typing import Any
 
-from .arithmetic import fold_block, get, load, put, store
+from .arithmetic import get, load, put, store
+from .blocks import ARGUMENT_BLOCK, ARGUMENT_CHUNK
 from .compilation import Kernel, kernel
-from .reduce_arg import BLOCK, CHUNK
+from .folds import fold_block
 
 _GLANCE = 64
 
@@ -73,8 +74,8 @@ def rows(element: str, direction: str) -> Kernel:
     ) -> None:
         for unit in range(task * size, min((task + 1) * size, outer * blocks)):
             row = unit // blocks
-            start = row * length + (unit - row * blocks) * BLOCK
-            end = min(start + BLOCK, (row + 1) * length)
+            start = row * length + (unit - row * blocks) * ARGUMENT_BLOCK
+            end = min(start + ARGUMENT_BLOCK, (row + 1) * length)
             best = fold_block(element, direction, operand, start, end - start)
             at = search(operand, start, end, best)
             if indices.size == 0:
@@ -148,13 +149,13 @@ def columns(element: str, direction: str) -> Kernel:
         value: Any,
         index: Any,
     ) -> None:
-        chunks = (inner + CHUNK - 1) // CHUNK
-        own = task * CHUNK
+        chunks = (inner + ARGUMENT_CHUNK - 1) // ARGUMENT_CHUNK
+        own = task * ARGUMENT_CHUNK
         counted = indices.size == 0
         for unit in range(task * size, min((task + 1) * size, outer * chunks)):
             group = unit // chunks
-            column = (unit - group * chunks) * CHUNK
-            width = min(CHUNK, inner - column)
+            column = (unit - group * chunks) * ARGUMENT_CHUNK
+            width = min(ARGUMENT_CHUNK, inner - column)
             for position in range(own, own + width):
                 put(values, position, load(element, init_value, 0))
                 put(places, position, get(init_index, 0))

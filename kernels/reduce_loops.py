@@ -3,10 +3,12 @@
 import functools
 from typing import Any
 
-from .arithmetic import combine, fold_block, get, load, put, store
+from .arithmetic import combine, get, load, put, store
+from .blocks import BATCH, COLUMN_BLOCK, COLUMN_CHUNK, ROW_BLOCK, STACK_ROWS
 from .compilation import Kernel, kernel
+from .folds import fold_block, fold_rows, store_row
 from .groups import offset_of
-from .reduce import BATCH, CHUNK, COLUMN_BLOCK, ROW_BLOCK
+from .monoids import computing_dtype
 
 __all__ = ["columns", "combined", "finish", "fragmented_rows", "rows", "short_rows"]
 
@@ -108,7 +110,9 @@ def fragmented_rows(element: str, monoid: str) -> Kernel:
 
 @functools.cache
 def short_rows(element: str, monoid: str) -> Kernel:
-    """Rows of fewer than LANES contiguous values: BATCH rows, turned on their side, are folded as vectors."""
+    """Rows of fewer than SHORT_ROW contiguous values: BATCH of them, turned on their side, are folded at
+    once."""
+    computed = computing_dtype(element).name
 
     @kernel(parallel=True)
     def body(
@@ -125,34 +129,33 @@ def short_rows(element: str, monoid: str) -> Kernel:
     ) -> None:
         at = task * BATCH * length
         end = min((task + 1) * size, count)
-        start = load(element, initial, 0)
         for first in range(task * size, end, BATCH):
             width = min(BATCH, end - first)
             for row in range(width):
                 base = offset_of(first + row, kept_sizes, kept_strides)
                 for position in range(length):
                     put(block, at + position * BATCH + row, load(element, operand, base + position))
-            left = length
-            while left > 1:
-                half = (left + 1) // 2
-                for lane in range(left - half):
-                    low, high = at + lane * BATCH, at + (lane + half) * BATCH
-                    for row in range(width):
-                        put(
-                            block,
-                            low + row,
-                            combine(element, monoid, get(block, low + row), get(block, high + row)),
-                        )
-                left = half
-            for row in range(width):
-                store(element, result, first + row, combine(element, monoid, start, get(block, at + row)))
+            step = 1
+            while step < length:
+                for place in range(0, length - step, 2 * step):
+                    low = at + place * BATCH
+                    fold_rows(computed, monoid, 2, block, low, step * BATCH, width, block, low)
+                step *= 2
+            store_row(element, monoid, initial, block, at, width, result, first)
 
     return body
 
 
 @functools.cache
 def column_totals(element: str, monoid: str) -> Kernel:
-    """A block of `count` rows from number `first` on, `width` wide, folded from the left into `sums`."""
+    """A block of `count` rows from number `first` on, `width` wide, folded by adjacent pairs into
+    `sums[at:]`.
+
+    `sums` holds a stack of rows. Up to eight rows of the operand at a time, an aligned block that lies at one
+    stride, are folded into a new row on top; the two on top are folded into one whenever they stand for
+    equally many.
+    """
+    computed = computing_dtype(element).name
 
     @kernel
     def totals(
@@ -166,27 +169,35 @@ def column_totals(element: str, monoid: str) -> Kernel:
         sums: Any,
         at: int,
     ) -> None:
-        start = base + offset_of(first, sizes, strides)
-        for column in range(width):
-            put(sums, at + column, load(element, operand, start + column))
-        row = first + 1
-        while row + 4 <= first + count:
-            a = base + offset_of(row, sizes, strides)
-            b = base + offset_of(row + 1, sizes, strides)
-            c = base + offset_of(row + 2, sizes, strides)
-            d = base + offset_of(row + 3, sizes, strides)
-            for column in range(width):
-                value = combine(element, monoid, get(sums, at + column), load(element, operand, a + column))
-                value = combine(element, monoid, value, load(element, operand, b + column))
-                value = combine(element, monoid, value, load(element, operand, c + column))
-                put(sums, at + column, combine(element, monoid, value, load(element, operand, d + column)))
-            row += 4
-        while row < first + count:
-            start = base + offset_of(row, sizes, strides)
-            for column in range(width):
-                value = load(element, operand, start + column)
-                put(sums, at + column, combine(element, monoid, get(sums, at + column), value))
-            row += 1
+        run, stride = sizes[-1], strides[-1]
+        top, done = at, 0
+        in_run = run - first % run
+        while done < count:
+            start = base + offset_of(first + done, sizes, strides)
+            together = min(in_run, count - done)
+            if done % 8 == 0 and together >= 8:
+                fold_rows(element, monoid, 8, operand, start, stride, width, sums, top)
+                taken = 8
+            elif done % 4 == 0 and together >= 4:
+                fold_rows(element, monoid, 4, operand, start, stride, width, sums, top)
+                taken = 4
+            elif done % 2 == 0 and together >= 2:
+                fold_rows(element, monoid, 2, operand, start, stride, width, sums, top)
+                taken = 2
+            else:
+                fold_rows(element, monoid, 1, operand, start, stride, width, sums, top)
+                taken = 1
+            done += taken
+            in_run = in_run - taken if in_run > taken else run
+            while done & taken == 0:
+                top -= width
+                fold_rows(computed, monoid, 2, sums, top, width, width, sums, top)
+                taken *= 2
+            top += width
+        top -= width
+        while top > at:
+            top -= width
+            fold_rows(computed, monoid, 2, sums, top, width, width, sums, top)
 
     return totals
 
@@ -194,7 +205,7 @@ def column_totals(element: str, monoid: str) -> Kernel:
 @functools.cache
 def columns(element: str, monoid: str) -> Kernel:
     """The blocks of all columns; `inner` columns lie side by side."""
-    totals = column_totals(element, monoid)
+    totals, computed = column_totals(element, monoid), computing_dtype(element).name
 
     @kernel(parallel=True)
     def body(
@@ -214,24 +225,21 @@ def columns(element: str, monoid: str) -> Kernel:
         partial: Any,
         result: Any,
     ) -> None:
-        chunks = (inner + CHUNK - 1) // CHUNK
-        own = task * min(inner, CHUNK)
+        chunks = (inner + COLUMN_CHUNK - 1) // COLUMN_CHUNK
+        own = task * STACK_ROWS * min(inner, COLUMN_CHUNK)
         for unit in range(task * size, min((task + 1) * size, outer * blocks * chunks)):
             group = unit // chunks
-            column = (unit - group * chunks) * CHUNK
-            width = min(CHUNK, inner - column)
+            column = (unit - group * chunks) * COLUMN_CHUNK
+            width = min(COLUMN_CHUNK, inner - column)
             kept = group // blocks
             first = (group - kept * blocks) * COLUMN_BLOCK
             base = offset_of(kept, kept_sizes, kept_strides) + column
             count = min(COLUMN_BLOCK, length - first)
-            target, at = (partial, group * inner + column) if blocks > 1 else (sums, own)
-            totals(operand, base, first, count, width, reduced_sizes, reduced_strides, target, at)
+            totals(operand, base, first, count, width, reduced_sizes, reduced_strides, sums, own)
             if blocks > 1:
+                fold_rows(computed, monoid, 1, sums, own, width, width, partial, group * inner + column)
                 continue
-            start = load(element, initial, 0)
-            for position in range(width):
-                value = combine(element, monoid, start, get(sums, own + position))
-                store(element, result, kept * inner + column + position, value)
+            store_row(element, monoid, initial, sums, own, width, result, kept * inner + column)
 
     return body
 
@@ -239,34 +247,25 @@ def columns(element: str, monoid: str) -> Kernel:
 @functools.cache
 def finish(element: str, monoid: str) -> Kernel:
     """The blocks' results [outer, blocks, inner] folded by adjacent pairs; then the initial value."""
+    computed = computing_dtype(element).name
 
     @kernel(parallel=True)
     def body(
         task: int, size: int, outer: int, blocks: int, inner: int, partial: Any, initial: Any, result: Any
     ) -> None:
-        chunks = (inner + CHUNK - 1) // CHUNK
-        start = load(element, initial, 0)
+        chunks = (inner + COLUMN_CHUNK - 1) // COLUMN_CHUNK
         for unit in range(task * size, min((task + 1) * size, outer * chunks)):
             kept = unit // chunks
-            column = (unit - kept * chunks) * CHUNK
-            width = min(CHUNK, inner - column)
+            column = (unit - kept * chunks) * COLUMN_CHUNK
+            width = min(COLUMN_CHUNK, inner - column)
             base = kept * blocks * inner + column
-            left = blocks
-            while left > 1:
-                for pair in range(left // 2):
-                    target, source = base + pair * inner, base + 2 * pair * inner
-                    for position in range(width):
-                        left_value = get(partial, source + position)
-                        value = combine(element, monoid, left_value, get(partial, source + inner + position))
-                        put(partial, target + position, value)
-                if left % 2:
-                    target, source = base + left // 2 * inner, base + (left - 1) * inner
-                    for position in range(width):
-                        put(partial, target + position, get(partial, source + position))
-                left = (left + 1) // 2
-            for position in range(width):
-                value = combine(element, monoid, start, get(partial, base + position))
-                store(element, result, kept * inner + column + position, value)
+            step = 1
+            while step < blocks:
+                for block in range(0, blocks - step, 2 * step):
+                    low = base + block * inner
+                    fold_rows(computed, monoid, 2, partial, low, step * inner, width, partial, low)
+                step *= 2
+            store_row(element, monoid, initial, partial, base, width, result, kept * inner + column)
 
     return body
 

@@ -1,7 +1,7 @@
 """Prefix scans: cumulative windows of `reduce_window`, the padding of which holds the initial value.
 
 The order. Of the n values along the scanned dimension, taken from the last to the first for a reverse scan,
-result i combines values 0 to i. The values are split into consecutive blocks of BLOCK. With
+result i combines values 0 to i. The values are split into consecutive blocks of SCAN_BLOCK. With
 
 - local(i): the values of i's block up to i, folded from the left,
 - carry(b): the whole blocks before block b, each folded from the left, these totals folded from the left,
@@ -17,12 +17,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .blocks import SCAN_BLOCK, SCAN_CHUNK, SCAN_SEGMENT
 from .monoids import Combination, computing_dtype, storage_dtype
 from .threads import division
-
-BLOCK = 256
-SEGMENT = 16 * BLOCK
-CHUNK = 512
 
 Scan = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
 
@@ -49,11 +46,11 @@ def prepare(kind: Combination, outer: int, size: int, inner: int, reverse: bool,
 
 def _rows(kind: Combination, outer: int, size: int, inner: int, reverse: bool, threads: int | None) -> Scan:
     """The scanned values lie side by side. Long rows take two passes: totals of blocks, then the results."""
-    segments = -(-size // SEGMENT)
-    blocks = -(-size // BLOCK)
+    segments = -(-size // SCAN_SEGMENT)
+    blocks = -(-size // SCAN_BLOCK)
     computing = computing_dtype(kind.element)
     tasks, task_size = division(
-        outer * segments, 2 * min(size, SEGMENT) * storage_dtype(kind.element).itemsize
+        outer * segments, 2 * min(size, SCAN_SEGMENT) * storage_dtype(kind.element).itemsize
     )
 
     def run(operand: np.ndarray, initial: np.ndarray, result: np.ndarray) -> None:
@@ -65,7 +62,7 @@ def _rows(kind: Combination, outer: int, size: int, inner: int, reverse: bool, t
         if segments > 1:
             scan_loops.totals(*kind, reverse)(tasks, task_size, outer, size, operand, totals, threads=threads)
             scan_loops.carries(*kind)(outer, blocks, totals, carries)
-        local = np.empty(tasks * SEGMENT, computing)
+        local = np.empty(tasks * SCAN_SEGMENT, computing)
         work = (task_size, outer, size, operand, pads, carries, local, result)
         scan_loops.rows(*kind, reverse)(tasks, *work, threads=threads)
 
@@ -76,8 +73,8 @@ def _columns(
     kind: Combination, outer: int, size: int, inner: int, reverse: bool, threads: int | None
 ) -> Scan:
     """The scanned columns lie side by side."""
-    chunks = -(-inner // CHUNK)
-    width = min(inner, CHUNK)
+    chunks = -(-inner // SCAN_CHUNK)
+    width = min(inner, SCAN_CHUNK)
     computing = computing_dtype(kind.element)
     tasks, task_size = division(outer * chunks, 2 * size * width * storage_dtype(kind.element).itemsize)
 

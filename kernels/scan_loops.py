@@ -4,8 +4,8 @@ import functools
 from typing import Any
 
 from .arithmetic import combine, get, load, put, store
+from .blocks import SCAN_BLOCK, SCAN_CHUNK, SCAN_SEGMENT
 from .compilation import Kernel, kernel
-from .scan import BLOCK, CHUNK, SEGMENT
 
 _TOGETHER = 4
 
@@ -37,31 +37,31 @@ def local_scan(element: str, monoid: str, reverse: bool) -> Kernel:
     @kernel
     def scan(operand: Any, first: int, count: int, local: Any, to: int) -> None:
         done = 0
-        while done + _TOGETHER * BLOCK <= count:
+        while done + _TOGETHER * SCAN_BLOCK <= count:
             base, target = first + step * done, to + done
             a = load(element, operand, base)
-            b = load(element, operand, base + step * BLOCK)
-            c = load(element, operand, base + step * 2 * BLOCK)
-            d = load(element, operand, base + step * 3 * BLOCK)
-            for place in range(BLOCK):
+            b = load(element, operand, base + step * SCAN_BLOCK)
+            c = load(element, operand, base + step * 2 * SCAN_BLOCK)
+            d = load(element, operand, base + step * 3 * SCAN_BLOCK)
+            for place in range(SCAN_BLOCK):
                 if place > 0:
                     at = base + step * place
                     a = combine(element, monoid, a, load(element, operand, at))
-                    b = combine(element, monoid, b, load(element, operand, at + step * BLOCK))
-                    c = combine(element, monoid, c, load(element, operand, at + step * 2 * BLOCK))
-                    d = combine(element, monoid, d, load(element, operand, at + step * 3 * BLOCK))
+                    b = combine(element, monoid, b, load(element, operand, at + step * SCAN_BLOCK))
+                    c = combine(element, monoid, c, load(element, operand, at + step * 2 * SCAN_BLOCK))
+                    d = combine(element, monoid, d, load(element, operand, at + step * 3 * SCAN_BLOCK))
                 put(local, target + place, a)
-                put(local, target + place + BLOCK, b)
-                put(local, target + place + 2 * BLOCK, c)
-                put(local, target + place + 3 * BLOCK, d)
-            done += _TOGETHER * BLOCK
+                put(local, target + place + SCAN_BLOCK, b)
+                put(local, target + place + 2 * SCAN_BLOCK, c)
+                put(local, target + place + 3 * SCAN_BLOCK, d)
+            done += _TOGETHER * SCAN_BLOCK
         while done < count:
             total = load(element, operand, first + step * done)
             put(local, to + done, total)
-            for place in range(done + 1, min(done + BLOCK, count)):
+            for place in range(done + 1, min(done + SCAN_BLOCK, count)):
                 total = combine(element, monoid, total, load(element, operand, first + step * place))
                 put(local, to + place, total)
-            done += BLOCK
+            done += SCAN_BLOCK
 
     return scan
 
@@ -73,18 +73,21 @@ def totals(element: str, monoid: str, reverse: bool) -> Kernel:
 
     @kernel(parallel=True)
     def body(task: int, size: int, outer: int, length: int, operand: Any, totals: Any) -> None:
-        segments, blocks = (length + SEGMENT - 1) // SEGMENT, (length + BLOCK - 1) // BLOCK
+        segments, blocks = (
+            (length + SCAN_SEGMENT - 1) // SCAN_SEGMENT,
+            (length + SCAN_BLOCK - 1) // SCAN_BLOCK,
+        )
         for unit in range(task * size, min((task + 1) * size, outer * segments)):
             row = unit // segments
-            start = (unit - row * segments) * SEGMENT
+            start = (unit - row * segments) * SCAN_SEGMENT
             first = row * length + (length - 1 - start if reverse else start)
-            whole = min(SEGMENT, length - start) // BLOCK
-            to = row * blocks + start // BLOCK
+            whole = min(SCAN_SEGMENT, length - start) // SCAN_BLOCK
+            to = row * blocks + start // SCAN_BLOCK
             for block in range(whole):
-                put(totals, to + block, load(element, operand, first + step * block * BLOCK))
-            for place in range(1, BLOCK):
+                put(totals, to + block, load(element, operand, first + step * block * SCAN_BLOCK))
+            for place in range(1, SCAN_BLOCK):
                 for block in range(whole):
-                    value = load(element, operand, first + step * (block * BLOCK + place))
+                    value = load(element, operand, first + step * (block * SCAN_BLOCK + place))
                     put(totals, to + block, combine(element, monoid, get(totals, to + block), value))
 
     return body
@@ -96,7 +99,7 @@ def carries(element: str, monoid: str) -> Kernel:
 
     @kernel
     def fold(outer: int, blocks: int, totals: Any, carries: Any) -> None:
-        in_segment = SEGMENT // BLOCK
+        in_segment = SCAN_SEGMENT // SCAN_BLOCK
         segments = (blocks + in_segment - 1) // in_segment
         for row in range(outer):
             carry = get(totals, row * blocks)
@@ -126,26 +129,26 @@ def rows(element: str, monoid: str, reverse: bool) -> Kernel:
         local: Any,
         result: Any,
     ) -> None:
-        segments = (length + SEGMENT - 1) // SEGMENT
-        own = task * SEGMENT
+        segments = (length + SCAN_SEGMENT - 1) // SCAN_SEGMENT
+        own = task * SCAN_SEGMENT
         same = pads.size == 1
         for unit in range(task * size, min((task + 1) * size, outer * segments)):
             row = unit // segments
-            start = (unit - row * segments) * SEGMENT
-            count = min(SEGMENT, length - start)
+            start = (unit - row * segments) * SCAN_SEGMENT
+            count = min(SCAN_SEGMENT, length - start)
             first = row * length + (length - 1 - start if reverse else start)
             scan(operand, first, count, local, own)
             carry = get(carries, unit) if start else get(pads, 0)
-            for block in range(0, count, BLOCK):
+            for block in range(0, count, SCAN_BLOCK):
                 carried = start + block > 0
                 prefix = combine(element, monoid, get(pads, 0), carry) if carried else get(pads, 0)
-                for place in range(block, min(block + BLOCK, count)):
+                for place in range(block, min(block + SCAN_BLOCK, count)):
                     if not same:
                         prefix = get(pads, length - 1 - start - place)
                         prefix = combine(element, monoid, prefix, carry) if carried else prefix
                     value = combine(element, monoid, prefix, get(local, own + place))
                     store(element, result, first + step * place, value)
-                total = get(local, own + min(block + BLOCK, count) - 1)
+                total = get(local, own + min(block + SCAN_BLOCK, count) - 1)
                 carry = combine(element, monoid, carry, total) if carried else total
 
     return body
@@ -168,20 +171,20 @@ def columns(element: str, monoid: str, reverse: bool) -> Kernel:
         carry: Any,
         result: Any,
     ) -> None:
-        chunks = (inner + CHUNK - 1) // CHUNK
-        own = task * min(inner, CHUNK)
+        chunks = (inner + SCAN_CHUNK - 1) // SCAN_CHUNK
+        own = task * min(inner, SCAN_CHUNK)
         for unit in range(task * size, min((task + 1) * size, outer * chunks)):
             group = unit // chunks
-            column = (unit - group * chunks) * CHUNK
-            width = min(CHUNK, inner - column)
+            column = (unit - group * chunks) * SCAN_CHUNK
+            width = min(SCAN_CHUNK, inner - column)
             for place in range(length):
                 row = length - 1 - place if reverse else place
                 at = (group * length + row) * inner + column
                 pad = get(pads, 0 if pads.size == 1 else length - 1 - place)
-                if place % BLOCK == 0:
+                if place % SCAN_BLOCK == 0:
                     for position in range(width):
                         total = get(local, own + position)
-                        if place > BLOCK:
+                        if place > SCAN_BLOCK:
                             total = combine(element, monoid, get(carry, own + position), total)
                         put(carry, own + position, total)
                         put(local, own + position, load(element, operand, at + position))
@@ -193,7 +196,9 @@ def columns(element: str, monoid: str, reverse: bool) -> Kernel:
                         )
                 for position in range(width):
                     prefix = (
-                        combine(element, monoid, pad, get(carry, own + position)) if place >= BLOCK else pad
+                        combine(element, monoid, pad, get(carry, own + position))
+                        if place >= SCAN_BLOCK
+                        else pad
                     )
                     store(
                         element,

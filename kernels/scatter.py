@@ -25,13 +25,12 @@ from . import threads as _threads
 from .compilation import flat
 from .copying import copied
 from .indexing import UNSIGNED_BY_SIZE, index_items
-from .monoids import MONOIDS, Combination, normalized, storage_dtype
+from .monoids import MONOIDS, OVERWRITE, Combination, normalized, storage_dtype
 from .monoids import supports as _supports_monoid
 from .scatter_layout import DimensionNumbers, Layout, layout
 from .threads import division
 from .workspace import borrowed
 
-OVERWRITE = "overwrite"
 COMBINERS = (OVERWRITE, *MONOIDS)
 _CHUNK = 1 << 20
 _TASK_UNITS = 1 << 14

@@ -11,7 +11,7 @@ import numpy as np
 from .arithmetic import combine, get, load, put, store
 from .compilation import Kernel, kernel
 from .memory import prefetch_read, prefetch_write
-from .scatter import OVERWRITE
+from .monoids import OVERWRITE
 
 BLOCK = 1024
 """How many units are looked at in one go: what is computed of them stays in the nearest cache."""

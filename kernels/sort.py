@@ -15,43 +15,20 @@ sort gives the stable result.
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from .compilation import flat
 from .monoids import supports_element
+from .sort_encoding import Key, bits_dtype, encoding
 from .threads import division
 
-UNSIGNED, SIGNED, TOTAL, CANONICAL = range(4)
-_INFINITIES = {"bfloat16": 0x7F80, "float16": 0x7C00, "float32": 0x7F800000, "float64": 0x7FF0000000000000}
+__all__ = ["Key", "prepare", "supports"]
+
 _MOST_POSITIONS = 1 << 32
 
-Comparison = Literal["FLOAT", "TOTALORDER", "CANONICAL"]
 Sorting = Callable[..., tuple[np.ndarray, ...]]
-
-
-class Key(NamedTuple):
-    """One of the values that a comparator compares: the number of its operand, and how."""
-
-    operand: int
-    descending: bool = False
-    comparison: Comparison = "TOTALORDER"
-
-
-class Encoding(NamedTuple):
-    """How the bits of an element become an unsigned integer of the wanted order, as arguments of loops.
-
-    `ones` has all bits of the element, `sign` its highest one, `infinity` those of +inf. `flip` is combined
-    by xor with the ascending integer, `nan` stands for all NaNs.
-    """
-
-    mode: int
-    ones: np.uint64
-    sign: np.uint64
-    infinity: np.uint64
-    flip: np.uint64
-    nan: np.uint64
 
 
 def supports(dtypes: Sequence[Any], order: Sequence[Key]) -> bool:
@@ -60,24 +37,6 @@ def supports(dtypes: Sequence[Any], order: Sequence[Key]) -> bool:
         return False
     keys = [np.dtype(dtypes[key.operand]) for key in order if 0 <= key.operand < len(dtypes)]
     return len(keys) == len(order) and all(supports_element(dtype) and dtype.kind != "c" for dtype in keys)
-
-
-def encoding(dtype: Any, key: Key) -> Encoding:
-    """The encoding of a key of that element type."""
-    dtype = np.dtype(dtype)
-    ones = (1 << dtype.itemsize * 8) - 1
-    flip = ones if key.descending else 0
-    infinity = _INFINITIES.get(dtype.name, 0)
-    mode = SIGNED if dtype.kind == "i" else UNSIGNED
-    if infinity:
-        mode = TOTAL if key.comparison == "TOTALORDER" else CANONICAL
-    nan = 0 if key.descending and key.comparison == "CANONICAL" else ones
-    return Encoding(mode, *(np.uint64(bits) for bits in (ones, ones ^ ones >> 1, infinity, flip, nan)))
-
-
-def bits_dtype(dtype: np.dtype) -> np.dtype:
-    """The unsigned integers as which loops see elements of up to 8 bytes."""
-    return np.dtype(f"uint{min(8, dtype.itemsize) * 8}")
 
 
 def prepare(

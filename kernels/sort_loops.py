@@ -10,7 +10,7 @@ import numpy as np
 
 from .arithmetic import get, put
 from .compilation import kernel
-from .sort import CANONICAL, TOTAL, UNSIGNED
+from .sort_encoding import CANONICAL, TOTAL, UNSIGNED
 
 _POSITION = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)

@@ -13,6 +13,7 @@ import numpy as np
 
 from . import sort
 from .compilation import flat
+from .sort_encoding import bits_dtype, encoding
 from .threads import division
 
 _FEW = 64
@@ -61,15 +62,15 @@ def _few(
     dtype: np.dtype, rows: int, length: int, k: int, threads: int | None
 ) -> Callable[[np.ndarray], np.ndarray]:
     """The places of the best so far are kept while a row is read."""
-    code = sort.encoding(dtype, sort.Key(0))
+    code = encoding(dtype, sort.Key(0))
     tasks, size = division(rows, length * dtype.itemsize)
 
     def places(lines: np.ndarray) -> np.ndarray:
         from . import top_k_loops
 
         indices = np.empty((rows, k), np.int32)
-        best = np.empty(tasks * k, sort.bits_dtype(dtype))
-        operand = flat(lines, sort.bits_dtype(dtype))
+        best = np.empty(tasks * k, bits_dtype(dtype))
+        operand = flat(lines, bits_dtype(dtype))
         work = (size, rows, length, k, code.mode, code.ones, code.sign, best, operand, indices.reshape(-1))
         top_k_loops.few(tasks, *work, threads=threads)
         return indices
@@ -81,14 +82,14 @@ def _partitioned(
     dtype: np.dtype, rows: int, length: int, k: int, threads: int | None
 ) -> Callable[[np.ndarray], np.ndarray]:
     """The k smallest of numbers that hold a value, descending, above its place: no two of them are equal."""
-    code = sort.encoding(dtype, sort.Key(0, descending=True))
+    code = encoding(dtype, sort.Key(0, descending=True))
     tasks, size = division(rows * length, 8)
 
     def places(lines: np.ndarray) -> np.ndarray:
         from . import sort_loops
 
         packed = np.empty(rows * length, np.uint64)
-        operand = flat(lines, sort.bits_dtype(dtype))
+        operand = flat(lines, bits_dtype(dtype))
         work = (size, length, True, 0, *code, operand, np.empty(0, np.uint32), packed)
         sort_loops.pack(tasks, *work, threads=threads)
         by_row = packed.reshape(rows, length)

@@ -4,7 +4,7 @@ from typing import Any
 
 from .arithmetic import get, put
 from .compilation import kernel
-from .sort import SIGNED, UNSIGNED
+from .sort_encoding import SIGNED, UNSIGNED
 
 _GLANCE = 64
 

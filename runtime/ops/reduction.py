@@ -1,14 +1,11 @@
 """`reduce` and `map`: functions applied along dimensions.
 
-THE TREE. The specification leaves the order of a reduction open; this is the order here, for every
-element type and body. The n values of a result element are taken in row-major order of the reduced
-dimensions. LANES is 16 where the operand's innermost dimension of size > 1 is reduced, else 1; a block
-has 4096 values where LANES is 16, else 256 (the last block may be short). In a block, lane j folds the
-values j, j + LANES, j + 2 LANES, ... from the left. The lanes that hold a value are folded in pairs: of
-m lanes, lane j takes lane j + h for each j < m - h, where h = ceil(m / 2); h lanes remain, until one
-does. Totals of blocks are folded by adjacent pairs, level by level, an odd last one carried up. The
-result is `body(init_value, total)`; without values, it is `init_value`. Where the body is one addition
-or multiplication of floats narrower than f32, all of this happens in f32 and is rounded once.
+THE TREE. The specification leaves the shape of the tree open, not the order of its leaves; this is the tree
+here, for every element type and body. The n values of a result element, in row-major order of the reduced
+dimensions, are folded by adjacent pairs, level by level: (v0 op v1), (v2 op v3), ..., an odd last one carried
+up as it is, until one is left. The result is `body(init_value, total)`; without values, it is `init_value`.
+Where the body is one addition or multiplication of floats narrower than f32, all of this happens in f32 and
+is rounded once.
 
 Source: specification, sections "reduce" and "map".
 """
@@ -39,9 +36,11 @@ from .declaration import Array, Attribute, Evaluate, Op, Operand, Region, Result
 from .numerics import carrier, converter, rounding
 from .regions import is_elementwise, monoid, over_arrays
 
-LANES: Final = 16
-BLOCKS: Final = {16: 4096, 1: 256}
-"""Values in a block, by number of lanes."""
+MOST_VALUES: Final = 1 << 16
+"""Values that are folded at a time: few enough for the caches."""
+
+MOST_COLUMNS: Final = 1 << 12
+"""Result elements that are folded side by side where there are many values."""
 
 Arrays = tuple[Array, ...]
 
@@ -79,17 +78,6 @@ class Fold:
         self.dtypes = dtypes
         self.ufunc = ufunc
         self.is_exact = is_exact
-
-    def from_left(self, values: Arrays, axis: int) -> Arrays:
-        """The left fold along an axis that is not empty, and not the innermost one in memory."""
-        if self.ufunc is not None:
-            array = values[0]
-            return (self.ufunc.reduce(array, axis=axis, dtype=array.dtype),)
-        slices = [np.moveaxis(array, axis, 0) for array in values]
-        folded = tuple([array[0] for array in slices])
-        for position in range(1, len(slices[0])):
-            folded = self.combine(folded, tuple([array[position] for array in slices]))
-        return folded
 
 
 class Body:
@@ -167,13 +155,11 @@ class Layout(NamedTuple):
     Attributes:
         permutation: dimensions transposed first, or None.
         sizes: outer, n and inner.
-        lanes: LANES where the innermost dimension is reduced, else 1.
         kept: shape of the result.
     """
 
     permutation: tuple[int, ...] | None
     sizes: tuple[int, int, int]
-    lanes: int
     kept: tuple[int, ...]
 
 
@@ -185,88 +171,61 @@ def layout(shape: tuple[int, ...], dimensions: tuple[int, ...]) -> Layout:
     reduced = sorted(dimensions)
     count = math.prod(shape[axis] for axis in reduced)
     large = [axis for axis in range(len(shape)) if shape[axis] != 1]
-    lanes = LANES if not large or large[-1] in dimensions else 1
     run = [axis for axis in large if axis in dimensions]
     if not run or not any(run[0] < axis < run[-1] for axis in large if axis not in dimensions):
         first, last = (run[0], run[-1]) if run else (len(shape), len(shape))
         outer = math.prod(shape[axis] for axis in kept if axis < first)
         inner = math.prod(shape[axis] for axis in kept if axis > last)
-        return Layout(None, (outer, count, inner), lanes, kept_shape)
+        return Layout(None, (outer, count, inner), kept_shape)
     size = math.prod(kept_shape)
-    if lanes == LANES:
-        return Layout((*kept, *reduced), (size, count, 1), lanes, kept_shape)
-    return Layout((*reduced, *kept), (1, count, size), lanes, kept_shape)
+    if large[-1] in dimensions:
+        return Layout((*kept, *reduced), (size, count, 1), kept_shape)
+    return Layout((*reduced, *kept), (1, count, size), kept_shape)
 
 
-def blocked_tree(values: Arrays, lanes: int, fold: Fold) -> Arrays:
+def fold_adjacent(values: Arrays, fold: Fold) -> Arrays:
     """Fold the middle axis of [outer, n, inner] arrays, n > 0, by THE TREE, without init values.
 
-    Args:
-        values: one array for each operand, in C order.
-        lanes: LANES or 1.
+    Aligned blocks of 2^k values are subtrees: where there are many values, blocks are folded one by one.
 
     Returns:
         Arrays of shape [outer, inner].
     """
-    block = BLOCKS[lanes]
     outer, count, inner = values[0].shape
-    full = count // block
-    totals = []
-    if full:
-        blocks = [array[:, : full * block].reshape(outer * full, block, inner) for array in values]
-        folded = _fold_block(tuple(blocks), lanes, fold)
-        totals.append([array.reshape(outer, full, inner) for array in folded])
-    if count % block:
-        folded = _fold_block(tuple([array[:, full * block :] for array in values]), lanes, fold)
-        totals.append([array.reshape(outer, 1, inner) for array in folded])
-    joined = tuple([_join(parts) for parts in zip(*totals, strict=True)])
-    return _fold_pairs(joined, fold)
+    if outer * count * inner <= MOST_VALUES:
+        return _fold_levels(values, fold)
+    for axis, size, most in ((0, outer, MOST_VALUES // (count * inner)), (2, inner, MOST_COLUMNS)):
+        if size > max(1, most):
+            parts = [fold_adjacent(part, fold) for part in _cut(values, axis, max(1, most))]
+            return _join(parts, axis // 2)
+    block = 1 << max(1, (MOST_VALUES // inner).bit_length() - 1)
+    totals = [_fold_levels(part, fold) for part in _cut(values, 1, block)]
+    return _fold_levels(tuple([array[np.newaxis] for array in _join(totals, 0)]), fold)
 
 
-def _fold_block(values: Arrays, lanes: int, fold: Fold) -> Arrays:
-    """Fold the middle axis of [outer, n, inner] arrays, one block each, to [outer, inner]."""
-    outer, count, inner = values[0].shape
-    rows, rest = divmod(count, lanes)
-    if not rows:
-        return _fold_lanes(values, fold)
-    full = [array[:, : rows * lanes].reshape(outer, rows, lanes, inner) for array in values]
-    folded = fold.from_left(tuple(full), 1) if rows > 1 else tuple([array[:, 0] for array in full])
-    if rest:
-        left = tuple([array[:, :rest] for array in folded])
-        longer = fold.combine(left, tuple([array[:, rows * lanes :] for array in values]))
-        folded = tuple([_join((a, b[:, rest:])) for a, b in zip(longer, folded, strict=True)])
-    return _fold_lanes(folded, fold)
-
-
-def _fold_lanes(lanes: Arrays, fold: Fold) -> Arrays:
-    """Fold the middle axis in halves: lane j takes lane j + h."""
-    count = lanes[0].shape[1]
-    while count > 1:
-        half = (count + 1) // 2
-        left = tuple([array[:, : count - half] for array in lanes])
-        folded = fold.combine(left, tuple([array[:, half:] for array in lanes]))
-        if count % 2:
-            folded = tuple([_join((a, b[:, half - 1 : half])) for a, b in zip(folded, lanes, strict=True)])
-        lanes, count = folded, half
-    return tuple([array[:, 0] for array in lanes])
-
-
-def _fold_pairs(totals: Arrays, fold: Fold) -> Arrays:
+def _fold_levels(values: Arrays, fold: Fold) -> Arrays:
     """Fold the middle axis by adjacent pairs, level by level."""
-    count = totals[0].shape[1]
+    count = values[0].shape[1]
     while count > 1:
         paired = count - count % 2
-        left = tuple([array[:, 0:paired:2] for array in totals])
-        folded = fold.combine(left, tuple([array[:, 1:paired:2] for array in totals]))
-        if count % 2:
-            folded = tuple([_join((a, b[:, paired:])) for a, b in zip(folded, totals, strict=True)])
-        totals, count = folded, (count + 1) // 2
-    return tuple([array[:, 0] for array in totals])
+        left = tuple([array[:, 0:paired:2] for array in values])
+        folded = fold.combine(left, tuple([array[:, 1:paired:2] for array in values]))
+        if paired < count:
+            folded = _join([folded, tuple([array[:, paired:] for array in values])], 1)
+        values, count = folded, (count + 1) // 2
+    return tuple([array[:, 0] for array in values])
 
 
-def _join(parts: Sequence[Array]) -> Array:
-    """Parts of the middle axis, one after another."""
-    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+def _cut(values: Arrays, axis: int, size: int) -> list[Arrays]:
+    """The arrays in parts of so many values along an axis."""
+    before = (slice(None),) * axis
+    starts = range(0, values[0].shape[axis], size)
+    return [tuple([array[(*before, slice(start, start + size))] for array in values]) for start in starts]
+
+
+def _join(parts: Sequence[Arrays], axis: int) -> Arrays:
+    """For each operand, its parts one after another."""
+    return tuple([np.concatenate(arrays, axis) for arrays in zip(*parts, strict=True)])
 
 
 def extreme(name: str, values: Array, dimensions: tuple[int, ...]) -> Array:
@@ -376,7 +335,7 @@ class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
             return (found.astype(inputs[0].dtype, copy=False),)
         ordered = inputs if placed.permutation is None else [x.transpose(placed.permutation) for x in inputs]
         values = tuple([np.ascontiguousarray(array).reshape(placed.sizes) for array in ordered])
-        return tuple([array.reshape(placed.kept) for array in blocked_tree(values, placed.lanes, fold)])
+        return tuple([array.reshape(placed.kept) for array in fold_adjacent(values, fold)])
 
 
 def same_shapes(name: str, types: Sequence[TensorType]) -> str | None:

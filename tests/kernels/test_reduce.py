@@ -66,24 +66,13 @@ def combination(dtype, monoid):
     return table[monoid]
 
 
-def tree(values, combine, lanes, block):
-    """Fold the first axis of `values` as the text of `reduce` says."""
-    totals = []
-    for start in range(0, len(values), block):
-        part = values[start : start + block]
-        held = [part[lane] for lane in range(min(lanes, len(part)))]
-        for position in range(lanes, len(part)):
-            held[position % lanes] = combine(held[position % lanes], part[position])
-        while len(held) > 1:
-            half = (len(held) + 1) // 2
-            held = [
-                combine(held[j], held[j + half]) if j < len(held) - half else held[j] for j in range(half)
-            ]
-        totals.append(held[0])
-    while len(totals) > 1:
-        pairs = [combine(a, b) for a, b in zip(totals[::2], totals[1::2])]  # noqa: B905
-        totals = pairs + totals[len(totals) // 2 * 2 :]
-    return totals[0]
+def tree(values, combine):
+    """Fold the first axis of `values` by adjacent pairs, level by level."""
+    values = list(values)
+    while len(values) > 1:
+        pairs = [combine(a, b) for a, b in zip(values[::2], values[1::2])]  # noqa: B905
+        values = pairs + values[len(pairs) * 2 :]
+    return values[0]
 
 
 def expected(operand, init_value, dimensions, monoid):
@@ -93,12 +82,10 @@ def expected(operand, init_value, dimensions, monoid):
     shape = [operand.shape[d] for d in kept]
     count = prod(operand.shape[d] for d in dimensions)
     values = operand.astype(wide).transpose(*dimensions, *kept).reshape(count, *shape)
-    large = [d for d in range(operand.ndim) if operand.shape[d] > 1]
-    lanes, block = (16, 4096) if large and large[-1] in dimensions else (1, 256)
     initial = np.broadcast_to(np.asarray(init_value, wide), shape)
     with np.errstate(all="ignore"):
         combine = combination(dtype, monoid)
-        total = combine(initial, tree(values, combine, lanes, block)) if count else initial
+        total = combine(initial, tree(values, combine)) if count else initial
         return np.asarray(total).astype(dtype)
 
 
@@ -171,12 +158,17 @@ SHAPES = [
     ((2, 300, 3), (1,)),
     ((7, 5), (1,)),
     ((70, 11), (1,)),
+    ((9, 33), (1,)),
+    ((5, 100), (1,)),
+    ((3, 511), (1,)),
+    ((2, 15, 70), (1,)),
+    ((263, 1030), (0,)),
     ((3, 40, 2, 50), (1, 3)),
     ((40, 3, 20, 3), (0, 2)),
     ((4, 1, 6), (0, 1, 2)),
     ((2, 3), ()),
 ]
-FEW_SHAPES = [((3, 1000), (1,)), ((2, 200, 5), (1,))]
+FEW_SHAPES = [((3, 1000), (1,)), ((2, 4200), (1,)), ((5, 9), (1,)), ((2, 200, 21), (1,))]
 
 
 @pytest.mark.parametrize(("element", "monoid"), PAIRS)

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nimblehlo.kernels import scan, window
+from nimblehlo.kernels import window
+from nimblehlo.kernels.blocks import SCAN_BLOCK
 
 WIDE = {"bfloat16": np.dtype("f4"), "float16": np.dtype("f4")}
 
@@ -70,15 +71,15 @@ def scanned(values, init_value, combine, reverse):
     pads = list(itertools.accumulate([init_value] * count, combine))
     same = combine(init_value, init_value).tobytes() == init_value.tobytes()
     blocks = [
-        list(itertools.accumulate(values[i : i + scan.BLOCK], combine)) for i in range(0, count, scan.BLOCK)
+        list(itertools.accumulate(values[i : i + SCAN_BLOCK], combine)) for i in range(0, count, SCAN_BLOCK)
     ]
     carries = list(itertools.accumulate([block[-1] for block in blocks], combine))
     result = []
     for i in range(count):
         pad = init_value if same else pads[count - 1 - i]
-        block = i // scan.BLOCK
+        block = i // SCAN_BLOCK
         prefix = combine(pad, carries[block - 1]) if block else pad
-        result.append(combine(prefix, blocks[block][i % scan.BLOCK]))
+        result.append(combine(prefix, blocks[block][i % SCAN_BLOCK]))
     return np.array(result[::-1] if reverse else result)
 
 

@@ -48,37 +48,17 @@ def map_of(inputs: Sequence[str], dimensions: Any, result: str, computation: str
     return program("stablehlo.map", inputs, [result], attributes, computation)
 
 
-def fold_by_tree(values: list[Any], lanes: int, combine: Callable[[Any, Any], Any]) -> Any:
+def fold_by_tree(values: list[Any], combine: Callable[[Any, Any], Any]) -> Any:
     """THE TREE on a list of values that is not empty."""
-    block = {16: 4096, 1: 256}[lanes]
-    totals = [
-        fold_block(values[start : start + block], lanes, combine) for start in range(0, len(values), block)
-    ]
-    while len(totals) > 1:
-        pairs = [combine(totals[i], totals[i + 1]) for i in range(0, len(totals) - 1, 2)]
-        totals = pairs + totals[len(pairs) * 2 :]
-    return totals[0]
-
-
-def fold_block(values: list[Any], lanes: int, combine: Callable[[Any, Any], Any]) -> Any:
-    """One block: lanes from the left, then lanes in halves."""
-    folded = values[:lanes]
-    for position, value in enumerate(values[lanes:], lanes):
-        folded[position % lanes] = combine(folded[position % lanes], value)
-    while len(folded) > 1:
-        half = (len(folded) + 1) // 2
-        folded = [
-            combine(folded[lane], folded[lane + half]) if lane + half < len(folded) else folded[lane]
-            for lane in range(half)
-        ]
-    return folded[0]
+    while len(values) > 1:
+        pairs = [combine(values[i], values[i + 1]) for i in range(0, len(values) - 1, 2)]
+        values = pairs + values[len(pairs) * 2 :]
+    return values[0]
 
 
 def expected(operand: Array, init_value: Any, dimensions: Sequence[int], combine: Any) -> Array:
     """`reduce` element by element, in the operand's type."""
     kept = [axis for axis in range(operand.ndim) if axis not in dimensions]
-    large = [axis for axis, size in enumerate(operand.shape) if size > 1]
-    lanes = 16 if not large or large[-1] in dimensions else 1
     result = np.empty([operand.shape[axis] for axis in kept], operand.dtype)
     for index in np.ndindex(result.shape):
         places = dict(zip(kept, index, strict=True))
@@ -87,7 +67,7 @@ def expected(operand: Array, init_value: Any, dimensions: Sequence[int], combine
         for inner in itertools.product(*reduced):
             places.update(zip(sorted(dimensions), inner, strict=True))
             values.append(operand[tuple(places[axis] for axis in range(operand.ndim))])
-        result[index] = combine(init_value, fold_by_tree(values, lanes, combine)) if values else init_value
+        result[index] = combine(init_value, fold_by_tree(values, combine)) if values else init_value
     return result
 
 
@@ -107,9 +87,11 @@ def test_tree(data: st.DataObject, shape: tuple[int, ...], function: Any) -> Non
     [
         ((4096,), [0]),
         ((2, 3 * 4096 + 37), [1]),
-        ((4095,), [0]),
+        ((2 * reduction.MOST_VALUES + 4095,), [0]),
         ((5 * 256 + 3, 2), [0]),
         ((2, 300, 3), [1]),
+        ((700, 3, 60), [1]),
+        ((20, reduction.MOST_COLUMNS + 5), [0]),
         ((3, 20, 3, 30), [1, 3]),
         ((20, 3, 30, 2), [0, 2]),
         ((2, 33, 1), [1]),
@@ -117,7 +99,7 @@ def test_tree(data: st.DataObject, shape: tuple[int, ...], function: Any) -> Non
     ],
 )
 @pytest.mark.parametrize("name", ["f32", "f64", "complex<f32>"])
-def test_tree_of_many_blocks(shape: tuple[int, ...], dimensions: list[int], name: str) -> None:
+def test_tree_of_many_values(shape: tuple[int, ...], dimensions: list[int], name: str) -> None:
     values = np.random.default_rng(1).standard_normal(shape)
     operand = (values + 0.25j * values[::-1] if name.startswith("c") else values).astype(
         ELEMENT_TYPES[name].dtype

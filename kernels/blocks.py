@@ -1,0 +1,17 @@
+"""How many values the loops of reductions and scans take at a time.
+
+The deciding modules divide work by these numbers, and the loops are compiled with them. All but
+SCAN_BLOCK may be changed without changing a bit of any result.
+"""
+
+SHORT_ROW = 32  # rows of fewer values are folded side by side
+BATCH = 64  # such rows at a time
+ROW_BLOCK = 4096  # neighbouring values that become one partial result: a power of two
+COLUMN_BLOCK = 256  # rows that become one row of partial results: a power of two
+STACK_ROWS = COLUMN_BLOCK.bit_length()  # most partial rows of a block at a time
+COLUMN_CHUNK = 1024  # columns at a time, so that partial rows stay in the first cache
+ARGUMENT_BLOCK = 4096  # neighbouring values searched at a time
+ARGUMENT_CHUNK = 512  # columns searched at a time
+SCAN_BLOCK = 256  # values of a scan that are folded from the left
+SCAN_SEGMENT = 16 * SCAN_BLOCK  # values of a scan at a time
+SCAN_CHUNK = 512  # columns scanned at a time

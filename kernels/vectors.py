@@ -1,0 +1,208 @@
+"""LLVM code for single elements and vectors of them, as `arithmetic` and `folds` put it into loops.
+
+A value is a tuple of LLVM values, one of a real number, two of a complex one: scalars, or vectors of as many
+lanes. `element` and `kind` are named as in `monoids`. Importing this module imports Numba.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils as numba_cgutils
+from numba.core.errors import RequireLiteralValue
+from numba.extending import intrinsic as numba_intrinsic
+from numba.np.numpy_support import from_dtype
+
+from .monoids import Combination, computing_dtype
+
+cgutils: Any = numba_cgutils
+intrinsic: Any = numba_intrinsic
+I64 = ir.IntType(64)
+I32 = ir.IntType(32)
+
+Value = tuple[Any, ...]
+
+
+def literal(name: Any) -> Any:
+    """The value of an argument that must be a constant."""
+    if not isinstance(name, types.Literal):
+        raise RequireLiteralValue("the name of an element type or a monoid, or a number, must be a constant")
+    return name.literal_value
+
+
+def computed_type(element: str) -> Any:
+    return from_dtype(computing_dtype(element))
+
+
+def component(element: str) -> Any:
+    """The LLVM type of a real number, or of each part of a complex one, as computed."""
+    if element.startswith(("int", "uint")):
+        return ir.IntType(computing_dtype(element).itemsize * 8)
+    return ir.DoubleType() if element in ("float64", "complex128") else ir.FloatType()
+
+
+def stored_component(element: str) -> Any:
+    return ir.IntType(16) if element in ("bfloat16", "float16") else component(element)
+
+
+def part_count(element: str) -> int:
+    return 2 if element.startswith("complex") else 1
+
+
+def _like(kind: Any, shape: Any) -> Any:
+    """The type `kind`, as a vector of as many lanes as `shape` has."""
+    return ir.VectorType(kind, shape.count) if isinstance(shape, ir.VectorType) else kind
+
+
+def _constant(kind: Any, value: int) -> Any:
+    if isinstance(kind, ir.VectorType):
+        return ir.Constant(kind, [ir.Constant(kind.element, value)] * kind.count)
+    return ir.Constant(kind, value)
+
+
+def _widened(builder: Any, element: str, bits: Any) -> Any:
+    """float32 of stored bits."""
+    if element == "float16":
+        half = builder.bitcast(bits, _like(ir.HalfType(), bits.type))
+        return builder.fpext(half, _like(ir.FloatType(), bits.type))
+    wide = _like(I32, bits.type)
+    return builder.bitcast(
+        builder.shl(builder.zext(bits, wide), _constant(wide, 16)), _like(ir.FloatType(), wide)
+    )
+
+
+def _narrowed(builder: Any, element: str, value: Any) -> Any:
+    """Stored bits of a float32, rounded to nearest even; a NaN stays one."""
+    short = _like(ir.IntType(16), value.type)
+    if element == "float16":
+        return builder.bitcast(builder.fptrunc(value, _like(ir.HalfType(), value.type)), short)
+    wide = _like(I32, value.type)
+    bits = builder.bitcast(value, wide)
+    odd = builder.and_(builder.lshr(bits, _constant(wide, 16)), _constant(wide, 1))
+    rounded = builder.add(bits, builder.add(odd, _constant(wide, 0x7FFF)))
+    quiet = builder.or_(bits, _constant(wide, 0x400000))
+    kept = builder.select(builder.fcmp_unordered("uno", value, value), quiet, rounded)
+    return builder.trunc(builder.lshr(kept, _constant(wide, 16)), short)
+
+
+def apply(builder: Any, kind: Combination, left: Value, right: Value) -> Value:
+    """`left` combined with `right`."""
+    element, monoid = kind
+    if element.startswith("complex"):
+        return _apply_complex(builder, monoid, left, right)
+    (a,), (b,) = left, right
+    if element.startswith(("int", "uint")):
+        return (_apply_integer(builder, element, monoid, a, b),)
+    if monoid in ("add", "multiply"):
+        return ((builder.fadd if monoid == "add" else builder.fmul)(a, b),)
+    name = f"llvm.{monoid}.{_intrinsic_suffix(a.type)}"
+    function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(a.type, [a.type, a.type]), name)
+    return (builder.call(function, [a, b]),)
+
+
+def _intrinsic_suffix(kind: Any) -> str:
+    if isinstance(kind, ir.VectorType):
+        return f"v{kind.count}{_intrinsic_suffix(kind.element)}"
+    return "f64" if isinstance(kind, ir.DoubleType) else "f32"
+
+
+def _apply_integer(builder: Any, element: str, monoid: str, a: Any, b: Any) -> Any:
+    plain = {
+        "add": builder.add,
+        "multiply": builder.mul,
+        "and": builder.and_,
+        "or": builder.or_,
+        "xor": builder.xor,
+    }
+    if monoid in plain:
+        return plain[monoid](a, b)
+    compare = builder.icmp_unsigned if element.startswith("u") else builder.icmp_signed
+    return builder.select(compare(">" if monoid == "maximum" else "<", a, b), a, b)
+
+
+def _apply_complex(builder: Any, monoid: str, left: Value, right: Value) -> Value:
+    (a, b), (c, d) = left, right
+    if monoid == "add":
+        return builder.fadd(a, c), builder.fadd(b, d)
+    if monoid == "multiply":
+        real = builder.fsub(builder.fmul(a, c), builder.fmul(b, d))
+        return real, builder.fadd(builder.fmul(a, d), builder.fmul(b, c))
+    relation = ">" if monoid == "maximum" else "<"
+    by_real, by_imaginary = builder.fcmp_ordered(relation, a, c), builder.fcmp_ordered(relation, b, d)
+    first = builder.select(builder.fcmp_ordered("==", a, c), by_imaginary, by_real)
+    return builder.select(first, a, c), builder.select(first, b, d)
+
+
+def data_of(context: Any, builder: Any, array_type: Any, array: Any, element: str) -> Any:
+    """The address of an array's items, as stored components."""
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.bitcast(data, stored_component(element).as_pointer())
+
+
+def load_lanes(builder: Any, element: str, data: Any, index: Any, lanes: int) -> Value:
+    """The values of `lanes` elements from `index` on; of a single one as scalars."""
+    address, stored = _place(builder, element, data, index, lanes)
+    loaded = builder.load(address, align=_alignment(stored))
+    if part_count(element) == 2:
+        if lanes == 1:
+            return builder.extract_element(loaded, I32(0)), builder.extract_element(loaded, I32(1))
+        return selected(builder, loaded, range(0, 2 * lanes, 2)), selected(
+            builder, loaded, range(1, 2 * lanes, 2)
+        )
+    return (_widened(builder, element, loaded) if element in ("bfloat16", "float16") else loaded,)
+
+
+def store_lanes(builder: Any, element: str, data: Any, index: Any, value: Value, lanes: int) -> None:
+    """Write the values of `lanes` elements from `index` on, rounded to the element type."""
+    address, stored = _place(builder, element, data, index, lanes)
+    if part_count(element) == 2:
+        if lanes == 1:
+            both = ir.Constant(ir.VectorType(stored, 2), ir.Undefined)
+            for number, part in enumerate(value):
+                both = builder.insert_element(both, part, I32(number))
+        else:
+            order = [lane + part * lanes for lane in range(lanes) for part in range(2)]
+            both = selected(builder, value[0], order, value[1])
+    else:
+        both = _narrowed(builder, element, value[0]) if element in ("bfloat16", "float16") else value[0]
+    builder.store(both, address, align=_alignment(stored))
+
+
+def _place(builder: Any, element: str, data: Any, index: Any, lanes: int) -> tuple[Any, Any]:
+    """The address of `lanes` elements from `index` on, and the type of one component there."""
+    components = lanes * part_count(element)
+    stored = stored_component(element)
+    address = builder.gep(data, [builder.mul(index, I64(part_count(element)))])
+    if components > 1:
+        address = builder.bitcast(address, ir.VectorType(stored, components).as_pointer())
+    return address, stored
+
+
+def _alignment(stored: Any) -> int:
+    if isinstance(stored, ir.IntType):
+        return int(stored.width) // 8
+    return 8 if isinstance(stored, ir.DoubleType) else 4
+
+
+def selected(builder: Any, vector: Any, lanes: Sequence[int], other: Any = None) -> Any:
+    """These lanes of a vector, or of it and another one behind it."""
+    mask = ir.Constant(ir.VectorType(I32, len(lanes)), [I32(lane) for lane in lanes])
+    return builder.shuffle_vector(vector, vector if other is None else other, mask)
+
+
+def unpacked(builder: Any, element: str, value: Any) -> Value:
+    """The parts of a value as Numba holds it."""
+    if part_count(element) == 1:
+        return (value,)
+    return builder.extract_value(value, 0), builder.extract_value(value, 1)
+
+
+def packed(context: Any, builder: Any, element: str, value: Value) -> Any:
+    """A value as Numba holds it."""
+    if part_count(element) == 1:
+        return value[0]
+    packed = context.get_constant_undef(computed_type(element))
+    for number, part in enumerate(value):
+        packed = builder.insert_value(packed, part, number)
+    return packed
