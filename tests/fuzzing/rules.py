@@ -200,7 +200,7 @@ def _within_accuracy(
         inside = (operands[0] >= 1) & np.isfinite(operands[0]) & np.isfinite(operands[1]) & (operands[1] >= 0)
         allowed = allowed | ~inside
     if "polygamma" in name:
-        allowed = allowed | (operands[1] < 0) | ~np.isfinite(operands[0])
+        allowed = allowed | ~((operands[1] >= 0) & np.isfinite(operands[0]) & np.isfinite(operands[1]))
     return allowed
 
 
