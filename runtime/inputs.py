@@ -24,6 +24,15 @@ from .types import (
 )
 
 
+_SCALAR_CATEGORIES = {
+    bool: BOOLEAN,
+    int: INTEGER | FLOAT | COMPLEX,
+    float: FLOAT | COMPLEX,
+    complex: COMPLEX,
+}
+"""What Python's scalars may stand for."""
+
+
 def convert_input(value: Any, type: Type, index: int) -> Any:
     """An argument's value.
 
@@ -51,7 +60,7 @@ def convert_input(value: Any, type: Type, index: int) -> Any:
 
 
 def _convert_array(value: Any, type: TensorType, index: int) -> np.ndarray[Any, Any]:
-    if isinstance(value, (bool, int, float, complex)):
+    if isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic):
         return _convert_scalar(value, type, index)
     array = _as_array(value, index)
     if array.dtype != type.dtype:
@@ -86,8 +95,7 @@ def _convert_scalar(value: complex, type: TensorType, index: int) -> np.ndarray[
     element_type = type.element_type
     if type.rank != 0 or isinstance(element_type, QuantizedType):
         raise _error(index, f"is a scalar, but must be {type}")
-    kinds = {bool: BOOLEAN, int: INTEGER | FLOAT | COMPLEX, float: FLOAT | COMPLEX, complex: COMPLEX}
-    if not element_type.category & kinds[value.__class__]:
+    if not element_type.category & _SCALAR_CATEGORIES[_scalar_class(value)]:
         raise _error(index, f"is {value!r}, but must be {type}")
     if element_type.category & INTEGER and isinstance(value, int):
         low, high = storage_range(element_type)
@@ -97,6 +105,11 @@ def _convert_scalar(value: complex, type: TensorType, index: int) -> np.ndarray[
         return np.array(value, type.dtype)
     except OverflowError:
         raise _error(index, f"is {value}, which {type} cannot hold") from None
+
+
+def _scalar_class(value: complex) -> type:
+    """Which of Python's own scalar types a value is of, be it through a subclass."""
+    return next(scalar for scalar in _SCALAR_CATEGORIES if isinstance(value, scalar))
 
 
 def _error(index: int, reason: str) -> ExecutionError:

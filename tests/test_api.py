@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import gc
 import threading
 import tracemalloc
@@ -142,6 +143,25 @@ def test_inputs_that_do_not_fit(inputs: list[object]) -> None:
     with pytest.raises(ExecutionError):
         executable(*inputs)
     assert executable(np.ones(4, np.float32), np.ones(4, np.float32))[0].tolist() == [2] * 4
+
+
+@pytest.mark.parametrize("value", [np.float64(1.5), np.complex128(2), np.int64(3), np.True_])
+def test_numpy_scalars(value: np.generic) -> None:
+    types = {"f": "f64", "c": "complex<f64>", "i": "i64", "b": "i1"}
+    (result,) = nimblehlo.execute(scalar_program(types[value.dtype.kind]), [value])
+    assert result.shape == () and result == value
+    with pytest.raises(ExecutionError, match="has elements of"):
+        nimblehlo.execute(scalar_program("i8"), [value])
+
+
+class Number(enum.IntEnum):
+    """A subclass of one of Python's scalar types."""
+
+    TWO = 2
+
+
+def test_subclasses_of_python_scalars() -> None:
+    assert nimblehlo.execute(scalar_program("i32"), [Number.TWO])[0] == 2
 
 
 class Wrapped:
