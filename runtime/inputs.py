@@ -23,7 +23,6 @@ from .types import (
     storage_range,
 )
 
-
 _SCALAR_CATEGORIES = {
     bool: BOOLEAN,
     int: INTEGER | FLOAT | COMPLEX,
