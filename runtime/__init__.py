@@ -1,6 +1,11 @@
-"""NimbleHLO: runs StableHLO programs on a CPU, exactly as the specification says, and fast."""
+"""NimbleHLO: runs StableHLO programs on a CPU, exactly as the specification says, and fast.
 
-from .api import Executable, compile, execute, load
+What users call is imported when it is first used, so that importing the package costs next to nothing.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from .errors import (
     ExecutionError,
     NimbleError,
@@ -9,10 +14,13 @@ from .errors import (
     UnsupportedError,
     VerifyError,
 )
-from .ir import Module
-from .ops.composite import register_composite
-from .ops.custom_call import register_custom_call
 from .options import Options
+
+if TYPE_CHECKING:
+    from .api import Executable, compile, execute, load
+    from .ir import Module
+    from .ops.composite import register_composite
+    from .ops.custom_call import register_custom_call
 
 __version__ = "0.1.0"
 
@@ -32,3 +40,26 @@ __all__ = [
     "register_composite",
     "register_custom_call",
 ]
+
+_DEFINED_IN = {
+    "Executable": "api",
+    "Module": "ir",
+    "compile": "api",
+    "execute": "api",
+    "load": "api",
+    "register_composite": "ops.composite",
+    "register_custom_call": "ops.custom_call",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """What is imported at its first use."""
+    if name not in _DEFINED_IN:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{_DEFINED_IN[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_DEFINED_IN})

@@ -64,9 +64,10 @@ def test_import_is_quick() -> None:
     assert min(seconds) - min(numpy_seconds) <= MOST_SECONDS
 
 
-def test_import_loads_no_compiler() -> None:
-    _, modules = timed_import("nimblehlo")
-    assert "nimblehlo" in modules
+@pytest.mark.parametrize("module", ["nimblehlo", "nimblehlo.api", "nimblehlo.cli"])
+def test_import_loads_no_compiler(module: str) -> None:
+    _, modules = timed_import(module)
+    assert module in modules
     assert not {module.split(".")[0] for module in modules}.intersection(HEAVY)
 
 
