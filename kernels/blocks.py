@@ -4,7 +4,7 @@ The deciding modules divide work by these numbers, and the loops are compiled wi
 SCAN_BLOCK may be changed without changing a bit of any result.
 """
 
-SHORT_ROW = 32  # rows of fewer values are folded side by side
+SHORT_ROW = 48  # rows of fewer values are folded side by side
 BATCH = 64  # such rows at a time
 ROW_BLOCK = 4096  # neighbouring values that become one partial result: a power of two
 COLUMN_BLOCK = 256  # rows that become one row of partial results: a power of two

@@ -52,13 +52,15 @@ def _piece_of(element: str) -> int:
 
 
 class _Source(NamedTuple):
-    """Elements of an array, to be folded by code under construction."""
+    """Elements of an array, to be folded by code under construction. `padded` tells whether at least LANES
+    more may be read behind them."""
 
     builder: Any
     kind: Combination
     data: Any
     start: Any
     count: Any
+    padded: bool = False
 
     @property
     def lanes(self) -> int:
@@ -87,6 +89,8 @@ class _Source(NamedTuple):
         """The last `count` elements, from `position` on, in the first lanes of a vector; the others hold
         anything. They are the end of the last LANES elements, where there are so many."""
         builder, lanes = self.builder, self.lanes
+        if self.padded:
+            return self.values(position, lanes)
         slots = self.slots(2 * lanes)
         offset = cgutils.alloca_once_value(builder, I64(0))
         with builder.if_else(builder.icmp_signed(">", position, I64(0)), likely=True) as (many, few):
@@ -203,7 +207,8 @@ def _first(builder: Any, value: Value, lanes: int) -> Value:
 def _fold_adjacent(source: _Source) -> Value:
     """At most ROW_BLOCK elements by adjacent pairs."""
     builder, kind = source.builder, source.kind
-    room = ir.ArrayType(component(kind.element), ROW_BLOCK // source.lanes * part_count(kind.element))
+    size = ROW_BLOCK // source.lanes + source.lanes
+    room = ir.ArrayType(component(kind.element), size * part_count(kind.element))
     partial = builder.bitcast(cgutils.alloca_once(builder, room), component(kind.element).as_pointer())
     left = cgutils.alloca_once_value(builder, _pass(source, partial))
     again, body, done = (builder.append_basic_block(name) for name in ("again", "body", "done"))
@@ -212,7 +217,8 @@ def _fold_adjacent(source: _Source) -> Value:
     builder.cbranch(builder.icmp_signed(">", builder.load(left), I64(1)), body, done)
     builder.position_at_end(body)
     computed = Combination(computing_dtype(kind.element).name, kind.monoid)
-    builder.store(_pass(_Source(builder, computed, partial, I64(0), builder.load(left)), partial), left)
+    totals = _Source(builder, computed, partial, I64(0), builder.load(left), padded=True)
+    builder.store(_pass(totals, partial), left)
     builder.branch(again)
     builder.position_at_end(done)
     return load_lanes(builder, computed.element, partial, I64(0), 1)
