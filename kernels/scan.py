@@ -9,8 +9,8 @@ result i combines values 0 to i. The values are split into consecutive blocks of
   starts with,
 
 result i is pads(i) (op) local(i) in the first block, and (pads(i) (op) carry(b)) (op) local(i) in the
-others. pads(i) is the initial value itself if that combined with itself is the same. float16 and bfloat16
-are computed in float32.
+others; a reverse scan exchanges the operands of each (op), so that values stay in order. pads(i) is the
+initial value itself if that combined with itself is the same. float16 and bfloat16 are computed in float32.
 """
 
 from collections.abc import Callable
@@ -61,7 +61,7 @@ def _rows(kind: Combination, outer: int, size: int, inner: int, reverse: bool, t
         carries = np.empty(outer * segments if segments > 1 else 0, computing)
         if segments > 1:
             scan_loops.totals(*kind, reverse)(tasks, task_size, outer, size, operand, totals, threads=threads)
-            scan_loops.carries(*kind)(outer, blocks, totals, carries)
+            scan_loops.carries(*kind, reverse)(outer, blocks, totals, carries)
         local = np.empty(tasks * SCAN_SEGMENT, computing)
         work = (task_size, outer, size, operand, pads, carries, local, result)
         scan_loops.rows(*kind, reverse)(tasks, *work, threads=threads)

@@ -26,12 +26,32 @@ def powers(element: str, monoid: str) -> Kernel:
 
 
 @functools.cache
+def in_order(element: str, monoid: str, reverse: bool) -> Kernel:
+    """Combines what is folded so far with what follows in the scan: in a reverse scan, with what lies before
+    it in the operand."""
+    if reverse:
+
+        @kernel(inline=True)
+        def backward(folded: Any, value: Any) -> Any:
+            return combine(element, monoid, value, folded)
+
+        return backward
+
+    @kernel(inline=True)
+    def forward(folded: Any, value: Any) -> Any:
+        return combine(element, monoid, folded, value)
+
+    return forward
+
+
+@functools.cache
 def local_scan(element: str, monoid: str, reverse: bool) -> Kernel:
     """Scan each block of `count` values by itself, into `local[to:]`: several blocks at a time hide the
     latency.
 
     Value i lies at `first + i`, or at `first - i` for a reverse scan.
     """
+    joined = in_order(element, monoid, reverse)
     step = -1 if reverse else 1
 
     @kernel
@@ -46,10 +66,10 @@ def local_scan(element: str, monoid: str, reverse: bool) -> Kernel:
             for place in range(SCAN_BLOCK):
                 if place > 0:
                     at = base + step * place
-                    a = combine(element, monoid, a, load(element, operand, at))
-                    b = combine(element, monoid, b, load(element, operand, at + step * SCAN_BLOCK))
-                    c = combine(element, monoid, c, load(element, operand, at + step * 2 * SCAN_BLOCK))
-                    d = combine(element, monoid, d, load(element, operand, at + step * 3 * SCAN_BLOCK))
+                    a = joined(a, load(element, operand, at))
+                    b = joined(b, load(element, operand, at + step * SCAN_BLOCK))
+                    c = joined(c, load(element, operand, at + step * 2 * SCAN_BLOCK))
+                    d = joined(d, load(element, operand, at + step * 3 * SCAN_BLOCK))
                 put(local, target + place, a)
                 put(local, target + place + SCAN_BLOCK, b)
                 put(local, target + place + 2 * SCAN_BLOCK, c)
@@ -59,7 +79,7 @@ def local_scan(element: str, monoid: str, reverse: bool) -> Kernel:
             total = load(element, operand, first + step * done)
             put(local, to + done, total)
             for place in range(done + 1, min(done + SCAN_BLOCK, count)):
-                total = combine(element, monoid, total, load(element, operand, first + step * place))
+                total = joined(total, load(element, operand, first + step * place))
                 put(local, to + place, total)
             done += SCAN_BLOCK
 
@@ -69,6 +89,7 @@ def local_scan(element: str, monoid: str, reverse: bool) -> Kernel:
 @functools.cache
 def totals(element: str, monoid: str, reverse: bool) -> Kernel:
     """The total of each block of each row."""
+    joined = in_order(element, monoid, reverse)
     step = -1 if reverse else 1
 
     @kernel(parallel=True)
@@ -88,14 +109,15 @@ def totals(element: str, monoid: str, reverse: bool) -> Kernel:
             for place in range(1, SCAN_BLOCK):
                 for block in range(whole):
                     value = load(element, operand, first + step * (block * SCAN_BLOCK + place))
-                    put(totals, to + block, combine(element, monoid, get(totals, to + block), value))
+                    put(totals, to + block, joined(get(totals, to + block), value))
 
     return body
 
 
 @functools.cache
-def carries(element: str, monoid: str) -> Kernel:
+def carries(element: str, monoid: str, reverse: bool) -> Kernel:
     """What each segment of a row but the first starts from: the totals of all blocks before it."""
+    joined = in_order(element, monoid, reverse)
 
     @kernel
     def fold(outer: int, blocks: int, totals: Any, carries: Any) -> None:
@@ -106,7 +128,7 @@ def carries(element: str, monoid: str) -> Kernel:
             for block in range(1, blocks):
                 if block % in_segment == 0:
                     put(carries, row * segments + block // in_segment, carry)
-                carry = combine(element, monoid, carry, get(totals, row * blocks + block))
+                carry = joined(carry, get(totals, row * blocks + block))
 
     return fold
 
@@ -114,7 +136,7 @@ def carries(element: str, monoid: str) -> Kernel:
 @functools.cache
 def rows(element: str, monoid: str, reverse: bool) -> Kernel:
     """The results of all segments of all rows."""
-    scan = local_scan(element, monoid, reverse)
+    scan, joined = local_scan(element, monoid, reverse), in_order(element, monoid, reverse)
     step = -1 if reverse else 1
 
     @kernel(parallel=True)
@@ -141,15 +163,15 @@ def rows(element: str, monoid: str, reverse: bool) -> Kernel:
             carry = get(carries, unit) if start else get(pads, 0)
             for block in range(0, count, SCAN_BLOCK):
                 carried = start + block > 0
-                prefix = combine(element, monoid, get(pads, 0), carry) if carried else get(pads, 0)
+                prefix = joined(get(pads, 0), carry) if carried else get(pads, 0)
                 for place in range(block, min(block + SCAN_BLOCK, count)):
                     if not same:
                         prefix = get(pads, length - 1 - start - place)
-                        prefix = combine(element, monoid, prefix, carry) if carried else prefix
-                    value = combine(element, monoid, prefix, get(local, own + place))
+                        prefix = joined(prefix, carry) if carried else prefix
+                    value = joined(prefix, get(local, own + place))
                     store(element, result, first + step * place, value)
                 total = get(local, own + min(block + SCAN_BLOCK, count) - 1)
-                carry = combine(element, monoid, carry, total) if carried else total
+                carry = joined(carry, total) if carried else total
 
     return body
 
@@ -157,6 +179,7 @@ def rows(element: str, monoid: str, reverse: bool) -> Kernel:
 @functools.cache
 def columns(element: str, monoid: str, reverse: bool) -> Kernel:
     """The results of all columns of operands [outer, length, inner]."""
+    joined = in_order(element, monoid, reverse)
 
     @kernel(parallel=True)
     def body(
@@ -185,26 +208,20 @@ def columns(element: str, monoid: str, reverse: bool) -> Kernel:
                     for position in range(width):
                         total = get(local, own + position)
                         if place > SCAN_BLOCK:
-                            total = combine(element, monoid, get(carry, own + position), total)
+                            total = joined(get(carry, own + position), total)
                         put(carry, own + position, total)
                         put(local, own + position, load(element, operand, at + position))
                 else:
                     for position in range(width):
                         value = load(element, operand, at + position)
-                        put(
-                            local, own + position, combine(element, monoid, get(local, own + position), value)
-                        )
+                        put(local, own + position, joined(get(local, own + position), value))
                 for position in range(width):
-                    prefix = (
-                        combine(element, monoid, pad, get(carry, own + position))
-                        if place >= SCAN_BLOCK
-                        else pad
-                    )
+                    prefix = joined(pad, get(carry, own + position)) if place >= SCAN_BLOCK else pad
                     store(
                         element,
                         result,
                         at + position,
-                        combine(element, monoid, prefix, get(local, own + position)),
+                        joined(prefix, get(local, own + position)),
                     )
 
     return body

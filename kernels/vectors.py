@@ -128,10 +128,13 @@ def _apply_complex(builder: Any, monoid: str, left: Value, right: Value) -> Valu
     if monoid == "multiply":
         real = builder.fsub(builder.fmul(a, c), builder.fmul(b, d))
         return real, builder.fadd(builder.fmul(a, d), builder.fmul(b, c))
+    # The left value stays where it is a NaN, or where the right one is neither better nor a NaN.
     relation = ">" if monoid == "maximum" else "<"
-    by_real, by_imaginary = builder.fcmp_ordered(relation, a, c), builder.fcmp_ordered(relation, b, d)
-    first = builder.select(builder.fcmp_ordered("==", a, c), by_imaginary, by_real)
-    return builder.select(first, a, c), builder.select(first, b, d)
+    numbers = builder.fcmp_ordered("ord", b, d)
+    better = builder.and_(builder.fcmp_ordered(relation, a, c), numbers)
+    no_worse = builder.and_(builder.fcmp_ordered("==", a, c), builder.fcmp_ordered(relation + "=", b, d))
+    stays = builder.or_(builder.fcmp_unordered("uno", a, b), builder.or_(better, no_worse))
+    return builder.select(stays, a, c), builder.select(stays, b, d)
 
 
 def data_of(context: Any, builder: Any, array_type: Any, array: Any, element: str) -> Any:

@@ -35,8 +35,9 @@ def ieee_maximum(a, b):
 
 
 def lexicographic_maximum(a, b):
-    first = np.where(a.real == b.real, a.imag > b.imag, a.real > b.real)
-    return np.where(first, a, b)
+    greater = (a.real > b.real) & ~np.isnan(a.imag) & ~np.isnan(b.imag)
+    stays = np.isnan(a) | greater | ((a.real == b.real) & (a.imag >= b.imag))
+    return np.where(stays, a, b)
 
 
 def complex_product(a, b):

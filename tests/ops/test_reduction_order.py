@@ -158,3 +158,33 @@ def test_sums_and_products_are_folded_by_pairs(
         pairs = [function(level[i], level[i + 1]) for i in range(0, len(level) - 1, 2)]
         level = pairs + level[len(pairs) * 2 :]
     assert result.tobytes() == np.asarray(function(np.float32(1), level[0])).astype(dtype).tobytes()
+
+
+CUMULATIVE = """
+func.func @main(%operand: tensor<3x300xcomplex<f32>>, %init: tensor<complex<f32>>)
+    -> tensor<3x300xcomplex<f32>> {{
+  %0 = "stablehlo.reduce_window"(%operand, %init) ({{{body}}}) {{
+    window_dimensions = array<i64: 1, 300>, padding = dense<[[0, 0], {padding}]> : tensor<2x2xi64>
+  }} : (tensor<3x300xcomplex<f32>>, tensor<complex<f32>>) -> tensor<3x300xcomplex<f32>>
+  return %0 : tensor<3x300xcomplex<f32>>
+}}
+"""
+
+
+@pytest.mark.parametrize("choice", [[0.0, -0.0], [1.0, np.nan]])
+@pytest.mark.parametrize("operation", ["minimum", "maximum"])
+def test_extremes_of_complex_numbers_depend_on_their_order(operation: str, choice: list[float]) -> None:
+    """Of equal numbers, and of NaNs, the first one wins; so it does in `stablehlo.maximum` itself."""
+    parts = np.random.default_rng(2).choice(np.array(choice, np.float32), (2, 3, 300))
+    operand = np.empty((3, 300), np.complex64)
+    operand.real, operand.imag = parts
+    name, init_value = "complex<f32>", np.complex64(0)
+    body = combining(operation, name)
+    (result,) = every_way(reduce_text((3, 300), [1], [name], body), [operand, init_value])
+    function = getattr(np, operation)
+    wanted = init_value
+    for position in range(300):
+        wanted = function(wanted, operand[:, position])
+    np.testing.assert_array_equal(result.view(np.int32), np.asarray(wanted).view(np.int32))
+    for padding in ("[299, 0]", "[0, 299]"):
+        every_way(CUMULATIVE.format(body=body, padding=padding), [operand, init_value])
