@@ -33,9 +33,14 @@ class _Loops:
     """Which loops gather, and what they are given."""
 
     def __init__(
-        self, units: list[Dimension], window: list[Dimension], components: np.ndarray, item_size: int
+        self,
+        units: list[Dimension],
+        window: list[Dimension],
+        components: np.ndarray,
+        item_size: int,
+        operand_size: int,
     ) -> None:
-        item_size, units, window, components = _widened(item_size, units, window, components)
+        item_size, units, window, components = _widened(item_size, units, window, components, operand_size)
         contiguous = bool(window) and window[-1].steps[_OPERAND:] == (1, 1)
         run = window.pop().size if contiguous else 1
         run, units, window = _split(run, item_size, units, window)
@@ -186,7 +191,8 @@ def prepare(
         raise ValueError(
             f"slice_sizes {tuple(slice_sizes)} leave no element to copy for a result of {result_shape}"
         )
-    loops = _Loops(units, window, components, item_size) if math.prod(result_shape) else None
+    operand_size = math.prod(operand_shape)
+    loops = _Loops(units, window, components, item_size, operand_size) if math.prod(result_shape) else None
     return PreparedGather(
         tuple(operand_shape),
         tuple(start_indices_shape),
@@ -219,13 +225,17 @@ def _components(
 
 
 def _widened(
-    item_size: int, units: list[Dimension], window: list[Dimension], components: np.ndarray
+    item_size: int,
+    units: list[Dimension],
+    window: list[Dimension],
+    components: np.ndarray,
+    operand_size: int,
 ) -> tuple[int, list[Dimension], list[Dimension], np.ndarray]:
     """The same gather in larger items, where such are always moved whole: a pair of float32 as 8 bytes."""
     if not window or window[-1].steps[_OPERAND:] != (1, 1):
         return item_size, units, window, components
     moved = [step for d in (*units, *window[:-1]) for step in d.steps[_OPERAND:]]
-    common = math.gcd(window[-1].size, *moved, *components[:, 3].tolist())
+    common = math.gcd(window[-1].size, operand_size, *moved, *components[:, 3].tolist())
     factor = 1
     while item_size * factor < 16 and common % (factor * 2) == 0:
         factor *= 2

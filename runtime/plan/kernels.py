@@ -40,6 +40,8 @@ def kernel_for(view: Op, threads: int | None) -> Offer:
 def _gather(view: Any, threads: int | None) -> Offer:
     """`nimblehlo.kernels.gather`: by item size."""
     operand, start_indices = view.operand, view.start_indices
+    if not all(view.slice_sizes):
+        return None, "slices without elements"
 
     def prepare() -> Kernel:
         from ..kernels import gather

@@ -18,6 +18,9 @@ ITEMS = Geometry((7, 9), (2, 40), (40,), (), (0, 1), (), (), (1, 0), 0, (1, 1))
 COLUMNS = Geometry((6, 9), (30,), (6, 30), (0,), (1,), (), (), (1,), 1, (6, 1))
 
 
+PREFIX = Geometry((1, 1, 3), (5, 2), (5, 2), (1,), (0, 1), (), (), (0, 1), 1, (1, 1, 2))
+
+
 def prepared(geometry, operand, indices, threads=None):
     return gather.prepare(
         geometry.operand_shape, geometry.indices_shape, operand.itemsize, indices.dtype,
@@ -39,6 +42,11 @@ def test_any_dimension_numbers(geometry, index_type, seed):
     rng = np.random.default_rng(seed)
     operand = rng.integers(-99, 99, geometry.operand_shape).astype(np.int32)
     check(geometry, operand, random_indices(rng, geometry.indices_shape, index_type))
+
+
+def test_slices_of_an_operand_that_has_no_whole_number_of_them():
+    rng = np.random.default_rng(3)
+    check(PREFIX, np.arange(3, dtype=np.int32).reshape(1, 1, 3), random_indices(rng, (5, 2), np.int32))
 
 
 @pytest.mark.parametrize("geometry", [ROWS, ITEMS, COLUMNS], ids=["rows", "items", "columns"])
