@@ -1,0 +1,155 @@
+"""For which element types a kernel serves an operation, found by asking the runtime for small programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import product
+
+import nimblehlo
+from nimblehlo import NimbleError
+from nimblehlo.ops.verify import view_of
+from nimblehlo.plan import kernels
+from nimblehlo.types import ELEMENT_TYPES
+
+MONOIDS = ("add", "multiply", "minimum", "maximum", "and", "or", "xor")
+
+
+def _function(body: str, **arguments: str) -> str:
+    listed = ", ".join(f"%{name}: {type}" for name, type in arguments.items())
+    return f"func.func @main({listed}) {{\n{body}\n  return\n}}"
+
+
+def _monoid(name: str, element: str) -> str:
+    """A region that combines two scalars."""
+    scalar = f"tensor<{element}>"
+    return (
+        f"({{ ^bb0(%p: {scalar}, %q: {scalar}):\n"
+        f"    %s = stablehlo.{name} %p, %q : {scalar}\n"
+        f"    stablehlo.return %s : {scalar} }})"
+    )
+
+
+def _comparison(direction: str, kind: str, element: str) -> str:
+    """A region that compares two scalars."""
+    scalar = f"tensor<{element}>"
+    return (
+        f"({{ ^bb0(%p: {scalar}, %q: {scalar}):\n"
+        f"    %s = stablehlo.compare {direction}, %p, %q, {kind} : ({scalar}, {scalar}) -> tensor<i1>\n"
+        f"    stablehlo.return %s : tensor<i1> }})"
+    )
+
+
+def _comparisons(direction: str, element: str) -> Iterator[str]:
+    kinds = ("TOTALORDER", "FLOAT") if element.startswith(("f", "bf")) else ("SIGNED", "UNSIGNED", "FLOAT")
+    for kind in kinds:
+        yield _comparison(direction, kind, element)
+
+
+def _gather(element: str) -> Iterator[str]:
+    yield _function(
+        '  %0 = "stablehlo.gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1],'
+        " collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>,"
+        " slice_sizes = array<i64: 1, 4>}>"
+        f" : (tensor<4x4x{element}>, tensor<2x1xi32>) -> tensor<2x4x{element}>",
+        x=f"tensor<4x4x{element}>",
+        i="tensor<2x1xi32>",
+    )
+
+
+def _reduce(element: str) -> Iterator[str]:
+    for monoid in MONOIDS:
+        yield _function(
+            f'  %0 = "stablehlo.reduce"(%x, %y) <{{dimensions = array<i64: 0>}}> {_monoid(monoid, element)}'
+            f" : (tensor<4x{element}>, tensor<{element}>) -> tensor<{element}>",
+            x=f"tensor<4x{element}>",
+            y=f"tensor<{element}>",
+        )
+
+
+def _reduce_window(element: str) -> Iterator[str]:
+    for monoid in MONOIDS:
+        yield _function(
+            '  %0 = "stablehlo.reduce_window"(%x, %y) <{window_dimensions = array<i64: 2>}>'
+            f" {_monoid(monoid, element)}"
+            f" : (tensor<4x{element}>, tensor<{element}>) -> tensor<3x{element}>",
+            x=f"tensor<4x{element}>",
+            y=f"tensor<{element}>",
+        )
+
+
+def _scatter(element: str) -> Iterator[str]:
+    overwrite = (
+        f"({{ ^bb0(%p: tensor<{element}>, %q: tensor<{element}>):\n"
+        f"    stablehlo.return %q : tensor<{element}> }})"
+    )
+    for body in (overwrite, *(_monoid(monoid, element) for monoid in MONOIDS)):
+        yield _function(
+            '  %0 = "stablehlo.scatter"(%x, %i, %u) <{scatter_dimension_numbers = #stablehlo.scatter<'
+            "inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}>"
+            f" {body} : (tensor<4x{element}>, tensor<2x1xi32>, tensor<2x{element}>) -> tensor<4x{element}>",
+            x=f"tensor<4x{element}>",
+            i="tensor<2x1xi32>",
+            u=f"tensor<2x{element}>",
+        )
+
+
+def _select_and_scatter(element: str) -> Iterator[str]:
+    for select, monoid in product(_comparisons("GE", element), MONOIDS):
+        yield _function(
+            f'  %0 = "stablehlo.select_and_scatter"(%x, %u, %y) <{{window_dimensions = array<i64: 2>,'
+            f" window_strides = array<i64: 2>}}> {select[:-1]}, {_monoid(monoid, element)[1:]}"
+            f" : (tensor<4x{element}>, tensor<2x{element}>, tensor<{element}>) -> tensor<4x{element}>",
+            x=f"tensor<4x{element}>",
+            u=f"tensor<2x{element}>",
+            y=f"tensor<{element}>",
+        )
+
+
+def _sort(element: str) -> Iterator[str]:
+    for comparator in _comparisons("LT", element):
+        yield _function(
+            f'  %0 = "stablehlo.sort"(%x) {comparator} : (tensor<4x{element}>) -> tensor<4x{element}>',
+            x=f"tensor<4x{element}>",
+        )
+
+
+def _top_k(element: str) -> Iterator[str]:
+    yield _function(
+        f"  %0:2 = chlo.top_k(%x, k = 2) : tensor<4x{element}> -> (tensor<2x{element}>, tensor<2xi32>)",
+        x=f"tensor<4x{element}>",
+    )
+
+
+PROBES: dict[str, Callable[[str], Iterator[str]]] = {
+    "stablehlo.gather": _gather,
+    "stablehlo.reduce": _reduce,
+    "stablehlo.reduce_window": _reduce_window,
+    "stablehlo.scatter": _scatter,
+    "stablehlo.select_and_scatter": _select_and_scatter,
+    "stablehlo.sort": _sort,
+    "chlo.top_k": _top_k,
+}
+"""Programs that hold the named operation on an element type, in each of the forms that a kernel may serve."""
+
+
+def is_served(name: str, text: str) -> bool:
+    """Whether a kernel serves the operation `name` in a program; False where the program is rejected."""
+    try:
+        module = nimblehlo.load(text)
+    except NimbleError:
+        return False
+    (operation,) = (operation for operation in module.walk() if operation.name == name)
+    prepare, _ = kernels.kernel_for(view_of(operation), None)
+    return prepare is not None
+
+
+def served_element_types(name: str) -> list[str]:
+    """The element types on which a kernel serves some form of the operation."""
+    return [
+        element for element in ELEMENT_TYPES if any(is_served(name, text) for text in PROBES[name](element))
+    ]
+
+
+def operations_with_kernels() -> set[str]:
+    """The names of the operations for which the runtime has kernels."""
+    return {declaration.name for declaration in kernels._OFFERS}

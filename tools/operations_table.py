@@ -1,0 +1,170 @@
+"""Write docs/operations.md: operations x element types x ways of running, from the operations' declarations.
+
+python tools/operations_table.py
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from nimblehlo import types
+from nimblehlo.ops.chlo_broadcast import BroadcastBinary
+from nimblehlo.ops.declaration import Op, Operand, declarations
+from nimblehlo.ops.elementwise_base import Elementwise
+from nimblehlo.types import ELEMENT_TYPES
+from tools.kernel_probes import operations_with_kernels, served_element_types
+
+DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "operations.md"
+
+GROUPS = {
+    "i1": types.BOOLEAN,
+    "i": types.SIGNED,
+    "ui": types.UNSIGNED,
+    "f": types.FLOAT,
+    "c": types.COMPLEX,
+    "q": types.QUANTIZED_PER_TENSOR,
+    "qa": types.QUANTIZED_PER_AXIS,
+}
+"""The columns: categories of element types."""
+
+DIALECTS = {
+    "stablehlo": "",
+    "chlo": "",
+    "check": "What programs that check themselves compare with.",
+    "func": "",
+    "shape": "What exporters leave in computations of shapes; likewise the next ones.",
+    "tensor": "",
+    "arith": "",
+    "nimblehlo": "What JAX's custom calls with dynamic sizes become.",
+}
+"""The sections, and what is said about them; a dialect that is not here comes last."""
+
+INTRODUCTION = """\
+# Operations
+
+What `python tools/operations_table.py` writes from the declarations in `runtime/ops/`; do not edit it.
+
+An operation runs on the element types of its columns:
+**i1**; **i**: {signed}; **ui**: {unsigned}; **f**: {floats};
+**c**: {complexes}; **q** and **qa**: quantized per tensor and per axis.
+
+In the columns, `x` means that an operand and a result may have such elements, `in` that operands alone, `out`
+that results alone may. Operands that only hold indices or sizes count too. Constraints say what must agree with
+what; one of them narrows a column: `fft` takes no floats but f32 and f64. A range such as `i8..i64` is in the
+order of the lists above.
+
+Each operation runs as a *reference* step: in NumPy, without compilation, unknown sizes included. Where the last
+column names element types, a *kernel* serves some form of the operation on them: with known sizes, and where it
+has a body, a body that is one of the usual ones (a sum, a product, an extreme, a bitwise operation, a
+comparison). All else runs as the reference does.
+"""
+
+
+def _names(category: int) -> str:
+    return ", ".join(name for name, type in ELEMENT_TYPES.items() if type.category & category)
+
+
+def introduction() -> str:
+    """The text ahead of the tables."""
+    return INTRODUCTION.format(
+        signed=_names(types.SIGNED),
+        unsigned=_names(types.UNSIGNED),
+        floats=_names(types.FLOAT),
+        complexes=_names(types.COMPLEX),
+    )
+
+
+def short_list(elements: Sequence[str]) -> str:
+    """Names of element types, whole groups as their column's heading, neighbours of a group as a range."""
+    parts = []
+    for heading, category in GROUPS.items():
+        group = [name for name, type in ELEMENT_TYPES.items() if type.category & category]
+        chosen = [name for name in group if name in elements]
+        if len(chosen) > 1 and chosen == group:
+            parts.append(heading)
+        elif len(chosen) > 2 and chosen == group[group.index(chosen[0]) :][: len(chosen)]:
+            parts.append(f"{chosen[0]}..{chosen[-1]}")
+        else:
+            parts += chosen
+    return "all" if len(elements) == len(ELEMENT_TYPES) else ", ".join(parts)
+
+
+def _categories(parts: Iterable[Operand]) -> int:
+    allowed = 0
+    for part in parts:
+        allowed |= part.categories
+    return allowed
+
+
+def marks(declaration: type[Op]) -> list[str]:
+    """A mark for each column."""
+    typed: type[Op] = declaration.elementwise if issubclass(declaration, BroadcastBinary) else declaration
+    operands, results = _categories(typed.declared_operands), _categories(typed.declared_results)
+    cells = []
+    for category in GROUPS.values():
+        taken, given = bool(operands & category), bool(results & category)
+        mark = {(True, True): "x", (True, False): "in", (False, True): "out"}.get((taken, given), "")
+        if mark == "out" and not typed.declared_operands:
+            mark = "x"
+        if mark and issubclass(typed, Elementwise):
+            mark = _defined(typed, category, mark)
+        cells.append(mark)
+    return cells
+
+
+def _defined(declaration: type[Elementwise], category: int, mark: str) -> str:
+    """The mark, or the element types of the category on which alone an elementwise operation is defined."""
+    group = [type for type in ELEMENT_TYPES.values() if type.category & category]
+    if mark == "out" or not group:
+        return mark
+    defined = [type.name for type in group if declaration.is_defined(type)]
+    return mark if len(defined) == len(group) else f"{mark} {', '.join(defined)}" if defined else ""
+
+
+def is_offered(declaration: type[Op]) -> bool:
+    """Whether the operation runs; some are declared so that their constraints are judged, and no more."""
+    return declaration.reference is not Op.reference or declaration.name == "func.call"
+
+
+def row(declaration: type[Op], with_kernels: set[str]) -> str:
+    """The operation's line of a table."""
+    name = f"`{declaration.name.partition('.')[2]}`"
+    cells = [name, *marks(declaration)]
+    if not is_offered(declaration):
+        cells.append("not offered")
+    elif declaration.name in with_kernels:
+        cells.append(short_list(served_element_types(declaration.name)))
+    else:
+        cells.append("")
+    return "| " + " | ".join(cells) + " |"
+
+
+def section(dialect: str, members: Sequence[type[Op]], with_kernels: set[str]) -> str:
+    """The heading and the table of one dialect."""
+    headings = ["operation", *GROUPS, "kernel"]
+    lines = [f"## {dialect}", ""]
+    if DIALECTS.get(dialect):
+        lines += [DIALECTS[dialect], ""]
+    lines += ["| " + " | ".join(headings) + " |", "|---" * len(headings) + "|"]
+    lines += [row(declaration, with_kernels) for declaration in members]
+    return "\n".join(lines)
+
+
+def document() -> str:
+    """The whole text of docs/operations.md."""
+    by_dialect: dict[str, list[type[Op]]] = {dialect: [] for dialect in DIALECTS}
+    for declaration in sorted(declarations(), key=lambda declaration: declaration.name):
+        by_dialect.setdefault(declaration.name.partition(".")[0], []).append(declaration)
+    with_kernels = operations_with_kernels()
+    sections = [section(dialect, members, with_kernels) for dialect, members in by_dialect.items() if members]
+    return "\n\n".join([introduction().rstrip(), *sections]) + "\n"
+
+
+if __name__ == "__main__":
+    DOCUMENT.parent.mkdir(exist_ok=True)
+    DOCUMENT.write_text(document(), encoding="utf-8")
+    print(f"{DOCUMENT.name}: {len(list(declarations()))} operations")
