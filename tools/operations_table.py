@@ -52,15 +52,15 @@ An operation runs on the element types of its columns:
 **i1**; **i**: {signed}; **ui**: {unsigned}; **f**: {floats};
 **c**: {complexes}; **q** and **qa**: quantized per tensor and per axis.
 
-In the columns, `x` means that an operand and a result may have such elements, `in` that operands alone, `out`
-that results alone may. Operands that only hold indices or sizes count too. Constraints say what must agree with
-what; one of them narrows a column: `fft` takes no floats but f32 and f64. A range such as `i8..i64` is in the
-order of the lists above.
+In the columns, `x` means that an operand and a result may have such elements, `in` that operands alone may,
+`out` that results alone may. Operands that only hold indices or sizes count too. Constraints say what must
+agree with what; one of them narrows a column: `fft` takes no floats but f32 and f64. A range such as
+`i8..i64` is in the order of the lists above.
 
-Each operation runs as a *reference* step: in NumPy, without compilation, unknown sizes included. Where the last
-column names element types, a *kernel* serves some form of the operation on them: with known sizes, and where it
-has a body, a body that is one of the usual ones (a sum, a product, an extreme, a bitwise operation, a
-comparison). All else runs as the reference does.
+Each operation runs as a *reference* step: in NumPy, without compilation, unknown sizes included. Where the
+last column names element types, a *kernel* serves some form of the operation on them: with known sizes, and
+where it has a body, a body that is one of the usual ones (a sum, a product, an extreme, a bitwise operation,
+a comparison). All else runs as the reference does.
 """
 
 
