@@ -15,9 +15,10 @@ from .executor import Runner
 from .frontend.forms import load_ir
 from .inputs import convert_input
 from .ir import Function, Module
+from .ops.call_state import needs_call_state, new_call
 from .ops.verify import verify
 from .options import Options
-from .plan import Plan, lower
+from .plan import Plan, all_steps, lower
 from .specialize import entry_function, specialize
 from .types import FunctionType, TensorType, Type
 
@@ -177,13 +178,19 @@ class Program:
     def __init__(self, function: Function, options: Options) -> None:
         self.type = function.type
         self._plan = lower(function, options)
+        self._options = options
+        self._has_call_state = any(needs_call_state(step.operation) for step in all_steps(self._plan))
         self._runner = Runner(self._plan)
         self._constants = memory_of(self._plan.constants.values())
 
     def run(self, arguments: tuple[Any, ...]) -> list[Any]:
         """The results, which belong to the caller, for arguments that fit."""
         with np.errstate(all="ignore"):
-            results = self._runner.run(arguments)
+            if self._has_call_state:
+                with new_call(self._options):
+                    results = self._runner.run(arguments)
+            else:
+                results = self._runner.run(arguments)
         try:
             return owned(results, self.type.results, memory_of(arguments) | self._constants)
         except MemoryError as error:

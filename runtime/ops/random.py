@@ -1,7 +1,7 @@
 """Random numbers: `rng_bit_generator` and `rng`.
 
-What the specification leaves to the implementation is as in XLA:CPU, to the bit: how the generators count,
-how their words fill the output, and that DEFAULT is PHILOX.
+What the specification leaves to the implementation of `rng_bit_generator` is as in XLA:CPU, to the bit: how
+the generators count, how their words fill the output, and that DEFAULT is PHILOX.
 
 Source: specification, sections "rng" and "rng_bit_generator"; Salmon et al., "Parallel random numbers: as
 easy as 1, 2, 3", SC 2011.
@@ -16,10 +16,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..types import BOOLEAN, FLOAT, INTEGER, SIGNED, UNSIGNED, ElementType
+from ..errors import UndefinedBehaviorError
+from ..types import BOOLEAN, ELEMENT_TYPES, FLOAT, INTEGER, SIGNED, UNSIGNED, ElementType, Type
 from .attribute_kinds import Enum
+from .call_state import call_state, uses_call_state
 from .declaration import Array, Attribute, Op, Operand, Result, constraint
-from .rules import constant_operand, first, same_element_type, same_shape, same_type
+from .dynamic_shapes import RunTimeShaped
+from .numerics import converter
+from .rules import first, same_element_type, same_type
 
 _BLOCK: Final = 1 << 14
 """How many counters are encrypted at once: their words stay in the second-level cache."""
@@ -221,13 +225,19 @@ def _encrypt_blocks(encrypt: Callable[[Array, Array], None], counter: Any, count
     return words
 
 
+@uses_call_state
 class Rng(
-    Op,
+    RunTimeShaped,
     name="stablehlo.rng",
     assembly="$a , $b , $shape , distribution = $rng_distribution attr-dict : functional-type",
     pure=False,
 ):
-    """Draws random numbers in an implementation-defined way; declared, but not offered."""
+    """Draws random numbers: 64-bit words of PHILOX, the first of which has the state (seed, 0, draw).
+
+    `seed` is that of the options, and `draw` counts the draws of the present call from 0. UNIFORM takes each
+    word modulo the size of the interval or, for floats, its upper 53 bits as a fraction of the interval;
+    NORMAL takes the quantile of that fraction.
+    """
 
     a = Operand(INTEGER | BOOLEAN | FLOAT, rank=0)
     b = Operand(INTEGER | BOOLEAN | FLOAT, rank=0)
@@ -252,9 +262,47 @@ class Rng(
     @constraint
     def C3(self) -> str | None:
         """shape(result) = shape"""
-        sizes = constant_operand(self.operation, 2)
-        return None if sizes is None else same_shape("result", self.result, "shape", sizes.tolist())
+        return self.shape_operand_agrees("shape")
 
-    def verify(self) -> None:
-        super().verify()
-        raise self.unsupported("its numbers are implementation-defined; rng_bit_generator is offered")
+    def infer(self) -> list[Type] | None:
+        shape = self.sizes("shape")
+        return None if shape is None else [self.result.with_shape(shape)]
+
+    def reference(self, a: Array, b: Array, shape: Array) -> Array:
+        sizes = self.at_run_time(a, b, shape).known("shape")
+        call = call_state()
+        state = np.array([call.options.seed, 0, call.draws], np.uint64)
+        call.draws += 1
+        words = random_bits(RngAlgorithm.PHILOX, state, sizes, ELEMENT_TYPES["ui64"])[1]
+        if self.rng_distribution == RngDistribution.NORMAL:
+            return _normal(words, a, b, self.result.element_type)
+        if a >= b:
+            reason = f"the interval from a = {a} to b = {b} is empty"
+            raise UndefinedBehaviorError(reason, operation=self.name, location=self.operation.location)
+        draw = _uniform_floats if self.a.category == FLOAT else _uniform_integers
+        return draw(words, a, b, self.result.element_type)
+
+
+def _uniform_integers(words: Array, a: Array, b: Array, element_type: ElementType) -> Array:
+    """Integers or booleans at least a and less than b."""
+    low, high = int(a), int(b)
+    values = (words % np.uint64(high - low) + np.uint64(low % 2**64)).view(np.int64)
+    return values.astype(f"i{element_type.dtype.itemsize}").astype(element_type.dtype)
+
+
+def _uniform_floats(words: Array, a: Array, b: Array, element_type: ElementType) -> Array:
+    """Floats at least a and less than b."""
+    low, high = float(a), float(b)
+    fraction = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    values = converter(ELEMENT_TYPES["f64"], element_type)(low * (1 - fraction) + high * fraction)
+    values = np.maximum(values, a)
+    return np.where(values >= b, np.nextafter(b, a), values)
+
+
+def _normal(words: Array, mean: Array, deviation: Array, element_type: ElementType) -> Array:
+    """Floats around a mean."""
+    from scipy.special import ndtri
+
+    fraction = ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+    values = float(mean) + float(deviation) * ndtri(fraction)
+    return np.asarray(converter(ELEMENT_TYPES["f64"], element_type)(values))

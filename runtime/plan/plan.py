@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,3 +55,12 @@ class Plan:
     arguments: tuple[int, ...]
     results: tuple[int, ...]
     constants: dict[int, Any]
+
+
+def all_steps(plan: Plan) -> Iterator[Step]:
+    """The steps of a plan, and of the plans of their regions."""
+    for step in plan.steps:
+        yield step
+        for region in step.regions.values():
+            for one in [region] if isinstance(region, Plan) else region:
+                yield from all_steps(one)

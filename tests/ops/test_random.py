@@ -1,4 +1,4 @@
-"""Random bits: the published test vectors of both generators, and to the bit what XLA:CPU gives."""
+"""Random bits: the published test vectors of both generators, and to the bit what XLA:CPU gives; `rng`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ import jax
 import numpy as np
 import pytest
 
-from nimblehlo.errors import UnsupportedError
+import nimblehlo
+from nimblehlo import Options
+from nimblehlo.errors import ExecutionError, UndefinedBehaviorError, UnsupportedError
 from nimblehlo.ops import random
 from nimblehlo.ops.declaration import Op
+from nimblehlo.types import BOOLEAN, ELEMENT_TYPES, FLOAT, INTEGER
 from tests.ops.references import evaluate
 from tests.ops.rejections import (
     assert_complete,
@@ -177,10 +180,129 @@ def rng(
 
 
 def test_unsupported() -> None:
-    with pytest.raises(UnsupportedError, match=r"stablehlo\.rng: .*implementation-defined"):
-        parse_and_verify(rng("UNIFORM"))
     with pytest.raises(UnsupportedError, match="shape of output must be known"):
         parse_and_verify(generator("PHILOX", 2, "tensor<?xui32>"))
+
+
+def drawing(distribution: str, element_type: str, size: int = 20000) -> str:
+    """A program that draws between, or with the mean and deviation of, its inputs."""
+    scalar, result = f"tensor<{element_type}>", f"tensor<{size}x{element_type}>"
+    return f"""func.func @main(%a: {scalar}, %b: {scalar}) -> {result} {{
+      %shape = stablehlo.constant dense<{size}> : tensor<1xi64>
+      %0 = stablehlo.rng %a, %b, %shape, distribution = {distribution}
+        : ({scalar}, {scalar}, tensor<1xi64>) -> {result}
+      return %0 : {result}
+    }}"""
+
+
+def draw(distribution: str, element_type: str, a: float, b: float, **options: Any) -> Array:
+    dtype = ELEMENT_TYPES[element_type].dtype
+    inputs = [np.array(value).astype(dtype) for value in (a, b)]
+    (values,) = nimblehlo.execute(drawing(distribution, element_type), inputs, options=Options(**options))
+    assert values.dtype == dtype
+    return values
+
+
+INTEGER_BOUNDS = {"i2": (-2, 1), "ui2": (1, 3), "i1": (0, 1)}
+"""Of narrow types; of others -5 to 7, or 3 to 7."""
+
+
+@pytest.mark.parametrize("name", [n for n, t in ELEMENT_TYPES.items() if t.category & (INTEGER | BOOLEAN)])
+def test_uniform_integers(name: str) -> None:
+    low, high = INTEGER_BOUNDS.get(name, (3, 7) if name.startswith("u") else (-5, 7))
+    values = draw("UNIFORM", name, low, high).astype(np.int64)
+    numbers, counts = np.unique(values, return_counts=True)
+    assert numbers.tolist() == list(range(low, high))
+    expected = len(values) / (high - low)
+    assert np.abs(counts - expected).max() < 5 * np.sqrt(expected)
+
+
+@pytest.mark.parametrize("name", ["i64", "ui64"])
+def test_the_widest_interval(name: str) -> None:
+    limits = np.iinfo(ELEMENT_TYPES[name].dtype)
+    dtype = ELEMENT_TYPES[name].dtype
+    inputs = np.array(limits.min, dtype), np.array(limits.max, dtype)
+    (values,) = nimblehlo.execute(drawing("UNIFORM", name), inputs)
+    middle = (limits.min + limits.max) // 2
+    assert abs(np.mean(values > middle) - 0.5) < 0.02
+
+
+@pytest.mark.parametrize("name", [name for name, type in ELEMENT_TYPES.items() if type.category == FLOAT])
+def test_uniform_floats(name: str) -> None:
+    values = draw("UNIFORM", name, 1, 4).astype(np.float64)
+    assert values.min() >= 1
+    assert values.max() < 4
+    step = float(np.diff([*np.unique(values), 4]).max())
+    assert abs(values.mean() - 2.5) < 0.02 + step / 2
+
+
+@pytest.mark.parametrize("name", ["bf16", "f16", "f32", "f64"])
+def test_normal_floats(name: str) -> None:
+    values = (draw("NORMAL", name, 10, 2).astype(np.float64) - 10) / 2
+    assert abs(values.mean()) < 0.03
+    assert abs(values.std() - 1) < 0.03
+    for quantile, expected in ((0.1, -1.2816), (0.5, 0.0), (0.9, 1.2816)):
+        assert abs(np.quantile(values, quantile) - expected) < 0.06
+
+
+@pytest.mark.parametrize("distribution", ["UNIFORM", "NORMAL"])
+def test_draws_are_fixed_by_the_seed(distribution: str) -> None:
+    first = draw(distribution, "f32", 0, 1)
+    for compile in ("never", "eager", "auto"):
+        assert draw(distribution, "f32", 0, 1, compile=compile, threads=1).tobytes() == first.tobytes()
+    assert draw(distribution, "f32", 0, 1, seed=0).tobytes() == first.tobytes()
+    other = draw(distribution, "f32", 0, 1, seed=2**64 - 1)
+    assert abs(np.corrcoef(first, other)[0, 1]) < 0.05
+
+
+def test_each_draw_of_a_call_is_another_one_and_each_call_the_same() -> None:
+    text = """func.func @main(%n: tensor<i32>) -> (tensor<2xf64>, tensor<2xf64>) {
+      %a = stablehlo.constant dense<0.0> : tensor<f64>
+      %b = stablehlo.constant dense<1.0> : tensor<f64>
+      %s = stablehlo.constant dense<2> : tensor<1xi64>
+      %zero = stablehlo.constant dense<0> : tensor<i32>
+      %one = stablehlo.constant dense<1> : tensor<i32>
+      %0 = stablehlo.rng %a, %b, %s, distribution = UNIFORM
+        : (tensor<f64>, tensor<f64>, tensor<1xi64>) -> tensor<2xf64>
+      %1:2 = stablehlo.while(%i = %zero, %x = %0) : tensor<i32>, tensor<2xf64>
+      cond {
+        %2 = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        stablehlo.return %2 : tensor<i1>
+      } do {
+        %2 = stablehlo.add %i, %one : tensor<i32>
+        %3 = stablehlo.rng %a, %b, %s, distribution = UNIFORM
+          : (tensor<f64>, tensor<f64>, tensor<1xi64>) -> tensor<2xf64>
+        stablehlo.return %2, %3 : tensor<i32>, tensor<2xf64>
+      }
+      return %0, %1#1 : tensor<2xf64>, tensor<2xf64>
+    }"""
+    executable = nimblehlo.compile(text)
+    seen = [executable(np.array(rounds, np.int32)) for rounds in (0, 1, 2, 2)]
+    assert len({first.tobytes() for first, _ in seen}) == 1
+    last = [values.tobytes() for _, values in seen]
+    assert last[0] == seen[0][0].tobytes()
+    assert len(set(last[:3])) == 3
+    assert last[2] == last[3]
+
+
+def test_shapes_that_are_known_when_running_only() -> None:
+    text = """func.func @main(%s: tensor<2xi64>) -> tensor<?x?xi32> {
+      %a = stablehlo.constant dense<0> : tensor<i32>
+      %b = stablehlo.constant dense<9> : tensor<i32>
+      %0 = stablehlo.rng %a, %b, %s, distribution = UNIFORM
+        : (tensor<i32>, tensor<i32>, tensor<2xi64>) -> tensor<?x?xi32>
+      return %0 : tensor<?x?xi32>
+    }"""
+    assert nimblehlo.execute(text, [np.array([2, 3])])[0].shape == (2, 3)
+    for shape in ([-1, 2], [2**40, 2**20]):
+        with pytest.raises(ExecutionError, match=r"stablehlo\.rng"):
+            nimblehlo.execute(text, [np.array(shape)])
+
+
+@pytest.mark.parametrize(("name", "a", "b"), [("i32", 2, 2), ("i8", 3, -1), ("f32", 1, 1)])
+def test_empty_intervals_are_undefined(name: str, a: float, b: float) -> None:
+    with pytest.raises(UndefinedBehaviorError, match=r"stablehlo\.rng: the interval"):
+        draw("UNIFORM", name, a, b)
 
 
 GENERATOR, RNG = declaration("rng_bit_generator"), declaration("rng")
