@@ -17,7 +17,7 @@ from .effects import has_no_effect
 MOST_ELEMENTS = 1 << 14
 """Largest operand or result of an operation that is folded; splats count as one element."""
 
-_NEVER_FOLDED = frozenset({"stablehlo.custom_call", "stablehlo.optimization_barrier"})
+_NEVER_FOLDED = frozenset({"stablehlo.composite", "stablehlo.custom_call", "stablehlo.optimization_barrier"})
 """A user's function must run when the program runs; a barrier keeps apart what is on its sides."""
 
 _VIEWS = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.transpose"})
