@@ -59,7 +59,7 @@ cdef class BoundRegion:
     """A region with the values that it captures: a function from its arguments to a tuple of results."""
 
     cdef Runner runner
-    cdef tuple captures
+    cdef readonly tuple captures
 
     def __call__(self, *arguments):
         return tuple(self.runner.run_values(arguments + self.captures))
