@@ -6,8 +6,10 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from .api import compile
@@ -70,7 +72,8 @@ def check_file(file: str, options: Options | None = None) -> list[CaseResult]:
         start = time.perf_counter()
         status, message = "passed", ""
         try:
-            _run_part("\n" * line + piece, file, options)
+            with _probing(options or Options()) as ready:
+                _run_part("\n" * line + piece, file, ready)
         except UnsupportedError as error:
             status, message = "unsupported", str(error)
         except NimbleError as error:
@@ -79,12 +82,22 @@ def check_file(file: str, options: Options | None = None) -> list[CaseResult]:
     return results
 
 
+@contextmanager
+def _probing(options: Options) -> Iterator[Options]:
+    """The options with a folder for probes, a passing one where they name none."""
+    if options.probe_directory is not None:
+        yield options
+        return
+    with TemporaryDirectory(prefix="nimblehlo-") as folder:
+        yield replace(options, probe_directory=folder)
+
+
 def _is_empty(text: str) -> bool:
     """Whether a text holds nothing but blanks and comments."""
     return all(not line.strip() or line.lstrip().startswith("//") for line in text.splitlines())
 
 
-def _run_part(text: str, file: str, options: Options | None) -> None:
+def _run_part(text: str, file: str, options: Options) -> None:
     module = parse(text, file)
     verify(module)
     functions = module.functions

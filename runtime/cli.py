@@ -14,6 +14,7 @@ import numpy as np
 
 from .api import Executable, compile, load
 from .errors import ExecutionError, NimbleError
+from .ops.array_files import for_file, from_file
 from .options import Options
 from .types import BOOLEAN, COMPLEX, FLOAT, QuantizedType, TensorType, Type, storage_range
 
@@ -58,12 +59,19 @@ def _parser() -> argparse.ArgumentParser:
             "--compile", choices=("auto", "eager", "never"), default="auto", help="see Options"
         )
         command.add_argument("--threads", type=int, metavar="N", help="most threads (default: all)")
+        command.add_argument("--seed", type=int, default=0, help="of stablehlo.rng (default: 0)")
+        command.add_argument("--probe", metavar="FOLDER", help="where interpreter.probe writes to")
     return parser
 
 
 def _options(options: argparse.Namespace) -> Options:
     try:
-        return Options(compile=options.compile, threads=options.threads)
+        return Options(
+            compile=options.compile,
+            threads=options.threads,
+            seed=options.seed,
+            probe_directory=options.probe,
+        )
     except ValueError as error:
         raise NimbleError(str(error)) from None
 
@@ -87,7 +95,10 @@ def _run(options: argparse.Namespace) -> int:
         f"ran in {_milliseconds(end - begin)}"
     )
     if options.output:
-        np.savez(options.output, **{f"result_{index}": result for index, result in enumerate(results)})
+        arrays: dict[str, Any] = {
+            f"result_{index}": for_file(np.asarray(result)) for index, result in enumerate(results)
+        }
+        np.savez(options.output, **arrays)
     return 0
 
 
@@ -110,15 +121,9 @@ def _load_input(file: str, type: Type | None) -> Any:
     """An array from a .npy file; bare bytes (how NumPy stores other types) are viewed as the argument's."""
     try:
         array = np.load(file, allow_pickle=False)
-    except ValueError as error:
+    except (ValueError, EOFError) as error:
         raise ExecutionError(f"{file} is no array: {error}") from error
-    if (
-        array.dtype.kind == "V"
-        and isinstance(type, TensorType)
-        and array.dtype.itemsize == type.dtype.itemsize
-    ):
-        return array.view(type.dtype)
-    return array
+    return from_file(array, type)
 
 
 def random_input(type: Type, generator: np.random.Generator) -> Any:

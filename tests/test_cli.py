@@ -40,6 +40,19 @@ def program(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.parametrize("element_type", ["bfloat16", "float8_e5m2", "int4"])
+def test_element_types_that_numpy_lacks(element_type: str, tmp_path: Path) -> None:
+    types = {"bfloat16": "bf16", "float8_e5m2": "f8E5M2", "int4": "i4"}
+    file, output = tmp_path / "add.mlir", tmp_path / "out.npz"
+    file.write_text(ADD.replace("f32", types[element_type]))
+    values = np.ones(4).astype(getattr(ml_dtypes, element_type))
+    np.save(tmp_path / "in.npy", values.view("V2" if element_type == "bfloat16" else "V1"))
+    inputs = [str(tmp_path / "in.npy")] * 2
+    assert main(["run", str(file), "--input", *inputs, "--output", str(output)]) == 0
+    stored = np.load(output)["result_0"]
+    assert stored.view(values.dtype).astype(float).tolist() == [2.0] * 4
+
+
 def test_run_with_inputs(program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     np.save(tmp_path / "a.npy", np.arange(4, dtype=np.float32))
     np.save(tmp_path / "b.npy", np.ones(4, np.float32))

@@ -35,6 +35,7 @@ DIALECTS = {
     "stablehlo": "",
     "chlo": "",
     "check": "What programs that check themselves compare with.",
+    "interpreter": "What shows or keeps values on the way.",
     "func": "",
     "shape": "What exporters leave in computations of shapes; likewise the next ones.",
     "tensor": "",

@@ -34,6 +34,7 @@ _FAMILIES = (
     "chlo_broadcast",
     "chlo_scan",
     "chlo_ragged_dot",
+    "interpreter",
     "check",
 )
 

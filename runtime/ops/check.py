@@ -16,7 +16,9 @@ import numpy as np
 from ..errors import ExecutionError
 from ..types import COMPLEX, FLOAT, TENSOR, ElementType, TensorType, element_type_of
 from .attribute_kinds import CONSTANT, F64, I64, STRING, UI64
+from .call_state import uses_call_state
 from .declaration import Array, Attribute, Op, Operand, constraint
+from .interpreter import read_probe
 from .rules import same_type
 
 Disagreement = Callable[[Array, Array], Array]
@@ -240,20 +242,22 @@ def close_rule(min_ulp_difference: int, max_ulp_difference: int) -> str:
     return f"values must be {min_ulp_difference} to {max_ulp_difference} ulps apart"
 
 
+@uses_call_state
 class ExpectSerializedEq(
     _Check,
     name="check.expect_serialized_eq",
     assembly="$expected , probe_id = $probe_id ( , iter = $iteration )? attr-dict : type($expected)",
 ):
-    """Checks a tensor against one that a probe has written; declared, but not offered."""
+    """Checks a tensor against what a probe wrote at its run number `iteration`, counted from 0."""
 
     expected = Operand(TENSOR)
     probe_id = Attribute(STRING)
     iteration = Attribute(I64, 0)
+    takes_stored_values = True
 
-    def verify(self) -> None:
-        super().verify()
-        raise self.unsupported("probes are not offered")
+    def reference(self, expected: Array) -> tuple[()]:
+        probed = read_probe(self, self.probe_id, self.iteration, self.expected)
+        return self.require(probed, expected, unequal, "values must be equal to the probe's")
 
 
 def are_real_or_complex(*operands: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nimblehlo.errors import ExecutionError, UnsupportedError, VerifyError
+from nimblehlo.errors import ExecutionError, VerifyError
 from nimblehlo.ops import check, lookup
 from nimblehlo.ops.check import not_almost_equal, not_close, ulp_difference, unequal
 from nimblehlo.ops.declaration import Op
@@ -207,11 +207,6 @@ def test_quantized_tensors_are_compared_as_stored() -> None:
     tensor = f"tensor<2x{PER_TENSOR}>"
     text = program("check.expect_eq", [tensor, tensor], [])
     run(text, np.array([1, 2], np.int8), np.array([1, 2], np.int8))
-
-
-def test_probes_are_not_offered() -> None:
-    with pytest.raises(UnsupportedError, match="probes"):
-        parse_and_verify(program("check.expect_serialized_eq", ["tensor<f32>"], [], 'probe_id = "a"'))
 
 
 def declared(name: str) -> type[Op]:
