@@ -1,35 +1,17 @@
-"""Compiled code on disk: one file a compiled signature, in a folder that no other version ever reads.
+"""What Numba compiled, on disk: one file a compiled signature, in a folder that no other version ever reads.
 
 The folder is named by a fingerprint of this package's sources, of Python, Numba, llvmlite and NumPy and of
-the CPU. An entry starts with a digest of the rest: what does not match is compiled again. Where the folder
-cannot be written, nothing is kept and nothing fails.
+the CPU. How its files are written and judged is in `store`.
 """
 
 import functools
 import hashlib
-import os
 import pathlib
 import pickle
 import sys
-import tempfile
 from typing import Any
 
-ENVIRONMENT_VARIABLE = "NIMBLEHLO_CACHE_DIR"
-_DIGEST_BYTES = 32
-
-
-def root() -> pathlib.Path:
-    """The folder that holds all compiled code: `NIMBLEHLO_CACHE_DIR`, or one in the user's cache folder."""
-    named = os.environ.get(ENVIRONMENT_VARIABLE)
-    if named:
-        return pathlib.Path(named)
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or os.path.expanduser("~/AppData/Local")
-    elif sys.platform == "darwin":
-        base = os.path.expanduser("~/Library/Caches")
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return pathlib.Path(base) / "nimblehlo"
+from .store import digest_of_sources, keep, read, root
 
 
 @functools.cache
@@ -43,9 +25,7 @@ def fingerprint() -> str:
     import numpy
     from numba.core.registry import cpu_target
 
-    digest = hashlib.sha256()
-    for source in sorted(pathlib.Path(__file__).parent.glob("*.py")):
-        digest.update(source.name.encode() + b"\0" + source.read_bytes())
+    digest = hashlib.sha256(digest_of_sources(pathlib.Path(__file__).parent))
     versions = (sys.version, numba.__version__, llvmlite.__version__, numpy.__version__)
     target = cpu_target.target_context.codegen().magic_tuple()
     digest.update(repr((versions, target)).encode())
@@ -61,20 +41,22 @@ class DiskCache:
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def _path(self, signature: Any) -> pathlib.Path:
+    def _path(self, signature: Any) -> pathlib.Path | None:
+        """Where that signature's code lies; None where the sources that name its folder cannot be read."""
+        try:
+            folder = root() / fingerprint()
+        except OSError:
+            return None
         digest = hashlib.sha256(repr((self._name, signature)).encode()).hexdigest()[:32]
         readable = "".join(c if c.isalnum() else "_" for c in self._name)[:60]
-        return root() / fingerprint() / f"{readable}-{digest}.bin"
+        return folder / f"{readable}-{digest}.bin"
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """The compiled function of that signature; None where there is none, or none that can be used."""
         target_context.refresh()
-        try:
-            content = self._path(signature).read_bytes()
-        except OSError:
-            return None
-        payload = content[_DIGEST_BYTES:]
-        if hashlib.sha256(payload).digest() != content[:_DIGEST_BYTES]:
+        path = self._path(signature)
+        payload = read(path) if path else None
+        if payload is None:
             return None
         from numba.core.compiler import CompileResult
 
@@ -86,27 +68,11 @@ class DiskCache:
 
         if compiled.library.has_dynamic_globals or compiled.lifted:
             return
-        payload = dumps(compiled._reduce())
-        try:
-            path = self._path(signature)
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _write(path, hashlib.sha256(payload).digest() + payload)
-        except OSError:
-            return
+        path = self._path(signature)
+        if path:
+            keep(path, dumps(compiled._reduce()))
 
     def flush(self) -> None:
         """Nothing is held in memory."""
 
     enable = disable = flush
-
-
-def _write(path: pathlib.Path, content: bytes) -> None:
-    """Write a file so that a reader sees all of it or none."""
-    descriptor, unfinished = tempfile.mkstemp(dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content)
-        os.replace(unfinished, path)
-    except OSError:
-        os.unlink(unfinished)
-        raise

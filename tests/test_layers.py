@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "ops": BASE | {"ir"},
     "frontend": PROGRAM,
     "specialize": PROGRAM,
-    "codegen": BASE | {"ir"},
+    "codegen": BASE | {"ir", "kernels"},
     "plan": PROGRAM | {"codegen", "frontend", "kernels", "specialize"},
     "executor": BASE | {"plan"},
     "kernels": set(),

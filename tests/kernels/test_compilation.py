@@ -8,12 +8,12 @@ import textwrap
 import numpy as np
 import pytest
 
-from nimblehlo.kernels import cache, compilation, threads
+from nimblehlo.kernels import compilation, store, threads
 
 PRELUDE = """
 import os, sys, threading, warnings
 import numpy as np
-from nimblehlo.kernels import cache, compilation, copying, gather, scatter, threads
+from nimblehlo.kernels import compilation, copying, gather, scatter, threads
 
 def make():
     return gather.prepare((1000, 64), (4000, 1), 4, "int32", offset_dims=(1,), collapsed_slice_dims=(0,),
@@ -92,11 +92,11 @@ def test_numba_is_left_as_the_user_configured_it(kept):
 
 def test_cache_folders(monkeypatch, tmp_path):
     monkeypatch.setenv("NIMBLEHLO_CACHE_DIR", str(tmp_path))
-    assert cache.root() == tmp_path
+    assert store.root() == tmp_path
     monkeypatch.delenv("NIMBLEHLO_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     if sys.platform.startswith("linux"):
-        assert cache.root() == tmp_path / "nimblehlo"
+        assert store.root() == tmp_path / "nimblehlo"
 
 
 def test_many_python_threads_at_once(kept):

@@ -1,0 +1,147 @@
+"""LLVM IR to machine code that can be called: optimised for this CPU, kept on disk, loaded once a process.
+
+Floating-point arithmetic stays as it is written: nothing here allows LLVM to reorder or contract it. Machine
+code is kept under a key that stands for the IR, in a folder named after this package's sources, LLVM's version
+and the CPU with its features. What is loaded stays loaded, with all that LLVM needs for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pathlib
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from ..kernels.store import digest_of_sources, keep, read, root
+
+Build = Callable[[], str]
+"""Gives the text of a module in LLVM IR, which defines the function that is asked for."""
+
+_OPTIMISATION_LEVEL = 3
+
+
+def key_of(description: str) -> str:
+    """A key for code that a text describes fully: equal texts, equal code."""
+    return hashlib.sha256(description.encode()).hexdigest()[:32]
+
+
+def function_address(key: str, name: str, build: Build) -> int:
+    """The address of the function `name`, valid as long as the process lives.
+
+    Args:
+        key: from `key_of`; the same key and name mean the same function.
+        name: the function's symbol, of external linkage.
+        build: called where neither this process nor the disk has the code.
+    """
+    return _machine().address(key, name, build)
+
+
+def is_quick(key: str) -> bool:
+    """Whether the code of that key is loaded, or lies on disk, so that it need not be compiled."""
+    return _machine().has(key)
+
+
+class _Machine:
+    """This process's compiler and the code that it has loaded."""
+
+    def __init__(self) -> None:
+        import llvmlite.binding as llvm
+
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        self.llvm = llvm
+        cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+        target = llvm.Target.from_default_triple()
+        self.target_machine = target.create_target_machine(
+            cpu=cpu, features=features, opt=_OPTIMISATION_LEVEL, reloc="pic", codemodel="small"
+        )
+        self.compiler = llvm.create_lljit_compiler(self.target_machine)
+        self.loaded: dict[tuple[str, str], int] = {}
+        self.keys: set[str] = set()
+        self.libraries: list[Any] = []
+        self.folder = _folder(repr((llvm.llvm_version_info, llvm.get_default_triple(), cpu, features)))
+
+    def has(self, key: str) -> bool:
+        if key in self.keys:
+            return True
+        path = self.path(key)
+        return path is not None and path.exists()
+
+    def path(self, key: str) -> pathlib.Path | None:
+        return None if self.folder is None else root() / self.folder / f"{key}.o"
+
+    def address(self, key: str, name: str, build: Build) -> int:
+        found = self.loaded.get((key, name))
+        if found is not None:
+            return found
+        with _lock:
+            found = self.loaded.get((key, name))
+            if found is None:
+                found = self.loaded[key, name] = self.load(self.object_code(key, build), name)
+                self.keys.add(key)
+            return found
+
+    def object_code(self, key: str, build: Build) -> bytes:
+        """The machine code from the disk, or else compiled and kept there."""
+        path = self.path(key)
+        code = read(path) if path else None
+        if code is None:
+            code = self.compile(build())
+            if path:
+                keep(path, code)
+        return code
+
+    def compile(self, text: str) -> bytes:
+        """Machine code of a module."""
+        llvm = self.llvm
+        module = llvm.parse_assembly(text)
+        module.verify()
+        options = llvm.create_pipeline_tuning_options(speed_level=_OPTIMISATION_LEVEL)
+        options.loop_vectorization = True
+        options.slp_vectorization = True
+        options.loop_interleaving = True
+        options.loop_unrolling = True
+        builder = llvm.create_pass_builder(self.target_machine, options)
+        builder.getModulePassManager().run(module, builder)
+        code: bytes = self.target_machine.emit_object(module)
+        return code
+
+    def load(self, code: bytes, name: str) -> int:
+        """Load machine code; returns the address of its function."""
+        library = (
+            self.llvm.JITLibraryBuilder()
+            .add_object_img(code)
+            .add_current_process()
+            .export_symbol(name)
+            .link(self.compiler, f"library{len(self.libraries)}")
+        )
+        self.libraries.append(library)
+        return int(library[name])
+
+
+def _folder(target: str) -> str | None:
+    """The name of the folder for this version and CPU; None where the sources cannot be read."""
+    try:
+        sources = digest_of_sources(pathlib.Path(__file__).parent)
+    except OSError:
+        return None
+    return "generated-" + hashlib.sha256(sources + target.encode()).hexdigest()[:32]
+
+
+_lock = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    # A child must find neither this lock nor LLVM's own held by a thread that it does not have.
+    os.register_at_fork(
+        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
+    )
+_made: list[_Machine] = []
+
+
+def _machine() -> _Machine:
+    if not _made:
+        with _lock:
+            if not _made:
+                _made.append(_Machine())
+    return _made[0]
