@@ -1,0 +1,91 @@
+"""One native loop over arrays, around what a test emits for one element."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+from llvmlite import ir
+
+from nimblehlo.codegen import values
+from nimblehlo.types import ElementType
+
+Array = np.ndarray[Any, Any]
+Emit = Callable[..., values.Value]
+
+_POINTER = ir.PointerType()
+_KEPT: list[Any] = []
+
+
+@functools.cache
+def _target_machine() -> Any:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    target = llvm.Target.from_default_triple()
+    features = llvm.get_host_cpu_features().flatten()
+    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=3)
+
+
+def module_of(emit: Emit, operands: Sequence[ElementType], result: ElementType) -> ir.Module:
+    """`void loop(i64 count, ptr result, ptr operand...)`, which stores what `emit` makes of each element."""
+    module = ir.Module()
+    pointers = [_POINTER] * (1 + len(operands))
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [values.I64, *pointers]), "loop")
+    for argument in function.args[1:]:
+        argument.add_attribute("noalias")
+    count, target, *sources = function.args
+    entry, body, end = (function.append_basic_block(name) for name in ("entry", "body", "end"))
+    builder = ir.IRBuilder(entry)
+    builder.cbranch(builder.icmp_signed(">", count, count.type(0)), body, end)
+    builder.position_at_end(body)
+    index = builder.phi(values.I64)
+    index.add_incoming(count.type(0), entry)
+    loaded = [
+        values.load(builder, type, builder.gep(source, [index], source_etype=values.stored_type(type)))
+        for type, source in zip(operands, sources, strict=True)
+    ]
+    computed = emit(builder, *loaded)
+    values.store(
+        builder, result, computed, builder.gep(target, [index], source_etype=values.stored_type(result))
+    )
+    following = builder.add(index, count.type(1))
+    index.add_incoming(following, builder.block)
+    builder.cbranch(builder.icmp_signed("<", following, count), body, end)
+    builder.position_at_end(end)
+    builder.ret_void()
+    return module
+
+
+def compiled(module: ir.Module) -> Any:
+    """The address of the module's `loop`, made into a function of ctypes."""
+    machine = _target_machine()
+    parsed = llvm.parse_assembly(str(module))
+    parsed.verify()
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = options.slp_vectorization = True
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(parsed, builder)
+    engine = llvm.create_mcjit_compiler(parsed, machine)
+    engine.finalize_object()
+    _KEPT.append((parsed, builder, engine))
+    arguments = len(module.get_global("loop").args) - 1
+    prototype = ctypes.CFUNCTYPE(None, ctypes.c_int64, *[ctypes.c_void_p] * arguments)
+    return prototype(engine.get_function_address("loop"))
+
+
+def looped(emit: Emit, operands: Sequence[ElementType], result: ElementType) -> Callable[..., Array]:
+    """The function on one-dimensional arrays of equal size that does `emit` for each element."""
+    loop = compiled(module_of(emit, operands, result))
+
+    def run(*arrays: Array, out: Array | None = None) -> Array:
+        held = [np.ascontiguousarray(array) for array in arrays]
+        assert [array.dtype for array in held] == [type.dtype for type in operands]
+        target = np.empty(held[0].shape, result.dtype) if out is None else out
+        loop(held[0].size, target.ctypes.data, *[array.ctypes.data for array in held])
+        return target
+
+    return run
