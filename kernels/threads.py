@@ -18,6 +18,13 @@ from typing import Any, NamedTuple
 TASK_BYTES = 1 << 17
 MOST_TASKS = 128
 
+LEAST_SECONDS = 3e-5
+"""Generated code that takes less runs on the calling thread: a parallel launch costs 5 to 9 us."""
+HAND_OFF_SECONDS = 1e-3
+"""Before there is a driver, work that takes longer is shared with threads of Python's, which cost 0.1 ms each."""
+LOADING_SECONDS = 1.0
+"""After so much time in such launches the driver is made by the way: importing Numba takes 0.7 s."""
+
 
 class Division(NamedTuple):
     """Task `t` covers the items from `t * size` to `(t + 1) * size`, the last one up to the total."""
@@ -52,6 +59,8 @@ class _Pool:
         self.started_by = 0
         self.serial_only = False
         self.launches: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
+        self.hand_off_seconds = 0.0
+        self.loader: threading.Thread | None = None
 
     def start(self) -> None:
         """Choose the layer and make the driver, once a process."""
@@ -71,6 +80,11 @@ class _Pool:
                 self.launches = threading.Lock()
             self.driver = compilation.native_address(launch.drive, "void(intp,intp,intp,intp)")
 
+    def before_fork(self) -> None:
+        """A child must not find a module half imported."""
+        if self.loader is not None and self.loader is not threading.current_thread():
+            self.loader.join()
+
     def after_fork_in_child(self) -> None:
         """Other threads are gone here, and so may be what they held."""
         self.lock = threading.RLock()
@@ -86,7 +100,7 @@ class _Pool:
 
 _pool = _Pool()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.after_fork_in_child)
+    os.register_at_fork(before=_pool.before_fork, after_in_child=_pool.after_fork_in_child)
 
 
 def _load_tbb() -> None:
@@ -131,3 +145,43 @@ def driver() -> int:
 def launches() -> contextlib.AbstractContextManager[Any]:
     """The context in which a parallel launch must happen."""
     return _pool.launches
+
+
+def way_of_running(threads: int | None) -> tuple[int, int]:
+    """The address of the driver, 0 where there is none yet, and the number of threads to use.
+
+    It never waits: unlike `driver`, it does not import Numba.
+    """
+    if threads == 1 or _pool.serial_only:
+        return 0, 1
+    if _pool.driver:
+        return _pool.driver, _pool.most_threads if threads is None else min(threads, _pool.most_threads)
+    available = available_threads()
+    return 0, available if threads is None else min(threads, available)
+
+
+def available_threads() -> int:
+    """How many threads Numba would use, found without it."""
+    named = os.environ.get("NUMBA_NUM_THREADS", "")
+    if named.isdigit() and int(named) > 0:
+        return int(named)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def count_hand_off(seconds: float) -> None:
+    """Note how long a launch without the driver took; after enough of them it is made in the background.
+
+    The thread ends by itself, and an exiting interpreter waits for it, as a fork does.
+    """
+    _pool.hand_off_seconds += seconds
+    if _pool.hand_off_seconds > LOADING_SECONDS and _pool.loader is None:
+        with _pool.lock:
+            if _pool.loader is None and not _pool.driver:
+                _pool.loader = threading.Thread(target=_load_quietly, name="nimblehlo driver")
+                _pool.loader.start()
+
+
+def _load_quietly() -> None:
+    # Whatever fails here fails again, and is told, where a kernel needs the driver.
+    with contextlib.suppress(Exception):
+        _pool.start()

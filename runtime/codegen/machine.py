@@ -1,8 +1,8 @@
 """LLVM IR to machine code that can be called: optimised for this CPU, kept on disk, loaded once a process.
 
 Floating-point arithmetic stays as it is written: nothing here allows LLVM to reorder or contract it. Machine
-code is kept under a key that stands for the IR, in a folder named after this package's sources, LLVM's version
-and the CPU with its features. What is loaded stays loaded, with all that LLVM needs for it.
+code is kept under a key that stands for the IR, in a folder named after this package's sources, LLVM's
+version and the CPU with its features. What is loaded stays loaded, with all that LLVM needs for it.
 """
 
 from __future__ import annotations
@@ -133,9 +133,7 @@ def _folder(target: str) -> str | None:
 _lock = threading.RLock()
 if hasattr(os, "register_at_fork"):
     # A child must find neither this lock nor LLVM's own held by a thread that it does not have.
-    os.register_at_fork(
-        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
-    )
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 _made: list[_Machine] = []
 
 

@@ -1,0 +1,25 @@
+from collections.abc import Iterable
+from typing import Any
+
+class Launch:
+    def __init__(
+        self,
+        address: int,
+        tasks: int,
+        accesses: tuple[tuple[int, int], ...],
+        integers: tuple[int, ...],
+        seconds: float,
+    ) -> None: ...
+
+class NativeFunction:
+    may_overwrite: tuple[tuple[int, int], ...]
+    accepts_out: bool
+    def __init__(
+        self,
+        operands: Iterable[int],
+        results: Iterable[tuple[Iterable[int], Any]],
+        launches: Iterable[Launch],
+        threads: int | None = None,
+        may_overwrite: Iterable[tuple[int, int]] = (),
+    ) -> None: ...
+    def __call__(self, *operands: Any, out: Any = None) -> Any: ...

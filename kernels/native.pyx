@@ -1,0 +1,215 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Calls of generated native code on arrays, at the cost of a microsecond.
+
+A generated function is a task, `void (int64 task, void *closure)`. Its closure is an array of 64-bit words: a
+pointer for each access to an operand or a result, then integers that are fixed when the function is made.
+"""
+
+cimport numpy as cnp
+from cpython.ref cimport Py_INCREF
+from libc.stdint cimport int64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
+
+import threading
+from time import perf_counter
+
+import numpy as np
+
+from . import threads as _threads
+
+cdef extern from "numpy/arrayobject.h":
+    # Takes the reference to the element type that it is given.
+    object PyArray_Empty(int rank, cnp.npy_intp *shape, cnp.dtype dtype, int fortran)
+
+cnp.import_array()
+
+ctypedef void (*Task)(int64_t, void *) noexcept nogil
+ctypedef void (*Driver)(int64_t, int64_t, int64_t, int64_t) noexcept nogil
+
+cdef enum:
+    MOST_WORDS = 96
+    MOST_RANK = 64
+
+
+cdef class Launch:
+    """One generated function with all that a call of it needs but for the arrays.
+
+    Args:
+        address: of the function.
+        tasks: how many there are.
+        accesses: for each pointer of the closure the number of the array (operands first, then results) and
+            an offset in bytes.
+        integers: the words that follow the pointers.
+        seconds: how long a call takes on one thread, about.
+    """
+
+    cdef Task function
+    cdef Py_ssize_t tasks
+    cdef Py_ssize_t pointers
+    cdef Py_ssize_t words
+    cdef double seconds
+    cdef int64_t *template
+    cdef Py_ssize_t *arrays
+
+    def __cinit__(self, size_t address, Py_ssize_t tasks, tuple accesses, tuple integers, double seconds):
+        cdef Py_ssize_t index
+        self.function = <Task>address
+        self.tasks = tasks
+        self.seconds = seconds
+        self.pointers = len(accesses)
+        self.words = len(accesses) + len(integers)
+        self.template = <int64_t *>malloc(max(self.words, 1) * sizeof(int64_t))
+        self.arrays = <Py_ssize_t *>malloc(max(self.pointers, 1) * sizeof(Py_ssize_t))
+        if self.template == NULL or self.arrays == NULL:
+            raise MemoryError
+        for index in range(self.pointers):
+            self.arrays[index], self.template[index] = accesses[index]
+        for index in range(self.pointers, self.words):
+            self.template[index] = integers[index - self.pointers]
+
+    def __dealloc__(self):
+        free(self.template)
+        free(self.arrays)
+
+    cdef int run(self, char **data, object threads) except -1:
+        """Run all tasks on the arrays whose memory begins at `data`."""
+        cdef int64_t fixed[MOST_WORDS]
+        cdef int64_t *closure = fixed
+        cdef Py_ssize_t index
+        if self.words > MOST_WORDS:
+            closure = <int64_t *>malloc(self.words * sizeof(int64_t))
+            if closure == NULL:
+                raise MemoryError
+        try:
+            memcpy(closure, self.template, self.words * sizeof(int64_t))
+            for index in range(self.pointers):
+                closure[index] += <int64_t>data[self.arrays[index]]
+            if self.tasks == 1:
+                with nogil:
+                    self.function(0, closure)
+            else:
+                self.run_many(closure, threads)
+        finally:
+            if closure != fixed:
+                free(closure)
+        return 0
+
+    cdef int run_many(self, int64_t *closure, object threads) except -1:
+        cdef int64_t driver = 0, count = 1
+        if self.seconds > _threads.LEAST_SECONDS:
+            driver, count = _threads.way_of_running(threads)
+        if driver:
+            with _threads.launches(), nogil:
+                (<Driver>driver)(<int64_t>self.function, <int64_t>closure, self.tasks, count)
+        elif count > 1 and self.seconds > _threads.HAND_OFF_SECONDS:
+            start = perf_counter()
+            self.by_python_threads(closure, count)
+            _threads.count_hand_off(perf_counter() - start)
+        else:
+            with nogil:
+                self.every(closure, 0, 1)
+        return 0
+
+    cdef int by_python_threads(self, int64_t *closure, Py_ssize_t count) except -1:
+        """The same tasks by threads of Python's, while there is no driver."""
+        cdef Py_ssize_t first
+        workers = []
+        try:
+            for first in range(1, min(count, self.tasks)):
+                worker = threading.Thread(target=_share, args=(self, <size_t>closure, first, count))
+                workers.append(worker)
+                worker.start()
+            with nogil:
+                self.every(closure, 0, count)
+        finally:
+            for worker in workers:
+                if worker.ident is not None:
+                    worker.join()
+        return 0
+
+    cdef void every(self, int64_t *closure, Py_ssize_t first, Py_ssize_t step) noexcept nogil:
+        cdef Py_ssize_t task = first
+        while task < self.tasks:
+            self.function(task, closure)
+            task += step
+
+
+def _share(Launch launch, size_t closure, Py_ssize_t first, Py_ssize_t step):
+    with nogil:
+        launch.every(<int64_t *>closure, first, step)
+
+
+cdef class NativeFunction:
+    """A function from arrays to arrays that runs launches, one after the other.
+
+    Args:
+        operands: the bytes that each operand must have.
+        results: shape and element type of each result.
+        launches: what to run.
+        threads: most threads that it may use; None: all.
+        may_overwrite: pairs of an operand and a result that may be the same memory.
+
+    Attributes:
+        accepts_out: it takes `out`, for each result None or an array to write to: C-contiguous, of its shape and
+            element type.
+    """
+
+    cdef tuple operands
+    cdef tuple shapes
+    cdef tuple dtypes
+    cdef list launches
+    cdef object threads
+    cdef readonly tuple may_overwrite
+    cdef readonly bint accepts_out
+
+    def __init__(self, operands, results, launches, threads=None, may_overwrite=()):
+        self.operands = tuple(operands)
+        self.shapes = tuple([tuple(shape) for shape, _ in results])
+        self.dtypes = tuple([np.dtype(dtype) for _, dtype in results])
+        self.launches = [launch for launch in launches]
+        self.threads = threads
+        self.may_overwrite = tuple(may_overwrite)
+        self.accepts_out = True
+
+    def __call__(self, *operands, out=None):
+        """The result, or a tuple of results where there are several.
+
+        Raises:
+            ValueError: an operand is not of the size for which this was made.
+        """
+        cdef char *data[MOST_WORDS]
+        cdef Py_ssize_t count = len(operands), index
+        cdef cnp.ndarray array
+        cdef list kept = []
+        cdef list results = []
+        cdef object given
+        if count != len(self.operands) or count + len(self.shapes) > MOST_WORDS:
+            raise ValueError(f"takes {len(self.operands)} operands, but got {count}")
+        for index in range(count):
+            array = <cnp.ndarray?>operands[index]
+            if not cnp.PyArray_ISCARRAY_RO(array):
+                array = np.array(array, order="C")
+                kept.append(array)
+            if cnp.PyArray_NBYTES(array) != <Py_ssize_t>self.operands[index]:
+                raise ValueError(f"operand {index} has {array.nbytes} bytes, but must have {self.operands[index]}")
+            data[index] = <char *>cnp.PyArray_DATA(array)
+        for index in range(len(self.shapes)):
+            given = None if out is None else out[index]
+            array = _empty(self.shapes[index], self.dtypes[index]) if given is None else given
+            results.append(array)
+            data[count + index] = <char *>cnp.PyArray_DATA(array)
+        for launch in self.launches:
+            (<Launch>launch).run(data, self.threads)
+        return results[0] if len(results) == 1 else tuple(results)
+
+
+cdef cnp.ndarray _empty(tuple shape, cnp.dtype dtype):
+    cdef cnp.npy_intp sizes[MOST_RANK]
+    cdef Py_ssize_t axis, rank = len(shape)
+    if rank > MOST_RANK:
+        return np.empty(shape, dtype)
+    for axis in range(rank):
+        sizes[axis] = shape[axis]
+    Py_INCREF(dtype)
+    return <cnp.ndarray>PyArray_Empty(<int>rank, sizes, dtype, 0)
