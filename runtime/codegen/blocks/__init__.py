@@ -1,0 +1,32 @@
+"""Blocks of scalar work as straight LLVM code: bodies of loops, reducers, scatters and comparators.
+
+Small tensors are LLVM values, one for each element; larger ones are arrays in memory, which are read by index
+and updated in place. `block_problem` and `updates_problem` say why a block cannot be generated; a
+`BlockEmitter` generates it.
+"""
+
+from . import control, indexing, moves
+from .arrays import updates_problem
+from .control import count_limit, emit_loop, loop_problem
+from .elements import Elements, Storage, all_elements, is_plain, is_small, store_elements
+from .emitter import BlockEmitter, Bound, ViewOf, block_problem
+
+__all__ = [
+    "BlockEmitter",
+    "Bound",
+    "Elements",
+    "Storage",
+    "ViewOf",
+    "all_elements",
+    "block_problem",
+    "control",
+    "count_limit",
+    "emit_loop",
+    "indexing",
+    "is_plain",
+    "is_small",
+    "loop_problem",
+    "moves",
+    "store_elements",
+    "updates_problem",
+]

@@ -1,0 +1,130 @@
+"""Whether a block's updates of arrays can be made in place: no use of an array may follow its update."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...ir import Block, Operation, Value
+from .elements import is_small
+
+_UPDATES = frozenset({"stablehlo.dynamic_update_slice", "stablehlo.scatter"})
+
+
+def updates_problem(block: Block, own: Sequence[Value]) -> str | None:
+    """Why the arrays that a block uses cannot be updated in place, or None where they can.
+
+    Args:
+        block: a loop's condition or body.
+        own: the values that the body carries: it may write to these arrays, and must hand each on at its
+            position. Without any, nothing may be updated.
+    """
+    walk = _Walk({value: value for value in own if not is_small(value.type)}, set(own))
+    reason = walk.block_problem(block)
+    if reason is not None:
+        return reason
+    for value, expected in zip(block.terminator.operands, own, strict=bool(own)):
+        if not is_small(value.type) and walk.home_of(value) is not expected:
+            return "hands on an array at another position"
+    return None
+
+
+class _Walk:
+    """Follows arrays through a block in its order.
+
+    Attributes:
+        homes: for each array's value the one in whose memory it lies.
+        writable: those that may be written to.
+        stale: values whose memory holds a later version.
+    """
+
+    def __init__(self, homes: dict[Value, Value], writable: set[Value]) -> None:
+        self.homes = homes
+        self.writable = writable
+        self.stale: set[Value] = set()
+
+    def home_of(self, value: Value) -> Value:
+        """Where an array lies; one from outside of the loop in memory of its own."""
+        return self.homes.setdefault(value, value)
+
+    def block_problem(self, block: Block) -> str | None:
+        """Follow a block's operations and its terminator."""
+        for operation in block.operations:
+            for operand in operation.operands:
+                if operand in self.stale:
+                    return "an array is used after its update"
+            reason = self.operation_problem(operation)
+            if reason is not None:
+                return reason
+        return None
+
+    def operation_problem(self, operation: Operation) -> str | None:
+        if operation.name in _UPDATES:
+            return self.update(operation)
+        if operation.name == "stablehlo.while":
+            return self.loop(operation)
+        if operation.regions:
+            return self.branches(operation)
+        return None
+
+    def update(self, operation: Operation) -> str | None:
+        """The first operand's memory gets the result's values."""
+        operand, result = operation.operands[0], operation.results[0]
+        if is_small(operand.type):
+            return None
+        home = self.home_of(operand)
+        if home not in self.writable:
+            return "updates an array that is not the loop's own"
+        self.stale.update(value for value, place in self.homes.items() if place is home)
+        self.homes[result] = home
+        return None
+
+    def branches(self, operation: Operation) -> str | None:
+        """Each branch may update; what they hand on at a position must lie in the same memory."""
+        before, after = set(self.stale), set(self.stale)
+        homes: list[list[Value | None]] = []
+        for region in operation.regions:
+            self.stale = set(before)
+            reason = self.block_problem(region.block)
+            if reason is not None:
+                return reason
+            handed_on = region.block.terminator.operands
+            homes.append([None if is_small(value.type) else self.home_of(value) for value in handed_on])
+            after |= self.stale - set(handed_on)
+        if any(other != homes[0] for other in homes):
+            return "branches hand on different arrays"
+        self.stale = after
+        return self.enter_results(operation, homes[0])
+
+    def loop(self, operation: Operation) -> str | None:
+        """The arrays that an inner loop carries stay where they are."""
+        cond, body = (region.block for region in operation.regions)
+        homes = [None if is_small(value.type) else self.home_of(value) for value in operation.operands]
+        arrays = [home for home in homes if home is not None]
+        if len(set(arrays)) < len(arrays):
+            return "an inner loop carries an array twice"
+        writable = self.writable
+        for block, may_write in ((cond, set[Value]()), (body, writable)):
+            for argument, home in zip(block.arguments, homes, strict=True):
+                if home is not None:
+                    self.homes[argument] = home
+            self.writable = may_write
+            reason = self.block_problem(block)
+            self.writable = writable
+            if reason is not None:
+                return reason
+        for value, home in zip(body.terminator.operands, homes, strict=True):
+            if home is not None and self.home_of(value) is not home:
+                return "an inner loop hands on an array at another position"
+        for value, handed_on, argument in zip(
+            operation.operands, body.terminator.operands, body.arguments, strict=True
+        ):
+            if handed_on is not argument and not is_small(value.type):
+                self.stale.add(value)
+        return self.enter_results(operation, homes)
+
+    def enter_results(self, operation: Operation, homes: Sequence[Value | None]) -> str | None:
+        """The results lie where the values handed on do, which are not to be used any more."""
+        for result, home in zip(operation.results, homes, strict=True):
+            if home is not None:
+                self.homes[result] = home
+        return None

@@ -1,0 +1,132 @@
+"""Tensors of few elements as LLVM values, and arrays in memory, for code that works element by element."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+
+from ...types import SIGNED, UNSIGNED, ElementType, TensorType, Type
+from ..values import Value, load, store, stored_type
+
+MOST_ELEMENTS = 16
+"""Tensors with at most as many elements are held as LLVM values, each element one."""
+
+INT64 = ir.IntType(64)
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """A tensor as LLVM values, in row-major order."""
+
+    values: tuple[Value, ...]
+
+    @property
+    def scalar(self) -> Value:
+        """The only element."""
+        (value,) = self.values
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """A tensor in memory, row-major; `pointer` is one to the stored form of its elements."""
+
+    type: TensorType
+    pointer: ir.Value
+
+
+def is_plain(type: Type) -> bool:
+    """Whether a type is one of tensors with known sizes and elements that are not quantized."""
+    return isinstance(type, TensorType) and type.is_static and isinstance(type.element_type, ElementType)
+
+
+def element_count(type: Any) -> int:
+    """The number of a tensor's elements."""
+    return math.prod(type.shape)
+
+
+def is_small(type: Type) -> bool:
+    """Whether tensors of a type are held as `Elements`."""
+    return is_plain(type) and 0 < element_count(type) <= MOST_ELEMENTS
+
+
+def row_major_steps(shape: Sequence[int]) -> list[int]:
+    """How many elements lie between neighbours along each dimension."""
+    return [math.prod(shape[d + 1 :]) for d in range(len(shape))]
+
+
+def window_offsets(shape: Sequence[int], sizes: Sequence[int]) -> list[int]:
+    """Where the elements of a window at the origin lie in a flattened tensor, in the window's order."""
+    offsets = np.zeros((1,) * len(sizes), np.int64)
+    for d, (size, step) in enumerate(zip(sizes, row_major_steps(shape), strict=True)):
+        along = [-1 if other == d else 1 for other in range(len(sizes))]
+        offsets = offsets + (np.arange(size) * step).reshape(along)
+    return [int(offset) for offset in offsets.reshape(-1)]
+
+
+def element_pointer(builder: ir.IRBuilder, storage: Storage, position: ir.Value) -> ir.Value:
+    """The address of the element at a position of the flattened tensor."""
+    return builder.gep(storage.pointer, [position], inbounds=True)
+
+
+def load_elements(builder: ir.IRBuilder, storage: Storage, positions: Sequence[ir.Value]) -> Elements:
+    """The elements at some positions of the flattened tensor."""
+    kind: Any = storage.type.element_type
+    return Elements(
+        tuple([load(builder, kind, element_pointer(builder, storage, position)) for position in positions])
+    )
+
+
+def store_elements(
+    builder: ir.IRBuilder, storage: Storage, positions: Sequence[ir.Value], elements: Elements
+) -> None:
+    """Write elements to some positions of the flattened tensor."""
+    kind: Any = storage.type.element_type
+    for position, value in zip(positions, elements.values, strict=True):
+        store(builder, kind, value, element_pointer(builder, storage, position))
+
+
+def spilled(builder: ir.IRBuilder, type: TensorType, elements: Elements) -> Storage:
+    """A tensor written to the function's stack, so that it can be indexed."""
+    kind: Any = type.element_type
+    count = len(elements.values)
+    with builder.goto_entry_block():
+        room = builder.alloca(ir.ArrayType(stored_type(kind), count))
+    pointer = builder.gep(room, [INT64(0), INT64(0)], inbounds=True)
+    storage = Storage(type, pointer)
+    store_elements(builder, storage, [INT64(k) for k in range(count)], elements)
+    return storage
+
+
+def all_elements(builder: ir.IRBuilder, storage: Storage) -> Elements:
+    """A small tensor read from memory."""
+    return load_elements(builder, storage, [INT64(k) for k in range(element_count(storage.type))])
+
+
+def as_int64(builder: ir.IRBuilder, kind: ElementType, value: Value) -> ir.Value:
+    """An integer as i64; of ui64 what exceeds its range becomes its largest value."""
+    (integer,) = value
+    if kind.category == SIGNED:
+        return integer if integer.type == INT64 else builder.sext(integer, INT64)
+    assert kind.category == UNSIGNED
+    if integer.type != INT64:
+        return builder.zext(integer, INT64)
+    largest = INT64(2**63 - 1)
+    return builder.select(builder.icmp_unsigned("<", integer, largest), integer, largest)
+
+
+def clamped(builder: ir.IRBuilder, index: ir.Value, limit: int) -> ir.Value:
+    """An index moved into [0, limit]."""
+    zero, most = INT64(0), INT64(limit)
+    raised = builder.select(builder.icmp_signed("<", index, zero), zero, index)
+    return builder.select(builder.icmp_signed(">", raised, most), most, raised)
+
+
+def positions_from(builder: ir.IRBuilder, start: ir.Value, offsets: Sequence[int]) -> list[ir.Value]:
+    """Offsets moved to a start."""
+    return [builder.add(start, INT64(offset)) if offset else start for offset in offsets]

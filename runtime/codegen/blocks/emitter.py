@@ -1,0 +1,115 @@
+"""The frame in which blocks of scalar work become straight LLVM code.
+
+Operations that only move elements run their reference on the elements' numbers, so that no rule of theirs is
+written here. Callers hand in `view_of`, which gives an operation's declared view (its attributes under the
+specification's names), so that this layer needs to know no declaration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import ir
+
+from ...ir import Block, Operation
+from ...ir import Value as IrValue
+from ...types import TensorType
+from . import elements as tensors
+from .elements import Elements, Storage, is_small
+
+ViewOf = Callable[[Operation], Any]
+Bound = Elements | Storage
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How operations of one kind are generated.
+
+    Attributes:
+        problem: why an operation cannot be generated, or None; called with the operation and its view.
+        emit: generates it; returns what its results are bound to.
+    """
+
+    problem: Callable[[Operation, ViewOf], str | None]
+    emit: Callable[[BlockEmitter, Operation], Sequence[Bound]]
+
+
+FORMS: dict[str, Form] = {}
+"""The forms of operations by name; the modules of this folder enter theirs."""
+
+ELEMENTWISE = ""
+"""Under this name stands the form of all other operations."""
+
+
+def form_of(operation: Operation) -> Form:
+    """How an operation is generated."""
+    return FORMS.get(operation.name) or FORMS[ELEMENTWISE]
+
+
+class BlockEmitter:
+    """Generates the code of blocks at the place where a builder stands.
+
+    Args:
+        builder: where to generate.
+        view_of: gives an operation's view.
+        environment: what the values that blocks use from outside are bound to.
+    """
+
+    def __init__(
+        self, builder: ir.IRBuilder, view_of: ViewOf, environment: Mapping[IrValue, Bound] | None = None
+    ) -> None:
+        self.builder = builder
+        self.view_of = view_of
+        self.bound: dict[IrValue, Bound] = dict(environment or {})
+
+    def emit_block(self, block: Block, arguments: Sequence[Bound]) -> list[Bound]:
+        """Generate a block's operations; returns what its terminator hands on."""
+        self.bound.update(zip(block.arguments, arguments, strict=True))
+        for operation in block.operations[:-1]:
+            results = form_of(operation).emit(self, operation)
+            self.bound.update(zip(operation.results, results, strict=True))
+        return [self.bound[value] for value in block.terminator.operands]
+
+    def elements(self, value: IrValue) -> Elements:
+        """What a small tensor is bound to."""
+        bound = self.bound[value]
+        return bound if isinstance(bound, Elements) else tensors.all_elements(self.builder, bound)
+
+    def storage(self, value: IrValue) -> Storage:
+        """A tensor in memory: where it is, or a copy of a small one on the stack."""
+        bound = self.bound[value]
+        if isinstance(bound, Storage):
+            return bound
+        assert isinstance(value.type, TensorType)
+        return tensors.spilled(self.builder, value.type, bound)
+
+    def index(self, value: IrValue) -> ir.Value:
+        """A 0-dimensional integer tensor as i64."""
+        return self.indices(value)[0]
+
+    def indices(self, value: IrValue) -> list[ir.Value]:
+        """The elements of an integer tensor as i64."""
+        kind: Any = value.type
+        return [
+            tensors.as_int64(self.builder, kind.element_type, element)
+            for element in self.elements(value).values
+        ]
+
+
+def block_problem(block: Block, view_of: ViewOf) -> str | None:
+    """Why a block of operations cannot be generated, or None where it can."""
+    for operation in block.operations[:-1]:
+        form = form_of(operation)
+        reason = form.problem(operation, view_of)
+        if reason is not None:
+            return f"{operation.name}: {reason}"
+    return None
+
+
+def all_small(values: Iterable[IrValue]) -> str | None:
+    for value in values:
+        if not is_small(value.type):
+            return f"{value.type} is not small"
+    return None

@@ -1,0 +1,90 @@
+"""A `while` of scalar work as one native function.
+
+It has the form `int64 loop(int8 **state, int8 **captured, int64 most_steps)`: `state` points to the memory of
+each carried value, which it reads, and leaves the last values in; `captured` to the values that the regions
+use from outside. It does at most `most_steps` steps, so that its caller can stop it between two calls, and
+returns 1 while `cond` still holds, otherwise 0.
+
+Source: specification, section "while".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from llvmlite import ir
+
+from ..ir import Operation
+from ..ir import Value as IrValue
+from ..types import ElementType, TensorType
+from .blocks import (
+    BlockEmitter,
+    Bound,
+    Elements,
+    Storage,
+    ViewOf,
+    all_elements,
+    emit_loop,
+    is_plain,
+    is_small,
+    loop_problem,
+    store_elements,
+    updates_problem,
+)
+from .values import stored_type
+
+INT64 = ir.IntType(64)
+_POINTERS = ir.IntType(8).as_pointer().as_pointer()
+FUNCTION_TYPE = ir.FunctionType(INT64, [_POINTERS, _POINTERS, INT64])
+NAME = "loop"
+
+
+def native_loop_problem(operation: Operation, captured: Sequence[IrValue], view_of: ViewOf) -> str | None:
+    """Why a `while` does not become a native loop, or None where it does.
+
+    Args:
+        captured: the values that its regions use from outside.
+        view_of: gives an operation's view.
+    """
+    for value in captured:
+        if not is_plain(value.type):
+            return f"uses {value.type}"
+    reason = loop_problem(operation, view_of)
+    if reason is not None:
+        return reason
+    cond, body = (region.block for region in operation.regions)
+    return updates_problem(cond, ()) or updates_problem(body, body.arguments)
+
+
+def native_loop(operation: Operation, captured: Sequence[IrValue], view_of: ViewOf) -> ir.Module:
+    """The module with the native function `NAME` of a `while` that has no `native_loop_problem`."""
+    module = ir.Module(NAME)
+    function = ir.Function(module, FUNCTION_TYPE, NAME)
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    # Whatever needs the entry block's end later finds it before this branch.
+    start = builder.append_basic_block("start")
+    builder.branch(start)
+    builder.position_at_end(start)
+    state, outside, most_steps = function.args
+    homes = [_storage(builder, state, k, operand) for k, operand in enumerate(operation.operands)]
+    around = [_storage(builder, outside, k, value) for k, value in enumerate(captured)]
+    environment = {value: _bound(builder, home) for value, home in zip(captured, around, strict=True)}
+    emitter = BlockEmitter(builder, view_of, environment)
+    results, goes_on = emit_loop(emitter, operation, [_bound(builder, home) for home in homes], most_steps)
+    for home, result in zip(homes, results, strict=True):
+        if isinstance(result, Elements):
+            positions = [INT64(k) for k in range(len(result.values))]
+            store_elements(builder, home, positions, result)
+    builder.ret(builder.zext(goes_on, INT64))
+    return module
+
+
+def _storage(builder: ir.IRBuilder, pointers: ir.Value, number: int, value: IrValue) -> Storage:
+    """The tensor whose memory an element of an array of pointers points to."""
+    assert isinstance(value.type, TensorType) and isinstance(value.type.element_type, ElementType)
+    pointer = builder.load(builder.gep(pointers, [INT64(number)], inbounds=True))
+    return Storage(value.type, builder.bitcast(pointer, stored_type(value.type.element_type).as_pointer()))
+
+
+def _bound(builder: ir.IRBuilder, storage: Storage) -> Bound:
+    return all_elements(builder, storage) if is_small(storage.type) else storage
