@@ -27,6 +27,7 @@ MAY_IMPORT = {
     "codegen": BASE | {"ir", "kernels"},
     "plan": PROGRAM | {"codegen", "frontend", "kernels", "specialize"},
     "executor": BASE | {"plan"},
+    "memory": set(),
     "kernels": set(),
 }
 

@@ -1,0 +1,16 @@
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+Argument = TypeVar("Argument")
+Value = TypeVar("Value")
+
+LEAST_LARGE: int
+RECYCLING: Any
+
+class Retention:
+    def __init__(self, bytes: int) -> None: ...
+
+def limited(most: int) -> Any: ...
+def run_with(handler: Any, function: Callable[[Argument], Value], argument: Argument) -> Value: ...
+def idle_bytes() -> int: ...
+def release_idle() -> None: ...

@@ -1,0 +1,403 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Memory of arrays that are made during a run: large blocks are kept when freed, and handed out again.
+
+Pages that the system has just given cost more to touch than most operations cost to compute. So a run puts a
+handler below NumPy (NEP 49): it serves temporaries, results, and what kernels and NumPy itself ask for. An array
+holds on to the handler that it came from, and may outlive the run, the program, and be freed by any thread.
+
+Blocks of LEAST_LARGE bytes and more are rounded up to size classes, eight to each power of two. A freed one waits
+in its class; the one that waits longest is given back to the system once more bytes wait than the programs that
+are alive need (`Retention`), or than a quarter of the machine's memory.
+
+A limited handler also counts: it refuses what would let the arrays of one run exceed a number of bytes.
+"""
+
+import os
+
+cimport numpy as cnp
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
+from cpython.pythread cimport (
+    PyThread_acquire_lock,
+    PyThread_allocate_lock,
+    PyThread_release_lock,
+    PyThread_type_lock,
+)
+from libc.stdint cimport uint8_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy, memset, strcpy
+
+cnp.import_array()
+
+cdef extern from *:
+    """
+    #include <stdlib.h>
+    #if defined(_WIN32)
+    #include <malloc.h>
+    static void *aligned_block(size_t alignment, size_t bytes) { return _aligned_malloc(bytes, alignment); }
+    static void free_aligned(void *block) { _aligned_free(block); }
+    #else
+    #include <sys/mman.h>
+    static void *aligned_block(size_t alignment, size_t bytes) {
+        void *block = NULL;
+        if (posix_memalign(&block, alignment, bytes) != 0) return NULL;
+    #if defined(MADV_HUGEPAGE)
+        if (alignment > 4096) madvise(block, bytes & ~(alignment - 1), MADV_HUGEPAGE);
+    #endif
+        return block;
+    }
+    static void free_aligned(void *block) { free(block); }
+    #endif
+    """
+    void *aligned_block(size_t alignment, size_t bytes) noexcept nogil
+    void free_aligned(void *block) noexcept nogil
+
+cdef extern from "numpy/arrayobject.h":
+    ctypedef struct PyDataMemAllocator:
+        void *ctx
+        void *(*malloc)(void *, size_t) noexcept nogil
+        void *(*calloc)(void *, size_t, size_t) noexcept nogil
+        void *(*realloc)(void *, void *, size_t) noexcept nogil
+        void (*free)(void *, void *, size_t) noexcept nogil
+    ctypedef struct PyDataMem_Handler:
+        char name[127]
+        uint8_t version
+        PyDataMemAllocator allocator
+    object PyDataMem_SetHandler(object handler)
+
+LEAST_LARGE = 1 << 16
+"""Bytes from which a block is kept when it is freed."""
+
+cdef size_t _LEAST_LARGE = LEAST_LARGE
+cdef size_t _ALIGNMENT = 64
+cdef size_t _HUGE_PAGE = 1 << 21
+cdef size_t _LEAST_HUGE = 1 << 22
+cdef const char *_CAPSULE = "mem_handler"
+
+# What stands right before an array's data: the bytes asked for, and whether a whole Block stands there.
+cdef struct Tag:
+    size_t bytes
+    size_t is_large
+
+# What stands before the data of a large array; its size is that of a cache line.
+cdef struct Block:
+    Block *newer
+    Block *older
+    Block *next
+    Block *previous
+    size_t capacity
+    size_t size_class
+    Tag tag
+
+# What the arrays of a limited run hold, and the most that they may.
+cdef struct Account:
+    size_t live
+    size_t most
+
+cdef struct LimitedHandler:
+    PyDataMem_Handler handler
+    Account account
+
+cdef PyThread_type_lock _lock = PyThread_allocate_lock()
+cdef Block *_classes[8 * 64]
+cdef Block *_newest = NULL
+cdef Block *_oldest = NULL
+cdef size_t _idle = 0
+cdef size_t _most_idle = 0
+
+
+cdef inline Tag *_tag(void *data) noexcept nogil:
+    return <Tag *>(<char *>data - sizeof(Tag))
+
+
+cdef size_t _size_class(size_t bytes, size_t *capacity) noexcept nogil:
+    """The class of a number of bytes, and how many bytes blocks of that class have."""
+    cdef size_t power = 0, units
+    while bytes >> (power + 1):
+        power += 1
+    units = ((bytes - 1) >> (power - 3)) + 1
+    capacity[0] = units << (power - 3)
+    if units == 16:
+        power, units = power + 1, 8
+    return 8 * power + units - 8
+
+
+cdef void _unlink(Block *block) noexcept nogil:
+    """Take an idle block out of its class and out of the order of age."""
+    global _newest, _oldest, _idle
+    if block.previous != NULL:
+        block.previous.next = block.next
+    else:
+        _classes[block.size_class] = block.next
+    if block.next != NULL:
+        block.next.previous = block.previous
+    if block.newer != NULL:
+        block.newer.older = block.older
+    else:
+        _newest = block.older
+    if block.older != NULL:
+        block.older.newer = block.newer
+    else:
+        _oldest = block.newer
+    _idle -= block.capacity
+
+
+cdef void _link(Block *block) noexcept nogil:
+    """Enter a freed block."""
+    global _newest, _oldest, _idle
+    block.previous = NULL
+    block.next = _classes[block.size_class]
+    if block.next != NULL:
+        block.next.previous = block
+    _classes[block.size_class] = block
+    block.newer = NULL
+    block.older = _newest
+    if _newest != NULL:
+        _newest.newer = block
+    else:
+        _oldest = block
+    _newest = block
+    _idle += block.capacity
+
+
+cdef void _trim(size_t most) noexcept nogil:
+    """Give idle blocks back, the oldest first, until at most so many bytes are idle. Under the lock."""
+    cdef Block *block
+    while _idle > most:
+        block = _oldest
+        _unlink(block)
+        free_aligned(block)
+
+
+cdef Block *_new_large(size_t capacity) noexcept nogil:
+    """Memory from the system, in whole huge pages where that pays."""
+    return <Block *>aligned_block(_HUGE_PAGE if capacity >= _LEAST_HUGE else _ALIGNMENT, capacity + sizeof(Block))
+
+
+cdef void *_take_large(size_t bytes) noexcept nogil:
+    cdef size_t capacity = 0
+    cdef size_t size_class
+    cdef Block *block
+    if bytes > (<size_t>-1) >> 2:
+        return NULL
+    size_class = _size_class(bytes, &capacity)
+    PyThread_acquire_lock(_lock, 1)
+    block = _classes[size_class]
+    if block != NULL:
+        _unlink(block)
+    PyThread_release_lock(_lock)
+    if block == NULL:
+        block = _new_large(capacity)
+        if block == NULL:
+            _release_idle()
+            block = _new_large(capacity)
+            if block == NULL:
+                return NULL
+    block.capacity = capacity
+    block.size_class = size_class
+    block.tag = Tag(bytes, 1)
+    return <char *>block + sizeof(Block)
+
+
+cdef void _release_idle() noexcept nogil:
+    PyThread_acquire_lock(_lock, 1)
+    _trim(0)
+    PyThread_release_lock(_lock)
+
+
+cdef void *_take_small(size_t bytes) noexcept nogil:
+    cdef Tag *tag = <Tag *>malloc(bytes + sizeof(Tag))
+    if tag == NULL:
+        return NULL
+    tag[0] = Tag(bytes, 0)
+    return tag + 1
+
+
+cdef bint _enter(Account *account, size_t bytes) noexcept nogil:
+    """Count bytes that are asked for; whether the account allows them."""
+    cdef bint is_allowed
+    if account == NULL:
+        return True
+    PyThread_acquire_lock(_lock, 1)
+    is_allowed = bytes <= account.most and account.live <= account.most - bytes
+    if is_allowed:
+        account.live += bytes
+    PyThread_release_lock(_lock)
+    return is_allowed
+
+
+cdef void _leave(Account *account, size_t bytes) noexcept nogil:
+    if account != NULL:
+        PyThread_acquire_lock(_lock, 1)
+        account.live -= bytes
+        PyThread_release_lock(_lock)
+
+
+cdef void *_malloc(void *context, size_t bytes) noexcept nogil:
+    cdef void *data
+    if not _enter(<Account *>context, bytes):
+        return NULL
+    data = _take_large(bytes) if bytes >= _LEAST_LARGE else _take_small(bytes)
+    if data == NULL:
+        _leave(<Account *>context, bytes)
+    return data
+
+
+cdef void *_calloc(void *context, size_t count, size_t size) noexcept nogil:
+    cdef void *data
+    if size and count > (<size_t>-1) // size:
+        return NULL
+    data = _malloc(context, count * size)
+    if data != NULL:
+        memset(data, 0, count * size)
+    return data
+
+
+cdef void _free(void *context, void *data, size_t size) noexcept nogil:
+    """Free a block; `size` is not relied upon: NumPy's differs for arrays without elements."""
+    if data == NULL:
+        return
+    _leave(<Account *>context, _tag(data).bytes)
+    if not _tag(data).is_large:
+        free(_tag(data))
+        return
+    PyThread_acquire_lock(_lock, 1)
+    _link(<Block *>data - 1)
+    _trim(_most_idle)
+    PyThread_release_lock(_lock)
+
+
+cdef void *_realloc(void *context, void *data, size_t bytes) noexcept nogil:
+    cdef void *moved
+    if data == NULL:
+        return _malloc(context, bytes)
+    moved = _malloc(context, bytes)
+    if moved != NULL:
+        memcpy(moved, data, min(bytes, _tag(data).bytes))
+        _free(context, data, 0)
+    return moved
+
+
+cdef void _fill(PyDataMem_Handler *handler, void *context) noexcept:
+    strcpy(handler.name, "nimblehlo")
+    handler.version = 1
+    handler.allocator.ctx = context
+    handler.allocator.malloc = _malloc
+    handler.allocator.calloc = _calloc
+    handler.allocator.realloc = _realloc
+    handler.allocator.free = _free
+
+
+cdef PyDataMem_Handler _plain_handler
+_fill(&_plain_handler, NULL)
+
+RECYCLING = PyCapsule_New(&_plain_handler, _CAPSULE, NULL)
+"""The handler that recycles and does not count."""
+
+
+cdef void _forget(object capsule) noexcept:
+    free(PyCapsule_GetPointer(capsule, _CAPSULE))
+
+
+def limited(most):
+    """A handler for one run, whose arrays may hold at most so many bytes at the same time."""
+    cdef LimitedHandler *limited_handler = <LimitedHandler *>calloc(1, sizeof(LimitedHandler))
+    if limited_handler == NULL:
+        raise MemoryError
+    limited_handler.account.most = min(most, (<size_t>-1) >> 1)
+    _fill(&limited_handler.handler, &limited_handler.account)
+    return PyCapsule_New(limited_handler, _CAPSULE, _forget)
+
+
+def run_with(handler, function, argument):
+    """`function(argument)`, while the arrays that this thread makes come from a handler."""
+    before = PyDataMem_SetHandler(handler)
+    try:
+        return function(argument)
+    finally:
+        PyDataMem_SetHandler(before)
+
+
+# One program's wish, in a list of all of them.
+cdef struct Claim:
+    Claim *next
+    Claim *previous
+    size_t bytes
+
+cdef Claim _claims
+_claims.next = _claims.previous = &_claims
+_claims.bytes = 0
+
+
+cdef void _set_most_idle() noexcept nogil:
+    """Keep as much as the greatest claim asks for. Under the lock."""
+    global _most_idle
+    cdef Claim *claim = _claims.next
+    cdef size_t most = 0
+    while claim != &_claims:
+        most = max(most, claim.bytes)
+        claim = claim.next
+    _most_idle = most
+    _trim(most)
+
+
+cdef class Retention:
+    """A program's claim on idle memory, for as long as this object lives.
+
+    Args:
+        bytes: what a run needs at the same time; at most a quarter of the machine's memory is granted.
+    """
+
+    cdef Claim claim
+
+    def __cinit__(self, bytes):
+        self.claim.bytes = min(bytes, _SHARE)
+        PyThread_acquire_lock(_lock, 1)
+        self.claim.previous = &_claims
+        self.claim.next = _claims.next
+        _claims.next.previous = &self.claim
+        _claims.next = &self.claim
+        _set_most_idle()
+        PyThread_release_lock(_lock)
+
+    def __dealloc__(self):
+        PyThread_acquire_lock(_lock, 1)
+        self.claim.previous.next = self.claim.next
+        self.claim.next.previous = self.claim.previous
+        if self.claim.bytes == _most_idle:
+            _set_most_idle()
+        PyThread_release_lock(_lock)
+
+
+def idle_bytes():
+    """How many bytes wait to be used again."""
+    return _idle
+
+
+def release_idle():
+    """Give all idle memory back to the system."""
+    _release_idle()
+
+
+def _physical_memory():
+    """The bytes of the machine's memory, or 8 GiB where the system does not tell."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 1 << 33
+
+
+_SHARE = _physical_memory() // 4
+
+
+def _lock_for_fork():
+    PyThread_acquire_lock(_lock, 1)
+
+
+def _unlock_after_fork():
+    PyThread_release_lock(_lock)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_lock_for_fork, after_in_parent=_unlock_after_fork, after_in_child=_unlock_after_fork
+    )
