@@ -132,7 +132,7 @@ def load(builder: ir.IRBuilder, element_type: ElementType, pointer: ir.Value) ->
         first, second = _part_pointers(builder, stored, pointer)
         part = stored.elements[0]
         return (builder.load(first, typ=part), builder.load(second, typ=part))
-    return (_computed(builder, element_type, builder.load(pointer, typ=stored)),)
+    return (computed_form(builder, element_type, builder.load(pointer, typ=stored)),)
 
 
 def store(builder: ir.IRBuilder, element_type: ElementType, value: Value, pointer: ir.Value) -> None:
@@ -142,7 +142,7 @@ def store(builder: ir.IRBuilder, element_type: ElementType, value: Value, pointe
         for part, target in zip(value, pointers, strict=True):
             builder.store(part, target)
         return
-    builder.store(_stored(builder, element_type, value[0]), pointer)
+    builder.store(stored_form(builder, element_type, value[0]), pointer)
 
 
 def _part_pointers(
@@ -213,8 +213,8 @@ def wrapped(builder: ir.IRBuilder, element_type: ElementType, value: ir.Value) -
     return builder.ashr(shifted, shift) if element_type.category == SIGNED else builder.lshr(shifted, shift)
 
 
-def _computed(builder: ir.IRBuilder, element_type: ElementType, stored: ir.Value) -> ir.Value:
-    """The computed form of what was loaded."""
+def computed_form(builder: ir.IRBuilder, element_type: ElementType, stored: ir.Value) -> ir.Value:
+    """The computed form of what lies in memory of an element that is not complex."""
     if element_type.category == BOOLEAN:
         return builder.icmp_unsigned("!=", stored, integer(I8, 0))
     if element_type.category & (SIGNED | UNSIGNED):
@@ -224,11 +224,31 @@ def _computed(builder: ir.IRBuilder, element_type: ElementType, stored: ir.Value
     if element_type.name == "bf16":
         return float_of(builder, builder.shl(builder.zext(stored, I32), integer(I32, 16)))
     if element_type.name == "f16":
-        return builder.fpext(builder.bitcast(stored, ir.HalfType()), F32)
+        return _from_half(builder, stored)
     code = builder.zext(stored, I32)
     if element_type.name == "f8E8M0FNU":
         return _from_exponent(builder, code)
     return _from_code(builder, FORMATS[element_type.name], code)
+
+
+def _from_half(builder: ir.IRBuilder, stored: ir.Value) -> ir.Value:
+    """A f16. The conversion would make a NaN a quiet one, so its bits are moved instead."""
+    bits = builder.shl(
+        builder.and_(builder.zext(stored, I32), integer(I32, _MAGNITUDE >> 16)), integer(I32, 13)
+    )
+    sign = builder.shl(builder.zext(builder.lshr(stored, integer(I16, 15)), I32), integer(I32, 31))
+    nan = float_of(builder, builder.or_(builder.or_(bits, sign), integer(I32, _EXPONENTS)))
+    is_special = builder.icmp_unsigned(">", bits, integer(I32, 0x7C00 << 13))
+    return builder.select(is_special, nan, builder.fpext(builder.bitcast(stored, ir.HalfType()), F32))
+
+
+def _to_half(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    """What lies in memory of a value that f16 holds; of NaN the bits, as `_from_half` moved them."""
+    bits = bits_of(builder, value)
+    sign = builder.and_(builder.lshr(bits, integer(I32, 16)), integer(I32, 0x8000))
+    rest = builder.and_(builder.lshr(bits, integer(I32, 13)), integer(I32, 0x7FFF))
+    half = builder.bitcast(builder.fptrunc(value, ir.HalfType()), I16)
+    return builder.select(is_nan(builder, value), builder.trunc(builder.or_(sign, rest), I16), half)
 
 
 def _from_exponent(builder: ir.IRBuilder, code: ir.Value) -> ir.Value:
@@ -257,8 +277,8 @@ def _from_code(builder: ir.IRBuilder, format: Format, code: ir.Value) -> ir.Valu
     return float_of(builder, bits)
 
 
-def _stored(builder: ir.IRBuilder, element_type: ElementType, value: ir.Value) -> ir.Value:
-    """What is to be written for an element in computed form."""
+def stored_form(builder: ir.IRBuilder, element_type: ElementType, value: ir.Value) -> ir.Value:
+    """What is to lie in memory of an element in computed form that is not complex."""
     if element_type.category == BOOLEAN:
         return builder.zext(value, I8)
     if element_type.category & (SIGNED | UNSIGNED):
@@ -268,7 +288,7 @@ def _stored(builder: ir.IRBuilder, element_type: ElementType, value: ir.Value) -
     if element_type.width >= 32:
         return value
     if element_type.name == "f16":
-        return builder.bitcast(builder.fptrunc(value, ir.HalfType()), I16)
+        return _to_half(builder, value)
     if element_type.name == "bf16":
         return builder.trunc(builder.lshr(bits_of(builder, value), integer(I32, 16)), I16)
     if element_type.name == "f8E8M0FNU":
