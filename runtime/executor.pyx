@@ -1,9 +1,19 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Runs a Plan; nothing else."""
+"""Runs a Plan; nothing else.
+
+The values of a run stand in a list, its frame, by their slots. A value leaves its slot with its last use, so that
+an array to which nothing but its slot refers may be overwritten by the step that uses it last.
+"""
 
 cimport numpy as cnp
+from cpython.exc cimport PyErr_CheckSignals
+from cpython.list cimport PyList_GET_ITEM
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_New, PyTuple_SET_ITEM
+
+from time import perf_counter
 
 import numpy as np
 
@@ -11,74 +21,243 @@ from .errors import ExecutionError, NimbleError
 
 cnp.import_array()
 
+cdef extern from "Python.h":
+    object PyObject_Vectorcall(object function, PyObject *const *arguments, size_t count, PyObject *names)
+    size_t PY_VECTORCALL_ARGUMENTS_OFFSET
+
+cdef extern from "numpy/arrayobject.h":
+    object PyArray_FromScalar(object scalar, PyObject *dtype)
+    object PyArray_NewFromDescr(
+        void *subtype, void *stolen_dtype, int rank, cnp.npy_intp *shape, cnp.npy_intp *strides, void *data,
+        int flags, PyObject *like,
+    )
+
+cdef enum:
+    MOST_STACKED = 16
+    ITERATIONS_BETWEEN_LOOKS = 64
+
+cdef enum Kind:
+    CALL
+    CALL_WITH_REGIONS
+    RUN_WHILE
+    RUN_IF
+    RUN_CASE
+
+cdef double _SECONDS_BETWEEN_YIELDS = 0.005
+cdef tuple _OUT = ("out",)
+cdef dict _CONTROL = {"while": RUN_WHILE, "if": RUN_IF, "case": RUN_CASE}
+
+
+cdef class Slots:
+    """Numbers of slots, at hand."""
+
+    cdef Py_ssize_t count
+    cdef Py_ssize_t *at
+
+    def __cinit__(self, slots):
+        cdef Py_ssize_t index
+        self.count = len(slots)
+        self.at = <Py_ssize_t *>PyMem_Malloc(max(1, self.count) * sizeof(Py_ssize_t))
+        if self.at == NULL:
+            raise MemoryError
+        for index in range(self.count):
+            self.at[index] = slots[index]
+
+    def __dealloc__(self):
+        PyMem_Free(self.at)
+
+
+cdef class Limits:
+    """What one run may take, and how much of it is left.
+
+    Args:
+        max_steps: most steps, an iteration of a loop counting as one; None: any number.
+        timeout: most seconds from now on; None: any.
+        max_bytes: for messages only; whoever gives memory judges it.
+    """
+
+    cdef object max_steps, timeout, max_bytes
+    cdef long long steps_left
+    cdef double deadline
+
+    def __cinit__(self, max_steps=None, timeout=None, max_bytes=None):
+        self.max_steps, self.timeout, self.max_bytes = max_steps, timeout, max_bytes
+        self.steps_left = (1 << 62) if max_steps is None else min(max_steps, 1 << 62)
+        self.deadline = 0.0 if timeout is None else perf_counter() + timeout
+
+    cdef int count(self, _Step step, long long steps) except -1:
+        """Count steps that are about to be taken."""
+        self.steps_left -= steps
+        if self.steps_left < 0:
+            raise self.exceeded(f"takes more than max_steps = {self.max_steps} steps", step)
+        return self.look_at_time(step)
+
+    cdef int look_at_time(self, _Step step) except -1:
+        if self.deadline and perf_counter() > self.deadline:
+            raise self.exceeded(f"takes longer than timeout = {self.timeout} seconds", step)
+        return 0
+
+    cdef object exceeded(self, str reason, _Step step):
+        return ExecutionError(
+            f"the run {reason}", operation=step.plan_step.operation, location=step.plan_step.location
+        )
+
+
 cdef class _Step:
     """A step of a plan with its slots at hand."""
 
     cdef object function
-    cdef tuple operands
-    cdef tuple results
-    cdef tuple releases
-    cdef tuple captures
-    cdef dict regions
-    cdef object plan_step
+    cdef Slots operands, results, releases, captures
     cdef Py_ssize_t result
+    cdef Kind kind
+    cdef bint is_ufunc
+    cdef Slots overwritten, overwriting
+    cdef dict regions
+    cdef Runner cond, body
+    cdef list branches
+    cdef object plan_step
 
     def __cinit__(self, step):
         self.function = step.function
-        self.operands = step.operands
-        self.results = step.results
-        self.releases = step.releases
-        self.captures = step.captures
-        self.result = self.results[0] if len(self.results) == 1 else -1
+        self.operands = Slots(step.operands)
+        self.results = Slots(step.results)
+        self.releases = Slots(step.releases)
+        self.captures = Slots(step.captures)
+        self.result = step.results[0] if len(step.results) == 1 else -1
         self.plan_step = step
-        self.regions = None
-        if step.regions:
-            self.regions = {
-                name: [Runner(one) for one in plan] if isinstance(plan, list) else Runner(plan)
-                for name, plan in step.regions.items()
-            }
+        self.is_ufunc = isinstance(step.function, np.ufunc)
+        pairs = _possible_overwrites(step)
+        self.overwritten = Slots([step.operands[operand] for operand, _ in pairs])
+        self.overwriting = Slots([result for _, result in pairs])
+        self.kind = _CONTROL.get(step.control, CALL_WITH_REGIONS if step.regions else CALL)
+        self.regions = {
+            name: [Runner(one) for one in plan] if isinstance(plan, list) else Runner(plan)
+            for name, plan in step.regions.items()
+        }
+        if self.kind == RUN_WHILE:
+            self.cond, self.body = self.regions["cond"], self.regions["body"]
+        elif self.kind == RUN_IF:
+            self.branches = [self.regions["false_branch"], self.regions["true_branch"]]
+        elif self.kind == RUN_CASE:
+            self.branches = self.regions["branches"]
 
-cdef tuple _take(list values, tuple slots):
-    """The values of some slots."""
-    cdef Py_ssize_t count = len(slots), index
-    cdef tuple taken = PyTuple_New(count)
-    cdef object value
-    for index in range(count):
-        value = values[<Py_ssize_t>(<object>PyTuple_GET_ITEM(slots, index))]
-        Py_INCREF(value)
-        PyTuple_SET_ITEM(taken, index, value)
-    return taken
+
+def _possible_overwrites(step):
+    """Those pairs of `step.overwrites` whose operand dies with the step.
+
+    An operand that occurs more than once must be listed for the same result each time: the function reads it at
+    the very index that it writes.
+    """
+    pairs = []
+    for operand, result in step.overwrites:
+        slot = step.operands[operand]
+        occurrences = [index for index, other in enumerate(step.operands) if other == slot]
+        is_listed = all((index, result) in step.overwrites for index in occurrences)
+        if slot in step.releases and is_listed and occurrences[0] == operand:
+            pairs.append((operand, result))
+    return pairs
+
+
+cdef class Donated:
+    """Owns the memory of an array that a caller lets a run use."""
+
+    cdef readonly object array
+
+
+def donated(array):
+    """A new array in the memory of a caller's array, which the run may overwrite as if it were its own.
+
+    Args:
+        array: C-contiguous and writeable.
+    """
+    cdef cnp.ndarray source = array
+    cdef Donated owner = Donated.__new__(Donated)
+    owner.array = source
+    cdef object dtype = source.dtype
+    Py_INCREF(dtype)
+    cdef object fresh = PyArray_NewFromDescr(
+        <void *>cnp.ndarray, <void *>dtype, cnp.PyArray_NDIM(source), cnp.PyArray_DIMS(source),
+        cnp.PyArray_STRIDES(source), cnp.PyArray_DATA(source), cnp.NPY_ARRAY_WRITEABLE, NULL,
+    )
+    cnp.set_array_base(fresh, owner)
+    return fresh
+
+
+cdef inline bint _is_free(PyObject *value):
+    """Whether a value that dies is an array that may be overwritten: nothing but its slot refers to its memory."""
+    cdef PyObject *base
+    if value.ob_refcnt != 1 or type(<object>value) is not cnp.ndarray:
+        return False
+    cdef cnp.ndarray array = <cnp.ndarray>value
+    if not cnp.PyArray_ISCARRAY(array):
+        return False
+    base = cnp.PyArray_BASE(array)
+    if base == NULL:
+        return cnp.PyArray_CHKFLAGS(array, cnp.NPY_ARRAY_OWNDATA)
+    if base.ob_refcnt != 1:
+        return False
+    if type(<object>base) is cnp.ndarray:
+        return cnp.PyArray_CHKFLAGS(<cnp.ndarray>base, cnp.NPY_ARRAY_OWNDATA)
+    return type(<object>base) is Donated
+
 
 cdef inline object _array(object value):
     """A value as steps may count on it: NumPy's functions give scalars in the place of arrays of rank 0."""
     if type(value) is not cnp.ndarray and isinstance(value, np.generic):
-        return np.asarray(value)
+        return PyArray_FromScalar(value, NULL)
     return value
+
+
+cdef inline bint _truth(object value) except -1:
+    """Whether a predicate holds."""
+    if type(value) is cnp.ndarray and cnp.PyArray_TYPE(<cnp.ndarray>value) == cnp.NPY_BOOL:
+        return (<char *>cnp.PyArray_DATA(<cnp.ndarray>value))[0] != 0
+    return bool(value)
+
+
+cdef tuple _take(list frame, Slots slots):
+    """The values of some slots."""
+    cdef tuple taken = PyTuple_New(slots.count)
+    cdef Py_ssize_t index
+    cdef object value
+    for index in range(slots.count):
+        value = frame[slots.at[index]]
+        Py_INCREF(value)
+        PyTuple_SET_ITEM(taken, index, value)
+    return taken
+
+
+cdef inline void _release(list frame, Slots slots):
+    cdef Py_ssize_t index
+    for index in range(slots.count):
+        frame[slots.at[index]] = None
+
 
 cdef class BoundRegion:
     """A region with the values that it captures: a function from its arguments to a tuple of results."""
 
     cdef Runner runner
     cdef readonly tuple captures
+    cdef Limits limits
+    cdef _Step step
 
     def __call__(self, *arguments):
-        return tuple(self.runner.run_values(arguments + self.captures))
+        return tuple(self.runner.run_values(list(arguments + self.captures), self.limits))
 
-cdef dict _bind(dict regions, tuple captures):
-    """The regions of a step bound to what they capture."""
-    cdef dict bound = {}
-    for name, runner in regions.items():
-        if type(runner) is list:
-            bound[name] = [_bind_one(one, captures) for one in runner]
-        else:
-            bound[name] = _bind_one(runner, captures)
-    return bound
+    def count_steps(self, steps):
+        """Count steps that the region's operation takes by itself, under the limits of the run."""
+        if self.limits is not None:
+            self.limits.count(self.step, steps)
 
-cdef BoundRegion _bind_one(Runner runner, tuple captures):
+
+cdef BoundRegion _bind(Runner runner, tuple captures, _Step step, Limits limits):
     cdef BoundRegion bound = BoundRegion.__new__(BoundRegion)
     bound.runner = runner
     bound.captures = captures
+    bound.step = step
+    bound.limits = limits
     return bound
+
 
 cdef class Runner:
     """Runs one plan; may be used by many threads at the same time.
@@ -89,66 +268,230 @@ cdef class Runner:
 
     cdef list steps
     cdef list template
-    cdef tuple arguments
-    cdef tuple results
+    cdef Slots arguments
+    cdef Slots results
 
     def __cinit__(self, plan):
         self.template = [None] * plan.slot_count
         for slot, value in plan.constants.items():
             self.template[slot] = value
-        self.arguments = plan.arguments
-        self.results = plan.results
+        used = {*plan.results}
+        for step in plan.steps:
+            used.update(step.operands, step.captures)
+        self.arguments = Slots([slot if slot in used else -1 for slot in plan.arguments])
+        self.results = Slots(plan.results)
         self.steps = [_Step(step) for step in plan.steps]
 
-    def run(self, arguments):
-        """The results, as a list, for a tuple of arguments, one for each of the plan's.
+    def run(self, arguments, limits=None):
+        """The results, as a list.
+
+        Args:
+            arguments: a value for each of the plan's arguments. A list is emptied: its values die with their
+                last use, and arrays to which nothing else refers may be overwritten.
+            limits: `Limits`, or None.
 
         Raises:
-            ExecutionError: a step failed; names its operation and location.
+            ExecutionError: a step failed, or the run exceeded a limit; names operation and location.
         """
-        return self.run_values(arguments)
+        return self.run_values(arguments if type(arguments) is list else list(arguments), limits)
 
-    cdef list run_values(self, tuple arguments):
-        cdef list values = self.template[:]
+    cdef list run_values(self, list arguments, Limits limits):
+        cdef list frame = self.template[:]
+        if len(arguments) != self.arguments.count:
+            raise TypeError(f"takes {self.arguments.count} values, but got {len(arguments)}")
+        self.move_in(frame, arguments, 0)
+        self.run_steps(frame, limits)
+        return self.move_out(frame)
+
+    cdef void move_in(self, list frame, list values, Py_ssize_t first):
+        """Move values to the slots of the arguments from `first` on."""
+        cdef Py_ssize_t index, slot
+        for index in range(len(values)):
+            slot = self.arguments.at[first + index]
+            if slot >= 0:
+                frame[slot] = values[index]
+            values[index] = None
+
+    cdef list move_out(self, list frame):
+        """The results; their slots are left as they are before a run."""
         cdef Py_ssize_t index
+        cdef list values = [None] * self.results.count
+        for index in range(self.results.count):
+            values[index] = frame[self.results.at[index]]
+        for index in range(self.results.count):
+            frame[self.results.at[index]] = self.template[self.results.at[index]]
+        return values
+
+    cdef int run_steps(self, list frame, Limits limits) except -1:
+        cdef Py_ssize_t index = 0, count = len(self.steps)
         cdef _Step step
-        cdef object item
-        if len(arguments) != len(self.arguments):
-            raise TypeError(f"takes {len(self.arguments)} values, but got {len(arguments)}")
-        for index in range(len(arguments)):
-            values[<Py_ssize_t>(<object>PyTuple_GET_ITEM(self.arguments, index))] = arguments[index]
-        for item in self.steps:
-            step = <_Step>item
-            try:
-                self.run_step(step, values)
-            except NimbleError:
-                raise
-            except Exception as error:
-                raise ExecutionError(
-                    f"failed with {type(error).__name__}: {error}",
-                    operation=step.plan_step.operation,
-                    location=step.plan_step.location,
-                ) from error
-        return [values[slot] for slot in self.results]
-
-    cdef int run_step(self, _Step step, list values) except -1:
-        cdef tuple operands = _take(values, step.operands)
-        cdef object result
-        cdef Py_ssize_t index
-        if step.regions is None:
-            result = step.function(*operands)
-        else:
-            result = step.function(*operands, **_bind(step.regions, _take(values, step.captures)))
-        operands = None
-        if type(result) is not tuple:
-            if step.result < 0:
-                raise ValueError(f"one value for {len(step.results)} results")
-            values[step.result] = _array(result)
-        elif len(<tuple>result) == len(step.results):
-            for index in range(len(step.results)):
-                values[<Py_ssize_t>(<object>PyTuple_GET_ITEM(step.results, index))] = _array((<tuple>result)[index])
-        else:
-            raise ValueError(f"{len(<tuple>result)} values for {len(step.results)} results")
-        for index in range(len(step.releases)):
-            values[<Py_ssize_t>(<object>PyTuple_GET_ITEM(step.releases, index))] = None
+        try:
+            if limits is None:
+                while index < count:
+                    _run_step(<_Step>PyList_GET_ITEM(self.steps, index), frame, None)
+                    index += 1
+            else:
+                while index < count:
+                    step = <_Step>PyList_GET_ITEM(self.steps, index)
+                    limits.count(step, 1)
+                    _run_step(step, frame, limits)
+                    limits.look_at_time(step)
+                    index += 1
+        except NimbleError:
+            raise
+        except Exception as error:
+            step = self.steps[index]
+            reason = f"failed with {type(error).__name__}: {error}"
+            if isinstance(error, MemoryError) and limits is not None and limits.max_bytes is not None:
+                reason = f"the run needs more than max_bytes = {limits.max_bytes}: {error}"
+            raise ExecutionError(
+                reason, operation=step.plan_step.operation, location=step.plan_step.location
+            ) from error
         return 0
+
+
+cdef int _run_step(_Step step, list frame, Limits limits) except -1:
+    cdef Py_ssize_t index
+    cdef object result
+    if step.kind == CALL:
+        result = _call(step, frame)
+    elif step.kind == CALL_WITH_REGIONS:
+        result = _call_with_regions(step, frame, limits)
+    elif step.kind == RUN_WHILE:
+        return _enter_results(step, frame, _run_while(step, frame, limits))
+    else:
+        return _enter_results(step, frame, _run_branch(step, frame, limits))
+    if type(result) is not tuple:
+        if step.result < 0:
+            raise ValueError(f"one value for {step.results.count} results")
+        frame[step.result] = _array(result)
+    elif len(<tuple>result) == step.results.count:
+        for index in range(step.results.count):
+            frame[step.results.at[index]] = _array(<object>PyTuple_GET_ITEM(result, index))
+    else:
+        raise ValueError(f"{len(<tuple>result)} values for {step.results.count} results")
+    _release(frame, step.releases)
+    return 0
+
+
+cdef object _call(_Step step, list frame):
+    """What the function of a step returns; it is lent the operands, which their slots hold."""
+    cdef PyObject *stack[MOST_STACKED + 2]
+    cdef Py_ssize_t index, count = step.operands.count
+    cdef object out
+    if count > MOST_STACKED:
+        return _call_with_many(step, frame)
+    for index in range(count):
+        stack[1 + index] = <PyObject *>PyList_GET_ITEM(frame, step.operands.at[index])
+    if step.overwritten.count:
+        out = _out(step, frame)
+        if out is not None:
+            stack[1 + count] = <PyObject *>out
+            return PyObject_Vectorcall(
+                step.function, &stack[1], count | PY_VECTORCALL_ARGUMENTS_OFFSET, <PyObject *>_OUT
+            )
+    return PyObject_Vectorcall(step.function, &stack[1], count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL)
+
+
+cdef object _call_with_many(_Step step, list frame):
+    cdef object out = _out(step, frame)
+    cdef tuple operands = _take(frame, step.operands)
+    return step.function(*operands) if out is None else step.function(*operands, out=out)
+
+
+cdef object _out(_Step step, list frame):
+    """For each result the array that it may be written to, or None; None where there is no such array."""
+    cdef list out = None
+    cdef Py_ssize_t index, result
+    for index in range(step.overwritten.count):
+        result = step.overwriting.at[index]
+        if (out is None or out[result] is None) and _is_free(PyList_GET_ITEM(frame, step.overwritten.at[index])):
+            if out is None:
+                out = [None] * step.results.count
+            out[result] = frame[step.overwritten.at[index]]
+    return None if out is None else tuple(out)
+
+
+cdef object _call_with_regions(_Step step, list frame, Limits limits):
+    cdef tuple captures = _take(frame, step.captures)
+    cdef dict bound = {}
+    for name, runner in step.regions.items():
+        if type(runner) is list:
+            bound[name] = [_bind(one, captures, step, limits) for one in runner]
+        else:
+            bound[name] = _bind(runner, captures, step, limits)
+    return step.function(*_take(frame, step.operands), **bound)
+
+
+cdef int _enter_results(_Step step, list frame, list values) except -1:
+    cdef Py_ssize_t index
+    if len(values) != step.results.count:
+        raise ValueError(f"{len(values)} values for {step.results.count} results")
+    for index in range(step.results.count):
+        frame[step.results.at[index]] = values[index]
+    _release(frame, step.releases)
+    return 0
+
+
+cdef list _run_branch(_Step step, list frame, Limits limits):
+    """The results of the branch that the operand of `if` or `case` selects."""
+    cdef object selector = frame[step.operands.at[0]]
+    cdef Py_ssize_t count = len(step.branches), index
+    cdef list captures = list(_take(frame, step.captures))
+    cdef Runner branch
+    if step.kind == RUN_IF:
+        index = _truth(selector)
+    else:
+        index = int(selector)
+        if not 0 <= index < count:
+            index = count - 1
+    _release(frame, step.releases)
+    branch = step.branches[index]
+    return branch.run_values(captures, limits)
+
+
+cdef list _run_while(_Step step, list frame, Limits limits):
+    """The values that a loop ends with.
+
+    It owns what it carries: the body may overwrite arrays that nothing outside refers to. `captures` refers to
+    what the regions capture, so that this is never overwritten.
+    """
+    cdef Runner cond = step.cond, body = step.body
+    cdef list carried = list(_take(frame, step.operands))
+    cdef tuple captures = _take(frame, step.captures)
+    cdef list cond_frame = cond.template[:], body_frame = body.template[:]
+    cdef Py_ssize_t count = len(carried), iteration = 0
+    cdef double yielded = perf_counter()
+    _release(frame, step.releases)
+    while True:
+        _lend(cond, cond_frame, carried, captures)
+        cond.run_steps(cond_frame, limits)
+        holds = _truth(cond_frame[cond.results.at[0]])
+        cond_frame[cond.results.at[0]] = cond.template[cond.results.at[0]]
+        if not holds:
+            return carried
+        _lend(body, body_frame, [], captures)
+        body.move_in(body_frame, carried, 0)
+        body.run_steps(body_frame, limits)
+        carried = body.move_out(body_frame)
+        iteration += 1
+        PyErr_CheckSignals()
+        if limits is not None:
+            limits.count(step, 1)
+        if iteration % ITERATIONS_BETWEEN_LOOKS == 0 and perf_counter() - yielded > _SECONDS_BETWEEN_YIELDS:
+            with nogil:
+                pass
+            yielded = perf_counter()
+
+
+cdef void _lend(Runner runner, list frame, list carried, tuple captures):
+    """Put what a loop carries and captures into a region's frame."""
+    cdef Py_ssize_t index, slot, first = runner.arguments.count - len(captures)
+    for index in range(len(carried)):
+        slot = runner.arguments.at[index]
+        if slot >= 0:
+            frame[slot] = carried[index]
+    for index in range(len(captures)):
+        slot = runner.arguments.at[first + index]
+        if slot >= 0:
+            frame[slot] = <object>PyTuple_GET_ITEM(captures, index)

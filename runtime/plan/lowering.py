@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Literal
+
+import numpy as np
 
 from ..ir import DenseElementsAttribute, Function, Operation, Region, Value, captured_values
+from ..ops.control import Case, If, While
 from ..ops.declaration import Op
 from ..ops.verify import TERMINATORS, view_of
 from ..options import Options
+from ..types import TensorType, Type
 from .choice import choose
 from .plan import Plan, Step
+
+_CONTROL: Final[dict[type[Op], Literal["while", "if", "case"]]] = {While: "while", If: "if", Case: "case"}
+"""What the executor runs by itself."""
+
+_LEAST_OVERWRITTEN_BYTES = 1 << 12
+"""Size of arrays from which writing in place saves time."""
+
+_EXACT_UFUNCS = frozenset(
+    [np.add, np.subtract, np.multiply, np.divide, np.negative, np.absolute, np.sqrt, np.rint, np.floor, np.ceil]
+    + [np.minimum, np.maximum, np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert]
+)
+"""Functions whose bits do not depend on the place of the result; NumPy may choose other loops for some others."""
 
 
 def lower(function: Function, options: Options) -> Plan:
@@ -57,6 +74,7 @@ class _Lowering:
         view = view_of(operation)
         captures = captured_values(operation.regions)
         choice = choose(view, self.options)
+        is_reference = choice.function == view.reference
         return Step(
             function=choice.function,
             operands=tuple([slots[operand] for operand in operation.operands]),
@@ -68,6 +86,8 @@ class _Lowering:
             detail=_detail(operation),
             regions=self.lower_regions(view, captures) if choice.needs_regions else {},
             captures=tuple([slots[value] for value in captures]) if choice.needs_regions else (),
+            overwrites=_overwrites(choice.function, operation),
+            control=_CONTROL.get(type(view)) if is_reference else None,
         )
 
     def lower_regions(self, view: Op, captures: Sequence[Value]) -> dict[str, Plan | Sequence[Plan]]:
@@ -91,6 +111,27 @@ def _release(
         last = {*step.operands, *step.captures, *step.results} - alive
         step.releases = tuple(sorted(last))
         alive |= last
+
+
+def _overwrites(function: Callable[..., Any], operation: Operation) -> tuple[tuple[int, int], ...]:
+    """Which operands' memory a function may write its results to: those of the same type, if large."""
+    operands, results = operation.operands, operation.results
+    pairs: Sequence[tuple[int, int]] = ()
+    if isinstance(function, np.ufunc):
+        if function in _EXACT_UFUNCS:
+            pairs = [(index, 0) for index in range(len(operands))]
+    elif getattr(function, "accepts_out", False):
+        pairs = function.may_overwrite  # type: ignore[attr-defined]
+    return tuple([pair for pair in pairs if _is_large_and_same(operands[pair[0]].type, results[pair[1]].type)])
+
+
+def _is_large_and_same(operand: Type, result: Type) -> bool:
+    return (
+        isinstance(operand, TensorType)
+        and operand.is_static
+        and operand == result
+        and operand.size * operand.dtype.itemsize >= _LEAST_OVERWRITTEN_BYTES
+    )
 
 
 def _detail(operation: Operation) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 
 @dataclass(slots=True)
@@ -16,6 +16,10 @@ class Step:
             tuple of as many values as there are results.
         operands, results: slots that it reads and writes.
         releases: slots whose values are not used after this step.
+        overwrites: pairs of an operand's position and a result's: where the operand's array is released and
+            nothing else refers to it, `function` may write the result into it. It is then called with ``out``,
+            for each result an array or None; it may leave the array alone and return another.
+        control: the operation, where the executor itself runs the regions in the place of `function`.
         regions: plans of the operation's regions by name; a list for a variadic region.
         captures: slots that the regions use beside their own arguments, in the order of the region plans'
             last arguments.
@@ -36,6 +40,8 @@ class Step:
     regions: Mapping[str, Plan | Sequence[Plan]] = field(default_factory=dict)
     captures: tuple[int, ...] = ()
     releases: tuple[int, ...] = ()
+    overwrites: tuple[tuple[int, int], ...] = ()
+    control: Literal["while", "if", "case"] | None = None
 
 
 @dataclass(slots=True)
