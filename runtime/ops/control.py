@@ -47,6 +47,7 @@ def results_are(actual: Sequence[Type], expected: Sequence[Type], source: str) -
 class While(Op, name="stablehlo.while", assembly="custom(while)"):
     """Runs `body` while `cond` holds."""
 
+    takes_stored_values = True
     operand = Operand(VALUE, variadic=True)
     cond = Region()
     body = Region()
@@ -79,6 +80,7 @@ class While(Op, name="stablehlo.while", assembly="custom(while)"):
 class If(Op, name="stablehlo.if"):
     """Runs one of two branches."""
 
+    takes_stored_values = True
     pred = Operand(BOOLEAN, rank=0)
     true_branch = Region()
     false_branch = Region()
@@ -108,6 +110,7 @@ class If(Op, name="stablehlo.if"):
 class Case(Op, name="stablehlo.case"):
     """Runs the branch that `index` selects, the last one where `index` is out of range."""
 
+    takes_stored_values = True
     index = Operand(SIGNED, rank=0)
     branches = Region(variadic=True)
     results = Result(VALUE, variadic=True)
@@ -189,6 +192,7 @@ class OptimizationBarrier(
 ):
     """Hands its operands on after all of them have been computed."""
 
+    takes_stored_values = True
     operand = Operand(TENSOR | TOKEN, variadic=True)
     result = Result(TENSOR | TOKEN, variadic=True)
 

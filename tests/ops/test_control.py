@@ -103,6 +103,34 @@ def test_while_exchanges_its_values() -> None:
     assert [int(value) for value in run_every_way(text, np.array(1), np.array(2))] == [2, 1]
 
 
+@pytest.mark.parametrize(("pred", "expected"), [(True, [5, 7]), (False, [4, 5])])
+def test_control_flow_hands_quantized_values_on_as_they_are(pred: bool, expected: list[int]) -> None:
+    """Values pass an `if`, a `while` and a barrier without being requantized."""
+    quantized = "tensor<2x!quant.uniform<i8:f32, 0.5:3>>"
+    text = function(
+        f"%p: {P}, %a: {quantized}",
+        f"""
+        %0 = "stablehlo.if"(%p) ({{
+          %sum = stablehlo.add %a, %a : {quantized}
+          stablehlo.return %sum : {quantized}
+        }}, {{
+          stablehlo.return %a : {quantized}
+        }}) : ({P}) -> {quantized}
+        %false = stablehlo.constant dense<false> : {P}
+        %1:2 = stablehlo.while(%go = %p, %v = %0) : {P}, {quantized}
+        cond {{
+          stablehlo.return %go : {P}
+        }} do {{
+          stablehlo.return %false, %v : {P}, {quantized}
+        }}
+        %2 = stablehlo.optimization_barrier %1#1 : {quantized}
+        return %2 : {quantized}""",
+        quantized,
+    )
+    (result,) = run_every_way(text, np.array(pred), np.array([4, 5], np.int8))
+    assert result.tolist() == expected
+
+
 @pytest.mark.parametrize("pred", [False, True])
 def test_if_runs_one_branch(pred: bool) -> None:
     text = function(
