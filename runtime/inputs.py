@@ -14,6 +14,7 @@ from .types import (
     FLOAT,
     INTEGER,
     TOKEN_VALUE,
+    BufferType,
     QuantizedType,
     TensorType,
     TokenType,
@@ -47,6 +48,8 @@ def convert_input(value: Any, type: Type, index: int) -> Any:
         if value.__class__ is np.ndarray and value.dtype is type.dtype and value.shape == type.shape:
             return value
         return _convert_array(value, type, index)
+    if isinstance(type, BufferType):
+        return _convert_array(value, TensorType(type.shape, type.element_type), index)
     if isinstance(type, TupleType):
         if not isinstance(value, tuple) or len(value) != len(type.types):
             raise _error(index, f"must be a tuple of {len(type.types)} values for {type}")

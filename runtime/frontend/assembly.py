@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _TYPE_ITEM: Final = re.compile(r"type|custom\((?:call|constant|reduce|scan|while)\)")
 
+_REGIONS: Final = re.compile(r"\(\s*\{")
+
 Step = Callable[["OperationParser", OperationState], None]
 
 
@@ -241,8 +243,8 @@ def _literal_group(literal: str, steps: list[Step]) -> Step:
 
 
 def _operands(parser: OperationParser, state: OperationState) -> None:
-    if parser.accept("("):
-        parser.fail("operands without parentheses", parser.position - 1)
+    if parser.peek() == "(" and not _REGIONS.match(parser.text, parser.position):
+        parser.fail("operands without parentheses", parser.position)
     state.operands += parser.operands()
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from ..errors import ParseError, UnsupportedError
 from ..ir import Module
+from ..ops.host_functions import attach_functions
 from .bytecode import MAGIC, bytecode_to_text
 from .parser import parse
 
@@ -70,7 +72,9 @@ def _parse_bytes(content: bytes, name: str) -> Module:
 
 def _parse_object(module: Any) -> Module:
     """Objects are told by what they offer, so that JAX is not imported to look at them."""
+    functions: Sequence[Callable[..., Any]] = ()
     if callable(getattr(module, "compiler_ir", None)):
+        functions = _host_functions(module)
         module = module.compiler_ir("stablehlo")
     elif callable(getattr(module, "mlir_module", None)):
         return parse(module.mlir_module(), "<exported>")
@@ -81,4 +85,13 @@ def _parse_object(module: Any) -> Module:
             "jaxlib ir.Module, a jax.stages.Lowered or a jax.export.Exported"
         )
     text = operation.get_asm(enable_debug_info=True, print_generic_op_form=True, assume_verified=True)
-    return parse(text, "<module>")
+    parsed = parse(text, "<module>")
+    if functions:
+        attach_functions(parsed, functions)
+    return parsed
+
+
+def _host_functions(lowered: Any) -> Sequence[Callable[..., Any]]:
+    """The Python functions that a ``jax.stages.Lowered`` calls back, in the order of their indices."""
+    arguments = getattr(getattr(lowered, "_lowering", None), "compile_args", None)
+    return (arguments.get("host_callbacks") if isinstance(arguments, Mapping) else None) or ()

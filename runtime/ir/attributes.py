@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -185,6 +185,13 @@ class OpaqueAttribute:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class FunctionAttribute:
+    """A Python function that a program brought along; text cannot hold it and shows that it is there."""
+
+    function: Callable[..., Any]
+
+
 Attribute = (
     BoolAttribute
     | IntegerAttribute
@@ -203,4 +210,5 @@ Attribute = (
     | StructAttribute
     | LocationAttribute
     | OpaqueAttribute
+    | FunctionAttribute
 )

@@ -25,6 +25,7 @@ from .attributes import (
     DictionaryAttribute,
     EnumAttribute,
     FloatAttribute,
+    FunctionAttribute,
     IntegerAttribute,
     LocationAttribute,
     OpaqueAttribute,
@@ -249,6 +250,8 @@ class Printer:
                 return f"loc({location_text(location)})"
             case OpaqueAttribute(text):
                 return text
+            case FunctionAttribute():
+                return "#nimblehlo.function"
 
     def _joined(self, attributes: Iterable[Attribute]) -> str:
         return ", ".join(map(self.attribute, attributes))

@@ -59,7 +59,9 @@ def unregister_composite(name: str) -> None:
 
 
 class Composite(
-    Op, name="stablehlo.composite", assembly="$composite_name operands attr-dict : functional-type"
+    Op,
+    name="stablehlo.composite",
+    assembly="$composite_name operands ( ( regions ) )? attr-dict : functional-type",
 ):
     """An operation that is made of others: a registered function, or else a call of `decomposition`.
 

@@ -22,6 +22,7 @@ from ..ir import (
 )
 from ..types import ANY, INDEX, TensorType, TupleType, Type
 from .attribute_kinds import BOOL, DIMENSIONS, I32, I64, STRING, SYMBOL, ArrayOf, AttributeKind, array_of
+from .buffers import aliases_violation
 from .custom_call_targets import BUILT_IN, Target
 from .declaration import Attribute, Op, Operand, Result, constraint
 from .rules import first, in_range, types_agree
@@ -170,8 +171,9 @@ class CustomCall(
 
     @constraint
     def I7(self) -> str | None:
-        """each alias names parts of operands and results that exist and have the same type"""
-        return first(*(self._alias_violation(*alias) for alias in self.output_operand_aliases))
+        """aliases name parts that exist and have the same type; a buffer has at most one, in a result one"""
+        parts = (self._alias_violation(*alias) for alias in self.output_operand_aliases)
+        return first(*parts) or aliases_violation(self)
 
     def _alias_violation(self, outputs: Sequence[int], operand: int, parts: Sequence[int]) -> str | None:
         reason = in_range("operand_index", [operand], 0, len(self.inputs), "the number of inputs")

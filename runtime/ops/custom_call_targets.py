@@ -15,6 +15,7 @@ import numpy as np
 from ..errors import ExecutionError
 from ..ir import StringAttribute
 from ..types import BOOLEAN, INTEGER, TensorType
+from . import buffers, host_functions
 from .check import (
     Disagreement,
     are_real_or_complex,
@@ -162,6 +163,11 @@ BUILT_IN: Final[dict[str, Target]] = {
             "annotate_device_placement",
         )
     },
+    "CreateBuffer": Target(buffers.create, buffers.verify_create),
+    "AllocateBuffer": Target(buffers.create, buffers.verify_create),
+    "Pin": Target(_identity, buffers.verify_pin),
+    "Unpin": Target(_identity, buffers.verify_pin),
+    **{name: Target(host_functions.run, host_functions.verify) for name in host_functions.TARGETS},
     **{name: Target(routine.run, routine.verify) for name, routine in ROUTINES.items()},
     **{name: Target(target.run, target.verify) for name, target in REPLACED_TARGETS.items()},
 }

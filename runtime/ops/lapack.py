@@ -240,6 +240,29 @@ def _orgqr(library: Library, parameters: Parameters, x: Array, tau: Array) -> tu
     return (matrix,)
 
 
+def _ormqr(library: Library, parameters: Parameters, x: Array, tau: Array, c: Array) -> tuple[Any, ...]:
+    real = library.prefix in "sd"
+    rows = c.shape[0 if parameters["left"] else 1]
+    if x.shape[0] != rows or not len(tau) <= min(rows, x.shape[1]):
+        raise ValueError(
+            f"{len(tau)} reflectors in a {x.shape[0]}x{x.shape[1]} matrix do not fit the product"
+        )
+    side = "L" if parameters["left"] else "R"
+    transpose = ("T" if real else "C") if parameters["transpose"] else "N"
+    multiply = library.ormqr if real else library.unmqr
+    reflectors = x[:, : len(tau)]
+    size = library.workspace(parameters, lambda: multiply(side, transpose, reflectors, tau, c, -1)[1][0])
+    return (multiply(side, transpose, reflectors, tau, c, size)[0],)
+
+
+def _geqp3(library: Library, parameters: Parameters, x: Array, pivots: Array) -> tuple[Any, ...]:
+    if pivots.any():
+        raise ValueError("columns that are to come first are not offered")
+    size = library.workspace(parameters, lambda: library.geqp3(x, lwork=-1)[3][0])
+    factors, order, tau, *_ = library.geqp3(x, lwork=size)
+    return factors, order, tau
+
+
 def _syevd(library: Library, parameters: Parameters, x: Array) -> tuple[Any, ...]:
     solve = library.syevd if library.prefix in "sd" else library.heevd
     eigenvalues, vectors, info = solve(
@@ -248,13 +271,19 @@ def _syevd(library: Library, parameters: Parameters, x: Array) -> tuple[Any, ...
     return vectors, eigenvalues, info
 
 
-def _gesdd(library: Library, parameters: Parameters, x: Array) -> tuple[Any, ...]:
-    options = {"compute_uv": parameters["mode"] != "N", "full_matrices": parameters["mode"] != "S"}
-    size = library.workspace(parameters, lambda: library.gesdd_lwork(*x.shape, **options)[0])
-    u, singular_values, vt, info = library.gesdd(x, lwork=size, **options)
-    if parameters["mode"] == "N":
-        u = vt = 0
-    return x, singular_values, u, vt, info
+def _singular_values(name: str) -> Compute:
+    """GESDD, which divides and conquers, or GESVD, which iterates."""
+
+    def compute(library: Library, parameters: Parameters, x: Array) -> tuple[Any, ...]:
+        options = {"compute_uv": parameters["mode"] != "N", "full_matrices": parameters["mode"] != "S"}
+        query, solve = getattr(library, f"{name}_lwork"), getattr(library, name)
+        size = library.workspace(parameters, lambda: query(*x.shape, **options)[0])
+        u, singular_values, vt, info = solve(x, lwork=size, **options)
+        if parameters["mode"] == "N":
+            u = vt = 0
+        return x, singular_values, u, vt, info
+
+    return compute
 
 
 def _getrf(library: Library, parameters: Parameters, x: Array) -> tuple[Any, ...]:
@@ -343,7 +372,10 @@ _SIGNATURES: Final[dict[str, tuple[Compute, str, dict[str, str | None]]]] = {
     "geqrf": (_geqrf, "T:mn -> T:mn T:k", {}),
     "orgqr": (_orgqr, "T:mn T:k -> T:mn", {}),
     "syevd": (_syevd, "T:nn -> T:nn R:n I:", {"mode": "NV", **_UPLO}),
-    "gesdd": (_gesdd, "T:mn -> T:mn R:k T:mu T:vn I:", {"mode": "ASN"}),
+    "ormqr": (_ormqr, "T:au T:v T:mn -> T:mn", {"left": None, "transpose": None}),
+    "geqp3": (_geqp3, "T:mn I:n -> T:mn I:n T:k", {}),
+    "gesdd": (_singular_values("gesdd"), "T:mn -> T:mn R:k T:mu T:vn I:", {"mode": "ASN"}),
+    "gesvd": (_singular_values("gesvd"), "T:mn -> T:mn R:k T:mu T:vn I:", {"mode": "ASN"}),
     "getrf": (_getrf, "T:mn -> T:mn I:k I:", {}),
     "trsm": (_trsm, "T:aa T:mn -> T:mn", {"side": "LR", "trans_x": "NTC", "diag": "NU", **_UPLO}),
     "geev": (_geev, "T:nn -> T:n C:nn C:nn I:", {"compute_left": "NV", "compute_right": "NV"}),
@@ -357,7 +389,7 @@ _SIGNATURES: Final[dict[str, tuple[Compute, str, dict[str, str | None]]]] = {
 Dimension k is min(m, n), p is n - 1; u, v, a and r are what the program says.
 """
 
-_COMPLEX_NAMES: Final = {"orgqr": "ungqr", "syevd": "heevd", "sytrd": "hetrd"}
+_COMPLEX_NAMES: Final = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetrd"}
 """Routines that have another name for complex elements."""
 
 

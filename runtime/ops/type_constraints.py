@@ -11,6 +11,7 @@ from typing import NamedTuple
 from ..types import (
     DYNAMIC,
     ELEMENT_TYPES,
+    BufferType,
     ElementType,
     QuantizedType,
     TensorType,
@@ -36,6 +37,8 @@ def violation(type: Type) -> Violation | None:
     """Why a value may not have this type, None where it may."""
     if isinstance(type, TensorType):
         return _tensor_violation(type)
+    if isinstance(type, BufferType) and DYNAMIC in type.shape:
+        return Violation(f"{type} has unknown sizes, but buffers must have known ones")
     if isinstance(type, TupleType):
         return next(filter(None, map(violation, type.types)), None)
     return None

@@ -16,7 +16,8 @@ from ..ir import (
     DenseElementsAttribute,
     DictionaryAttribute,
 )
-from ..types import TensorType, Type
+from ..types import BufferType, TensorType, Type
+from .buffers import tensor_of
 from .declaration import Op
 from .rules import shapes_agree
 
@@ -76,10 +77,10 @@ def call_user(
 
 def _checked(view: Op, name: str, value: Any, type: Type) -> Any:
     """A returned value as an array of the declared type."""
-    if not isinstance(type, TensorType):
+    if not isinstance(type, (TensorType, BufferType)):
         return value
     array = np.asarray(value)
-    if array.dtype == type.dtype and shapes_agree(array.shape, type.shape):
+    if array.dtype == tensor_of(type).dtype and shapes_agree(array.shape, type.shape):
         return array
     reason = f"@{name} returned {array.dtype} of shape {array.shape} for {type}"
     raise ExecutionError(reason, operation=view.name, location=view.operation.location)

@@ -157,6 +157,34 @@ stablehlo.custom_call @"foo bar"() : () -> ()
 // generic
 %0 = "stablehlo.composite"(%a) {name = "x.y", decomposition = @f, version = 1 : i32} : (tensor<2x3xf32>) -> tensor<2x3xf32>
 // -----
+// composite with regions
+%0 = stablehlo.composite "x.y" %a ({
+  ^bb0(%inner: tensor<f32>):
+    stablehlo.return %inner : tensor<f32>
+}, {
+  %inner = stablehlo.constant dense<1.0> : tensor<f32>
+  stablehlo.return %inner : tensor<f32>
+}) {decomposition = @f} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+// generic
+%0 = "stablehlo.composite"(%a) ({
+  ^bb0(%inner: tensor<f32>):
+    stablehlo.return %inner : tensor<f32>
+}, {
+  %inner = stablehlo.constant dense<1.0> : tensor<f32>
+  stablehlo.return %inner : tensor<f32>
+}) {name = "x.y", decomposition = @f} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+// -----
+// composite of regions alone
+%0 = stablehlo.composite "x.y" ({
+  %inner = stablehlo.constant dense<1.0> : tensor<f32>
+  stablehlo.return %inner : tensor<f32>
+}) {decomposition = @f} : () -> tensor<f32>
+// generic
+%0 = "stablehlo.composite"() ({
+  %inner = stablehlo.constant dense<1.0> : tensor<f32>
+  stablehlo.return %inner : tensor<f32>
+}) {name = "x.y", decomposition = @f} : () -> tensor<f32>
+// -----
 // tuple
 %0 = stablehlo.tuple %a, %i : tuple<tensor<2x3xf32>, tensor<i32>>
 %1 = stablehlo.get_tuple_element %0[1] : (tuple<tensor<2x3xf32>, tensor<i32>>) -> tensor<i32>

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
@@ -59,6 +60,13 @@ FACTORIZATIONS: dict[str, tuple[Callable[[Array], Any], Callable[..., Array], li
     "gesdd": (lax.linalg.svd, general, RECTANGULAR),
     "gesdd, thin": (lambda x: lax.linalg.svd(x, full_matrices=False), general, RECTANGULAR),
     "gesdd, values": (lambda x: lax.linalg.svd(x, compute_uv=False), general, RECTANGULAR),
+    "gesvd": (lambda x: lax.linalg.svd(x, algorithm=lax.linalg.SvdAlgorithm.QR), general, RECTANGULAR),
+    "gesvd, values": (
+        lambda x: lax.linalg.svd(x, compute_uv=False, algorithm=lax.linalg.SvdAlgorithm.QR),
+        general,
+        RECTANGULAR,
+    ),
+    "geqp3": (lambda x: lax.linalg.qr(x, pivoting=True), general, RECTANGULAR),
     "getrf": (lambda x: lax.linalg.lu(x)[:2], general, RECTANGULAR),
     "geev": (lax.linalg.eig, general, SQUARE),
     "geev, right": (lambda x: lax.linalg.eig(x, compute_left_eigenvectors=False), general, SQUARE),
@@ -106,6 +114,28 @@ def test_trsm(dtype: Any, left_side: bool, batch: tuple[int, ...]) -> None:
 
     b = general((*batch, 4, 2) if left_side else (*batch, 2, 4), dtype)
     same_as_xla(function, dominant((*batch, 4, 4), dtype), b)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("left", [False, True])
+@pytest.mark.parametrize("batch", [(), (2, 3)])
+def test_ormqr(dtype: Any, left: bool, batch: tuple[int, ...]) -> None:
+    def function(x: Any, c: Any) -> Any:
+        factors, tau = jnp.linalg.qr(x, mode="raw")
+        factors = factors.swapaxes(-1, -2)
+        return [
+            lax.linalg.ormqr(factors, tau, c, left=left, transpose=transpose) for transpose in (False, True)
+        ]
+
+    c = general((*batch, 4, 2) if left else (*batch, 2, 4), dtype)
+    same_as_xla(function, general((*batch, 4, 3), dtype), c)
+
+
+def test_columns_that_come_first_are_not_offered() -> None:
+    lowered = jax.jit(lambda x: lax.linalg.qr(x, pivoting=True)).lower(general((3, 2), np.float32))
+    text = lowered.as_text().replace("dense<0> : tensor<i32>", "dense<1> : tensor<i32>")
+    with pytest.raises(nimblehlo.ExecutionError, match="columns that are to come first are not offered"):
+        nimblehlo.execute(text, [general((3, 2), np.float32)])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -182,8 +212,11 @@ def test_each_routine_has_four_types() -> None:
         "potrf",
         "geqrf",
         "orgqr",
+        "ormqr",
+        "geqp3",
         "syevd",
         "gesdd",
+        "gesvd",
         "getrf",
         "trsm",
         "geev",
@@ -192,7 +225,12 @@ def test_each_routine_has_four_types() -> None:
         "sytrd",
         "gtsv",
     }
-    complex_names = names - {"orgqr", "syevd", "sytrd"} | {"ungqr", "heevd", "hetrd"}
+    complex_names = names - {"orgqr", "ormqr", "syevd", "sytrd"} | {
+        "ungqr",
+        "unmqr",
+        "heevd",
+        "hetrd",
+    }
     expected = {f"lapack_{prefix}{name}_ffi" for prefix in "sd" for name in names}
     expected |= {f"lapack_{prefix}{name}_ffi" for prefix in "cz" for name in complex_names}
     assert set(lapack.ROUTINES) == expected
