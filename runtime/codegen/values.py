@@ -32,6 +32,7 @@ F64: Final = ir.DoubleType()
 _EXPONENTS: Final = 0x7F800000
 _MAGNITUDE: Final = 0x7FFFFFFF
 _QUIET: Final = 0x00400000
+_NEGATIVE_NAN: Final = 0xFFC00000
 
 
 class Format(NamedTuple):
@@ -273,7 +274,7 @@ def _from_code(builder: ir.IRBuilder, format: Format, code: ir.Value) -> ir.Valu
     bits = builder.or_(bits, sign)
     if format.specials == "unsigned nan":
         nan = builder.icmp_unsigned("==", code, integer(I32, 1 << format.sign_shift))
-        bits = builder.select(nan, integer(I32, _EXPONENTS | _QUIET), bits)
+        bits = builder.select(nan, integer(I32, _NEGATIVE_NAN), bits)
     return float_of(builder, bits)
 
 
@@ -403,7 +404,7 @@ def _with_specials(
     if format.specials == "unsigned nan":
         zero = builder.fcmp_ordered("==", nearest, floating(F32, 0.0))
         bits = builder.or_(bits, builder.select(zero, integer(I32, 0), sign))
-        return float_of(builder, builder.select(over, quiet, bits))
+        return float_of(builder, builder.select(over, integer(I32, _NEGATIVE_NAN), bits))
     if format.specials == "nan":
         bits = builder.select(over, quiet, bits)
     elif format.specials == "infinities":

@@ -1,0 +1,272 @@
+"""The code of elementwise operations: from an element of each operand to one of the result.
+
+The bits are those of the operations' references. It is straight-line code throughout: LLVM's vectoriser turns
+a loop around it into one on vectors.
+
+Source: specification, section "Ops"; the definition of CHLO.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from llvmlite import ir
+
+from ..ir import BoolAttribute, EnumAttribute, FloatAttribute, IntegerAttribute, Operation
+from ..types import BOOLEAN, COMPLEX, FLOAT, INTEGER, SIGNED, ElementType, TensorType
+from . import elementwise_conversion as conversion
+from . import elementwise_floats as floats
+from . import elementwise_integers as integers
+from .mathematics import FUNCTIONS as MATHEMATICS
+from .values import F64, FORMATS, Value, bits_of, constant, integer, is_nan, rounded
+
+Rule = Callable[[ir.IRBuilder, Sequence[Value]], Value]
+"""The code of one operation, its types and attributes known."""
+
+_INTEGERS: Final[dict[str, tuple[int, Callable[..., Any]]]] = {
+    "stablehlo.abs": (SIGNED, integers.absolute),
+    "stablehlo.add": (BOOLEAN | INTEGER, integers.add),
+    "stablehlo.and": (BOOLEAN | INTEGER, integers.bitwise_and),
+    "stablehlo.count_leading_zeros": (INTEGER, integers.count_leading_zeros),
+    "stablehlo.divide": (INTEGER, integers.divide),
+    "stablehlo.maximum": (BOOLEAN | INTEGER, integers.maximum),
+    "stablehlo.minimum": (BOOLEAN | INTEGER, integers.minimum),
+    "stablehlo.multiply": (BOOLEAN | INTEGER, integers.multiply),
+    "stablehlo.negate": (INTEGER, integers.negate),
+    "stablehlo.not": (BOOLEAN | INTEGER, integers.bitwise_not),
+    "stablehlo.or": (BOOLEAN | INTEGER, integers.bitwise_or),
+    "stablehlo.popcnt": (INTEGER, integers.count_bits),
+    "stablehlo.power": (INTEGER, integers.power),
+    "stablehlo.remainder": (INTEGER, integers.remainder),
+    "stablehlo.shift_left": (INTEGER, integers.shift_left),
+    "stablehlo.shift_right_arithmetic": (INTEGER, integers.shift_right_arithmetic),
+    "stablehlo.shift_right_logical": (INTEGER, integers.shift_right_logical),
+    "stablehlo.sign": (SIGNED, integers.sign),
+    "stablehlo.subtract": (INTEGER, integers.subtract),
+    "stablehlo.xor": (BOOLEAN | INTEGER, integers.bitwise_xor),
+    "chlo.mulhi": (INTEGER, integers.multiply_high),
+}
+"""On booleans and integers of these categories; the functions take the element type."""
+
+_FLOATS: Final[dict[str, Callable[..., Any]]] = {
+    "stablehlo.abs": floats.magnitude,
+    "stablehlo.add": floats.add,
+    "stablehlo.ceil": floats.ceil,
+    "stablehlo.divide": floats.divide,
+    "stablehlo.floor": floats.floor,
+    "stablehlo.imag": floats.no_imaginary_part,
+    "stablehlo.maximum": floats.maximum,
+    "stablehlo.minimum": floats.minimum,
+    "stablehlo.multiply": floats.multiply,
+    "stablehlo.negate": floats.negate,
+    "stablehlo.real": floats.same,
+    "stablehlo.remainder": floats.remainder,
+    "stablehlo.round_nearest_afz": floats.round_nearest_afz,
+    "stablehlo.round_nearest_even": floats.round_nearest_even,
+    "stablehlo.sign": floats.sign,
+    "stablehlo.sqrt": floats.square_root,
+    "stablehlo.subtract": floats.subtract,
+    "chlo.conj": floats.same,
+    "chlo.square": floats.square,
+}
+"""On floats in their carriers; the result is rounded to the element type."""
+
+_PREDICATES: Final[dict[str, Callable[..., Any]]] = {
+    "stablehlo.is_finite": floats.is_finite,
+    "chlo.is_inf": floats.is_infinite,
+    "chlo.is_neg_inf": floats.is_negative_infinity,
+    "chlo.is_pos_inf": floats.is_positive_infinity,
+}
+"""On floats; the result is a boolean."""
+
+_COMPLEX: Final[dict[str, Callable[..., Any]]] = {
+    "stablehlo.add": floats.add_complex,
+    "stablehlo.imag": floats.imaginary_part,
+    "stablehlo.maximum": floats.maximum_complex,
+    "stablehlo.minimum": floats.minimum_complex,
+    "stablehlo.multiply": floats.multiply_complex,
+    "stablehlo.negate": floats.negate_complex,
+    "stablehlo.real": floats.real_part,
+    "stablehlo.subtract": floats.subtract_complex,
+    "chlo.conj": floats.conjugate,
+    "chlo.square": floats.square_complex,
+}
+"""On complex values."""
+
+_EXACT_IN_F64: Final = frozenset({"stablehlo.rsqrt"})
+"""Of `MATHEMATICS` those that give the references' bits of f64 too, for they only round."""
+
+_MAKE_NAN: Final = frozenset({"stablehlo.divide", "stablehlo.remainder", "stablehlo.sqrt", *MATHEMATICS})
+"""What makes NaN of numbers: types without NaN tell its sign, which processors are free to choose."""
+
+
+def emits(operation: Operation) -> bool:
+    """Whether there is code for an operation, by its name, element types and attributes."""
+    return _rule(operation) is not None
+
+
+def emit(builder: ir.IRBuilder, operation: Operation, operands: Sequence[Value]) -> Value:
+    """The element of the operation's result; `emits` must hold."""
+    rule = _rule(operation)
+    assert rule is not None, f"{operation.name} is not generated"
+    return rule(builder, operands)
+
+
+def _rule(operation: Operation) -> Rule | None:
+    types = [_element_type(value.type) for value in (*operation.operands, *operation.results)]
+    if len(operation.results) != 1 or not operation.operands or None in types:
+        return None
+    *operands, result = [type for type in types if type is not None]
+    special = _WITH_ATTRIBUTES.get(operation.name)
+    if special is not None:
+        return special(operation, operands, result)
+    return _plain_rule(operation.name, operands[-1], result)
+
+
+def _element_type(type: object) -> ElementType | None:
+    """The element type of a tensor type that is not quantized."""
+    if isinstance(type, TensorType) and isinstance(type.element_type, ElementType):
+        return type.element_type
+    return None
+
+
+def _plain_rule(name: str, type: ElementType, result: ElementType) -> Rule | None:
+    """The code of an operation whose name and element type say all."""
+    if type.category == COMPLEX:
+        on_complex = _COMPLEX.get(name)
+        return None if on_complex is None else lambda builder, operands: on_complex(builder, *operands)
+    if type.category != FLOAT:
+        categories, on_integers = _INTEGERS.get(name, (0, None))
+        if on_integers is None or not categories & type.category:
+            return None
+        return lambda builder, operands: (on_integers(builder, type, *_singles(operands)),)
+    if name in _PREDICATES:
+        return lambda builder, operands: (_PREDICATES[name](builder, *_singles(operands)),)
+    if name in _MAKE_NAN and type.name in FORMATS and FORMATS[type.name].specials == "none":
+        return None
+    if name in MATHEMATICS:
+        return _in_f64(name, type)
+    on_floats = _FLOATS.get(name)
+    if on_floats is None:
+        return None
+    return lambda builder, operands: (rounded(builder, type, on_floats(builder, *_singles(operands))),)
+
+
+def _singles(operands: Sequence[Value]) -> list[ir.Value]:
+    return [value for (value,) in operands]
+
+
+def _in_f64(name: str, type: ElementType) -> Rule | None:
+    """A function that is computed in f64 and rounded once."""
+    if type.width == 64 and name not in _EXACT_IN_F64:
+        return None
+
+    def rule(builder: ir.IRBuilder, operands: Sequence[Value]) -> Value:
+        values = _singles(operands)
+        wide = values if type.width == 64 else [builder.fpext(value, F64) for value in values]
+        return (rounded(builder, type, MATHEMATICS[name](builder, *wide)),)
+
+    return rule
+
+
+def _select(operation: Operation, operands: Sequence[ElementType], result: ElementType) -> Rule:
+    def rule(builder: ir.IRBuilder, values: Sequence[Value]) -> Value:
+        (pred,), on_true, on_false = values
+        return tuple([builder.select(pred, a, b) for a, b in zip(on_true, on_false, strict=True)])
+
+    return rule
+
+
+def _clamp(operation: Operation, operands: Sequence[ElementType], result: ElementType) -> Rule | None:
+    greater = _plain_rule("stablehlo.maximum", result, result)
+    less = _plain_rule("stablehlo.minimum", result, result)
+    if greater is None or less is None:
+        return None
+    return lambda builder, values: less(builder, [greater(builder, [values[1], values[0]]), values[2]])
+
+
+_RELATIONS: Final = {"EQ": "==", "NE": "!=", "GE": ">=", "GT": ">", "LE": "<=", "LT": "<"}
+
+
+def _compare(operation: Operation, operands: Sequence[ElementType], result: ElementType) -> Rule | None:
+    direction = operation.attributes.get("comparison_direction")
+    if not isinstance(direction, EnumAttribute):
+        return None
+    relation = _RELATIONS[direction.value]
+    compare_type = operation.attributes.get("compare_type")
+    is_total = isinstance(compare_type, EnumAttribute) and compare_type.value == "TOTALORDER"
+    type = operands[0]
+
+    def rule(builder: ir.IRBuilder, values: Sequence[Value]) -> Value:
+        lhs, rhs = values
+        if type.category == COMPLEX:
+            return (floats.compare_complex(builder, relation, lhs, rhs),)
+        if type.category == FLOAT and not is_total:
+            return (floats.compare(builder, relation, lhs[0], rhs[0]),)
+        if type.category == FLOAT:
+            a, b = (_total_order(builder, type, value) for (value,) in values)
+            return (builder.icmp_signed(relation, a, b),)
+        compare = builder.icmp_signed if type.category == SIGNED else builder.icmp_unsigned
+        return (compare(relation, lhs[0], rhs[0]),)
+
+    return rule
+
+
+def _total_order(builder: ir.IRBuilder, type: ElementType, value: ir.Value) -> ir.Value:
+    """An integer for a float; such integers stand in the totalOrder of IEEE-754."""
+    bits = bits_of(builder, value)
+    if type.width < 16:
+        # As f32 such types have one NaN of each sign.
+        quiet = builder.or_(builder.and_(bits, integer(bits.type, 1 << 31)), integer(bits.type, 0x7FC00000))
+        bits = builder.select(is_nan(builder, value), quiet, bits)
+    negative = builder.ashr(bits, integer(bits.type, bits.type.width - 1))
+    return builder.xor(bits, builder.and_(negative, integer(bits.type, (1 << (bits.type.width - 1)) - 1)))
+
+
+def _convert(operation: Operation, operands: Sequence[ElementType], result: ElementType) -> Rule:
+    (source,) = operands
+    return lambda builder, values: conversion.converted(builder, source, result, values[0])
+
+
+def _bitcast_convert(
+    operation: Operation, operands: Sequence[ElementType], result: ElementType
+) -> Rule | None:
+    (source,) = operands
+    if not conversion.can_recast(source, result):
+        return None
+    return lambda builder, values: conversion.recast(builder, source, result, values[0])
+
+
+def _reduce_precision(
+    operation: Operation, operands: Sequence[ElementType], result: ElementType
+) -> Rule | None:
+    exponent, mantissa = (operation.attributes.get(f"{part}_bits") for part in ("exponent", "mantissa"))
+    if not isinstance(exponent, IntegerAttribute) or not isinstance(mantissa, IntegerAttribute):
+        return None
+    bits = (exponent.value, mantissa.value)
+    return lambda builder, values: (conversion.with_precision(builder, result, *bits, values[0][0]),)
+
+
+def _complex(operation: Operation, operands: Sequence[ElementType], result: ElementType) -> Rule:
+    return lambda builder, values: (values[0][0], values[1][0])
+
+
+def _constant_like(operation: Operation, operands: Sequence[ElementType], result: ElementType) -> Rule | None:
+    value = operation.attributes.get("value")
+    if not isinstance(value, (BoolAttribute, FloatAttribute, IntegerAttribute)):
+        return None
+    return lambda builder, values: constant(result, value.value)
+
+
+_WITH_ATTRIBUTES: Final[dict[str, Callable[..., Rule | None]]] = {
+    "stablehlo.bitcast_convert": _bitcast_convert,
+    "stablehlo.clamp": _clamp,
+    "stablehlo.compare": _compare,
+    "stablehlo.complex": _complex,
+    "stablehlo.convert": _convert,
+    "stablehlo.reduce_precision": _reduce_precision,
+    "stablehlo.select": _select,
+    "chlo.constant_like": _constant_like,
+}
+"""Operations whose code depends on more than the name and one element type."""

@@ -1,0 +1,223 @@
+"""Functions of floats and complex values that are no more than exact or rounded arithmetic, one element each.
+
+Those of floats compute in the carrier, `float` or `double`; who calls them rounds the result to the element
+type. Those of complex values take and give pairs.
+
+Source: specification, section "Ops".
+"""
+
+from __future__ import annotations
+
+import math
+
+from llvmlite import ir
+
+from .values import F32, F64, Value, call, floating, is_nan, magnitude
+
+
+def zero_like(value: ir.Value) -> ir.Constant:
+    """0 of the value's type."""
+    return floating(value.type, 0.0)
+
+
+def add(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+    """The sum."""
+    return builder.fadd(lhs, rhs)
+
+
+def subtract(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+    """The difference."""
+    return builder.fsub(lhs, rhs)
+
+
+def multiply(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+    """The product."""
+    return builder.fmul(lhs, rhs)
+
+
+def divide(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+    """The quotient."""
+    return builder.fdiv(lhs, rhs)
+
+
+def remainder(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+    """What is left of lhs after division by rhs, with the sign of lhs; it is exact."""
+    return builder.frem(lhs, rhs)
+
+
+def maximum(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+    """The greater; NaN where either is NaN, and +0 is greater than -0."""
+    return call(builder, "llvm.maximum", lhs, rhs)
+
+
+def minimum(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+    """The lesser; NaN where either is NaN, and -0 is less than +0."""
+    return call(builder, "llvm.minimum", lhs, rhs)
+
+
+def negate(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
+    """The value with the opposite sign."""
+    return builder.fneg(operand)
+
+
+def same(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
+    """The value itself."""
+    return operand
+
+
+def no_imaginary_part(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
+    """The imaginary part of a real value: zero."""
+    return zero_like(operand)
+
+
+def square(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
+    """The value times itself."""
+    return builder.fmul(operand, operand)
+
+
+def square_root(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
+    """The square root."""
+    return call(builder, "llvm.sqrt", operand)
+
+
+def floor(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
+    """The greatest integer that is not greater."""
+    return call(builder, "llvm.floor", operand)
+
+
+def ceil(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
+    """The least integer that is not less."""
+    return call(builder, "llvm.ceil", operand)
+
+
+def round_nearest_even(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
+    """The nearest integer; of two, the even one."""
+    return call(builder, "llvm.roundeven", operand)
+
+
+def round_nearest_afz(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
+    """The nearest integer; of two, the one away from zero."""
+    whole = call(builder, "llvm.trunc", operand)
+    fraction = magnitude(builder, builder.fsub(operand, whole))
+    one = floating(operand.type, 1.0)
+    away = builder.select(
+        builder.fcmp_ordered(">=", fraction, floating(operand.type, 0.5)), one, zero_like(one)
+    )
+    return call(builder, "llvm.copysign", builder.fadd(magnitude(builder, whole), away), operand)
+
+
+def sign(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
+    """-1, 1, the zero itself, or NaN."""
+    one = call(builder, "llvm.copysign", floating(operand.type, 1.0), operand)
+    return builder.select(builder.fcmp_ordered("one", operand, zero_like(operand)), one, operand)
+
+
+def is_finite(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
+    """Whether it is neither infinite nor NaN."""
+    return builder.fcmp_ordered("<", magnitude(builder, operand), floating(operand.type, math.inf))
+
+
+def is_infinite(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
+    """Whether it is infinite."""
+    return builder.fcmp_ordered("==", magnitude(builder, operand), floating(operand.type, math.inf))
+
+
+def is_positive_infinity(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
+    """Whether it is infinity."""
+    return builder.fcmp_ordered("==", operand, floating(operand.type, math.inf))
+
+
+def is_negative_infinity(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
+    """Whether it is negative infinity."""
+    return builder.fcmp_ordered("==", operand, floating(operand.type, -math.inf))
+
+
+def reciprocal_square_root(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
+    """1 / sqrt(operand), each step rounded."""
+    return builder.fdiv(floating(operand.type, 1.0), square_root(builder, operand))
+
+
+def add_complex(builder: ir.IRBuilder, lhs: Value, rhs: Value) -> Value:
+    """The sum."""
+    return (builder.fadd(lhs[0], rhs[0]), builder.fadd(lhs[1], rhs[1]))
+
+
+def subtract_complex(builder: ir.IRBuilder, lhs: Value, rhs: Value) -> Value:
+    """The difference."""
+    return (builder.fsub(lhs[0], rhs[0]), builder.fsub(lhs[1], rhs[1]))
+
+
+def multiply_complex(builder: ir.IRBuilder, lhs: Value, rhs: Value) -> Value:
+    """The product by its definition, each step rounded."""
+    (a, b), (c, d) = lhs, rhs
+    real = builder.fsub(builder.fmul(a, c), builder.fmul(b, d))
+    return (real, builder.fadd(builder.fmul(a, d), builder.fmul(b, c)))
+
+
+def negate_complex(builder: ir.IRBuilder, operand: Value) -> Value:
+    """The value with the opposite sign."""
+    return (builder.fneg(operand[0]), builder.fneg(operand[1]))
+
+
+def conjugate(builder: ir.IRBuilder, operand: Value) -> Value:
+    """The complex conjugate."""
+    return (operand[0], builder.fneg(operand[1]))
+
+
+def real_part(builder: ir.IRBuilder, operand: Value) -> Value:
+    """The real part."""
+    return (operand[0],)
+
+
+def imaginary_part(builder: ir.IRBuilder, operand: Value) -> Value:
+    """The imaginary part."""
+    return (operand[1],)
+
+
+def square_complex(builder: ir.IRBuilder, operand: Value) -> Value:
+    """operand * operand in f64 as ((x - y) * (x + y), x * y * 2); the factors may overflow beside a zero."""
+    narrow = operand[0].type == F32
+    x, y = (builder.fpext(part, F64) for part in operand) if narrow else operand
+    equal = builder.fcmp_ordered("==", magnitude(builder, x), magnitude(builder, y))
+    balanced = builder.and_(is_finite(builder, x), equal)
+    product = builder.fmul(builder.fsub(x, y), builder.fadd(x, y))
+    real = builder.select(balanced, zero_like(x), product)
+    imaginary = builder.fmul(builder.fmul(x, y), floating(F64, 2.0))
+    if narrow:
+        return (builder.fptrunc(real, F32), builder.fptrunc(imaginary, F32))
+    return (real, imaginary)
+
+
+def compare(builder: ir.IRBuilder, relation: str, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+    """Whether a relation of IEEE-754 holds between floats."""
+    if relation == "!=":
+        return builder.fcmp_unordered(relation, lhs, rhs)
+    return builder.fcmp_ordered(relation, lhs, rhs)
+
+
+def compare_complex(builder: ir.IRBuilder, relation: str, lhs: Value, rhs: Value) -> ir.Value:
+    """Whether a relation holds between complex values: by real, then by imaginary parts."""
+    (a, b), (c, d) = lhs, rhs
+    if relation in ("==", "!="):
+        join = builder.and_ if relation == "==" else builder.or_
+        return join(compare(builder, relation, a, c), compare(builder, relation, b, d))
+    decided = builder.fcmp_ordered(relation[0], a, c)
+    decided = builder.and_(decided, builder.fcmp_ordered("ord", b, d))
+    equal = builder.fcmp_ordered("==", a, c)
+    return builder.or_(decided, builder.and_(equal, builder.fcmp_ordered(relation, b, d)))
+
+
+def maximum_complex(builder: ir.IRBuilder, lhs: Value, rhs: Value) -> Value:
+    """The greater; the first of them that has a NaN part."""
+    return _chosen(builder, ">=", lhs, rhs)
+
+
+def minimum_complex(builder: ir.IRBuilder, lhs: Value, rhs: Value) -> Value:
+    """The lesser; the first of them that has a NaN part."""
+    return _chosen(builder, "<=", lhs, rhs)
+
+
+def _chosen(builder: ir.IRBuilder, relation: str, lhs: Value, rhs: Value) -> Value:
+    nan = builder.or_(is_nan(builder, lhs[0]), is_nan(builder, lhs[1]))
+    first = builder.or_(nan, compare_complex(builder, relation, lhs, rhs))
+    return (builder.select(first, lhs[0], rhs[0]), builder.select(first, lhs[1], rhs[1]))
