@@ -10,6 +10,7 @@ from ..types import FunctionType, TensorType, Type
 from .cleanup import remove_common_subexpressions, remove_dead_code
 from .forward import propagate
 from .inline import inline_calls
+from .rewrites import simplify
 
 
 def entry_function(module: Module, entry: str) -> Function:
@@ -27,13 +28,17 @@ def entry_function(module: Module, entry: str) -> Function:
     return function
 
 
-def specialize(module: Module, entry: str, argument_types: Sequence[Type] | None = None) -> Function:
+def specialize(
+    module: Module, entry: str, argument_types: Sequence[Type] | None = None, *, rewrite: bool = True
+) -> Function:
     """The function `entry` with its calls inlined, sizes and constants known, needless operations removed.
 
     Args:
         module: a verified module; it is not changed.
         entry: name of the function to run.
         argument_types: types to bind the arguments to, sizes known; None: the declared types.
+        rewrite: whether to make the program simpler by `nimblehlo.specialize.rewrites`; results have the same
+            bits without.
 
     Raises:
         NimbleError: there is no such function, or it has no body.
@@ -48,6 +53,8 @@ def specialize(module: Module, entry: str, argument_types: Sequence[Type] | None
     propagate(function.body, sizes_bound=bound or _has_unknown_sizes(function))
     remove_common_subexpressions(function.body)
     remove_dead_code(function.body)
+    if rewrite:
+        simplify(function.body)
     function.type = FunctionType([argument.type for argument in block.arguments], function.body.type.results)
     return function
 

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Hashable
 
-from ..ir import Attribute, DictionaryAttribute, Operation, Region, StructAttribute, Value
+import numpy as np
+
+from ..ir import (
+    Attribute,
+    DenseElementsAttribute,
+    DictionaryAttribute,
+    Operation,
+    Region,
+    StructAttribute,
+    Value,
+)
 from ..ops.verify import TERMINATORS
 from .effects import has_no_effect
 
@@ -53,6 +64,12 @@ def _key(operation: Operation) -> Hashable | None:
 
 def _frozen(attribute: Attribute) -> Hashable:
     """A hashable form of an attribute that tells apart what is different."""
+    if isinstance(attribute, DenseElementsAttribute):
+        # Its own hash is that of its type, which many constants share.
+        array = attribute.array
+        if attribute.is_splat:
+            return attribute.type, array[(0,) * array.ndim].tobytes()
+        return attribute.type, zlib.crc32(np.ascontiguousarray(array).view(np.uint8).data), attribute
     if isinstance(attribute, DictionaryAttribute):
         return tuple([(name, _frozen(value)) for name, value in sorted(attribute.values.items())])
     if isinstance(attribute, StructAttribute):
