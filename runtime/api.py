@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from .boundary import fit_as_they_are, memory_of, owned
+from .boundary import fit_as_they_are, memory_of, owned, with_donations
 from .errors import ExecutionError, VerifyError
-from .executor import Runner
+from .executor import Limits, Runner
+from .explanation import function_text, module_text, plan_text
 from .frontend.forms import load_ir
 from .inputs import convert_input
 from .ir import Function, Module
+from .memory import LEAST_LARGE, RECYCLING, Retention, limited, run_with
 from .ops.call_state import needs_call_state, new_call
+from .ops.memory_limit import MOST_BYTES
 from .ops.verify import verify
 from .options import Options
-from .plan import Plan, all_steps, lower
+from .plan import Memory, Plan, all_steps, lower, memory_use
 from .specialize import entry_function, specialize
 from .types import FunctionType, TensorType, Type
 
@@ -100,6 +104,9 @@ class Executable:
 
     def __init__(self, module: Module, entry: str, options: Options) -> None:
         function = entry_function(module, entry)
+        inputs = len(function.type.inputs)
+        if options.donate != "all" and max(options.donate, default=-1) >= inputs:
+            raise ExecutionError(f"donate names input {max(options.donate)}, but @{entry} takes {inputs} inputs")
         self.options = options
         self.input_types = function.type.inputs
         self.output_types = function.type.results
@@ -158,10 +165,34 @@ class Executable:
         except MemoryError as error:
             raise ExecutionError(f"@{self._entry} cannot be compiled: {error}") from None
 
-    def explain(self) -> str:
-        """The plan as text: each step with its types, its way and why; for each combination of sizes met."""
-        programs = [self._only] if self._only else list(self._programs.values())
-        return "\n".join(program.explain() for program in programs)
+    def memory(self) -> Memory:
+        """The bytes that a call takes; where sizes are unknown, the most of those combinations met so far."""
+        return functools.reduce(Memory.greatest, [one.memory for one in self._known_programs()], Memory())
+
+    def explain(self, what: Literal["all", "source", "program", "plan"] = "all") -> str:
+        """How it runs, as text.
+
+        Args:
+            what: ``"source"``: the module as it was given; ``"program"``: the function after specialization;
+                ``"plan"``: the bytes that a call takes, and each step with its types, its way and why; the last
+                two for each combination of sizes met. ``"all"``: one after the other.
+
+        Raises:
+            ValueError: for another `what`.
+        """
+        if what not in ("all", "source", "program", "plan"):
+            raise ValueError(f"what is {what!r}, but must be 'all', 'source', 'program' or 'plan'")
+        parts = [f"Before specialization:\n{module_text(self._module)}"] if what in ("all", "source") else []
+        for program in self._known_programs():
+            if what in ("all", "program"):
+                parts.append(f"After specialization:\n{function_text(program.function)}")
+            if what in ("all", "plan"):
+                parts.append(f"Plan of @{self._entry} : {program.type}\n{program.explain()}")
+        return "\n\n".join(parts)
+
+    def _known_programs(self) -> list[Program]:
+        with self._lock:
+            return [self._only] if self._only else list(self._programs.values())
 
     def __repr__(self) -> str:
         return f"Executable(@{self._entry} : {FunctionType(self.input_types, self.output_types)})"
@@ -176,37 +207,47 @@ class Program:
     """
 
     def __init__(self, function: Function, options: Options) -> None:
+        self.function = function
         self.type = function.type
         self._plan = lower(function, options)
+        self.memory = memory_use(self._plan)
         self._options = options
         self._has_call_state = any(needs_call_state(step.operation) for step in all_steps(self._plan))
         self._runner = Runner(self._plan)
         self._constants = memory_of(self._plan.constants.values())
+        count = len(self.type.inputs)
+        self._donated = range(count) if options.donate == "all" else options.donate
+        self._has_limits = (options.max_steps, options.max_bytes, options.timeout) != (None, None, None)
+        needed = self.memory.results + self.memory.temporaries
+        self._handler = RECYCLING if needed >= LEAST_LARGE else None
+        self._retention = Retention(min(needed + needed // 4, MOST_BYTES // 4)) if self._handler else None
 
     def run(self, arguments: tuple[Any, ...]) -> list[Any]:
         """The results, which belong to the caller, for arguments that fit."""
         with np.errstate(all="ignore"):
             if self._has_call_state:
                 with new_call(self._options):
-                    results = self._runner.run(arguments)
-            else:
-                results = self._runner.run(arguments)
+                    return self._run(arguments)
+            return self._run(arguments)
+
+    def _run(self, arguments: tuple[Any, ...]) -> list[Any]:
+        """Run with the memory that it may use."""
+        handler = self._handler
+        if self._options.max_bytes is not None:
+            handler = limited(self._options.max_bytes)
+        return self._results(arguments) if handler is None else run_with(handler, self._results, arguments)
+
+    def _results(self, arguments: tuple[Any, ...]) -> list[Any]:
+        options, limits = self._options, None
+        if self._has_limits:
+            limits = Limits(options.max_steps, options.timeout, options.max_bytes)
+        given = with_donations(arguments, self._donated) if self._donated else arguments
+        results = self._runner.run(given, limits)
         try:
             return owned(results, self.type.results, memory_of(arguments) | self._constants)
         except MemoryError as error:
             raise ExecutionError(f"no memory for the results: {error}") from error
 
     def explain(self) -> str:
-        """Its signature and its steps as text."""
-        lines = [f"@main : {self.type}"]
-        _explain(self._plan, "", lines)
-        return "\n".join(lines)
-
-
-def _explain(plan: Plan, indent: str, lines: list[str]) -> None:
-    for number, step in enumerate(plan.steps):
-        lines.append(f"{indent}{number:4d}  {step.operation} {step.detail}  [{step.way}: {step.reason}]")
-        for name, region in step.regions.items():
-            for one in [region] if isinstance(region, Plan) else region:
-                lines.append(f"{indent}      {name}:")
-                _explain(one, indent + "        ", lines)
+        """Its plan as text."""
+        return plan_text(self._plan, self.memory)

@@ -6,6 +6,7 @@ from cpython.object cimport PyObject
 
 import numpy as np
 
+from .executor import Donated, donated
 from .types import TokenType, TupleType, TupleValue
 
 cnp.import_array()
@@ -59,6 +60,26 @@ cdef _add_roots(object value, set roots):
         roots.add(<size_t><PyObject*>root)
 
 
+def with_donations(tuple inputs, numbers):
+    """The inputs as a list in which those that may be consumed are arrays of the run's own, in the same memory.
+
+    Args:
+        inputs: values that fit.
+        numbers: which may be consumed. Those that share memory with another input, or are no C-contiguous and
+            writeable arrays, stay as they are.
+    """
+    cdef list given = list(inputs)
+    cdef list roots = [memory_of((value,)) for value in inputs]
+    cdef Py_ssize_t index, other
+    for index in numbers:
+        value = given[index]
+        if type(value) is not cnp.ndarray or not cnp.PyArray_ISCARRAY(<cnp.ndarray>value):
+            continue
+        if all([roots[index].isdisjoint(roots[other]) for other in range(len(given)) if other != index]):
+            given[index] = donated(value)
+    return given
+
+
 def memory_of(values):
     """The memory that values stand in, in the form that `owned` takes."""
     cdef set roots = set()
@@ -91,7 +112,7 @@ cdef object _owned(object value, object value_type, set shared):
     if type(value) is cnp.ndarray:
         root = _root(value)
         key = <size_t><PyObject*>root
-        if isinstance(root, cnp.ndarray) and cnp.PyArray_ISCARRAY(<cnp.ndarray>value) and key not in shared:
+        if (isinstance(root, cnp.ndarray) or type(root) is Donated) and cnp.PyArray_ISCARRAY(<cnp.ndarray>value) and key not in shared:
             shared.add(key)
             return value
         return np.array(value, order="C")

@@ -6,8 +6,8 @@ handler below NumPy (NEP 49): it serves temporaries, results, and what kernels a
 holds on to the handler that it came from, and may outlive the run, the program, and be freed by any thread.
 
 Blocks of LEAST_LARGE bytes and more are rounded up to size classes, eight to each power of two. A freed one waits
-in its class; the one that waits longest is given back to the system once more bytes wait than the programs that
-are alive need (`Retention`), or than a quarter of the machine's memory.
+in its class; the one that waits longest is given back to the system once more bytes wait than the greatest need of
+the programs that are alive (`Retention`).
 
 A limited handler also counts: it refuses what would let the arrays of one run exceed a number of bytes.
 """
@@ -344,13 +344,13 @@ cdef class Retention:
     """A program's claim on idle memory, for as long as this object lives.
 
     Args:
-        bytes: what a run needs at the same time; at most a quarter of the machine's memory is granted.
+        bytes: what a run needs at the same time.
     """
 
     cdef Claim claim
 
     def __cinit__(self, bytes):
-        self.claim.bytes = min(bytes, _SHARE)
+        self.claim.bytes = min(bytes, (<size_t>-1) >> 1)
         PyThread_acquire_lock(_lock, 1)
         self.claim.previous = &_claims
         self.claim.next = _claims.next
@@ -376,17 +376,6 @@ def idle_bytes():
 def release_idle():
     """Give all idle memory back to the system."""
     _release_idle()
-
-
-def _physical_memory():
-    """The bytes of the machine's memory, or 8 GiB where the system does not tell."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return 1 << 33
-
-
-_SHARE = _physical_memory() // 4
 
 
 def _lock_for_fork():

@@ -121,7 +121,7 @@ def test_exports_run_for_any_sizes(name: str) -> None:
         assert [one.dtype for one in got] == [one.dtype for one in want]
         for a, b in zip(got, want, strict=True):
             np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-5)
-    plan = executable.explain()
+    plan = executable.explain("plan")
     assert plan.count("@main") == len(calls)
     assert "?" not in plan
     assert "shape_assertion" not in plan
@@ -141,10 +141,10 @@ def test_each_size_is_specialized_once() -> None:
     for _ in range(2):
         for size in (3, 5, 3):
             executable(np.zeros(size, np.float32))
-    assert executable.explain().count("@main") == 2
+    assert executable.explain("plan").count("@main") == 2
     for size in range(MOST_SPECIALIZATIONS + 10):
         executable(np.zeros(size, np.float32))
-    assert executable.explain().count("@main") == MOST_SPECIALIZATIONS
+    assert executable.explain("plan").count("@main") == MOST_SPECIALIZATIONS
 
 
 DATA_DEPENDENT = """

@@ -32,7 +32,7 @@ MAY_IMPORT = {
 }
 
 # What users call lies on top, and may import everything below it, and each other.
-TOP = {"__init__", "__main__", "api", "boundary", "checking", "cli", "inputs"}
+TOP = {"__init__", "__main__", "api", "boundary", "checking", "cli", "explanation", "inputs"}
 
 # What the loops are made with; everything else that kernels import is Python's own.
 KERNEL_LIBRARIES = {"llvmlite", "numba", "numpy"}

@@ -10,10 +10,12 @@ import numpy as np
 from ..ir import DenseElementsAttribute, Function, Operation, Region, Value, captured_values
 from ..ops.control import Case, If, While
 from ..ops.declaration import Op
+from ..ops.memory_limit import bytes_of
 from ..ops.verify import TERMINATORS, view_of
 from ..options import Options
-from ..types import TensorType, Type
+from ..types import Type
 from .choice import choose
+from .clusters import with_clusters
 from .plan import Plan, Step
 
 _CONTROL: Final[dict[type[Op], Literal["while", "if", "case"]]] = {While: "while", If: "if", Case: "case"}
@@ -37,6 +39,7 @@ def lower(function: Function, options: Options) -> Plan:
         options: says which ways are open.
     """
     assert function.body is not None
+    with_clusters(function, options)
     return _Lowering(options).lower_region(function.body, ())
 
 
@@ -67,7 +70,8 @@ class _Lowering:
                 steps.append(self.lower_operation(operation, slots))
         results = tuple([slots[operand] for operand in block.terminator.operands])
         _release(steps, arguments, results, constants)
-        return Plan(steps, len(slots), tuple(arguments), results, constants)
+        slot_bytes = [bytes_of(value.type) for value in slots]
+        return Plan(steps, len(slots), tuple(arguments), results, constants, slot_bytes)
 
     def lower_operation(self, operation: Operation, slots: dict[Value, int]) -> Step:
         """The step of one operation."""
@@ -126,12 +130,7 @@ def _overwrites(function: Callable[..., Any], operation: Operation) -> tuple[tup
 
 
 def _is_large_and_same(operand: Type, result: Type) -> bool:
-    return (
-        isinstance(operand, TensorType)
-        and operand.is_static
-        and operand == result
-        and operand.size * operand.dtype.itemsize >= _LEAST_OVERWRITTEN_BYTES
-    )
+    return operand == result and bytes_of(operand) >= _LEAST_OVERWRITTEN_BYTES
 
 
 def _detail(operation: Operation) -> str:

@@ -54,6 +54,7 @@ class Plan:
         arguments: slot of each argument.
         results: slot of each result.
         constants: values that stand in slots from the start.
+        slot_bytes: size of each slot's value; 0 where it is not known before the run.
     """
 
     steps: list[Step]
@@ -61,6 +62,7 @@ class Plan:
     arguments: tuple[int, ...]
     results: tuple[int, ...]
     constants: dict[int, Any]
+    slot_bytes: Sequence[int] = ()
 
 
 def all_steps(plan: Plan) -> Iterator[Step]:

@@ -141,7 +141,7 @@ def test_arithmetic(number: int) -> None:
 def test_computations_of_known_sizes_are_folded() -> None:
     executable = nimblehlo.compile(BROADCAST)
     executable(np.zeros((3, 4), np.float32), np.zeros(4, np.float32))
-    plan = executable.explain()
+    plan = executable.explain("plan")
     assert "shape." not in plan
     assert "dynamic" not in plan
     assert "?" not in plan

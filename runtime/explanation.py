@@ -1,0 +1,51 @@
+"""What `Executable.explain` shows: a program before and after specialization, and its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .ir import DenseElementsAttribute, Function, Module
+from .ir.printer import Printer
+from .plan import Memory, Plan
+
+MOST_ELEMENTS = 16
+"""How many elements of a constant are shown."""
+
+
+class _BriefPrinter(Printer):
+    """Leaves out the elements of large constants."""
+
+    def dense(self, attribute: DenseElementsAttribute) -> str:
+        array = attribute.array
+        if array.size <= MOST_ELEMENTS or not any(array.strides):
+            return super().dense(attribute)
+        return f"dense<{array.size} elements> : {self.type(attribute.type)}"
+
+
+def module_text(module: Module) -> str:
+    """A module as text, large constants shortened."""
+    printer = _BriefPrinter()
+    printer.module(module)
+    return "\n".join(printer.lines)
+
+
+def function_text(function: Function) -> str:
+    """A function as text, large constants shortened."""
+    printer = _BriefPrinter()
+    printer.function(function)
+    return "\n".join(printer.lines)
+
+
+def plan_text(plan: Plan, memory: Memory) -> str:
+    """What a plan takes, and a line for each step: operation, types, its way and why."""
+    figures = ", ".join(f"{name} {bytes}" for name, bytes in vars(memory).items())
+    return "\n".join([f"  bytes: {figures}", *_step_lines(plan, "")])
+
+
+def _step_lines(plan: Plan, indent: str) -> Iterator[str]:
+    for number, step in enumerate(plan.steps):
+        yield f"{indent}{number:4d}  {step.operation} {step.detail}  [{step.way}: {step.reason}]"
+        for name, region in step.regions.items():
+            for one in [region] if isinstance(region, Plan) else region:
+                yield f"{indent}      {name}:"
+                yield from _step_lines(one, indent + "        ")

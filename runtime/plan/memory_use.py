@@ -1,0 +1,195 @@
+"""How much memory a run of a plan takes, as far as its types tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Final
+
+import numpy as np
+
+from .plan import Plan, Step, all_steps
+
+_FLAT_VIEWS: Final = frozenset(
+    ["stablehlo.reshape", "stablehlo.optimization_barrier", "stablehlo.tuple", "stablehlo.get_tuple_element"]
+)
+"""Operations whose results stand where their operands do, elements in the same order."""
+
+_OTHER_VIEWS: Final = frozenset(
+    ["broadcast_in_dim", "dynamic_slice", "real", "imag", "reverse", "slice", "transpose"]
+)
+"""Operations whose results stand where their operands do, elements in another order or not all of them."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes that a call takes. Sizes that depend on data count as nothing, nor does what kernels use inside.
+
+    Attributes:
+        arguments: of the inputs.
+        results: of the results.
+        temporaries: the most that values which are no results hold at the same time.
+        constants: of the program's constants.
+    """
+
+    arguments: int = 0
+    results: int = 0
+    temporaries: int = 0
+    constants: int = 0
+
+    def greatest(self, other: Memory) -> Memory:
+        """The greater figure of each kind."""
+        return Memory(*[max(getattr(self, one.name), getattr(other, one.name)) for one in fields(Memory)])
+
+
+def memory_use(plan: Plan) -> Memory:
+    """What a run of a function's plan takes."""
+    run = _Run(plan, [_Buffer(0, is_ours=False) for _ in plan.arguments])
+    constants = {
+        id(value): value.nbytes
+        for one in _all_plans(plan)
+        for value in one.constants.values()
+        if isinstance(value, np.ndarray)
+    }
+    return Memory(
+        arguments=sum(plan.slot_bytes[slot] for slot in plan.arguments),
+        results=sum(plan.slot_bytes[slot] for slot in plan.results),
+        temporaries=run.peak(without=run.result_buffers()),
+        constants=sum(constants.values()),
+    )
+
+
+def _all_plans(plan: Plan) -> Iterator[Plan]:
+    yield plan
+    for step in all_steps(plan):
+        for region in step.regions.values():
+            yield from [region] if isinstance(region, Plan) else region
+
+
+class _Buffer:
+    """Memory, and how many slots show it."""
+
+    __slots__ = ("bytes", "is_ours", "slots")
+
+    def __init__(self, bytes: int, is_ours: bool = True) -> None:
+        self.bytes = bytes
+        self.is_ours = is_ours
+        self.slots = 0
+
+
+class _Run:
+    """Follows the buffers of a plan through its steps.
+
+    Args:
+        plan: what is run.
+        arguments: the buffers of its arguments, which count as there from the start.
+    """
+
+    def __init__(self, plan: Plan, arguments: Sequence[_Buffer]) -> None:
+        self.plan = plan
+        self.buffers: dict[int, _Buffer] = {}
+        self.scattered: set[int] = set()
+        self.events: list[tuple[int, _Buffer | None]] = []
+        for slot, buffer in zip(plan.arguments, arguments, strict=True):
+            self._show(slot, buffer)
+        for slot in plan.constants:
+            self._show(slot, _Buffer(0, is_ours=False))
+        for step in plan.steps:
+            self._take(step)
+
+    def peak(self, without: set[_Buffer] | None = None) -> int:
+        """The most that is held at the same time beyond what was there at the start."""
+        held = most = 0
+        for bytes, buffer in self.events:
+            if buffer is None:
+                most = max(most, held + bytes)
+            elif not without or buffer not in without:
+                held += bytes
+                most = max(most, held)
+        return most
+
+    def result_buffers(self) -> set[_Buffer]:
+        """The buffers that go to the caller as they are."""
+        bytes = self.plan.slot_bytes
+        found = {self.buffers[slot] for slot in self.plan.results if slot not in self.scattered}
+        return {buffer for buffer in found if buffer.bytes in {bytes[slot] for slot in self.plan.results}}
+
+    def _show(self, slot: int, buffer: _Buffer) -> None:
+        self.buffers[slot] = buffer
+        buffer.slots += 1
+
+    def _new(self, slot: int) -> None:
+        buffer = _Buffer(self.plan.slot_bytes[slot])
+        self._show(slot, buffer)
+        self.events.append((buffer.bytes, buffer))
+
+    def _take(self, step: Step) -> None:
+        if step.control == "while":
+            self._take_while(step)
+        else:
+            self._take_call(step)
+        for slot in step.releases:
+            self._release(slot)
+
+    def _take_call(self, step: Step) -> None:
+        for index, slot in enumerate(step.results):
+            source = self._source(step, index)
+            if source is None:
+                self._new(slot)
+            else:
+                self._show(slot, self.buffers[source])
+        if step.control is not None:
+            (branches,) = [list(step.regions.values())] if step.control == "if" else step.regions.values()
+            for branch in branches if isinstance(branches, Sequence) else [branches]:
+                assert isinstance(branch, Plan)
+                run = _Run(branch, [_Buffer(0, is_ours=False) for _ in branch.arguments])
+                self.events.append((run.peak(without=run.result_buffers()), None))
+
+    def _take_while(self, step: Step) -> None:
+        """What a loop carries stands in the memory of its results; the body replaces it or writes it in place."""
+        cond, body = step.regions["cond"], step.regions["body"]
+        assert isinstance(cond, Plan)
+        assert isinstance(body, Plan)
+        outside = [_Buffer(0, is_ours=False) for _ in step.captures]
+        carried = []
+        for index, slot in enumerate(step.results):
+            if body.results[index] == body.arguments[index]:
+                self._show(slot, self.buffers[step.operands[index]])
+                carried.append(_Buffer(0, is_ours=False))
+            else:
+                self._enter_loop(step, index, slot)
+                carried.append(_Buffer(self.plan.slot_bytes[slot]))
+        self.events.append((_Run(cond, [_Buffer(0, is_ours=False) for _ in cond.arguments]).peak(), None))
+        self.events.append((_Run(body, [*carried, *outside]).peak(), None))
+
+    def _enter_loop(self, step: Step, index: int, slot: int) -> None:
+        """An initial value that dies here becomes the loop's own; of another one the loop makes a copy."""
+        operand = step.operands[index]
+        buffer = self.buffers[operand]
+        if operand in step.releases and buffer.is_ours and buffer.slots == 1 and operand not in self.scattered:
+            self._show(slot, buffer)
+        else:
+            self._new(slot)
+
+    def _source(self, step: Step, index: int) -> int | None:
+        """The operand in whose memory a result stands, or None where it has memory of its own."""
+        result = step.results[index]
+        if step.operation in _FLAT_VIEWS and index < len(step.operands):
+            operand = step.operands[index]
+            is_copied = step.operation == "stablehlo.reshape" and operand in self.scattered
+            return None if is_copied else operand
+        if step.operation.removeprefix("stablehlo.") in _OTHER_VIEWS:
+            self.scattered.add(result)
+            return step.operands[0]
+        for operand_index, result_index in step.overwrites:
+            operand = step.operands[operand_index]
+            buffer = self.buffers[operand]
+            if result_index == index and operand in step.releases and buffer.is_ours and buffer.slots == 1:
+                return operand
+        return None
+
+    def _release(self, slot: int) -> None:
+        buffer = self.buffers[slot]
+        buffer.slots -= 1
+        if not buffer.slots and buffer.is_ours:
+            self.events.append((-buffer.bytes, buffer))
