@@ -1,5 +1,6 @@
 # run: build, install, run the examples.  test: everything that continuous integration checks.
-.PHONY: run test lint bench clean
+# bench: some benchmarks, in minutes.  dashboard: pages of all benchmark figures that are stored.
+.PHONY: run test lint bench dashboard clean
 
 SHELL := /bin/sh
 VENV_PYTHON := .venv/bin/python
@@ -19,8 +20,12 @@ lint:
 
 bench:
 	@$(SET_UP) bench
-	@$(VENV_PYTHON) -m asv machine --yes --config benchmarks/asv.conf.json >/dev/null
-	@$(VENV_PYTHON) -m asv run --config benchmarks/asv.conf.json --python=same --quick --show-stderr
+	@$(VENV_PYTHON) -m benchmarks.short
+
+dashboard:
+	@$(SET_UP) bench
+	@$(VENV_PYTHON) -m asv publish --config benchmarks/asv.conf.json
+	@echo "look at it: $(VENV_PYTHON) -m http.server --directory .asv/html --bind localhost"
 
 clean:
 	rm -rf .venv build dist .asv .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info runtime/*.egg-info

@@ -1,6 +1,6 @@
 """The parser and the printer: operations a second, memory for a large module, hexadecimal digits a second.
 
-Run as a program, it prints the figures that the project promises: ``python benchmarks/frontend.py``.
+Run as a program, it prints the figures that the project promises: ``python -m benchmarks.frontend``.
 """
 
 import subprocess

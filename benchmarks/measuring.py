@@ -1,0 +1,152 @@
+"""How things are timed: two of them side by side, what comes out of a fresh process, how fast memory is."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+Action = Callable[[], object]
+
+COPIED_BYTES = 64_000_000
+"""What one timed copy reads, and writes: more than caches hold."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Medians in seconds. `ratio`: how many times as fast as the other we are, the median of all pairs'."""
+
+    ours: float
+    other: float
+    ratio: float
+
+
+def seconds(action: Action) -> float:
+    """What one call takes."""
+    started = time.perf_counter()
+    action()
+    return time.perf_counter() - started
+
+
+def side_by_side(
+    ours: Action, other: Action, *, for_seconds: float = 0.6, least: int = 5, most: int = 300
+) -> Comparison:
+    """Time two actions in turn, each pair in the other order than the one before.
+
+    What else the machine does meanwhile falls on both. There are at least `least` pairs and at most `most`;
+    in between, `for_seconds` decides.
+    """
+    pairs: list[tuple[float, float]] = []
+    end = time.perf_counter() + for_seconds
+    while len(pairs) < least or (len(pairs) < most and time.perf_counter() < end):
+        if len(pairs) % 2:
+            second = seconds(other)
+            pairs.append((seconds(ours), second))
+        else:
+            pairs.append((seconds(ours), seconds(other)))
+    times = np.array(pairs)
+    return Comparison(*np.median(times, axis=0).tolist(), float(np.median(times[:, 1] / times[:, 0])))
+
+
+def warm_up(action: Action, for_seconds: float = 1.0, least: int = 3, most: int = 2000) -> None:
+    """Call until all that compiles itself in the course of its work has had the time to."""
+    calls, end = 0, time.perf_counter() + for_seconds
+    while calls < least or (calls < most and time.perf_counter() < end):
+        action()
+        calls += 1
+
+
+@contextmanager
+def memory_copy() -> Iterator[Action]:
+    """Copying `COPIED_BYTES` with all processors that this process may use."""
+    threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    source, target = np.ones(COPIED_BYTES, np.uint8), np.zeros(COPIED_BYTES, np.uint8)
+    parts = list(zip(np.array_split(target, threads), np.array_split(source, threads), strict=True))
+    with ThreadPoolExecutor(threads) as pool:
+        yield lambda: list(pool.map(lambda part: np.copyto(*part), parts))
+
+
+CHILD = """
+import json, pathlib, sys, time
+import numpy
+
+def megabytes(field):
+    # The figure of getrusage would count what the parent had when it made this process.
+    lines = pathlib.Path("/proc/self/status").read_text().splitlines()
+    return float(next(line for line in lines if line.startswith(field)).split()[1]) / 1e3
+
+folder, calls, seconds = pathlib.Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+types = json.loads((folder / "types.json").read_text())
+if not all(hasattr(numpy, name) for name in types):
+    import ml_dtypes
+inputs = [numpy.load(folder / f"{position}.npy").view(name) for position, name in enumerate(types)]
+text = (folder / "module.mlir").read_text()
+before = megabytes("VmRSS") if sys.platform == "linux" else None
+started = time.perf_counter()
+import nimblehlo
+executable = nimblehlo.compile(text)
+executable(*inputs)
+times = [time.perf_counter() - started]
+while len(times) < calls or sum(times) < seconds:
+    started = time.perf_counter()
+    executable(*inputs)
+    times.append(time.perf_counter() - started)
+peak = None if before is None else max(0.0, megabytes("VmHWM") - before)
+print("FIGURES", json.dumps({"times": times, "peak_megabytes": peak}))
+"""
+"""It imports what a user's process would, and no JAX."""
+
+
+@dataclass(frozen=True)
+class FreshProcess:
+    """What a process that starts with an empty folder of compiled code measured.
+
+    Attributes:
+        first_result: seconds from importing nimblehlo to the first call's results.
+        later: seconds of each later call.
+        peak_megabytes: most resident memory at any time, beyond that of Python, NumPy and the inputs; None
+            where the system does not tell (it is read from Linux's /proc).
+    """
+
+    first_result: float
+    later: list[float]
+    peak_megabytes: float | None
+
+
+def figures(command: list[str], environment: dict[str, str]) -> dict[str, Any]:
+    """What a process prints as JSON after the word FIGURES; RuntimeError where it fails."""
+    finished = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True)
+    found = [line for line in finished.stdout.splitlines() if line.startswith("FIGURES ")]
+    if finished.returncode or not found:
+        raise RuntimeError(f"status {finished.returncode}: {finished.stderr.strip()[-500:]}")
+    result: dict[str, Any] = json.loads(found[-1].removeprefix("FIGURES "))
+    return result
+
+
+def fresh_process(text: str, inputs: list[Array], calls: int = 3, for_seconds: float = 0.0) -> FreshProcess:
+    """Compile a program in a process of its own, with an empty folder of compiled code, and call it.
+
+    There are at least so many calls, and together they take at least `for_seconds`.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "module.mlir").write_text(text)
+        (folder / "types.json").write_text(json.dumps([array.dtype.name for array in inputs]))
+        for position, array in enumerate(inputs):
+            np.save(folder / f"{position}.npy", array)
+        environment = {"NIMBLEHLO_CACHE_DIR": str(folder / "cache")}
+        measured = figures([sys.executable, "-c", CHILD, name, str(calls), str(for_seconds)], environment)
+    first, *later = measured["times"]
+    return FreshProcess(first, later, measured["peak_megabytes"])

@@ -1,0 +1,107 @@
+"""A program's call, and those of what it is compared with: XLA:CPU, the reference interpreter, NumPy, memory.
+
+`PEERS` maps the name of each to a function that makes its call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import jax
+import numpy as np
+
+import nimblehlo
+
+from .measuring import COPIED_BYTES, Action, memory_copy, side_by_side, warm_up
+from .programs import Program
+
+Array = np.ndarray[Any, Any]
+
+
+def our_call(program: Program, inputs: list[Array]) -> Callable[[], list[Array]]:
+    """A call of an executable that has become as fast as it will."""
+    executable = nimblehlo.compile(program.lowered(inputs).as_text())
+    warm_up(lambda: executable(*inputs))
+    return lambda: executable(*inputs)
+
+
+@contextmanager
+def xla_call(program: Program, inputs: list[Array]) -> Iterator[Action]:
+    """XLA:CPU with the same StableHLO, arrays in its own memory, until the results are ready."""
+    with program.precision():
+        compiled = program.lowered(inputs).compile()
+        arrays = [jax.device_put(array) for array in inputs]
+        jax.block_until_ready(compiled(*arrays))
+        yield lambda: jax.block_until_ready(compiled(*arrays))
+
+
+@contextmanager
+def interpreter_call(program: Program, inputs: list[Array]) -> Iterator[Action | None]:
+    """StableHLO's reference interpreter, that of jaxlib, with a parsed program.
+
+    It ends the process for what it does not support.
+    """
+    from jax._src.interpreters import mlir
+    from jaxlib.mlir import ir
+    from jaxlib.mlir.dialects import stablehlo
+    from jaxlib.mlir.passmanager import PassManager
+
+    if not program.interpreted:
+        yield None
+        return
+    stablehlo.register_stablehlo_passes()
+    with mlir.make_ir_context():
+        module = ir.Module.parse(program.lowered(inputs).as_text())
+        PassManager.parse("builtin.module(func.func(chlo-legalize-to-stablehlo))").run(module.operation)
+        attributes = [mlir.ir_attribute(array) for array in inputs]
+        yield lambda: stablehlo.eval_module(module, attributes)
+
+
+@contextmanager
+def numpy_call(program: Program, inputs: list[Array]) -> Iterator[Action | None]:
+    """The same written with NumPy."""
+    function = program.numpy
+    yield None if function is None else lambda: function(*inputs)
+
+
+@contextmanager
+def copy_call(program: Program, inputs: list[Array]) -> Iterator[Action | None]:
+    """All processors copying memory."""
+    if program.streams:
+        with memory_copy() as copy:
+            yield copy
+    else:
+        yield None
+
+
+PEERS: dict[str, Callable[[Program, list[Array]], AbstractContextManager[Action | None]]] = {
+    "xla": xla_call,
+    "numpy": numpy_call,
+    "memory": copy_call,
+    "interpreter": interpreter_call,
+}
+
+
+def ratios(peers: Iterable[str], program: Program, size: str) -> dict[str, float | None]:
+    """How many times as fast as each of these peers we are; None for one that does not run the program.
+
+    For memory: the bytes that we move a second over those that the copy moves. Counted is what cannot be
+    saved: each argument read once, each result written once. In caches, more than 1 is possible.
+    """
+    inputs = program.inputs(size)
+    ours = our_call(program, inputs)
+    moved = sum(array.nbytes for array in (*inputs, *ours()))
+    found: dict[str, float | None] = {}
+    for peer in peers:
+        with PEERS[peer](program, inputs) as other:
+            found[peer] = None if other is None else side_by_side(ours, other).ratio
+        if peer == "memory" and found[peer] is not None:
+            found[peer] *= moved / (2 * COPIED_BYTES)  # type: ignore[operator]
+    return found
+
+
+def ratio(peer: str, program: Program, size: str) -> float | None:
+    """`ratios` of one peer."""
+    return ratios([peer], program, size)[peer]

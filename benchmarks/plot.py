@@ -1,0 +1,192 @@
+"""Measure every program against every peer; write the figures, the README's plot and the documents' table.
+
+    python -m benchmarks.plot            measure (some minutes) and write docs/performance.json, then the rest
+    python -m benchmarks.plot --stored   the plot and the table from docs/performance.json as it stands
+
+Each family of programs is measured in a process of its own. Needs the extra `bench`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import platform
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+import nimblehlo
+
+from .measuring import figures
+from .peers import ratios
+from .programs import PROGRAMS, SIZES
+
+DOCUMENTS = Path(__file__).resolve().parent.parent / "docs"
+FIGURES = DOCUMENTS / "performance.json"
+PLOT = DOCUMENTS / "images" / "performance.svg"
+TABLE = DOCUMENTS / "performance.md"
+BEGIN, END = "<!-- table: python -m benchmarks.plot -->\n", "<!-- end of table -->\n"
+
+LARGEST, SMALLEST = SIZES[-1], SIZES[0]
+COLUMNS = {
+    f"xla {LARGEST}": "XLA:CPU, large",
+    f"xla {SMALLEST}": "XLA:CPU, small",
+    f"numpy {LARGEST}": "NumPy, large",
+    f"interpreter {SMALLEST}": "reference interpreter, small",
+    f"memory {LARGEST}": "of copy bandwidth, large",
+}
+
+Figures = dict[str, dict[str, float | None]]
+
+
+def measure(family: str) -> Figures:
+    """The ratios of a family's programs, under the keys of `COLUMNS`."""
+    found: Figures = {}
+    for program in PROGRAMS.values():
+        if program.family == family:
+            row: dict[str, float | None] = {}
+            for size, peers in ((LARGEST, ["xla", "numpy", "memory"]), (SMALLEST, ["xla", "interpreter"])):
+                measured = ratios(peers, program, size)
+                row |= {f"{peer} {size}": value for peer, value in measured.items()}
+            found[program.name] = {
+                key: None if value is None else float(f"{value:.3g}") for key, value in row.items()
+            }
+    return found
+
+
+def measure_all() -> dict[str, Any]:
+    """The ratios of all programs, and on what machine; says on standard error how far it is."""
+    rows: Figures = {}
+    for family in dict.fromkeys(program.family for program in PROGRAMS.values()):
+        print(family, file=sys.stderr, flush=True)
+        rows |= figures([sys.executable, "-m", "benchmarks.plot", "--family", family], {})
+    return {"machine": machine(), "programs": rows}
+
+
+def machine() -> str:
+    """The processor, the system and what has been compared."""
+    processor = platform.processor() or platform.machine()
+    described = Path("/proc/cpuinfo")
+    if described.exists():
+        lines = described.read_text().splitlines()
+        names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+        processor = names[0] if names else processor
+    versions = f"Python {platform.python_version()}, NumPy {np.__version__}, JAX {jax.__version__}"
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return (
+        f"{processor}, {cores} processors, {platform.system()}, {versions}, NimbleHLO {nimblehlo.__version__}"
+    )
+
+
+def mean(values: Iterable[float | None]) -> float:
+    """The geometric mean of the values that there are; NaN where there are none."""
+    logarithms = [math.log(value) for value in values if value]
+    return math.exp(sum(logarithms) / len(logarithms)) if logarithms else math.nan
+
+
+def written(value: float | None) -> str:
+    """Two or three digits; a dash for what is not there."""
+    if value is None or math.isnan(value):
+        return "-"
+    return f"{value:,.0f}" if value >= 100 else f"{value:#.2g}".rstrip(".")
+
+
+def table(found: dict[str, Any]) -> str:
+    """The table in Markdown: each program, and the geometric means."""
+    rows: Figures = found["programs"]
+    lines = [f"Measured on: {found['machine']}.", ""]
+    lines += ["| program | " + " | ".join(COLUMNS.values()) + " |", "|---|" + "---:|" * len(COLUMNS)]
+    for name, row in rows.items():
+        lines.append(f"| `{name}` | " + " | ".join(written(row.get(key)) for key in COLUMNS) + " |")
+    means = [written(mean(row.get(key) for row in rows.values())) for key in COLUMNS]
+    lines.append("| **geometric mean** | " + " | ".join(f"**{value}**" for value in means) + " |")
+    ahead = [sum((row.get(key) or 0) >= 1 for row in rows.values()) for key in list(COLUMNS)[:2]]
+    lines += [
+        "",
+        f"Not slower than XLA:CPU: {ahead[0]} of {len(rows)} programs when large, {ahead[1]} when small.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def write_table(found: dict[str, Any]) -> None:
+    """Put the table between its marks."""
+    before, _, rest = TABLE.read_text().partition(BEGIN)
+    _, _, after = rest.partition(END)
+    TABLE.write_text(before + BEGIN + table(found) + END + after)
+
+
+def draw(found: dict[str, Any]) -> None:
+    """Write the plot."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    # Without these two the same figures would give another file each time.
+    matplotlib.rcParams["svg.hashsalt"] = "nimblehlo"
+    metadata = {"Date": None}
+    from matplotlib import pyplot
+
+    rows: Figures = found["programs"]
+    figure, (left, right) = pyplot.subplots(
+        1, 2, figsize=(9.5, 0.165 * len(rows) + 1.2), sharey=True, width_ratios=(3, 1), layout="constrained"
+    )
+    places = np.arange(len(rows))[::-1]
+    styles = {
+        f"xla {LARGEST}": ("o", "#1f6fb4"),
+        f"xla {SMALLEST}": ("|", "#1f6fb4"),
+        f"numpy {LARGEST}": ("d", "#d98b1f"),
+    }
+    for key, (marker, colour) in styles.items():
+        average = written(mean(row.get(key) for row in rows.values()))
+        points(left, rows, places, key, marker, colour, f"{COLUMNS[key]} (mean {average})")
+    key = f"interpreter {SMALLEST}"
+    average = written(mean(row.get(key) for row in rows.values()))
+    points(right, rows, places, key, "s", "#4b8f3c", f"{COLUMNS[key]}\n(mean {average})")
+    families = [PROGRAMS[name].family if name in PROGRAMS else "" for name in rows]
+    for axes in (left, right):
+        axes.set_xscale("log")
+        axes.axvline(1, color="#444444", linewidth=0.8)
+        axes.grid(axis="x", linewidth=0.3)
+        axes.set_axisbelow(True)
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.03), fontsize=7, frameon=False, ncols=3)
+        for place, family, above in zip(places, families, [families[0], *families], strict=False):
+            if family != above:
+                axes.axhline(place + 0.5, color="#cccccc", linewidth=0.6)
+        axes.tick_params(labelsize=7)
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    left.set_yticks(places, list(rows), fontsize=7)
+    left.set_ylim(-0.8, len(rows) - 0.2)
+    figure.suptitle("How many times as fast NimbleHLO's warm calls are (right of 1: faster)", fontsize=10)
+    PLOT.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(PLOT, metadata=metadata)
+
+
+def points(axes: Any, rows: Figures, places: Any, key: str, marker: str, colour: str, label: str) -> None:
+    """One mark for each program that has the figure."""
+    values = [math.nan if (value := row.get(key)) is None else value for row in rows.values()]
+    axes.plot(values, places, marker, color=colour, markersize=5, label=label)
+
+
+def main() -> None:
+    """Measure unless told not to, and write."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--stored", action="store_true", help="measure nothing")
+    parser.add_argument("--family", help="print the figures of one family of programs, and write nothing")
+    options = parser.parse_args()
+    if options.family is not None:
+        print("FIGURES", json.dumps(measure(options.family)))
+        return
+    found = json.loads(FIGURES.read_text()) if options.stored else measure_all()
+    if not options.stored:
+        FIGURES.write_text(json.dumps(found, indent=1) + "\n")
+    write_table(found)
+    draw(found)
+
+
+if __name__ == "__main__":
+    main()

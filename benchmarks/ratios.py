@@ -1,0 +1,66 @@
+"""How many times as fast as others a warm call is, and what share of memory's speed it reaches.
+
+More is better here, unlike in the other suites: asv.conf.json takes these out of asv's search
+for regressions.
+"""
+
+from .peers import ratio
+from .programs import PROGRAMS, SIZES
+
+TIMES = "times as fast"
+
+
+class Xla:
+    """XLA:CPU."""
+
+    params = (list(PROGRAMS), list(SIZES))
+    param_names = ("program", "size")
+    timeout = 120
+
+    def track_ratio(self, name: str, size: str) -> float | None:
+        """A warm call of each."""
+        return ratio("xla", PROGRAMS[name], size)
+
+    track_ratio.unit = TIMES  # type: ignore[attr-defined]
+
+
+class NumPy:
+    """The same written with NumPy, where that is a line or two."""
+
+    params = ([name for name, program in PROGRAMS.items() if program.numpy], list(SIZES))
+    param_names = ("program", "size")
+    timeout = 120
+
+    def track_ratio(self, name: str, size: str) -> float | None:
+        """A warm call of each."""
+        return ratio("numpy", PROGRAMS[name], size)
+
+    track_ratio.unit = TIMES  # type: ignore[attr-defined]
+
+
+class Interpreter:
+    """StableHLO's reference interpreter, on what it runs within seconds."""
+
+    params = ([name for name, program in PROGRAMS.items() if program.interpreted],)
+    param_names = ("program",)
+    timeout = 120
+
+    def track_ratio(self, name: str) -> float | None:
+        """A warm call of each, at the smallest size."""
+        return ratio("interpreter", PROGRAMS[name], SIZES[0])
+
+    track_ratio.unit = TIMES  # type: ignore[attr-defined]
+
+
+class Memory:
+    """The speed at which the machine's processors copy memory."""
+
+    params = ([name for name, program in PROGRAMS.items() if program.streams],)
+    param_names = ("program",)
+    timeout = 120
+
+    def track_share(self, name: str) -> float | None:
+        """Bytes that must be moved a second, over those that a copy moves, at the largest size."""
+        return ratio("memory", PROGRAMS[name], SIZES[-1])
+
+    track_share.unit = "of a copy's speed"  # type: ignore[attr-defined]
