@@ -1,8 +1,8 @@
 """Files of compiled code: where they lie, and how they are read and written.
 
 An entry starts with a digest of its name and of the rest: what does not match, because it is damaged or
-stands under another name, counts as not there. Where the folder cannot be written, nothing is kept and nothing
-fails.
+stands under another name, counts as not there. Where the folder cannot be written, nothing is kept, and that
+is no error.
 """
 
 import contextlib

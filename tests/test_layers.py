@@ -35,7 +35,7 @@ MAY_IMPORT = {
 TOP = {"__init__", "__main__", "api", "boundary", "checking", "cli", "explanation", "inputs"}
 
 # What the loops are made with; everything else that kernels import is Python's own.
-KERNEL_LIBRARIES = {"llvmlite", "numba", "numpy"}
+KERNEL_LIBRARIES = {"cpython", "libc", "llvmlite", "numba", "numpy"}
 
 IMPORT_STATEMENT = re.compile(
     r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+c?import[ \t]+([\w, ]+)|c?import[ \t]+([.\w]+))", re.M

@@ -25,6 +25,7 @@ _FAMILIES = (
     "linalg",
     "random",
     "control",
+    "cluster",
     "composite",
     "tuples",
     "batch_norm",

@@ -6,13 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ..ops.cluster import Cluster
 from ..ops.declaration import Op
 from ..ops.dynamic_shapes import RunTimeShaped
 from ..ops.quantized_operation import has_quantized_types, quantized_reference
 from ..options import Options
+from .clusters import Code, block_of, is_generated, may_overwrite, names_of, one_by_one
+from .estimates import estimate
 from .kernels import kernel_for
 from .run_time_types import RunTimeTyped, has_unknown_sizes
-from .tiering import Tiered
+from .tiering import Generated, Tiered
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +24,8 @@ class Choice:
 
     Attributes:
         function: what the step calls.
-        way: ``"reference"``, ``"kernel"`` or ``"tiered"`` (reference first, kernel once hot).
+        way: ``"reference"``, ``"kernel"``, ``"generated"`` or ``"tiered"`` (reference first, one of the others
+            once hot).
         reason: why.
         needs_regions: whether `function` takes the operation's regions.
     """
@@ -38,12 +42,35 @@ def choose(view: Op, options: Options) -> Choice:
         return Choice(RunTimeTyped(view, reference_for), "reference", "sizes are known at run time only")
     if options.compile == "never":
         return Choice(reference_for(view), "reference", "compilation is off")
+    if is_generated(view):
+        return _generated(view, options)
     prepare, reason = kernel_for(view, options.threads)
     if prepare is None:
         return Choice(reference_for(view), "reference", reason)
     if options.compile == "eager":
         return Choice(prepare(), "kernel", reason, needs_regions=False)
     return Choice(Tiered(reference_for(view), prepare), "tiered", f"{reason}, once hot")
+
+
+def _generated(view: Op, options: Options) -> Choice:
+    """The way for an operation that a generated loop nest can serve."""
+    block = block_of(view)
+    reference = one_by_one(block, reference_for) if isinstance(view, Cluster) else reference_for(view)
+    reason = f"one loop for {names_of(block)}"
+    if options.compile == "eager":
+        try:
+            return Choice(Code(block, options.threads).function(), "generated", reason, needs_regions=False)
+        except ValueError as error:
+            return Choice(reference, "reference", str(error), needs_regions=False)
+    expected = estimate(block)
+    function = Generated(
+        reference,
+        lambda: Code(block, options.threads),
+        expected.reference_seconds,
+        expected.compile_seconds,
+        may_overwrite(block),
+    )
+    return Choice(function, "tiered", f"{reason}, once it pays", needs_regions=False)
 
 
 def reference_for(view: Op) -> Callable[..., Any]:

@@ -1,16 +1,22 @@
-"""A step that starts as a reference step and is compiled once its cost exceeds the compilation's."""
+"""Steps that start as reference steps and are compiled once their cost exceeds the compilation's."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
 
 HOT_SECONDS = 0.3
-"""Time in a step's reference after which it is compiled.
+"""Time in a step's reference after which its kernel is compiled.
 
 Compiling a kernel costs 1 to 2 s once and 0.1 s when it lies in the cache, importing Numba 0.7 s a process.
 """
+
+PATIENCE = 2.0
+"""How many times the estimate of its compilation a step's reference may take before native code is generated."""
+
+QUICK_SECONDS = 2e-3
+"""Time that loading generated code from the disk takes: after so much, kept code is used."""
 
 
 class Tiered:
@@ -41,3 +47,70 @@ class Tiered:
         if self.seconds > HOT_SECONDS:
             self.kernel = self.prepare()
         return result
+
+
+class _Code(Protocol):
+    """See `nimblehlo.plan.clusters.Code`."""
+
+    def is_quick(self) -> bool: ...
+    def function(self) -> Callable[..., Any]: ...
+
+
+class Generated:
+    """Calls the reference until generating native code pays.
+
+    That is at the first call, where one call by the reference is expected to take longer than the compilation;
+    as soon as loading it pays, where it is kept on the disk; and otherwise once the reference has taken
+    `PATIENCE` times as long as the compilation. Both give the same bits.
+
+    Args:
+        reference: called with the operands.
+        code: makes the code; ValueError: there can be none.
+        reference_seconds: what one call of the reference is expected to take.
+        compile_seconds: what the compilation is expected to take.
+        may_overwrite: pairs of an operand and a result that may be the same memory.
+    """
+
+    accepts_out = True
+
+    __slots__ = ("code", "expected", "limit", "look", "may_overwrite", "native", "reference", "seconds")
+
+    def __init__(
+        self,
+        reference: Callable[..., Any],
+        code: Callable[[], _Code],
+        reference_seconds: float,
+        compile_seconds: float,
+        may_overwrite: tuple[tuple[int, int], ...],
+    ) -> None:
+        self.reference = reference
+        self.code = code
+        self.may_overwrite = may_overwrite
+        self.native: Callable[..., Any] | None = None
+        self.seconds = 0.0
+        self.expected = reference_seconds
+        self.look = QUICK_SECONDS
+        self.limit = 0.0 if reference_seconds > compile_seconds else PATIENCE * compile_seconds
+
+    def __call__(self, *operands: Any, out: Any = None) -> Any:
+        if self.native is not None:
+            return self.native(*operands, out=out) if out is not None else self.native(*operands)
+        if self.seconds + self.expected > min(self.look, self.limit):
+            self.consider()
+            if self.native is not None:
+                return self.native(*operands)
+        start = perf_counter()
+        result = self.reference(*operands)
+        self.seconds += perf_counter() - start
+        return result
+
+    def consider(self) -> None:
+        """Make the native code, if it lies on the disk or its time has come."""
+        try:
+            code = self.code()
+            if self.seconds >= self.limit or code.is_quick():
+                self.native = code.function()
+            else:
+                self.look = self.limit
+        except ValueError:
+            self.look = self.limit = float("inf")

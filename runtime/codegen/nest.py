@@ -1,0 +1,206 @@
+"""A loop nest over elements as data: what one native function computes, before it becomes LLVM IR.
+
+All places of a nest, in arrays and of iota's, are affine in the loops' indices. The values of one element form
+a list of nodes, each made from earlier ones. Sizes, strides and offsets are arguments of the native function,
+so that nests which differ in nothing else share their code.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..ir import Operation
+from ..ir.printer import Printer
+from ..types import ElementType, TensorType
+
+
+class Affine(NamedTuple):
+    """`offset + sum(index * stride)` over the loops, outermost first."""
+
+    offset: int
+    strides: tuple[int, ...]
+
+
+class Access(NamedTuple):
+    """A place in an array, in elements; operands are numbered before results."""
+
+    array: int
+    element_type: ElementType
+    place: Affine
+
+
+class Load(NamedTuple):
+    """The element of an access."""
+
+    access: int
+
+
+class Index(NamedTuple):
+    """A place as a number, converted to an element type."""
+
+    place: int
+    element_type: ElementType
+
+
+class Constant(NamedTuple):
+    """An element that is known."""
+
+    element_type: ElementType
+    value: np.generic
+
+
+class Apply(NamedTuple):
+    """What an elementwise operation makes of the elements of earlier nodes."""
+
+    operation: Operation
+    operands: tuple[int, ...]
+
+
+Node = Load | Index | Constant | Apply
+
+
+class Nest(NamedTuple):
+    """A loop nest.
+
+    Attributes:
+        sizes: of the loops, outermost first; none is 0.
+        accesses: places in arrays; the last ones belong to `stores`, one each.
+        indices: places that nodes take as numbers.
+        nodes: what is computed for each element, in order.
+        stores: numbers of the nodes that are written.
+    """
+
+    sizes: tuple[int, ...]
+    accesses: tuple[Access, ...]
+    indices: tuple[Affine, ...]
+    nodes: tuple[Node, ...]
+    stores: tuple[int, ...]
+
+    @property
+    def places(self) -> list[Affine]:
+        """Those of all accesses and indices."""
+        return [*(access.place for access in self.accesses), *self.indices]
+
+    def with_loops(self, sizes: Sequence[int], places: Sequence[Affine]) -> Nest:
+        """The nest with other loops."""
+        pairs = zip(self.accesses, places[: len(self.accesses)], strict=True)
+        accesses = tuple([access._replace(place=place) for access, place in pairs])
+        return self._replace(
+            sizes=tuple(sizes), accesses=accesses, indices=tuple(places[len(self.accesses) :])
+        )
+
+    def with_order(self, order: Sequence[int]) -> Nest:
+        """The nest with those of its loops, in that order; the others must have size 1."""
+        places = [Affine(place.offset, tuple([place.strides[d] for d in order])) for place in self.places]
+        return self.with_loops([self.sizes[d] for d in order], places)
+
+
+def arranged(nest: Nest) -> Nest:
+    """The nest with the fewest loops, at least two.
+
+    The innermost runs along the results. Where an operand runs along another loop instead, that one comes next
+    to it, so that both can be cut into tiles.
+    """
+    nest = nest.with_order([d for d, size in enumerate(nest.sizes) if size != 1])
+    nest = _collapsed(nest)
+    crossing = crossing_loop(nest)
+    if crossing is not None:
+        others = [d for d in range(len(nest.sizes) - 1) if d != crossing]
+        nest = nest.with_order([*others, crossing, len(nest.sizes) - 1])
+    missing = max(0, 2 - len(nest.sizes))
+    places = [Affine(place.offset, (0,) * missing + place.strides) for place in nest.places]
+    return nest.with_loops((1,) * missing + nest.sizes, places)
+
+
+def _collapsed(nest: Nest) -> Nest:
+    """Let adjacent loops that all places run through as through one be one."""
+    sizes = list(nest.sizes)
+    strides = [list(place.strides) for place in nest.places]
+    for d in reversed(range(len(sizes) - 1)):
+        if all(own[d] == own[d + 1] * sizes[d + 1] for own in strides):
+            sizes[d : d + 2] = [sizes[d] * sizes[d + 1]]
+            for own in strides:
+                del own[d]
+    places = [Affine(place.offset, tuple(own)) for place, own in zip(nest.places, strides, strict=True)]
+    return nest.with_loops(sizes, places)
+
+
+def crossing_loop(nest: Nest) -> int | None:
+    """The loop along which an operand lies in memory while the innermost strides through it; None: there is
+    none."""
+    for access in nest.accesses:
+        strides = access.place.strides
+        if strides and abs(strides[-1]) > 1:
+            for d, stride in enumerate(strides[:-1]):
+                if abs(stride) == 1 and nest.sizes[d] > 1:
+                    return d
+    return None
+
+
+TILE_BYTES = 64
+"""Extent of a tile in both directions: a cache line."""
+UNIT_ELEMENTS = 1 << 13
+"""About how many elements the two inner loops go through at a time."""
+
+
+class Blocks(NamedTuple):
+    """How the two inner loops are cut: how many indices a block has, along the outer and along the inner one."""
+
+    middle: int
+    inner: int
+
+
+def blocks_of(nest: Nest) -> Blocks:
+    """How an arranged nest is cut: by its shape alone."""
+    middle, inner = nest.sizes[-2:]
+    if crossing_loop(nest) is not None:
+        extent = max(8, TILE_BYTES // max(access.element_type.dtype.itemsize for access in nest.accesses))
+        return Blocks(min(extent, middle), min(extent, inner))
+    along = min(inner, UNIT_ELEMENTS)
+    return Blocks(min(middle, max(1, UNIT_ELEMENTS // along)), along)
+
+
+def units_of(nest: Nest, blocks: Blocks) -> int:
+    """The number of blocks."""
+    middle, inner = (-(-size // extent) for size, extent in zip(nest.sizes[-2:], blocks, strict=True))
+    return math.prod(nest.sizes[:-2]) * middle * inner
+
+
+def stride_kind(stride: int) -> str:
+    """What code must know of an innermost stride: 0, 1, -1, or "s", any other."""
+    return str(stride) if abs(stride) <= 1 else "s"
+
+
+def access_kind(place: Affine) -> str:
+    """What code must know of a place: "." where it never moves, else the kind of its innermost stride."""
+    return stride_kind(place.strides[-1]) if any(place.strides) else "."
+
+
+def description(nest: Nest) -> str:
+    """All that the code of an arranged nest depends on, as text."""
+    lines = [f"loops {len(nest.sizes)}"]
+    lines += [f"access {access.element_type} {access_kind(access.place)}" for access in nest.accesses]
+    lines += [f"index {access_kind(place)}" for place in nest.indices]
+    lines += map(_node_text, nest.nodes)
+    lines.append(f"stores {nest.stores}")
+    return "\n".join(lines)
+
+
+def _node_text(node: Node) -> str:
+    if isinstance(node, Apply):
+        operation = node.operation
+        kept = {name: value for name, value in operation.attributes.items() if "." not in name}
+        types = [_element_text(value.type) for value in (*operation.operands, *operation.results)]
+        return f"{operation.name} {node.operands} {Printer().dictionary(kept)} {' '.join(types)}"
+    if isinstance(node, Constant):
+        return f"constant {node.element_type} {node.value.tobytes().hex()}"
+    return f"index {node.place} {node.element_type}" if isinstance(node, Index) else f"load {node.access}"
+
+
+def _element_text(type: object) -> str:
+    assert isinstance(type, TensorType)
+    return str(type.element_type)

@@ -1,0 +1,280 @@
+"""A loop nest as LLVM IR: one task, `void (int64 task, int64 *closure)`.
+
+The closure holds a pointer for each access and then the words of `integers`. A task goes through a range of
+units; a unit is a block of the two inner loops at one index of the others. Which part of the work is in which
+unit, and which units are in which task, follows from the nest's shape alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from llvmlite import ir
+
+from ..ir import Operation
+from ..types import ELEMENT_TYPES, ElementType, TensorType
+from .elementwise import emit
+from .nest import Access, Apply, Blocks, Constant, Index, Load, Nest, access_kind, units_of
+from .values import I64, Value, constant, load, store, stored_type
+
+NAME = "nest"
+_POINTER = ir.PointerType()
+_TASK = ir.FunctionType(ir.VoidType(), [I64, _POINTER])
+_ONCE, _ROW, _ELEMENT = range(3)
+"""Where a node is computed: before all loops, before the innermost one, or in it."""
+
+
+def integers(nest: Nest, blocks: Blocks, units_per_task: int) -> tuple[int, ...]:
+    """The words of the closure after the pointers, for an arranged nest."""
+    counts = [-(-size // extent) for size, extent in zip(nest.sizes[-2:], blocks, strict=True)]
+    words = [units_of(nest, blocks), units_per_task, *counts, *blocks, *nest.sizes]
+    for access in nest.accesses:
+        words += access.place.strides
+    for place in nest.indices:
+        words += [place.offset, *place.strides]
+    return tuple(words)
+
+
+def nest_text(nest: Nest, name: str = NAME) -> str:
+    """The text of a module that defines the task of an arranged nest under that name."""
+    return _marked_parallel(str(_Emitter(nest, name).module))
+
+
+def _levels(nest: Nest) -> list[int]:
+    """Where each node is computed."""
+    levels: list[int] = []
+    for node in nest.nodes:
+        if isinstance(node, Apply):
+            levels.append(max([levels[operand] for operand in node.operands], default=_ONCE))
+        elif isinstance(node, Constant):
+            levels.append(_ONCE)
+        else:
+            place = nest.accesses[node.access].place if isinstance(node, Load) else nest.indices[node.place]
+            levels.append({".": _ONCE, "0": _ROW}.get(access_kind(place), _ELEMENT))
+    return levels
+
+
+class _Words:
+    """Reads the closure's words in order."""
+
+    def __init__(self, builder: ir.IRBuilder, closure: ir.Value) -> None:
+        self.builder = builder
+        self.closure = closure
+        self.next = 0
+
+    def take(self, type: ir.Type = I64) -> ir.Value:
+        """The next word."""
+        position = ir.Constant(I64, self.next)
+        self.next += 1
+        place = self.builder.gep(self.closure, [position], inbounds=True, source_etype=I64)
+        return self.builder.load(place, typ=type)
+
+    def take_all(self, count: int) -> list[ir.Value]:
+        """The next words."""
+        return [self.take() for _ in range(count)]
+
+
+class _Loop:
+    """A loop from `start` up to `stop`, which may be empty; `builder` stands in its body."""
+
+    def __init__(self, builder: ir.IRBuilder, name: str, start: ir.Value, stop: ir.Value) -> None:
+        self.outside = builder
+        function = builder.function
+        self.body = function.append_basic_block(name)
+        self.after = function.append_basic_block(f"after_{name}")
+        before = builder.block
+        builder.cbranch(builder.icmp_signed("<", start, stop), self.body, self.after)
+        self.builder = ir.IRBuilder(self.body)
+        self.index = self.builder.phi(I64, name=name)
+        self.index.add_incoming(start, before)
+        self.stop = stop
+
+    def close(self) -> ir.Instruction:
+        """End the body; the builder outside stands behind the loop then. Returns the branch back."""
+        builder = self.builder
+        following = builder.add(self.index, ir.Constant(I64, 1), flags=("nuw", "nsw"))
+        self.index.add_incoming(following, builder.block)
+        branch = builder.cbranch(builder.icmp_signed("<", following, self.stop), self.body, self.after)
+        self.outside.position_at_end(self.after)
+        return branch
+
+
+class _Emitter:
+    """Generates one nest."""
+
+    def __init__(self, nest: Nest, name: str) -> None:
+        self.nest = nest
+        self.module = ir.Module(name)
+        function = ir.Function(self.module, _TASK, name)
+        task, closure = function.args
+        builder = ir.IRBuilder(function.append_basic_block("entry"))
+        words = _Words(builder, closure)
+        self.pointers = [words.take(_POINTER) for _ in nest.accesses]
+        units, per_task, middle_blocks, inner_blocks, middle_extent, inner_extent = words.take_all(6)
+        self.sizes = words.take_all(len(nest.sizes))
+        self.strides = [words.take_all(len(nest.sizes)) for _ in nest.accesses]
+        self.offsets: list[ir.Value] = []
+        self.index_strides: list[list[ir.Value]] = []
+        for _ in nest.indices:
+            self.offsets.append(words.take())
+            self.index_strides.append(words.take_all(len(nest.sizes)))
+        first = builder.mul(task, per_task)
+        stop = _least(builder, builder.add(first, per_task), units)
+        self.levels = _levels(nest)
+        self.values: list[Value] = [()] * len(nest.nodes)
+        self.emit_nodes(_ONCE, builder, None)
+        loop = _Loop(builder, "unit", first, stop)
+        self.emit_unit(loop, (middle_blocks, inner_blocks), (middle_extent, inner_extent))
+        loop.close()
+        builder.ret_void()
+
+    def emit_unit(
+        self, loop: _Loop, counts: tuple[ir.Value, ir.Value], extents: tuple[ir.Value, ir.Value]
+    ) -> None:
+        """One block of the two inner loops."""
+        builder = loop.builder
+        rest, inner_block = _divided(builder, loop.index, counts[1])
+        rest, middle_block = _divided(builder, rest, counts[0])
+        outer: list[ir.Value] = []
+        for size in reversed(self.sizes[1:-2]):
+            rest, index = _divided(builder, rest, size)
+            outer.insert(0, index)
+        if len(self.sizes) > 2:
+            outer.insert(0, rest)
+        middle = self.block_range(builder, middle_block, extents[0], self.sizes[-2])
+        inner = self.block_range(builder, inner_block, extents[1], self.sizes[-1])
+        self.emit_rows(builder, outer, middle, inner)
+
+    def block_range(
+        self, builder: ir.IRBuilder, block: ir.Value, extent: ir.Value, size: ir.Value
+    ) -> tuple[ir.Value, ir.Value]:
+        """The indices of a block: the first, and the one after the last."""
+        first = builder.mul(block, extent)
+        return first, _least(builder, builder.add(first, extent), size)
+
+    def emit_rows(
+        self,
+        builder: ir.IRBuilder,
+        outer: list[ir.Value],
+        middle: tuple[ir.Value, ir.Value],
+        inner: tuple[ir.Value, ir.Value],
+    ) -> None:
+        """The two inner loops."""
+        rows = _Loop(builder, "row", *middle)
+        indices = [*outer, rows.index]
+        starts = [
+            _along(rows.builder, ir.Constant(I64, 0), indices, strides)
+            for access, strides in zip(self.nest.accesses, self.strides, strict=True)
+        ]
+        self.rows = [
+            rows.builder.gep(pointer, [start], inbounds=True, source_etype=stored_type(access.element_type))
+            for access, pointer, start in zip(self.nest.accesses, self.pointers, starts, strict=True)
+        ]
+        self.row_places = [
+            _along(rows.builder, offset, indices, strides)
+            for offset, strides in zip(self.offsets, self.index_strides, strict=True)
+        ]
+        self.emit_nodes(_ROW, rows.builder, None)
+        elements = _Loop(rows.builder, "element", *inner)
+        self.emit_nodes(_ELEMENT, elements.builder, elements.index)
+        self.emit_stores(elements.builder, elements.index)
+        branch = elements.close()
+        self.mark(elements.body, branch)
+        rows.close()
+
+    def emit_nodes(self, level: int, builder: ir.IRBuilder, index: ir.Value | None) -> None:
+        """The nodes that are computed at one level."""
+        for number, node in enumerate(self.nest.nodes):
+            if self.levels[number] != level:
+                continue
+            if isinstance(node, Apply):
+                operands = [self.values[operand] for operand in node.operands]
+                self.values[number] = emit(builder, node.operation, operands)
+            elif isinstance(node, Constant):
+                self.values[number] = constant(node.element_type, node.value)
+            elif isinstance(node, Load):
+                access = self.nest.accesses[node.access]
+                pointer = self.pointers[node.access] if level == _ONCE else self.rows[node.access]
+                if index is not None:
+                    pointer = self.pointer(builder, access, pointer, self.strides[node.access][-1], index)
+                self.values[number] = load(builder, access.element_type, pointer)
+            else:
+                self.values[number] = self.number(builder, node, level, index)
+
+    def number(self, builder: ir.IRBuilder, node: Index, level: int, index: ir.Value | None) -> Value:
+        """The value of an index."""
+        place = self.offsets[node.place] if level == _ONCE else self.row_places[node.place]
+        if index is not None:
+            stride = self.nest.indices[node.place].strides[-1]
+            step = index if stride == 1 else builder.mul(index, self.index_strides[node.place][-1])
+            place = builder.add(place, step)
+        return _converted(builder, node.element_type, place)
+
+    def emit_stores(self, builder: ir.IRBuilder, index: ir.Value) -> None:
+        """Write the results' elements."""
+        first = len(self.nest.accesses) - len(self.nest.stores)
+        for number, node in enumerate(self.nest.stores, first):
+            access = self.nest.accesses[number]
+            pointer = self.pointer(builder, access, self.rows[number], self.strides[number][-1], index)
+            store(builder, access.element_type, self.values[node], pointer)
+
+    def pointer(
+        self, builder: ir.IRBuilder, access: Access, row: ir.Value, stride: ir.Value, index: ir.Value
+    ) -> ir.Value:
+        """The place of an element in its row."""
+        known = access.place.strides[-1]
+        if known == -1:
+            index = builder.neg(index)
+        elif abs(known) != 1:
+            index = builder.mul(index, stride, flags=("nsw",))
+        return builder.gep(row, [index], inbounds=True, source_etype=stored_type(access.element_type))
+
+    def mark(self, body: ir.Block, branch: ir.Instruction) -> None:
+        """Tell LLVM that no element's accesses depend on another element's."""
+        group = self.module.add_metadata([_GROUP])
+        parallel = self.module.add_metadata(["llvm.loop.parallel_accesses", group])
+        branch.set_metadata("llvm.loop", self.module.add_metadata([_LOOP, parallel]))
+        for instruction in body.instructions:
+            if isinstance(instruction, (ir.instructions.LoadInstr, ir.instructions.StoreInstr)):
+                instruction.set_metadata("llvm.access.group", group)
+
+
+_GROUP, _LOOP = "access group", "loop"
+"""Stand for metadata that has to be distinct, which llvmlite cannot say."""
+
+
+def _marked_parallel(text: str) -> str:
+    text = re.sub(rf'(![0-9]+) = !{{ !"{_GROUP}" }}', r"\1 = distinct !{}", text)
+    return re.sub(rf'(![0-9]+) = !{{ !"{_LOOP}", ', r"\1 = distinct !{ \1, ", text)
+
+
+def _least(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
+    return builder.select(builder.icmp_signed("<", a, b), a, b)
+
+
+def _divided(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """Quotient and remainder."""
+    quotient = builder.udiv(a, b)
+    return quotient, builder.sub(a, builder.mul(quotient, b))
+
+
+def _along(
+    builder: ir.IRBuilder, start: ir.Value, indices: Sequence[ir.Value], strides: Sequence[ir.Value]
+) -> ir.Value:
+    """An affine place without its innermost loop."""
+    for index, stride in zip(indices, strides, strict=False):
+        start = builder.add(start, builder.mul(index, stride, flags=("nsw",)), flags=("nsw",))
+    return start
+
+
+_I64 = ELEMENT_TYPES["i64"]
+
+
+def _converted(builder: ir.IRBuilder, element_type: ElementType, place: ir.Value) -> Value:
+    """A number as an element of that type, as `convert` gives it."""
+    if element_type is _I64:
+        return (place,)
+    (source,) = Operation("", (), [TensorType((), _I64)]).results
+    conversion = Operation("stablehlo.convert", [source], [TensorType((), element_type)])
+    return emit(builder, conversion, [(place,)])

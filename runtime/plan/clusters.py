@@ -1,0 +1,225 @@
+"""Steps that native loop nests are generated for: clusters, and single elementwise operations on many elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ExecutionError, NimbleError
+from ..ir import Block, Builder, Function, Operation, Value
+from ..ops.cluster import Cluster
+from ..ops.control import While
+from ..ops.declaration import Op
+from ..ops.elementwise_base import Elementwise
+from ..ops.verify import TERMINATORS, view_of
+from ..options import Options
+from ..specialize.clusters import LARGE, form_clusters
+from ..specialize.moves import is_static_tensor
+from ..types import TensorType
+from .estimates import estimate
+from .native_loops import native_loop_problem
+
+Step = Callable[..., Any]
+
+
+def with_clusters(function: Function, options: Options) -> None:
+    """Group the operations of a specialized function into clusters, in place, where compilation is open."""
+    if options.compile != "never" and function.body is not None:
+        form_clusters(function.body, generates, _is_native_loop)
+
+
+def _is_native_loop(operation: Operation) -> bool:
+    view = view_of(operation)
+    return isinstance(view, While) and native_loop_problem(view) is None
+
+
+def generates(operation: Operation) -> bool:
+    """Whether native code can be generated for an operation on elements."""
+    if not isinstance(view_of(operation), Elementwise):
+        return False
+    from ..codegen.elementwise import emits
+
+    return emits(operation)
+
+
+def is_generated(view: Op) -> bool:
+    """Whether a native nest can serve an operation: a cluster, or an elementwise operation on many elements."""
+    if isinstance(view, Cluster):
+        return True
+    operation = view.operation
+    values = (*operation.operands, *operation.results)
+    if not isinstance(view, Elementwise) or not all(is_static_tensor(value.type) for value in values):
+        return False
+    shape, size = view.operation.result.type.shape, view.operation.result.type.size  # type: ignore[union-attr]
+    alike = all(value.type.shape in (shape, ()) for value in operation.operands)  # type: ignore[union-attr]
+    return size >= LARGE and alike and generates(operation)
+
+
+def block_of(view: Op) -> Block:
+    """The block that a cluster runs; for another operation one that holds it alone."""
+    if isinstance(view, Cluster):
+        return view.body.block  # type: ignore[no-any-return]
+    operation = view.operation
+    block = Block([operand.type for operand in operation.operands])
+    builder = Builder(block)
+    values: dict[Value, Value] = {}
+    arguments = [
+        values.setdefault(operand, argument)
+        for operand, argument in zip(operation.operands, block.arguments, strict=True)
+    ]
+    made = builder.create(
+        operation.name,
+        arguments,
+        [result.type for result in operation.results],
+        operation.attributes,
+        location=operation.location,
+    )
+    builder.create("stablehlo.return", made.results)
+    return block
+
+
+def may_overwrite(block: Block) -> tuple[tuple[int, int], ...]:
+    """Pairs of an operand and a result of a block that may be the same memory: each element of the operand is
+    read only for the results' elements at the same place."""
+    results = block.terminator.operands
+    shape = _tensor(results[0]).shape
+    elsewhere: set[Value] = set()
+    for operation in block.operations:
+        if operation.name in TERMINATORS:
+            continue
+        if not issubclass(type(view_of(operation)), Elementwise) or _tensor(operation.result).shape != shape:
+            elsewhere.update(operation.operands)
+    return tuple(
+        [
+            (number, place)
+            for number, argument in enumerate(block.arguments)
+            if argument not in elsewhere and argument not in results
+            for place, result in enumerate(results)
+            if argument.type == result.type
+        ]
+    )
+
+
+def _tensor(value: Value) -> TensorType:
+    assert isinstance(value.type, TensorType)
+    return value.type
+
+
+def one_by_one(block: Block, reference_for: Callable[[Op], Step]) -> Step:
+    """A function that runs a block's operations one after the other by their references.
+
+    Args:
+        reference_for: gives the function for an operation's view.
+    """
+    slots: dict[Value, int] = {}
+    for argument in block.arguments:
+        slots[argument] = len(slots)
+    steps: list[tuple[Step, tuple[int, ...], Operation]] = []
+    last: dict[int, int] = {}
+    for operation in block.operations[:-1]:
+        operands = tuple([slots[operand] for operand in operation.operands])
+        for slot in operands:
+            last[slot] = len(steps)
+        slots[operation.result] = len(slots)
+        steps.append((reference_for(view_of(operation)), operands, operation))
+    results = [slots[value] for value in block.terminator.operands]
+    releases: list[list[int]] = [[] for _ in steps]
+    for slot, number in last.items():
+        if slot not in results:
+            releases[number].append(slot)
+
+    def run(*operands: Any) -> Any:
+        values = list(operands)
+        for number, (function, taken, operation) in enumerate(steps):
+            try:
+                value = function(*[values[slot] for slot in taken])
+            except NimbleError:
+                raise
+            except Exception as error:
+                reason = f"failed with {type(error).__name__}: {error}"
+                raise ExecutionError(reason, operation=operation.name, location=operation.location) from error
+            values.append(np.asarray(value))
+            for slot in releases[number]:
+                values[slot] = None
+        found = [values[slot] for slot in results]
+        return found[0] if len(found) == 1 else tuple(found)
+
+    return run
+
+
+class Code:
+    """The native code of a block: what it takes to make it, and the function once it is made.
+
+    Args:
+        block: see `nests_of`.
+        threads: most threads that it may use; None: all.
+
+    Raises:
+        ValueError: it takes too many nests.
+    """
+
+    def __init__(self, block: Block, threads: int | None) -> None:
+        from ..codegen.machine import key_of
+        from ..codegen.nest import arranged, description
+        from .nests import nests_of
+
+        self.block = block
+        self.threads = threads
+        self.nests = [arranged(nest) for nest in nests_of(block)]
+        self.keys = [key_of(description(nest)) for nest in self.nests]
+
+    def is_quick(self) -> bool:
+        """Whether none of it has to be compiled."""
+        from ..codegen.machine import is_quick
+
+        return all(map(is_quick, self.keys))
+
+    def function(self) -> Step:
+        """A function from operands to the result or results. It may be given `out`."""
+        from ..kernels.native import NativeFunction
+
+        results = [_tensor(value) for value in self.block.terminator.operands]
+        return NativeFunction(
+            [type.size * type.dtype.itemsize for type in map(_tensor, self.block.arguments)],
+            [(type.shape, type.dtype) for type in results],
+            [self.launch(nest, key) for nest, key in zip(self.nests, self.keys, strict=True)],
+            self.threads,
+            may_overwrite(self.block),
+        )
+
+    def launch(self, nest: Any, key: str) -> Any:
+        """The launch of one nest."""
+        from ..codegen.machine import function_address
+        from ..codegen.nest import blocks_of, units_of
+        from ..codegen.nest_emitter import NAME, integers, nest_text
+        from ..kernels.native import Launch
+        from ..kernels.threads import division
+
+        address = function_address(key, NAME, lambda: nest_text(nest))
+        blocks = blocks_of(nest)
+        elements = blocks.middle * blocks.inner
+        seconds = estimate(self.block).native_seconds_an_element
+        bytes_moved = sum(access.element_type.dtype.itemsize for access in nest.accesses)
+        units = units_of(nest, blocks)
+        weight = max(bytes_moved, seconds * _BYTES_A_SECOND)
+        tasks, units_per_task = division(units, elements * weight)
+        accesses = tuple(
+            [
+                (access.array, access.place.offset * access.element_type.dtype.itemsize)
+                for access in nest.accesses
+            ]
+        )
+        seconds *= units * elements
+        return Launch(address, tasks, accesses, integers(nest, blocks, units_per_task), seconds)
+
+
+_BYTES_A_SECOND = 1e10
+"""What computing is worth in bytes moved, where work is divided."""
+
+
+def names_of(block: Block) -> str:
+    """The operations of a block, for `Executable.explain`."""
+    names: Sequence[str] = [operation.name.partition(".")[2] for operation in block.operations[:-1]]
+    return ", ".join(names)

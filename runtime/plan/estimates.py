@@ -1,0 +1,80 @@
+"""How long steps take, about: what decides between waiting for the compiler and going without.
+
+The figures are of a 2020s server processor; they need to be right within a factor of three.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import NamedTuple
+
+from ..ir import Block, Operation
+from ..ops.elementwise_base import Elementwise
+from ..ops.movement import Concatenate, Pad
+from ..ops.verify import view_of
+from ..types import COMPLEX, FLOAT, TensorType
+
+_STEP = 6e-7
+"""Seconds that a reference step costs beside its elements."""
+_PLAIN, _NARROW, _EXPENSIVE = 1e-9, 6e-9, 15e-9
+"""Seconds an element in NumPy: arithmetic; floats narrower than f32, which are converted; transcendental
+functions."""
+_NATIVE_SHARE = 0.15
+"""Native code's share of NumPy's time, on one thread."""
+
+_LOADING = 0.03
+"""Seconds to import llvmlite."""
+_COMPILING, _COMPILING_PLAIN, _COMPILING_EXPENSIVE = 0.015, 0.0004, 0.004
+"""Seconds to compile a nest; more for each operation."""
+
+
+class Estimate(NamedTuple):
+    """Estimates for a block.
+
+    Attributes:
+        reference_seconds: by references, one call.
+        native_seconds_an_element: of the results, on one thread.
+        compile_seconds: to make its native code.
+    """
+
+    reference_seconds: float
+    native_seconds_an_element: float
+    compile_seconds: float
+
+
+def estimate(block: Block) -> Estimate:
+    """Estimates for a block of elementwise operations and moves."""
+    reference = work = 0.0
+    compiling = _COMPILING
+    for operation in block.operations[:-1]:
+        view = view_of(operation)
+        size = _size(operation)
+        reference += _STEP
+        if isinstance(view, Elementwise):
+            seconds = _seconds_an_element(operation, view)
+            work += size * seconds
+            compiling += _COMPILING_EXPENSIVE if seconds >= _EXPENSIVE else _COMPILING_PLAIN
+        elif isinstance(view, (Concatenate, Pad)):
+            work += size * _PLAIN
+    last = block.terminator.operands[0].type
+    elements = last.size if isinstance(last, TensorType) else 1
+    native = max(work, elements * _PLAIN) * _NATIVE_SHARE / max(elements, 1)
+    if "llvmlite.binding" not in sys.modules:
+        compiling += _LOADING
+    return Estimate(reference + work, native, compiling)
+
+
+def _size(operation: Operation) -> int:
+    type = operation.results[0].type
+    return type.size if isinstance(type, TensorType) else 1
+
+
+def _seconds_an_element(operation: Operation, view: Elementwise) -> float:
+    """What NumPy takes for one element of an elementwise operation."""
+    type = operation.results[0].type
+    if not isinstance(type, TensorType):
+        return _PLAIN
+    category, width = type.element_type.category, type.element_type.width
+    if view.wide & category or operation.name.startswith("chlo."):
+        return _EXPENSIVE
+    return _NARROW if category & (FLOAT | COMPLEX) and width < 32 else _PLAIN

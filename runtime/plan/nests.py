@@ -1,0 +1,157 @@
+"""From a cluster's block to the loop nests that compute it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..codegen.nest import Access, Affine, Apply, Constant, Index, Load, Nest, Node
+from ..ir import Block, DenseElementsAttribute, Operation, Value
+from ..ops.verify import view_of
+from ..specialize.moves import MOVES, Box, Place, Split, source
+from ..types import ElementType, TensorType
+
+MOST_NESTS = 16
+
+_Point = tuple[Value, tuple[Place, ...]]
+"""An element of a value, by its places."""
+
+_MOVES = frozenset(move.name for move in MOVES)
+
+
+def nests_of(block: Block) -> list[Nest]:
+    """The nests that together compute what a block returns.
+
+    Args:
+        block: constants of one element, iotas, moves (`nimblehlo.specialize.moves`) and elementwise operations;
+            all results have one shape.
+
+    Raises:
+        ValueError: it would take too many nests.
+    """
+    results = block.terminator.operands
+    shape = _type(results[0]).shape
+    if 0 in shape:
+        return []
+    waiting: list[Box] = [tuple([(0, size) for size in shape])]
+    nests: list[Nest] = []
+    while waiting:
+        box = waiting.pop()
+        try:
+            nests.append(_Boxed(block, box).nest)
+        except Split as cut:
+            first, stop = box[cut.loop]
+            waiting.append((*box[: cut.loop], (cut.index, stop), *box[cut.loop + 1 :]))
+            waiting.append((*box[: cut.loop], (first, cut.index), *box[cut.loop + 1 :]))
+        if len(nests) + len(waiting) > MOST_NESTS:
+            raise ValueError(f"it takes more than {MOST_NESTS} loop nests")
+    return nests
+
+
+class _Boxed:
+    """Makes the nest of one box of the results' elements."""
+
+    def __init__(self, block: Block, box: Box) -> None:
+        self.box = box
+        self.arguments = {value: number for number, value in enumerate(block.arguments)}
+        self.nodes: list[Node] = []
+        self.numbers: dict[Any, int] = {}
+        self.accesses: list[Access] = []
+        self.indices: list[Affine] = []
+        results = block.terminator.operands
+        loops = len(box)
+        here = [Place(0, tuple([int(d == loop) for loop in range(loops)])) for d in range(loops)]
+        stores = [self.number_of(result, tuple(here)) for result in results]
+        for number, result in enumerate(results, len(block.arguments)):
+            self.add_access(number, result, here)
+        self.nest = Nest(
+            tuple([stop - first for first, stop in box]),
+            tuple(self.accesses),
+            tuple(self.indices),
+            tuple(self.nodes),
+            tuple(stores),
+        )
+
+    def number_of(self, value: Value, places: tuple[Place, ...]) -> int:
+        """The node of an element; enters it and all that it needs."""
+        waiting = [(value, places)]
+        while waiting:
+            point = waiting[-1]
+            needed = [] if point in self.numbers else self.operands(point)
+            missing = [other for other in needed if other not in self.numbers]
+            if missing:
+                waiting += reversed(missing)
+                continue
+            if point not in self.numbers:
+                self.numbers[point] = self.enter(point, needed)
+            waiting.pop()
+        return self.numbers[value, places]
+
+    def operands(self, point: _Point) -> list[_Point]:
+        """The elements that an element is made from."""
+        value, places = point
+        owner = value.owner
+        if value in self.arguments or not isinstance(owner, Operation):
+            return []
+        if owner.name in _MOVES:
+            number, moved = source(view_of(owner), places, self.box)
+            return [(owner.operands[number], moved)]
+        return [(operand, places if _type(operand).shape else ()) for operand in owner.operands]
+
+    def enter(self, point: _Point, operands: Sequence[_Point]) -> int:
+        """The node of an element whose operands have nodes."""
+        value, places = point
+        if value in self.arguments:
+            return self.node(Load(self.add_access(self.arguments[value], value, places)))
+        operation = value.owner
+        assert isinstance(operation, Operation)
+        if operation.name in _MOVES:
+            return self.numbers[operands[0]]
+        type = _type(value)
+        element_type = type.element_type
+        assert isinstance(element_type, ElementType)
+        if operation.name == "stablehlo.constant":
+            return self.node(Constant(element_type, _only_element(operation)))
+        if operation.name == "stablehlo.iota":
+            place = places[view_of(operation).iota_dimension]  # type: ignore[attr-defined]
+            self.indices.append(self.within_box(place))
+            return self.node(Index(len(self.indices) - 1, element_type))
+        return self.node(Apply(operation, tuple([self.numbers[operand] for operand in operands])))
+
+    def node(self, node: Node) -> int:
+        self.nodes.append(node)
+        return len(self.nodes) - 1
+
+    def add_access(self, array: int, value: Value, places: Sequence[Place]) -> int:
+        """A place in an array that lies in row-major order."""
+        type = _type(value)
+        element_type = type.element_type
+        assert isinstance(element_type, ElementType)
+        place = Place(0, (0,) * len(self.box))
+        for d, own in enumerate(places):
+            place = place.plus(own.scaled(math.prod(type.shape[d + 1 :])))
+        self.accesses.append(Access(array, element_type, self.within_box(place)))
+        return len(self.accesses) - 1
+
+    def within_box(self, place: Place) -> Affine:
+        """A place with the loops counted from the box's corner."""
+        offset = place.offset
+        for stride, (first, _) in zip(place.strides, self.box, strict=True):
+            offset += stride * first
+        return Affine(offset, place.strides)
+
+
+def _type(value: Value) -> TensorType:
+    assert isinstance(value.type, TensorType)
+    return value.type
+
+
+def _only_element(constant: Operation) -> np.generic:
+    """The element of a constant that has one, or one many times."""
+    value = constant.attributes["value"]
+    assert isinstance(value, DenseElementsAttribute)
+    element: np.generic = value.array[(0,) * value.array.ndim]
+    return element

@@ -1,0 +1,354 @@
+"""Groups operations of a block into clusters, each of which can become one native loop nest.
+
+Elementwise operations on tensors of one shape are the cores. Two of them may be in one cluster where the one
+uses the other's result, or both use the same value, and no other operation has to run between them: for this
+each gets a *level*, which grows along every way from one cluster to another. A cluster then takes in what its
+operands come from, where that costs nothing again: constants, iotas, moves, and elementwise operations of other
+shapes that nothing else needs.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from ..ir import Block, Builder, DenseElementsAttribute, Operation, Region, Value, captured_values
+from ..ops.cluster import CLUSTER
+from ..ops.verify import TERMINATORS
+from ..types import PLAIN, TensorType
+from .cleanup import remove_dead_code
+from .effects import has_no_effect
+from .moves import is_move, is_static_tensor
+from .scheduling import in_order
+
+Generates = Callable[[Operation], bool]
+"""Whether native code can be generated for an operation, by its name and element types."""
+
+MOST_OPERATIONS: Final = 200
+MOST_ARRAYS: Final = 40
+LARGE: Final = 1 << 15
+"""Elements from which on a single operation gains by all threads and by fewer passes over memory."""
+LEAST_SMALL: Final = 3
+"""How many elementwise operations on small tensors make up for the call of native code."""
+MOST_COPIED: Final = 16
+"""How many operations on single elements a cluster may compute once more."""
+
+_WITH_BLOCKS: Final = frozenset({"stablehlo.while", "stablehlo.if", "stablehlo.case"})
+_JOINING: Final = frozenset({"stablehlo.concatenate", "stablehlo.pad"})
+
+_EXPENSIVE: Final = frozenset(
+    f"stablehlo.{name}"
+    for name in (
+        "atan2", "cbrt", "cosine", "divide", "exponential", "exponential_minus_one", "log", "log_plus_one",
+        "logistic", "power", "remainder", "rsqrt", "sine", "sqrt", "tan", "tanh",
+    )
+)  # fmt: skip
+
+_ELEMENTWISE, _MOVE, _FREE, _OTHER = range(4)
+
+
+def form_clusters(region: Region, generates: Generates, leave: Generates = lambda _: False) -> None:
+    """Group the operations of a region and of the control flow in it, in place.
+
+    Args:
+        generates: see `Generates`.
+        leave: which control flow to leave as it is.
+    """
+    _form(region, generates, leave)
+    remove_dead_code(region)
+
+
+def _form(region: Region, generates: Generates, leave: Generates) -> None:
+    for operation in region.block.operations:
+        if operation.name in _WITH_BLOCKS and not leave(operation):
+            for inner in operation.regions:
+                _form(inner, generates, leave)
+    clusters = _Grouping(region.block, generates).clusters()
+    if clusters:
+        _replace(region.block, clusters)
+
+
+class _Cluster:
+    """Some operations of a block, by their positions.
+
+    Attributes:
+        size: elements of its results.
+        level: see the module's text.
+        owned: operations that nothing else needs, or whose results it hands on.
+        copied: operations that are computed elsewhere too.
+    """
+
+    def __init__(self, size: int, level: int, owned: Iterable[int]) -> None:
+        self.size = size
+        self.level = level
+        self.owned = set(owned)
+        self.copied: set[int] = set()
+
+    @property
+    def members(self) -> list[int]:
+        """All operations in order."""
+        return sorted(self.owned | self.copied)
+
+
+class _Grouping:
+    """Finds the clusters of one block."""
+
+    def __init__(self, block: Block, generates: Generates) -> None:
+        self.operations = block.operations
+        self.position = {operation: index for index, operation in enumerate(self.operations)}
+        self.users: dict[Value, list[int]] = {}
+        for index, operation in enumerate(self.operations):
+            for value in (*operation.operands, *captured_values(operation.regions)):
+                self.users.setdefault(value, []).append(index)
+        self.kinds = [self.kind(operation, generates) for operation in self.operations]
+        self.levels = [-1] * len(self.operations)
+        self.parent = list(range(len(self.operations)))
+        self.counts = [1] * len(self.operations)
+
+    def kind(self, operation: Operation, generates: Generates) -> int:
+        """What an operation is to clusters."""
+        if len(operation.results) != 1 or operation.regions or operation.name in TERMINATORS:
+            return _OTHER
+        values = (*operation.operands, operation.result)
+        if not all(is_static_tensor(value.type) for value in values) or _size(operation.result) == 0:
+            return _OTHER
+        if operation.name == "stablehlo.constant":
+            value = operation.attributes.get("value")
+            return _FREE if isinstance(value, DenseElementsAttribute) and _is_single(value) else _OTHER
+        if operation.name == "stablehlo.iota":
+            return _FREE
+        if is_move(operation):
+            return _MOVE
+        shape = _shape(operation.result)
+        if all(_shape(operand) in (shape, ()) for operand in operation.operands) and generates(operation):
+            return _ELEMENTWISE
+        return _OTHER
+
+    def producer(self, value: Value) -> int | None:
+        """The position of the operation of this block that defines a value."""
+        return self.position.get(value.owner) if isinstance(value.owner, Operation) else None
+
+    def clusters(self) -> list[_Cluster]:
+        """The clusters that pay."""
+        self.find_cores()
+        cores: dict[int, _Cluster] = {}
+        for index, kind in enumerate(self.kinds):
+            if kind == _ELEMENTWISE:
+                root = self.root(index)
+                if root not in cores:
+                    cores[root] = _Cluster(_size(self.operations[index].result), self.levels[index], ())
+                cores[root].owned.add(index)
+        found = [*cores.values(), *self.lone_moves()]
+        found.sort(key=lambda cluster: (cluster.level, max(cluster.owned)), reverse=True)
+        home = {index: cluster for cluster in found for index in cluster.owned}
+        for cluster in found:
+            self.take_in(cluster, home)
+        return [cluster for cluster in found if self.pays(cluster)]
+
+    def lone_moves(self) -> list[_Cluster]:
+        """Moves of many elements that have to be made, because what uses them needs them in order."""
+        found = []
+        for index, kind in enumerate(self.kinds):
+            operation = self.operations[index]
+            if kind != _MOVE or _size(operation.result) < LARGE:
+                continue
+            users = self.users.get(operation.result, [])
+            if operation.name in _JOINING or any(self.operations[u].name in TERMINATORS for u in users):
+                found.append(_Cluster(_size(operation.result), self.levels[index], [index]))
+        return found
+
+    def find_cores(self) -> None:
+        """Set levels, and join the elementwise operations that belong together."""
+        latest_effect = -1
+        readers: dict[tuple[Value, int], int] = {}
+        for index, operation in enumerate(self.operations):
+            kind = self.kinds[index]
+            if kind == _ELEMENTWISE:
+                self.join(index, readers)
+            elif kind != _FREE:
+                values = (*operation.operands, *captured_values(operation.regions))
+                level = max([self.level_of(value) for value in values], default=-1)
+                if kind == _OTHER and not has_no_effect(operation):
+                    latest_effect = level = max(level, latest_effect)
+                self.levels[index] = level
+
+    def level_of(self, value: Value) -> int:
+        """The level of what defines a value."""
+        producer = self.producer(value)
+        return -1 if producer is None else self.levels[producer]
+
+    def join(self, index: int, readers: dict[tuple[Value, int], int]) -> None:
+        """Set the level of an elementwise operation, and join it with others of the same level and shape."""
+        operation = self.operations[index]
+        shape = _shape(operation.result)
+        alike: dict[int, int] = {}
+        level = 0
+        for operand in operation.operands:
+            producer = self.producer(operand)
+            if producer is not None and self.kinds[producer] == _ELEMENTWISE and _shape(operand) == shape:
+                alike[self.root(producer)] = self.levels[producer]
+                level = max(level, self.levels[producer])
+            else:
+                level = max(level, self.level_of(operand) + 1)
+        joined = [root for root, other in alike.items() if other == level]
+        if 1 + sum(self.counts[root] for root in joined) > MOST_OPERATIONS:
+            level += 1
+            joined = []
+        self.levels[index] = level
+        for root in joined:
+            self.unite(index, root)
+        for operand in operation.operands:
+            if _shape(operand) == shape and shape:
+                other = readers.setdefault((operand, level), index)
+                if _shape(self.operations[other].result) == shape:
+                    self.unite(index, other)
+
+    def root(self, index: int) -> int:
+        """The representative of the group that an operation is in."""
+        while self.parent[index] != index:
+            self.parent[index] = self.parent[self.parent[index]]
+            index = self.parent[index]
+        return index
+
+    def unite(self, a: int, b: int) -> None:
+        """Join two groups, if they are not too large."""
+        a, b = self.root(a), self.root(b)
+        if a != b and self.counts[a] + self.counts[b] <= MOST_OPERATIONS:
+            self.parent[b] = a
+            self.counts[a] += self.counts[b]
+
+    def take_in(self, cluster: _Cluster, home: dict[int, _Cluster]) -> None:
+        """Take in what a cluster's operands come from, latest first, so that all users are known."""
+        waiting = [-p for index in cluster.owned for p in self.producers(index)]
+        heapq.heapify(waiting)
+        seen = set(cluster.owned)
+        while waiting:
+            index = -heapq.heappop(waiting)
+            if index in seen:
+                continue
+            seen.add(index)
+            alone = cluster.owned.issuperset(self.users[self.operations[index].result])
+            if not self.fits(index, cluster, alone):
+                continue
+            if alone:
+                cluster.owned.add(index)
+                former = home.get(index)
+                if former is not None and former is not cluster:
+                    former.owned.discard(index)
+                home[index] = cluster
+            else:
+                cluster.copied.add(index)
+            for producer in self.producers(index):
+                heapq.heappush(waiting, -producer)
+
+    def producers(self, index: int) -> list[int]:
+        """The operations that one operation's operands come from."""
+        found = [self.producer(operand) for operand in self.operations[index].operands]
+        return [producer for producer in found if producer is not None]
+
+    def fits(self, index: int, cluster: _Cluster, alone: bool) -> bool:
+        """Whether a cluster may compute an operation; `alone`: nothing else needs it."""
+        kind, operation = self.kinds[index], self.operations[index]
+        if kind == _FREE:
+            return True
+        if len(cluster.owned) + len(cluster.copied) >= MOST_OPERATIONS:
+            return False
+        if kind == _MOVE:
+            return alone or operation.name not in _JOINING
+        if kind != _ELEMENTWISE:
+            return False
+        size = _size(operation.result)
+        if alone:
+            return size >= cluster.size or size == 1 or operation.name not in _EXPENSIVE
+        return size == 1 and operation.name not in _EXPENSIVE and len(cluster.copied) < MOST_COPIED
+
+    def pays(self, cluster: _Cluster) -> bool:
+        """Whether a cluster is quicker than its operations one by one."""
+        if len(cluster.owned) + len(cluster.copied) < 2:
+            return False
+        operands, results = boundary(self.operations, cluster.owned, cluster.copied, self.users)
+        if len(operands) + len(results) > MOST_ARRAYS or not results:
+            return False
+        computed = sum(self.kinds[index] == _ELEMENTWISE for index in cluster.owned)
+        if cluster.size >= LARGE:
+            return computed > 0 or self.kinds[max(cluster.owned)] == _MOVE
+        return computed >= LEAST_SMALL
+
+
+def boundary(
+    operations: list[Operation], owned: set[int], copied: set[int], users: dict[Value, list[int]]
+) -> tuple[list[Value], list[Value]]:
+    """What a cluster takes from outside and what it hands on, in order."""
+    members = sorted(owned | copied)
+    inside = {result for index in members for result in operations[index].results}
+    operands: dict[Value, None] = {}
+    results = []
+    for index in members:
+        for operand in operations[index].operands:
+            if operand not in inside:
+                operands[operand] = None
+        result = operations[index].result
+        if index in owned and not owned.issuperset(users.get(result, ())):
+            results.append(result)
+    return list(operands), results
+
+
+def _replace(block: Block, clusters: list[_Cluster]) -> None:
+    """Put cluster operations in the place of what they own."""
+    operations = block.operations
+    users: dict[Value, list[int]] = {}
+    for index, operation in enumerate(operations):
+        for value in (*operation.operands, *captured_values(operation.regions)):
+            users.setdefault(value, []).append(index)
+    replaced: dict[Value, Value] = {}
+    at: dict[int, Operation] = {}
+    removed: set[int] = set()
+    for cluster in clusters:
+        operands, results = boundary(operations, cluster.owned, cluster.copied, users)
+        made = _cluster_operation([operations[index] for index in cluster.members], operands, results)
+        replaced.update(zip(results, made.results, strict=True))
+        at[max(cluster.owned)] = made
+        removed |= cluster.owned
+    kept = []
+    for index, operation in enumerate(operations):
+        if index in at:
+            kept.append(at[index])
+        elif index not in removed:
+            kept.append(operation)
+    for operation in kept:
+        for nested in operation.walk():
+            nested.operands = tuple([replaced.get(operand, operand) for operand in nested.operands])
+    block.operations = in_order(kept)
+
+
+def _cluster_operation(members: list[Operation], operands: list[Value], results: list[Value]) -> Operation:
+    """The operation that stands for some others."""
+    body = Block([operand.type for operand in operands])
+    values: dict[Value, Value] = dict(zip(operands, body.arguments, strict=True))
+    builder = Builder(body)
+    for operation in members:
+        builder.copy(operation, values)
+    builder.create("stablehlo.return", [values[result] for result in results])
+    return Operation(
+        CLUSTER,
+        operands,
+        [result.type for result in results],
+        regions=[Region([body])],
+        location=members[-1].location,
+    )
+
+
+def _shape(value: Value) -> tuple[int, ...]:
+    assert isinstance(value.type, TensorType)
+    return value.type.shape
+
+
+def _size(value: Value) -> int:
+    assert isinstance(value.type, TensorType)
+    return value.type.size
+
+
+def _is_single(value: DenseElementsAttribute) -> bool:
+    """Whether all elements of a constant are held as one."""
+    return value.type.category & PLAIN != 0 and (value.is_splat or value.array.size == 1)
