@@ -3,13 +3,36 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Final, Literal, NamedTuple
+
+import numpy as np
+
+REDUCTION_TREES: Final = ("blocked", "balanced", "left", "right")
+SCATTER_SCHEDULES: Final = ("lexicographic", "reverse")
+ACCUMULATIONS: Final = ("wide", "declared", "float64")
+
+Tree = Literal["blocked", "balanced", "left", "right"] | tuple[Literal["random"], int]
+Schedule = Literal["lexicographic", "reverse"] | tuple[Literal["random"], int] | Iterable[int]
+Accumulation = Literal["wide", "declared", "float64"]
+
+
+class Ordering(NamedTuple):
+    """What is chosen where the specification leaves an order, or the digits of a sum, open. See `Options`."""
+
+    scatter_schedule: Any = "lexicographic"
+    reduction_tree: Any = "blocked"
+    accumulate: str = "wide"
 
 
 @dataclass(frozen=True)
 class Options:
-    """How a program is compiled and run. Of these, results depend on `seed` alone.
+    """How a program is compiled and run.
+
+    Results depend on `seed`, and, where the specification leaves an order open, on `scatter_schedule`,
+    `reduction_tree` and `accumulate`: one result of a program that differs between two of these settings is
+    as right as the other. docs/numerics.md says for each operation what they decide.
 
     Attributes:
         compile: ``"auto"``: a step is compiled once the time that it has cost exceeds what compiling
@@ -19,6 +42,22 @@ class Options:
             the seed and by how many draws there were before in the same call.
         probe_directory: the folder into which ``interpreter.probe`` writes; None: there is none, and a
             probe fails. Each call that probes writes a new index, so that calls must not overlap.
+        scatter_schedule: the order in which `scatter` applies its updates: ``"lexicographic"`` in the index
+            space of `updates`, ``"reverse"`` (from its end), ``("random", seed)``: a permutation of that
+            space, drawn anew for each size of it; or a permutation of the numbers below the size of `updates`,
+            in any form that NumPy takes, kept as a tuple: then no other size of `updates` is accepted.
+        reduction_tree: the tree by which `reduce`, `reduce_window` and `select_and_scatter` fold their values:
+            ``"blocked"``: adjacent pairs, level by level, or what docs/numerics.md says of the operation;
+            ``"balanced"``: each node has the first half of its values, rounded up, on its left;
+            ``"left"`` and ``"right"``: one value after another, from that side; ``("random", seed)``: a random
+            tree over the values in their order. The initial value is combined with the total from its left,
+            is the first leaf of ``"left"``, the last one of ``"right"``, and one to three random leaves of a
+            random tree.
+        accumulate: the type in which sums and products are folded: ``"wide"``: of floats narrower than f32 in
+            f32, rounded once, but for scatters and cumulative windows, which round each step;
+            ``"declared"``: in the body's own type at every node; ``"float64"``: of all floats and complex
+            numbers in f64 and its complex type, rounded once. It concerns bodies that are one addition or
+            multiplication; others, and integers, are folded as declared.
         max_steps: most steps that a call may take, those of regions and each iteration of a loop counted;
             None: any number.
         max_bytes: most bytes that the arrays which a call makes, temporaries and results, may hold at the same
@@ -43,6 +82,9 @@ class Options:
     max_bytes: int | None = None
     timeout: float | None = None
     donate: tuple[int, ...] | Literal["all"] = ()
+    scatter_schedule: Schedule = "lexicographic"
+    reduction_tree: Tree = "blocked"
+    accumulate: Accumulation = "wide"
 
     def __post_init__(self) -> None:
         if self.compile not in ("auto", "eager", "never"):
@@ -60,6 +102,7 @@ class Options:
         if self.timeout is not None and not (isinstance(self.timeout, (int, float)) and self.timeout >= 0):
             raise ValueError(f"timeout is {self.timeout!r}, but must be None or seconds that are not negative")
         self._check_donate()
+        self._check_ordering()
 
     def _check_donate(self) -> None:
         if self.donate == "all":
@@ -68,3 +111,53 @@ class Options:
         if numbers is None or not all(isinstance(number, int) and number >= 0 for number in numbers):
             raise ValueError(f"donate is {self.donate!r}, but must be 'all' or numbers of inputs")
         object.__setattr__(self, "donate", numbers)
+
+    def _check_ordering(self) -> None:
+        object.__setattr__(self, "scatter_schedule", _schedule(self.scatter_schedule))
+        if not _is_one_of(self.reduction_tree, REDUCTION_TREES) and not _is_random(self.reduction_tree):
+            raise ValueError(
+                f"reduction_tree is {self.reduction_tree!r}, but must be one of {REDUCTION_TREES} or "
+                f"('random', seed)"
+            )
+        if not _is_one_of(self.accumulate, ACCUMULATIONS):
+            raise ValueError(f"accumulate is {self.accumulate!r}, but must be one of {ACCUMULATIONS}")
+
+    @property
+    def ordering(self) -> Ordering:
+        """The settings that decide what the specification leaves open."""
+        return Ordering(self.scatter_schedule, self.reduction_tree, self.accumulate)
+
+
+def _is_one_of(value: Any, names: tuple[str, ...]) -> bool:
+    return isinstance(value, str) and value in names
+
+
+def _is_random(value: Any) -> bool:
+    """Whether a value is ("random", seed)."""
+    return (
+        isinstance(value, tuple)
+        and len(value) == 2
+        and value[0] == "random"
+        and isinstance(value[1], int)
+        and value[1] >= 0
+    )
+
+
+def _schedule(value: Any) -> Any:
+    """A scatter_schedule as it is kept.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if _is_one_of(value, SCATTER_SCHEDULES) or _is_random(value):
+        return value
+    try:
+        numbers = tuple(np.asarray(value).reshape(-1).tolist())
+        if sorted(numbers) == list(range(len(numbers))) and all(type(number) is int for number in numbers):
+            return numbers
+    except (TypeError, ValueError):
+        pass
+    raise ValueError(
+        f"scatter_schedule must be one of {SCATTER_SCHEDULES}, ('random', seed) with a seed from 0 on, or a "
+        f"permutation of the numbers below its size"
+    )
