@@ -16,8 +16,10 @@ from llvmlite import ir
 
 from ..ir import Operation
 from ..ir import Value as IrValue
-from ..types import ElementType, TensorType
+from ..types import TensorType
 from .blocks import (
+    INT64,
+    POINTER,
     BlockEmitter,
     Bound,
     Elements,
@@ -31,11 +33,8 @@ from .blocks import (
     store_elements,
     updates_problem,
 )
-from .values import stored_type
 
-INT64 = ir.IntType(64)
-_POINTERS = ir.IntType(8).as_pointer().as_pointer()
-FUNCTION_TYPE = ir.FunctionType(INT64, [_POINTERS, _POINTERS, INT64])
+FUNCTION_TYPE = ir.FunctionType(INT64, [POINTER, POINTER, INT64])
 NAME = "loop"
 
 
@@ -81,9 +80,9 @@ def native_loop(operation: Operation, captured: Sequence[IrValue], view_of: View
 
 def _storage(builder: ir.IRBuilder, pointers: ir.Value, number: int, value: IrValue) -> Storage:
     """The tensor whose memory an element of an array of pointers points to."""
-    assert isinstance(value.type, TensorType) and isinstance(value.type.element_type, ElementType)
-    pointer = builder.load(builder.gep(pointers, [INT64(number)], inbounds=True))
-    return Storage(value.type, builder.bitcast(pointer, stored_type(value.type.element_type).as_pointer()))
+    assert isinstance(value.type, TensorType)
+    place = builder.gep(pointers, [INT64(number)], inbounds=True, source_etype=POINTER)
+    return Storage(value.type, builder.load(place, typ=POINTER))
 
 
 def _bound(builder: ir.IRBuilder, storage: Storage) -> Bound:

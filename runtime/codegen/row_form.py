@@ -17,6 +17,7 @@ from typing import Any
 from ..ir import Block, Operation, Value
 from ..types import COMPLEX, FLOAT, INTEGER, ElementType
 from .blocks import ViewOf, block_problem, is_plain
+from .elementwise import emits
 
 Axes = tuple[int | None, ...]
 """For each dimension of a value the dimension of the space that it follows; None where its size is 1."""
@@ -218,6 +219,8 @@ class _AxesOf:
         elif operation.name == "stablehlo.reshape":
             self._reshape(operation)
         elif operation.name not in ("stablehlo.constant", "stablehlo.iota"):
+            if not emits(operation):
+                raise ValueError
             self._elementwise(operation)
 
     def _broadcast(self, operation: Operation) -> None:

@@ -17,7 +17,7 @@ from llvmlite import ir
 from ..ir import Block, DenseElementsAttribute, Operation
 from ..ir import Value as IrValue
 from ..types import ELEMENT_TYPES, FLOAT, INTEGER, ElementType, TensorType
-from .blocks import BlockEmitter, Elements, ViewOf
+from .blocks import INT64, POINTER, BlockEmitter, Elements, ViewOf
 from .elementwise import emit
 from .row_form import (
     WIDENED,
@@ -32,9 +32,7 @@ from .row_form import (
 from .values import Value, constant, load, rounded, store, stored_type, value_types, wrapped
 
 NAME = "rows"
-INT64 = ir.IntType(64)
-_POINTER = ir.IntType(8).as_pointer()
-TASK_TYPE = ir.FunctionType(ir.VoidType(), [INT64, _POINTER.as_pointer()])
+TASK_TYPE = ir.FunctionType(ir.VoidType(), [INT64, POINTER])
 _F32 = ELEMENT_TYPES["f32"]
 
 
@@ -53,8 +51,8 @@ def rows_module(block: Block, form: RowForm, view_of: ViewOf, size: int) -> ir.M
     builder = ir.IRBuilder(task.append_basic_block("entry"))
     number, pointers = task.args
     arguments = [
-        builder.bitcast(builder.load(builder.gep(pointers, [INT64(k)], inbounds=True)), argument.type)
-        for k, argument in enumerate(row.args[1:])
+        builder.load(_element(builder, pointers, INT64(k), POINTER), typ=POINTER)
+        for k in range(len(row.args) - 1)
     ]
     first = builder.mul(number, INT64(size))
     after = builder.add(first, INT64(size))
@@ -102,8 +100,8 @@ class _Row:
         self.view_of = view_of
         self.results = list(dict.fromkeys(block.terminator.operands))
         values = [*block.arguments, *block.terminator.operands]
-        types = [stored_type(_element_type(value)).as_pointer() for value in values]
-        self.function = ir.Function(module, ir.FunctionType(ir.VoidType(), [INT64, *types]), "row")
+        pointers = [POINTER] * len(values)
+        self.function = ir.Function(module, ir.FunctionType(ir.VoidType(), [INT64, *pointers]), "row")
         self.function.linkage = "internal"
         self.function.attributes.add("noinline")
         for argument in self.function.args[1:]:
@@ -196,7 +194,8 @@ class _Row:
             for value, element_type, pointer, step in targets:
                 element = self.column_value(value, level, column, columns)
                 place = self.builder.mul(column, INT64(step)) if step != 1 else column
-                store(self.builder, element_type, element, self.builder.gep(pointer, [place], inbounds=True))
+                place = _element(self.builder, pointer, place, stored_type(element_type))
+                store(self.builder, element_type, element, place)
 
     def _prepare_rows(self, values: Sequence[IrValue], level: int) -> None:
         """Compute all values that do not vary along the columns and that these need in a pass."""
@@ -228,7 +227,8 @@ class _Row:
             return self.rows[value]
         if value not in columns:
             if self._is_kept(value, level):
-                pointer = self.builder.gep(self.buffers[value], [column], inbounds=True)
+                stored = stored_type(_element_type(value))
+                pointer = _element(self.builder, self.buffers[value], column, stored)
                 columns[value] = load(self.builder, _element_type(value), pointer)
             else:
                 columns[value] = self._computed(
@@ -258,7 +258,7 @@ class _Row:
         step = self.form.column_step(value)
         if column is not None and step:
             place = column if step == 1 else self.builder.mul(column, INT64(step))
-            pointer = self.builder.gep(pointer, [place], inbounds=True)
+            pointer = _element(self.builder, pointer, place, stored_type(_element_type(value)))
         return load(self.builder, _element_type(value), pointer)
 
     def _at_row(self, pointer: ir.Value, value: IrValue) -> ir.Value:
@@ -267,7 +267,7 @@ class _Row:
         for index, step in zip(self.indices, self.form.steps(value), strict=False):
             if step:
                 offset = self.builder.add(offset, self.builder.mul(index, INT64(step)))
-        return self.builder.gep(pointer, [offset], inbounds=True)
+        return _element(self.builder, pointer, offset, stored_type(_element_type(value)))
 
     def _iota(self, value: IrValue, operation: Operation, column: ir.Value | None) -> Value:
         """The index along the space's dimension that the counted one follows."""
@@ -300,8 +300,7 @@ class _Row:
     def _fold(self, operation: Operation, folded: ElementType) -> ir.Function:
         """`T* fold(T* values, T* room, int64 count)`, which folds values and returns where the result is."""
         body = operation.regions[0].block
-        pointer = stored_type(folded).as_pointer()
-        type = ir.FunctionType(pointer, [pointer, pointer, INT64])
+        type = ir.FunctionType(POINTER, [POINTER, POINTER, INT64])
         function = ir.Function(self.module, type, self.module.get_unique_name("fold"))
         function.linkage = "internal"
         function.attributes.add("noinline")
@@ -328,6 +327,7 @@ def _generate_fold(function: ir.Function, body: Block, view_of: ViewOf, folded: 
     """Level by level from one buffer into the other: by pairs, or by halves where the order does not matter."""
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     values, room, count = function.args
+    stored = stored_type(folded)
     level, inner, last, end = (function.append_basic_block(name) for name in ("level", "pairs", "odd", "end"))
     entry = builder.block
     builder.cbranch(builder.icmp_signed(">", count, INT64(1)), level, end)
@@ -345,9 +345,9 @@ def _generate_fold(function: ir.Function, body: Block, view_of: ViewOf, folded: 
     else:
         twice = builder.shl(index, INT64(1))
         places = (twice, builder.add(twice, INT64(1)))
-    first, second = (load(builder, folded, builder.gep(source, [place], inbounds=True)) for place in places)
+    first, second = (load(builder, folded, _element(builder, source, place, stored)) for place in places)
     result = _combined(builder, body, view_of, folded, first, second)
-    store(builder, folded, result, builder.gep(target, [index], inbounds=True))
+    store(builder, folded, result, _element(builder, target, index, stored))
     following = builder.add(index, INT64(1), flags=("nsw",))
     index.add_incoming(INT64(0), level)
     index.add_incoming(following, builder.block)
@@ -355,8 +355,8 @@ def _generate_fold(function: ir.Function, body: Block, view_of: ViewOf, folded: 
     builder.position_at_end(last)
     odd = half if is_exact(body) else builder.shl(half, INT64(1))
     with builder.if_then(builder.icmp_signed("!=", rest, INT64(0))):
-        spare = load(builder, folded, builder.gep(source, [odd], inbounds=True))
-        store(builder, folded, spare, builder.gep(target, [half], inbounds=True))
+        spare = load(builder, folded, _element(builder, source, odd, stored))
+        store(builder, folded, spare, _element(builder, target, half, stored))
     for phi, begin, later in ((source, values, target), (target, room, source), (length, count, left)):
         phi.add_incoming(begin, entry)
         phi.add_incoming(later, builder.block)
@@ -367,6 +367,11 @@ def _generate_fold(function: ir.Function, body: Block, view_of: ViewOf, folded: 
     where.add_incoming(values, entry)
     where.add_incoming(target, finished)
     builder.ret(where)
+
+
+def _element(builder: ir.IRBuilder, pointer: ir.Value, index: ir.Value, stored: ir.Type) -> ir.Value:
+    """The address of an element of an array."""
+    return builder.gep(pointer, [index], inbounds=True, source_etype=stored)
 
 
 def _element_type(value: IrValue) -> ElementType:

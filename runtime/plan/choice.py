@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..ops.cluster import Cluster
+from ..ops.control import While
 from ..ops.declaration import Op
 from ..ops.dynamic_shapes import RunTimeShaped
 from ..ops.quantized_operation import has_quantized_types, quantized_reference
@@ -14,6 +15,7 @@ from ..options import Options
 from .clusters import Code, block_of, is_generated, may_overwrite, names_of, one_by_one
 from .estimates import estimate
 from .kernels import kernel_for
+from .native_loops import NativeLoop, is_long, native_loop_problem
 from .run_time_types import RunTimeTyped, has_unknown_sizes
 from .tiering import Generated, Tiered
 
@@ -24,8 +26,8 @@ class Choice:
 
     Attributes:
         function: what the step calls.
-        way: ``"reference"``, ``"kernel"``, ``"generated"`` or ``"tiered"`` (reference first, one of the others
-            once hot).
+        way: ``"reference"``, ``"kernel"``, ``"generated"`` or ``"tiered"`` (reference first, one of the
+            others once hot).
         reason: why.
         needs_regions: whether `function` takes the operation's regions.
     """
@@ -42,6 +44,8 @@ def choose(view: Op, options: Options) -> Choice:
         return Choice(RunTimeTyped(view, reference_for), "reference", "sizes are known at run time only")
     if options.compile == "never":
         return Choice(reference_for(view), "reference", "compilation is off")
+    if isinstance(view, While):
+        return _loop(view, options)
     if is_generated(view):
         return _generated(view, options)
     prepare, reason = kernel_for(view, options.threads)
@@ -50,6 +54,16 @@ def choose(view: Op, options: Options) -> Choice:
     if options.compile == "eager":
         return Choice(prepare(), "kernel", reason, needs_regions=False)
     return Choice(Tiered(reference_for(view), prepare), "tiered", f"{reason}, once hot")
+
+
+def _loop(view: While, options: Options) -> Choice:
+    """Loops of scalar work become native; others keep their regions' plans."""
+    problem = native_loop_problem(view)
+    if problem is not None:
+        return Choice(reference_for(view), "reference", f"no loop of scalar work: {problem}")
+    if options.compile == "eager" or is_long(view):
+        return Choice(NativeLoop(view, at_once=True), "kernel", "a loop of scalar work")
+    return Choice(NativeLoop(view, at_once=False), "tiered", "a loop of scalar work, once hot")
 
 
 def _generated(view: Op, options: Options) -> Choice:

@@ -20,6 +20,9 @@ FIRST_STEPS = 1 << 12
 CALL_SECONDS = 0.02
 """About how long one native call lasts: between two of them a signal can stop the loop."""
 
+MANY_STEPS = 2000
+"""A loop that takes as many is compiled before its first step."""
+
 Array = np.ndarray[Any, Any]
 
 
@@ -29,6 +32,13 @@ def native_loop_problem(view: While) -> str | None:
 
     operation = view.operation
     return native_loop.native_loop_problem(operation, captured_values(operation.regions), view_of)
+
+
+def is_long(view: While) -> bool:
+    """Whether a loop is known to take many steps."""
+    from ..codegen.blocks import count_limit
+
+    return (count_limit(view.operation) or 0) >= MANY_STEPS
 
 
 class NativeLoop:
@@ -55,7 +65,7 @@ class NativeLoop:
             if finished:
                 return tuple(values)
             self.function = self._compiled()
-        return self._natively(self.function, values, body.captures)
+        return self._natively(self.function, values, body)
 
     def _by_plans(self, values: Sequence[Any], cond: Any, body: Any) -> tuple[Sequence[Any], bool]:
         """Steps by the regions' plans while time is left; the values, and whether the loop has ended."""
@@ -79,7 +89,7 @@ class NativeLoop:
         return prototype(address)
 
     def _natively(
-        self, function: Callable[[int, int, int], int], values: Sequence[Any], captures: Sequence[Any]
+        self, function: Callable[[int, int, int], int], values: Sequence[Any], body: Any
     ) -> tuple[Array, ...]:
         state = tuple(
             [
@@ -87,13 +97,14 @@ class NativeLoop:
                 for value, unchanged in zip(values, self.unchanged, strict=True)
             ]
         )
-        outside = [np.ascontiguousarray(value) for value in captures]
+        outside = [np.ascontiguousarray(value) for value in body.captures]
         state_addresses, outside_addresses = _addresses(state), _addresses(outside)
         steps = FIRST_STEPS
         while True:
             start = perf_counter()
             if not function(state_addresses.ctypes.data, outside_addresses.ctypes.data, steps):
                 return state
+            body.count_steps(steps)
             if perf_counter() - start < CALL_SECONDS / 2:
                 steps *= 2
 

@@ -8,10 +8,12 @@ and updated in place. `block_problem` and `updates_problem` say why a block cann
 from . import control, indexing, moves
 from .arrays import updates_problem
 from .control import count_limit, emit_loop, loop_problem
-from .elements import Elements, Storage, all_elements, is_plain, is_small, store_elements
+from .elements import INT64, POINTER, Elements, Storage, all_elements, is_plain, is_small, store_elements
 from .emitter import BlockEmitter, Bound, ViewOf, block_problem
 
 __all__ = [
+    "INT64",
+    "POINTER",
     "BlockEmitter",
     "Bound",
     "Elements",

@@ -197,6 +197,17 @@ def _emit_inner_loop(emitter: BlockEmitter, operation: Operation) -> Sequence[Bo
     return results
 
 
+def _cluster_problem(operation: Operation, view_of: ViewOf) -> str | None:
+    return block_problem(operation.regions[0].block, view_of)
+
+
+def _emit_cluster(emitter: BlockEmitter, operation: Operation) -> Sequence[Bound]:
+    """The operations of a cluster, one by one."""
+    operands = [emitter.bound[operand] for operand in operation.operands]
+    return emitter.emit_block(operation.regions[0].block, operands)
+
+
+FORMS["nimblehlo.cluster"] = Form(_cluster_problem, _emit_cluster)
 FORMS["stablehlo.while"] = Form(_inner_loop_problem, _emit_inner_loop)
 FORMS["stablehlo.if"] = Form(_branches_problem, _emit_if)
 FORMS["stablehlo.case"] = Form(_branches_problem, _emit_case)

@@ -17,6 +17,7 @@ MOST_ELEMENTS = 16
 """Tensors with at most as many elements are held as LLVM values, each element one."""
 
 INT64 = ir.IntType(64)
+POINTER = ir.PointerType()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Elements:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """A tensor in memory, row-major; `pointer` is one to the stored form of its elements."""
+    """A tensor in memory, row-major, from an opaque pointer on."""
 
     type: TensorType
     pointer: ir.Value
@@ -71,7 +72,8 @@ def window_offsets(shape: Sequence[int], sizes: Sequence[int]) -> list[int]:
 
 def element_pointer(builder: ir.IRBuilder, storage: Storage, position: ir.Value) -> ir.Value:
     """The address of the element at a position of the flattened tensor."""
-    return builder.gep(storage.pointer, [position], inbounds=True)
+    kind: Any = storage.type.element_type
+    return builder.gep(storage.pointer, [position], inbounds=True, source_etype=stored_type(kind))
 
 
 def load_elements(builder: ir.IRBuilder, storage: Storage, positions: Sequence[ir.Value]) -> Elements:
@@ -97,8 +99,7 @@ def spilled(builder: ir.IRBuilder, type: TensorType, elements: Elements) -> Stor
     count = len(elements.values)
     with builder.goto_entry_block():
         room = builder.alloca(ir.ArrayType(stored_type(kind), count))
-    pointer = builder.gep(room, [INT64(0), INT64(0)], inbounds=True)
-    storage = Storage(type, pointer)
+    storage = Storage(type, builder.gep(room, [INT64(0), INT64(0)], inbounds=True))
     store_elements(builder, storage, [INT64(k) for k in range(count)], elements)
     return storage
 

@@ -1,0 +1,290 @@
+"""Loops of scalar work as native code: the same bits as by the regions' plans, whatever they carry."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nimblehlo
+from nimblehlo import Options
+from nimblehlo.ops.verify import view_of
+from nimblehlo.plan import native_loops
+from nimblehlo.specialize import specialize
+from tests.running import run_every_way
+
+COUNTED = """
+  func.func @main({arguments}) -> ({results}) {{
+    %zero = stablehlo.constant dense<0> : tensor<i32>
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %limit = stablehlo.constant dense<{steps}> : tensor<i32>
+    {before}
+    %all:{count} = stablehlo.while(%i = %zero, {carried}) : tensor<i32>, {types}
+    cond {{
+      %go = stablehlo.compare LT, %i, %limit : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %go : tensor<i1>
+    }} do {{
+      {body}
+      %next = stablehlo.add %i, %one : tensor<i32>
+      stablehlo.return %next, {handed_on} : tensor<i32>, {types}
+    }}
+    return {returned} : {results}
+  }}
+"""
+
+
+def counted(
+    steps: int, body: str, carried: dict[str, tuple[str, str]], handed_on: str, before: str = "", more: str = ""
+) -> str:
+    """A loop that counts to `steps`; `carried` maps names to their initial values and types."""
+    types = ", ".join(type for _, type in carried.values())
+    arguments = [f"%{initial} : {type}" for initial, type in carried.values()]
+    return COUNTED.format(
+        arguments=", ".join(arguments + ([more] if more else [])),
+        results=types,
+        steps=steps,
+        before=before,
+        count=1 + len(carried),
+        carried=", ".join(f"%{name} = %{initial}" for name, (initial, _) in carried.items()),
+        types=types,
+        body=body,
+        handed_on=handed_on,
+        returned=", ".join(f"%all#{k + 1}" for k in range(len(carried))),
+    )
+
+
+def problem_of(text: str) -> str | None:
+    """Why the only loop of a program does not become native."""
+    function = specialize(nimblehlo.load(text), "main")
+    assert function.body is not None
+    (loop,) = [operation for operation in function.body.block.operations if operation.name == "stablehlo.while"]
+    view: Any = view_of(loop)
+    return native_loops.native_loop_problem(view)
+
+
+def check(text: str, *inputs: Any) -> list[Any]:
+    """The program's loop becomes native and gives the same bits in every way of running."""
+    assert problem_of(text) is None
+    return run_every_way(text, *inputs)
+
+
+def test_scalars() -> None:
+    body = """%a = stablehlo.multiply %x, %k : tensor<f32>
+      %b = stablehlo.add %a, %n : tensor<f32>
+      %c = stablehlo.xor %m, %i : tensor<i32>"""
+    before = """%k = stablehlo.constant dense<1.0001> : tensor<f32>
+    %n = stablehlo.constant dense<0.5> : tensor<f32>"""
+    text = counted(
+        5000, body, {"x": ("x0", "tensor<f32>"), "m": ("m0", "tensor<i32>")}, "%b, %c", before
+    )
+    (x, m) = check(text, np.float32(1.5), np.int32(7))
+    expected = np.float32(1.5)
+    for _ in range(5000):
+        expected = expected * np.float32(1.0001) + np.float32(0.5)
+    assert x == expected
+    assert m == np.bitwise_xor.reduce(np.arange(5000)) ^ 7
+
+
+@pytest.mark.parametrize("element", ["i1", "i4", "ui8", "i64", "bf16", "f8E4M3FN", "f64", "complex<f32>"])
+def test_element_types(element: str) -> None:
+    operation = "xor" if element == "i1" else "add"
+    body = f"%y = stablehlo.{operation} %x, %k : tensor<2x{element}>"
+    text = counted(
+        2500,
+        body,
+        {"x": ("x0", f"tensor<2x{element}>")},
+        "%y",
+        f"%k = stablehlo.constant dense<1{'.0' if element[0] not in 'iu' else ''}> : tensor<2x{element}>"
+        if element[0] != "c"
+        else f"%k = stablehlo.constant dense<(1.0, 0.5)> : tensor<2x{element}>",
+    )
+    dtype = nimblehlo.types.element_type(element).dtype
+    check(text, np.array([1, 0]).astype(dtype))
+
+
+SCAN = """%s = stablehlo.dynamic_slice %xs, %i, sizes = [1] : (tensor<3000xf32>, tensor<i32>) -> tensor<1xf32>
+      %v = stablehlo.reshape %s : (tensor<1xf32>) -> tensor<f32>
+      %t = stablehlo.add %c, %v : tensor<f32>
+      %m = stablehlo.maximum %t, %v : tensor<f32>
+      %u = stablehlo.broadcast_in_dim %m, dims = [] : (tensor<f32>) -> tensor<1xf32>
+      %ys2 = stablehlo.dynamic_update_slice %ys, %u, %i : (tensor<3000xf32>, tensor<1xf32>, tensor<i32>) -> tensor<3000xf32>"""
+
+
+def test_arrays_are_read_and_written_by_index() -> None:
+    carried = {
+        "xs": ("a", "tensor<3000xf32>"),
+        "c": ("b", "tensor<f32>"),
+        "ys": ("d", "tensor<3000xf32>"),
+    }
+    text = counted(3000, SCAN, carried, "%xs, %m, %ys2")
+    xs = np.random.default_rng(0).standard_normal(3000).astype(np.float32)
+    _, last, ys = check(text, xs, np.float32(0), np.zeros(3000, np.float32))
+    c, expected = np.float32(0), []
+    for x in xs:
+        c = max(c + x, x)
+        expected.append(c)
+    assert (ys == np.array(expected)).all() and last == c
+
+
+@pytest.mark.parametrize("start", [-5, 2, 97, 2**31 - 1])
+def test_windows_are_moved_into_the_array(start: int) -> None:
+    body = """%at = stablehlo.add %i, %s : tensor<i32>
+      %w = stablehlo.dynamic_slice %x, %at, %i, sizes = [2, 3] : (tensor<90x4xi32>, tensor<i32>, tensor<i32>) -> tensor<2x3xi32>
+      %d = stablehlo.add %w, %w : tensor<2x3xi32>
+      %y = stablehlo.dynamic_update_slice %x, %d, %i, %at : (tensor<90x4xi32>, tensor<2x3xi32>, tensor<i32>, tensor<i32>) -> tensor<90x4xi32>"""
+    text = counted(200, body, {"x": ("x0", "tensor<90x4xi32>")}, "%y", more="%s : tensor<i32>")
+    check(text, np.arange(360, dtype=np.int32).reshape(90, 4), np.int32(start))
+
+
+@pytest.mark.parametrize("offset", [-4, 0, 3])
+def test_scatter_leaves_out_what_is_outside(offset: int) -> None:
+    body = """%at = stablehlo.add %i, %s : tensor<i32>
+      %v = stablehlo.broadcast_in_dim %at, dims = [] : (tensor<i32>) -> tensor<1xi32>
+      %u = stablehlo.convert %i : (tensor<i32>) -> tensor<f32>
+      %w = stablehlo.broadcast_in_dim %u, dims = [] : (tensor<f32>) -> tensor<2xf32>
+      %y = "stablehlo.scatter"(%x, %v, %w) <{
+        scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 0>
+      }> ({
+      ^bb0(%old: tensor<f32>, %new: tensor<f32>):
+        %sum = stablehlo.add %old, %new : tensor<f32>
+        stablehlo.return %sum : tensor<f32>
+      }) : (tensor<50xf32>, tensor<1xi32>, tensor<2xf32>) -> tensor<50xf32>"""
+    text = counted(60, body, {"x": ("x0", "tensor<50xf32>")}, "%y", more="%s : tensor<i32>")
+    check(text, np.ones(50, np.float32), np.int32(offset))
+
+
+def test_branches_and_inner_loops() -> None:
+    body = """%two = stablehlo.constant dense<2> : tensor<i32>
+      %r = stablehlo.remainder %i, %two : tensor<i32>
+      %odd = stablehlo.compare EQ, %r, %one : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %e = "stablehlo.if"(%odd) ({
+        %p = stablehlo.add %x, %i : tensor<i32>
+        stablehlo.return %p : tensor<i32>
+      }, {
+        %q = stablehlo.subtract %x, %two : tensor<i32>
+        stablehlo.return %q : tensor<i32>
+      }) : (tensor<i1>) -> tensor<i32>
+      %ten = stablehlo.constant dense<10> : tensor<i32>
+      %in:2 = stablehlo.while(%j = %zero, %s = %e) : tensor<i32>, tensor<i32>
+      cond {
+        %more = stablehlo.compare LT, %j, %ten : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        stablehlo.return %more : tensor<i1>
+      } do {
+        %f = stablehlo.multiply %s, %one : tensor<i32>
+        %g = stablehlo.xor %f, %j : tensor<i32>
+        %h = stablehlo.add %j, %one : tensor<i32>
+        stablehlo.return %h, %g : tensor<i32>, tensor<i32>
+      }
+      %which = stablehlo.subtract %r, %one : tensor<i32>
+      %c = "stablehlo.case"(%which) ({
+        stablehlo.return %in#1 : tensor<i32>
+      }, {
+        %n = stablehlo.negate %in#1 : tensor<i32>
+        stablehlo.return %n : tensor<i32>
+      }) : (tensor<i32>) -> tensor<i32>"""
+    check(counted(3000, body, {"x": ("x0", "tensor<i32>")}, "%c"), np.int32(3))
+
+
+def test_small_tensors_are_moved() -> None:
+    body = """%t = stablehlo.transpose %x, dims = [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
+      %r = stablehlo.reverse %t, dims = [0] : tensor<3x2xf32>
+      %s = stablehlo.slice %r [0:3, 1:2] : (tensor<3x2xf32>) -> tensor<3x1xf32>
+      %c = stablehlo.concatenate %s, %r, dim = 1 : (tensor<3x1xf32>, tensor<3x2xf32>) -> tensor<3x3xf32>
+      %z = stablehlo.constant dense<0.25> : tensor<f32>
+      %p = stablehlo.pad %c, %z, low = [-1, 0], high = [0, -1], interior = [0, 0] : (tensor<3x3xf32>, tensor<f32>) -> tensor<2x2xf32>
+      %n = stablehlo.iota dim = 1 : tensor<2x3xf32>
+      %q = stablehlo.pad %p, %z, low = [0, 1], high = [0, 0], interior = [0, 0] : (tensor<2x2xf32>, tensor<f32>) -> tensor<2x3xf32>
+      %y = stablehlo.add %q, %n : tensor<2x3xf32>"""
+    text = counted(3000, body, {"x": ("x0", "tensor<2x3xf32>")}, "%y")
+    check(text, np.arange(6, dtype=np.float32).reshape(2, 3))
+
+
+def test_two_arrays_that_begin_as_one_stay_apart() -> None:
+    body = """%w = stablehlo.broadcast_in_dim %i, dims = [] : (tensor<i32>) -> tensor<1xi32>
+      %y = stablehlo.dynamic_update_slice %a, %w, %i : (tensor<40xi32>, tensor<1xi32>, tensor<i32>) -> tensor<40xi32>"""
+    text = counted(40, body, {"a": ("x0", "tensor<40xi32>"), "b": ("x1", "tensor<40xi32>")}, "%y, %b")
+    text = text.replace("%b = %x1", "%b = %x0").replace(", %x1 : tensor<40xi32>)", ")")
+    first, second = check(text, np.full(40, -1, np.int32))
+    assert (first == np.arange(40)).all() and (second == -1).all()
+
+
+READ_AFTER_UPDATE = """%w = stablehlo.broadcast_in_dim %i, dims = [] : (tensor<i32>) -> tensor<1xi32>
+      %y = stablehlo.dynamic_update_slice %a, %w, %i : (tensor<40xi32>, tensor<1xi32>, tensor<i32>) -> tensor<40xi32>
+      %s = stablehlo.dynamic_slice %a, %i, sizes = [1] : (tensor<40xi32>, tensor<i32>) -> tensor<1xi32>
+      %z = stablehlo.dynamic_update_slice %y, %s, %zero : (tensor<40xi32>, tensor<1xi32>, tensor<i32>) -> tensor<40xi32>"""
+
+
+@pytest.mark.parametrize(
+    ("body", "carried", "handed_on", "told"),
+    [
+        (READ_AFTER_UPDATE, {"a": ("x0", "tensor<40xi32>")}, "%z", "used after its update"),
+        (
+            "",
+            {"a": ("x0", "tensor<40xi32>"), "b": ("x1", "tensor<40xi32>")},
+            "%b, %a",
+            "at another position",
+        ),
+        (
+            "%y = stablehlo.add %a, %a : tensor<40xi32>",
+            {"a": ("x0", "tensor<40xi32>")},
+            "%y",
+            "is not small",
+        ),
+    ],
+)
+def test_other_loops_keep_their_plans(
+    body: str, carried: dict[str, tuple[str, str]], handed_on: str, told: str
+) -> None:
+    text = counted(30, body, carried, handed_on)
+    assert told in str(problem_of(text))
+    inputs = [np.arange(40, dtype=np.int32) * (k + 1) for k in range(len(carried))]
+    run_every_way(text, *inputs)
+
+
+def test_a_loop_without_steps() -> None:
+    text = counted(0, "%y = stablehlo.add %x, %x : tensor<f32>", {"x": ("x0", "tensor<f32>")}, "%y")
+    (x,) = run_every_way(text, np.float32(2.5))
+    assert x == np.float32(2.5)
+
+
+def test_native_code_goes_on_where_the_plans_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native_loops, "PATIENCE_SECONDS", 1e-4)
+    monkeypatch.setattr(native_loops, "FIRST_STEPS", 3)
+    body = "%y = stablehlo.add %x, %i : tensor<i32>"
+    text = counted(1999, body, {"x": ("x0", "tensor<i32>")}, "%y")
+    executable = nimblehlo.compile(text)
+    for _ in range(5):
+        assert executable(np.int32(0))[0] == sum(range(1999))
+
+
+ENDLESS = """
+  func.func @main(%x: tensor<i32>) -> tensor<i32> {
+    %y = stablehlo.while(%i = %x) : tensor<i32>
+    cond {
+      %zero = stablehlo.constant dense<0> : tensor<i32>
+      %go = stablehlo.compare NE, %i, %zero : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %go : tensor<i1>
+    } do {
+      %two = stablehlo.constant dense<2> : tensor<i32>
+      %next = stablehlo.add %i, %two : tensor<i32>
+      stablehlo.return %next : tensor<i32>
+    }
+    return %y : tensor<i32>
+  }
+"""
+
+
+def test_a_signal_stops_an_endless_loop() -> None:
+    executable = nimblehlo.compile(ENDLESS, options=Options(compile="eager"))
+    assert executable(np.int32(2))[0] == 0
+    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    start = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        executable(np.int32(1))
+    assert time.perf_counter() - start < 3
+    assert executable(np.int32(2))[0] == 0
