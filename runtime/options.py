@@ -44,15 +44,15 @@ class Options:
             probe fails. Each call that probes writes a new index, so that calls must not overlap.
         scatter_schedule: the order in which `scatter` applies its updates: ``"lexicographic"`` in the index
             space of `updates`, ``"reverse"`` (from its end), ``("random", seed)``: a permutation of that
-            space, drawn anew for each size of it; or a permutation of the numbers below the size of `updates`,
-            in any form that NumPy takes, kept as a tuple: then no other size of `updates` is accepted.
-        reduction_tree: the tree by which `reduce`, `reduce_window` and `select_and_scatter` fold their values:
+            space, drawn anew for each size of it; or a permutation of the numbers below the size of
+            `updates`, in any form that NumPy takes, kept as a tuple: no other size is accepted then.
+        reduction_tree: the tree by which `reduce`, `reduce_window` and `select_and_scatter` fold values:
             ``"blocked"``: adjacent pairs, level by level, or what docs/numerics.md says of the operation;
             ``"balanced"``: each node has the first half of its values, rounded up, on its left;
-            ``"left"`` and ``"right"``: one value after another, from that side; ``("random", seed)``: a random
-            tree over the values in their order. The initial value is combined with the total from its left,
-            is the first leaf of ``"left"``, the last one of ``"right"``, and one to three random leaves of a
-            random tree.
+            ``"left"`` and ``"right"``: one value after another, from that side; ``("random", seed)``: a
+            random tree over the values in their order. The initial value is combined with the total from its
+            left, is the first leaf of ``"left"``, the last one of ``"right"``, and one to three random leaves
+            of a random tree.
         accumulate: the type in which sums and products are folded: ``"wide"``: of floats narrower than f32 in
             f32, rounded once, but for scatters and cumulative windows, which round each step;
             ``"declared"``: in the body's own type at every node; ``"float64"``: of all floats and complex
