@@ -1,8 +1,8 @@
 """A loop nest over elements as data: what one native function computes, before it becomes LLVM IR.
 
-All places of a nest, in arrays and of iota's, are affine in the loops' indices. The values of one element form
-a list of nodes, each made from earlier ones. Sizes, strides and offsets are arguments of the native function,
-so that nests which differ in nothing else share their code.
+All places of a nest, in arrays and of iotas, are affine in the loops' indices. The values of one element
+form a list of nodes, each made from earlier ones. Sizes, strides and offsets are arguments of the native
+function, so that nests which differ in nothing else share their code.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ class Nest(NamedTuple):
 def arranged(nest: Nest) -> Nest:
     """The nest with the fewest loops, at least two.
 
-    The innermost runs along the results. Where an operand runs along another loop instead, that one comes next
-    to it, so that both can be cut into tiles.
+    The innermost runs along the results. Where an operand runs along another loop instead, that one comes
+    next to it, so that both can be cut into tiles.
     """
     nest = nest.with_order([d for d, size in enumerate(nest.sizes) if size != 1])
     nest = _collapsed(nest)
@@ -148,7 +148,7 @@ UNIT_ELEMENTS = 1 << 13
 
 
 class Blocks(NamedTuple):
-    """How the two inner loops are cut: how many indices a block has, along the outer and along the inner one."""
+    """How the two inner loops are cut: indices that a block has along the outer and along the inner one."""
 
     middle: int
     inner: int

@@ -1,4 +1,4 @@
-"""Steps that native loop nests are generated for: clusters, and single elementwise operations on many elements."""
+"""Steps for which native loop nests are generated: clusters, and elementwise operations on many elements."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def generates(operation: Operation) -> bool:
 
 
 def is_generated(view: Op) -> bool:
-    """Whether a native nest can serve an operation: a cluster, or an elementwise operation on many elements."""
+    """Whether native nests can serve an operation: a cluster, or elementwise on many elements."""
     if isinstance(view, Cluster):
         return True
     operation = view.operation

@@ -26,8 +26,8 @@ def nests_of(block: Block) -> list[Nest]:
     """The nests that together compute what a block returns.
 
     Args:
-        block: constants of one element, iotas, moves (`nimblehlo.specialize.moves`) and elementwise operations;
-            all results have one shape.
+        block: constants of one element, iotas, moves (`nimblehlo.specialize.moves`) and elementwise
+            operations; all results have one shape.
 
     Raises:
         ValueError: it would take too many nests.

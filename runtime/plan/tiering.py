@@ -13,7 +13,7 @@ Compiling a kernel costs 1 to 2 s once and 0.1 s when it lies in the cache, impo
 """
 
 PATIENCE = 2.0
-"""How many times the estimate of its compilation a step's reference may take before native code is generated."""
+"""A step's reference may take so many times as long as its compilation before native code is generated."""
 
 QUICK_SECONDS = 2e-3
 """Time that loading generated code from the disk takes: after so much, kept code is used."""
@@ -27,20 +27,23 @@ class Tiered:
 
     Args:
         reference: called with the operands and, by name, the regions.
-        prepare: returns the kernel, called with the operands alone.
+        prepare: returns the kernel, called with the operands alone; where it can write into operands
+            (`nimblehlo.ops.in_place`), `prepare` declares it as well.
     """
 
-    __slots__ = ("kernel", "prepare", "reference", "seconds")
+    __slots__ = ("accepts_out", "kernel", "may_overwrite", "prepare", "reference", "seconds")
 
     def __init__(self, reference: Callable[..., Any], prepare: Callable[[], Callable[..., Any]]) -> None:
         self.reference = reference
         self.prepare = prepare
+        self.accepts_out = getattr(prepare, "accepts_out", False)
+        self.may_overwrite = getattr(prepare, "may_overwrite", ())
         self.kernel: Callable[..., Any] | None = None
         self.seconds = 0.0
 
-    def __call__(self, *operands: Any, **regions: Any) -> Any:
+    def __call__(self, *operands: Any, out: Any = None, **regions: Any) -> Any:
         if self.kernel is not None:
-            return self.kernel(*operands)
+            return self.kernel(*operands) if out is None else self.kernel(*operands, out=out)
         start = perf_counter()
         result = self.reference(*operands, **regions)
         self.seconds += perf_counter() - start
@@ -59,9 +62,9 @@ class _Code(Protocol):
 class Generated:
     """Calls the reference until generating native code pays.
 
-    That is at the first call, where one call by the reference is expected to take longer than the compilation;
-    as soon as loading it pays, where it is kept on the disk; and otherwise once the reference has taken
-    `PATIENCE` times as long as the compilation. Both give the same bits.
+    That is at the first call, where one call by the reference is expected to take longer than the
+    compilation; as soon as loading it pays, where it is kept on the disk; and otherwise once the reference
+    has taken `PATIENCE` times as long as the compilation. Both give the same bits.
 
     Args:
         reference: called with the operands.

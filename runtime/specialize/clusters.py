@@ -3,8 +3,8 @@
 Elementwise operations on tensors of one shape are the cores. Two of them may be in one cluster where the one
 uses the other's result, or both use the same value, and no other operation has to run between them: for this
 each gets a *level*, which grows along every way from one cluster to another. A cluster then takes in what its
-operands come from, where that costs nothing again: constants, iotas, moves, and elementwise operations of other
-shapes that nothing else needs.
+operands come from, where that costs nothing again: constants, iotas, moves, and elementwise operations of
+other shapes that nothing else needs.
 """
 
 from __future__ import annotations

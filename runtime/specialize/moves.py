@@ -1,8 +1,8 @@
 """Where the elements of operations that only move elements come from, as functions of loops' indices.
 
-A `Place` is an index in one dimension: affine in the indices of some loops. From the places of a result's element
-follow those of the operand's element that stands there. Where they do so for a part of the loops only (within
-one input of `concatenate`), `Split` says where to cut the loops.
+A `Place` is an index in one dimension: affine in the indices of some loops. From the places of a result's
+element follow those of the operand's element that stands there. Where they do so for a part of the loops only
+(within one input of `concatenate`), `Split` says where to cut the loops.
 """
 
 from __future__ import annotations

@@ -1,0 +1,222 @@
+"""Which operations become clusters, and that programs keep their bits."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import nimblehlo
+from nimblehlo import Options
+from nimblehlo.errors import UnsupportedError
+from nimblehlo.ops.cluster import CLUSTER
+from nimblehlo.plan import clusters as plan_clusters
+from nimblehlo.specialize import clusters, specialize
+from tests.running import run_every_way
+
+LARGE = 1 << 15
+
+
+def formed(text: str) -> list[list[str]]:
+    """The names of the operations in each cluster of a program, in order; control flow included."""
+    function = specialize(nimblehlo.load(text), "main")
+    assert function.body is not None
+    clusters.form_clusters(function.body, plan_clusters.generates)
+    return [
+        [inner.name.partition(".")[2] for inner in operation.regions[0].block.operations[:-1]]
+        for operation in function.body.walk()
+        if operation.name == CLUSTER
+    ]
+
+
+def remaining(text: str) -> Counter[str]:
+    """The names of the operations outside of clusters."""
+    function = specialize(nimblehlo.load(text), "main")
+    assert function.body is not None
+    clusters.form_clusters(function.body, plan_clusters.generates)
+    return Counter(operation.name.partition(".")[2] for operation in function.body.block.operations)
+
+
+CHAIN = """
+func.func @main(%a: tensor<100xf32>, %b: tensor<100xf32>) -> tensor<100xf32> {
+  %0 = stablehlo.add %a, %b : tensor<100xf32>
+  %1 = stablehlo.multiply %0, %a : tensor<100xf32>
+  %2 = stablehlo.subtract %1, %b : tensor<100xf32>
+  return %2 : tensor<100xf32>
+}
+"""
+
+
+def test_a_chain_is_one_cluster() -> None:
+    assert formed(CHAIN) == [["add", "multiply", "subtract"]]
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((2, 100), dtype=np.float32)
+    (result,) = run_every_way(CHAIN, a, b)
+    assert (result == (a + b) * a - b).all()
+
+
+def test_few_small_operations_stay_as_they_are() -> None:
+    text = CHAIN.replace("  %2 = stablehlo.subtract %1, %b : tensor<100xf32>\n", "").replace("%2", "%1")
+    assert formed(text) == []
+
+
+def test_no_cluster_waits_for_what_waits_for_it() -> None:
+    """The sort needs the first operations, and the last ones need the sort."""
+    text = """
+      func.func @main(%a: tensor<100xf32>) -> (tensor<100xf32>, tensor<100xf32>) {
+        %0 = stablehlo.add %a, %a : tensor<100xf32>
+        %1 = stablehlo.negate %0 : tensor<100xf32>
+        %2 = stablehlo.abs %1 : tensor<100xf32>
+        %3 = "stablehlo.sort"(%2) ({
+          ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+            %c = stablehlo.compare LT, %x, %y : (tensor<f32>, tensor<f32>) -> tensor<i1>
+            stablehlo.return %c : tensor<i1>
+        }) {dimension = 0 : i64} : (tensor<100xf32>) -> tensor<100xf32>
+        %4 = stablehlo.multiply %3, %2 : tensor<100xf32>
+        %5 = stablehlo.subtract %4, %1 : tensor<100xf32>
+        %6 = stablehlo.add %5, %0 : tensor<100xf32>
+        return %6, %2 : tensor<100xf32>, tensor<100xf32>
+      }
+    """
+    assert formed(text) == [["add", "negate", "abs"], ["multiply", "subtract", "add"]]
+    run_every_way(text, np.linspace(-1, 1, 100, dtype=np.float32))
+
+
+def test_moves_iotas_and_constants_are_taken_in() -> None:
+    text = """
+      func.func @main(%a: tensor<100x200xf32>, %b: tensor<200xf32>, %c: tensor<200x100xf32>)
+          -> tensor<100x200xf32> {
+        %k = stablehlo.constant dense<2.0> : tensor<100x200xf32>
+        %i = stablehlo.iota dim = 1 : tensor<100x200xf32>
+        %0 = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<200xf32>) -> tensor<100x200xf32>
+        %1 = stablehlo.transpose %c, dims = [1, 0] : (tensor<200x100xf32>) -> tensor<100x200xf32>
+        %2 = stablehlo.reverse %a, dims = [0] : tensor<100x200xf32>
+        %3 = stablehlo.multiply %0, %k : tensor<100x200xf32>
+        %4 = stablehlo.add %3, %1 : tensor<100x200xf32>
+        %5 = stablehlo.subtract %4, %i : tensor<100x200xf32>
+        %6 = stablehlo.add %5, %2 : tensor<100x200xf32>
+        return %6 : tensor<100x200xf32>
+      }
+    """
+    ((*names,),) = formed(text)
+    assert {"constant", "iota", "broadcast_in_dim", "transpose", "reverse"} < set(names)
+    assert remaining(text) == {"cluster": 1, "return": 1}
+    a, c = (np.arange(20000, dtype=np.float32).reshape(shape) for shape in ((100, 200), (200, 100)))
+    b = np.arange(200, dtype=np.float32)
+    (result,) = run_every_way(text, a, b, c)
+    assert (result == (((b * 2) + c.T) - np.arange(200, dtype=np.float32)) + a[::-1]).all()
+
+
+def test_pieces_are_joined_by_one_nest_each() -> None:
+    text = f"""
+      func.func @main(%a: tensor<{LARGE}x2xf32>, %b: tensor<{LARGE}x3xf32>, %v: tensor<f32>)
+          -> tensor<{LARGE}x7xf32> {{
+        %0 = stablehlo.add %a, %a : tensor<{LARGE}x2xf32>
+        %1 = stablehlo.concatenate %0, %b, dim = 1 : (tensor<{LARGE}x2xf32>, tensor<{LARGE}x3xf32>)
+          -> tensor<{LARGE}x5xf32>
+        %2 = stablehlo.pad %1, %v, low = [0, 1], high = [0, 1], interior = [0, 0]
+          : (tensor<{LARGE}x5xf32>, tensor<f32>) -> tensor<{LARGE}x7xf32>
+        return %2 : tensor<{LARGE}x7xf32>
+      }}
+    """
+    assert formed(text) == [["add", "concatenate", "pad"]]
+    a = np.arange(2 * LARGE, dtype=np.float32).reshape(LARGE, 2)
+    b = np.arange(3 * LARGE, dtype=np.float32).reshape(LARGE, 3)
+    (result,) = run_every_way(text, a, b, np.float32(-5))
+    assert (result == np.pad(np.concatenate([a + a, b], 1), ((0, 0), (1, 1)), constant_values=-5)).all()
+
+
+def test_an_expensive_function_is_not_computed_for_every_row() -> None:
+    text = f"""
+      func.func @main(%a: tensor<100x{LARGE}xf32>, %b: tensor<{LARGE}xf32>) -> tensor<100x{LARGE}xf32> {{
+        %0 = stablehlo.sqrt %b : tensor<{LARGE}xf32>
+        %1 = stablehlo.negate %b : tensor<{LARGE}xf32>
+        %2 = stablehlo.broadcast_in_dim %0, dims = [1] : (tensor<{LARGE}xf32>) -> tensor<100x{LARGE}xf32>
+        %3 = stablehlo.broadcast_in_dim %1, dims = [1] : (tensor<{LARGE}xf32>) -> tensor<100x{LARGE}xf32>
+        %4 = stablehlo.add %a, %2 : tensor<100x{LARGE}xf32>
+        %5 = stablehlo.add %4, %3 : tensor<100x{LARGE}xf32>
+        return %5 : tensor<100x{LARGE}xf32>
+      }}
+    """
+    ((*names,),) = formed(text)
+    assert "negate" in names and "sqrt" not in names
+    assert remaining(text)["sqrt"] == 1
+
+
+def test_clusters_in_control_flow() -> None:
+    text = """
+      func.func @main(%n: tensor<i32>, %a: tensor<1000xf32>) -> tensor<1000xf32> {
+        %zero = stablehlo.constant dense<0> : tensor<i32>
+        %one = stablehlo.constant dense<1> : tensor<i32>
+        %0:2 = stablehlo.while(%i = %zero, %x = %a) : tensor<i32>, tensor<1000xf32>
+          cond {
+            %c = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+            stablehlo.return %c : tensor<i1>
+          } do {
+            %j = stablehlo.add %i, %one : tensor<i32>
+            %1 = stablehlo.multiply %x, %a : tensor<1000xf32>
+            %2 = stablehlo.add %1, %x : tensor<1000xf32>
+            %3 = stablehlo.negate %2 : tensor<1000xf32>
+            stablehlo.return %j, %3 : tensor<i32>, tensor<1000xf32>
+          }
+        return %0#1 : tensor<1000xf32>
+      }
+    """
+    assert formed(text) == [["multiply", "add", "negate"]]
+    a = np.linspace(-1, 1, 1000, dtype=np.float32)
+    (result,) = run_every_way(text, np.int32(3), a)
+    x = a
+    for _ in range(3):
+        x = -(x * a + x)
+    assert (result == x).all()
+
+
+def test_effects_keep_their_order() -> None:
+    text = """
+      func.func @main(%a: tensor<100xf32>) -> tensor<100xf32> {
+        %0 = stablehlo.add %a, %a : tensor<100xf32>
+        %1 = stablehlo.negate %0 : tensor<100xf32>
+        %2 = stablehlo.abs %1 : tensor<100xf32>
+        check.expect_eq %0, %0 : tensor<100xf32>
+        %3 = stablehlo.multiply %2, %a : tensor<100xf32>
+        check.expect_eq %3, %3 : tensor<100xf32>
+        %4 = stablehlo.subtract %3, %0 : tensor<100xf32>
+        return %4 : tensor<100xf32>
+      }
+    """
+    run_every_way(text, np.arange(100, dtype=np.float32))
+    assert remaining(text)["expect_eq"] == 2
+
+
+def test_no_program_may_name_a_cluster() -> None:
+    text = """
+      func.func @main(%a: tensor<f32>) -> tensor<f32> {
+        %0 = "nimblehlo.cluster"(%a) ({
+          ^bb0(%x: tensor<f32>):
+            stablehlo.return %x : tensor<f32>
+        }) : (tensor<f32>) -> tensor<f32>
+        return %0 : tensor<f32>
+      }
+    """
+    with pytest.raises(UnsupportedError, match="specializer"):
+        nimblehlo.load(text)
+
+
+def test_nothing_is_clustered_where_compilation_is_off() -> None:
+    plan = nimblehlo.compile(CHAIN, options=Options(compile="never")).explain()
+    assert CLUSTER not in plan
+    assert CLUSTER in nimblehlo.compile(CHAIN).explain()
+
+
+def test_programs_of_many_operations_are_clustered() -> None:
+    lines = [f"%v{n + 1} = stablehlo.add %v{n}, %v{max(n - 7, 0)} : tensor<64xf32>" for n in range(2000)]
+    text = f"""
+      func.func @main(%v0: tensor<64xf32>) -> tensor<64xf32> {{
+        {chr(10).join(lines)}
+        return %v2000 : tensor<64xf32>
+      }}
+    """
+    found = formed(text)
+    assert all(len(names) <= clusters.MOST_OPERATIONS for names in found)
+    assert sum(map(len, found)) == 2000 and len(found) < 30
