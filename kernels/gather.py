@@ -3,11 +3,14 @@
 A *unit* is one slice (or a part of one, where slices are large). Units are numbered in row-major order; a
 task takes a range of them, block by block: the starts of a block are computed first, clamped once a slice,
 then the items are copied. Items are moved by size, whatever their type.
+
+The indices may come as one array of index vectors, or as a *column* for each of their elements: arrays of the
+batch's shape in any layout, so that broadcast and sliced indices need no memory of their own.
 """
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +18,6 @@ from .compilation import flat
 from .indexing import (
     UNSIGNED_BY_SIZE,
     Dimension,
-    index_items,
     index_vector_layout,
     merged,
     offsets,
@@ -26,84 +28,126 @@ from .threads import division
 
 _MOST_RUNS = 1024
 _MOST_RUN_BYTES = 1 << 18
-_INDICES, _OPERAND, _RESULT = range(3)
+_MOST_LAYOUTS = 16
+_OPERAND, _RESULT = -2, -1
+
+
+class _Geometry(NamedTuple):
+    """What the shapes and the dimension numbers say.
+
+    Attributes:
+        units, window: the dimensions of the batch and of a slice; their last steps are those in the operand
+            and in the result.
+        columns: the numbers of the columns of indices that matter.
+        components: a row of `_unit_offsets` for each of them.
+        operand_size: items of the operand.
+    """
+
+    units: list[Dimension]
+    window: list[Dimension]
+    columns: Sequence[int]
+    components: np.ndarray
+    item_size: int
+    operand_size: int
 
 
 class _Loops:
-    """Which loops gather, and what they are given."""
+    """Which loops gather where the columns lie in some way, and what they are given."""
 
-    def __init__(
-        self,
-        units: list[Dimension],
-        window: list[Dimension],
-        components: np.ndarray,
-        item_size: int,
-        operand_size: int,
-    ) -> None:
-        item_size, units, window, components = _widened(item_size, units, window, components, operand_size)
+    def __init__(self, geometry: _Geometry, column_steps: Sequence[Sequence[int]]) -> None:
+        units = merged(
+            Dimension(d.size, (*steps, *d.steps))
+            for d, steps in zip(geometry.units, zip(*column_steps, strict=True), strict=True)
+        ) if column_steps else merged(geometry.units)  # fmt: skip
+        none = (0,) * len(column_steps)
+        window = [Dimension(d.size, (*none, *d.steps)) for d in geometry.window]
+        item_size, units, window, components = _widened(
+            geometry.item_size, units, window, geometry.components, geometry.operand_size
+        )
         contiguous = bool(window) and window[-1].steps[_OPERAND:] == (1, 1)
         run = window.pop().size if contiguous else 1
-        run, units, window = _split(run, item_size, units, window)
+        run, units, window = _split(run, item_size, units, window, none)
         if not units:
-            units = [Dimension(1, (0, 0, 0))]
+            units = [Dimension(1, (*none, 0, 0))]
         self._units = total_size(units)
         self._kernel = "gather_items"
         self._dtype: Any = UNSIGNED_BY_SIZE[item_size]
         self._extra: tuple[Any, ...] = ()
+        self._filling_bytes = item_size
         scale = 1
         if run > 1:
             self._kernel, self._dtype, scale = "gather_runs", np.uint8, item_size
+            self._filling_bytes = run * item_size
         elif window or tuple(d.steps[_RESULT] for d in units) != row_major_steps([d.size for d in units]):
             self._kernel = "gather_scattered"
         if self._kernel != "gather_items":
             table = np.stack([offsets(window, _OPERAND), offsets(window, _RESULT)], axis=1) * scale
             self._extra = (table,) if run == 1 else (table, run * item_size)
         rows = [
-            (d.size, d.steps[_INDICES], d.steps[_OPERAND] * scale, d.steps[_RESULT] * scale) for d in units
+            (d.size, d.steps[_OPERAND] * scale, d.steps[_RESULT] * scale, *d.steps[:_OPERAND]) for d in units
         ]
         self._loops = np.array(rows, np.int64)
         self._components = components * np.array([1, 1, 1, scale], np.int64)
         self._division = division(self._units, 2.0 * run * total_size(window) * item_size)
 
     def run(
-        self, tasks: int, operand: np.ndarray, indices: np.ndarray, result: np.ndarray, threads: int | None
-    ) -> None:
-        """Run the loops on flat arrays; with no tasks, only compile them."""
+        self, operand: np.ndarray, columns: Sequence[np.ndarray], sample: np.ndarray, result: np.ndarray,
+        fill_value: np.ndarray | None, threads: int | None, tasks: int | None = None,
+    ) -> None:  # fmt: skip
+        """Run the loops; with no tasks, only compile them."""
+        tasks = self._division.tasks if tasks is None else tasks
         loops = (self._division.size, self._units, self._loops, self._components)
-        arrays = (index_items(indices), flat(operand, self._dtype), result.reshape(-1).view(self._dtype))
+        addresses = np.array([column.__array_interface__["data"][0] for column in columns], np.int64)
+        arrays = (flat(operand, self._dtype), result.reshape(-1).view(self._dtype), self._filling(fill_value))
         from . import gather_loops
 
-        getattr(gather_loops, self._kernel)(tasks, *loops, *arrays, *self._extra, threads=threads)
+        getattr(gather_loops, self._kernel)(
+            tasks, *loops, addresses, sample, *arrays, *self._extra, threads=threads
+        )
 
-    @property
-    def tasks(self) -> int:
-        """How many tasks a call runs."""
-        return self._division.tasks
+    def _filling(self, fill_value: np.ndarray | None) -> np.ndarray:
+        """What a unit outside of the operand is filled with, as items of the loops."""
+        if fill_value is None:
+            return np.empty(0, self._dtype)
+        items = np.ascontiguousarray(fill_value).reshape(1).view(np.uint8)
+        return np.tile(items, self._filling_bytes // items.size).view(self._dtype)
 
 
-class PreparedGather:
-    """What `prepare` returns. `result_shape` is the result's shape."""
+class ColumnGather:
+    """What `prepare_columns` returns. `result_shape` is the result's shape."""
 
     def __init__(
-        self, operand_shape: tuple[int, ...], indices_shape: tuple[int, ...], result_shape: tuple[int, ...],
-        index_dtype: np.dtype, item_size: int, loops: _Loops | None, threads: int | None,
+        self, geometry: _Geometry, result_shape: tuple[int, ...], operand_shape: tuple[int, ...],
+        batch_shape: tuple[int, ...], index_dtype: np.dtype, column_count: int, threads: int | None,
     ) -> None:  # fmt: skip
         self.result_shape = result_shape
+        self._column_count = column_count
+        self._geometry = geometry
         self._operand_shape = operand_shape
-        self._indices_shape = indices_shape
+        self._batch_shape = batch_shape
         self._index_dtype = index_dtype
-        self._item_size = item_size
-        self._loops = loops
         self._threads = threads
+        self._loops: dict[tuple[tuple[int, ...], ...], _Loops] = {}
+        is_native = index_dtype.kind in "iu" and index_dtype.isnative and index_dtype != np.uint64
+        self._sample: np.ndarray = np.empty(0, index_dtype if is_native else np.int64)
 
     def __call__(
-        self, operand: np.ndarray, start_indices: np.ndarray, out: np.ndarray | None = None
+        self,
+        operand: np.ndarray,
+        columns: Sequence[np.ndarray],
+        fill_value: np.ndarray | None = None,
+        out: np.ndarray | None = None,
     ) -> np.ndarray:
         """The gathered slices, in `out` where it is given (C-contiguous, of the result's shape and type).
 
+        Args:
+            operand, columns: arrays of the shapes and types that were prepared for.
+            fill_value: of rank 0 and the operand's type: what a slice consists of whose indices would have
+                to be moved; None: they are moved.
+
         Raises ValueError where an array has another shape or item size than was prepared for.
         """
-        self._check(operand, start_indices)
+        self._check(operand, columns)
         result = np.empty(self.result_shape, operand.dtype) if out is None else out
         if (
             result.shape != self.result_shape
@@ -113,27 +157,99 @@ class PreparedGather:
             raise ValueError(
                 f"out must be a C-contiguous array of shape {self.result_shape} and type {operand.dtype}"
             )
-        if self._loops is not None:
-            self._loops.run(self._loops.tasks, operand, start_indices, result, self._threads)
+        if result.size:
+            native = [self._native(columns[number]) for number in self._geometry.columns]
+            loops = self._loops_for(tuple([column.strides for column in native]))
+            loops.run(operand, native, self._sample, result, fill_value, self._threads)
         return result
 
     def warm(self) -> None:
         """Compile now what the first call would compile."""
-        if self._loops is not None:
-            items: np.ndarray = np.empty(0, UNSIGNED_BY_SIZE[self._item_size])
-            self._loops.run(0, items, np.empty(0, self._index_dtype), items.copy(), 1)
+        if math.prod(self.result_shape):
+            items: np.ndarray = np.empty(0, UNSIGNED_BY_SIZE[self._geometry.item_size])
+            column = np.empty(self._batch_shape, self._sample.dtype)
+            columns = [column] * len(self._geometry.columns)
+            loops = self._loops_for(tuple([column.strides] * len(columns)))
+            loops.run(items, columns, self._sample, items.copy(), None, 1, tasks=0)
 
-    def _check(self, operand: np.ndarray, start_indices: np.ndarray) -> None:
-        if operand.shape != self._operand_shape or operand.itemsize != self._item_size:
+    def _loops_for(self, strides: tuple[tuple[int, ...], ...]) -> _Loops:
+        """The loops for columns of these strides in bytes."""
+        loops = self._loops.get(strides)
+        if loops is None:
+            if len(self._loops) >= _MOST_LAYOUTS:
+                self._loops.clear()
+            size = self._sample.itemsize
+            steps = [[stride // size for stride in column] for column in strides]
+            loops = self._loops[strides] = _Loops(self._geometry, steps)
+        return loops
+
+    def _native(self, column: np.ndarray) -> np.ndarray:
+        """A column as integers that the loops read; unsigned 64-bit integers as signed ones.
+
+        A value of 2**63 or more becomes negative: `for_negative` says what the loops take it for.
+        """
+        dtype = self._sample.dtype
+        if column.dtype == np.uint64:
+            column = column.view(np.int64)
+        elif column.dtype != dtype:
+            column = column.astype(dtype)
+        if any(stride % dtype.itemsize for stride in column.strides):
+            column = np.ascontiguousarray(column)
+        return column
+
+    def _check(self, operand: np.ndarray, columns: Sequence[np.ndarray]) -> None:
+        item_size = self._geometry.item_size
+        if operand.shape != self._operand_shape or operand.itemsize != item_size:
             raise ValueError(
                 f"operand has shape {operand.shape} and items of {operand.itemsize} bytes, "
-                f"but {self._operand_shape} and {self._item_size} were prepared for"
+                f"but {self._operand_shape} and {item_size} were prepared for"
             )
+        for column in columns:
+            if column.shape != self._batch_shape or column.dtype != self._index_dtype:
+                raise ValueError(
+                    f"a column of indices has shape {column.shape} and type {column.dtype}, "
+                    f"but {self._batch_shape} and {self._index_dtype} were prepared for"
+                )
+        if len(columns) != self._column_count:
+            raise ValueError(f"there are {len(columns)} columns of indices, not {self._column_count}")
+
+
+class PreparedGather:
+    """What `prepare` returns. `result_shape` is the result's shape."""
+
+    def __init__(
+        self,
+        by_columns: ColumnGather,
+        indices_shape: tuple[int, ...],
+        index_dtype: np.dtype,
+        index_vector_dim: int,
+    ) -> None:
+        self.result_shape = by_columns.result_shape
+        self._by_columns = by_columns
+        self._indices_shape = indices_shape
+        self._index_dtype = index_dtype
+        before = (slice(None),) * index_vector_dim
+        length = indices_shape[index_vector_dim] if index_vector_dim < len(indices_shape) else None
+        self._columns = [()] if length is None else [(*before, number) for number in range(length)]
+
+    def __call__(
+        self, operand: np.ndarray, start_indices: np.ndarray, out: np.ndarray | None = None
+    ) -> np.ndarray:
+        """The gathered slices, in `out` where it is given (C-contiguous, of the result's shape and type).
+
+        Raises ValueError where an array has another shape or item size than was prepared for.
+        """
         if start_indices.shape != self._indices_shape or start_indices.dtype != self._index_dtype:
             raise ValueError(
                 f"start_indices has shape {start_indices.shape} and type {start_indices.dtype}, "
                 f"but {self._indices_shape} and {self._index_dtype} were prepared for"
             )
+        columns = [start_indices[where] for where in self._columns]
+        return self._by_columns(operand, [np.asarray(column) for column in columns], out=out)
+
+    def warm(self) -> None:
+        """Compile now what the first call would compile."""
+        self._by_columns.warm()
 
 
 def prepare(
@@ -159,68 +275,108 @@ def prepare(
     order is as fast.
     Raises ValueError where the slices do not fit the operand, or for another item size.
     """
+    batch_shape, _, length, _ = index_vector_layout(start_indices_shape, index_vector_dim)
+    if len(start_index_map) != length:
+        raise ValueError(
+            f"start_index_map has {len(start_index_map)} elements, but index vectors have {length}"
+        )
+    by_columns = prepare_columns(
+        operand_shape,
+        batch_shape,
+        item_size,
+        index_dtype,
+        offset_dims=offset_dims,
+        collapsed_slice_dims=collapsed_slice_dims,
+        operand_batching_dims=operand_batching_dims,
+        batching_dims=[axis - (axis > index_vector_dim) for axis in start_indices_batching_dims],
+        start_index_map=start_index_map,
+        slice_sizes=slice_sizes,
+        threads=threads,
+    )
+    return PreparedGather(by_columns, tuple(start_indices_shape), np.dtype(index_dtype), index_vector_dim)
+
+
+def prepare_columns(
+    operand_shape: Sequence[int],
+    batch_shape: Sequence[int],
+    item_size: int,
+    index_dtype: Any,
+    *,
+    offset_dims: Sequence[int],
+    collapsed_slice_dims: Sequence[int],
+    operand_batching_dims: Sequence[int],
+    batching_dims: Sequence[int],
+    start_index_map: Sequence[int],
+    slice_sizes: Sequence[int],
+    added_to_negative: Sequence[int] | None = None,
+    is_filled: bool = False,
+    threads: int | None = None,
+) -> ColumnGather:
+    """Decide how to gather where the indices come as a column for each element of an index vector.
+
+    Args:
+        batch_shape: the shape of each column.
+        batching_dims: the dimensions of the columns that go with `operand_batching_dims`.
+        added_to_negative: for each column what is added to negative indices before anything else.
+        is_filled: whether calls give a `fill_value`.
+
+    The rest is as for `prepare`.
+    """
     if item_size not in UNSIGNED_BY_SIZE:
         raise ValueError(f"item_size is {item_size}, but must be one of {sorted(UNSIGNED_BY_SIZE)}")
     if any(not 0 <= size <= dim for size, dim in zip(slice_sizes, operand_shape, strict=True)):
         raise ValueError(
             f"slice_sizes {tuple(slice_sizes)} do not fit an operand of shape {tuple(operand_shape)}"
         )
-    layout = index_vector_layout(start_indices_shape, index_vector_dim)
     removed = {*collapsed_slice_dims, *operand_batching_dims}
     window_dims = [dim for dim in range(len(operand_shape)) if dim not in removed]
-    batch_dims = [d for d in range(len(layout[0]) + len(offset_dims)) if d not in offset_dims]
-    size_of = dict(zip(batch_dims, layout[0], strict=True))
+    batch_dims = [d for d in range(len(batch_shape) + len(offset_dims)) if d not in offset_dims]
+    size_of = dict(zip(batch_dims, batch_shape, strict=True))
     size_of.update(zip(offset_dims, (slice_sizes[dim] for dim in window_dims), strict=True))
-    result_shape = [size_of[axis] for axis in range(len(size_of))]
-    operand_steps, result_steps = row_major_steps(operand_shape), row_major_steps(result_shape)
-    batching = {
-        axis - (axis > index_vector_dim): operand_steps[dim]
-        for dim, axis in zip(operand_batching_dims, start_indices_batching_dims, strict=True)
-    }
-    units = merged(
-        Dimension(size_of[axis], (index_step, batching.get(number, 0), result_steps[axis]))
-        for number, (axis, index_step) in enumerate(zip(batch_dims, layout[1], strict=True))
-    )
-    window = merged(
-        Dimension(slice_sizes[dim], (0, operand_steps[dim], result_steps[axis]))
-        for dim, axis in zip(window_dims, offset_dims, strict=True)
-    )
-    index_type = np.dtype(index_dtype)
-    components = _components(start_index_map, *layout[2:], operand_shape, slice_sizes, index_type)
+    result_shape = tuple(size_of[axis] for axis in range(len(size_of)))
     if math.prod(result_shape) and not all(slice_sizes):
         raise ValueError(
             f"slice_sizes {tuple(slice_sizes)} leave no element to copy for a result of {result_shape}"
         )
-    operand_size = math.prod(operand_shape)
-    loops = _Loops(units, window, components, item_size, operand_size) if math.prod(result_shape) else None
-    return PreparedGather(
+    operand_steps, result_steps = row_major_steps(operand_shape), row_major_steps(result_shape)
+    batching = {
+        axis: operand_steps[dim] for dim, axis in zip(operand_batching_dims, batching_dims, strict=True)
+    }
+    units = [
+        Dimension(size_of[axis], (batching.get(number, 0), result_steps[axis]))
+        for number, axis in enumerate(batch_dims)
+    ]
+    window = merged(
+        Dimension(slice_sizes[dim], (operand_steps[dim], result_steps[axis]))
+        for dim, axis in zip(window_dims, offset_dims, strict=True)
+    )
+    index_type = np.dtype(index_dtype)
+    components = _components(start_index_map, operand_shape, slice_sizes, index_type, added_to_negative)
+    moving = [number for number, row in enumerate(components.tolist()) if row[0] > 0 or is_filled]
+    geometry = _Geometry(units, window, moving, components[moving], item_size, math.prod(operand_shape))
+    return ColumnGather(
+        geometry,
+        result_shape,
         tuple(operand_shape),
-        tuple(start_indices_shape),
-        tuple(result_shape),
+        tuple(batch_shape),
         index_type,
-        item_size,
-        loops,
+        len(start_index_map),
         threads,
     )
 
 
 def _components(
-    start_index_map: Sequence[int], length: int, step: int,
-    operand_shape: Sequence[int], slice_sizes: Sequence[int], index_dtype: np.dtype,
+    start_index_map: Sequence[int], operand_shape: Sequence[int], slice_sizes: Sequence[int],
+    index_dtype: np.dtype, added_to_negative: Sequence[int] | None,
 ) -> np.ndarray:  # fmt: skip
-    """The rows of `components` of `_unit_offsets`, for the components that can move a slice."""
-    if len(start_index_map) != length:
-        raise ValueError(
-            f"start_index_map has {len(start_index_map)} elements, but index vectors have {length}"
-        )
+    """The rows of `components` of `_unit_offsets`."""
     operand_steps = row_major_steps(operand_shape)
+    added = added_to_negative or (0,) * len(start_index_map)
     rows = []
-    for number, dim in enumerate(start_index_map):
+    for dim, addend in zip(start_index_map, added, strict=True):
         largest = operand_shape[dim] - slice_sizes[dim]
-        if largest > 0:
-            rows.append(
-                (number * step, largest, largest if index_dtype == np.uint64 else 0, operand_steps[dim])
-            )
+        for_negative = largest if index_dtype == np.uint64 else 0
+        rows.append((largest, for_negative, addend, operand_steps[dim]))
     return np.array(rows, np.int64).reshape(len(rows), 4)
 
 
@@ -240,10 +396,10 @@ def _widened(
     while item_size * factor < 16 and common % (factor * 2) == 0:
         factor *= 2
     wide = [
-        Dimension(d.size, (d.steps[0], d.steps[1] // factor, d.steps[2] // factor))
+        Dimension(d.size, (*d.steps[:_OPERAND], *[step // factor for step in d.steps[_OPERAND:]]))
         for d in (*units, *window[:-1])
     ]
-    last = [Dimension(window[-1].size // factor, (0, 1, 1))] if window[-1].size > factor else []
+    last = [Dimension(window[-1].size // factor, window[-1].steps)] if window[-1].size > factor else []
     return (
         item_size * factor,
         wide[: len(units)],
@@ -253,7 +409,7 @@ def _widened(
 
 
 def _split(
-    run: int, item_size: int, units: list[Dimension], window: list[Dimension]
+    run: int, item_size: int, units: list[Dimension], window: list[Dimension], none: tuple[int, ...]
 ) -> tuple[int, list[Dimension], list[Dimension]]:
     """Make units of parts of large slices: they can be divided then, and a unit has few runs."""
     if run * item_size > _MOST_RUN_BYTES:
@@ -261,7 +417,7 @@ def _split(
             (p for p in range(2, 4096) if run % p == 0 and run // p * item_size <= _MOST_RUN_BYTES), 1
         )
         run //= pieces
-        window = [*window, Dimension(pieces, (0, run, run))]
+        window = [*window, Dimension(pieces, (*none, run, run))]
     few_units = total_size(units) < 64
     while window and (total_size(window) > _MOST_RUNS or few_units):
         units = [*units, window[0]]

@@ -48,6 +48,17 @@ def copy_bytes(typing_context: Any, destination: Any, place: Any, source: Any, s
     return types.void(destination, types.intp, source, types.intp, types.intp), generate
 
 
+@intrinsic
+def item_at(typing_context: Any, sample: Any, address: Any, place: Any) -> Any:
+    """The item at a place of the array at an address; its items have the type of those of `sample`."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = builder.inttoptr(arguments[1], context.get_data_type(sample.dtype).as_pointer())
+        return context.unpack_value(builder, sample.dtype, builder.gep(pointer, [arguments[2]]))
+
+    return sample.dtype(sample, types.intp, types.intp), generate
+
+
 def _prefetch(is_write: bool) -> Any:
     @intrinsic
     def prefetch(typing_context: Any, array: Any, place: Any) -> Any:
