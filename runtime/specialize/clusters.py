@@ -66,7 +66,7 @@ def _form(region: Region, generates: Generates, leave: Generates) -> None:
                 _form(inner, generates, leave)
     clusters = _Grouping(region.block, generates).clusters()
     if clusters:
-        _replace(region.block, clusters)
+        replace(region.block, clusters)
 
 
 class _Cluster:
@@ -115,7 +115,7 @@ class _Grouping:
             return _OTHER
         if operation.name == "stablehlo.constant":
             value = operation.attributes.get("value")
-            return _FREE if isinstance(value, DenseElementsAttribute) and _is_single(value) else _OTHER
+            return _FREE if isinstance(value, DenseElementsAttribute) and is_single(value) else _OTHER
         if operation.name == "stablehlo.iota":
             return _FREE
         if is_move(operation):
@@ -225,7 +225,7 @@ class _Grouping:
         seen = set(cluster.owned)
         while waiting:
             index = -heapq.heappop(waiting)
-            if index in seen:
+            if index in seen or self.kinds[index] == _OTHER:
                 continue
             seen.add(index)
             alone = cluster.owned.issuperset(self.users[self.operations[index].result])
@@ -256,8 +256,6 @@ class _Grouping:
             return False
         if kind == _MOVE:
             return alone or operation.name not in _JOINING
-        if kind != _ELEMENTWISE:
-            return False
         size = _size(operation.result)
         if alone:
             return size >= cluster.size or size == 1 or operation.name not in _EXPENSIVE
@@ -294,8 +292,8 @@ def boundary(
     return list(operands), results
 
 
-def _replace(block: Block, clusters: list[_Cluster]) -> None:
-    """Put cluster operations in the place of what they own."""
+def replace(block: Block, clusters: list[_Cluster], name: str = CLUSTER) -> None:
+    """Put operations of that name in the place of what clusters own."""
     operations = block.operations
     users: dict[Value, list[int]] = {}
     for index, operation in enumerate(operations):
@@ -306,7 +304,7 @@ def _replace(block: Block, clusters: list[_Cluster]) -> None:
     removed: set[int] = set()
     for cluster in clusters:
         operands, results = boundary(operations, cluster.owned, cluster.copied, users)
-        made = _cluster_operation([operations[index] for index in cluster.members], operands, results)
+        made = cluster_operation([operations[index] for index in cluster.members], operands, results, name)
         replaced.update(zip(results, made.results, strict=True))
         at[max(cluster.owned)] = made
         removed |= cluster.owned
@@ -322,7 +320,9 @@ def _replace(block: Block, clusters: list[_Cluster]) -> None:
     block.operations = in_order(kept)
 
 
-def _cluster_operation(members: list[Operation], operands: list[Value], results: list[Value]) -> Operation:
+def cluster_operation(
+    members: list[Operation], operands: list[Value], results: list[Value], name: str
+) -> Operation:
     """The operation that stands for some others."""
     body = Block([operand.type for operand in operands])
     values: dict[Value, Value] = dict(zip(operands, body.arguments, strict=True))
@@ -331,7 +331,7 @@ def _cluster_operation(members: list[Operation], operands: list[Value], results:
         builder.copy(operation, values)
     builder.create("stablehlo.return", [values[result] for result in results])
     return Operation(
-        CLUSTER,
+        name,
         operands,
         [result.type for result in results],
         regions=[Region([body])],
@@ -349,6 +349,6 @@ def _size(value: Value) -> int:
     return value.type.size
 
 
-def _is_single(value: DenseElementsAttribute) -> bool:
+def is_single(value: DenseElementsAttribute) -> bool:
     """Whether all elements of a constant are held as one."""
     return value.type.category & PLAIN != 0 and (value.is_splat or value.array.size == 1)

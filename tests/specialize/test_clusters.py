@@ -83,6 +83,24 @@ def test_no_cluster_waits_for_what_waits_for_it() -> None:
     run_every_way(text, np.linspace(-1, 1, 100, dtype=np.float32))
 
 
+def test_an_operand_may_be_one_of_several_results() -> None:
+    text = """
+      func.func @main(%a: tensor<100xf32>, %b: tensor<100xi32>) -> tensor<100xf32> {
+        %0:2 = "stablehlo.sort"(%a, %b) ({
+          ^bb0(%x: tensor<f32>, %y: tensor<f32>, %p: tensor<i32>, %q: tensor<i32>):
+            %c = stablehlo.compare LT, %x, %y : (tensor<f32>, tensor<f32>) -> tensor<i1>
+            stablehlo.return %c : tensor<i1>
+        }) {dimension = 0 : i64} : (tensor<100xf32>, tensor<100xi32>) -> (tensor<100xf32>, tensor<100xi32>)
+        %1 = stablehlo.convert %0#1 : (tensor<100xi32>) -> tensor<100xf32>
+        %2 = stablehlo.multiply %0#0, %1 : tensor<100xf32>
+        %3 = stablehlo.add %2, %0#0 : tensor<100xf32>
+        return %3 : tensor<100xf32>
+      }
+    """
+    assert formed(text) == [["convert", "multiply", "add"]]
+    run_every_way(text, np.linspace(1, -1, 100, dtype=np.float32), np.arange(100, dtype=np.int32))
+
+
 def test_moves_iotas_and_constants_are_taken_in() -> None:
     text = """
       func.func @main(%a: tensor<100x200xf32>, %b: tensor<200xf32>, %c: tensor<200x100xf32>)
