@@ -403,18 +403,22 @@ cdef object _out(_Step step, list frame):
     """For each result the array that it may be written to, or None; None where there is no such array."""
     cdef list out = None
     cdef Py_ssize_t index, result
+    cdef PyObject *value
     for index in range(step.overwritten.count):
         result = step.overwriting.at[index]
-        if (out is None or out[result] is None) and _is_free(PyList_GET_ITEM(frame, step.overwritten.at[index])):
+        value = PyList_GET_ITEM(frame, step.overwritten.at[index])
+        if (out is None or out[result] is None) and _is_free(value):
             if out is None:
                 out = [None] * step.results.count
-            out[result] = frame[step.overwritten.at[index]]
+            # From here on the array has two owners, so that no other result is given it.
+            out[result] = <object>value
     return None if out is None else tuple(out)
 
 
 cdef object _call_with_regions(_Step step, list frame, Limits limits):
+    cdef object out = _out(step, frame)
     cdef tuple captures = _take(frame, step.captures)
-    cdef dict bound = {}
+    cdef dict bound = {} if out is None else {"out": out}
     for name, runner in step.regions.items():
         if type(runner) is list:
             bound[name] = [_bind(one, captures, step, limits) for one in runner]

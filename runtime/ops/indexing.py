@@ -6,7 +6,7 @@ Source: specification, sections "dynamic_slice" and "dynamic_update_slice".
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from ..types import INTEGER, PLAIN, QUANTIZED_PER_TENSOR, Type
 from . import rules
 from .attribute_kinds import DIMENSIONS, I64
 from .declaration import Array, Attribute, Op, Operand, Result, constraint
+from .in_place import NOWHERE, overwriting
 from .index_space import as_indices
 
 
@@ -34,6 +35,22 @@ def _window(start_indices: Sequence[Any], sizes: Sequence[int], shape: Sequence[
         adjusted = min(max(int(start), 0), extent - size)
         window.append(slice(adjusted, adjusted + size))
     return tuple(window)
+
+
+def _window_of(sizes: Sequence[int], shape: Sequence[int]) -> Callable[[Sequence[Any]], tuple[slice, ...]]:
+    """`_window` for sizes that are known: the dimensions in which it cannot move are seen to once."""
+    fixed = [slice(0, size) for size in sizes]
+    moving = [(d, shape[d] - size, size) for d, size in enumerate(sizes) if size != shape[d]]
+
+    def window(start_indices: Sequence[Any]) -> tuple[slice, ...]:
+        slices = fixed.copy()
+        for d, last, size in moving:
+            start = int(start_indices[d])
+            start = 0 if start < 0 else min(start, last)
+            slices[d] = slice(start, start + size)
+        return tuple(slices)
+
+    return window
 
 
 class DynamicSlice(
@@ -88,6 +105,12 @@ class DynamicSlice(
         rules.judge_unknown_sizes(self, operand, *start_indices)
         return operand[_window(start_indices, self.slice_sizes, operand.shape)]
 
+    def bind(self) -> Callable[..., Any]:
+        if not self.operand.is_static:
+            return self.reference
+        window = _window_of(self.slice_sizes, self.operand.shape)
+        return lambda operand, *start_indices: operand[window(start_indices)]
+
 
 class DynamicUpdateSlice(
     Op, name="stablehlo.dynamic_update_slice", assembly="operands attr-dict : functional-type"
@@ -137,6 +160,19 @@ class DynamicUpdateSlice(
         result = np.array(operand)
         result[_window(start_indices, update.shape, operand.shape)] = update
         return result
+
+    def bind(self) -> Callable[..., Any]:
+        if not (self.operand.is_static and self.update.is_static):
+            return self.reference
+        window = _window_of(self.update.shape, self.operand.shape)
+
+        @overwriting((0, 0))
+        def update_slice(operand: Array, update: Array, *start_indices: Array, out: Any = NOWHERE) -> Array:
+            result: Array = np.array(operand) if out[0] is None else out[0]
+            result[window(start_indices)] = update
+            return result
+
+        return update_slice
 
 
 class TorchIndexSelect(Op, name="stablehlo.torch_index_select"):

@@ -8,6 +8,7 @@ from typing import Any
 from ..ops.chlo import TopK
 from ..ops.declaration import Op
 from ..ops.gather import Gather
+from ..ops.in_place import NOWHERE, overwriting
 from ..ops.reduction import Reduce
 from ..ops.regions import Order, arg_reducer, comparator, monoid, overwrites, selection
 from ..ops.scatter import Scatter
@@ -110,7 +111,9 @@ def _scatter(view: Any, threads: int | None) -> Offer:
     if not all(scatter.supports(type.dtype, combiner) for type in inputs):
         return None, f"no kernel on {inputs[0].element_type}"
     count = len(inputs)
+    in_place = overwriting(*[(index, index) for index in range(count)])
 
+    @in_place
     def prepare() -> Kernel:
         prepared = scatter.prepare(
             inputs[0].shape,
@@ -129,7 +132,13 @@ def _scatter(view: Any, threads: int | None) -> Offer:
             unique_indices=view.unique_indices,
             threads=threads,
         )
-        return lambda *operands: tuple(prepared(operands[:count], operands[count], operands[count + 1 :]))
+
+        @in_place
+        def run(*operands: Any, out: Any = NOWHERE) -> tuple[Any, ...]:
+            inputs, (indices, *updates) = operands[:count], operands[count:]
+            return tuple(prepared(inputs, indices, updates, in_place=all(one is not None for one in out)))
+
+        return run
 
     return prepare, f"{combiner} is known"
 

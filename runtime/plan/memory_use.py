@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -46,7 +47,7 @@ def memory_use(plan: Plan) -> Memory:
     """What a run of a function's plan takes."""
     run = _Run(plan, [_Buffer(0, is_ours=False) for _ in plan.arguments])
     constants = {
-        id(value): value.nbytes
+        id(value): _held_bytes(value)
         for one in _all_plans(plan)
         for value in one.constants.values()
         if isinstance(value, np.ndarray)
@@ -57,6 +58,12 @@ def memory_use(plan: Plan) -> Memory:
         temporaries=run.peak(without=run.result_buffers()),
         constants=sum(constants.values()),
     )
+
+
+def _held_bytes(array: np.ndarray[Any, Any]) -> int:
+    """The memory that an array shows; what it repeats counts once."""
+    sizes = [size for size, stride in zip(array.shape, array.strides, strict=True) if stride]
+    return math.prod(sizes) * array.itemsize if array.size else 0
 
 
 def _all_plans(plan: Plan) -> Iterator[Plan]:

@@ -67,7 +67,7 @@ class Generated:
     has taken `PATIENCE` times as long as the compilation. Both give the same bits.
 
     Args:
-        reference: called with the operands.
+        reference: called with the operands and, by name, the regions.
         code: makes the code; ValueError: there can be none.
         reference_seconds: what one call of the reference is expected to take.
         compile_seconds: what the compilation is expected to take.
@@ -95,7 +95,7 @@ class Generated:
         self.look = QUICK_SECONDS
         self.limit = 0.0 if reference_seconds > compile_seconds else PATIENCE * compile_seconds
 
-    def __call__(self, *operands: Any, out: Any = None) -> Any:
+    def __call__(self, *operands: Any, out: Any = None, **regions: Any) -> Any:
         if self.native is not None:
             return self.native(*operands, out=out) if out is not None else self.native(*operands)
         if self.seconds + self.expected > min(self.look, self.limit):
@@ -103,7 +103,7 @@ class Generated:
             if self.native is not None:
                 return self.native(*operands)
         start = perf_counter()
-        result = self.reference(*operands)
+        result = self.reference(*operands, **regions)
         self.seconds += perf_counter() - start
         return result
 
