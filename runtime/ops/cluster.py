@@ -1,6 +1,6 @@
-"""The operation that the specializer makes of operations which become one native loop nest.
+"""The operations that the specializer makes of operations which become one native loop nest.
 
-It occurs in specialized programs alone: no text and no bytecode may name it.
+They occur in specialized programs alone: no text and no bytecode may name them.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from ..types import TENSOR
 from .declaration import Array, Evaluate, Op, Operand, Region, Result
 
 CLUSTER: Final = "nimblehlo.cluster"
+ROW_CLUSTER: Final = "nimblehlo.row_cluster"
 
 
-class Cluster(Op, name=CLUSTER):
-    """Runs `body`, whose operations are elementwise or only move elements, on its operands."""
+class _Group(Op):
+    """Runs `body` on its operands."""
 
     operands = Operand(TENSOR, variadic=True)
     body = Region()
@@ -25,3 +26,11 @@ class Cluster(Op, name=CLUSTER):
 
     def reference(self, *operands: Array, body: Evaluate) -> tuple[Any, ...]:
         return body(*operands)
+
+
+class Cluster(_Group, name=CLUSTER):
+    """Runs `body`, whose operations are elementwise or only move elements."""
+
+
+class RowCluster(_Group, name=ROW_CLUSTER):
+    """Runs `body`, which computes rows of a space: reductions along its trailing dimensions among them."""

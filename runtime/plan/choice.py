@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..ops.cluster import Cluster
+from ..ops.cluster import Cluster, RowCluster
 from ..ops.control import While
 from ..ops.declaration import Op
 from ..ops.dynamic_shapes import RunTimeShaped
@@ -16,6 +16,7 @@ from .clusters import Code, block_of, is_generated, may_overwrite, names_of, one
 from .estimates import estimate
 from .kernels import kernel_for
 from .native_loops import NativeLoop, is_long, native_loop_problem
+from .row_clusters import RowCode
 from .run_time_types import RunTimeTyped, has_unknown_sizes
 from .tiering import Generated, Tiered
 
@@ -46,6 +47,8 @@ def choose(view: Op, options: Options) -> Choice:
         return Choice(reference_for(view), "reference", "compilation is off")
     if isinstance(view, While):
         return _loop(view, options)
+    if isinstance(view, RowCluster):
+        return _rows(view, options)
     if is_generated(view):
         return _generated(view, options)
     prepare, reason = kernel_for(view, options.threads)
@@ -85,6 +88,20 @@ def _generated(view: Op, options: Options) -> Choice:
         may_overwrite(block),
     )
     return Choice(function, "tiered", f"{reason}, once it pays", needs_regions=False)
+
+
+def _rows(view: RowCluster, options: Options) -> Choice:
+    """A cluster of rows: its operations' plan, and native code once that pays."""
+    block = view.body.block
+    reason = f"one loop over rows for {names_of(block)}"
+    code = RowCode(block, options.threads)
+    if options.compile == "eager":
+        return Choice(code.function(), "generated", reason, needs_regions=False)
+    expected = estimate(block)
+    function = Generated(
+        view.reference, lambda: code, expected.reference_seconds, expected.compile_seconds, ()
+    )
+    return Choice(function, "tiered", f"{reason}, once it pays")
 
 
 def reference_for(view: Op) -> Callable[..., Any]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from ..ir import Block, Operation
 from ..ops.elementwise_base import Elementwise
 from ..ops.movement import Concatenate, Pad
+from ..ops.reduction import Reduce
 from ..ops.verify import view_of
 from ..types import COMPLEX, FLOAT, TensorType
 
@@ -43,7 +44,7 @@ class Estimate(NamedTuple):
 
 
 def estimate(block: Block) -> Estimate:
-    """Estimates for a block of elementwise operations and moves."""
+    """Estimates for a block of elementwise operations, moves and reductions."""
     reference = work = 0.0
     compiling = _COMPILING
     for operation in block.operations[:-1]:
@@ -56,6 +57,8 @@ def estimate(block: Block) -> Estimate:
             compiling += _COMPILING_EXPENSIVE if seconds >= _EXPENSIVE else _COMPILING_PLAIN
         elif isinstance(view, (Concatenate, Pad)):
             work += size * _PLAIN
+        elif isinstance(view, Reduce):
+            work += view.inputs[0].size * _PLAIN
     last = block.terminator.operands[0].type
     elements = last.size if isinstance(last, TensorType) else 1
     native = max(work, elements * _PLAIN) * _NATIVE_SHARE / max(elements, 1)

@@ -48,22 +48,29 @@ _EXPENSIVE: Final = frozenset(
 _ELEMENTWISE, _MOVE, _FREE, _OTHER = range(4)
 
 
-def form_clusters(region: Region, generates: Generates, leave: Generates = lambda _: False) -> None:
+def form_clusters(
+    region: Region,
+    generates: Generates,
+    leave: Generates = lambda _: False,
+    first: Callable[[Block], None] = lambda _: None,
+) -> None:
     """Group the operations of a region and of the control flow in it, in place.
 
     Args:
         generates: see `Generates`.
         leave: which control flow to leave as it is.
+        first: groups operations of a block in another way before.
     """
-    _form(region, generates, leave)
+    _form(region, generates, leave, first)
     remove_dead_code(region)
 
 
-def _form(region: Region, generates: Generates, leave: Generates) -> None:
+def _form(region: Region, generates: Generates, leave: Generates, first: Callable[[Block], None]) -> None:
     for operation in region.block.operations:
         if operation.name in _WITH_BLOCKS and not leave(operation):
             for inner in operation.regions:
-                _form(inner, generates, leave)
+                _form(inner, generates, leave, first)
+    first(region.block)
     clusters = _Grouping(region.block, generates).clusters()
     if clusters:
         replace(region.block, clusters)
