@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from nimblehlo.ops.result_accuracy import GREATEST_ERROR, greatest_error
 from nimblehlo.types import ELEMENT_TYPES
 from tests.running import run_every_way
 from tools.kernel_probes import PROBES, operations_with_kernels, served_element_types
@@ -247,3 +248,12 @@ def test_stated_accuracy() -> None:
                 assert measure(function, element) <= float(stated[element]) + (element == "f64"), (
                     function.name
                 )
+
+
+def test_promised_accuracy_is_kept() -> None:
+    """What `result_accuracy` is compared with must not be better than what was measured."""
+    header, *_ = re.findall(r"^\| function \| (.*) \|$", NUMERICS.read_text(), re.MULTILINE)
+    rows = dict(re.findall(r"^\| `(\w+\.\w+)` \| (.*) \|$", NUMERICS.read_text(), re.MULTILINE))
+    for function in GREATEST_ERROR:
+        for name, stated in zip(header.split(" | "), rows[function].split(" | "), strict=True):
+            assert float(stated) <= greatest_error(function, ELEMENT_TYPES[name]), (function, name)

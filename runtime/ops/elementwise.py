@@ -339,6 +339,12 @@ class Power(
 ):
     """lhs to the power of rhs."""
 
+    @classmethod
+    def carrier_function(cls, element_type: ElementType) -> Function:
+        if element_type.name == "complex<f64>":
+            return special.power_complex_extended
+        return super().carrier_function(element_type)
+
 
 class Remainder(
     Arithmetic, name="stablehlo.remainder", functions={INTEGER: special.remainder_integers, FLOAT: np.fmod}

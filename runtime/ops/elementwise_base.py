@@ -5,14 +5,11 @@ Source: specification, section "Ops".
 
 from __future__ import annotations
 
-import enum
 import functools
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from ..ir import Attribute as IrAttribute
-from ..ir import EnumAttribute, StructAttribute
 from ..types import (
     COMPLEX,
     DYNAMIC,
@@ -27,49 +24,12 @@ from ..types import (
     Type,
 )
 from . import numerics, rules
-from .attribute_kinds import AttributeKind
 from .declaration import Array, Attribute, Constraint, Op, Operand, Result
 from .numerics import Function
+from .result_accuracy import RESULT_ACCURACY, ResultAccuracy, unreachable
 
 COMPUTED = FLOAT | COMPLEX | QUANTIZED_PER_TENSOR
 """What most mathematical functions take."""
-
-
-class ResultAccuracyMode(enum.StrEnum):
-    """How `result_accuracy` asks for accuracy."""
-
-    DEFAULT = "DEFAULT"
-    HIGHEST = "HIGHEST"
-    TOLERANCE = "TOLERANCE"
-
-
-class _ResultAccuracy(AttributeKind):
-    """The mode; every function here is correct to about half an ulp, which satisfies any tolerance."""
-
-    description = "a result accuracy"
-
-    def decode(self, attribute: IrAttribute) -> ResultAccuracyMode:
-        if not isinstance(attribute, StructAttribute) or attribute.mnemonic != "result_accuracy":
-            raise self.mismatch(attribute)
-        mode = attribute.fields.get("mode")
-        text = mode.value if isinstance(mode, EnumAttribute) else str(mode)
-        if text not in ResultAccuracyMode.__members__:
-            raise ValueError(f"has mode {text}, which is none of {', '.join(ResultAccuracyMode)}")
-        bounds = {name: attribute.fields.get(name, 0) for name in ("atol", "rtol", "ulps")}
-        for name, value in bounds.items():
-            if value < 0:
-                raise ValueError(f"has {name} = {value}, but must not be negative")
-            if value and text != "TOLERANCE":
-                raise ValueError(f"has {name} = {value}, but only mode TOLERANCE takes bounds")
-        return ResultAccuracyMode[text]
-
-    def encode(self, value: ResultAccuracyMode) -> IrAttribute:
-        mode = EnumAttribute("stablehlo", "result_accuracy_mode", value.value)
-        fields = {"atol": 0.0, "rtol": 0.0, "ulps": 0, "mode": mode}
-        return StructAttribute("stablehlo", "result_accuracy", fields)
-
-
-RESULT_ACCURACY = _ResultAccuracy()
 
 
 def baseline(element_type: AnyElementType) -> object:
@@ -218,9 +178,15 @@ class Unary(Elementwise, assembly="$operand attr-dict : same-type"):
 
 
 class Transcendental(Unary, wide=FLOAT | COMPLEX):
-    """Base of unary functions for which `result_accuracy` may ask."""
+    """Base of unary functions whose accuracy `result_accuracy` may ask for."""
 
-    result_accuracy = Attribute(RESULT_ACCURACY, ResultAccuracyMode.DEFAULT)
+    result_accuracy = Attribute(RESULT_ACCURACY, ResultAccuracy())
+
+    def verify(self) -> None:
+        super().verify()
+        reason = unreachable(self.result_accuracy, self.name, self.computed_type)
+        if reason is not None:
+            raise self.unsupported(reason)
 
 
 class Binary(Elementwise, assembly="$lhs , $rhs attr-dict : same-type"):

@@ -9,6 +9,7 @@ Source: specification, section "Ops"; C99, annex G, for complex values that are 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -223,13 +224,27 @@ def _exact_square(a: Array) -> tuple[Array, Array]:
 def logistic_complex(operand: Array) -> Array:
     """1 / (1 + exp(-operand)), by whichever exponential is less than 1."""
     negative = operand.real < 0
-    exponential = exp_complex(np.where(negative, operand, -operand))
-    return divide_complex(np.where(negative, exponential, np.ones_like(exponential)), 1 + exponential)
+    exponent = np.where(negative, operand, -operand)
+    exponential = exp_complex(exponent)
+    # Near the poles 1 + exp(z) is the small 2 * cos(y / 2)^2 + expm1(x) * cos(y) and the sine.
+    x, y = exponent.real, exponent.imag
+    half_cosine = np.cos(y / 2)
+    near = 2 * half_cosine * half_cosine + np.expm1(x) * np.cos(y)
+    is_near = np.isfinite(y) & (exponential.real < -0.5)
+    denominator = complex_of(np.where(is_near, near, 1 + exponential.real), exponential.imag)
+    return divide_complex(np.where(negative, exponential, np.ones_like(exponential)), denominator)
 
 
 def power_complex(lhs: Array, rhs: Array) -> Array:
-    """exp(rhs * log(lhs)); 1 for an exponent of zero."""
+    """exp(rhs * log(lhs)); 1 for an exponent of zero. The exponent's rounding error grows with its size."""
     return np.power(lhs, rhs)
+
+
+def power_complex_extended(lhs: Array, rhs: Array) -> Array:
+    """As `power_complex`, with the digits of the widest type that the machine has, where all is finite."""
+    power = power_complex(lhs, rhs)
+    extended = np.power(lhs.astype(np.clongdouble), rhs.astype(np.clongdouble)).astype(power.dtype)
+    return np.where(np.isfinite(power) & np.isfinite(extended), extended, power)
 
 
 def sign_complex(operand: Array) -> Array:
@@ -259,7 +274,14 @@ def erfc(operand: Array) -> Array:
     """1 - erf(operand)."""
     from scipy import special
 
-    return special.erfc(operand)
+    value = np.asarray(special.erfc(operand))
+    tail = (operand > 0.5) & (operand < 30)
+    if tail.any():
+        # exp(-x^2) of the rounded square would be off by as many ulps as the square has whole digits.
+        x = np.asarray(operand)[tail]
+        square, rest = _exact_square(x)
+        value[tail] = special.erfcx(x) * np.exp(-square) * (1 - rest)
+    return value
 
 
 def erf_inv(operand: Array) -> Array:
@@ -277,7 +299,32 @@ def lgamma(operand: Array) -> Array:
     magnitude = np.abs(operand)
     near_zero = magnitude < 1e-300
     value = np.where(near_zero, -np.log(np.where(near_zero, magnitude, 1)), special.gammaln(operand))
-    return np.where(np.isinf(operand), np.inf, value)
+    value = np.where(np.isinf(operand), np.inf, value)
+    # Its zeros are at 1 and 2, where SciPy's error, small beside 1, is not small beside the value.
+    near_one, near_two = np.abs(operand - 1) < 0.5, np.abs(operand - 2) <= 0.5
+    if near_one.any() or near_two.any():
+        distance = np.where(near_one, operand - 1, np.where(near_two, operand - 2, 0))
+        series = _lgamma_above_two(distance)
+        value = np.where(near_two, series, value)
+        value = np.where(near_one, series - np.log1p(distance), value)
+    return value
+
+
+def _lgamma_above_two(distance: Array) -> Array:
+    """lgamma(2 + z) for |z| <= 0.5: z * (1 - euler) + the sum for k >= 2 of (-z)^k * (zeta(k) - 1) / k."""
+    total = np.zeros_like(distance)
+    for coefficient in _lgamma_coefficients():
+        total = total * distance + coefficient
+    return total * distance
+
+
+@functools.cache
+def _lgamma_coefficients() -> list[float]:
+    """Those of z^27 to z^1 in `_lgamma_above_two`; the next term is below 2^-53 of the sum."""
+    from scipy import special
+
+    order = np.arange(27, 1, -1)
+    return [*(np.where(order % 2, -1, 1) * special.zetac(order) / order).tolist(), 1 - np.euler_gamma]
 
 
 def digamma(operand: Array) -> Array:

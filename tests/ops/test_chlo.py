@@ -327,6 +327,31 @@ def test_lgamma_of_subnormal_numbers() -> None:
     assert np.allclose(apply("lgamma", smallest), expected, rtol=1e-15, atol=0)
 
 
+def near(points: list[float], *distances: float) -> np.ndarray[Any, Any]:
+    return np.array(
+        [point + sign * distance for point in points for distance in distances for sign in (-1, 1)]
+    )
+
+
+def test_lgamma_next_to_its_zeros() -> None:
+    mpmath = pytest.importorskip("mpmath")
+    values = near([1.0, 2.0], 2**-50, 1e-9, 1e-4, 0.1, 0.3, 0.4999, 0.5)
+    with mpmath.workprec(200):
+        expected = [float(mpmath.loggamma(mpmath.mpf(value))) for value in values]
+    assert np.allclose(apply("lgamma", values), expected, rtol=1e-15, atol=0)
+    assert apply("lgamma", np.array([1.0, 2.0])).tolist() == [0, 0]
+
+
+def test_erfc_of_great_numbers() -> None:
+    mpmath = pytest.importorskip("mpmath")
+    values = np.append(near([1.0, 5.0, 26.0], 0.0, 0.3, 0.49), 26.543)
+    with mpmath.workprec(200):
+        expected = [float(mpmath.erfc(mpmath.mpf(value))) for value in values]
+    assert np.allclose(apply("erfc", values), expected, rtol=1.5e-15, atol=0)
+    far = np.array([28.0, 31.0, 1e300, math.inf, -math.inf, -1e300, math.nan, 0.0, -0.0])
+    np.testing.assert_array_equal(apply("erfc", far), [0, 0, 0, 0, 2, 2, math.nan, 1, 1])
+
+
 F2, F3, B2, I2 = tensor([2]), tensor([3]), tensor([2], "i1"), tensor([2], "i32")
 
 

@@ -27,7 +27,7 @@ def apply(name: str, element_type: str, *operands: Any, result: str | None = Non
 
 
 def logistic(z: complex) -> complex:
-    return 1 / (1 + cmath.exp(-z))
+    return cmath.exp(z / 2) / (2 * cmath.cosh(z / 2))
 
 
 def cube_root(z: complex) -> complex:
@@ -163,3 +163,35 @@ def test_special_values(element_type: str) -> None:
     assert is_nan(one("sign", complex(NAN, 1)))
     assert one("rsqrt", complex(INF, 0)) == 0
     assert one("tanh", complex(INF, 1)) == 1
+
+
+def test_powers_keep_their_digits() -> None:
+    """As many ulps would be lost as the exponent of e is great, 280 here."""
+    mpmath = pytest.importorskip("mpmath")
+    lhs, rhs = complex(-4.189e-122, -7.5e-133), complex(0.85, -5.76)
+    power = apply("stablehlo.power", "complex<f64>", lhs, rhs)
+    with mpmath.workprec(200):
+        expected = complex(mpmath.power(mpmath.mpc(lhs), mpmath.mpc(rhs)))
+    has_more_digits = np.finfo(np.longdouble).nmant > np.finfo(np.float64).nmant
+    assert abs(power - expected) <= (4e-16 if has_more_digits else 4e-13) * abs(expected)
+
+
+@pytest.mark.parametrize("rhs", [complex(INF, 0), complex(0, INF), complex(NAN, 1), 2j, 0, -3, 1e308])
+@pytest.mark.parametrize(
+    "lhs", [0, complex(-0.0, -0.0), complex(INF, 0), complex(NAN, 0), 1e300 + 1e300j, 5e-324j]
+)
+def test_powers_at_the_edges_are_those_of_numpy(lhs: complex, rhs: complex) -> None:
+    with np.errstate(all="ignore"):
+        expected = np.power(np.complex128(lhs), np.complex128(rhs))
+    np.testing.assert_allclose(apply("stablehlo.power", "complex<f64>", lhs, rhs), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("distance", [1e-3, 1e-8, 1e-8j, complex(-1e-8, 1e-7), complex(1e-5, -1e-12)])
+@pytest.mark.parametrize("pole", [math.pi, -math.pi, 3 * math.pi])
+def test_logistic_next_to_its_poles(pole: float, distance: complex) -> None:
+    mpmath = pytest.importorskip("mpmath")
+    operand = complex(0, pole) + distance
+    with mpmath.workprec(200):
+        expected = complex(1 / (1 + mpmath.exp(-mpmath.mpc(operand))))
+    result = apply("stablehlo.logistic", "complex<f64>", operand)
+    assert abs(result - expected) <= 1e-15 * abs(expected)

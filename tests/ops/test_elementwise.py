@@ -323,6 +323,42 @@ def test_result_accuracy(name: str) -> None:
         assert_rejected(declaration(name), "I2", text)
 
 
+@pytest.mark.parametrize(
+    ("name", "element_type", "bounds", "offered"),
+    [
+        ("exponential", "f32", (0.0, 0.0, 0), False),
+        ("exponential", "f32", (0.0, 0.0, 1), True),
+        ("exponential", "f32", (0.0, 2.0**-23, 0), True),
+        ("exponential", "f32", (0.0, 2.0**-25, 0), False),
+        ("exponential", "f32", (1.0, 0.0, 0), False),
+        ("exponential", "bf16", (0.0, 2.0**-7, 0), True),
+        ("exponential", "f64", (0.0, 2.0**-23, 0), True),
+        ("logistic", "f64", (0.0, 0.0, 2), False),
+        ("logistic", "f64", (0.0, 0.0, 3), True),
+        ("logistic", "f64", (0.0, 2.0**-52, 2), True),
+        ("tanh", "f32", (1e-6, 0.0, 0), True),
+        ("tanh", "f32", (1e-9, 0.0, 0), False),
+        ("tanh", "complex<f32>", (1.0, 0.0, 0), False),
+        ("tanh", "complex<f32>", (0.0, 0.0, 1), True),
+        ("tanh", "complex<f64>", (0.0, 0.0, 4), False),
+        ("tanh", PER_TENSOR, (0.0, 0.0, 0), False),
+    ],
+)
+def test_tolerances(name: str, element_type: str, bounds: tuple[float, float, int], offered: bool) -> None:
+    """A tolerance that a function cannot promise to keep is refused."""
+    atol, rtol, ulps = bounds
+    attribute = (
+        f"result_accuracy = #stablehlo.result_accuracy<atol = {atol:.40f}, rtol = {rtol:.40f}, "
+        f"ulps = {ulps}, mode = #stablehlo.result_accuracy_mode<TOLERANCE>>"
+    )
+    text = program(f"stablehlo.{name}", [tensor([2], element_type)], [tensor([2], element_type)], attribute)
+    if offered:
+        parse_and_verify(text)
+    else:
+        with pytest.raises(UnsupportedError, match=r"may be off by .* ulps, more than atol"):
+            parse_and_verify(text)
+
+
 def unary(name: str, operand: str, result: str) -> str:
     return program(f"stablehlo.{name}", [operand], [result])
 

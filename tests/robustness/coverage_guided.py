@@ -1,6 +1,7 @@
 """``python -m tests.robustness.coverage_guided FOLDER``: mutants that Atheris steers by the lines they reach.
 
-Needs the package atheris. Takes libFuzzer's options too (``-runs=100000 -timeout=5 -rss_limit_mb=1500``).
+Needs Atheris, which the extra ``fuzz`` brings. Takes libFuzzer's options too (``-runs=100000 -timeout=5
+-rss_limit_mb=1500``).
 What reaches new lines is kept in FOLDER, which begins with the programs of `corpus` where it is empty; what
 makes anything but a `NimbleError` come out is written to the current folder.
 """
@@ -10,7 +11,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import atheris
+try:
+    import atheris
+except ImportError:
+    sys.exit("this needs Atheris: pip install nimblehlo[fuzz]")
 
 with atheris.instrument_imports(include=["nimblehlo"]):
     from nimblehlo import NimbleError, load
