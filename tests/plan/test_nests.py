@@ -1,0 +1,284 @@
+"""Generated loop nests against the references, on random blocks of moves and elementwise operations."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+import nimblehlo
+from nimblehlo.ir import Block
+from nimblehlo.ops.declaration import Op
+from nimblehlo.plan.choice import reference_for
+from nimblehlo.plan.clusters import Code, may_overwrite, one_by_one
+from nimblehlo.plan.nests import MOST_NESTS, nests_of
+from nimblehlo.types import ELEMENT_TYPES
+from tests.running import same_bits
+
+Shape = tuple[int, ...]
+
+BINARY = ("add", "subtract", "multiply", "maximum", "minimum")
+TYPES = ("f32", "f64", "bf16", "f16", "i32", "ui8", "i64", "complex<f32>", "f8E4M3FN", "i4")
+
+
+def block_of(text: str) -> Block:
+    """The block of @main, as it stands."""
+    body = nimblehlo.load(text).functions["main"].body
+    assert body is not None
+    return body.block
+
+
+def check(text: str, *operands: np.ndarray, threads: int | None = 1) -> list[np.ndarray]:
+    """The results of the generated code of @main, which must have the references' bits."""
+    block = block_of(text)
+    with np.errstate(all="ignore"):
+        wanted = one_by_one(block, reference_for)(*operands)
+    found = Code(block, threads).function()(*operands)
+    if len(block.terminator.operands) == 1:
+        wanted, found = (wanted,), (found,)
+    for a, b in zip(found, wanted, strict=True):
+        assert same_bits(a, np.asarray(b)), text
+    return list(found)
+
+
+class RandomBlock:
+    """Draws the text of a block."""
+
+    def __init__(self, seed: int) -> None:
+        self.draw = random.Random(seed)
+        self.type = self.draw.choice(TYPES)
+        self.lines: list[str] = []
+        self.arguments: list[tuple[str, Shape]] = []
+        shape = tuple(self.draw.choice((1, 2, 3, 7, 40)) for _ in range(self.draw.randint(0, 4)))
+        results = ", ".join(self.value(shape, 4) for _ in range(self.draw.randint(1, 2)))
+        type = ", ".join([self.text(shape)] * (results.count(",") + 1))
+        inputs = ", ".join(f"{name}: {self.text(shape)}" for name, shape in self.arguments)
+        body = "\n".join(f"  {line}" for line in self.lines)
+        self.module = f"func.func @main({inputs}) -> ({type}) {{\n{body}\n  return {results} : {type}\n}}"
+
+    def text(self, shape: Shape) -> str:
+        return f"tensor<{''.join(f'{size}x' for size in shape)}{self.type}>"
+
+    def line(self, text: str) -> str:
+        name = f"%v{len(self.lines)}"
+        self.lines.append(f"{name} = stablehlo.{text}")
+        return name
+
+    def value(self, shape: Shape, depth: int) -> str:
+        """The name of a value of that shape."""
+        draw, own = self.draw, self.text(shape)
+        if depth == 0 or draw.random() < 0.1:
+            if shape and self.type != "i4" and draw.random() < 0.2:
+                return self.line(f"iota dim = {draw.randrange(len(shape))} : {own}")
+            self.arguments.append((f"%a{len(self.arguments)}", shape))
+            return self.arguments[-1][0]
+        kinds = ["binary", "binary", "broadcast", "select"]
+        kinds += ["transpose", "slice", "reverse", "pad", "concatenate", "reshape"] if shape else []
+        kind = draw.choice(kinds)
+        if kind == "binary":
+            operands = [self.value(shape, depth - 1) for _ in range(2)]
+            return self.line(f"{draw.choice(BINARY)} {', '.join(operands)} : {own}")
+        if kind == "select":
+            return self.select(shape, depth)
+        if kind == "broadcast":
+            kept = [d for d in range(len(shape)) if draw.random() < 0.7]
+            draw.shuffle(kept)
+            source = tuple(1 if draw.random() < 0.3 else shape[d] for d in kept)
+            operand = self.value(source, depth - 1)
+            return self.line(f"broadcast_in_dim {operand}, dims = {kept} : ({self.text(source)}) -> {own}")
+        if kind == "transpose":
+            order = draw.sample(range(len(shape)), len(shape))
+            source = tuple(shape[order.index(d)] for d in range(len(shape)))
+            operand = self.value(source, depth - 1)
+            return self.line(f"transpose {operand}, dims = {order} : ({self.text(source)}) -> {own}")
+        if kind == "reverse":
+            dims = [d for d in range(len(shape)) if draw.random() < 0.5]
+            return self.line(f"reverse {self.value(shape, depth - 1)}, dims = {dims} : {own}")
+        if kind == "reshape":
+            source = tuple(size for size in shape if size != 1)
+            source = (math.prod(source[:2]), *source[2:]) if draw.random() < 0.5 else source
+            operand = self.value(source, depth - 1)
+            return self.line(f"reshape {operand} : ({self.text(source)}) -> {own}")
+        return getattr(self, kind)(shape, depth)
+
+    def select(self, shape: Shape, depth: int) -> str:
+        operands = [self.value(shape, depth - 1) for _ in range(2)]
+        own = self.text(shape)
+        predicate = own.replace(self.type, "i1")
+        direction = "EQ" if "complex" in self.type else "LT"
+        types = f"({own}, {own}) -> {predicate}"
+        chosen = self.line(f"compare {direction}, {operands[0]}, {operands[1]} : {types}")
+        return self.line(f"select {chosen}, {operands[1]}, {operands[0]} : {predicate}, {own}")
+
+    def slice(self, shape: Shape, depth: int) -> str:
+        starts = [self.draw.randint(0, 2) for _ in shape]
+        strides = [self.draw.randint(1, 2) for _ in shape]
+        limits = [a + max(0, (n - 1) * s + 1) for a, n, s in zip(starts, shape, strides, strict=True)]
+        source = tuple(limit + self.draw.randint(0, 1) for limit in limits)
+        ranges = ", ".join(f"{a}:{b}:{c}" for a, b, c in zip(starts, limits, strides, strict=True))
+        operand = self.value(source, depth - 1)
+        return self.line(f"slice {operand} [{ranges}] : ({self.text(source)}) -> {self.text(shape)}")
+
+    def pad(self, shape: Shape, depth: int) -> str:
+        low = [self.draw.randint(-1, min(2, size)) for size in shape]
+        left = [size - max(a, 0) for a, size in zip(low, shape, strict=True)]
+        high = [self.draw.randint(-1, max(-1, min(2, size))) for size in left]
+        source = tuple(size - a - b for size, a, b in zip(shape, low, high, strict=True))
+        operand, value = self.value(source, depth - 1), self.value((), 0)
+        return self.line(
+            f"pad {operand}, {value}, low = {low}, high = {high}, interior = {[0] * len(shape)} : "
+            f"({self.text(source)}, {self.text(())}) -> {self.text(shape)}"
+        )
+
+    def concatenate(self, shape: Shape, depth: int) -> str:
+        d = self.draw.randrange(len(shape))
+        cuts = sorted(self.draw.randint(0, shape[d]) for _ in range(self.draw.randint(0, 2)))
+        sizes = [b - a for a, b in zip([0, *cuts], [*cuts, shape[d]], strict=True)]
+        sources = [(*shape[:d], size, *shape[d + 1 :]) for size in sizes]
+        operands = ", ".join(self.value(source, depth - 1) for source in sources)
+        types = ", ".join(map(self.text, sources))
+        return self.line(f"concatenate {operands}, dim = {d} : ({types}) -> {self.text(shape)}")
+
+    def operands(self) -> list[np.ndarray]:
+        """Values for the arguments, some of them special."""
+        rng = np.random.default_rng(self.draw.randrange(2**32))
+        dtype = ELEMENT_TYPES[self.type].dtype
+        special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, 3.4e38, 1.0])
+        found = []
+        for _, shape in self.arguments:
+            values = rng.standard_normal(shape) * 8
+            if ELEMENT_TYPES[self.type].name.startswith(("f", "bf", "complex")):
+                values = np.where(rng.random(shape) < 0.1, rng.choice(special, shape), values)
+            else:
+                values = np.clip(values, *((-8, 7) if self.type == "i4" else (0, 255)))
+            with np.errstate(all="ignore"):
+                found.append(np.asarray(values).astype(dtype))
+        return found
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_blocks(seed: int) -> None:
+    drawn = RandomBlock(seed)
+    if has_nests(block_of(drawn.module)):
+        check(drawn.module, *drawn.operands())
+
+
+def has_nests(block: Block) -> bool:
+    """Whether a block can be computed by a few nests."""
+    try:
+        nests_of(block)
+    except ValueError:
+        return False
+    return True
+
+
+def transposed(shape: Sequence[int], order: Sequence[int], type: str) -> str:
+    sizes = "x".join(map(str, shape))
+    given, result = f"tensor<{sizes}x{type}>", f"tensor<{'x'.join(str(shape[d]) for d in order)}x{type}>"
+    return f"""
+      func.func @main(%a: {given}) -> {result} {{
+        %0 = stablehlo.transpose %a, dims = {list(order)} : ({given}) -> {result}
+        return %0 : {result}
+      }}
+    """
+
+
+@pytest.mark.parametrize("type", ["i1", "i8", "bf16", "f32", "f64", "complex<f32>", "complex<f64>"])
+@pytest.mark.parametrize("order", [(1, 0, 2), (2, 1, 0), (0, 2, 1), (1, 2, 0)])
+def test_transposes(type: str, order: tuple[int, ...]) -> None:
+    shape = (37, 65, 50)
+    dtype = ELEMENT_TYPES[type].dtype
+    values = np.arange(math.prod(shape)).reshape(shape) % 251
+    check(transposed(shape, order, type), values.astype(dtype), threads=None)
+
+
+def test_many_threads_give_the_same_bits() -> None:
+    text = """
+      func.func @main(%a: tensor<300000xf32>, %b: tensor<f32>) -> (tensor<300000xf32>, tensor<300000xi1>) {
+        %0 = stablehlo.broadcast_in_dim %b, dims = [] : (tensor<f32>) -> tensor<300000xf32>
+        %1 = stablehlo.multiply %a, %0 : tensor<300000xf32>
+        %2 = stablehlo.add %1, %a : tensor<300000xf32>
+        %3 = stablehlo.compare LT, %2, %a : (tensor<300000xf32>, tensor<300000xf32>) -> tensor<300000xi1>
+        return %2, %3 : tensor<300000xf32>, tensor<300000xi1>
+      }
+    """
+    values = np.random.default_rng(0).standard_normal(300000).astype(np.float32)
+    one = check(text, values, np.array(1.1, np.float32), threads=1)
+    for threads in (2, 3, None):
+        for a, b in zip(one, check(text, values, np.array(1.1, np.float32), threads=threads), strict=True):
+            assert a.tobytes() == b.tobytes()
+
+
+def test_operands_of_any_layout() -> None:
+    text = """
+      func.func @main(%a: tensor<30x40xf64>, %b: tensor<30x40xf64>) -> tensor<30x40xf64> {
+        %0 = stablehlo.subtract %a, %b : tensor<30x40xf64>
+        return %0 : tensor<30x40xf64>
+      }
+    """
+    whole = np.arange(60 * 80.0).reshape(60, 80)
+    unaligned = np.frombuffer(bytes(1) + whole.tobytes(), np.uint8)[1:].view(np.float64).reshape(60, 80)
+    for a in (whole[::2, ::2], whole[:40, :30].T, whole[29::-1, :40], unaligned[:30, :40]):
+        (result,) = check(text, a, np.broadcast_to(np.float64(3), (30, 40)))
+        assert (result == a - 3).all()
+
+
+def test_results_may_take_the_place_of_operands() -> None:
+    text = """
+      func.func @main(%a: tensor<5000xf32>, %b: tensor<5000xf32>, %c: tensor<5000xf32>)
+          -> (tensor<5000xf32>, tensor<5000xf32>) {
+        %r = stablehlo.reverse %c, dims = [0] : tensor<5000xf32>
+        %0 = stablehlo.subtract %a, %b : tensor<5000xf32>
+        %1 = stablehlo.add %0, %r : tensor<5000xf32>
+        %2 = stablehlo.multiply %b, %a : tensor<5000xf32>
+        return %1, %2 : tensor<5000xf32>, tensor<5000xf32>
+      }
+    """
+    block = block_of(text)
+    assert may_overwrite(block) == ((0, 0), (0, 1), (1, 0), (1, 1))
+    a, b, c = np.random.default_rng(0).standard_normal((3, 5000)).astype(np.float32)
+    wanted = check(text, a, b, c)
+    function = Code(block, 1).function()
+    assert function.accepts_out and function.may_overwrite == may_overwrite(block)
+    for first, second in ((0, 1), (1, 0), (None, 0), (1, None)):
+        taken = [a.copy(), b.copy(), c]
+        out = tuple([None if place is None else taken[place] for place in (first, second)])
+        results = function(*taken, out=out)
+        for result, given, want in zip(results, out, wanted, strict=True):
+            assert (given is None or result is given) and result.tobytes() == want.tobytes()
+
+
+def test_operands_of_another_size_are_refused() -> None:
+    function = Code(block_of(transposed((2, 3), (1, 0), "f32")), 1).function()
+    with pytest.raises(ValueError, match="24"):
+        function(np.zeros((2, 2), np.float32))
+    with pytest.raises(ValueError, match="takes 1"):
+        function()
+
+
+def test_what_takes_too_many_nests_is_told() -> None:
+    pieces = MOST_NESTS + 1
+    types = ", ".join(["tensor<1xf32>"] * pieces)
+    text = f"""
+      func.func @main(%a: tensor<1xf32>) -> tensor<{pieces}xf32> {{
+        %0 = stablehlo.concatenate {", ".join(["%a"] * pieces)}, dim = 0 : ({types}) -> tensor<{pieces}xf32>
+        return %0 : tensor<{pieces}xf32>
+      }}
+    """
+    with pytest.raises(ValueError, match="loop nests"):
+        nests_of(block_of(text))
+
+
+def test_the_first_failing_operation_is_named() -> None:
+    def failing(view: Op) -> object:
+        def fail(*_: object) -> None:
+            raise MemoryError("none left")
+
+        return fail
+
+    block = block_of(transposed((2, 3), (1, 0), "f32"))
+    with pytest.raises(nimblehlo.ExecutionError, match=r"stablehlo\.transpose.*MemoryError: none left"):
+        one_by_one(block, failing)(np.zeros((2, 3), np.float32))
