@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import ml_dtypes
 
@@ -103,7 +103,8 @@ def unreachable(wanted: ResultAccuracy, function: str, element_type: ElementType
     if wanted.mode != ResultAccuracyMode.TOLERANCE:
         return None
     # In the last place of 1: no place of a greater value is finer in proportion.
-    unit = float(ml_dtypes.finfo(real_type(element_type).dtype).eps)
+    layout: Any = ml_dtypes.finfo(real_type(element_type).dtype)  # type: ignore[no-untyped-call]
+    unit = float(layout.eps)
     is_real = element_type.category == FLOAT
     share = wanted.rtol + (wanted.atol if is_real and function in _BOUNDED else 0.0)
     error = greatest_error(function, element_type)
