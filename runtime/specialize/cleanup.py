@@ -20,6 +20,10 @@ from ..ops.verify import TERMINATORS
 from .effects import has_no_effect
 
 
+MOST_COMPARED = 16
+"""Regions with more operations are not compared."""
+
+
 def remove_common_subexpressions(region: Region) -> None:
     """Let what repeats an earlier operation of the same or a surrounding block be that one, in place."""
     _Cleaner().visit(region, {})
@@ -37,7 +41,7 @@ class _Cleaner:
         kept: list[Operation] = []
         for operation in region.block.operations:
             operation.operands = tuple([self.values.get(operand, operand) for operand in operation.operands])
-            key = None if operation.regions else _key(operation)
+            key = _key(operation)
             earlier = seen.get(key) if key is not None else None
             if earlier is not None:
                 self.values.update(zip(operation.results, earlier.results, strict=True))
@@ -59,7 +63,26 @@ def _key(operation: Operation) -> Hashable | None:
         operation.operands,
         tuple([(name, _frozen(value)) for name, value in sorted(operation.attributes.items())]),
         tuple([result.type for result in operation.results]),
+        *[_region_key(region) for region in operation.regions],
     )
+
+
+def _region_key(region: Region) -> Hashable:
+    """What two regions that compute the same have in common; large ones are as good as never the same."""
+    block = region.block
+    if len(block.operations) > MOST_COMPARED:
+        return id(region)
+    numbers: dict[Value, int] = {value: number for number, value in enumerate(block.arguments)}
+    keys: list[Hashable] = [tuple([argument.type for argument in block.arguments])]
+    for operation in block.operations:
+        attributes = [(name, _frozen(value)) for name, value in sorted(operation.attributes.items())]
+        operands = tuple([numbers.get(operand, operand) for operand in operation.operands])
+        types = tuple([result.type for result in operation.results])
+        inner = tuple([_region_key(nested) for nested in operation.regions])
+        keys.append((operation.name, operands, tuple(attributes), types, inner))
+        for result in operation.results:
+            numbers[result] = len(numbers)
+    return tuple(keys)
 
 
 def _frozen(attribute: Attribute) -> Hashable:

@@ -276,3 +276,18 @@ def test_entry_must_exist_and_have_a_body() -> None:
         specialize(module, "main")
     with pytest.raises(NimbleError, match="no body"):
         specialize(module, "f")
+
+
+def test_equal_reductions_are_computed_once() -> None:
+    text = """
+      func.func @main(%x: tensor<4x6xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+        %zero = stablehlo.constant dense<0.0> : tensor<f32>
+        %a = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<4x6xf32>, tensor<f32>) -> tensor<4xf32>
+        %b = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<4x6xf32>, tensor<f32>) -> tensor<4xf32>
+        %c = stablehlo.reduce(%x init: %zero) applies stablehlo.maximum across dimensions = [1] : (tensor<4x6xf32>, tensor<f32>) -> tensor<4xf32>
+        return %a, %b, %c : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+      }"""
+    function = specialize(parse(text), "main")
+    assert function.body is not None
+    names = [operation.name for operation in function.body.block.operations]
+    assert names.count("stablehlo.reduce") == 2
