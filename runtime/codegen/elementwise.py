@@ -19,7 +19,7 @@ from . import elementwise_conversion as conversion
 from . import elementwise_floats as floats
 from . import elementwise_integers as integers
 from .mathematics import FUNCTIONS as MATHEMATICS
-from .values import F64, FORMATS, Value, bits_of, constant, integer, is_nan, rounded
+from .values import F32, F64, FORMATS, Value, bits_of, constant, integer, is_nan, rounded
 
 Rule = Callable[[ir.IRBuilder, Sequence[Value]], Value]
 """The code of one operation, its types and attributes known."""
@@ -50,7 +50,7 @@ _INTEGERS: Final[dict[str, tuple[int, Callable[..., Any]]]] = {
 """On booleans and integers of these categories; the functions take the element type."""
 
 _FLOATS: Final[dict[str, Callable[..., Any]]] = {
-    "stablehlo.abs": floats.magnitude,
+    "stablehlo.abs": floats.absolute,
     "stablehlo.add": floats.add,
     "stablehlo.ceil": floats.ceil,
     "stablehlo.divide": floats.divide,
@@ -158,14 +158,17 @@ def _singles(operands: Sequence[Value]) -> list[ir.Value]:
 
 
 def _in_f64(name: str, type: ElementType) -> Rule | None:
-    """A function that is computed in f64 and rounded once."""
+    """A function that is computed in f64 and rounded, as ml_dtypes does it by way of f32 to its own types."""
     if type.width == 64 and name not in _EXACT_IN_F64:
         return None
 
     def rule(builder: ir.IRBuilder, operands: Sequence[Value]) -> Value:
         values = _singles(operands)
         wide = values if type.width == 64 else [builder.fpext(value, F64) for value in values]
-        return (rounded(builder, type, MATHEMATICS[name](builder, *wide)),)
+        value = MATHEMATICS[name](builder, *wide)
+        if type.width < 32 and type.name != "f16":
+            value = builder.fptrunc(value, F32)
+        return (rounded(builder, type, value),)
 
     return rule
 

@@ -70,6 +70,11 @@ def no_imaginary_part(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
     return zero_like(operand)
 
 
+def absolute(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
+    """The absolute value."""
+    return magnitude(builder, operand)
+
+
 def square(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
     """The value times itself."""
     return builder.fmul(operand, operand)

@@ -1,10 +1,62 @@
-"""Transcendental functions as straight-line arithmetic on `double`, which LLVM's loop vectoriser takes."""
+"""Transcendental functions as straight-line arithmetic on `double`, which LLVM's loop vectoriser takes.
+
+They are for arguments that f32 holds, and right once their values are rounded to f32 or a narrower type: what
+lies beyond the range of f32 need not be exact. Nothing here calls a library.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Final
 
-from ..elementwise_floats import reciprocal_square_root
+from llvmlite import ir
 
-FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType({"stablehlo.rsqrt": reciprocal_square_root})
-"""For the name of each operation that is computed in f64 what computes it: from `double` values to one."""
+from . import error_functions, exponential, logarithm, roots, trigonometry
+from .reals import Real
+
+Function = Callable[..., ir.Value]
+
+
+def _on_values(function: Callable[..., Real]) -> Function:
+    """From a builder and `double` values to one."""
+    return lambda builder, *operands: function(*[Real(builder, operand) for operand in operands]).value
+
+
+def _reciprocal_square_root(x: Real) -> Real:
+    return 1.0 / x.sqrt()
+
+
+FUNCTIONS: Final[Mapping[str, Function]] = MappingProxyType(
+    {
+        name: _on_values(function)
+        for name, function in {
+            "stablehlo.atan2": trigonometry.atan2,
+            "stablehlo.cbrt": roots.cbrt,
+            "stablehlo.cosine": trigonometry.cos,
+            "stablehlo.exponential": exponential.exp,
+            "stablehlo.exponential_minus_one": exponential.expm1,
+            "stablehlo.log": logarithm.log,
+            "stablehlo.log_plus_one": logarithm.log1p,
+            "stablehlo.logistic": exponential.logistic,
+            "stablehlo.power": logarithm.power,
+            "stablehlo.rsqrt": _reciprocal_square_root,
+            "stablehlo.sine": trigonometry.sin,
+            "stablehlo.tan": trigonometry.tan,
+            "stablehlo.tanh": exponential.tanh,
+            "chlo.acos": trigonometry.acos,
+            "chlo.acosh": logarithm.acosh,
+            "chlo.asin": trigonometry.asin,
+            "chlo.asinh": logarithm.asinh,
+            "chlo.atan": trigonometry.atan,
+            "chlo.atanh": logarithm.atanh,
+            "chlo.cosh": exponential.cosh,
+            "chlo.erf": error_functions.erf,
+            "chlo.erf_inv": error_functions.erf_inv,
+            "chlo.erfc": error_functions.erfc,
+            "chlo.sinh": exponential.sinh,
+            "chlo.tan": trigonometry.tan,
+        }.items()
+    }
+)
+"""For the name of each operation that is computed in f64 what computes it."""

@@ -1,0 +1,116 @@
+"""log and what is made of it, for arguments that f32 holds; results are right once rounded to f32 or less."""
+
+from __future__ import annotations
+
+import math
+
+from .coefficients import LOG, LOG_NEXT, SHORT_LOG_OF_2, TWO_THIRDS
+from .exponential import exp
+from .reals import Real, exact_product, exact_sum_ordered, parted, polynomial, where
+
+_LEAST = math.sqrt(0.5)
+
+
+def _near_one(f: Real, k: Real) -> Real:
+    """log((1 + f) * 2^k) by s = f / (2 + f): log(1 + f) = f - s * (f - s^2 * ...)."""
+    s = f / (f + 2.0)
+    z = s * s
+    correction = s * z.fma(polynomial(z, LOG), -f)
+    high, low = SHORT_LOG_OF_2
+    # k * high is exact.
+    total, lost = exact_sum_ordered(k * high, f)
+    return total + (lost + k.fma(low, correction))
+
+
+def positive_log(x: Real) -> Real:
+    """log of positive finite values; error 0.6 ulp of f64."""
+    m, k = parted(x, _LEAST)
+    return _near_one(m - 1.0, k)
+
+
+def log(x: Real) -> Real:
+    """The natural logarithm."""
+    return _with_poles(positive_log(x), x, 0.0)
+
+
+def log1p(x: Real) -> Real:
+    """log(1 + x), for values that f32 holds and for any f64 that is not negative."""
+    return _with_poles(_positive_log1p(x), x, -1.0)
+
+
+def _positive_log1p(x: Real) -> Real:
+    m, k = parted(x + 1.0, _LEAST)
+    # Where x is small 1 + x has lost digits, but x has them.
+    return _near_one(where(k.compare("==", 0.0), x, m - 1.0), k)
+
+
+def _with_poles(value: Real, x: Real, pole: float) -> Real:
+    """The value; -infinity at the pole, NaN below it; NaN, infinity and -0 of themselves."""
+    value = where(x.compare("==", pole), -math.inf, value)
+    value = where(x.compare(">=", pole), value, math.nan)
+    value = where(x.compare("==", math.inf), math.inf, value)
+    return value if pole == 0.0 else where(x.compare("==", 0.0), x, value)
+
+
+def atanh(x: Real) -> Real:
+    """The inverse of the hyperbolic tangent: log1p(2 |x| / (1 - |x|)) / 2; NaN beyond 1."""
+    a = abs(x)
+    value = _positive_log1p((a * 2.0) / (1.0 - a)) * 0.5
+    value = where(a.compare("==", 1.0), math.inf, value)
+    return where(a.compare("<=", 1.0), value.with_sign_of(x), math.nan)
+
+
+def asinh(x: Real) -> Real:
+    """The inverse of the hyperbolic sine: log1p(|x| + x^2 / (1 + sqrt(1 + x^2)))."""
+    a = abs(x)
+    square = a * a
+    value = _positive_log1p(a + square / (1.0 + (square + 1.0).sqrt()))
+    return where(a.compare("<", math.inf), value.with_sign_of(x), x)
+
+
+def acosh(x: Real) -> Real:
+    """The inverse of the hyperbolic cosine: log1p(t + sqrt(x^2 - 1)), where t = x - 1; NaN below 1."""
+    value = _positive_log1p((x - 1.0) + x.fma(x, -1.0).sqrt())
+    value = where(x.compare("==", math.inf), math.inf, value)
+    return where(x.compare(">=", 1.0), value, math.nan)
+
+
+def _log_in_parts(x: Real) -> tuple[Real, Real]:
+    """log of a positive value that f32 holds, as a sum with an error below 2^-62 of its value."""
+    m, k = parted(x, _LEAST)
+    f = m - 1.0
+    divisor = f + 2.0
+    reciprocal = 1.0 / divisor
+    s = f * reciprocal
+    s_low = (-s).fma(divisor, f) * reciprocal
+    z, z_low = exact_product(s, s)
+    z_low = z_low + s * s_low * 2.0
+    third, third_low = exact_product(z, TWO_THIRDS[0])
+    third_low = third_low + z.fma(TWO_THIRDS[1], z_low * TWO_THIRDS[0]) + z * z * polynomial(z, LOG_NEXT)
+    term, term_low = exact_product(s, third)
+    term_low = term_low + s.fma(third_low, s_low * third)
+    high, low = exact_sum_ordered(s * 2.0, term)
+    low = low + (s_low * 2.0 + term_low)
+    whole, whole_low = exact_sum_ordered(k * SHORT_LOG_OF_2[0], high)
+    return exact_sum_ordered(whole, whole_low + k.fma(SHORT_LOG_OF_2[1], low))
+
+
+def power(x: Real, y: Real) -> Real:
+    """x to the power of y, with C's rules for what is no number."""
+    a = abs(x)
+    high, low = _log_in_parts(a)
+    high = where(a.compare("==", 0.0), -math.inf, where(a.compare("==", math.inf), math.inf, high))
+    product, rest = exact_product(y, high)
+    rest = rest + y * low
+    size = exp(product, where(abs(product).compare("<", 200.0), rest, 0.0))
+    builder = x.builder
+    half = y * 0.5
+    is_whole = y.rint().compare("==", y)
+    is_odd = builder.and_(is_whole, half.rint().compare("one", half))
+    value = where(is_odd, size.with_sign_of(x), size)
+    is_negative = builder.and_(x.compare("<", 0.0), x.compare(">", -math.inf))
+    value = where(builder.and_(is_negative, builder.not_(is_whole)), math.nan, value)
+    value = where(builder.or_(x.is_nan(), y.is_nan()), math.nan, value)
+    is_minus_one = builder.and_(x.compare("==", -1.0), abs(y).compare("==", math.inf))
+    is_one = builder.or_(x.compare("==", 1.0), y.compare("==", 0.0))
+    return where(builder.or_(is_one, is_minus_one), 1.0, value)

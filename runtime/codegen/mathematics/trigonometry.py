@@ -1,0 +1,170 @@
+"""Circular functions and their inverses. Arguments are values that f32 holds, however great."""
+
+from __future__ import annotations
+
+import math
+
+from llvmlite import ir
+
+from ..values import I64, integer
+from .coefficients import (
+    ASIN,
+    ATAN,
+    ATAN_OF_HALF,
+    ATAN_OF_ONE,
+    ATAN_OF_THREE_HALVES,
+    COS,
+    HALF_PI,
+    SIN,
+    TWO_OVER_PI,
+)
+from .reals import Real, exact_product, exact_sum, exact_sum_ordered, polynomial, rounded_to_integer, where
+
+_PART_BITS = 29
+
+
+def _reduced(x: Real) -> tuple[Real, Real, ir.Value]:
+    """|x| as k * pi / 2 + (r + tail), |r| <= pi / 4; the lowest bits of the third are those of k.
+
+    Digits of 2 / pi whose product with x is a multiple of 4 do not count, and of the others 116 bits do. With
+    the 24 bits of x each product of a part of 29 bits is exact.
+    """
+    a = abs(x)
+    parts = [a.like(TWO_OVER_PI[j]) for j in range(4)]
+    for skipped in (1, 2, 3):
+        large = a.compare(">=", 2.0 ** (25 + _PART_BITS * skipped))
+        parts = [where(large, TWO_OVER_PI[j + skipped], part) for j, part in enumerate(parts)]
+    first, second, third, fourth = (a * part for part in parts)
+    first, second = (p - (p * 0.25).rint() * 4.0 for p in (first, second))
+    high, low = exact_sum(first, second)
+    k, exponent = rounded_to_integer(high + third, 1.0)
+    turns, turns_low = exact_sum(high - k, third)
+    low = low + turns_low + fourth
+    angle, angle_low = exact_product(turns, HALF_PI[0])
+    angle_low = angle_low + turns.fma(HALF_PI[1], low * HALF_PI[0])
+    r, tail = exact_sum_ordered(angle, angle_low)
+    return r, tail, exponent
+
+
+def _sine_and_cosine(r: Real, tail: Real) -> tuple[Real, Real]:
+    z = r * r
+    sine = r + tail.fma(z.fma(-0.5, 1.0), r * z * polynomial(z, SIN))
+    half = z * 0.5
+    near = 1.0 - half
+    rest = (1.0 - near) - half
+    return sine, near + (rest + (z * z).fma(polynomial(z, COS), -(r * tail)))
+
+
+def _is_odd(builder: ir.IRBuilder, k: ir.Value) -> ir.Value:
+    return builder.icmp_unsigned("!=", builder.and_(k, integer(I64, 1)), integer(I64, 0))
+
+
+def _negated(value: Real, k: ir.Value) -> Real:
+    """The value, negated where the second lowest bit of k is set."""
+    builder = value.builder
+    sign = builder.shl(builder.lshr(k, integer(I64, 1)), integer(I64, 63))
+    return value.from_bits(builder.xor(value.bits(), sign))
+
+
+def sin(x: Real) -> Real:
+    """The sine."""
+    r, tail, k = _reduced(x)
+    sine, cosine = _sine_and_cosine(r, tail)
+    value = _negated(where(_is_odd(x.builder, k), cosine, sine), k)
+    return where(x.compare("<", 0.0), -value, where(x.compare("==", 0.0), x, value))
+
+
+def cos(x: Real) -> Real:
+    """The cosine."""
+    r, tail, k = _reduced(x)
+    sine, cosine = _sine_and_cosine(r, tail)
+    value = where(_is_odd(x.builder, k), sine, cosine)
+    return _negated(value, x.builder.add(k, integer(I64, 1)))
+
+
+def tan(x: Real) -> Real:
+    """The tangent."""
+    r, tail, k = _reduced(x)
+    sine, cosine = _sine_and_cosine(r, tail)
+    odd = _is_odd(x.builder, k)
+    value = where(odd, -cosine, sine) / where(odd, sine, cosine)
+    return where(x.compare("<", 0.0), -value, where(x.compare("==", 0.0), x, value))
+
+
+def _angle(y: Real, x: Real) -> tuple[Real, Real]:
+    """The angle of the point (x, y) as a sum; neither is negative, and one of them is finite and not zero.
+
+    It is atan(t) + atan((y - t x) / (x + t y)), with t the nearest of 0, 1/2, 1, 3/2 and infinity.
+    """
+    dividend, divisor = y, x
+    base, base_low = y.like(0.0), y.like(0.0)
+    steps = (
+        (7 / 16, 0.5, ATAN_OF_HALF),
+        (11 / 16, 1.0, ATAN_OF_ONE),
+        (19 / 16, 1.5, ATAN_OF_THREE_HALVES),
+        (39 / 16, None, HALF_PI),
+    )
+    for threshold, t, angle in steps:
+        beyond = y.compare(">", x * threshold)
+        dividend = where(beyond, -x if t is None else x.fma(-t, y), dividend)
+        divisor = where(beyond, y if t is None else y.fma(t, x), divisor)
+        base, base_low = where(beyond, angle[0], base), where(beyond, angle[1], base_low)
+    z = dividend / divisor
+    square = z * z
+    rest = z.fma(square * polynomial(square, ATAN), base_low)
+    high, low = exact_sum_ordered(base, z)
+    return high, low + rest
+
+
+def atan(x: Real) -> Real:
+    """The angle whose tangent is x."""
+    high, low = _angle(abs(x).within(None, 2.0**200), x.like(1.0))
+    return (high + low).with_sign_of(x)
+
+
+def atan2(y: Real, x: Real) -> Real:
+    """The angle of the point (x, y)."""
+    builder = x.builder
+    a, b = abs(y), abs(x)
+    both_infinite = builder.and_(a.compare("==", math.inf), b.compare("==", math.inf))
+    a, b = where(both_infinite, 1.0, a), where(both_infinite, 1.0, b)
+    a, b = a.within(None, 2.0**400), b.within(None, 2.0**400)
+    both_zero = builder.and_(a.compare("==", 0.0), b.compare("==", 0.0))
+    high, low = _angle(a, where(both_zero, 1.0, b))
+    left, left_low = exact_sum_ordered(high.like(2 * HALF_PI[0]), -high)
+    behind = left + (left_low + (2 * HALF_PI[1] - low))
+    is_left = builder.icmp_signed("<", x.bits(), integer(I64, 0))
+    return where(is_left, behind, high + low).with_sign_of(y)
+
+
+def _half_angle(x: Real) -> tuple[Real, Real, ir.Value]:
+    """asin(|x|) for |x| <= 1/2, beyond asin(sqrt((1 - |x|) / 2)); as a sum, and whether it is beyond."""
+    a = abs(x)
+    beyond = a.compare(">", 0.5)
+    half = (1.0 - a) * 0.5
+    root = half.sqrt()
+    z = where(beyond, half, a * a)
+    t = where(beyond, root, a)
+    # What the root has lost; 2^-1000 spares a division of zero by zero.
+    lost = (-root).fma(root, half) / (root * 2.0 + 2.0**-1000)
+    return t, (t * z).fma(polynomial(z, ASIN), where(beyond, lost, 0.0)), beyond
+
+
+def asin(x: Real) -> Real:
+    """The angle whose sine is x; NaN beyond 1."""
+    t, rest, beyond = _half_angle(x)
+    high, low = exact_sum_ordered(t.like(HALF_PI[0]), t * -2.0)
+    far = high + (low + (HALF_PI[1] - rest * 2.0))
+    return where(beyond, far, t + rest).with_sign_of(x)
+
+
+def acos(x: Real) -> Real:
+    """The angle whose cosine is x; NaN beyond 1."""
+    t, rest, beyond = _half_angle(x)
+    negative = x.compare("<", 0.0)
+    signed, signed_rest = where(negative, -t, t), where(negative, -rest, rest)
+    high, low = exact_sum_ordered(t.like(HALF_PI[0]), -signed)
+    near = high + (low + (HALF_PI[1] - signed_rest))
+    left, left_low = exact_sum_ordered(t.like(2 * HALF_PI[0]), t * -2.0)
+    far_left = left + (left_low + (2 * HALF_PI[1] - rest * 2.0))
+    return where(beyond, where(negative, far_left, (t + rest) * 2.0), near)

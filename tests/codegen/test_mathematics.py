@@ -1,0 +1,96 @@
+"""Generated transcendental functions give the bits of their references.
+
+tools/generated_functions.py compares on all values of f32; here is a sample.
+"""
+
+import numpy as np
+import pytest
+
+from nimblehlo.codegen.elementwise import emit, emits
+from nimblehlo.codegen.mathematics import FUNCTIONS
+from nimblehlo.ops import lookup
+from nimblehlo.types import ELEMENT_TYPES, FLOAT
+from tests.codegen.loops import looped
+from tests.codegen.test_elementwise import operation_of
+from tests.running import same_bits
+
+BINARY = ("stablehlo.atan2", "stablehlo.power")
+UNARY = [name for name in FUNCTIONS if name not in BINARY]
+F32 = ELEMENT_TYPES["f32"]
+NARROW = [
+    type
+    for type in ELEMENT_TYPES.values()
+    if type.category == FLOAT and type.width < 32 and type.name not in ("f4E2M1FN", "f6E2M3FN", "f6E3M2FN")
+]
+_NUMBERS = """
+    0.0 1e-45 1e-40 1.1754944e-38 1e-20 5.9604645e-8 0.25 0.49999997 0.5 0.50000006 0.75 0.99999994 1.0
+    1.0000001 1.5 2.0 3.0 4.0 9.0 10.0 10.06 11.0 17.0 88.7 88.73 89.4 103.9 104.0 110.0 111.0 16777215.0
+    16777216.0 1.8014399e16 9.671407e24 5.1922969e33 1e38 3.4028235e38 inf nan
+"""
+EDGES = np.array(_NUMBERS.split(), np.float32)
+EDGES = np.concatenate([EDGES, -EDGES])
+
+
+def check(name, type, *arrays):
+    """Compare on arrays; a difference in one bit is one."""
+    operation = operation_of(name, [type] * len(arrays), type)
+    assert emits(operation)
+    got = looped(lambda builder, *values: emit(builder, operation, values), [type] * len(arrays), type)(
+        *arrays
+    )
+    with np.errstate(all="ignore"):
+        want = lookup(name).function_of(type)(*arrays)
+    if not same_bits(got, want):
+        bits = f"u{got.dtype.itemsize}"
+        nan = np.isnan(got.astype(np.float32)) & np.isnan(want.astype(np.float32))
+        (places,) = np.nonzero((got.view(bits) != want.view(bits)) & ~nan)
+        k = places[0]
+        raise AssertionError(f"{places.size} differ: {[a[k] for a in arrays]} gave {got[k]}, not {want[k]}")
+
+
+def multiples_of_half_pi():
+    """f32 values nearest to multiples of pi / 2, great ones too: where sines and cosines almost vanish."""
+    whole = np.concatenate(
+        [np.arange(1, 3000), np.float64(2) ** np.arange(12, 60), [3.0**k for k in range(8, 38)]]
+    )
+    return (whole * (np.pi / 2)).astype(np.float32)
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_unary_of_f32(name):
+    sampled = np.arange(1, 1 << 32, 40_009, dtype=np.uint64).astype(np.uint32).view(np.float32)
+    spread = np.random.default_rng(5).uniform(-12, 12, 50_000).astype(np.float32)
+    check(name, F32, np.concatenate([EDGES, sampled, spread, multiples_of_half_pi()]))
+
+
+@pytest.mark.parametrize("type", NARROW, ids=str)
+@pytest.mark.parametrize("name", UNARY)
+def test_unary_of_every_narrow_value(name, type):
+    check(name, type, np.arange(1 << type.width, dtype=f"u{type.dtype.itemsize}").view(type.dtype))
+
+
+@pytest.mark.parametrize("name", BINARY)
+@pytest.mark.parametrize("type", [*NARROW, F32], ids=str)
+def test_binary(name, type):
+    with np.errstate(all="ignore"):
+        edges = EDGES.astype(type.dtype)
+    bits = np.frombuffer(np.random.default_rng(6).bytes(200_000 * type.dtype.itemsize), type.dtype)
+    lhs, rhs = (column.ravel() for column in np.meshgrid(edges, edges))
+    check(name, type, np.concatenate([lhs, bits[::2]]), np.concatenate([rhs, bits[1::2]]))
+
+
+def test_powers_over_the_whole_range():
+    generator = np.random.default_rng(8)
+    base = np.exp(generator.uniform(-87, 87, 200_000))
+    exponent = generator.uniform(-1, 1, base.size) * 100 / np.maximum(np.abs(np.log(base)), 1e-3)
+    check("stablehlo.power", F32, base.astype(np.float32), exponent.astype(np.float32))
+    near_one = (1 + generator.uniform(-1e-3, 1e-3, base.size)).astype(np.float32)
+    check("stablehlo.power", F32, near_one, generator.uniform(-1e5, 1e5, base.size).astype(np.float32))
+    whole = np.round(generator.uniform(-8, 8, base.size)).astype(np.float32)
+    check("stablehlo.power", F32, -np.round(generator.uniform(0, 99, base.size)).astype(np.float32), whole)
+
+
+def test_other_element_types_are_left_to_the_reference():
+    for name in ("f64", "complex<f32>", "complex<f64>", "f4E2M1FN"):
+        type = ELEMENT_TYPES[name]
+        assert not emits(operation_of("stablehlo.exponential", [type], type))

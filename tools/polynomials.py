@@ -1,0 +1,256 @@
+"""Find the coefficients of the approximations in `runtime/codegen/mathematics`.
+
+    python tools/polynomials.py            # print the module with coefficients and errors
+    python tools/polynomials.py --write    # write it to runtime/codegen/mathematics/coefficients.py
+
+Each approximation interpolates its function at Chebyshev nodes, in 80 digits: that is within a small factor
+of the best one. Coefficients are then rounded to f64; the error that is printed is that of the rounded
+coefficients, evaluated exactly.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import mpmath
+from mpmath import mpf
+
+TARGET = Path(__file__).resolve().parent.parent / "runtime" / "codegen" / "mathematics" / "coefficients.py"
+HEADER = '''"""Coefficients of approximations, the lowest power's first. Written by tools/polynomials.py.
+
+Errors are those of exact evaluation, relative to the greatest absolute value in the interval; for quotients
+relative to each value.
+"""
+
+from typing import Final
+'''
+
+
+class Approximation(NamedTuple):
+    """A polynomial, or a quotient of polynomials.
+
+    Attributes:
+        name: of the constant.
+        text: what it approximates.
+        function: the same.
+        interval: where.
+        degree, divisor_degree: of the polynomial, or of dividend and divisor, whose constant term is 1.
+    """
+
+    name: str
+    text: str
+    function: Callable[[Any], Any]
+    interval: tuple[Any, Any]
+    degree: int
+    divisor_degree: int = 0
+
+
+def _inverse_root(m: Any) -> Any:
+    return 1 / mpmath.cbrt(m)
+
+
+def _erf_inv(w: Any) -> Any:
+    """erf_inv(x) / x, where w = -log(1 - x^2)."""
+    if w == 0:
+        return mpmath.sqrt(mpmath.pi) / 2
+    x = mpmath.sqrt(-mpmath.expm1(-w))
+    # For arguments near 1 the complement keeps the digits.
+    rest = mpmath.exp(-w) / (1 + x)
+    start = float(mpmath.erfinv(mpf(float(x)))) if rest > 1e-15 else float(mpmath.sqrt(w))
+    root = mpmath.findroot(
+        lambda t: mpmath.log(mpmath.erfc(t)) - mpmath.log(rest), mpf(start), tol=mpf(10) ** -150
+    )
+    return root / x
+
+
+def _series(start: Callable[[Any], Any], limit: Any) -> Callable[[Any], Any]:
+    """A function whose value near 0, where its formula divides by 0, is `limit`."""
+    return lambda t: limit if abs(t) < mpf(10) ** -30 else start(t)
+
+
+with mpmath.workdps(80):
+    LOG2 = mpmath.log(2)
+    QUARTER_PI = mpmath.pi / 4
+    APPROXIMATIONS = (
+        Approximation(
+            "EXP",
+            "(exp(r) - 1 - r) / r^2",
+            _series(lambda r: (mpmath.expm1(r) - r) / r**2, mpf(1) / 2),
+            (-LOG2 / 2 - mpf(2) ** -20, LOG2 / 2 + mpf(2) ** -20),
+            10,
+        ),
+        Approximation(
+            "LOG",
+            "(2 atanh(s) / s - 2) / z, where z = s^2",
+            _series(lambda z: (2 * mpmath.atanh(mpmath.sqrt(z)) / mpmath.sqrt(z) - 2) / z, mpf(2) / 3),
+            (mpf(0), mpf("0.02946")),
+            6,
+        ),
+        Approximation(
+            "LOG_NEXT",
+            "((2 atanh(s) / s - 2) / z - 2 / 3) / z, where z = s^2",
+            _series(
+                lambda z: ((2 * mpmath.atanh(mpmath.sqrt(z)) / mpmath.sqrt(z) - 2) / z - mpf(2) / 3) / z,
+                mpf(2) / 5,
+            ),
+            (mpf(0), mpf("0.02946")),
+            7,
+        ),
+        Approximation(
+            "SIN",
+            "(sin(r) / r - 1) / z, where z = r^2",
+            _series(lambda z: (mpmath.sin(mpmath.sqrt(z)) / mpmath.sqrt(z) - 1) / z, -mpf(1) / 6),
+            (mpf(0), QUARTER_PI**2),
+            6,
+        ),
+        Approximation(
+            "COS",
+            "((cos(r) - 1) / z + 1 / 2) / z, where z = r^2",
+            _series(lambda z: ((mpmath.cos(mpmath.sqrt(z)) - 1) / z + mpf(1) / 2) / z, mpf(1) / 24),
+            (mpf(0), QUARTER_PI**2),
+            6,
+        ),
+        Approximation(
+            "ATAN",
+            "(atan(t) / t - 1) / z, where z = t^2",
+            _series(lambda z: (mpmath.atan(mpmath.sqrt(z)) / mpmath.sqrt(z) - 1) / z, -mpf(1) / 3),
+            (mpf(0), (mpf(7) / 16) ** 2),
+            11,
+        ),
+        Approximation(
+            "ASIN",
+            "(asin(t) / t - 1) / z, where z = t^2",
+            _series(lambda z: (mpmath.asin(mpmath.sqrt(z)) / mpmath.sqrt(z) - 1) / z, mpf(1) / 6),
+            (mpf(0), mpf(1) / 4),
+            12,
+        ),
+        Approximation(
+            "ERF",
+            "erf(x) / x, where z = x^2",
+            _series(lambda z: mpmath.erf(mpmath.sqrt(z)) / mpmath.sqrt(z), 2 / mpmath.sqrt(mpmath.pi)),
+            (mpf(0), mpf("15.51")),
+            11,
+            11,
+        ),
+        Approximation(
+            "ERFC",
+            "exp(x^2) erfc(x)",
+            lambda x: mpmath.exp(x * x) * mpmath.erfc(x),
+            (mpf("0.49"), mpf("10.2")),
+            12,
+            12,
+        ),
+        Approximation(
+            "ERF_INV", "erf_inv(x) / x, where w = -log(1 - x^2)", _erf_inv, (mpf(0), mpf("16.7")), 14, 14
+        ),
+        Approximation("INVERSE_CBRT", "m^(-1/3)", _inverse_root, (mpf(1), mpf(2)), 6),
+    )
+
+
+def nodes(interval: tuple[Any, Any], count: int) -> list[Any]:
+    """Chebyshev nodes."""
+    low, high = interval
+    middle, half = (low + high) / 2, (high - low) / 2
+    return [middle + half * mpmath.cos(mpmath.pi * (2 * k + 1) / (2 * count)) for k in range(count)]
+
+
+def fitted(wanted: Approximation) -> tuple[list[float], list[float]]:
+    """The coefficients of the dividend and of the divisor."""
+    count = wanted.degree + 1 + wanted.divisor_degree
+    points = nodes(wanted.interval, count)
+    values = [wanted.function(point) for point in points]
+    rows = [
+        [point**k for k in range(wanted.degree + 1)]
+        + [-value * point**k for k in range(1, wanted.divisor_degree + 1)]
+        for point, value in zip(points, values, strict=True)
+    ]
+    solution = mpmath.lu_solve(mpmath.matrix(rows), mpmath.matrix(values))
+    found = [float(value) for value in solution]
+    return found[: wanted.degree + 1], found[wanted.degree + 1 :]
+
+
+def error(wanted: Approximation, dividend: Sequence[float], divisor: Sequence[float]) -> float:
+    """The greatest error of the approximation on a grid."""
+    worst, scale = mpf(0), mpf(0)
+    for point in nodes(wanted.interval, 301):
+        top = mpmath.polyval([mpf(value) for value in reversed(dividend)], point)
+        bottom = mpmath.polyval([*map(mpf, reversed(divisor)), mpf(1)], point)
+        true = wanted.function(point)
+        difference = abs(top / bottom - true)
+        worst = max(worst, difference / abs(true) if divisor else difference)
+        scale = max(scale, abs(true))
+    return float(worst if divisor else worst / scale)
+
+
+def listed(name: str, values: Sequence[float]) -> str:
+    """A constant of the module."""
+    return "\n".join([f"{name}: Final = (", *[f"    {value!r}," for value in values], ")"])
+
+
+def text_of(wanted: Approximation) -> str:
+    """The constants of an approximation, with a comment."""
+    dividend, divisor = fitted(wanted)
+    low, high = (mpmath.nstr(bound, 6) for bound in wanted.interval)
+    found = mpmath.log(error(wanted, dividend, divisor), 2)
+    lines = [f"# {wanted.text}, in [{low}, {high}]: error 2^{mpmath.nstr(found, 4)}."]
+    if not divisor:
+        return "\n".join([*lines, listed(wanted.name, dividend)])
+    return "\n".join(
+        [
+            *lines,
+            listed(f"{wanted.name}_DIVIDEND", dividend),
+            listed(f"{wanted.name}_DIVISOR", [1.0, *divisor]),
+        ]
+    )
+
+
+def two_over_pi(bits: int, count: int) -> str:
+    """The digits of 2 / pi as floats of so many bits each, whose sum it is."""
+    rest, parts = 2 / mpmath.pi, []
+    for k in range(count):
+        part = mpmath.floor(mpmath.ldexp(rest, bits * (k + 1)))
+        parts.append(float(mpmath.ldexp(part, -bits * (k + 1))))
+        rest -= mpmath.ldexp(part, -bits * (k + 1))
+    return f"# 2 / pi in parts of {bits} bits.\n" + listed("TWO_OVER_PI", parts)
+
+
+def in_parts(name: str, text: str, value: Any, bits: int | None = None) -> str:
+    """A number as the sum of two floats, the first of so many bits after the point where they are given."""
+    first = float(value if bits is None else mpmath.ldexp(mpmath.floor(mpmath.ldexp(value, bits)), -bits))
+    return f"# {text} in two parts.\n" + listed(name, [first, float(value - first)])
+
+
+def numbers() -> list[str]:
+    """Constants that take more digits than f64 has."""
+    return [
+        in_parts("LOG_OF_2", "log(2)", mpmath.log(2)),
+        in_parts("SHORT_LOG_OF_2", "log(2), the first of 42 bits,", mpmath.log(2), 42),
+        in_parts("TWO_THIRDS", "2 / 3", mpf(2) / 3),
+        in_parts("HALF_PI", "pi / 2", mpmath.pi / 2),
+        *[
+            in_parts(f"ATAN_OF_{name}", f"atan({mpmath.nstr(value, 2)})", mpmath.atan(value))
+            for name, value in (("HALF", mpf("0.5")), ("ONE", mpf(1)), ("THREE_HALVES", mpf("1.5")))
+        ],
+        two_over_pi(29, 7),
+    ]
+
+
+def main() -> None:
+    """Print or write the module."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="write the module")
+    options = parser.parse_args()
+    with mpmath.workdps(80):
+        parts = [HEADER, *[text_of(wanted) for wanted in APPROXIMATIONS], *numbers()]
+    module = "\n".join(parts[:1]) + "\n" + "\n\n".join(parts[1:]) + "\n"
+    if options.write:
+        TARGET.write_text(module, encoding="utf-8")
+    else:
+        print(module)
+
+
+if __name__ == "__main__":
+    main()
