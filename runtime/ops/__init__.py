@@ -16,6 +16,7 @@ _FAMILIES = (
     "shape_dialects",
     "indexing",
     "gather",
+    "column_gather",
     "scatter",
     "reduction",
     "window",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..ops.chlo import TopK
+from ..ops.column_gather import ColumnGather, FilledGather
 from ..ops.declaration import Op
 from ..ops.gather import Gather
 from ..ops.in_place import NOWHERE, overwriting
@@ -64,6 +65,36 @@ def _gather(view: Any, threads: int | None) -> Offer:
         )
 
     return prepare, "gather loops"
+
+
+def _column_gather(view: Any, threads: int | None) -> Offer:
+    """`nimblehlo.kernels.gather`: by item size, from columns of indices."""
+    operand, column = view.operand, view.columns[0]
+    is_filled = isinstance(view, FilledGather)
+
+    def prepare() -> Kernel:
+        from ..kernels import gather
+
+        prepared = gather.prepare_columns(
+            operand.shape,
+            column.shape,
+            operand.dtype.itemsize,
+            column.dtype,
+            offset_dims=view.offset_dims,
+            collapsed_slice_dims=view.collapsed_slice_dims,
+            operand_batching_dims=view.operand_batching_dims,
+            batching_dims=view.start_indices_batching_dims,
+            start_index_map=view.start_index_map,
+            slice_sizes=view.slice_sizes,
+            added_to_negative=view.added_to_negative,
+            is_filled=is_filled,
+            threads=threads,
+        )
+        if is_filled:
+            return lambda operand, fill_value, *columns: prepared(operand, columns, fill_value)
+        return lambda operand, *columns: prepared(operand, columns)
+
+    return prepare, "gather loops by columns of indices"
 
 
 def _reduce(view: Any, threads: int | None) -> Offer:
@@ -224,6 +255,8 @@ def _top_k(view: Any, threads: int | None) -> Offer:
 
 
 _OFFERS: dict[type[Op], Callable[[Any, int | None], Offer]] = {
+    ColumnGather: _column_gather,
+    FilledGather: _column_gather,
     Gather: _gather,
     Reduce: _reduce,
     ReduceWindow: _reduce_window,

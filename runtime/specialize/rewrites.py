@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ..ir import Region
-from . import algebra, branches, contractions, conversions, cutting, loops, reshaping
+from . import algebra, branches, contractions, conversions, cutting, gathers, loops, reshaping, scatters
 from .cleanup import remove_common_subexpressions, remove_dead_code
 from .rewriting import Preparation, Rewrite, Rewriter
 
@@ -43,6 +43,7 @@ TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
     "stablehlo.dynamic_update_slice": (cutting.dynamic_update_slice_whole,),
     "stablehlo.floor": (algebra.done_again,),
     "stablehlo.imag": (conversions.part_of_complex, conversions.part_of_real),
+    "stablehlo.gather": (gathers.gather_of_one, gathers.gather_counted),
     "stablehlo.iota": (reshaping.iota_of_one,),
     "stablehlo.maximum": (algebra.extreme_of_same,),
     "stablehlo.minimum": (algebra.extreme_of_same,),
@@ -61,6 +62,7 @@ TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
         algebra.select_of_not,
         algebra.select_of_booleans,
         algebra.select_of_spread,
+        gathers.select_of_gather,
     ),
     "stablehlo.shift_left": (algebra.shift_by_nothing,),
     "stablehlo.shift_right_arithmetic": (algebra.shift_by_nothing,),
@@ -84,9 +86,16 @@ OTHER_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
     "stablehlo.get_tuple_element": (branches.element_of_tuple,),
     "stablehlo.if": (branches.if_known,),
     "stablehlo.reduce": (contractions.reduce_nothing,),
+    "stablehlo.scatter": (scatters.scatter_of_one, scatters.scatter_counted),
     "stablehlo.while": (loops.drop_unchanged, loops.unroll, loops.hoist),
 }
 """Asked for operands and results of any type."""
+
+LAST_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
+    **TENSOR_REWRITES,
+    "stablehlo.gather": (gathers.gather_by_columns,),
+}
+"""Tried when nothing else changes any more: other rewrites look for what these take away."""
 
 PREPARATIONS: Final[Mapping[str, Preparation]] = {"stablehlo.while": loops.declare_counter}
 """Called before an operation's regions are rebuilt."""
@@ -94,10 +103,17 @@ PREPARATIONS: Final[Mapping[str, Preparation]] = {"stablehlo.while": loops.decla
 
 def simplify(region: Region) -> None:
     """Rewrite a function's body, in place, until nothing changes, and remove what is not needed then."""
+    _run(region, TENSOR_REWRITES)
+    if any(operation.name == "stablehlo.gather" for operation in region.walk()):
+        _run(region, LAST_REWRITES)
+
+
+def _run(region: Region, tensor_rewrites: Mapping[str, Sequence[Rewrite]]) -> None:
+    """Pass over a region until nothing changes."""
     for _ in range(MOST_ROUNDS):
-        rewriter = Rewriter(TENSOR_REWRITES, OTHER_REWRITES, PREPARATIONS)
+        rewriter = Rewriter(tensor_rewrites, OTHER_REWRITES, PREPARATIONS)
         rewriter.visit(region)
-        remove_common_subexpressions(region)
-        remove_dead_code(region)
         if not rewriter.changes:
             return
+        remove_common_subexpressions(region)
+        remove_dead_code(region)

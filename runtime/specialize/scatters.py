@@ -1,0 +1,105 @@
+"""Rewrites of scatter by what its indices are: counting ones, and those of one window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..ir import Operation, StructAttribute, Value
+from ..ops.regions import overwrites
+from ..ops.scatter import Scatter
+from .cutting import joined
+from .index_columns import MOST_COLUMNS, Column, Indices, counted_dimension, cut_column
+from .rewriting import Rewriter, constant_array, defined_by, is_plain, tensor_type, viewed
+
+
+def scatter_counted(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
+    """A scatter whose indices count along a dimension has batching dimensions."""
+    if not is_plain(operation):
+        return None
+    view = viewed(operation, Scatter)
+    count, vector_dim = len(view.inputs), view.index_vector_dim
+    start_indices, index_map = operation.operands[count], view.scatter_dims_to_operand_dims
+    if not 1 < len(index_map) <= MOST_COLUMNS or not _has_counted_part(start_indices):
+        return None
+    batch = [d - (d > vector_dim) for d in view.scatter_indices_batching_dims]
+    columns = [Column(value, 0) for value in _plain_columns(start_indices, vector_dim, rewriter)]
+    pairs = list(zip(view.input_batching_dims, batch, strict=True))
+    indices = Indices(columns, index_map, view.inserted_window_dims, pairs)
+    struct = operation.attributes.get("scatter_dimension_numbers")
+    if not isinstance(struct, StructAttribute) or not indices.batch_counted(view.inputs[0].shape):
+        return None
+    operand_dims, batch_dims = indices.pairs
+    fields = {
+        **struct.fields,
+        "inserted_window_dims": tuple(indices.collapsed),
+        "input_batching_dims": tuple(operand_dims),
+        "scatter_indices_batching_dims": tuple([d + (d >= vector_dim) for d in batch_dims]),
+        "scatter_dims_to_operand_dims": tuple(indices.index_map),
+    }
+    remaining = _side_by_side([column.value for column in indices.columns], vector_dim, rewriter)
+    numbers = StructAttribute(struct.dialect, struct.mnemonic, fields)
+    made = Operation(
+        operation.name,
+        [*operation.operands[:count], remaining, *operation.operands[count + 1 :]],
+        [result.type for result in operation.results],
+        {**operation.attributes, "scatter_dimension_numbers": numbers},
+        operation.regions,
+        operation.location,
+    )
+    return rewriter.place(made)
+
+
+def _has_counted_part(start_indices: Value) -> bool:
+    """Whether an input of a concatenation counts along a dimension."""
+    concatenation = defined_by(start_indices, "stablehlo.concatenate")
+    return concatenation is not None and any(
+        counted_dimension(part) is not None for part in concatenation.operands
+    )
+
+
+def _plain_columns(start_indices: Value, vector_dim: int, rewriter: Rewriter) -> list[Value]:
+    """The columns of index vectors as they are."""
+    type = tensor_type(start_indices)
+    like = type.with_shape([size for d, size in enumerate(type.shape) if d != vector_dim])
+    cuts = [
+        cut_column(start_indices, vector_dim, number, rewriter) for number in range(type.shape[vector_dim])
+    ]
+    return [rewriter.create("stablehlo.reshape", [cut], like) for cut in cuts]
+
+
+def _side_by_side(columns: Sequence[Value], vector_dim: int, rewriter: Rewriter) -> Value:
+    """Index vectors of columns."""
+    shaped = []
+    for column in columns:
+        shape = list(tensor_type(column).shape)
+        shape.insert(vector_dim, 1)
+        type = tensor_type(column).with_shape(shape)
+        shaped.append(rewriter.create("stablehlo.reshape", [column], type))
+    return joined(shaped, vector_dim, rewriter)
+
+
+def scatter_of_one(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
+    """A scatter that overwrites one window, which lies within the operand, is an update of a slice."""
+    if not is_plain(operation) or len(operation.operands) != 3:
+        return None
+    view = viewed(operation, Scatter)
+    operand, start_indices, updates = operation.operands
+    array, shape = constant_array(start_indices), tensor_type(operand).shape
+    if array is None or array.size != len(view.scatter_dims_to_operand_dims) or not tensor_type(updates).size:
+        return None
+    if not overwrites(view.update_computation):
+        return None
+    if tensor_type(updates).element_type != tensor_type(operand).element_type:
+        return None
+    dropped = {*view.inserted_window_dims, *view.input_batching_dims}
+    window = iter([tensor_type(updates).shape[d] for d in view.update_window_dims])
+    sizes = [1 if d in dropped else next(window) for d in range(len(shape))]
+    starts = [0] * len(shape)
+    for d, start in zip(view.scatter_dims_to_operand_dims, array.reshape(-1), strict=True):
+        starts[d] = int(start)
+    if any(not 0 <= start <= extent - size for start, extent, size in zip(starts, shape, sizes, strict=True)):
+        return None
+    scalar = tensor_type(start_indices).with_shape(())
+    update = rewriter.create("stablehlo.reshape", [updates], tensor_type(operand).with_shape(sizes))
+    operands = [operand, update, *[rewriter.constant(scalar, start) for start in starts]]
+    return (rewriter.create("stablehlo.dynamic_update_slice", operands, operation.results[0].type),)
