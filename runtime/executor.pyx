@@ -82,20 +82,28 @@ cdef class Limits:
 
     def __cinit__(self, max_steps=None, timeout=None, max_bytes=None):
         self.max_steps, self.timeout, self.max_bytes = max_steps, timeout, max_bytes
-        self.steps_left = (1 << 62) if max_steps is None else min(max_steps, 1 << 62)
+        self.steps_left = min(max_steps or 0, 1 << 62)
         self.deadline = 0.0 if timeout is None else perf_counter() + timeout
 
     cdef int count(self, _Step step, long long steps) except -1:
         """Count steps that are about to be taken."""
-        self.steps_left -= steps
-        if self.steps_left < 0:
-            raise self.exceeded(f"takes more than max_steps = {self.max_steps} steps", step)
+        if self.max_steps is not None:
+            self.steps_left -= steps
+            if self.steps_left < 0:
+                raise self.exceeded(f"takes more than max_steps = {self.max_steps} steps", step)
         return self.look_at_time(step)
 
     cdef int look_at_time(self, _Step step) except -1:
         if self.deadline and perf_counter() > self.deadline:
             raise self.exceeded(f"takes longer than timeout = {self.timeout} seconds", step)
         return 0
+
+    cdef bint is_short_of_memory(self, object error):
+        """Whether an error tells that there is not as much memory as is asked for."""
+        return self.max_bytes is not None and isinstance(error, MemoryError)
+
+    cdef str shortage(self, object error):
+        return f"the run needs more than max_bytes = {self.max_bytes}: {error}"
 
     cdef object exceeded(self, str reason, _Step step):
         return ExecutionError(
@@ -337,13 +345,17 @@ cdef class Runner:
                     _run_step(step, frame, limits)
                     limits.look_at_time(step)
                     index += 1
-        except NimbleError:
-            raise
+        except NimbleError as error:
+            if limits is None or not limits.is_short_of_memory(error.__cause__):
+                raise
+            raise ExecutionError(
+                limits.shortage(error.__cause__), operation=error.operation, location=error.location
+            ) from error
         except Exception as error:
             step = self.steps[index]
             reason = f"failed with {type(error).__name__}: {error}"
-            if isinstance(error, MemoryError) and limits is not None and limits.max_bytes is not None:
-                reason = f"the run needs more than max_bytes = {limits.max_bytes}: {error}"
+            if limits is not None and limits.is_short_of_memory(error):
+                reason = limits.shortage(error)
             raise ExecutionError(
                 reason, operation=step.plan_step.operation, location=step.plan_step.location
             ) from error

@@ -17,6 +17,7 @@ PATIENCE_SECONDS = 0.02
 """Time in a loop's plan after which it is compiled: about what compiling it takes."""
 
 FIRST_STEPS = 1 << 12
+MOST_STEPS = 1 << 40
 CALL_SECONDS = 0.02
 """About how long one native call lasts: between two of them a signal can stop the loop."""
 
@@ -106,7 +107,7 @@ class NativeLoop:
                 return state
             body.count_steps(steps)
             if perf_counter() - start < CALL_SECONDS / 2:
-                steps *= 2
+                steps = min(2 * steps, MOST_STEPS)
 
 
 def _unchanged(view: While) -> tuple[bool, ...]:
