@@ -1,0 +1,132 @@
+"""Folds of values into one, and the loops around them, as LLVM code.
+
+Reductions fold adjacent pairs, level by level, in order, as `reduce` does; where every order gives the same
+bits, in the order that is the quickest.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+
+from ..ir import Block
+from ..ir import Value as IrValue
+from ..types import ELEMENT_TYPES, FLOAT, INTEGER, ElementType, TensorType
+from .blocks import INT64, BlockEmitter, Elements, ViewOf
+from .space import WIDENED, combines_by, is_exact
+from .values import Value, load, rounded, store, stored_type, value_types, wrapped
+
+F32 = ELEMENT_TYPES["f32"]
+
+
+class Loop:
+    """A loop over [first, last), at least one step; the builder stands in its body, then behind it."""
+
+    def __init__(self, builder: ir.IRBuilder, first: ir.Value, last: ir.Value) -> None:
+        self.builder = builder
+        self.first = first
+        self.last = last
+
+    def __enter__(self) -> ir.Value:
+        builder = self.builder
+        before = builder.block
+        self.body = builder.append_basic_block("body")
+        builder.branch(self.body)
+        builder.position_at_end(self.body)
+        self.index = builder.phi(INT64)
+        self.index.add_incoming(self.first, before)
+        return self.index
+
+    def __exit__(self, *_: object) -> None:
+        builder = self.builder
+        following = builder.add(self.index, INT64(1), flags=("nsw",))
+        self.index.add_incoming(following, builder.block)
+        end = builder.append_basic_block("end")
+        builder.cbranch(builder.icmp_signed("<", following, self.last), self.body, end)
+        builder.position_at_end(end)
+
+
+def combine(
+    builder: ir.IRBuilder, body: Block, view_of: ViewOf, folded: ElementType, left: Value, right: Value
+) -> Value:
+    """Two values combined by a body, in the element type in which it is folded."""
+    argument: Any = body.arguments[0].type
+    if folded is not argument.element_type:
+        name = combines_by(body)
+        assert name in WIDENED
+        by = builder.fadd if name == "stablehlo.add" else builder.fmul
+        return (by(left[0], right[0]),)
+    (result,) = BlockEmitter(builder, view_of).emit_block(body, [Elements((left,)), Elements((right,))])
+    assert isinstance(result, Elements)
+    return result.scalar
+
+
+def generate_fold(function: ir.Function, body: Block, view_of: ViewOf, folded: ElementType) -> None:
+    """Level by level from one buffer into the other: by pairs, or by halves where any order will do."""
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    values, room, count = function.args
+    stored = stored_type(folded)
+    level, inner, last, end = (function.append_basic_block(name) for name in ("level", "pairs", "odd", "end"))
+    entry = builder.block
+    builder.cbranch(builder.icmp_signed(">", count, INT64(1)), level, end)
+    builder.position_at_end(level)
+    source, target = builder.phi(values.type), builder.phi(values.type)
+    length = builder.phi(INT64)
+    half = builder.lshr(length, INT64(1))
+    rest = builder.and_(length, INT64(1))
+    left = builder.add(half, rest)
+    builder.branch(inner)
+    builder.position_at_end(inner)
+    index = builder.phi(INT64)
+    if is_exact(body):
+        places = (index, builder.add(index, left))
+    else:
+        twice = builder.shl(index, INT64(1))
+        places = (twice, builder.add(twice, INT64(1)))
+    first, second = (load(builder, folded, address_of(builder, source, place, stored)) for place in places)
+    result = combine(builder, body, view_of, folded, first, second)
+    store(builder, folded, result, address_of(builder, target, index, stored))
+    following = builder.add(index, INT64(1), flags=("nsw",))
+    index.add_incoming(INT64(0), level)
+    index.add_incoming(following, builder.block)
+    builder.cbranch(builder.icmp_signed("<", following, half), inner, last)
+    builder.position_at_end(last)
+    odd = half if is_exact(body) else builder.shl(half, INT64(1))
+    with builder.if_then(builder.icmp_signed("!=", rest, INT64(0))):
+        spare = load(builder, folded, address_of(builder, source, odd, stored))
+        store(builder, folded, spare, address_of(builder, target, half, stored))
+    for phi, begin, later in ((source, values, target), (target, room, source), (length, count, left)):
+        phi.add_incoming(begin, entry)
+        phi.add_incoming(later, builder.block)
+    finished = builder.block
+    builder.cbranch(builder.icmp_signed(">", left, INT64(1)), level, end)
+    builder.position_at_end(end)
+    where = builder.phi(values.type)
+    where.add_incoming(values, entry)
+    where.add_incoming(target, finished)
+    builder.ret(where)
+
+
+def address_of(builder: ir.IRBuilder, pointer: ir.Value, index: ir.Value, stored: ir.Type) -> ir.Value:
+    """The address of an element of an array."""
+    return builder.gep(pointer, [index], inbounds=True, source_etype=stored)
+
+
+def element_type_of(value: IrValue) -> ElementType:
+    assert isinstance(value.type, TensorType) and isinstance(value.type.element_type, ElementType)
+    return value.type.element_type
+
+
+def index_as(builder: ir.IRBuilder, index: ir.Value, element_type: ElementType) -> Value:
+    """An index as an element of a type."""
+    if element_type.category & INTEGER:
+        type = value_types(element_type)[0]
+        same = index if type == INT64 else builder.trunc(index, type)
+        return (wrapped(builder, element_type, same),)
+    part = ELEMENT_TYPES["f64"] if element_type.width == 128 else F32
+    real = element_type if element_type.category == FLOAT else part
+    floating = rounded(builder, real, builder.sitofp(index, ir.DoubleType()))
+    if element_type.category == FLOAT:
+        return (floating,)
+    return (floating, ir.Constant(floating.type, 0.0))

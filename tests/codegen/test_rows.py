@@ -1,0 +1,166 @@
+"""Clusters of rows as native code: the same bits as their operations one by one."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+
+import nimblehlo
+from nimblehlo import Options
+from nimblehlo.codegen import machine, row_form, rows
+from nimblehlo.ops.verify import view_of
+from nimblehlo.specialize import specialize
+from tests.running import same_bits
+
+Array = np.ndarray[Any, Any]
+
+
+def form_of(text: str) -> tuple[Any, row_form.RowForm | None]:
+    """The block of a program's function and its form, were it a cluster."""
+    function = specialize(nimblehlo.load(text), "main")
+    assert function.body is not None
+    return function.body.block, row_form.row_form(function.body.block, view_of)
+
+
+def by_rows(text: str, inputs: list[Array], size: int) -> list[Array]:
+    """The results of a program's function, run as one cluster in tasks of `size` rows."""
+    block, form = form_of(text)
+    assert form is not None
+    code = str(rows.rows_module(block, form, view_of, size))
+    address = machine.function_address(machine.key_of(code), rows.NAME, lambda: code)
+    task = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)(address)
+    types: list[Any] = [value.type for value in block.terminator.operands]
+    results = [np.empty(type.shape, type.dtype) for type in types]
+    pointers = np.array([array.ctypes.data for array in (*inputs, *results)], np.intp)
+    for number in reversed(range(-(-form.rows // size))):
+        task(number, pointers.ctypes.data)
+    return results
+
+
+def check(function: Callable[..., Any], *arguments: Any) -> None:
+    """A function of JAX gives the same bits by rows as by reference steps."""
+    inputs = [np.asarray(argument) for argument in arguments]
+    text = jax.jit(function).lower(*[jnp.asarray(array) for array in inputs]).as_text()
+    expected = nimblehlo.execute(text, inputs, options=Options(compile="never"))
+    _, form = form_of(text)
+    assert form is not None
+    for size in {1, 3, form.rows}:
+        for got, want in zip(by_rows(text, inputs, size), expected, strict=True):
+            assert same_bits(got, want)
+
+
+def numbers(*shape: int, dtype: Any = np.float32, seed: int = 0) -> Array:
+    values = np.random.default_rng(seed).standard_normal(shape) * 4
+    return values.astype(dtype)
+
+
+def layer_norm(x: Any, scale: Any, bias: Any) -> Any:
+    mean = x.mean(-1, keepdims=True)
+    return (x - mean) * jax.lax.rsqrt(x.var(-1, keepdims=True) + 1e-5) * scale + bias
+
+
+SHAPES = [(1, 1), (3, 1), (1, 2), (5, 7), (2, 64), (4, 129), (2, 3, 5), (2, 2, 2, 33)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16, np.float16])
+def test_softmax(shape: tuple[int, ...], dtype: Any) -> None:
+    check(lambda x: jax.nn.softmax(x, -1), numbers(*shape, dtype=dtype))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_layer_norm(shape: tuple[int, ...]) -> None:
+    check(layer_norm, numbers(*shape), numbers(shape[-1], seed=1), numbers(shape[-1], seed=2))
+
+
+def test_log_softmax_and_logsumexp() -> None:
+    check(lambda x: (jax.nn.log_softmax(x), jax.nn.logsumexp(x, -1)), numbers(6, 50))
+
+
+def test_special_values() -> None:
+    x = numbers(6, 9)
+    x[0, 3], x[1, 2], x[2, :], x[3, 4], x[4, :] = np.nan, np.inf, -np.inf, -0.0, 0.0
+    x[5, :] = 1e-42
+    check(lambda x: (jax.nn.softmax(x), x.max(-1), x.min(-1), x.sum(-1)), x)
+
+
+def test_masks_are_counted() -> None:
+    def causal(x: Any) -> Any:
+        rows, columns = (jax.lax.broadcasted_iota(jnp.int32, x.shape, d) for d in (1, 2))
+        return jax.nn.softmax(jnp.where(rows >= columns, x, -1e9), -1)
+
+    check(causal, numbers(3, 11, 11))
+
+
+def test_operands_that_are_broadcast() -> None:
+    def attention(x: Any, mask: Any, bias: Any) -> Any:
+        return jax.nn.softmax(jnp.where(mask, x + bias, -1e9), -1)
+
+    check(attention, numbers(2, 3, 4, 5), numbers(2, 1, 1, 5) > 0, numbers(3, 4, 1))
+
+
+def test_several_trailing_dimensions() -> None:
+    check(lambda x: x / x.sum((1, 2), keepdims=True), numbers(4, 5, 6))
+    check(lambda x, s: (x * s - x.mean((1, 2, 3), keepdims=True)), numbers(3, 4, 5, 2), numbers(4, 5, 2))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int32, np.int64])
+def test_integers(dtype: Any) -> None:
+    with jax.enable_x64(True):
+        x = np.random.default_rng(0).integers(0, 100, (7, 37)).astype(dtype)
+        check(lambda x: (jax.lax.reduce(x, x.dtype.type(1), jax.lax.mul, (1,)), x - x.max(1, keepdims=True)), x)
+
+
+def test_other_bodies_fold_in_order() -> None:
+    body = "%s = stablehlo.subtract %a, %b : tensor<f32>"
+    text = f"""
+      func.func @main(%x: tensor<3x21xf32>, %init: tensor<f32>) -> tensor<3xf32> {{
+        %y = "stablehlo.reduce"(%x, %init) <{{dimensions = array<i64: 1>}}> ({{
+        ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+          {body}
+          stablehlo.return %s : tensor<f32>
+        }}) : (tensor<3x21xf32>, tensor<f32>) -> tensor<3xf32>
+        return %y : tensor<3xf32>
+      }}"""
+    inputs = [numbers(3, 21), np.asarray(np.float32(2.5))]
+    (expected,) = nimblehlo.execute(text, inputs, options=Options(compile="never"))
+    (got,) = by_rows(text, inputs, 2)
+    assert same_bits(got, expected)
+
+
+def test_what_is_dear_is_kept_and_what_is_cheap_is_not() -> None:
+    text = jax.jit(lambda x: jax.nn.softmax(x, -1)).lower(numbers(4, 8)).as_text()
+    _, form = form_of(text)
+    assert form is not None
+    assert [value.owner.name for value in form.saved] == ["stablehlo.exponential"]
+    text = jax.jit(lambda x: x - x.mean(-1, keepdims=True)).lower(numbers(4, 8)).as_text()
+    _, form = form_of(text)
+    assert form is not None
+    assert not form.saved
+
+
+@pytest.mark.parametrize(
+    ("shape", "function"),
+    [
+        ((6, 10), lambda x: x.sum(0)),
+        ((6, 10), lambda x: x - x.sum(1, keepdims=True) + x.sum((0, 1))),
+        ((6, 6), lambda x: x.T + x.sum(1, keepdims=True)),
+        ((6, 10), lambda x: jnp.argmax(x, 1)),
+        ((6, 10), lambda x: x.reshape(10, 6) + x.reshape(10, 6).sum()),
+    ],
+)
+def test_other_clusters_have_no_form(shape: tuple[int, ...], function: Callable[..., Any]) -> None:
+    _, form = form_of(jax.jit(function).lower(numbers(*shape)).as_text())
+    assert form is None
+
+
+def test_rows_that_are_too_long_have_no_form() -> None:
+    text = jax.jit(lambda x: x.sum(1)).lower(jax.ShapeDtypeStruct((2, 1 << 20), np.float32)).as_text()
+    assert form_of(text)[1] is None
