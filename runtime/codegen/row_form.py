@@ -15,7 +15,7 @@ from typing import Any
 
 from ..ir import Block, Operation, Value
 from .blocks import ViewOf
-from .space import Axes, AxesOf, one_step, reduction_problem, shape_of, steps_of
+from .space import Axes, AxesOf, is_computed, one_step, reduction_problem, shape_of, steps_of
 
 MOST_BUFFER_BYTES = 1 << 18
 """A row's buffers lie on the stack."""
@@ -108,6 +108,8 @@ def _space(reductions: Sequence[Operation], view_of: ViewOf) -> tuple[tuple[int,
 def _is_addressable(form: RowForm, block: Block) -> bool:
     """Whether operands can be read column by column, and each result's element has one row that writes it."""
     if any(form.column_step(argument) is None for argument in block.arguments):
+        return False
+    if not all(map(is_computed, block.operations)):
         return False
     for value in block.terminator.operands:
         covered = {axis for axis in form.axes[value] if axis is not None}

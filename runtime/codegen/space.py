@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from ..ir import Block, Operation, Value
+from ..ir import Block, DenseElementsAttribute, Operation, Value
 from ..types import COMPLEX, FLOAT, INTEGER, ElementType
 from .blocks import ViewOf, block_problem, is_plain
 from .elementwise import emits
@@ -27,6 +27,14 @@ WIDENED = frozenset({"stablehlo.add", "stablehlo.multiply"})
 def shape_of(value: Value) -> tuple[int, ...]:
     type: Any = value.type
     return tuple(type.shape)
+
+
+def is_computed(operation: Operation) -> bool:
+    """Whether an operation is no constant with several different elements, which are to be read from memory."""
+    attribute = operation.attributes.get("value") if operation.name == "stablehlo.constant" else None
+    if not isinstance(attribute, DenseElementsAttribute):
+        return True
+    return attribute.is_splat or attribute.array.size == 1
 
 
 def steps_of(value: Value, axes: Axes, rank: int) -> tuple[int, ...]:

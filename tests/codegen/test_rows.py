@@ -92,11 +92,11 @@ def test_special_values() -> None:
 
 
 def test_masks_are_counted() -> None:
-    def causal(x: Any) -> Any:
+    def causal(x: Any, offset: Any) -> Any:
         rows, columns = (jax.lax.broadcasted_iota(jnp.int32, x.shape, d) for d in (1, 2))
-        return jax.nn.softmax(jnp.where(rows >= columns, x, -1e9), -1)
+        return jax.nn.softmax(jnp.where(rows + offset >= columns, x, -1e9), -1)
 
-    check(causal, numbers(3, 11, 11))
+    check(causal, numbers(3, 11, 11), np.int32(1))
 
 
 def test_operands_that_are_broadcast() -> None:
