@@ -22,7 +22,7 @@ from .ops.call_state import needs_call_state, new_call
 from .ops.memory_limit import MOST_BYTES
 from .ops.verify import verify
 from .options import Options
-from .plan import Memory, Plan, all_steps, lower, memory_use
+from .plan import Memory, all_steps, lower, memory_use
 from .specialize import entry_function, specialize
 from .types import FunctionType, TensorType, Type
 
@@ -106,7 +106,9 @@ class Executable:
         function = entry_function(module, entry)
         inputs = len(function.type.inputs)
         if options.donate != "all" and max(options.donate, default=-1) >= inputs:
-            raise ExecutionError(f"donate names input {max(options.donate)}, but @{entry} takes {inputs} inputs")
+            raise ExecutionError(
+                f"donate names input {max(options.donate)}, but @{entry} takes {inputs} inputs"
+            )
         self.options = options
         self.input_types = function.type.inputs
         self.output_types = function.type.results
@@ -174,8 +176,8 @@ class Executable:
 
         Args:
             what: ``"source"``: the module as it was given; ``"program"``: the function after specialization;
-                ``"plan"``: the bytes that a call takes, and each step with its types, its way and why; the last
-                two for each combination of sizes met. ``"all"``: one after the other.
+                ``"plan"``: the bytes that a call takes, and each step with its types, its way and why; the
+                last two for each combination of sizes met. ``"all"``: one after the other.
 
         Raises:
             ValueError: for another `what`.

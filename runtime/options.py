@@ -60,13 +60,13 @@ class Options:
             multiplication; others, and integers, are folded as declared.
         max_steps: most steps that a call may take, those of regions and each iteration of a loop counted;
             None: any number.
-        max_bytes: most bytes that the arrays which a call makes, temporaries and results, may hold at the same
-            time; None: any number. Inputs and constants do not count.
+        max_bytes: most bytes that the arrays which a call makes, temporaries and results, may hold at the
+            same time; None: any number. Inputs and constants do not count.
         timeout: seconds after which a call is stopped, None: never. It is judged between steps, so that the
             step which is running ends first.
-        donate: numbers of the inputs that a call may consume, or ``"all"``: it may overwrite them, and results
-            may lie in their memory. What such an input holds afterwards is not known. Inputs that share their
-            memory with another one, or are not C-contiguous and writeable, are left as they are.
+        donate: numbers of the inputs that a call may consume, or ``"all"``: it may overwrite them, and
+            results may lie in their memory. What such an input holds afterwards is not known. Inputs that
+            share memory with another one, or are not C-contiguous and writeable, are left as they are.
 
     A call that exceeds a limit ends with an ExecutionError; the Executable can be called again.
 
@@ -100,7 +100,9 @@ class Options:
             if limit is not None and (not isinstance(limit, int) or limit < 0):
                 raise ValueError(f"{name} is {limit!r}, but must be None or an integer that is not negative")
         if self.timeout is not None and not (isinstance(self.timeout, (int, float)) and self.timeout >= 0):
-            raise ValueError(f"timeout is {self.timeout!r}, but must be None or seconds that are not negative")
+            raise ValueError(
+                f"timeout is {self.timeout!r}, but must be None or seconds that are not negative"
+            )
         self._check_donate()
         self._check_ordering()
 

@@ -1,4 +1,4 @@
-"""Memory of a run: recycled blocks, writing in place, donated inputs, and the figures of `Executable.memory`."""
+"""Memory of a run: recycled blocks, writing in place, donated inputs, figures of `Executable.memory`."""
 
 from __future__ import annotations
 

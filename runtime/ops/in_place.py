@@ -14,8 +14,8 @@ NOWHERE = (None,)
 def overwriting(*pairs: tuple[int, int]) -> Callable[[AnyFunction], AnyFunction]:
     """Declare that a function may write results into operands.
 
-    It is then called with the keyword ``out``, for each result the operand's array or None, where that array is
-    C-contiguous, writeable, of the result's type, and dies with this call. It may leave the array alone.
+    It is then called with the keyword ``out``, for each result the operand's array or None, where that array
+    is C-contiguous, writeable, of the result's type, and dies with this call. It may leave the array alone.
 
     Args:
         pairs: an operand's position and a result's.

@@ -24,11 +24,11 @@ _CONTROL: Final[dict[type[Op], Literal["while", "if", "case"]]] = {While: "while
 _LEAST_OVERWRITTEN_BYTES = 1 << 12
 """Size of arrays from which writing in place saves time."""
 
-_EXACT_UFUNCS = frozenset(
-    [np.add, np.subtract, np.multiply, np.divide, np.negative, np.absolute, np.sqrt, np.rint, np.floor, np.ceil]
-    + [np.minimum, np.maximum, np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert]
-)
-"""Functions whose bits do not depend on the place of the result; NumPy may choose other loops for some others."""
+_EXACT_UFUNCS = frozenset({
+    np.add, np.subtract, np.multiply, np.divide, np.negative, np.absolute, np.sqrt, np.rint, np.floor,
+    np.ceil, np.minimum, np.maximum, np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.invert,
+})  # fmt: skip
+"""Functions whose bits do not depend on where the result stands: for others NumPy may choose other loops."""
 
 
 def lower(function: Function, options: Options) -> Plan:
@@ -76,6 +76,7 @@ class _Lowering:
     def lower_operation(self, operation: Operation, slots: dict[Value, int]) -> Step:
         """The step of one operation."""
         view = view_of(operation)
+        view.ordering = self.options.ordering
         captures = captured_values(operation.regions)
         choice = choose(view, self.options)
         is_reference = choice.function == view.reference
@@ -126,7 +127,9 @@ def _overwrites(function: Callable[..., Any], operation: Operation) -> tuple[tup
             pairs = [(index, 0) for index in range(len(operands))]
     elif getattr(function, "accepts_out", False):
         pairs = function.may_overwrite  # type: ignore[attr-defined]
-    return tuple([pair for pair in pairs if _is_large_and_same(operands[pair[0]].type, results[pair[1]].type)])
+    return tuple(
+        [pair for pair in pairs if _is_large_and_same(operands[pair[0]].type, results[pair[1]].type)]
+    )
 
 
 def _is_large_and_same(operand: Type, result: Type) -> bool:

@@ -153,7 +153,7 @@ class _Run:
                 self.events.append((run.peak(without=run.result_buffers()), None))
 
     def _take_while(self, step: Step) -> None:
-        """What a loop carries stands in the memory of its results; the body replaces it or writes it in place."""
+        """What a loop carries stands in the memory of its results; the body replaces it or writes into it."""
         cond, body = step.regions["cond"], step.regions["body"]
         assert isinstance(cond, Plan)
         assert isinstance(body, Plan)
@@ -173,7 +173,8 @@ class _Run:
         """An initial value that dies here becomes the loop's own; of another one the loop makes a copy."""
         operand = step.operands[index]
         buffer = self.buffers[operand]
-        if operand in step.releases and buffer.is_ours and buffer.slots == 1 and operand not in self.scattered:
+        is_alone = operand in step.releases and buffer.is_ours and buffer.slots == 1
+        if is_alone and operand not in self.scattered:
             self._show(slot, buffer)
         else:
             self._new(slot)

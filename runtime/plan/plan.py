@@ -17,8 +17,8 @@ class Step:
         operands, results: slots that it reads and writes.
         releases: slots whose values are not used after this step.
         overwrites: pairs of an operand's position and a result's: where the operand's array is released and
-            nothing else refers to it, `function` may write the result into it. It is then called with ``out``,
-            for each result an array or None; it may leave the array alone and return another.
+            nothing else refers to it, `function` may write the result into it. It is then called with
+            ``out``, for each result an array or None; it may leave the array alone and return another.
         control: the operation, where the executor itself runs the regions in the place of `function`.
         regions: plans of the operation's regions by name; a list for a variadic region.
         captures: slots that the regions use beside their own arguments, in the order of the region plans'
