@@ -247,7 +247,7 @@ class DynamicPad(
 
     def infer(self) -> list[Type] | None:
         amounts = self.amounts()
-        return None if amounts is None else [self.operand.with_shape(self.padded_shape(amounts))]
+        return None if amounts is None else _with_sizes(self.operand, self.padded_shape(amounts))
 
     def reference(
         self, operand: Array, padding_value: Array, low: Array, high: Array, interior: Array
@@ -282,11 +282,18 @@ class RealDynamicSlice(
 
     def infer(self) -> list[Type] | None:
         ranges = self.ranges()
-        return None if ranges is None else [self.operand.with_shape(sliced_shape(*ranges))]
+        if ranges is None or min(ranges[2], default=1) <= 0:
+            return None
+        return _with_sizes(self.operand, sliced_shape(*ranges))
 
     def reference(self, operand: Array, start_indices: Array, limit_indices: Array, strides: Array) -> Array:
         view = self.at_run_time(operand, start_indices, limit_indices, strides)
         return operand[tuple(map(slice, *map(view.known, RANGES)))]
+
+
+def _with_sizes(type: TensorType, sizes: Sequence[int]) -> list[Type] | None:
+    """The type with these sizes; None where no tensor has them, which the run will say."""
+    return None if any(size < DYNAMIC for size in sizes) else [type.with_shape(sizes)]
 
 
 def _all_known(

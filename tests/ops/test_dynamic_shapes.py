@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import nimblehlo
 from nimblehlo.errors import ExecutionError
 from nimblehlo.ops import dynamic_shapes
 from nimblehlo.ops.declaration import Op
@@ -338,3 +339,32 @@ def test_known_sizes_give_result_types() -> None:
     operation = module.functions["main"].body.block.operations[-2]
     (type,) = declaration("dynamic_pad")(operation).infer()
     assert str(type) == tensor([5, 2])
+
+
+@pytest.mark.parametrize(
+    ("start", "limit", "strides", "label"),
+    [
+        ("0, 0", "2, 3", "1, 0", "C4"),
+        ("0, 0", "2, 3", "1, -1", "C4"),
+        ("0, 3", "2, 0", "1, 1", "C3"),
+        ("0, 3", "2, 2", "1, 1", "C3"),
+        ("-1, 0", "2, 3", "1, 1", "C3"),
+    ],
+)
+def test_sizes_that_the_verifier_does_not_see(start: str, limit: str, strides: str, label: str) -> None:
+    """Constants of other dialects are known when the program is specialized, not when it is verified."""
+    values = [f"dense<[{text}]> : tensor<2xi64>" for text in (start, limit, strides)]
+    text = program("stablehlo.real_dynamic_slice", [T23, *values], [ANY_TWO])
+    text = text.replace("stablehlo.constant", "arith.constant")
+    with pytest.raises(ExecutionError) as caught:
+        nimblehlo.execute(text, [np.zeros((2, 3), np.float32)])
+    assert (caught.value.operation, caught.value.label) == ("stablehlo.real_dynamic_slice", label)
+
+
+def test_padding_that_the_verifier_does_not_see() -> None:
+    values = [f"dense<{text}> : tensor<2xi64>" for text in ("[0, -9]", "0", "0")]
+    text = program("stablehlo.dynamic_pad", [T23, "tensor<f32>", *values], [ANY_TWO])
+    text = text.replace("stablehlo.constant", "arith.constant")
+    with pytest.raises(ExecutionError) as caught:
+        nimblehlo.execute(text, [np.zeros((2, 3), np.float32), np.float32(0)])
+    assert caught.value.operation == "stablehlo.dynamic_pad"
