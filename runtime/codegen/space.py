@@ -30,7 +30,7 @@ def shape_of(value: Value) -> tuple[int, ...]:
 
 
 def is_computed(operation: Operation) -> bool:
-    """Whether an operation is no constant with several different elements, which are to be read from memory."""
+    """Whether an operation is no constant of several different elements, to be read from memory."""
     attribute = operation.attributes.get("value") if operation.name == "stablehlo.constant" else None
     if not isinstance(attribute, DenseElementsAttribute):
         return True
