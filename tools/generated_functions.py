@@ -1,19 +1,23 @@
-"""Compare generated functions of f32 with their references on all arguments, or on some.
+"""Compare generated functions of f32 with their references, and measure their errors.
 
-    python tools/generated_functions.py [--stride N] [FUNCTION ...]
+    python tools/generated_functions.py [--stride N] [--write] [FUNCTION ...]
 
-For each unary function: on how many of the 2^32 arguments the bits differ, and the first of those; with
-`--stride` on each N-th argument only.
+For each function: the greatest error of its f64 value, before it is rounded to f32, in ulps of f64 against
+mpmath; and on how many arguments the bits of f32 differ from the reference's, of all 2^32 or with `--stride`
+of each N-th, for functions of two arguments of 2^24 pairs. The first that differ are printed. `--write` puts
+the rows into docs/numerics.md. All arguments of one function take some minutes.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import sys
-import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import mpmath
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -21,29 +25,33 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from nimblehlo.codegen.mathematics import FUNCTIONS
 from nimblehlo.codegen.values import F64, rounded
 from nimblehlo.ops import lookup
-from nimblehlo.types import ELEMENT_TYPES
+from nimblehlo.types import ELEMENT_TYPES, ElementType
 from tests.codegen.loops import looped
+from tools import accuracy
 
-F32 = ELEMENT_TYPES["f32"]
+BEGIN, END = "<!-- begin: tools/generated_functions.py -->\n", "<!-- end: tools/generated_functions.py -->\n"
 BINARY = ("stablehlo.atan2", "stablehlo.power")
 BLOCK = 1 << 22
 Array = np.ndarray[Any, Any]
 
+WITHIN = {"chlo.erf": (-3.9, 3.9), "chlo.erfc": (-3.9, 9.9)}
+"""Beyond, the f64 value is only as good as f32 needs it."""
 
-def generated(name: str, operands: int = 1) -> Any:
-    """The function of arrays of f32 that is generated."""
+
+def generated(name: str, type: ElementType) -> Any:
+    """The function of arrays that is generated; of f64 what is computed before rounding."""
 
     def emit(builder: Any, *values: Any) -> Any:
-        wide = [builder.fpext(value, F64) for (value,) in values]
-        return (rounded(builder, F32, FUNCTIONS[name](builder, *wide)),)
+        wide = [value if value.type == F64 else builder.fpext(value, F64) for (value,) in values]
+        return (rounded(builder, type, FUNCTIONS[name](builder, *wide)),)
 
-    return looped(emit, [F32] * operands, F32)
+    return looped(emit, [type] * (2 if name in BINARY else 1), type)
 
 
 def reference(name: str) -> Any:
     """The function of arrays of f32 that the operation's declaration has."""
     declaration: Any = lookup(name)
-    return declaration.function_of(F32)
+    return declaration.function_of(ELEMENT_TYPES["f32"])
 
 
 def different(got: Array, want: Array) -> Array:
@@ -53,33 +61,78 @@ def different(got: Array, want: Array) -> Array:
     return np.flatnonzero(bits)
 
 
-def compare(name: str, stride: int) -> str:
-    """A line that says how many arguments differ."""
-    function, expected = generated(name), reference(name)
-    count, examples, start = 0, [], time.perf_counter()
+def unary_arguments(stride: int) -> Iterator[tuple[Array, ...]]:
+    """Each `stride`-th value of f32, in blocks."""
     for first in range(0, 1 << 32, BLOCK * stride):
         codes = np.arange(first, min(first + BLOCK * stride, 1 << 32), stride, dtype=np.uint64)
-        array = codes.astype(np.uint32).view(np.float32)
-        got, want = function(array), expected(array)
+        yield (codes.astype(np.uint32).view(np.float32),)
+
+
+def binary_arguments() -> Iterator[tuple[Array, ...]]:
+    """Random pairs: of any bits, of normal distribution, and such that powers fill the range of f32."""
+    generator = np.random.default_rng(2026)
+    yield tuple(generator.integers(0, 1 << 32, BLOCK, np.uint32).view(np.float32) for _ in range(2))
+    yield tuple(generator.standard_normal(BLOCK).astype(np.float32) for _ in range(2))
+    for spread in (87.0, 1e-3):
+        logarithm = generator.uniform(-spread, spread, BLOCK)
+        exponent = generator.uniform(-100, 100, BLOCK) / np.maximum(np.abs(logarithm), 1e-6)
+        yield np.exp(logarithm).astype(np.float32), exponent.astype(np.float32)
+
+
+def differences(name: str, stride: int) -> tuple[int, int, list[str]]:
+    """How many arguments differ, of how many, and the first of them."""
+    function, expected = generated(name, ELEMENT_TYPES["f32"]), reference(name)
+    count, total, examples = 0, 0, []
+    for arrays in binary_arguments() if name in BINARY else unary_arguments(stride):
+        got, want = function(*arrays), expected(*arrays)
         places = different(got, want)
-        count += places.size
-        examples += [f"{array[k]!r}: {got[k]!r}, not {want[k]!r}" for k in places[: 4 - len(examples)]]
-    seconds = time.perf_counter() - start
-    return f"{name}: {count} differ ({seconds:.0f} s) {'; '.join(examples)}"
+        count, total = count + places.size, total + got.size
+        for k in places[: 4 - len(examples)]:
+            examples.append(f"{[a[k] for a in arrays]}: {got[k]!r}, not {want[k]!r}")
+    return count, total, examples
+
+
+def error(name: str) -> float:
+    """The greatest error of the f64 value in ulps, where f32 has normal numbers."""
+    function = next(f for f in accuracy.FUNCTIONS if f.name == name)
+    operands = [array.astype(np.float64) for array in accuracy.arguments(function, "f32")]
+    low, high = WITHIN.get(name, (-math.inf, math.inf))
+    worst = 0.0
+    with mpmath.workprec(function.bits):
+        for *values, got in zip(*operands, generated(name, ELEMENT_TYPES["f64"])(*operands), strict=True):
+            true = function.true(*[mpmath.mpf(float(value)) for value in values])
+            if 2.0**-126 < abs(true) < 2.0**127 and all(low <= value <= high for value in values):
+                ulp = mpmath.ldexp(1, int(mpmath.floor(mpmath.log(abs(true), 2))) - 52)
+                worst = max(worst, float(abs(mpmath.mpf(float(got)) - true) / ulp))
+    return worst
+
+
+def write(rows: dict[str, str]) -> None:
+    """Put rows into the document's table, in place of those of the same functions."""
+    before, _, rest = accuracy.DOCUMENT.read_text(encoding="utf-8").partition(BEGIN)
+    table, _, after = rest.partition(END)
+    heading, rule, *lines = table.splitlines()
+    kept = {line.split("`")[1]: line for line in lines} | rows
+    text = "\n".join([heading, rule, *[kept[name] for name in FUNCTIONS if name in kept]]) + "\n"
+    accuracy.DOCUMENT.write_text(before + BEGIN + text + END + after, encoding="utf-8")
 
 
 def main() -> None:
-    """Compare and print."""
+    """Compare, measure, print, and write what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--stride", type=int, default=1)
-    parser.add_argument(
-        "functions", nargs="*", metavar="FUNCTION", help="operations (default: all unary ones)"
-    )
+    parser.add_argument("--stride", type=int, default=1, help="compare on each N-th value only")
+    parser.add_argument("--write", action="store_true", help="put the rows into docs/numerics.md")
+    parser.add_argument("functions", nargs="*", metavar="FUNCTION", help="operations (default: all)")
     options = parser.parse_args()
-    chosen = options.functions or [name for name in FUNCTIONS if name not in BINARY]
-    with np.errstate(all="ignore"):
-        for name in chosen:
-            print(compare(name, options.stride), flush=True)
+    for name in options.functions or FUNCTIONS:
+        if name == "chlo.tan":  # The same as stablehlo.tan.
+            continue
+        with np.errstate(all="ignore"):
+            count, total, examples = differences(name, options.stride)
+        row = f"| `{name}` | {error(name):.2f} | {count} | {total:,} |"
+        print(row, *examples, sep="\n    ", flush=True)
+        if options.write:
+            write({name: row})
 
 
 if __name__ == "__main__":

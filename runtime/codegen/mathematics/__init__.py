@@ -27,36 +27,35 @@ def _reciprocal_square_root(x: Real) -> Real:
     return 1.0 / x.sqrt()
 
 
+_ON_REALS: Final[dict[str, Callable[..., Real]]] = {
+    "stablehlo.atan2": trigonometry.atan2,
+    "stablehlo.cbrt": roots.cbrt,
+    "stablehlo.cosine": trigonometry.cos,
+    "stablehlo.exponential": exponential.exp,
+    "stablehlo.exponential_minus_one": exponential.expm1,
+    "stablehlo.log": logarithm.log,
+    "stablehlo.log_plus_one": logarithm.log1p,
+    "stablehlo.logistic": exponential.logistic,
+    "stablehlo.power": logarithm.power,
+    "stablehlo.rsqrt": _reciprocal_square_root,
+    "stablehlo.sine": trigonometry.sin,
+    "stablehlo.tan": trigonometry.tan,
+    "stablehlo.tanh": exponential.tanh,
+    "chlo.acos": trigonometry.acos,
+    "chlo.acosh": logarithm.acosh,
+    "chlo.asin": trigonometry.asin,
+    "chlo.asinh": logarithm.asinh,
+    "chlo.atan": trigonometry.atan,
+    "chlo.atanh": logarithm.atanh,
+    "chlo.cosh": exponential.cosh,
+    "chlo.erf": error_functions.erf,
+    "chlo.erf_inv": error_functions.erf_inv,
+    "chlo.erfc": error_functions.erfc,
+    "chlo.sinh": exponential.sinh,
+    "chlo.tan": trigonometry.tan,
+}
+
 FUNCTIONS: Final[Mapping[str, Function]] = MappingProxyType(
-    {
-        name: _on_values(function)
-        for name, function in {
-            "stablehlo.atan2": trigonometry.atan2,
-            "stablehlo.cbrt": roots.cbrt,
-            "stablehlo.cosine": trigonometry.cos,
-            "stablehlo.exponential": exponential.exp,
-            "stablehlo.exponential_minus_one": exponential.expm1,
-            "stablehlo.log": logarithm.log,
-            "stablehlo.log_plus_one": logarithm.log1p,
-            "stablehlo.logistic": exponential.logistic,
-            "stablehlo.power": logarithm.power,
-            "stablehlo.rsqrt": _reciprocal_square_root,
-            "stablehlo.sine": trigonometry.sin,
-            "stablehlo.tan": trigonometry.tan,
-            "stablehlo.tanh": exponential.tanh,
-            "chlo.acos": trigonometry.acos,
-            "chlo.acosh": logarithm.acosh,
-            "chlo.asin": trigonometry.asin,
-            "chlo.asinh": logarithm.asinh,
-            "chlo.atan": trigonometry.atan,
-            "chlo.atanh": logarithm.atanh,
-            "chlo.cosh": exponential.cosh,
-            "chlo.erf": error_functions.erf,
-            "chlo.erf_inv": error_functions.erf_inv,
-            "chlo.erfc": error_functions.erfc,
-            "chlo.sinh": exponential.sinh,
-            "chlo.tan": trigonometry.tan,
-        }.items()
-    }
+    {name: _on_values(function) for name, function in _ON_REALS.items()}
 )
 """For the name of each operation that is computed in f64 what computes it."""
