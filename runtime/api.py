@@ -213,6 +213,7 @@ class Program:
         self.type = function.type
         self._plan = lower(function, options)
         self.memory = memory_use(self._plan)
+        self._types = function.type.results
         self._options = options
         self._has_call_state = any(needs_call_state(step.operation) for step in all_steps(self._plan))
         self._runner = Runner(self._plan)
@@ -222,11 +223,14 @@ class Program:
         self._has_limits = (options.max_steps, options.max_bytes, options.timeout) != (None, None, None)
         needed = self.memory.results + self.memory.temporaries
         self._handler = RECYCLING if needed >= LEAST_LARGE else None
+        self._is_plain = not self._has_call_state and self._handler is None and options.max_bytes is None
         self._retention = Retention(min(needed + needed // 4, MOST_BYTES // 4)) if self._handler else None
 
     def run(self, arguments: tuple[Any, ...]) -> list[Any]:
         """The results, which belong to the caller, for arguments that fit."""
         with np.errstate(all="ignore"):
+            if self._is_plain:
+                return self._results(arguments)
             if self._has_call_state:
                 with new_call(self._options):
                     return self._run(arguments)
@@ -246,7 +250,7 @@ class Program:
         given = with_donations(arguments, self._donated) if self._donated else arguments
         results = self._runner.run(given, limits)
         try:
-            return owned(results, self.type.results, memory_of(arguments) | self._constants)
+            return owned(results, self._types, arguments, self._constants)
         except MemoryError as error:
             raise ExecutionError(f"no memory for the results: {error}") from error
 

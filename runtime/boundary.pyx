@@ -2,6 +2,7 @@
 """The boundary between a program and its caller: which inputs fit as they are, and who owns the results."""
 
 cimport numpy as cnp
+from cpython.list cimport PyList_GET_ITEM
 from cpython.object cimport PyObject
 
 import numpy as np
@@ -88,22 +89,38 @@ def memory_of(values):
     return roots
 
 
-def owned(list results, tuple types, set shared):
+def owned(list results, tuple types, arguments, set constants):
     """Results that the caller may keep and write to: contiguous, sharing memory with nothing else.
 
     Args:
-        results: values of a run.
+        results: values of a run, to which nothing else holds on but who shares their memory.
         types: their types.
-        shared: memory that belongs to somebody else; what is given away is entered.
+        arguments: what the run was given.
+        constants: memory of the program, as `memory_of` tells it.
 
     Returns:
         A list of arrays, tokens, and for tuples plain tuples.
     """
+    cdef set shared = None
     cdef list given = []
     cdef Py_ssize_t index
     for index in range(len(results)):
+        if _is_alone(PyList_GET_ITEM(results, index)):
+            given.append(results[index])
+            continue
+        if shared is None:
+            shared = memory_of(arguments) | constants
         given.append(_owned(results[index], types[index], shared))
     return given
+
+
+cdef inline bint _is_alone(PyObject *value):
+    """Whether a value is a contiguous array with memory of its own that nothing but a list refers to."""
+    if value.ob_refcnt != 1 or type(<object>value) is not cnp.ndarray:
+        return False
+    return cnp.PyArray_ISCARRAY(<cnp.ndarray>value) and cnp.PyArray_CHKFLAGS(
+        <cnp.ndarray>value, cnp.NPY_ARRAY_OWNDATA
+    )
 
 
 cdef object _owned(object value, object value_type, set shared):
