@@ -20,6 +20,8 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 Action = Callable[[], object]
 
+ROOT = Path(__file__).resolve().parent.parent
+
 COPIED_BYTES = 64_000_000
 """What one timed copy reads, and writes: more than caches hold."""
 
@@ -41,7 +43,7 @@ def seconds(action: Action) -> float:
 
 
 def side_by_side(
-    ours: Action, other: Action, *, for_seconds: float = 0.6, least: int = 5, most: int = 300
+    ours: Action, other: Action, *, for_seconds: float = 0.4, least: int = 5, most: int = 300
 ) -> Comparison:
     """Time two actions in turn, each pair in the other order than the one before.
 
@@ -125,14 +127,15 @@ class FreshProcess:
     peak_megabytes: float | None
 
 
-def figures(command: list[str], environment: dict[str, str]) -> dict[str, Any]:
+def figures(command: list[str], environment: dict[str, str]) -> Any:
     """What a process prints as JSON after the word FIGURES; RuntimeError where it fails."""
-    finished = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True)
+    finished = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True
+    )
     found = [line for line in finished.stdout.splitlines() if line.startswith("FIGURES ")]
     if finished.returncode or not found:
-        raise RuntimeError(f"status {finished.returncode}: {finished.stderr.strip()[-500:]}")
-    result: dict[str, Any] = json.loads(found[-1].removeprefix("FIGURES "))
-    return result
+        raise RuntimeError(f"a process that was to print figures ended with status {finished.returncode}")
+    return json.loads(found[-1].removeprefix("FIGURES "))
 
 
 def fresh_process(text: str, inputs: list[Array], calls: int = 3, for_seconds: float = 0.0) -> FreshProcess:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 
 import nimblehlo
 
-from .measuring import COPIED_BYTES, Action, memory_copy, side_by_side, warm_up
+from .measuring import COPIED_BYTES, Action, figures, fresh_process, memory_copy, side_by_side, warm_up
 from .programs import Program
 
 Array = np.ndarray[Any, Any]
@@ -96,7 +97,8 @@ def ratios(peers: Iterable[str], program: Program, size: str) -> dict[str, float
     found: dict[str, float | None] = {}
     for peer in peers:
         with PEERS[peer](program, inputs) as other:
-            found[peer] = None if other is None else side_by_side(ours, other).ratio
+            least = 1 if peer == "interpreter" else 5  # its calls may take seconds
+            found[peer] = None if other is None else side_by_side(ours, other, least=least).ratio
         if peer == "memory" and found[peer] is not None:
             found[peer] *= moved / (2 * COPIED_BYTES)  # type: ignore[operator]
     return found
@@ -105,3 +107,33 @@ def ratios(peers: Iterable[str], program: Program, size: str) -> dict[str, float
 def ratio(peer: str, program: Program, size: str) -> float | None:
     """`ratios` of one peer."""
     return ratios([peer], program, size)[peer]
+
+
+FIRST_OF_XLA = """
+import sys, time
+started = time.perf_counter()
+import jax
+times = [time.perf_counter() - started]
+from benchmarks.programs import PROGRAMS
+program = PROGRAMS[sys.argv[1]]
+inputs = program.inputs(sys.argv[2])
+with program.precision():
+    lowered = program.lowered(inputs)
+    started = time.perf_counter()
+    jax.block_until_ready(lowered.compile()(*inputs))
+    times.append(time.perf_counter() - started)
+print("FIGURES", sum(times))
+"""
+"""Counted are importing JAX, compiling and a call; tracing and lowering are not: they make the text for both."""
+
+
+def first_result_ratio(program: Program, size: str, pairs: int = 3) -> float:
+    """XLA:CPU's time to a first result over ours: new processes in turn, nothing compiled before."""
+    inputs = program.inputs(size)
+    text = program.lowered(inputs).as_text()
+    found = []
+    for _ in range(pairs):
+        ours = fresh_process(text, inputs, calls=1).first_result
+        other: float = figures([sys.executable, "-c", FIRST_OF_XLA, program.name, size], {})
+        found.append(other / ours)
+    return float(np.median(found))

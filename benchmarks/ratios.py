@@ -1,11 +1,11 @@
-"""How many times as fast as others a warm call is, and what share of memory's speed it reaches.
+"""How many times as fast as others a call is, and what share of memory's speed it reaches.
 
 More is better here, unlike in the other suites: asv.conf.json takes these out of asv's search
 for regressions.
 """
 
-from .peers import ratio
-from .programs import PROGRAMS, SIZES
+from .peers import first_result_ratio, ratio
+from .programs import PROGRAMS, SIZES, representatives
 
 TIMES = "times as fast"
 
@@ -20,6 +20,20 @@ class Xla:
     def track_ratio(self, name: str, size: str) -> float | None:
         """A warm call of each."""
         return ratio("xla", PROGRAMS[name], size)
+
+    track_ratio.unit = TIMES  # type: ignore[attr-defined]
+
+
+class XlaFirst:
+    """XLA:CPU in a new process, one program of each family."""
+
+    params = (representatives(),)
+    param_names = ("program",)
+    timeout = 120
+
+    def track_ratio(self, name: str) -> float:
+        """From the import to the first results, at the smallest size."""
+        return first_result_ratio(PROGRAMS[name], SIZES[0])
 
     track_ratio.unit = TIMES  # type: ignore[attr-defined]
 

@@ -31,9 +31,7 @@ def elementwise_functions(a, b, c):
     return jnp.log1p(jnp.exp(a)) * jnp.tanh(b) + jnp.sqrt(jnp.abs(c))
 
 
-@program(
-    "elementwise", ELEMENTS, lambda draw, n: (draw.floats(n),), bound=1e-5, streams=True, interpreted=False
-)
+@program("elementwise", ELEMENTS, lambda draw, n: (draw.floats(n),), bound=1e-5, streams=True)
 def elementwise_gelu(x):
     """The error function."""
     return jax.nn.gelu(x, approximate=False)
@@ -72,6 +70,7 @@ def elementwise_select(a, b, c):
     bound=1e-5,
     numpy=lambda a, b: a * b.conj() + a,
     streams=True,
+    interpreted=False,
 )
 def elementwise_complex(a, b):
     """Complex products."""
@@ -140,7 +139,6 @@ def movement_outer(a, b):
     ELEMENTS,
     lambda draw, n: (draw.integers(2**31 - 1, 2, dtype=np.uint32), np.zeros(n, np.float32)),
     bound=1e-4,
-    interpreted=False,
 )
 def random_normal(key, like):
     """Normally distributed numbers from JAX's own generator."""

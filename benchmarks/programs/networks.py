@@ -23,7 +23,7 @@ def _norm(x):
     return centred * lax.rsqrt((centred**2).mean(-1, keepdims=True) + 1e-6)
 
 
-@program("network", LENGTHS, _block, bound=1e-4, interpreted=False)
+@program("network", LENGTHS, _block, bound=1e-4)
 def network_transformer(x, mixing, output, up, down):
     """A block of a transformer with eight heads and a causal mask."""
     batch, length, width = x.shape
@@ -45,7 +45,7 @@ def _convolve(x, w):
     return lax.reduce_window(jax.nn.relu(x), -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
 
 
-@program("network", BATCHES, _images, bound=1e-3, interpreted=False)
+@program("network", BATCHES, _images, bound=1e-3)
 def network_image_training(x, labels, first, second, last):
     """A step of a convolutional network's training: loss and new weights."""
 
@@ -67,7 +67,7 @@ def _sequence(draw: Draw, n: int) -> tuple[Array, ...]:
     )
 
 
-@program("network", LENGTHS, _sequence, bound=1e-4, interpreted=False)
+@program("network", LENGTHS, _sequence, bound=1e-4)
 def network_recurrent(x, inner, outer):
     """A long short-term memory along a sequence."""
 
@@ -87,7 +87,7 @@ def _graph(draw: Draw, n: int) -> tuple[Array, ...]:
     return draw.floats(n // 8, 32), *edges, np.float32(0.1) * draw.floats(64, 32)
 
 
-@program("network", POINTS, _graph, bound=1e-4, interpreted=False)
+@program("network", POINTS, _graph, bound=1e-4)
 def network_messages(nodes, senders, receivers, weight):
     """A round of messages along the edges of a graph."""
     messages = jax.nn.relu(jnp.concatenate([nodes[senders], nodes[receivers]], -1) @ weight)

@@ -69,7 +69,7 @@ def dot_vector(a, b):
     return a @ b
 
 
-@program("convolution", IMAGES, lambda draw, n: _filters(draw, n, 16, 32), bound=1e-5, interpreted=False)
+@program("convolution", IMAGES, lambda draw, n: _filters(draw, n, 16, 32), bound=1e-5)
 def convolution_images(x, w):
     """Filters of 3 by 3 over images."""
     return lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
@@ -93,7 +93,6 @@ def convolution_by_channel(x, w):
     (64, 1024, 16_384),
     lambda draw, n: (draw.floats(4, 8, n), draw.floats(16, 8, 5)),
     bound=1e-5,
-    interpreted=False,
 )
 def convolution_signals(x, w):
     """Filters over signals, at every second place of a dilated window."""
@@ -102,7 +101,7 @@ def convolution_signals(x, w):
     )
 
 
-@program("convolution", IMAGES, lambda draw, n: _filters(draw, n, 8, 8), bound=1e-5, interpreted=False)
+@program("convolution", IMAGES, lambda draw, n: _filters(draw, n, 8, 8), bound=1e-5)
 def convolution_transposed(x, w):
     """Images of twice the size."""
     return lax.conv_transpose(x, w, (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))

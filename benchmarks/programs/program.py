@@ -56,7 +56,7 @@ class Program:
         streams: the program does little but read its arguments and write its results once, so that memory's
             speed bounds it.
         x64: the program uses types of 64 bits.
-        interpreted: the StableHLO reference interpreter runs it, at the smallest size within seconds.
+        interpreted: the StableHLO reference interpreter runs it; at the smallest size within seconds.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Program:
     def inputs(self, size: str | int) -> list[Array]:
         """The arguments of one of `SIZES`, or of any other number."""
         number = self.sizes[SIZES.index(size)] if isinstance(size, str) else size
-        return list(self.arguments(Draw(), number))
+        return [np.asarray(argument) for argument in self.arguments(Draw(), number)]
 
     def lowered(self, inputs: list[Array]) -> jax.stages.Lowered:
         """The function lowered for such inputs; every argument stays one, used or not."""

@@ -107,7 +107,7 @@ def window_mean(x):
     return lax.reduce_window(x, 0.0, lax.add, (1, 2, 2, 1), (1, 2, 2, 1), "VALID") / 4
 
 
-@program("window", ELEMENTS, _vector, bound=1e-5, interpreted=False)
+@program("window", ELEMENTS, _vector, bound=1e-5)
 def window_moving_sum(x):
     """Sums of 64 neighbours, at every place."""
     return lax.reduce_window(x, 0.0, lax.add, (64,), (1,), "VALID")
