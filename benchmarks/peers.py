@@ -124,7 +124,7 @@ with program.precision():
     times.append(time.perf_counter() - started)
 print("FIGURES", sum(times))
 """
-"""Counted are importing JAX, compiling and a call; tracing and lowering are not: they make the text for both."""
+"""Counted are importing JAX, compiling and a call; not tracing and lowering: they make the text for both."""
 
 
 def first_result_ratio(program: Program, size: str, pairs: int = 3) -> float:
