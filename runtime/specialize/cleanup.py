@@ -18,7 +18,7 @@ from ..ir import (
 )
 from ..ops.verify import TERMINATORS
 from .effects import has_no_effect
-
+from .unused import drop_unused_results
 
 MOST_COMPARED = 16
 """Regions with more operations are not compared."""
@@ -116,6 +116,7 @@ def _mark(region: Region, used: set[Value]) -> None:
         needed = operation.name in TERMINATORS or not used.isdisjoint(operation.results)
         if not needed and has_no_effect(operation):
             continue
+        drop_unused_results(operation, used)
         used.update(operation.operands)
         for inner in operation.regions:
             _mark(inner, used)
