@@ -251,6 +251,12 @@ def _reduce_precision(
     return lambda builder, values: (conversion.with_precision(builder, result, *bits, values[0][0]),)
 
 
+def _next_after(operation: Operation, operands: Sequence[ElementType], result: ElementType) -> Rule | None:
+    if not conversion.has_plain_codes(result):
+        return None
+    return lambda builder, values: (conversion.neighbour(builder, result, *_singles(values)),)
+
+
 def _complex(operation: Operation, operands: Sequence[ElementType], result: ElementType) -> Rule:
     return lambda builder, values: (values[0][0], values[1][0])
 
@@ -271,5 +277,6 @@ _WITH_ATTRIBUTES: Final[dict[str, Callable[..., Rule | None]]] = {
     "stablehlo.reduce_precision": _reduce_precision,
     "stablehlo.select": _select,
     "chlo.constant_like": _constant_like,
+    "chlo.next_after": _next_after,
 }
 """Operations whose code depends on more than the name and one element type."""

@@ -16,6 +16,7 @@ from . import elementwise_floats as floats
 from .values import (
     F32,
     F64,
+    FORMATS,
     I32,
     I64,
     Value,
@@ -155,6 +156,40 @@ def can_recast(source: ElementType, target: ElementType) -> bool:
     return source.width == target.width and (source.category == COMPLEX) == (target.category == COMPLEX)
 
 
+def has_plain_codes(type: ElementType) -> bool:
+    """Whether neighbouring codes of one sign are neighbouring floats, from a zero of either sign on."""
+    if type.name == "f8E8M0FNU":
+        return False
+    return type.name not in FORMATS or FORMATS[type.name].specials != "unsigned nan"
+
+
+def neighbour(builder: ir.IRBuilder, type: ElementType, x: ir.Value, y: ir.Value) -> ir.Value:
+    """The next float of a type with plain codes after x on the way to y; y itself where they are equal."""
+    code = _code(builder, type, x)
+    work = code.type
+    zero = floats.zero_like(x)
+    up = builder.fcmp_ordered("<", x, y)
+    away = builder.icmp_unsigned("==", up, builder.fcmp_ordered(">", x, zero))
+    step = builder.select(away, integer(work, 1), integer(work, -1))
+    least = builder.or_(
+        integer(work, 1), builder.select(up, integer(work, 0), integer(work, 1 << (type.width - 1)))
+    )
+    from_zero = builder.fcmp_ordered("==", x, zero)
+    moved = _from_code(builder, type, builder.select(from_zero, least, builder.add(code, step)))
+    # Of zeros of both signs C's function, and ml_dtypes's, gives y, but NumPy's of f16 gives x.
+    same = x if type.name == "f16" else y
+    moved = builder.select(builder.fcmp_ordered("==", x, y), same, moved)
+    unordered = builder.fcmp_unordered("uno", x, y)
+    return builder.select(unordered, floating(x.type, np.nan), moved)
+
+
+def _code(builder: ir.IRBuilder, type: ElementType, value: ir.Value) -> ir.Value:
+    """The code of a float, in i32 or i64."""
+    if type.width >= 32:
+        return builder.bitcast(value, ir.IntType(type.width))
+    return builder.zext(stored_form(builder, type, value), I32)
+
+
 class _Layout:
     """What `reduce_precision` has to know of the codes of a floating-point type."""
 
@@ -182,8 +217,7 @@ def with_precision(
     NaN stays where there are mantissa bits to tell it.
     """
     layout = _Layout(type)
-    code = stored_form(builder, type, value)
-    code = builder.bitcast(code, ir.IntType(type.width)) if type.width >= 32 else builder.zext(code, I32)
+    code = _code(builder, type, value)
     work = code.type
     sign = builder.and_(code, integer(work, layout.sign_mask))
     size = builder.xor(code, sign)

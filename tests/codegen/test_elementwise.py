@@ -8,6 +8,7 @@ import pytest
 import nimblehlo
 from nimblehlo import NimbleError
 from nimblehlo.codegen.elementwise import emit, emits
+from nimblehlo.codegen.elementwise_conversion import has_plain_codes
 from nimblehlo.codegen.values import constant
 from nimblehlo.ops import lookup
 from nimblehlo.types import BOOLEAN, COMPLEX, ELEMENT_TYPES, FLOAT, INTEGER, SIGNED, storage_range
@@ -206,6 +207,11 @@ def test_reduce_precision(type):
     for exponent, mantissa in itertools.product((1, 2, 4, 5, 8, 11, 20), (0, 1, 2, 3, 7, 10, 23, 60)):
         attributes = f"exponent_bits = {exponent} : i32, mantissa_bits = {mantissa} : i32"
         check("stablehlo.reduce_precision", [type], type, attributes, [values_of(type, 2000)])
+
+
+@pytest.mark.parametrize("type", [type for type in FLOATS if has_plain_codes(type)], ids=str)
+def test_next_after(type):
+    check("chlo.next_after", [type, type], type)
 
 
 @pytest.mark.parametrize("type", COMPLEXES, ids=str)
