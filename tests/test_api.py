@@ -309,5 +309,49 @@ def test_options_are_checked() -> None:
 
 
 def test_explain_names_each_step() -> None:
-    text = nimblehlo.compile(ADD).explain()
-    assert "stablehlo.add" in text and "reference" in text
+    text = nimblehlo.compile(ADD, options=Options(compile="never")).explain("plan")
+    assert "stablehlo.add" in text and "reference: compilation is off" in text
+    assert "arguments 32, results 16, temporaries 0, constants 0" in text
+
+
+def test_explain_shows_the_program_before_and_after() -> None:
+    text = """
+    func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
+      %c = stablehlo.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
+      %large = stablehlo.iota dim = 0 : tensor<4xf32>
+      %0 = func.call @f(%a) : (tensor<4xf32>) -> tensor<4xf32>
+      %1 = stablehlo.subtract %0, %c : tensor<4xf32>
+      return %1 : tensor<4xf32>
+    }
+    func.func private @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+      %0 = stablehlo.cosine %a : tensor<4xf32>
+      return %0 : tensor<4xf32>
+    }
+    """
+    executable = nimblehlo.compile(text)
+    before, after, plan = (executable.explain(what) for what in ("source", "program", "plan"))
+    assert "func.call" in before and "stablehlo.iota" in before
+    assert "func.call" not in after and "stablehlo.iota" not in after and "func.func @main" in after
+    assert plan.startswith("Plan of @main : (tensor<4xf32>) -> tensor<4xf32>")
+    assert executable.explain() == "\n\n".join([before, after, plan])
+    with pytest.raises(ValueError, match="what is 'steps'"):
+        executable.explain("steps")  # type: ignore[arg-type]
+
+
+def test_explain_leaves_out_the_elements_of_large_constants() -> None:
+    values = ", ".join(str(float(number)) for number in range(1000))
+    text = f"""
+    func.func @main() -> tensor<1000xf32> {{
+      %c = stablehlo.constant dense<[{values}]> : tensor<1000xf32>
+      return %c : tensor<1000xf32>
+    }}
+    """
+    assert nimblehlo.compile(text).explain("source").count("dense<1000 elements> : tensor<1000xf32>") == 1
+
+
+def test_a_program_of_unknown_sizes_explains_those_it_met() -> None:
+    executable = nimblehlo.compile(ADD.replace("4x", "?x"))
+    assert executable.explain("plan") == ""
+    for size in (3, 5):
+        executable(np.ones(size, np.float32), np.ones(size, np.float32))
+    assert executable.explain("plan").count("Plan of @main") == 2

@@ -182,3 +182,110 @@ def test_a_call_of_one_step_costs_at_most_five_microseconds() -> None:
     a = np.ones(8, np.float32)
     slowness = max(1.0, least_seconds(lambda: np.add(a, a)) / ADD_SECONDS)
     assert least_seconds(lambda: executable(a, a)) < 5e-6 * slowness
+
+
+LOOP = """
+func.func @main(%n: tensor<i32>, %x: tensor<4xf32>) -> tensor<4xf32> {
+  %c = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %r:2 = stablehlo.while(%i = %c, %v = %x) : tensor<i32>, tensor<4xf32>
+  cond {
+    %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %j = stablehlo.add %i, %one : tensor<i32>
+    %w = stablehlo.add %v, %x : tensor<4xf32>
+    stablehlo.return %j, %w : tensor<i32>, tensor<4xf32>
+  }
+  return %r#1 : tensor<4xf32>
+}
+"""
+
+
+def test_an_iteration_costs_at_most_a_microsecond_beyond_its_steps() -> None:
+    import nimblehlo
+
+    executable = nimblehlo.compile(LOOP, options=nimblehlo.Options(compile="never"))
+    a, n, x = np.array(1, np.int32), np.array(2000, np.int32), np.ones(4, np.float32)
+    alone = least_seconds(lambda: (np.less(a, n), np.add(a, a), np.add(x, x)), 500)
+    slowness = max(1.0, least_seconds(lambda: np.add(x, x), 500) / ADD_SECONDS)
+    assert least_seconds(lambda: executable(n, x), 2) / 2000 - alone < 1e-6 * slowness
+
+
+def loop(count: int, **body: Any) -> Plan:
+    """A while over a counter and a value: slots 0 and 1; slot 2 is what both regions capture."""
+    cond = Plan([step(lambda i: np.array(i < count), (0,), (3,), (0,))], 4, (0, 1, 2), (3,), {})
+    turn = Plan([step(lambda i: i + 1, (0,), (3,), (0,)), *body["steps"]], 6, (0, 1, 2), body["results"], {})
+    control = step(
+        lambda: None,
+        (0, 1),
+        (3, 4),
+        (0, 1),
+        regions={"cond": cond, "body": turn},
+        captures=(2,),
+        control="while",
+    )
+    return Plan([control], 5, (0, 1, 2), (3, 4), {})
+
+
+def test_a_while_owns_what_it_carries_but_not_what_it_captures() -> None:
+    seen: list[Any] = []
+
+    def add(a: Any, b: Any, out: Any = None) -> Any:
+        seen.append(None if out is None else id(out[0]))
+        return np.add(a, b, out=None if out is None else out[0])
+
+    steps = [step(add, (1, 2), (4,), (1, 2), overwrites=((0, 0), (1, 0)))]
+    start, captured = np.ones(3), np.ones(3)
+    number, value = Runner(loop(4, steps=steps, results=(3, 4))).run((0, start, captured))
+    assert number == 4 and value.tolist() == [5] * 3
+    assert start.tolist() == captured.tolist() == [1] * 3
+    assert seen == [None, id(value), id(value), id(value)]
+
+
+def test_a_while_may_exchange_and_drop_values() -> None:
+    runner = Runner(loop(3, steps=[step(lambda i: [i], (0,), (4,))], results=(3, 2)))
+    assert runner.run((0, "start", "captured")) == [3, "captured"]
+    assert runner.run((5, "start", "captured")) == [5, "start"]
+
+
+def test_errors_in_a_loop_name_the_step_within() -> None:
+    def fail(value: Any) -> Any:
+        raise RuntimeError("no luck")
+
+    inner = Step(fail, (1,), (4,), "test.inner", "file:7:8", "reference", "", "", releases=(1,))
+    with pytest.raises(ExecutionError, match="no luck") as caught:
+        Runner(loop(3, steps=[inner], results=(3, 4))).run((0, 1, 2))
+    assert (caught.value.operation, caught.value.location) == ("test.inner", "file:7:8")
+
+
+@pytest.mark.parametrize(("selector", "expected"), [(0, 10), (1, 20), (2, 30), (3, 30), (-1, 30)])
+def test_case_takes_the_last_branch_for_indices_out_of_range(selector: int, expected: int) -> None:
+    branches = [Plan([], 2, (0,), (1,), {1: number}) for number in (10, 20, 30)]
+    control = step(
+        lambda: None, (0,), (2,), (0, 1), regions={"branches": branches}, captures=(1,), control="case"
+    )
+    plan = Plan([control], 3, (0, 1), (2,), {})
+    assert Runner(plan).run((np.array(selector, np.int32), 5)) == [expected]
+
+
+def test_a_branch_may_overwrite_what_only_it_uses() -> None:
+    branch = Plan([step(np.negative, (0,), (1,), (0,), overwrites=((0, 0),))], 2, (0,), (1,), {})
+    regions = {"true_branch": branch, "false_branch": Plan([], 1, (0,), (0,), {})}
+    control = step(lambda: None, (0,), (2,), (0, 1), regions=regions, captures=(1,), control="if")
+    runner = Runner(Plan([control], 3, (0, 1), (2,), {}))
+    array = np.ones(3)
+    address = array.ctypes.data
+    values = [np.array(True), array]
+    del array
+    (result,) = runner.run(values)
+    assert result.ctypes.data == address and result.tolist() == [-1] * 3
+    (kept,) = runner.run((np.array(False), result))
+    assert kept is result
+
+
+def test_more_operands_than_the_stack_takes() -> None:
+    count = 40
+    slots = tuple(range(count))
+    plan = Plan([step(lambda *values: sum(values), slots, (count,))], count + 1, slots, (count,), {})
+    assert Runner(plan).run(tuple(range(count))) == [sum(range(count))]

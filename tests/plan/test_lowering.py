@@ -73,3 +73,49 @@ def test_regions_take_captured_values_as_last_arguments() -> None:
     for region in step.regions.values():
         assert isinstance(region, Plan)
         assert len(region.arguments) == 2
+
+
+def test_which_steps_may_write_into_their_operands() -> None:
+    """Large arrays of the result's type only; never where the bits could depend on the place."""
+    plan = plan_of("""
+    func.func @main(%a: tensor<2000xf32>, %b: tensor<2xf32>, %i: tensor<i32>)
+        -> (tensor<2000xf32>, tensor<2xf32>, tensor<2000xi1>, tensor<2000xf64>) {
+      %0 = stablehlo.add %a, %a : tensor<2000xf32>
+      %1 = stablehlo.add %b, %b : tensor<2xf32>
+      %2 = stablehlo.dynamic_update_slice %0, %1, %i
+        : (tensor<2000xf32>, tensor<2xf32>, tensor<i32>) -> tensor<2000xf32>
+      %3 = stablehlo.compare LT, %a, %2 : (tensor<2000xf32>, tensor<2000xf32>) -> tensor<2000xi1>
+      %4 = stablehlo.convert %a : (tensor<2000xf32>) -> tensor<2000xf64>
+      %5 = stablehlo.sine %4 : tensor<2000xf64>
+      return %2, %1, %3, %5 : tensor<2000xf32>, tensor<2xf32>, tensor<2000xi1>, tensor<2000xf64>
+    }
+    """)
+    found = {
+        step.operation.removeprefix("stablehlo."): step.overwrites for step in plan.steps if step.overwrites
+    }
+    assert found == {"add": ((0, 0), (1, 0)), "dynamic_update_slice": ((0, 0),)}
+
+
+def test_control_flow_is_left_to_the_executor() -> None:
+    plan = plan_of("""
+    func.func @main(%p: tensor<i1>, %a: tensor<f32>) -> tensor<f32> {
+      %0 = "stablehlo.if"(%p) ({
+        stablehlo.return %a : tensor<f32>
+      }, {
+        %1 = stablehlo.negate %a : tensor<f32>
+        stablehlo.return %1 : tensor<f32>
+      }) : (tensor<i1>) -> tensor<f32>
+      return %0 : tensor<f32>
+    }
+    """)
+    assert [step.control for step in plan.steps] == ["if"]
+
+
+def test_sizes_of_slots() -> None:
+    plan = plan_of("""
+    func.func @main(%a: tensor<2xf64>, %b: tensor<?xf32>) -> (tensor<2xi1>, tensor<?xf32>) {
+      %0 = stablehlo.is_finite %a : (tensor<2xf64>) -> tensor<2xi1>
+      return %0, %b : tensor<2xi1>, tensor<?xf32>
+    }
+    """)
+    assert [plan.slot_bytes[slot] for slot in (*plan.arguments, *plan.results)] == [16, 0, 2, 0]
