@@ -207,9 +207,12 @@ def test_an_iteration_costs_at_most_a_microsecond_beyond_its_steps() -> None:
 
     executable = nimblehlo.compile(LOOP, options=nimblehlo.Options(compile="never"))
     a, n, x = np.array(1, np.int32), np.array(2000, np.int32), np.ones(4, np.float32)
-    alone = least_seconds(lambda: (np.less(a, n), np.add(a, a), np.add(x, x)), 500)
-    slowness = max(1.0, least_seconds(lambda: np.add(x, x), 500) / ADD_SECONDS)
-    assert least_seconds(lambda: executable(n, x), 2) / 2000 - alone < 1e-6 * slowness
+
+    def extra_seconds() -> float:
+        alone = least_seconds(lambda: (np.less(a, n), np.add(a, a), np.add(x, x)), 200)
+        return least_seconds(lambda: executable(n, x), 1) / 2000 - alone
+
+    assert any(extra_seconds() < 1e-6 for _ in range(20))
 
 
 def loop(count: int, **body: Any) -> Plan:
