@@ -1,5 +1,10 @@
 """The benchmarks' programs are right before they are fast, and the measuring measures."""
 
+import math
+import re
+import time
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -8,7 +13,10 @@ pytest.importorskip("jax")
 import jax
 
 import nimblehlo
-from benchmarks.programs import PROGRAMS, SIZES, Program
+from benchmarks import plot, short
+from benchmarks.measuring import fresh_process, memory_copy, side_by_side, warm_up
+from benchmarks.peers import interpreter_call, ratios
+from benchmarks.programs import FAMILIES, PROGRAMS, SIZES, Program, representatives
 from tools.comparison import Array, difference
 
 pytestmark = pytest.mark.models
@@ -36,3 +44,120 @@ def test_programs_give_the_results_of_xla_and_of_numpy(program: Program) -> None
     assert not disagreements(results, expected, program.bound)
     if program.numpy is not None:
         assert not disagreements(program.numpy(*inputs), results[0], program.bound)
+
+
+def test_sizes_grow(program: Program) -> None:
+    assert list(program.sizes) == sorted(set(program.sizes)) and len(program.sizes) == len(SIZES)
+
+
+def test_each_family_has_a_representative() -> None:
+    chosen = [PROGRAMS[name].family for name in representatives()]
+    assert len(chosen) == len(set(chosen)) == len({program.family for program in PROGRAMS.values()})
+    assert {program.function.__module__ for program in PROGRAMS.values()} == {
+        one.__name__ for one in FAMILIES
+    }
+
+
+def test_side_by_side_tells_which_is_faster() -> None:
+    comparison = side_by_side(lambda: time.sleep(0.002), lambda: time.sleep(0.02), for_seconds=0, least=5)
+    assert 0.002 <= comparison.ours < comparison.other
+    assert 2 < comparison.ratio < 11
+
+
+@pytest.mark.parametrize(("least", "most", "for_seconds", "calls"), [(3, 300, 0.0, 3), (2, 7, 60.0, 7)])
+def test_side_by_side_calls_both_equally_often(least: int, most: int, for_seconds: float, calls: int) -> None:
+    called: list[str] = []
+    limits = {"for_seconds": for_seconds, "least": least, "most": most}
+    side_by_side(lambda: called.append("ours"), lambda: called.append("other"), **limits)  # type: ignore[arg-type]
+    assert called[:4] == ["ours", "other", "other", "ours"]
+    assert called.count("ours") == called.count("other") == calls
+
+
+def test_warm_up_is_bounded() -> None:
+    calls: list[None] = []
+    warm_up(lambda: calls.append(None), for_seconds=60, most=5)
+    assert len(calls) == 5
+    warm_up(lambda: calls.append(None), for_seconds=0, least=3)
+    assert len(calls) == 8
+
+
+def test_memory_copy_copies_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    copied: list[int] = []
+    monkeypatch.setattr("benchmarks.measuring.COPIED_BYTES", 1001)
+    monkeypatch.setattr(np, "copyto", lambda target, source: copied.append(target.nbytes))
+    with memory_copy() as copy:
+        copy()
+    assert sum(copied) == 1001
+
+
+def test_a_fresh_process_measures_itself() -> None:
+    text = "func.func @main(%x: tensor<4xbf16>) -> tensor<4xbf16> { return %x : tensor<4xbf16> }"
+    program = PROGRAMS["elementwise_bfloat16"]
+    measured = fresh_process(text, [program.inputs(4)[0]], calls=3)
+    assert 0 < measured.first_result < 60
+    assert len(measured.later) == 2 and max(measured.later) < measured.first_result
+    assert measured.peak_megabytes is None or 0 < measured.peak_megabytes < 1000
+
+
+def test_a_fresh_process_that_fails_is_an_error() -> None:
+    with pytest.raises(RuntimeError, match="status 1"):
+        fresh_process("not a program", [])
+
+
+def test_peers_that_do_not_run_a_program_have_no_ratio(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmarks.peers.warm_up", lambda action: action())
+    found = ratios(["numpy", "memory", "interpreter"], PROGRAMS["solve_lower_triangle"], SIZES[0])
+    assert found == {"numpy": None, "memory": None, "interpreter": None}
+
+
+def test_the_interpreter_runs_what_it_is_timed_with() -> None:
+    program = PROGRAMS["reduce_float64"]
+    with interpreter_call(program, program.inputs(SIZES[0])) as call:
+        assert call is not None
+        assert "tensor<f64>" in str(call())
+
+
+def test_the_short_set_is_some_of_each_kind() -> None:
+    chosen = re.compile(short.expression())
+    assert chosen.search("calls.Warm.time_call('gather_rows', 'medium')")
+    assert chosen.search("ratios.Memory.track_share('reduce_all')")
+    assert not chosen.search("calls.Warm.time_call('gather_rows', 'large')")
+    assert not chosen.search("calls.Warm.time_call('gather_pairs', 'medium')")
+    assert short.left_out("   gather_rows    n/a    n/a   n/a \n")
+    assert not short.left_out("   gather_rows    n/a    1.2ms   n/a \n")
+    assert not short.left_out("   gather_rows    n/a    failed   n/a \n")
+
+
+def test_the_table_and_the_plot_show_each_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    document = tmp_path / "performance.md"
+    document.write_text(f"before\n{plot.BEGIN}old\n{plot.END}after\n")
+    monkeypatch.setattr(plot, "TABLE", document)
+    rows = {
+        "gather_rows": {"xla large": 2.0, "xla small": 0.5},
+        "top_k_rows": {"xla large": 8.0, "xla small": None},
+    }
+    plot.write_table({"machine": "a machine", "programs": rows})
+    text = document.read_text()
+    assert text.startswith(f"before\n{plot.BEGIN}Measured on: a machine.") and text.endswith(
+        f"{plot.END}after\n"
+    )
+    assert "| `gather_rows` | 2.0 | 0.50 | - |" in text and "| **4.0** | **0.50** |" in text
+    assert "2 of 2 programs when large, 0 when small" in text
+
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(plot, "PLOT", tmp_path / "images" / "performance.svg")
+    plot.draw({"machine": "a machine", "programs": rows})
+    drawn = plot.PLOT.read_text()
+    assert "gather_rows" in drawn and "top_k_rows" in drawn
+
+
+def test_means_leave_out_what_is_not_there() -> None:
+    assert plot.mean([2.0, None, 8.0]) == pytest.approx(4.0)
+    assert math.isnan(plot.mean([None]))
+    assert [plot.written(value) for value in (None, 0.0034, 1.0, 12.4, 8880.0)] == [
+        "-",
+        "0.0034",
+        "1.0",
+        "12",
+        "8,880",
+    ]
