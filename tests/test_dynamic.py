@@ -125,7 +125,7 @@ def test_exports_run_for_any_sizes(name: str) -> None:
     assert plan.count("@main") == len(calls)
     assert "?" not in plan
     assert "shape_assertion" not in plan
-    assert "nimblehlo." not in plan
+    assert "nimblehlo.dynamic" not in plan
 
 
 def test_sizes_that_an_export_does_not_admit_raise_its_message() -> None:
