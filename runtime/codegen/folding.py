@@ -13,7 +13,7 @@ from llvmlite import ir
 from ..ir import Block
 from ..ir import Value as IrValue
 from ..types import ELEMENT_TYPES, FLOAT, INTEGER, ElementType, TensorType
-from .blocks import INT64, BlockEmitter, Elements, ViewOf
+from .blocks import INT64, POINTER, BlockEmitter, Elements, ViewOf
 from .space import WIDENED, combines_by, is_exact
 from .values import Value, load, rounded, store, stored_type, value_types, wrapped
 
@@ -130,3 +130,47 @@ def index_as(builder: ir.IRBuilder, index: ir.Value, element_type: ElementType) 
     if element_type.category == FLOAT:
         return (floating,)
     return (floating, ir.Constant(floating.type, 0.0))
+
+
+def generate_column_fold(function: ir.Function, body: Block, view_of: ViewOf, folded: ElementType) -> None:
+    """`ptr fold(ptr values, ptr room, i64 count, i64 columns, i64 step)`: adjacent rows, level by level.
+
+    Rows begin `step` elements apart, in `room` too; returns where the row of totals begins.
+    """
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    values, room, count, columns, step = function.args
+    stored = stored_type(folded)
+    level, end = function.append_basic_block("level"), function.append_basic_block("end")
+    entry = builder.block
+    builder.cbranch(builder.icmp_signed(">", count, INT64(1)), level, end)
+    builder.position_at_end(level)
+    source, target, length = builder.phi(POINTER), builder.phi(POINTER), builder.phi(INT64)
+    half, rest = builder.lshr(length, INT64(1)), builder.and_(length, INT64(1))
+    left = builder.add(half, rest)
+    with Loop(builder, INT64(0), half) as row:
+        lower = builder.mul(row, step)
+        even = builder.shl(lower, INT64(1))
+        rows = (even, builder.add(even, step))
+        with Loop(builder, INT64(0), columns) as column:
+            first, second = (
+                load(builder, folded, address_of(builder, source, builder.add(start, column), stored))
+                for start in rows
+            )
+            result = combine(builder, body, view_of, folded, first, second)
+            store(builder, folded, result, address_of(builder, target, builder.add(lower, column), stored))
+    with builder.if_then(builder.icmp_signed("!=", rest, INT64(0))):
+        last = builder.mul(builder.shl(half, INT64(1)), step)
+        with Loop(builder, INT64(0), columns) as column:
+            spare = load(builder, folded, address_of(builder, source, builder.add(last, column), stored))
+            place = builder.add(builder.mul(half, step), column)
+            store(builder, folded, spare, address_of(builder, target, place, stored))
+    for phi, begin, later in ((source, values, target), (target, room, source), (length, count, left)):
+        phi.add_incoming(begin, entry)
+        phi.add_incoming(later, builder.block)
+    finished = builder.block
+    builder.cbranch(builder.icmp_signed(">", left, INT64(1)), level, end)
+    builder.position_at_end(end)
+    where = builder.phi(POINTER)
+    where.add_incoming(values, entry)
+    where.add_incoming(target, finished)
+    builder.ret(where)

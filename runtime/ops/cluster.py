@@ -12,6 +12,7 @@ from .declaration import Array, Evaluate, Op, Operand, Region, Result
 
 CLUSTER: Final = "nimblehlo.cluster"
 ROW_CLUSTER: Final = "nimblehlo.row_cluster"
+REDUCTION_CLUSTER: Final = "nimblehlo.reduction_cluster"
 
 
 class _Group(Op):
@@ -34,3 +35,7 @@ class Cluster(_Group, name=CLUSTER):
 
 class RowCluster(_Group, name=ROW_CLUSTER):
     """Runs `body`, which computes rows of a space: reductions along its trailing dimensions among them."""
+
+
+class ReductionCluster(_Group, name=REDUCTION_CLUSTER):
+    """Runs `body`, whose results are reductions, and values of the reductions' shape from which they come."""

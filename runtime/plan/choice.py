@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..ops.cluster import Cluster, RowCluster
+from ..ops.cluster import Cluster, ReductionCluster, RowCluster
 from ..ops.control import While
 from ..ops.declaration import Op
 from ..ops.dynamic_shapes import RunTimeShaped
@@ -15,8 +15,8 @@ from ..options import Options
 from .clusters import Code, block_of, is_generated, may_overwrite, names_of, one_by_one
 from .estimates import estimate
 from .kernels import kernel_for
+from .loop_clusters import LoopCode, ReductionCode, RowCode
 from .native_loops import NativeLoop, is_long, native_loop_problem
-from .row_clusters import RowCode
 from .run_time_types import RunTimeTyped, has_unknown_sizes
 from .tiering import Generated, Tiered
 
@@ -48,7 +48,9 @@ def choose(view: Op, options: Options) -> Choice:
     if isinstance(view, While):
         return _loop(view, options)
     if isinstance(view, RowCluster):
-        return _rows(view, options)
+        return _around_reductions(view, RowCode(view.body.block, options.threads), options)
+    if isinstance(view, ReductionCluster):
+        return _around_reductions(view, ReductionCode(view.body.block, options.threads), options)
     if is_generated(view):
         return _generated(view, options)
     prepare, reason = kernel_for(view, options.threads)
@@ -90,11 +92,11 @@ def _generated(view: Op, options: Options) -> Choice:
     return Choice(function, "tiered", f"{reason}, once it pays", needs_regions=False)
 
 
-def _rows(view: RowCluster, options: Options) -> Choice:
-    """A cluster of rows: its operations' plan, and native code once that pays."""
+def _around_reductions(view: RowCluster | ReductionCluster, code: LoopCode, options: Options) -> Choice:
+    """A cluster with reductions: its operations' plan, and native code once that pays."""
     block = view.body.block
-    reason = f"one loop over rows for {names_of(block)}"
-    code = RowCode(block, options.threads)
+    kind = "one loop over rows" if isinstance(view, RowCluster) else "one loop"
+    reason = f"{kind} for {names_of(block)}"
     if options.compile == "eager":
         return Choice(code.function(), "generated", reason, needs_regions=False)
     expected = estimate(block)

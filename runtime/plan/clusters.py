@@ -16,12 +16,13 @@ from ..ops.elementwise_base import Elementwise
 from ..ops.verify import TERMINATORS, view_of
 from ..options import Options
 from ..specialize.clusters import LARGE, form_clusters
-from ..specialize.row_clusters import form_row_clusters
 from ..specialize.moves import is_static_tensor
+from ..specialize.reduction_clusters import form_reduction_clusters
+from ..specialize.row_clusters import form_row_clusters
 from ..types import TensorType
 from .estimates import estimate
+from .loop_clusters import has_reduction_form, has_row_form
 from .native_loops import native_loop_problem
-from .row_clusters import has_row_form
 
 Step = Callable[..., Any]
 
@@ -29,11 +30,12 @@ Step = Callable[..., Any]
 def with_clusters(function: Function, options: Options) -> None:
     """Group the operations of a specialized function into clusters, in place, where compilation is open."""
     if options.compile != "never" and function.body is not None:
-        form_clusters(function.body, generates, _is_native_loop, _form_rows)
+        form_clusters(function.body, generates, _is_native_loop, _form_around_reductions)
 
 
-def _form_rows(block: Block) -> None:
+def _form_around_reductions(block: Block) -> None:
     form_row_clusters(block, generates, has_row_form)
+    form_reduction_clusters(block, generates, has_reduction_form)
 
 
 def _is_native_loop(operation: Operation) -> bool:

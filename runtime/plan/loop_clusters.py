@@ -1,0 +1,163 @@
+"""Steps for which native loops around reductions are generated: of rows, and of what reductions take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..ir import Block, Operation
+from ..ops.verify import view_of
+from ..types import TensorType
+from .estimates import estimate
+
+
+def has_row_form(block: Block) -> bool:
+    """Whether native code can be generated for a block of operations as a loop over rows."""
+    from ..codegen.row_form import row_form
+
+    return row_form(block, view_of) is not None
+
+
+def has_reduction_form(block: Block) -> bool:
+    """Whether native code can be generated for a block of reductions and what makes their operands."""
+    from ..codegen.reduction_form import reduction_form
+
+    return reduction_form(block, view_of) is not None
+
+
+class _Made(NamedTuple):
+    """Native code before it is compiled.
+
+    Attributes:
+        text: in LLVM IR.
+        key: of that text.
+        launches: for each of its functions, one after the other, the name, the number of tasks, and about how
+            many seconds they take.
+        rooms: shape and element type of memory that is needed beside operands and results.
+    """
+
+    text: str
+    key: str
+    launches: tuple[tuple[str, int, float], ...]
+    rooms: tuple[tuple[tuple[int, ...], np.dtype[Any]], ...] = ()
+
+
+class LoopCode:
+    """The native code of a cluster: what it takes to make it, and the function.
+
+    Args:
+        block: the cluster's.
+        threads: most threads that it may use; None: all.
+    """
+
+    def __init__(self, block: Block, threads: int | None) -> None:
+        self.block = block
+        self.threads = threads
+        self._made: _Made | None = None
+
+    def make(self) -> _Made:
+        """The code before it is compiled."""
+        raise NotImplementedError
+
+    @property
+    def made(self) -> _Made:
+        """What `make` made, once."""
+        if self._made is None:
+            self._made = self.make()
+        return self._made
+
+    def is_quick(self) -> bool:
+        """Whether it does not have to be compiled."""
+        from ..codegen.machine import is_quick
+
+        return is_quick(self.made.key)
+
+    def function(self) -> Callable[..., Any]:
+        """A function from operands to the result or results."""
+        from ..codegen.machine import function_address
+        from ..kernels.native import Launch, NativeFunction
+
+        made = self.made
+        operands = [_tensor(value.type) for value in self.block.arguments]
+        results = [_tensor(value.type) for value in self.block.terminator.operands]
+        arrays = len(operands) + len(results) + len(made.rooms)
+        accesses = tuple([(number, 0) for number in range(arrays)])
+        native = NativeFunction(
+            [type.size * type.dtype.itemsize for type in operands],
+            [*((type.shape, type.dtype) for type in results), *made.rooms],
+            [
+                Launch(function_address(made.key, name, lambda: made.text), tasks, accesses, (), seconds)
+                for name, tasks, seconds in made.launches
+            ],
+            self.threads,
+        )
+        return native if not made.rooms else _without_rooms(native, len(results))
+
+    def seconds(self) -> float:
+        """About how long one thread takes."""
+        types = [value.type for value in (*self.block.arguments, *self.block.terminator.operands)]
+        moved = sum(type.size * type.dtype.itemsize for type in map(_tensor, types))
+        work = estimate(self.block).native_seconds_an_element
+        return max(work * _tensor(self.block.terminator.operands[0].type).size, moved / _BYTES_A_SECOND)
+
+
+class RowCode(LoopCode):
+    """The code of a cluster of rows."""
+
+    def make(self) -> _Made:
+        from ..codegen.machine import key_of
+        from ..codegen.row_form import row_form
+        from ..codegen.rows import NAME, rows_module
+        from ..kernels.threads import division
+
+        form = row_form(self.block, view_of)
+        assert form is not None
+        seconds = self.seconds()
+        tasks, size = division(form.rows, seconds / form.rows * _BYTES_A_SECOND)
+        text = str(rows_module(self.block, form, view_of, size))
+        return _Made(text, key_of(text), ((NAME, tasks, seconds),))
+
+
+class ReductionCode(LoopCode):
+    """The code of a cluster of reductions and what makes their operands."""
+
+    def make(self) -> _Made:
+        from ..codegen.folding import F32
+        from ..codegen.machine import key_of
+        from ..codegen.reduction_form import reduction_form, reductions_of
+        from ..codegen.reductions import FINISH, PARTIAL, reductions_module
+        from ..codegen.space import folded_type
+        from ..kernels.threads import division
+
+        form = reduction_form(self.block, view_of)
+        assert form is not None
+        seconds = self.seconds()
+        tasks, size = division(form.units, seconds / form.units * _BYTES_A_SECOND)
+        text = str(reductions_module(self.block, form, view_of, size))
+        rooms = []
+        reductions: list[Operation] = reductions_of(self.block)
+        for operation in reductions:
+            dtype = folded_type(operation, F32).dtype
+            rooms.append(((form.outer, form.blocks, form.inner), dtype))
+            rooms.append(((form.outer, -(-form.blocks // 2), form.inner), dtype))
+        last = seconds / form.block_reduced
+        launches = ((PARTIAL, tasks, seconds), (FINISH, form.outer, last))
+        return _Made(text, key_of(text), launches, tuple(rooms))
+
+
+def _without_rooms(native: Callable[..., Any], count: int) -> Callable[..., Any]:
+    """A function that hands on the first results alone."""
+    if count == 1:
+        return lambda *operands, out=None: native(*operands)[0]
+    return lambda *operands, out=None: native(*operands)[:count]
+
+
+_BYTES_A_SECOND = 1e10
+"""What computing is worth in bytes moved, where work is divided."""
+
+
+def _tensor(type: Any) -> TensorType:
+    assert isinstance(type, TensorType)
+    return type

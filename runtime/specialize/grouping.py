@@ -1,0 +1,147 @@
+"""Groups of a block's operations around reductions, each of which can become one native loop nest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..ir import Block, Operation, Value, captured_values
+from ..ops.reduction import Reduce
+from .clusters import _Cluster, boundary, cluster_operation, is_single, replace
+from .effects import has_no_effect
+
+HasForm = Callable[[Block], bool]
+"""Whether native code can be generated for a group, by the block of its operations."""
+
+MOST_MEMBERS = 120
+
+
+def replace_groups(block: Block, grouping: Grouping, has_form: HasForm, name: str) -> None:
+    """Put one operation of that name in the place of each group that has a form."""
+    found = grouping.clusters()
+    if found:
+        replace(block, [group for group in found if has_form(body_of(block, group, name))], name)
+
+
+def body_of(block: Block, cluster: _Cluster, name: str) -> Block:
+    """A block of a group's operations alone."""
+    users = _users(block)
+    operands, results = boundary(block.operations, cluster.owned, cluster.copied, users)
+    members = [block.operations[index] for index in cluster.members]
+    return cluster_operation(members, operands, results, name).regions[0].block
+
+
+def _users(block: Block) -> dict[Value, list[int]]:
+    users: dict[Value, list[int]] = {}
+    for index, operation in enumerate(block.operations):
+        for value in (*operation.operands, *captured_values(operation.regions)):
+            users.setdefault(value, []).append(index)
+    return users
+
+
+class Grouping:
+    """Finds the groups of one block's operations; subclasses say which operations may be in one.
+
+    A group may not use its own results by way of other operations: for this each operation gets a *level*,
+    which grows along every way from one group to another.
+    """
+
+    def __init__(self, block: Block) -> None:
+        self.operations = block.operations
+        self.position = {operation: index for index, operation in enumerate(self.operations)}
+        self.members = [self.is_member(operation) for operation in self.operations]
+        self.levels = [-1] * len(self.operations)
+        self.parent = list(range(len(self.operations)))
+        self.counts = [1] * len(self.operations)
+
+    def is_member(self, operation: Operation) -> bool:
+        """Whether an operation may be in a group."""
+        raise NotImplementedError
+
+    def joins(self, producer: int) -> bool:
+        """Whether a member is in one group with those that use its result."""
+        return True
+
+    def pays(self, cluster: _Cluster) -> bool:
+        """Whether a group with a reduction and something else is quicker than its operations one by one."""
+        return True
+
+    def clusters(self) -> list[_Cluster]:
+        """The groups with a reduction and something around it."""
+        self.find_levels()
+        groups: dict[int, list[int]] = {}
+        for index, is_member in enumerate(self.members):
+            if is_member:
+                groups.setdefault(self.root(index), []).append(index)
+        found = []
+        for group in groups.values():
+            cluster = _Cluster(0, self.levels[group[0]], group)
+            has_reduction = any(self.operations[index].name == Reduce.name for index in group)
+            if has_reduction and len(group) > 1 and self.pays(cluster):
+                found.append(self.with_free(cluster))
+        return found
+
+    def with_free(self, cluster: _Cluster) -> _Cluster:
+        """The group with the constants and iotas that it uses."""
+        for index in cluster.owned:
+            for operand in self.operations[index].operands:
+                producer = self.producer(operand)
+                if producer is not None and is_free(self.operations[producer]):
+                    cluster.copied.add(producer)
+        return cluster
+
+    def find_levels(self) -> None:
+        latest_effect = -1
+        for index, operation in enumerate(self.operations):
+            if self.members[index]:
+                self.join(index)
+            elif not is_free(operation):
+                values = (*operation.operands, *captured_values(operation.regions))
+                level = max([self.level_of(value) for value in values], default=-1)
+                if not has_no_effect(operation):
+                    latest_effect = level = max(level, latest_effect)
+                self.levels[index] = level
+
+    def join(self, index: int) -> None:
+        """Set a member's level, and join it with the members of the same level that it uses."""
+        used: dict[int, int] = {}
+        level = 0
+        for operand in self.operations[index].operands:
+            producer = self.producer(operand)
+            if producer is not None and self.members[producer] and self.joins(producer):
+                used[self.root(producer)] = self.levels[producer]
+                level = max(level, self.levels[producer])
+            else:
+                level = max(level, self.level_of(operand) + 1)
+        joined = [root for root, other in used.items() if other == level]
+        if 1 + sum(self.counts[root] for root in joined) > MOST_MEMBERS:
+            level, joined = level + 1, []
+        self.levels[index] = level
+        for root in joined:
+            self.unite(index, root)
+
+    def level_of(self, value: Value) -> int:
+        producer = self.producer(value)
+        return -1 if producer is None else self.levels[producer]
+
+    def producer(self, value: Value) -> int | None:
+        return self.position.get(value.owner) if isinstance(value.owner, Operation) else None
+
+    def root(self, index: int) -> int:
+        while self.parent[index] != index:
+            self.parent[index] = self.parent[self.parent[index]]
+            index = self.parent[index]
+        return index
+
+    def unite(self, a: int, b: int) -> None:
+        a, b = self.root(a), self.root(b)
+        if a != b:
+            self.parent[b] = a
+            self.counts[a] += self.counts[b]
+
+
+def is_free(operation: Operation) -> bool:
+    """Whether an operation costs nothing where it is computed again: an iota, a constant of one element."""
+    if operation.name == "stablehlo.iota":
+        return True
+    value = operation.attributes.get("value")
+    return operation.name == "stablehlo.constant" and is_single(value)  # type: ignore[arg-type]

@@ -1,0 +1,102 @@
+"""Reductions with the work before them as native code: the same bits as their operations one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
+import pytest
+
+import nimblehlo
+from nimblehlo import Options
+from tests.running import run_every_way
+
+Array = np.ndarray[Any, Any]
+
+
+def numbers(*shape: int, dtype: Any = np.float32, seed: int = 0) -> Array:
+    return (np.random.default_rng(seed).standard_normal(shape) * 3).astype(dtype)
+
+
+def check(function: Callable[..., Any], *inputs: Array, count: int = 1) -> None:
+    """The function has so many clusters of reductions, and gives the same bits in every way of running."""
+    text = jax.jit(function).lower(*inputs).as_text()
+    plan = nimblehlo.compile(text, options=Options(compile="eager")).explain()
+    steps = [line for line in plan.splitlines() if " nimblehlo.reduction_cluster " in line]
+    assert len(steps) == count, plan
+    for threads in (1, 2, 3, 8):
+        options = Options(compile="eager", threads=threads)
+        got = nimblehlo.execute(text, inputs, options=options)
+        want = nimblehlo.execute(text, inputs, options=Options(compile="never"))
+        assert [array.tobytes() for array in got] == [array.tobytes() for array in want]
+    run_every_way(text, *inputs)
+
+
+@pytest.mark.parametrize("size", [1 << 17, (1 << 17) + 1, 100_003])
+def test_of_all_elements(size: int) -> None:
+    check(lambda x: (x * x).sum(), numbers(size))
+
+
+@pytest.mark.parametrize("shape", [(300, 130), (2049, 16), (33, 1000), (3, 5, 7, 400)])
+def test_along_leading_dimensions(shape: tuple[int, ...]) -> None:
+    check(lambda x: (x * x + 1).sum(tuple(range(len(shape) - 1))), numbers(*shape))
+
+
+def test_along_dimensions_in_the_middle() -> None:
+    check(lambda x: jnp.abs(x).sum((1, 2)), numbers(9, 13, 17, 21))
+
+
+def test_few_long_rows() -> None:
+    check(lambda x: (x * x).sum(1), numbers(3, 70_001))
+
+
+def test_operands_that_are_broadcast() -> None:
+    check(lambda x, mean: ((x - mean) ** 2).mean((0, 1, 2)), numbers(4, 14, 15, 64), numbers(64))
+    check(lambda x, s: (x * s[:, None, None]).sum((1, 2)), numbers(3, 150, 160), numbers(3))
+
+
+def test_several_reductions_and_what_they_reduce() -> None:
+    check(lambda x: ((x + 1).sum(0), jnp.abs(x + 1).max(0), x + 1), numbers(700, 64))
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, np.float16, ml_dtypes.float8_e5m2])
+def test_narrow_floats_are_summed_in_f32(dtype: Any) -> None:
+    def function(x: Any) -> Any:
+        return jax.lax.reduce(x * x, x.dtype.type(0.5), jax.lax.add, (0, 1))
+
+    check(function, numbers(300, 200, dtype=dtype))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint32])
+def test_integers(dtype: Any) -> None:
+    def function(x: Any) -> Any:
+        return jax.lax.reduce(x * x, x.dtype.type(3), jax.lax.add, (0,))
+
+    check(function, np.random.default_rng(0).integers(0, 100, (500, 96)).astype(dtype))
+
+
+def test_special_values() -> None:
+    x = numbers(200, 300)
+    x[3, 7], x[5, 8], x[6, 9], x[:, 10], x[:, 11] = np.nan, np.inf, -np.inf, -0.0, 1e-44
+    check(lambda x: (jnp.maximum(-x, x * 0.5).max(0), (x * 0.5).min(0)), x)
+
+
+def test_a_result_that_is_used_again_comes_in_another_step() -> None:
+    check(lambda x: x * 2 / (x * 2).sum(), numbers(40_000))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.sum(0),
+        lambda x: (x * x).reshape(150, 2, 50, 6).sum((0, 2)),
+        lambda x: (x * x)[:, :5].sum(0),
+        lambda x: jnp.argmax(x * 2),
+    ],
+)
+def test_what_forms_none(function: Callable[..., Any]) -> None:
+    check(function, numbers(300, 300), count=0)
