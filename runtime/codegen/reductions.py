@@ -2,8 +2,8 @@
 
 The module defines two tasks, each `void (int64 task, int8 **pointers)`. `pointers` are those of the block's
 arguments, of its results, and for each reduction two of memory for totals: [outer, blocks, inner] elements,
-and as many with half the blocks. `partial` computes blocks from `task * size` on, up to `size` of them; `finish`
-folds the totals at one outer place.
+and as many with half the blocks. `partial` computes blocks from `task * size` on, up to `size` of them;
+`finish` folds the totals at one outer place.
 """
 
 from __future__ import annotations

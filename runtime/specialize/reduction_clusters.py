@@ -24,7 +24,7 @@ class Space(NamedTuple):
 
 
 def form_reduction_clusters(block: Block, generates: Generates, has_form: HasForm) -> None:
-    """Put one operation in the place of each group, so that reductions' operands are not written to memory."""
+    """Put one operation in the place of each group: what is reduced is not written to memory."""
     for space in dict.fromkeys(map(_space_of, block.operations)):
         if space is not None and math.prod(space.shape) >= LARGE:
             replace_groups(block, _ReductionGrouping(block, space, generates), has_form, REDUCTION_CLUSTER)
