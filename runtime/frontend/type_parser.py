@@ -13,6 +13,7 @@ from ..ir import Attribute, OpaqueAttribute
 from ..types import (
     DYNAMIC,
     FLOAT,
+    INDEX,
     INTEGER,
     AnyElementType,
     BufferType,
@@ -277,6 +278,8 @@ class TypeParser(Cursor):
             return TokenType()
         if name == "stablehlo.future":
             return FutureType(self._angle_types())
+        if name in _SHAPE_TYPES:
+            return _SHAPE_TYPES[name]
         if name in ("quant.uniform", "quant.any"):
             return self._parse_quantized(found.start())
         if self.text[self.position : self.position + 1] == "<":
@@ -340,6 +343,12 @@ class TypeParser(Cursor):
         zero_point = self.integer() if self.accept(":") else 0
         return scale, zero_point
 
+
+_SHAPE_TYPES: Final[dict[str, Type]] = {
+    "shape.shape": TensorType((DYNAMIC,), INDEX),
+    "shape.size": INDEX,
+}
+"""The shape dialect's own types, as what they hold; those of an error have no value here."""
 
 _OTHER_FLOATS: Final = frozenset({"f80", "f128"})
 _BOUNDS: Final = re.compile(

@@ -1,7 +1,7 @@
 """Operations of the tensor, arith and shape dialects that exporters leave in computations of shapes.
 
-Scalars of type ``index`` or iN are arrays of rank 0. Types of the shape dialect (``!shape.shape``) are not
-offered.
+Scalars of type ``index`` or iN are arrays of rank 0. ``!shape.shape`` is read as ``tensor<?xindex>`` and
+``!shape.size`` as ``index``; witnesses are not offered.
 
 Source: MLIR, dialects "tensor", "arith" and "shape".
 """
@@ -23,6 +23,7 @@ from . import rules
 from .attribute_kinds import AttributeKind
 from .declaration import Array, Attribute, Op, Operand, Result, constraint
 from .dynamic_shapes import ReadsSizes
+from .numerics import unsigned_bits
 from .rules import constant_operand, require
 from .special_functions import divide_integers
 
@@ -156,7 +157,7 @@ class RemSI(_Binary, name="arith.remsi"):
 
 
 class Predicate(enum.IntEnum):
-    """What `arith.cmpi` asks, by MLIR's numbers. Unsigned forms are not offered."""
+    """What `arith.cmpi` asks, by MLIR's numbers; s stands for signed, u for unsigned."""
 
     eq = 0
     ne = 1
@@ -164,6 +165,10 @@ class Predicate(enum.IntEnum):
     sle = 3
     sgt = 4
     sge = 5
+    ult = 6
+    ule = 7
+    ugt = 8
+    uge = 9
 
 
 _COMPARISONS: Final = {
@@ -173,13 +178,20 @@ _COMPARISONS: Final = {
     Predicate.sle: operator.le,
     Predicate.sgt: operator.gt,
     Predicate.sge: operator.ge,
+    Predicate.ult: operator.lt,
+    Predicate.ule: operator.le,
+    Predicate.ugt: operator.gt,
+    Predicate.uge: operator.ge,
 }
+
+
+_SIGNED_ORDERS: Final = (Predicate.slt, Predicate.sle, Predicate.sgt, Predicate.sge)
 
 
 class _Predicate(AttributeKind):
     """A `Predicate`, which is an integer of the ir."""
 
-    description = "a number of a signed comparison"
+    description = "the number of a comparison"
 
     def decode(self, attribute: IrAttribute) -> Predicate:
         if isinstance(attribute, IntegerAttribute) and attribute.value in list(Predicate):
@@ -191,7 +203,7 @@ class _Predicate(AttributeKind):
 
 
 class CmpI(Op, name="arith.cmpi"):
-    """Compares integers."""
+    """Compares integers, which have no sign of their own: the predicate says how they are read."""
 
     predicate = Attribute(_Predicate())
     lhs = Operand(INTEGER | BOOLEAN, scalar=True)
@@ -204,6 +216,14 @@ class CmpI(Op, name="arith.cmpi"):
         return _same("rhs", self.rhs, "lhs", self.lhs)
 
     def reference(self, lhs: Array, rhs: Array) -> Array:
+        type = as_tensor(self.lhs)
+        assert isinstance(type, TensorType) and isinstance(type.element_type, ElementType)
+        if type.element_type.category == BOOLEAN:
+            # Of two bits, read as signed, the one that is set is -1.
+            lhs, rhs = (rhs, lhs) if self.predicate in _SIGNED_ORDERS else (lhs, rhs)
+        elif self.predicate >= Predicate.ult:
+            to_bits, _ = unsigned_bits(type.element_type)
+            lhs, rhs = to_bits(lhs), to_bits(rhs)
         result: Array = _COMPARISONS[self.predicate](lhs, rhs)
         return result
 

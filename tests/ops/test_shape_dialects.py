@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import nimblehlo
-from nimblehlo import ExecutionError
+from nimblehlo import ExecutionError, Options
 from nimblehlo.ops import lookup, shape_dialects
 from nimblehlo.ops.declaration import Op
+from nimblehlo.types import ELEMENT_TYPES, INDEX
 from tests.ops.rejections import assert_complete, assert_rejected, program, rows
 from tests.running import run_every_way
 
@@ -176,9 +179,55 @@ def test_what_is_undefined_is_an_error(text: str, inputs: Any, reason: str) -> N
     assert caught.value.location
 
 
-def test_types_of_the_shape_dialect_are_rejected() -> None:
-    text = (
-        "func.func @main(%a: tensor<?xf32>) { %s = shape.shape_of %a : tensor<?xf32> -> !shape.shape return }"
-    )
+def test_witnesses_are_rejected() -> None:
+    text = "func.func @main() { %s = shape.const_witness true return }"
     with pytest.raises(nimblehlo.NimbleError):
         nimblehlo.load(text)
+
+
+PREDICATES = {
+    "eq": operator.eq,
+    "ne": operator.ne,
+    **{f"{sign}{name}": getattr(operator, name) for sign in "su" for name in ("lt", "le", "gt", "ge")},
+}
+
+
+@pytest.mark.parametrize("element_type", ["i1", "i4", "i32", "index"])
+@pytest.mark.parametrize("predicate", PREDICATES)
+def test_comparisons(predicate: str, element_type: str) -> None:
+    scalar, tensor = element_type, f"tensor<{element_type}>"
+    text = f"""func.func @main(%a: {tensor}, %b: {tensor}) -> (tensor<1xi1>, tensor<i1>) {{
+      %x = tensor.extract %a[] : {tensor}
+      %y = tensor.extract %b[] : {tensor}
+      %0 = arith.cmpi {predicate}, %x, %y : {scalar}
+      %1 = tensor.from_elements %0 : tensor<1xi1>
+      %2 = arith.cmpi {predicate}, %a, %b : {tensor}
+      return %1, %2 : tensor<1xi1>, tensor<i1>
+    }}"""
+    dtype = INDEX.dtype if element_type == "index" else ELEMENT_TYPES[element_type].dtype
+    width = {"i1": 1, "index": 64}.get(element_type) or int(element_type[1:])
+    values = [0, -1] if width == 1 else [0, 1, -1, 2 ** (width - 1) - 1, -(2 ** (width - 1))]
+    for lhs, rhs in itertools.product(values, repeat=2):
+        operands = [np.array(value).astype(dtype) for value in (lhs, rhs)]
+        is_unsigned = predicate.startswith("u")
+        expected = PREDICATES[predicate](*[v % 2**width if is_unsigned else v for v in (lhs, rhs)])
+        scalar_result, tensor_result = nimblehlo.execute(text, operands, options=Options(compile="never"))
+        assert scalar_result.tolist() == [expected] and tensor_result == expected, (lhs, rhs)
+
+
+def test_types_of_the_shape_dialect() -> None:
+    text = """
+    func.func @main(%a: tensor<?x4xf32>, %b: tensor<4xf32>)
+        -> (!shape.shape, tensor<1xindex>, tensor<?x4xf32>) {
+      %s = shape.shape_of %a : tensor<?x4xf32> -> !shape.shape
+      %t = shape.shape_of %b : tensor<4xf32> -> !shape.shape
+      %u = shape.broadcast %s, %t : !shape.shape, !shape.shape -> !shape.shape
+      %n = shape.num_elements %u : !shape.shape -> !shape.size
+      %m = tensor.from_elements %n : tensor<1xindex>
+      %c = tensor.cast %u : tensor<?xindex> to tensor<2xindex>
+      %r = stablehlo.dynamic_broadcast_in_dim %b, %c, dims = [1]
+        : (tensor<4xf32>, tensor<2xindex>) -> tensor<?x4xf32>
+      return %u, %m, %r : !shape.shape, tensor<1xindex>, tensor<?x4xf32>
+    }"""
+    sizes, count, result = run_every_way(text, np.zeros((3, 4), np.float32), np.arange(4, dtype=np.float32))
+    assert sizes.tolist() == [3, 4] and count.tolist() == [12] and result.shape == (3, 4)
