@@ -1,6 +1,8 @@
 """Every program at every size: a call when warm, the first result, and memory."""
 
-from .measuring import fresh_process, warm_up
+import nimblehlo
+
+from .measuring import fresh_process, side_by_side, warm_up
 from .peers import our_call
 from .programs import PROGRAMS, SIZES
 
@@ -45,8 +47,8 @@ class Fresh:
         """Most memory beyond that of Python, NumPy and the inputs, in three calls."""
         return fresh_process(self.text, self.inputs, calls=3).peak_megabytes
 
-    track_first_result.unit = "seconds"  # type: ignore[attr-defined]
-    track_peak_memory.unit = "MB"  # type: ignore[attr-defined]
+    track_first_result.unit = "seconds"
+    track_peak_memory.unit = "MB"
 
 
 class Parallel:
@@ -55,20 +57,15 @@ class Parallel:
     params = (list(PROGRAMS),)
     param_names = ("program",)
     timeout = 120
+    unit = "times as fast"
 
     def track_threads(self, name: str) -> float:
         """How many times as fast as one thread all of them are."""
-        import nimblehlo
-
-        from .measuring import side_by_side
-
         program = PROGRAMS[name]
         inputs = program.inputs(SIZES[-1])
         text = program.lowered(inputs).as_text()
         executables = [nimblehlo.compile(text, options=nimblehlo.Options(threads=n)) for n in (None, 1)]
         for executable in executables:
-            warm_up(lambda executable=executable: executable(*inputs))  # type: ignore[misc]
+            warm_up(lambda executable=executable: executable(*inputs))
         every, one = executables
         return side_by_side(lambda: every(*inputs), lambda: one(*inputs)).ratio
-
-    track_threads.unit = "times as fast"  # type: ignore[attr-defined]

@@ -16,12 +16,11 @@ class Xla:
     params = (list(PROGRAMS), list(SIZES))
     param_names = ("program", "size")
     timeout = 120
+    unit = TIMES
 
     def track_ratio(self, name: str, size: str) -> float | None:
         """A warm call of each."""
         return ratio("xla", PROGRAMS[name], size)
-
-    track_ratio.unit = TIMES  # type: ignore[attr-defined]
 
 
 class XlaFirst:
@@ -30,12 +29,11 @@ class XlaFirst:
     params = (representatives(),)
     param_names = ("program",)
     timeout = 120
+    unit = TIMES
 
     def track_ratio(self, name: str) -> float:
         """From the import to the first results, at the smallest size."""
         return first_result_ratio(PROGRAMS[name], SIZES[0])
-
-    track_ratio.unit = TIMES  # type: ignore[attr-defined]
 
 
 class NumPy:
@@ -44,12 +42,11 @@ class NumPy:
     params = ([name for name, program in PROGRAMS.items() if program.numpy], list(SIZES))
     param_names = ("program", "size")
     timeout = 120
+    unit = TIMES
 
     def track_ratio(self, name: str, size: str) -> float | None:
         """A warm call of each."""
         return ratio("numpy", PROGRAMS[name], size)
-
-    track_ratio.unit = TIMES  # type: ignore[attr-defined]
 
 
 class Interpreter:
@@ -58,12 +55,11 @@ class Interpreter:
     params = ([name for name, program in PROGRAMS.items() if program.interpreted],)
     param_names = ("program",)
     timeout = 120
+    unit = TIMES
 
     def track_ratio(self, name: str) -> float | None:
         """A warm call of each, at the smallest size."""
         return ratio("interpreter", PROGRAMS[name], SIZES[0])
-
-    track_ratio.unit = TIMES  # type: ignore[attr-defined]
 
 
 class Memory:
@@ -72,9 +68,8 @@ class Memory:
     params = ([name for name, program in PROGRAMS.items() if program.streams],)
     param_names = ("program",)
     timeout = 120
+    unit = "of a copy's speed"
 
     def track_share(self, name: str) -> float | None:
         """Bytes that must be moved a second, over those that a copy moves, at the largest size."""
         return ratio("memory", PROGRAMS[name], SIZES[-1])
-
-    track_share.unit = "of a copy's speed"  # type: ignore[attr-defined]
