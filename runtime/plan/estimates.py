@@ -17,9 +17,11 @@ from ..types import COMPLEX, FLOAT, TensorType
 
 _STEP = 6e-7
 """Seconds that a reference step costs beside its elements."""
-_PLAIN, _NARROW, _EXPENSIVE = 1e-9, 6e-9, 15e-9
+_PLAIN, _NARROW, _EXPENSIVE, _SPECIAL = 1e-9, 6e-9, 15e-9, 60e-9
 """Seconds an element in NumPy: arithmetic; floats narrower than f32, which are converted; transcendental
-functions."""
+functions; those in SciPy."""
+_LOADING_SCIPY = 0.1
+"""Seconds to import SciPy's functions."""
 _NATIVE_SHARE = 0.15
 """Native code's share of NumPy's time, on one thread."""
 
@@ -27,6 +29,11 @@ _LOADING = 0.03
 """Seconds to import llvmlite."""
 _COMPILING, _COMPILING_PLAIN, _COMPILING_EXPENSIVE = 0.015, 0.0004, 0.004
 """Seconds to compile a nest; more for each operation."""
+
+
+_IN_SCIPY = frozenset(
+    f"chlo.{name}" for name in ("digamma", "erf", "erf_inv", "erfc", "lgamma", "polygamma", "zeta")
+)
 
 
 class Estimate(NamedTuple):
@@ -45,7 +52,7 @@ class Estimate(NamedTuple):
 
 def estimate(block: Block) -> Estimate:
     """Estimates for a block of elementwise operations, moves and reductions."""
-    reference = work = 0.0
+    reference = work = slowest = 0.0
     compiling = _COMPILING
     for operation in block.operations[:-1]:
         view = view_of(operation)
@@ -54,6 +61,7 @@ def estimate(block: Block) -> Estimate:
         if isinstance(view, Elementwise):
             seconds = _seconds_an_element(operation, view)
             work += size * seconds
+            slowest = max(slowest, seconds)
             compiling += _COMPILING_EXPENSIVE if seconds >= _EXPENSIVE else _COMPILING_PLAIN
         elif isinstance(view, (Concatenate, Pad)):
             work += size * _PLAIN
@@ -64,6 +72,8 @@ def estimate(block: Block) -> Estimate:
     native = max(work, elements * _PLAIN) * _NATIVE_SHARE / max(elements, 1)
     if "llvmlite.binding" not in sys.modules:
         compiling += _LOADING
+    if slowest >= _SPECIAL and "scipy.special" not in sys.modules:
+        reference += _LOADING_SCIPY
     return Estimate(reference + work, native, compiling)
 
 
@@ -78,6 +88,6 @@ def _seconds_an_element(operation: Operation, view: Elementwise) -> float:
     if not isinstance(type, TensorType):
         return _PLAIN
     category, width = type.element_type.category, type.element_type.width
-    if view.wide & category or operation.name.startswith("chlo."):
-        return _EXPENSIVE
+    if view.wide & category:
+        return _SPECIAL if operation.name in _IN_SCIPY else _EXPENSIVE
     return _NARROW if category & (FLOAT | COMPLEX) and width < 32 else _PLAIN
