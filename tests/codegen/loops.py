@@ -15,7 +15,7 @@ from nimblehlo.codegen import values
 from nimblehlo.types import ElementType
 
 Array = np.ndarray[Any, Any]
-Emit = Callable[..., values.Value]
+Emit = Callable[..., Any]
 
 _POINTER = ir.PointerType()
 _KEPT: list[Any] = []
@@ -30,14 +30,15 @@ def _target_machine() -> Any:
     return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=3)
 
 
-def module_of(emit: Emit, operands: Sequence[ElementType], result: ElementType) -> ir.Module:
-    """`void loop(i64 count, ptr result, ptr operand...)`, which stores what `emit` makes of each element."""
+def module_of(emit: Emit, operands: Sequence[ElementType], results: Sequence[ElementType]) -> ir.Module:
+    """`void loop(i64 count, ptr result..., ptr operand...)`: stores what `emit` makes of elements."""
     module = ir.Module()
-    pointers = [_POINTER] * (1 + len(operands))
+    pointers = [_POINTER] * (len(results) + len(operands))
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), [values.I64, *pointers]), "loop")
     for argument in function.args[1:]:
         argument.add_attribute("noalias")
-    count, target, *sources = function.args
+    count, *targets = function.args[: 1 + len(results)]
+    sources = function.args[1 + len(results) :]
     entry, body, end = (function.append_basic_block(name) for name in ("entry", "body", "end"))
     builder = ir.IRBuilder(entry)
     builder.cbranch(builder.icmp_signed(">", count, count.type(0)), body, end)
@@ -48,10 +49,9 @@ def module_of(emit: Emit, operands: Sequence[ElementType], result: ElementType) 
         values.load(builder, type, builder.gep(source, [index], source_etype=values.stored_type(type)))
         for type, source in zip(operands, sources, strict=True)
     ]
-    computed = emit(builder, *loaded)
-    values.store(
-        builder, result, computed, builder.gep(target, [index], source_etype=values.stored_type(result))
-    )
+    for type, target, computed in zip(results, targets, emit(builder, *loaded), strict=True):
+        place = builder.gep(target, [index], source_etype=values.stored_type(type))
+        values.store(builder, type, computed, place)
     following = builder.add(index, count.type(1))
     index.add_incoming(following, builder.block)
     builder.cbranch(builder.icmp_signed("<", following, count), body, end)
@@ -77,15 +77,23 @@ def compiled(module: ir.Module) -> Any:
     return prototype(engine.get_function_address("loop"))
 
 
-def looped(emit: Emit, operands: Sequence[ElementType], result: ElementType) -> Callable[..., Array]:
-    """The function on one-dimensional arrays of equal size that does `emit` for each element."""
-    loop = compiled(module_of(emit, operands, result))
+def looped_together(
+    emit: Emit, operands: Sequence[ElementType], results: Sequence[ElementType]
+) -> Callable[..., list[Array]]:
+    """The function on one-dimensional arrays of equal size that does `emit`, which gives several elements."""
+    loop = compiled(module_of(emit, operands, results))
 
-    def run(*arrays: Array, out: Array | None = None) -> Array:
+    def run(*arrays: Array) -> list[Array]:
         held = [np.ascontiguousarray(array) for array in arrays]
         assert [array.dtype for array in held] == [type.dtype for type in operands]
-        target = np.empty(held[0].shape, result.dtype) if out is None else out
-        loop(held[0].size, target.ctypes.data, *[array.ctypes.data for array in held])
-        return target
+        targets = [np.empty(held[0].shape, result.dtype) for result in results]
+        loop(held[0].size, *[array.ctypes.data for array in (*targets, *held)])
+        return targets
 
     return run
+
+
+def looped(emit: Emit, operands: Sequence[ElementType], result: ElementType) -> Callable[..., Array]:
+    """The function on one-dimensional arrays of equal size that does `emit` for each element."""
+    run = looped_together(lambda *arguments: [emit(*arguments)], operands, [result])
+    return lambda *arrays: run(*arrays)[0]
