@@ -70,10 +70,21 @@ def _form(region: Region, generates: Generates, leave: Generates, first: Callabl
         if operation.name in _WITH_BLOCKS and not leave(operation):
             for inner in operation.regions:
                 _form(inner, generates, leave, first)
+    if not _may_pay(region.block):
+        return
     first(region.block)
     clusters = _Grouping(region.block, generates).clusters()
     if clusters:
         replace(region.block, clusters)
+
+
+def _may_pay(block: Block) -> bool:
+    """Whether a block holds what a cluster takes at least; else no code generator need be loaded."""
+    return len(block.operations) > LEAST_SMALL or any(
+        is_static_tensor(result.type) and _size(result) >= LARGE
+        for operation in block.operations
+        for result in operation.results
+    )
 
 
 class _Cluster:
