@@ -16,7 +16,7 @@ from ..ops.broadcasting import BroadcastInDim
 from ..ops.comparison import Compare
 from ..ops.creation import Iota
 from ..ops.movement import Concatenate
-from ..types import SIGNED
+from ..types import INTEGER, SIGNED
 from .constants import MOST_ELEMENTS
 from .cutting import sliced
 from .rewriting import Rewriter, constant_array, defined_by, is_plain, is_splat_of, splat, tensor_type, viewed
@@ -74,6 +74,18 @@ _MOVED: Final = frozenset(
 )
 
 
+def _moved(value: Value) -> Operation | None:
+    """The operation that made a value of another's elements, or widened them; None where none did."""
+    owner = value.owner
+    if not isinstance(owner, Operation) or not is_plain(owner):
+        return None
+    if owner.name == "stablehlo.convert":
+        source, target = tensor_type(owner.operands[0]).element_type, tensor_type(value).element_type
+        widens = source.category == target.category == SIGNED and source.width <= target.width
+        return owner if widens else None
+    return owner if owner.name in _MOVED else None
+
+
 def _before_normalisation(value: Value, rewriter: Rewriter) -> tuple[Value, int]:
     """The x and n of ``select(x < 0, x + n, x)``, in the value's shape, or (value, 0)."""
     found = normalised(value)
@@ -81,9 +93,9 @@ def _before_normalisation(value: Value, rewriter: Rewriter) -> tuple[Value, int]
         return value, 0
     moves: list[Operation] = []
     source = value
-    while isinstance(source.owner, Operation) and source.owner.name in _MOVED:
-        moves.append(source.owner)
-        source = source.owner.operands[0]
+    while (move := _moved(source)) is not None:
+        moves.append(move)
+        source = move.operands[0]
     before, added = found
     for move in reversed(moves):
         before = rewriter.create(move.name, [before], move.result.type, move.attributes)
@@ -92,8 +104,8 @@ def _before_normalisation(value: Value, rewriter: Rewriter) -> tuple[Value, int]
 
 def normalised(value: Value) -> Column | None:
     """The x and n of ``select(x < 0, x + n, x)``, behind operations that only move elements; else None."""
-    while isinstance(value.owner, Operation) and value.owner.name in _MOVED:
-        value = value.owner.operands[0]
+    while (move := _moved(value)) is not None:
+        value = move.operands[0]
     selected = defined_by(value, "stablehlo.select")
     if selected is None or not is_plain(selected):
         return None
@@ -116,7 +128,10 @@ def counted_dimension(value: Value) -> int | None:
     """The dimension along which each element of a value is its index; None where there is none."""
     iota = defined_by(value, "stablehlo.iota")
     if iota is not None:
-        return viewed(iota, Iota).iota_dimension  # type: ignore[no-any-return]
+        dimension: int = viewed(iota, Iota).iota_dimension
+        type = tensor_type(value)
+        fits = type.category & INTEGER and type.shape[dimension] <= 1 << (type.element_type.width - 1)
+        return dimension if fits else None
     repeated = defined_by(value, "stablehlo.broadcast_in_dim")
     if repeated is not None:
         inner = counted_dimension(repeated.operands[0])

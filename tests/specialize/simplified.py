@@ -64,7 +64,8 @@ def edge_values(type: TensorType, seed: int = 0) -> np.ndarray[Any, Any]:
 
 def run(made: Function, inputs: Sequence[Any], compile: str = "never") -> list[np.ndarray[Any, Any]]:
     """The results of a specialized function."""
-    return [np.asarray(result) for result in Program(made, Options(compile=compile)).run(tuple(inputs))]
+    arguments = tuple(map(np.asarray, inputs))
+    return [np.asarray(result) for result in Program(made, Options(compile=compile)).run(arguments)]
 
 
 def assert_becomes(text: str, expected: Sequence[str], *inputs: Any) -> Function:
