@@ -21,6 +21,10 @@ Build = Callable[[], str]
 
 _OPTIMISATION_LEVEL = 3
 
+_WIDE = ",-prefer-256-bit"
+_WIDE_AT_FULL_SPEED = "avx512vbmi2"
+"""CPUs that have this do not slow down for 512-bit vectors, which LLVM avoids otherwise."""
+
 
 def key_of(description: str) -> str:
     """A key for code that a text describes fully: equal texts, equal code."""
@@ -52,7 +56,8 @@ class _Machine:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         self.llvm = llvm
-        cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+        cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features()
+        features = features.flatten() + (_WIDE if features.get(_WIDE_AT_FULL_SPEED) else "")
         target = llvm.Target.from_default_triple()
         self.target_machine = target.create_target_machine(
             cpu=cpu, features=features, opt=_OPTIMISATION_LEVEL, reloc="pic", codemodel="small"
