@@ -8,6 +8,7 @@ from ..errors import NimbleError
 from ..ir import Function, Module
 from ..types import FunctionType, TensorType, Type
 from .cleanup import remove_common_subexpressions, remove_dead_code
+from .constants import Budget
 from .forward import propagate
 from .inline import inline_calls
 from .rewrites import simplify
@@ -50,11 +51,12 @@ def specialize(
     bound = argument_types is not None and tuple(argument_types) != function.type.inputs
     for argument, type in zip(block.arguments, argument_types or function.type.inputs, strict=True):
         argument.type = type
-    propagate(function.body, sizes_bound=bound or _has_unknown_sizes(function))
+    budget = Budget()
+    propagate(function.body, budget, sizes_bound=bound or _has_unknown_sizes(function))
     remove_common_subexpressions(function.body)
     remove_dead_code(function.body)
     if rewrite:
-        simplify(function.body)
+        simplify(function.body, budget)
     function.type = FunctionType([argument.type for argument in block.arguments], function.body.type.results)
     return function
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -17,6 +18,12 @@ from .effects import has_no_effect
 MOST_ELEMENTS = 1 << 14
 """Largest operand or result of an operation that is folded; splats count as one element."""
 
+MOST_WORK = 1 << 24
+"""What folding may cost in one pass: elements that are read and made, products that are summed."""
+
+ALWAYS_FOLDED = 256
+"""Work that is always done: sizes are computed so."""
+
 _NEVER_FOLDED = frozenset({"stablehlo.composite", "stablehlo.custom_call", "stablehlo.optimization_barrier"})
 """A user's function must run when the program runs; a barrier keeps apart what is on its sides."""
 
@@ -25,15 +32,35 @@ _VIEWS = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehl
 
 _FOLDED_DIALECTS = ("stablehlo.", "arith.", "tensor.", "shape.")
 
+_PRODUCTS = frozenset(
+    {"stablehlo.convolution", "stablehlo.dot", "stablehlo.dot_general", "stablehlo.einsum"}
+)
+"""Of these each element of one operand may meet each of the other."""
+
 Known = Mapping[Value, DenseElementsAttribute]
 
 
-def fold(operation: Operation, known: Known) -> DenseElementsAttribute | None:
+class Budget:
+    """The work that is left for folding. It does not hang on the machine's speed."""
+
+    def __init__(self, work: int = MOST_WORK) -> None:
+        self.left = work
+
+    def take(self, work: int) -> bool:
+        """Whether that much is left; if so, it is used."""
+        if work > self.left:
+            return False
+        self.left -= work
+        return True
+
+
+def fold(operation: Operation, known: Known, budget: Budget) -> DenseElementsAttribute | None:
     """The constant that the operation computes, or None.
 
     Args:
         operation: any operation.
         known: the constants among the values in sight.
+        budget: bounds the work; what costs more than is left stays.
     """
     if len(operation.results) != 1 or operation.regions or not operation.name.startswith(_FOLDED_DIALECTS):
         return None
@@ -49,7 +76,18 @@ def fold(operation: Operation, known: Known) -> DenseElementsAttribute | None:
         return None
     if operation.name in _NEVER_FOLDED or not has_no_effect(operation):
         return None
+    work = _work(operation.name, type, constants)
+    if work > ALWAYS_FOLDED and not budget.take(work):
+        return None
     return _evaluate(view_of(operation).reference, [constant.array for constant in constants], type)
+
+
+def _work(name: str, type: TensorType, constants: list[DenseElementsAttribute]) -> int:
+    """What the reference does, roughly; a call counts even where there are no elements."""
+    if name in _VIEWS:
+        return 1
+    sizes = [constant.array.size for constant in constants]
+    return 1 + type.size + (math.prod(sizes) if name in _PRODUCTS else sum(sizes))
 
 
 def _sizes(view: ReadsSizes, type: TensorType) -> DenseElementsAttribute | None:

@@ -10,31 +10,33 @@ from ..ops.memory_limit import require_memory
 from ..ops.static_forms import STATIC_FORMS, constant_sizes, static_operation
 from ..ops.verify import TERMINATORS, verify_inferred, view_of
 from ..types import Type
-from .constants import fold
+from .constants import Budget, fold
 from .identities import asserted, fail, operand_that_is_result
 from .shapes import more_static, result_types
 
 
-def propagate(region: Region, *, sizes_bound: bool) -> None:
+def propagate(region: Region, budget: Budget, *, sizes_bound: bool) -> None:
     """Infer sizes and fold constants, in place.
 
     Args:
         region: a function's body, its calls inlined.
+        budget: for folding.
         sizes_bound: whether sizes became known that were not when the module was verified: constraints are
             judged again.
 
     Raises:
         ExecutionError: a constraint does not hold for the sizes that are now known.
     """
-    _Pass(sizes_bound).visit(region)
+    _Pass(budget, sizes_bound).visit(region)
 
 
 class _Pass:
     """What is known on the way: constants, what stands for replaced values, how deep regions nest."""
 
-    def __init__(self, sizes_bound: bool) -> None:
+    def __init__(self, budget: Budget, sizes_bound: bool) -> None:
         self.sizes_bound = sizes_bound
         self.known: dict[Value, DenseElementsAttribute] = {}
+        self.budget = budget
         self.values: dict[Value, Value] = {}
         self.depth = 0
 
@@ -67,7 +69,7 @@ class _Pass:
         if isinstance(value, DenseElementsAttribute):
             self.known[operation.result] = value
         else:
-            value = fold(operation, self.known)
+            value = fold(operation, self.known, self.budget)
             if value is not None:
                 constant = Operation(
                     "stablehlo.constant", (), [value.type], {"value": value}, (), operation.location

@@ -8,6 +8,7 @@ from typing import Final
 from ..ir import Region
 from . import algebra, branches, contractions, conversions, cutting, gathers, loops, reshaping, scatters
 from .cleanup import remove_common_subexpressions, remove_dead_code
+from .constants import Budget
 from .rewriting import Preparation, Rewrite, Rewriter
 
 MOST_ROUNDS: Final = 6
@@ -101,17 +102,17 @@ PREPARATIONS: Final[Mapping[str, Preparation]] = {"stablehlo.while": loops.decla
 """Called before an operation's regions are rebuilt."""
 
 
-def simplify(region: Region) -> None:
+def simplify(region: Region, budget: Budget) -> None:
     """Rewrite a function's body, in place, until nothing changes, and remove what is not needed then."""
-    _run(region, TENSOR_REWRITES)
+    _run(region, TENSOR_REWRITES, budget)
     if any(operation.name == "stablehlo.gather" for operation in region.walk()):
-        _run(region, LAST_REWRITES)
+        _run(region, LAST_REWRITES, budget)
 
 
-def _run(region: Region, tensor_rewrites: Mapping[str, Sequence[Rewrite]]) -> None:
+def _run(region: Region, tensor_rewrites: Mapping[str, Sequence[Rewrite]], budget: Budget) -> None:
     """Pass over a region until nothing changes."""
     for _ in range(MOST_ROUNDS):
-        rewriter = Rewriter(tensor_rewrites, OTHER_REWRITES, PREPARATIONS)
+        rewriter = Rewriter(tensor_rewrites, OTHER_REWRITES, PREPARATIONS, budget)
         rewriter.visit(region)
         if not rewriter.changes:
             return

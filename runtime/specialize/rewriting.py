@@ -18,7 +18,7 @@ from ..ops.attribute_kinds import DIMENSIONS
 from ..ops.declaration import Array, Op
 from ..ops.verify import TERMINATORS, view_of
 from ..types import PLAIN, TensorType, Type
-from .constants import fold
+from .constants import Budget, fold
 from .intervals import Interval, Intervals
 
 MOST_NESTED: Final = 40
@@ -37,6 +37,7 @@ class Rewriter:
             known sizes that are not quantized.
         other_rewrites: asked for any operands.
         preparations: called before an operation's regions are rebuilt.
+        budget: for folding.
 
     Attributes:
         known: the constants in sight.
@@ -49,6 +50,7 @@ class Rewriter:
         tensor_rewrites: Mapping[str, Sequence[Rewrite]],
         other_rewrites: Mapping[str, Sequence[Rewrite]],
         preparations: Mapping[str, Preparation],
+        budget: Budget,
     ) -> None:
         self.known: dict[Value, DenseElementsAttribute] = {}
         self.intervals = Intervals()
@@ -60,6 +62,7 @@ class Rewriter:
         self._block = Block()
         self._current: Operation | None = None
         self._nested = 0
+        self._budget = budget
 
     def visit(self, region: Region) -> None:
         """Rebuild a region, in place."""
@@ -164,7 +167,7 @@ class Rewriter:
         operands = operation.operands
         if not operands or not all(operand in self.known for operand in operands):
             return None
-        value = fold(operation, self.known)
+        value = fold(operation, self.known, self._budget)
         if value is None:
             return None
         self.changes += 1

@@ -10,6 +10,7 @@ from nimblehlo.frontend import parse
 from nimblehlo.ir import DenseElementsAttribute, Function
 from nimblehlo.ops.verify import verify
 from nimblehlo.specialize import inline, specialize
+from nimblehlo.specialize.constants import MOST_WORK
 from nimblehlo.types import ELEMENT_TYPES, TensorType
 
 
@@ -109,6 +110,24 @@ def test_constants_are_folded_and_kept_within_bounds() -> None:
     assert first.array.tolist() == [0, 2, 4, 6]
     assert isinstance(second, DenseElementsAttribute)
     assert second.is_splat
+
+
+def test_folding_is_bounded() -> None:
+    product = specialized("""
+    func.func @main() -> tensor<1x1xf32> {
+      %0 = stablehlo.constant dense<2.0> : tensor<1x1000000000xf32>
+      %1 = stablehlo.constant dense<2.0> : tensor<1000000000x1xf32>
+      %2 = stablehlo.dot %0, %1 : (tensor<1x1000000000xf32>, tensor<1000000000x1xf32>) -> tensor<1x1xf32>
+      return %2 : tensor<1x1xf32>
+    }
+    """)
+    assert "stablehlo.dot" in names(product)
+    count = 2 * MOST_WORK // (3 * 16384)
+    lines = [f"%{n + 1} = stablehlo.add %{n}, %{n} : tensor<16384xi32>" for n in range(count)]
+    start = "%0 = stablehlo.iota dim = 0 : tensor<16384xi32>"
+    result = f"return %{len(lines)} : tensor<16384xi32>"
+    text = "\n".join(["func.func @main() -> tensor<16384xi32> {", start, *lines, result, "}"])
+    assert 0 < names(specialized(text)).count("stablehlo.add") < len(lines)
 
 
 def test_folding_leaves_errors_to_the_run() -> None:
