@@ -16,7 +16,7 @@ from ..ops.broadcasting import BroadcastInDim
 from ..ops.column_gather import COLUMN_GATHER, FILLED_GATHER
 from ..ops.comparison import Compare
 from ..ops.gather import Gather
-from ..ops.index_space import other_dimensions
+from ..ops.index_space import batch_sizes, other_dimensions
 from ..ops.reduction import Reduce
 from ..ops.regions import monoid
 from ..types import BOOLEAN
@@ -191,7 +191,8 @@ def gather_of_one(operation: Operation, rewriter: Rewriter) -> Value | None:
     view = viewed(operation, Gather)
     operand, start_indices = operation.operands
     type = tensor_type(start_indices)
-    if type.size != len(view.start_index_map) or not all(view.slice_sizes) or type.rank > MOST_COLUMNS:
+    batch = math.prod(batch_sizes(type.shape, view.index_vector_dim))
+    if batch != 1 or not all(view.slice_sizes) or len(view.start_index_map) > MOST_COLUMNS:
         return None
     vector = rewriter.create("stablehlo.reshape", [start_indices], type.with_shape((type.size,)))
     scalar = type.with_shape(())

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from ..ir import Operation, StructAttribute, Value
+from ..ops.index_space import batch_sizes
 from ..ops.regions import overwrites
 from ..ops.scatter import Scatter
 from .cutting import joined
@@ -85,7 +87,8 @@ def scatter_of_one(operation: Operation, rewriter: Rewriter) -> Sequence[Value] 
     view = viewed(operation, Scatter)
     operand, start_indices, updates = operation.operands
     array, shape = constant_array(start_indices), tensor_type(operand).shape
-    if array is None or array.size != len(view.scatter_dims_to_operand_dims) or not tensor_type(updates).size:
+    batch = math.prod(batch_sizes(tensor_type(start_indices).shape, view.index_vector_dim))
+    if array is None or batch != 1 or not tensor_type(updates).size:
         return None
     if not overwrites(view.update_computation):
         return None
