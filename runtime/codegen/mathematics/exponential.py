@@ -27,13 +27,13 @@ def _reduced(x: Real, tail: Real | None = None) -> tuple[Real, ir.Value]:
 
 
 def exp(x: Real, tail: Real | None = None) -> Real:
-    """exp(x + tail); error 0.51 ulp of f64."""
+    """exp(x + tail); error 0.8."""
     p, exponent = _reduced(x.within(-REACH, REACH), tail)
     return times_power(p + 1.0, exponent)
 
 
 def expm1(x: Real) -> Real:
-    """exp(x) - 1."""
+    """exp(x) - 1; error 0.95."""
     p, exponent = _reduced(x.within(-REACH, REACH))
     scale = power_of_two(x, exponent)
     # A sum with a zero would lose the sign of -0.
@@ -41,12 +41,12 @@ def expm1(x: Real) -> Real:
 
 
 def logistic(x: Real) -> Real:
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)); error 1.6."""
     return 1.0 / (1.0 + exp(-x))
 
 
 def tanh(x: Real) -> Real:
-    """The hyperbolic tangent: t / (t + 2), where t = exp(2 |x|) - 1."""
+    """The hyperbolic tangent: t / (t + 2), where t = exp(2 |x|) - 1; error 1.7."""
     p, exponent = _reduced((abs(x) * 2.0).within(None, 40.0))
     scale = power_of_two(x, exponent)
     t = scale.fma(p, scale - 1.0)
@@ -54,12 +54,12 @@ def tanh(x: Real) -> Real:
 
 
 def sinh(x: Real) -> Real:
-    """The hyperbolic sine: (t + t / (t + 1)) / 2, where t = exp(|x|) - 1."""
+    """The hyperbolic sine: (t + t / (t + 1)) / 2, where t = exp(|x|) - 1; error 1.6."""
     t = expm1(abs(x))
     return ((t + t / (t + 1.0)) * 0.5).with_sign_of(x)
 
 
 def cosh(x: Real) -> Real:
-    """The hyperbolic cosine."""
+    """The hyperbolic cosine; error 1."""
     e = exp(abs(x))
     return (e + 1.0 / e) * 0.5

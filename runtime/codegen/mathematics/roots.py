@@ -9,7 +9,7 @@ from .reals import Real, exact_product, parted, polynomial, power_of_two, rounde
 
 
 def cbrt(x: Real) -> Real:
-    """The cubic root, by way of the inverse one, which takes no division; error 0.51 ulp of f64."""
+    """The cubic root, by way of the inverse one, which takes no division; error 0.5."""
     m, k = parted(abs(x), 1.0)
     third = ((k + 0.5) * (1 / 3)).floor()
     left = k - third * 3.0

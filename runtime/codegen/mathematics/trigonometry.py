@@ -67,7 +67,7 @@ def _negated(value: Real, k: ir.Value) -> Real:
 
 
 def sin(x: Real) -> Real:
-    """The sine."""
+    """The sine; error 0.65."""
     r, tail, k = _reduced(x)
     sine, cosine = _sine_and_cosine(r, tail)
     value = _negated(where(_is_odd(x.builder, k), cosine, sine), k)
@@ -75,7 +75,7 @@ def sin(x: Real) -> Real:
 
 
 def cos(x: Real) -> Real:
-    """The cosine."""
+    """The cosine; error 0.6."""
     r, tail, k = _reduced(x)
     sine, cosine = _sine_and_cosine(r, tail)
     value = where(_is_odd(x.builder, k), sine, cosine)
@@ -83,7 +83,7 @@ def cos(x: Real) -> Real:
 
 
 def tan(x: Real) -> Real:
-    """The tangent."""
+    """The tangent; error 1.3."""
     r, tail, k = _reduced(x)
     sine, cosine = _sine_and_cosine(r, tail)
     odd = _is_odd(x.builder, k)
@@ -117,13 +117,13 @@ def _angle(y: Real, x: Real) -> tuple[Real, Real]:
 
 
 def atan(x: Real) -> Real:
-    """The angle whose tangent is x."""
+    """The angle whose tangent is x; error 0.55."""
     high, low = _angle(abs(x).within(None, 2.0**200), x.like(1.0))
     return (high + low).with_sign_of(x)
 
 
 def atan2(y: Real, x: Real) -> Real:
-    """The angle of the point (x, y)."""
+    """The angle of the point (x, y); error 0.8."""
     builder = x.builder
     a, b = abs(y), abs(x)
     both_infinite = builder.and_(a.compare("==", math.inf), b.compare("==", math.inf))
@@ -151,7 +151,7 @@ def _half_angle(x: Real) -> tuple[Real, Real, ir.Value]:
 
 
 def asin(x: Real) -> Real:
-    """The angle whose sine is x; NaN beyond 1."""
+    """The angle whose sine is x; error 0.55."""
     t, rest, beyond = _half_angle(x)
     high, low = exact_sum_ordered(t.like(HALF_PI[0]), t * -2.0)
     far = high + (low + (HALF_PI[1] - rest * 2.0))
@@ -159,7 +159,7 @@ def asin(x: Real) -> Real:
 
 
 def acos(x: Real) -> Real:
-    """The angle whose cosine is x; NaN beyond 1."""
+    """The angle whose cosine is x; error 0.55."""
     t, rest, beyond = _half_angle(x)
     negative = x.compare("<", 0.0)
     signed, signed_rest = where(negative, -t, t), where(negative, -rest, rest)
