@@ -35,6 +35,11 @@ class Comparison:
     ratio: float
 
 
+def three_digits(value: float) -> float:
+    """The value to as many digits as a measurement can promise."""
+    return float(f"{value:.3g}")
+
+
 def seconds(action: Action) -> float:
     """What one call takes."""
     started = time.perf_counter()

@@ -15,7 +15,16 @@ import numpy as np
 
 import nimblehlo
 
-from .measuring import COPIED_BYTES, Action, figures, fresh_process, memory_copy, side_by_side, warm_up
+from .measuring import (
+    COPIED_BYTES,
+    Action,
+    figures,
+    fresh_process,
+    memory_copy,
+    side_by_side,
+    three_digits,
+    warm_up,
+)
 from .programs import Program
 
 Array = np.ndarray[Any, Any]
@@ -98,9 +107,10 @@ def ratios(peers: Iterable[str], program: Program, size: str) -> dict[str, float
     for peer in peers:
         with PEERS[peer](program, inputs) as other:
             least = 1 if peer == "interpreter" else 5  # its calls may take seconds
-            found[peer] = None if other is None else side_by_side(ours, other, least=least).ratio
-        if peer == "memory" and found[peer] is not None:
-            found[peer] *= moved / (2 * COPIED_BYTES)  # type: ignore[operator]
+            value = None if other is None else side_by_side(ours, other, least=least).ratio
+        if value is not None:
+            value = three_digits(value * moved / (2 * COPIED_BYTES) if peer == "memory" else value)
+        found[peer] = value
     return found
 
 
@@ -136,4 +146,4 @@ def first_result_ratio(program: Program, size: str, pairs: int = 3) -> float:
         ours = fresh_process(text, inputs, calls=1).first_result
         other: float = figures([sys.executable, "-c", FIRST_OF_XLA, program.name, size], {})
         found.append(other / ours)
-    return float(np.median(found))
+    return three_digits(float(np.median(found)))

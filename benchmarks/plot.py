@@ -63,9 +63,7 @@ def measure(family: str) -> Figures:
                     row |= {f"{peer} {size}": value for peer, value in measured.items()}
             if program.name in representatives():
                 row[f"first {SMALLEST}"] = first_result_ratio(program, SMALLEST, pairs=1)
-            found[program.name] = {
-                key: None if value is None else float(f"{value:.3g}") for key, value in row.items()
-            }
+            found[program.name] = row
     return found
 
 
