@@ -1,8 +1,8 @@
 """Transcendental functions as straight-line arithmetic on `double`, which LLVM's loop vectoriser takes.
 
 They are for arguments that f32 holds, and right once their values are rounded to f32 or a narrower type: what
-lies beyond the range of f32 need not be exact. Nothing here calls a library. The errors that are stated are in
-ulps of f64; tools/generated_functions.py measures them.
+lies beyond the range of f32 need not be exact. Nothing here calls a library. The errors that are stated are
+in ulps of f64; tools/generated_functions.py measures them.
 """
 
 from __future__ import annotations
