@@ -3,8 +3,8 @@
 Products are exact and sums are made in: f32 for floats up to f32, f64 for f64, the result's own type
 for complex numbers, integers modulo two to the result's width; each result is rounded once. Where
 `precision_config` allows less, this is still what happens. Matrices of floats, and of complex numbers
-unless they are small, go through BLAS, whose order of summation is its own; small complex ones are summed
-from the first product to the last.
+unless they are small, go through BLAS, whose order of summation is its own; convolutions of floats do so PART
+terms at a time. Small complex ones are summed from the first product to the last.
 
 Source: specification, sections "dot_general" and "convolution".
 """
@@ -42,6 +42,8 @@ Multiply = Callable[[Array, Array], Array]
 
 _SMALL: Final = 1 << 12
 """Integer matrices with at most this many products are multiplied as integers: BLAS would cost more."""
+PART: Final = 128
+"""Terms of a convolution's sums that BLAS adds up at a time: so few that it does so in one go."""
 _SMALL_COMPLEX: Final = 1 << 9
 """Complex matrices with at most this many products are summed in the order of the products."""
 
@@ -57,8 +59,22 @@ class Precision(enum.StrEnum):
 PRECISION_CONFIG: Final = ArrayOf(Enum("precision", Precision))
 
 
-def multiplier(lhs: ElementType, rhs: ElementType, result: ElementType) -> Multiply | None:
+def in_parts(a: Array, b: Array) -> Array:
+    """The product of stacks of matrices, PART terms of each sum at a time, and these sums added in order."""
+    total: Array = np.matmul(a[..., :PART], b[..., :PART, :])
+    for start in range(PART, a.shape[-1], PART):
+        total += np.matmul(a[..., start : start + PART], b[..., start : start + PART, :])
+    return total
+
+
+def multiplier(
+    lhs: ElementType, rhs: ElementType, result: ElementType, product: Multiply = np.matmul
+) -> Multiply | None:
     """The product of stacks of matrices, [..., M, K] with [..., K, N], of these element types.
+
+    Args:
+        lhs, rhs, result: the element types.
+        product: multiplies matrices of f32 or f64.
 
     Returns:
         A function of two arrays, or None where operands of such types have no product in `result`.
@@ -68,7 +84,7 @@ def multiplier(lhs: ElementType, rhs: ElementType, result: ElementType) -> Multi
     if COMPLEX in (lhs.category, rhs.category):
         return None
     if result.category == FLOAT:
-        return _multiply_floats(lhs, rhs, result)
+        return _multiply_floats(lhs, rhs, result, product)
     if FLOAT in (lhs.category, rhs.category):
         return None
     if result.category == BOOLEAN:
@@ -102,16 +118,20 @@ def _from_the_first(a: Array, b: Array) -> Array:
     return summed
 
 
-def _multiply_floats(lhs: ElementType, rhs: ElementType, result: ElementType) -> Multiply:
-    """Multiply in f32 or, where f64 or wide integers occur, f64, and round once."""
-    types = (lhs, rhs, result)
+def computed_float(*types: ElementType) -> ElementType:
+    """The type in which products of floats are made: f32 or, where f64 or wide integers occur, f64."""
     is_wide = any(type.dtype == np.float64 or (type.category & INTEGER and type.width > 16) for type in types)
-    computed = ELEMENT_TYPES["f64" if is_wide else "f32"]
-    if all(type is computed for type in types):
-        return np.matmul
+    return ELEMENT_TYPES["f64" if is_wide else "f32"]
+
+
+def _multiply_floats(lhs: ElementType, rhs: ElementType, result: ElementType, product: Multiply) -> Multiply:
+    """Multiply in f32 or f64, and round once."""
+    computed = computed_float(lhs, rhs, result)
+    if lhs is rhs is result is computed:
+        return product
     enter_lhs, enter_rhs = converter(lhs, computed), converter(rhs, computed)
     leave = converter(computed, result)
-    return lambda a, b: leave(np.matmul(enter_lhs(a), enter_rhs(b)))
+    return lambda a, b: leave(product(enter_lhs(a), enter_rhs(b)))
 
 
 def _multiply_integers(lhs: ElementType, rhs: ElementType, result: ElementType) -> Multiply:
@@ -211,6 +231,16 @@ class Contraction(Op):
             batching,
             contracting,
         )
+
+    def as_stacks(self, lhs: Array, rhs: Array) -> tuple[Array, Array]:
+        """The operands as [batch, row, term] and [batch, term, column], views where strides allow it."""
+        lhs_permutation, rhs_permutation, batching, contracting = self._permutations
+        lhs = lhs if lhs_permutation is None else lhs.transpose(lhs_permutation)
+        rhs = rhs if rhs_permutation is None else rhs.transpose(rhs_permutation)
+        split = lhs.ndim - contracting
+        batch, terms = math.prod(lhs.shape[:batching]), math.prod(lhs.shape[split:])
+        rows, columns = lhs.shape[batching:split], rhs.shape[batching + contracting :]
+        return lhs.reshape(batch, math.prod(rows), terms), rhs.reshape(batch, terms, math.prod(columns))
 
     def reference(self, *operands: Array) -> Array:
         assert self.multiply is not None

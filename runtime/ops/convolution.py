@@ -28,6 +28,7 @@ from .contraction_base import (
     PRECISION_CONFIG,
     Multiply,
     QuantizedContraction,
+    in_parts,
     is_quantized_tensor,
     multiplier,
     precision_config_size,
@@ -392,8 +393,18 @@ class _Convolution(QuantizedContraction):
         """The product of stacks of matrices of these element types."""
         types = (self.lhs.element_type, self.rhs.element_type, self.result.element_type)
         return (
-            None if any(map(is_quantized_tensor, (self.lhs, self.rhs, self.result))) else multiplier(*types)
+            None
+            if any(map(is_quantized_tensor, (self.lhs, self.rhs, self.result)))
+            else multiplier(*types, in_parts)
         )
+
+    @property
+    def is_scaling(self) -> bool:
+        """Whether scaled elements are added wherever rhs is finite: each group has one input feature."""
+        dtype = self.lhs.dtype
+        if not dtype == self.rhs.dtype == self.result.dtype or dtype.kind not in "fc" or dtype.itemsize <= 2:
+            return False
+        return bool(self.rhs.shape[self.kernel_input_feature_dimension] == 1)
 
     def convolve(self, lhs: Array, rhs: Array, padding: Padding) -> Array:
         """The result, for a padding that is known."""
@@ -403,8 +414,7 @@ class _Convolution(QuantizedContraction):
         counts = [window.count(size) for window, size in zip(windows, lhs.shape[1:-1], strict=True)]
         reversed_axes = tuple([axis for axis, is_reversed in enumerate(self.window_reversal) if is_reversed])
         grouped_lhs, grouped_rhs = self._grouped(lhs, np.flip(rhs, reversed_axes))
-        is_scaling = grouped_rhs.shape[-2] == 1 and lhs.dtype == rhs.dtype == self.result.dtype
-        if is_scaling and lhs.dtype.kind in "fc" and lhs.dtype.itemsize > 2 and np.isfinite(rhs).all():
+        if self.is_scaling and np.isfinite(rhs).all():
             product = scaled(grouped_lhs, grouped_rhs, windows, counts)
         else:
             assert self.multiply is not None

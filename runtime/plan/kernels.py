@@ -7,6 +7,8 @@ from typing import Any
 
 from ..ops.chlo import TopK
 from ..ops.column_gather import ColumnGather, FilledGather
+from ..ops.contraction import Dot, DotGeneral
+from ..ops.convolution import Convolution
 from ..ops.declaration import Op
 from ..ops.gather import Gather
 from ..ops.in_place import NOWHERE, overwriting
@@ -16,6 +18,7 @@ from ..ops.scatter import Scatter
 from ..ops.sorting import Sort
 from ..ops.window import ReduceWindow, SelectAndScatter
 from ..types import QUANTIZED, TensorType
+from . import contraction_kernels
 
 Kernel = Callable[..., Any]
 Prepare = Callable[[], Kernel]
@@ -257,6 +260,9 @@ def _top_k(view: Any, threads: int | None) -> Offer:
 _OFFERS: dict[type[Op], Callable[[Any, int | None], Offer]] = {
     ColumnGather: _column_gather,
     FilledGather: _column_gather,
+    Convolution: contraction_kernels.convolution,
+    Dot: contraction_kernels.contraction,
+    DotGeneral: contraction_kernels.contraction,
     Gather: _gather,
     Reduce: _reduce,
     ReduceWindow: _reduce_window,

@@ -115,10 +115,7 @@ class _Grouping:
     def __init__(self, block: Block, generates: Generates) -> None:
         self.operations = block.operations
         self.position = {operation: index for index, operation in enumerate(self.operations)}
-        self.users: dict[Value, list[int]] = {}
-        for index, operation in enumerate(self.operations):
-            for value in (*operation.operands, *captured_values(operation.regions)):
-                self.users.setdefault(value, []).append(index)
+        self.users = users_of(block)
         self.kinds = [self.kind(operation, generates) for operation in self.operations]
         self.levels = [-1] * len(self.operations)
         self.parent = list(range(len(self.operations)))
@@ -310,13 +307,23 @@ def boundary(
     return list(operands), results
 
 
+def users_of(block: Block) -> dict[Value, list[int]]:
+    """The positions of the operations that use each value, by way of their regions too."""
+    users: dict[Value, list[int]] = {}
+    for index, operation in enumerate(block.operations):
+        for value in (*operation.operands, *captured_values(operation.regions)):
+            users.setdefault(value, []).append(index)
+    return users
+
+
 def replace(block: Block, clusters: list[_Cluster], name: str = CLUSTER) -> None:
     """Put operations of that name in the place of what clusters own."""
     operations = block.operations
-    users: dict[Value, list[int]] = {}
-    for index, operation in enumerate(operations):
-        for value in (*operation.operands, *captured_values(operation.regions)):
-            users.setdefault(value, []).append(index)
+    users = users_of(block)
+    # What a cluster copies has operands that another cluster may own.
+    for cluster in clusters:
+        for value in boundary(operations, cluster.owned, cluster.copied, users)[0]:
+            users[value].append(max(cluster.owned))
     replaced: dict[Value, Value] = {}
     at: dict[int, Operation] = {}
     removed: set[int] = set()
