@@ -278,7 +278,8 @@ class _Grouping:
 
     def pays(self, cluster: _Cluster) -> bool:
         """Whether a cluster is quicker than its operations one by one."""
-        if len(cluster.owned) + len(cluster.copied) < 2:
+        members = cluster.owned | cluster.copied
+        if not cluster.owned or (len(members) == 1 and self.kinds[max(members)] != _MOVE):
             return False
         operands, results = boundary(self.operations, cluster.owned, cluster.copied, self.users)
         if len(operands) + len(results) > MOST_ARRAYS or not results:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ..ir import Block, Operation, Value, captured_values
 from ..ops.reduction import Reduce
-from .clusters import _Cluster, boundary, cluster_operation, is_single, replace
+from .clusters import _Cluster, boundary, cluster_operation, is_single, replace, users_of
 from .effects import has_no_effect
 
 HasForm = Callable[[Block], bool]
@@ -19,23 +19,15 @@ def replace_groups(block: Block, grouping: Grouping, has_form: HasForm, name: st
     """Put one operation of that name in the place of each group that has a form."""
     found = grouping.clusters()
     if found:
-        replace(block, [group for group in found if has_form(body_of(block, group, name))], name)
+        users = users_of(block)
+        replace(block, [group for group in found if has_form(_body_of(block, group, users, name))], name)
 
 
-def body_of(block: Block, cluster: _Cluster, name: str) -> Block:
+def _body_of(block: Block, cluster: _Cluster, users: dict[Value, list[int]], name: str) -> Block:
     """A block of a group's operations alone."""
-    users = _users(block)
     operands, results = boundary(block.operations, cluster.owned, cluster.copied, users)
     members = [block.operations[index] for index in cluster.members]
     return cluster_operation(members, operands, results, name).regions[0].block
-
-
-def _users(block: Block) -> dict[Value, list[int]]:
-    users: dict[Value, list[int]] = {}
-    for index, operation in enumerate(block.operations):
-        for value in (*operation.operands, *captured_values(operation.regions)):
-            users.setdefault(value, []).append(index)
-    return users
 
 
 class Grouping:
