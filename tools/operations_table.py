@@ -40,7 +40,7 @@ DIALECTS = {
     "shape": "What exporters leave in computations of shapes; likewise the next ones.",
     "tensor": "",
     "arith": "",
-    "nimblehlo": "What JAX's custom calls with dynamic sizes become.",
+    "nimblehlo": "What JAX's custom calls with dynamic sizes become, and what the specializer makes.",
 }
 """The sections, and what is said about them; a dialect that is not here comes last."""
 

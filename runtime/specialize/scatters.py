@@ -92,6 +92,8 @@ def scatter_of_one(operation: Operation, rewriter: Rewriter) -> Sequence[Value] 
         return None
     if not overwrites(view.update_computation):
         return None
+    if operand.type != operation.results[0].type:
+        return None
     if tensor_type(updates).element_type != tensor_type(operand).element_type:
         return None
     dropped = {*view.inserted_window_dims, *view.input_batching_dims}
