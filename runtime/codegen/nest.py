@@ -16,6 +16,7 @@ import numpy as np
 from ..ir import Operation
 from ..ir.printer import Printer
 from ..types import ElementType, TensorType
+from .transposition import WIDEST, lanes_of
 
 
 class Affine(NamedTuple):
@@ -141,8 +142,24 @@ def crossing_loop(nest: Nest) -> int | None:
     return None
 
 
+def is_transposition(nest: Nest) -> bool:
+    """Whether an arranged nest copies elements from an array that lies along its middle loop to one that lies
+    along the inner one."""
+    if nest.nodes != (Load(0),) or nest.stores != (0,) or len(nest.accesses) != 2:
+        return False
+    source, target = nest.accesses
+    return (
+        source.element_type.dtype.itemsize <= WIDEST
+        and source.place.strides[-2] == 1
+        and abs(source.place.strides[-1]) > 1
+        and target.place.strides[-1] == 1
+    )
+
+
 TILE_BYTES = 64
 """Extent of a tile in both directions: a cache line."""
+TILES = 4
+"""How many tiles that are transposed in registers a block has in both directions."""
 UNIT_ELEMENTS = 1 << 13
 """About how many elements the two inner loops go through at a time."""
 
@@ -157,6 +174,9 @@ class Blocks(NamedTuple):
 def blocks_of(nest: Nest) -> Blocks:
     """How an arranged nest is cut: by its shape alone."""
     middle, inner = nest.sizes[-2:]
+    if is_transposition(nest):
+        extent = TILES * lanes_of(nest.accesses[0].element_type.dtype.itemsize)
+        return Blocks(min(extent, middle), min(extent, inner))
     if crossing_loop(nest) is not None:
         extent = max(8, TILE_BYTES // max(access.element_type.dtype.itemsize for access in nest.accesses))
         return Blocks(min(extent, middle), min(extent, inner))
@@ -182,7 +202,7 @@ def access_kind(place: Affine) -> str:
 
 def description(nest: Nest) -> str:
     """All that the code of an arranged nest depends on, as text."""
-    lines = [f"loops {len(nest.sizes)}"]
+    lines = [f"loops {len(nest.sizes)}" + (" transposition" if is_transposition(nest) else "")]
     lines += [f"access {access.element_type} {access_kind(access.place)}" for access in nest.accesses]
     lines += [f"index {access_kind(place)}" for place in nest.indices]
     lines += map(_node_text, nest.nodes)

@@ -15,7 +15,19 @@ from llvmlite import ir
 from ..ir import Operation
 from ..types import ELEMENT_TYPES, ElementType, TensorType
 from .elementwise import emit
-from .nest import Access, Apply, Blocks, Constant, Index, Load, Nest, access_kind, units_of
+from .nest import (
+    Access,
+    Apply,
+    Blocks,
+    Constant,
+    Index,
+    Load,
+    Nest,
+    access_kind,
+    is_transposition,
+    units_of,
+)
+from .transposition import Side, emit_element, emit_tile, lanes_of
 from .values import I64, Value, constant, load, store, stored_type
 
 NAME = "nest"
@@ -161,6 +173,9 @@ class _Emitter:
         inner: tuple[ir.Value, ir.Value],
     ) -> None:
         """The two inner loops."""
+        if is_transposition(self.nest):
+            self.emit_tiles(builder, outer, middle, inner)
+            return
         rows = _Loop(builder, "row", *middle)
         indices = [*outer, rows.index]
         starts = [
@@ -181,6 +196,50 @@ class _Emitter:
         self.emit_stores(elements.builder, elements.index)
         branch = elements.close()
         self.mark(elements.body, branch)
+        rows.close()
+
+    def emit_tiles(
+        self,
+        builder: ir.IRBuilder,
+        outer: list[ir.Value],
+        middle: tuple[ir.Value, ir.Value],
+        inner: tuple[ir.Value, ir.Value],
+    ) -> None:
+        """The two inner loops of a transposition: whole tiles in registers, the rest by single elements."""
+        itemsize = self.nest.accesses[0].element_type.dtype.itemsize
+        element = ir.IntType(8 * itemsize)
+        bases = [
+            builder.gep(
+                pointer,
+                [_along(builder, ir.Constant(I64, 0), outer, strides)],
+                inbounds=True,
+                source_etype=element,
+            )
+            for pointer, strides in zip(self.pointers, self.strides, strict=True)
+        ]
+        source, target = Side(bases[0], self.strides[0][-1]), Side(bases[1], self.strides[1][-2])
+        lanes = ir.Constant(I64, lanes_of(itemsize))
+        rows = _Loop(builder, "tiles", *_tile_range(builder, middle, lanes))
+        columns = _Loop(rows.builder, "tile", *_tile_range(rows.builder, inner, lanes))
+        here = columns.builder
+        first = [
+            here.add(here.mul(loop.index, lanes), start)
+            for loop, (start, _) in ((rows, middle), (columns, inner))
+        ]
+        after = [here.add(start, lanes) for start in first]
+        whole = here.and_(
+            here.icmp_signed("<=", after[0], middle[1]), here.icmp_signed("<=", after[1], inner[1])
+        )
+        with here.if_else(whole) as (in_registers, one_by_one):
+            with in_registers:
+                emit_tile(here, itemsize, source, target, first[0], first[1])
+            with one_by_one:
+                one = _Loop(here, "rest", first[0], _least(here, after[0], middle[1]))
+                other = _Loop(one.builder, "element", first[1], _least(one.builder, after[1], inner[1]))
+                emit_element(other.builder, itemsize, source, target, one.index, other.index)
+                other.close()
+                one.close()
+        columns.close()
         rows.close()
 
     def emit_nodes(self, level: int, builder: ir.IRBuilder, index: ir.Value | None) -> None:
@@ -247,6 +306,14 @@ _GROUP, _LOOP = "access group", "loop"
 def _marked_parallel(text: str) -> str:
     text = re.sub(rf'(![0-9]+) = !{{ !"{_GROUP}" }}', r"\1 = distinct !{}", text)
     return re.sub(rf'(![0-9]+) = !{{ !"{_LOOP}", ', r"\1 = distinct !{ \1, ", text)
+
+
+def _tile_range(
+    builder: ir.IRBuilder, indices: tuple[ir.Value, ir.Value], lanes: ir.Constant
+) -> tuple[ir.Value, ir.Value]:
+    """The numbers of the tiles that cover a range of indices, counted from its first one."""
+    count = builder.add(builder.sub(indices[1], indices[0]), ir.Constant(I64, lanes.constant - 1))
+    return ir.Constant(I64, 0), builder.udiv(count, lanes)
 
 
 def _least(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:

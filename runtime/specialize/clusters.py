@@ -169,6 +169,8 @@ class _Grouping:
             if kind != _MOVE or _size(operation.result) < LARGE:
                 continue
             users = self.users.get(operation.result, [])
+            if operation.name == "stablehlo.reshape":
+                continue
             if operation.name in _JOINING or any(self.operations[u].name in TERMINATORS for u in users):
                 found.append(_Cluster(_size(operation.result), self.levels[index], [index]))
         return found

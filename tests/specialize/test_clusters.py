@@ -238,3 +238,18 @@ def test_programs_of_many_operations_are_clustered() -> None:
     found = formed(text)
     assert all(len(names) <= clusters.MOST_OPERATIONS for names in found)
     assert sum(map(len, found)) == 2000 and len(found) < 30
+
+
+def test_what_has_to_be_copied_is_copied_by_native_code() -> None:
+    given, result = f"tensor<4x{LARGE}xf32>", f"tensor<{LARGE}x4xf32>"
+    text = f"""
+      func.func @main(%a: {given}) -> ({result}, {result}) {{
+        %0 = stablehlo.transpose %a, dims = [1, 0] : ({given}) -> {result}
+        %1 = stablehlo.reshape %a : ({given}) -> {result}
+        return %0, %1 : {result}, {result}
+      }}
+    """
+    assert formed(text) == [["transpose"]]
+    a = np.arange(4 * LARGE, dtype=np.float32).reshape(4, LARGE)
+    first, second = run_every_way(text, a)
+    assert (first == a.T).all() and (second == a.reshape(LARGE, 4)).all()
