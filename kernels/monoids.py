@@ -2,8 +2,13 @@
 
 A monoid is one of MONOIDS, named as in StableHLO. Elements are named as NumPy names them; bfloat16 and
 float16 are stored in 16 bits and computed in float32, which is exact for minimum and maximum and "wide" for
-add and multiply. `normalized` folds combinations that give the same bits into one, so that fewer loops are
-compiled.
+add and multiply. Two forms of names say more:
+
+- an element "float32:float64" is stored as the first type and computed as the second, and its results are
+  rounded to the first at last; "bfloat16>float32" too, but its results are stored as the second type;
+- a monoid "add:bfloat16" rounds each of its results to that type.
+
+`normalized` folds combinations that give the same bits into one, so that fewer loops are compiled.
 """
 
 from typing import Any, NamedTuple
@@ -11,13 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 MONOIDS = ("add", "multiply", "minimum", "maximum", "and", "or", "xor")
+ACCUMULATIONS = ("wide", "declared", "float64")
 OVERWRITE = "overwrite"  # what scatters know beside the monoids: the second argument
 _ORDERED = ("minimum", "maximum")
 _BITWISE = ("and", "or", "xor")
 _BOOLEAN = {"add": "or", "maximum": "or", "multiply": "and", "minimum": "and"}
 _INTEGERS = tuple(f"{sign}int{width}" for sign in ("", "u") for width in (8, 16, 32, 64))
 _FLOATS = ("bfloat16", "float16", "float32", "float64", "complex64", "complex128")
-_WIDENED = ("bfloat16", "float16")
+WIDENED = ("bfloat16", "float16")
 
 
 class Combination(NamedTuple):
@@ -39,11 +45,27 @@ def supports(dtype: Any, monoid: str) -> bool:
     return monoid not in _BITWISE or np.dtype(dtype).name not in _FLOATS
 
 
-def normalized(dtype: Any, monoid: str) -> Combination:
-    """The combination to compile for. Raises ValueError where there is none."""
+def normalized(dtype: Any, monoid: str, accumulate: str = "wide", result_dtype: Any = None) -> Combination:
+    """The combination to compile for.
+
+    `accumulate` is one of ACCUMULATIONS, and concerns sums and products of floats and complex numbers: "wide"
+    computes those narrower than float32 in that; "declared" rounds each result to the elements' type;
+    "float64" computes in float64 or complex128. `result_dtype` is float32 where sixteen-bit floats are folded
+    into that. Raises ValueError where there is no such combination.
+    """
     if not supports(dtype, monoid):
         raise ValueError(f"no kernel computes {monoid} on {np.dtype(dtype).name}")
     element = np.dtype(dtype).name
+    if result_dtype is not None and np.dtype(result_dtype) != np.dtype(dtype):
+        if not supports_result(dtype, result_dtype) or accumulate == "float64":
+            raise ValueError(f"no kernel folds {element} into {np.dtype(result_dtype).name}")
+        return Combination(f"{element}>float32", monoid)
+    if element in _FLOATS and monoid in ("add", "multiply"):
+        wide = "complex128" if element.startswith("complex") else "float64"
+        if accumulate == "float64" and element != wide:
+            return Combination(f"{element}:{wide}", monoid)
+        if accumulate == "declared" and element in WIDENED:
+            return Combination(element, f"{monoid}:{element}")
     if element == "bool":
         return Combination("uint8", _BOOLEAN.get(monoid, monoid))
     if element.startswith("int") and monoid not in _ORDERED:
@@ -51,14 +73,43 @@ def normalized(dtype: Any, monoid: str) -> Combination:
     return Combination(element, monoid)
 
 
+def supports_result(dtype: Any, result_dtype: Any) -> bool:
+    """Whether there are loops that fold elements of a type into another one: sixteen-bit floats into f32."""
+    return np.dtype(dtype) == np.dtype(result_dtype) or (
+        np.dtype(dtype).name in WIDENED and np.dtype(result_dtype) == np.dtype(np.float32)
+    )
+
+
+def stored_element(element: str) -> str:
+    """The name of the type in which elements are stored."""
+    return element.replace(">", ":").partition(":")[0]
+
+
+def computing_element(element: str) -> str:
+    """The name of the type in which loops compute."""
+    stored, _, wide = element.replace(">", ":").partition(":")
+    return wide or ("float32" if stored in WIDENED else stored)
+
+
+def result_element(element: str) -> str:
+    """The name of the type in which results are stored."""
+    return computing_element(element) if ">" in element else stored_element(element)
+
+
 def storage_dtype(element: str) -> np.dtype:
     """The NumPy type in which loops see the elements of an array."""
-    return np.dtype("uint16") if element in _WIDENED else np.dtype(element)
+    stored = stored_element(element)
+    return np.dtype("uint16") if stored in WIDENED else np.dtype(stored)
+
+
+def result_storage_dtype(element: str) -> np.dtype:
+    """The NumPy type in which loops see the elements of a result."""
+    return storage_dtype(result_element(element))
 
 
 def computing_dtype(element: str) -> np.dtype:
     """The NumPy type in which loops compute, and keep partial results."""
-    return np.dtype("float32") if element in _WIDENED else np.dtype(element)
+    return np.dtype(computing_element(element))
 
 
 def is_exact(combination: Combination) -> bool:

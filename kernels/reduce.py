@@ -11,7 +11,11 @@ same rule, and no bit depends on the cut. Where the order changes no bit (intege
 maximum of real numbers, bitwise operations) a block is folded in whatever order is fastest.
 
 Sums and products of float16 and bfloat16 are accumulated in float32 throughout, the initial value included,
-and rounded once at the end. Nothing of this depends on the number of threads.
+and rounded once at the end, or not at all where the result is of float32; `accumulate` chooses another way
+(`monoids.normalized`). Nothing of this depends on the number of threads.
+
+The tree "left" folds the values from the left instead, starting with init_value: as one window of
+reduce_window.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,60 +27,118 @@ import numpy as np
 from .blocks import BATCH, COLUMN_BLOCK, COLUMN_CHUNK, ROW_BLOCK, SHORT_ROW, STACK_ROWS
 from .compilation import flat
 from .groups import Group, check_dimensions, groups_of, walk_of
-from .monoids import Combination, computing_dtype, normalized, storage_dtype, supports
+from .monoids import (
+    Combination,
+    computing_dtype,
+    is_exact,
+    normalized,
+    result_storage_dtype,
+    storage_dtype,
+    supports,
+    supports_result,
+)
 from .reduce_arg import prepare_arg, supports_arg
 from .threads import division
 
-__all__ = ["prepare", "prepare_arg", "supports", "supports_arg"]
+__all__ = ["prepare", "prepare_arg", "supports", "supports_arg", "supports_result", "supports_tree"]
+
+MOST_FROM_LEFT = 1 << 16
+"""Most values of a result element that are folded from the left: each costs a few bytes a task."""
 
 Reduction = Callable[[np.ndarray, Any], np.ndarray]
 
 
+def supports_tree(
+    shape: Sequence[int], dtype: Any, dimensions: Sequence[int], monoid: str, tree: Any
+) -> bool:
+    """Whether `prepare` serves a tree: where order changes bits, "blocked", and "left" of not too many."""
+    if tree == "blocked":
+        return True
+    if tree in ("balanced", "left", "right") and is_exact(normalized(dtype, monoid)):
+        return True
+    return tree == "left" and prod(shape[d] for d in dimensions) <= MOST_FROM_LEFT
+
+
 def prepare(
-    shape: Sequence[int], dtype: Any, dimensions: Sequence[int], monoid: str, *, threads: int | None = None
+    shape: Sequence[int],
+    dtype: Any,
+    dimensions: Sequence[int],
+    monoid: str,
+    *,
+    tree: str = "blocked",
+    accumulate: str = "wide",
+    result_dtype: Any = None,
+    threads: int | None = None,
 ) -> Reduction:
     """A function `(operand, init_value) -> result` that reduces `dimensions` of an operand of this shape.
 
-    The result has the operand's element type and its other dimensions, in row-major order.
-    Raises ValueError where no kernel serves. Source: the specification's section on reduce.
+    The result has the operand's element type, or `result_dtype` (`supports_result`), and the operand's other
+    dimensions, in row-major order. `tree` is one that `supports_tree`, `accumulate` as in
+    `monoids.normalized`. Raises ValueError where no kernel serves. Source: the specification's section on
+    reduce.
     """
     check_dimensions(shape, dimensions)
-    kind = normalized(dtype, monoid)
+    result_dtype = dtype if result_dtype is None else result_dtype
+    kind = normalized(dtype, monoid, accumulate, result_dtype)
+    if not supports_tree(shape, dtype, dimensions, monoid, tree):
+        raise ValueError(f"no kernel folds {monoid} of {np.dtype(dtype).name} by the tree {tree!r}")
+    if tree == "left" and not is_exact(kind):
+        return _from_left(kind, shape, dtype, dimensions, result_dtype, threads)
     result_shape = tuple(size for dimension, size in enumerate(shape) if dimension not in dimensions)
     groups = groups_of(shape, dimensions)
     if prod(shape) == 0 or not any(group.reduced for group in groups):
-        return _without_tree(kind, np.dtype(dtype), result_shape, prod(shape) == 0)
+        return _without_tree(kind, dtype, result_dtype, result_shape, prod(shape) == 0)
     make = _rows if groups[-1].reduced else _columns
     reduction = make(kind, groups, threads)
 
+    storage, result_storage = storage_dtype(kind.element), result_storage_dtype(kind.element)
+
     def run(operand: np.ndarray, init_value: Any) -> np.ndarray:
-        result = np.empty(result_shape, dtype)
-        storage = storage_dtype(kind.element)
+        result = np.empty(result_shape, result_dtype)
         reduction(
             flat(operand, storage),
             flat(np.asarray(init_value, dtype), storage),
-            result.reshape(-1).view(storage),
+            result.reshape(-1).view(result_storage),
         )
         return result
 
     return run
 
 
+def _from_left(
+    kind: Combination,
+    shape: Sequence[int],
+    dtype: Any,
+    dimensions: Sequence[int],
+    result_dtype: Any,
+    threads: int | None,
+) -> Reduction:
+    """The reduced dimensions as one window, which is folded from the left."""
+    from .window import Axis, sliding
+
+    axes = [Axis(size, window=size if d in dimensions else 1) for d, size in enumerate(shape)]
+    result_shape = tuple(size for d, size in enumerate(shape) if d not in dimensions)
+    if prod(shape) == 0:
+        return lambda operand, init_value: np.full(result_shape, init_value, result_dtype)
+    fold = sliding(kind, np.dtype(dtype), axes, threads, np.dtype(result_dtype))
+    return lambda operand, init_value: fold(operand, init_value).reshape(result_shape)
+
+
 def _without_tree(
-    kind: Combination, dtype: np.dtype, result_shape: tuple[int, ...], empty: bool
+    kind: Combination, dtype: Any, result_dtype: Any, result_shape: tuple[int, ...], empty: bool
 ) -> Reduction:
     """For reductions of no value, and of one value, a result element."""
     if empty:
-        return lambda operand, init_value: np.full(result_shape, init_value, dtype)
+        return lambda operand, init_value: np.full(result_shape, init_value, result_dtype)
     storage = storage_dtype(kind.element)
     tasks, size = division(prod(result_shape), 2 * storage.itemsize)
 
     def run(operand: np.ndarray, init_value: Any) -> np.ndarray:
         from . import reduce_loops
 
-        result = np.empty(result_shape, dtype)
+        result = np.empty(result_shape, result_dtype)
         initial = flat(np.asarray(init_value, dtype), storage)
-        written = result.reshape(-1).view(storage)
+        written = result.reshape(-1).view(result_storage_dtype(kind.element))
         reduce_loops.combined(*kind)(tasks, size, flat(operand, storage), initial, written)
         return result
 

@@ -10,7 +10,7 @@ result i combines values 0 to i. The values are split into consecutive blocks of
 
 result i is pads(i) (op) local(i) in the first block, and (pads(i) (op) carry(b)) (op) local(i) in the
 others; a reverse scan exchanges the operands of each (op), so that values stay in order. pads(i) is the
-initial value itself if that combined with itself is the same. float16 and bfloat16 are computed in float32.
+initial value itself if that combined with itself is the same. What is rounded when, the combination says.
 """
 
 from collections.abc import Callable

@@ -3,7 +3,8 @@
 In each window, the positions that lie in the operand are compared from the left in row-major order, and the
 element so far selected stays where `comparison_direction` holds between it and the next one. The source's
 values that fall on one result element are combined with init_value from the left in row-major order of the
-source; sums and products of float16 and bfloat16 are rounded at each step. A task owns a range of the
+source; sums and products of float16 and bfloat16 are computed in float32 and rounded once, or otherwise where
+`accumulate` says so (`monoids.normalized`). A task owns a range of the
 operand along one dimension and goes through all windows that reach into it, so that the bits do not depend
 on the number of threads.
 """
@@ -15,7 +16,15 @@ from typing import Any
 import numpy as np
 
 from .compilation import flat
-from .monoids import computing_dtype, normalized, storage_dtype, supports_element
+from .monoids import (
+    computing_dtype,
+    computing_element,
+    is_exact,
+    normalized,
+    storage_dtype,
+    stored_element,
+    supports_element,
+)
 from .monoids import supports as supports_monoid
 from .threads import division
 from .window import Axis, axes_of, merged
@@ -33,6 +42,13 @@ def supports(dtype: Any, comparison_direction: str, monoid: str) -> bool:
     return supports_monoid(dtype, monoid)
 
 
+def supports_tree(dtype: Any, monoid: str, tree: Any) -> bool:
+    """Whether the scattered values are folded as a tree of reductions says: "blocked" is the order above."""
+    if tree in ("blocked", "left"):
+        return True
+    return tree in ("balanced", "right") and is_exact(normalized(dtype, monoid))
+
+
 def prepare(
     shape: Sequence[int],
     dtype: Any,
@@ -42,6 +58,7 @@ def prepare(
     window_strides: Sequence[int] | None = None,
     padding: Sequence[Sequence[int]] | None = None,
     *,
+    accumulate: str = "wide",
     threads: int | None = None,
 ) -> SelectAndScatter:
     """A function `(operand, source, init_value) -> result`, the operand and the result of this shape.
@@ -55,7 +72,7 @@ def prepare(
             f"no kernel selects by {comparison_direction} and scatters by {monoid} {np.dtype(dtype).name}"
         )
     axes = axes_of(shape, window_dimensions, window_strides, padding=padding)
-    kind = normalized(dtype, monoid)
+    kind = normalized(dtype, monoid, accumulate)
     element = np.dtype(dtype).name
     storage = storage_dtype(element)
     source_size = prod(axis.windows for axis in axes)
@@ -68,18 +85,25 @@ def prepare(
     outer = outer or [Axis(1)]
     owned, tasks, size = _division(outer, (prod(shape) + source_size) * storage.itemsize)
     table = np.array([(a.size, a.window, a.stride, a.low, a.windows) for a in outer], np.int64).reshape(-1)
+    computing = computing_dtype(kind.element)
+    wide = computing if computing_element(kind.element) != stored_element(kind.element) else None
     place = np.dtype(np.int32 if prod(axis.size for axis in outer) < 1 << 31 else np.int64)
 
     def run(operand: np.ndarray, source: np.ndarray, init_value: Any) -> np.ndarray:
         from . import select_and_scatter_loops as loops
 
         result = np.full(shape, init_value, dtype)
+        folded = result.reshape(-1).view(storage) if wide is None else result.astype(wide).reshape(-1)
         best, chosen = np.empty(tasks * inner, computing_dtype(element)), np.empty(tasks * inner, place)
         counters = np.empty(tasks * loops.COUNTERS * len(outer), np.int64)
         values = flat(operand, storage), flat(source, storage)
         body = loops.windows(element, kind, comparison_direction)
-        work = (size, owned, inner, table, counters, best, chosen, *values, result.reshape(-1).view(storage))
+        work = (size, owned, inner, table, counters, best, chosen, *values, folded)
         body(tasks, *work, threads=threads)
+        if wide is not None:
+            round_tasks, items = division(folded.size, 2 * storage.itemsize)
+            written = result.reshape(-1).view(storage)
+            loops.rounded(kind.element)(round_tasks, items, folded, written, threads=threads)
         return result
 
     return run

@@ -7,7 +7,7 @@ import numpy as np
 
 from .arithmetic import combine, get, load, put, store
 from .compilation import Kernel, kernel
-from .monoids import Combination
+from .monoids import Combination, computing_element
 
 _FIELDS = 5
 COUNTERS = 6
@@ -127,6 +127,7 @@ def windows(element: str, kind: Combination, comparison_direction: str) -> Kerne
     """All windows that reach into the rows that a task owns along axis `owned`."""
     select_rows = select(element, comparison_direction)
     combined, monoid = kind
+    folded = computing_element(combined)
 
     @kernel(parallel=True)
     def body(
@@ -166,6 +167,18 @@ def windows(element: str, kind: Combination, comparison_direction: str) -> Kerne
                 if inside or begin <= place // below % get(axes, owned * _FIELDS) < end:
                     to = place * inner + column
                     value = load(combined, source, window * inner + column)
-                    store(combined, result, to, combine(combined, monoid, load(combined, result, to), value))
+                    store(folded, result, to, combine(combined, monoid, load(folded, result, to), value))
+
+    return body
+
+
+@functools.cache
+def rounded(element: str) -> Kernel:
+    """Computed values rounded to their element type."""
+
+    @kernel(parallel=True)
+    def body(task: int, size: int, folded: Any, result: Any) -> None:
+        for position in range(task * size, min((task + 1) * size, folded.size)):
+            store(element, result, position, get(folded, position))
 
     return body

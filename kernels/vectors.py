@@ -14,7 +14,14 @@ from numba.core.errors import RequireLiteralValue
 from numba.extending import intrinsic as numba_intrinsic
 from numba.np.numpy_support import from_dtype
 
-from .monoids import Combination, computing_dtype
+from .monoids import (
+    WIDENED,
+    Combination,
+    computing_dtype,
+    computing_element,
+    result_element,
+    stored_element,
+)
 
 cgutils: Any = numba_cgutils
 intrinsic: Any = numba_intrinsic
@@ -39,11 +46,13 @@ def component(element: str) -> Any:
     """The LLVM type of a real number, or of each part of a complex one, as computed."""
     if element.startswith(("int", "uint")):
         return ir.IntType(computing_dtype(element).itemsize * 8)
-    return ir.DoubleType() if element in ("float64", "complex128") else ir.FloatType()
+    return ir.DoubleType() if computing_element(element) in ("float64", "complex128") else ir.FloatType()
 
 
 def stored_component(element: str) -> Any:
-    return ir.IntType(16) if element in ("bfloat16", "float16") else component(element)
+    """The LLVM type in which that is stored."""
+    stored = stored_element(element)
+    return ir.IntType(16) if stored in WIDENED else component(stored)
 
 
 def part_count(element: str) -> int:
@@ -59,6 +68,42 @@ def _constant(kind: Any, value: int) -> Any:
     if isinstance(kind, ir.VectorType):
         return ir.Constant(kind, [ir.Constant(kind.element, value)] * kind.count)
     return ir.Constant(kind, value)
+
+
+def _computed(builder: Any, element: str, value: Any) -> Any:
+    """What is stored of a number, or of a part of one, as computed."""
+    stored = stored_element(element)
+    if stored in WIDENED:
+        value = _widened(builder, stored, value)
+    target = _like(component(element), value.type)
+    return value if value.type == target else builder.fpext(value, target)
+
+
+def _rounded(builder: Any, element: str, value: Any) -> Any:
+    """A computed number, or a part of one, as it is stored: rounded to nearest even, once."""
+    stored = stored_element(element)
+    is_wider = component(element) != component(stored)
+    if stored not in WIDENED:
+        return builder.fptrunc(value, _like(component(stored), value.type)) if is_wider else value
+    return _narrowed(builder, stored, _to_odd(builder, value) if is_wider else value)
+
+
+def _to_odd(builder: Any, value: Any) -> Any:
+    """float32 of float64; where inexact, the neighbour whose last bit is 1: rounding it again is right."""
+    near = builder.fptrunc(value, _like(ir.FloatType(), value.type))
+    back = builder.fpext(near, value.type)
+    wide = _like(I32, value.type)
+    sizes = [_absolute(builder, number) for number in (back, value)]
+    beyond = builder.zext(builder.fcmp_ordered(">", *sizes), wide)
+    inexact = builder.zext(builder.fcmp_ordered("!=", back, value), wide)
+    bits = builder.or_(builder.sub(builder.bitcast(near, wide), beyond), inexact)
+    return builder.bitcast(bits, near.type)
+
+
+def _absolute(builder: Any, value: Any) -> Any:
+    name = f"llvm.fabs.{_intrinsic_suffix(value.type)}"
+    kind = ir.FunctionType(value.type, [value.type])
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [value])
 
 
 def _widened(builder: Any, element: str, bits: Any) -> Any:
@@ -88,7 +133,10 @@ def _narrowed(builder: Any, element: str, value: Any) -> Any:
 
 def apply(builder: Any, kind: Combination, left: Value, right: Value) -> Value:
     """`left` combined with `right`."""
-    element, monoid = kind
+    element, (monoid, _, rounded_to) = kind.element, kind.monoid.partition(":")
+    if rounded_to:
+        (value,) = apply(builder, Combination(element, monoid), left, right)
+        return (_widened(builder, rounded_to, _narrowed(builder, rounded_to, value)),)
     if element.startswith("complex"):
         return _apply_complex(builder, monoid, left, right)
     (a,), (b,) = left, right
@@ -148,28 +196,32 @@ def load_lanes(builder: Any, element: str, data: Any, index: Any, lanes: int) ->
     address, stored = _place(builder, element, data, index, lanes)
     loaded = builder.load(address, align=_alignment(stored))
     if part_count(element) == 2:
+        loaded = _computed(builder, element, loaded)
         if lanes == 1:
             return builder.extract_element(loaded, I32(0)), builder.extract_element(loaded, I32(1))
         return selected(builder, loaded, range(0, 2 * lanes, 2)), selected(
             builder, loaded, range(1, 2 * lanes, 2)
         )
-    return (_widened(builder, element, loaded) if element in ("bfloat16", "float16") else loaded,)
+    return (_computed(builder, element, loaded),)
 
 
 def store_lanes(builder: Any, element: str, data: Any, index: Any, value: Value, lanes: int) -> None:
-    """Write the values of `lanes` elements from `index` on, rounded to the element type."""
+    """Write the values of `lanes` elements from `index` on, rounded to the type of results."""
+    if result_element(element) != stored_element(element):
+        element = result_element(element)
+        data = builder.bitcast(data, stored_component(element).as_pointer())
     address, stored = _place(builder, element, data, index, lanes)
     if part_count(element) == 2:
         if lanes == 1:
-            both = ir.Constant(ir.VectorType(stored, 2), ir.Undefined)
+            both = ir.Constant(ir.VectorType(component(element), 2), ir.Undefined)
             for number, part in enumerate(value):
                 both = builder.insert_element(both, part, I32(number))
         else:
             order = [lane + part * lanes for lane in range(lanes) for part in range(2)]
             both = selected(builder, value[0], order, value[1])
     else:
-        both = _narrowed(builder, element, value[0]) if element in ("bfloat16", "float16") else value[0]
-    builder.store(both, address, align=_alignment(stored))
+        (both,) = value
+    builder.store(_rounded(builder, element, both), address, align=_alignment(stored))
 
 
 def _place(builder: Any, element: str, data: Any, index: Any, lanes: int) -> tuple[Any, Any]:

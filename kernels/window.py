@@ -6,7 +6,8 @@ and holes between dilated elements counting as init_value, are folded from the l
 starting with init_value. For monoids to which neither order nor repetition matters (minimum, maximum, and,
 or) several dimensions may be folded one after the other, which gives the same bits.
 
-float16 and bfloat16 are computed in float32, rounded once at the end.
+Sums and products of float16 and bfloat16 are computed in float32 and rounded once at the end, but in
+cumulative windows, where every step is rounded; `accumulate` chooses another way (`monoids.normalized`).
 """
 
 from collections.abc import Callable, Sequence
@@ -17,10 +18,18 @@ import numpy as np
 
 from . import scan
 from .compilation import flat
-from .monoids import Combination, computing_dtype, is_exact, normalized, storage_dtype, supports
+from .monoids import (
+    Combination,
+    computing_dtype,
+    is_exact,
+    normalized,
+    result_storage_dtype,
+    storage_dtype,
+    supports,
+)
 from .threads import division
 
-__all__ = ["prepare", "supports"]
+__all__ = ["prepare", "supports", "supports_tree"]
 
 CHUNK = 1024
 _MOST_POSITIONS = 1 << 22
@@ -95,6 +104,7 @@ def prepare(
     window_dilations: Sequence[int] | None = None,
     padding: Sequence[Sequence[int]] | None = None,
     *,
+    accumulate: str = "wide",
     threads: int | None = None,
 ) -> WindowReduction:
     """A function `(operand, init_value) -> result` that folds windows of an operand of this shape.
@@ -102,7 +112,9 @@ def prepare(
     Raises ValueError where no kernel serves. Source: the specification's section on reduce_window.
     """
     axes = axes_of(shape, window_dimensions, window_strides, base_dilations, window_dilations, padding)
-    kind = normalized(dtype, monoid)
+    if accumulate == "wide" and cumulative_axis(axes) is not None:
+        accumulate = "declared"
+    kind = normalized(dtype, monoid, accumulate)
     result_shape = tuple(axis.windows for axis in axes)
     if prod(result_shape) == 0:
         return lambda operand, init_value: np.empty(result_shape, dtype)
@@ -111,10 +123,9 @@ def prepare(
 
 def _prepared(kind: Combination, dtype: np.dtype, axes: list[Axis], threads: int | None) -> WindowReduction:
     windowed = [number for number, axis in enumerate(axes) if not axis.plain]
-    if len(windowed) == 1:
-        cumulative = _cumulative(kind, dtype, axes, windowed[0], threads)
-        if cumulative is not None:
-            return cumulative
+    scanned = cumulative_axis(axes)
+    if scanned is not None:
+        return _cumulative(kind, dtype, axes, scanned, threads)
     positions = prod(axis.window for axis in axes)
     separable = (
         is_exact(kind) and kind.monoid in ("minimum", "maximum", "and", "or") and all(a.size for a in axes)
@@ -123,7 +134,7 @@ def _prepared(kind: Combination, dtype: np.dtype, axes: list[Axis], threads: int
         return _one_after_the_other(kind, dtype, axes, windowed, threads)
     if positions > _MOST_POSITIONS:
         raise ValueError(f"no kernel folds windows of {positions} positions")
-    return _sliding(kind, dtype, axes, threads)
+    return sliding(kind, dtype, axes, threads)
 
 
 def _one_after_the_other(
@@ -145,15 +156,33 @@ def _one_after_the_other(
     return run
 
 
+def cumulative_axis(axes: Sequence[Axis]) -> int | None:
+    """The dimension along which windows hold everything up to, or from, their position, if they do."""
+    windowed = [number for number, axis in enumerate(axes) if not axis.plain]
+    if len(windowed) != 1:
+        return None
+    axis = axes[windowed[0]]
+    size, rest = axis.size, axis.size - 1
+    ways = (Axis(size, window=size, low=rest), Axis(size, window=size, high=rest))
+    return windowed[0] if size > 1 and axis in ways else None
+
+
+def supports_tree(axes: Sequence[Axis], dtype: Any, monoid: str, tree: Any) -> bool:
+    """Whether `prepare` folds windows by a tree of reductions: where order changes bits, by "blocked", which
+    stands for the order above, and by "left" where windows are not cumulative."""
+    if tree == "blocked":
+        return True
+    if tree in ("balanced", "left", "right") and is_exact(normalized(dtype, monoid)):
+        return True
+    return tree == "left" and cumulative_axis(axes) is None
+
+
 def _cumulative(
     kind: Combination, dtype: np.dtype, axes: list[Axis], number: int, threads: int | None
-) -> WindowReduction | None:
-    """A prefix scan, if the windows of the one windowed dimension ask for that."""
-    axis = axes[number]
-    size, rest = axis.size, axis.size - 1
-    reverse = axis == Axis(size, window=size, high=rest)
-    if size < 2 or not (reverse or axis == Axis(size, window=size, low=rest)):
-        return None
+) -> WindowReduction:
+    """A prefix scan along one dimension."""
+    size = axes[number].size
+    reverse = axes[number].high > 0
     outer, inner = prod(a.size for a in axes[:number]), prod(a.size for a in axes[number + 1 :])
     shape = tuple(a.size for a in axes)
     run_scan = scan.prepare(kind, outer, size, inner, reverse, threads)
@@ -181,7 +210,13 @@ def merged(axes: Sequence[Axis]) -> list[Axis]:
     return found or [Axis(1)]
 
 
-def _sliding(kind: Combination, dtype: np.dtype, axes: list[Axis], threads: int | None) -> WindowReduction:
+def sliding(
+    kind: Combination,
+    dtype: np.dtype,
+    axes: list[Axis],
+    threads: int | None,
+    result_dtype: np.dtype | None = None,
+) -> WindowReduction:
     """Each window by itself: rows of results along one axis, with a short plain axis inside it."""
     shape = tuple(axis.windows for axis in axes)
     *outer, row = merged(axes)
@@ -201,7 +236,7 @@ def _sliding(kind: Combination, dtype: np.dtype, axes: list[Axis], threads: int 
     def run(operand: np.ndarray, init_value: Any) -> np.ndarray:
         from . import window_loops
 
-        result = np.empty(shape, dtype)
+        result = np.empty(shape, dtype if result_dtype is None else result_dtype)
         initial = flat(np.asarray(init_value, dtype), storage)
         starts = np.empty(tasks * (offsets * row.window + 2 * len(outer)), np.int64)
         folded = np.empty(tasks * chunk * inner, computing)
@@ -219,7 +254,8 @@ def _sliding(kind: Combination, dtype: np.dtype, axes: list[Axis], threads: int 
             flat(operand, storage),
             initial,
         )
-        body(tasks, *work, result.reshape(-1).view(storage), threads=threads)
+        written = result.reshape(-1).view(result_storage_dtype(kind.element))
+        body(tasks, *work, written, threads=threads)
         return result
 
     return run

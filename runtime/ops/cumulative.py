@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 
 from .declaration import Array
-from .reduction import Arrays, Fold
+from .fold import Arrays, Fold
 
 SCAN_BLOCK: Final = 256
 

@@ -33,6 +33,7 @@ from .. import types
 from ..errors import UnsupportedError, VerifyError
 from ..ir import Operation, StructAttribute
 from ..ir import Region as IrRegion
+from ..options import Ordering
 from ..types import TensorType, Type
 from .attribute_kinds import SEGMENT_SIZES, AttributeKind
 
@@ -210,6 +211,9 @@ class Op:
     declared_constraints: ClassVar[tuple[Constraint, ...]] = ()
 
     operation: Operation
+
+    ordering: Ordering = Ordering()
+    """What is chosen where the specification leaves it open: a plan sets that of its options on its views."""
 
     def __init_subclass__(
         cls, *, name: str | None = None, assembly: str | None = None, pure: bool | None = None, **rest: Any

@@ -26,7 +26,9 @@ def quantized_reference(view: Op) -> Callable[..., Any]:
     operation = view.operation
     entries = [_conversion(operand.type, dequantizer) for operand in operation.operands]
     exits = [_conversion(result.type, quantizer) for result in operation.results]
-    reference = type(view)(_on_expressed_types(operation)).bind()
+    expressed = type(view)(_on_expressed_types(operation))
+    expressed.ordering = view.ordering
+    reference = expressed.bind()
 
     def run(*operands: Array, **regions: Any) -> Any:
         values = [enter(value) for enter, value in zip(entries, operands, strict=True)]

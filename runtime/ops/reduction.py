@@ -1,11 +1,8 @@
 """`reduce` and `map`: functions applied along dimensions.
 
-THE TREE. The specification leaves the shape of the tree open, not the order of its leaves; this is the tree
-here, for every element type and body. The n values of a result element, in row-major order of the reduced
-dimensions, are folded by adjacent pairs, level by level: (v0 op v1), (v2 op v3), ..., an odd last one carried
-up as it is, until one is left. The result is `body(init_value, total)`; without values, it is `init_value`.
-Where the body is one addition or multiplication of floats narrower than f32, all of this happens in f32 and
-is rounded once.
+The values of a result element, in row-major order of the reduced dimensions, are folded by the tree of
+`reduction_tree`. Where the body is one addition or multiplication of floats narrower than f32, all of this
+happens in f32 and is rounded once; `Options(accumulate=...)` says otherwise.
 
 Source: specification, sections "reduce" and "map".
 """
@@ -14,139 +11,20 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..ir import Region as IrRegion
-from ..types import (
-    COMPLEX,
-    FLOAT,
-    PLAIN,
-    QUANTIZED_PER_TENSOR,
-    ElementType,
-    FunctionType,
-    TensorType,
-    Type,
-)
+from ..types import PLAIN, QUANTIZED_PER_TENSOR, FunctionType, TensorType, Type
 from . import rules
 from .attribute_kinds import DIMENSIONS
 from .declaration import Array, Attribute, Evaluate, Op, Operand, Region, Result, constraint
-from .numerics import carrier, converter, rounding
-from .regions import is_elementwise, monoid, over_arrays
-
-MOST_VALUES: Final = 1 << 16
-"""Values that are folded at a time: few enough for the caches."""
-
-MOST_COLUMNS: Final = 1 << 12
-"""Result elements that are folded side by side where there are many values."""
-
-Arrays = tuple[Array, ...]
-
-_UFUNCS: Final[dict[str, np.ufunc]] = {
-    "add": np.add,
-    "multiply": np.multiply,
-    "minimum": np.minimum,
-    "maximum": np.maximum,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-}
-
-
-class Fold:
-    """A body as it combines whole arrays.
-
-    Attributes:
-        combine: takes two tuples of arrays of one shape, returns a tuple of such arrays.
-        ufunc: the ufunc that `combine` applies, or None where it is no single one.
-        is_exact: whether every order of combining gives the same bits.
-        dtypes: in which the values are combined, one for each operand.
-    """
-
-    __slots__ = ("combine", "dtypes", "is_exact", "ufunc")
-
-    def __init__(
-        self,
-        combine: Callable[[Arrays, Arrays], Arrays],
-        dtypes: Sequence[np.dtype[Any]],
-        ufunc: np.ufunc | None = None,
-        is_exact: bool = False,
-    ) -> None:
-        self.combine = combine
-        self.dtypes = dtypes
-        self.ufunc = ufunc
-        self.is_exact = is_exact
-
-
-class Body:
-    """What a reducing region computes, found once; `fold` then binds the function that evaluates it.
-
-    Args:
-        region: takes N pairs of 0-dimensional tensors and returns N.
-
-    Attributes:
-        element_types: the region's own element types E0, ..., EN-1.
-        monoid: the operation that it applies and returns, or None (`regions.monoid`).
-    """
-
-    def __init__(self, region: IrRegion) -> None:
-        self.element_types = rules.body_element_types(region)
-        self.monoid = monoid(region)
-        self.is_elementwise = is_elementwise(region)
-        self._lifted = over_arrays(region)
-        self._fold = self._of_ufunc()
-
-    def _of_ufunc(self) -> Fold | None:
-        """The fold by a ufunc.
-
-        Minimum and maximum of floats have none: ufuncs do not order -0 and +0. Nor have products of complex
-        numbers: a ufunc rounds them in some arrays otherwise than in others.
-        """
-        element_type = self.element_types[0]
-        if self.monoid is None or not isinstance(element_type, ElementType):
-            return None
-        is_exact = element_type.category not in (FLOAT, COMPLEX)
-        if not is_exact and self.monoid in ("minimum", "maximum"):
-            return None
-        if element_type.category == COMPLEX and self.monoid == "multiply":
-            return None
-        ufunc = _UFUNCS[self.monoid]
-        return Fold(
-            lambda left, right: (ufunc(left[0], right[0]),), (carrier(element_type),), ufunc, is_exact
-        )
-
-    @property
-    def finds_extreme(self) -> bool:
-        """Whether it is the minimum or maximum of floats."""
-        return self.monoid in ("minimum", "maximum") and self.element_types[0].category == FLOAT
-
-    def fold(self, function: Evaluate) -> Fold:
-        """The fold in which `function` evaluates the region."""
-        if self._fold is not None:
-            return self._fold
-        lifted = self._lifted
-        dtypes = [element_type.dtype for element_type in self.element_types]
-        return Fold(lambda left, right: lifted(function, *left, *right), dtypes, is_exact=self.finds_extreme)
-
-    def enter(self, values: Sequence[Array], types: Sequence[TensorType], fold: Fold) -> Arrays:
-        """Values of `types` converted to the body's types, in the form in which they are folded."""
-        entered = []
-        for array, type, target, dtype in zip(values, types, self.element_types, fold.dtypes, strict=True):
-            if type.element_type != target:
-                array = converter(type.element_type, target)(array)  # type: ignore[arg-type]
-            entered.append(array if array.dtype == dtype else array.astype(dtype))
-        return tuple(entered)
-
-    def leave(self, values: Sequence[Array], fold: Fold) -> Arrays:
-        """Folded values rounded to the body's types."""
-        return tuple(
-            [
-                array if array.dtype == target.dtype else rounding(dtype, target)(array)  # type: ignore[arg-type]
-                for array, target, dtype in zip(values, self.element_types, fold.dtypes, strict=True)
-            ]
-        )
+from .fold import UFUNCS, Arrays, Body, Fold
+from .numerics import carrier
+from .reduction_tree import fold_adjacent, fold_tree
+from .regions import over_arrays
 
 
 class Layout(NamedTuple):
@@ -183,54 +61,9 @@ def layout(shape: tuple[int, ...], dimensions: tuple[int, ...]) -> Layout:
     return Layout((*reduced, *kept), (1, count, size), kept_shape)
 
 
-def fold_adjacent(values: Arrays, fold: Fold) -> Arrays:
-    """Fold the middle axis of [outer, n, inner] arrays, n > 0, by THE TREE, without init values.
-
-    Aligned blocks of 2^k values are subtrees: where there are many values, blocks are folded one by one.
-
-    Returns:
-        Arrays of shape [outer, inner].
-    """
-    outer, count, inner = values[0].shape
-    if outer * count * inner <= MOST_VALUES:
-        return _fold_levels(values, fold)
-    for axis, size, most in ((0, outer, MOST_VALUES // (count * inner)), (2, inner, MOST_COLUMNS)):
-        if size > max(1, most):
-            parts = [fold_adjacent(part, fold) for part in _cut(values, axis, max(1, most))]
-            return _join(parts, axis // 2)
-    block = 1 << max(1, (MOST_VALUES // inner).bit_length() - 1)
-    totals = [_fold_levels(part, fold) for part in _cut(values, 1, block)]
-    return _fold_levels(tuple([array[np.newaxis] for array in _join(totals, 0)]), fold)
-
-
-def _fold_levels(values: Arrays, fold: Fold) -> Arrays:
-    """Fold the middle axis by adjacent pairs, level by level."""
-    count = values[0].shape[1]
-    while count > 1:
-        paired = count - count % 2
-        left = tuple([array[:, 0:paired:2] for array in values])
-        folded = fold.combine(left, tuple([array[:, 1:paired:2] for array in values]))
-        if paired < count:
-            folded = _join([folded, tuple([array[:, paired:] for array in values])], 1)
-        values, count = folded, (count + 1) // 2
-    return tuple([array[:, 0] for array in values])
-
-
-def _cut(values: Arrays, axis: int, size: int) -> list[Arrays]:
-    """The arrays in parts of so many values along an axis."""
-    before = (slice(None),) * axis
-    starts = range(0, values[0].shape[axis], size)
-    return [tuple([array[(*before, slice(start, start + size))] for array in values]) for start in starts]
-
-
-def _join(parts: Sequence[Arrays], axis: int) -> Arrays:
-    """For each operand, its parts one after another."""
-    return tuple([np.concatenate(arrays, axis) for arrays in zip(*parts, strict=True)])
-
-
 def extreme(name: str, values: Array, dimensions: tuple[int, ...]) -> Array:
     """Minimum or maximum of floats along dimensions that are not empty; NaN wins and -0 is less than +0."""
-    found: Array = np.asarray(_UFUNCS[name].reduce(values, axis=dimensions))
+    found: Array = np.asarray(UFUNCS[name].reduce(values, axis=dimensions))
     zero = found == 0
     if zero.any():
         signs = np.logical_or if name == "minimum" else np.logical_and
@@ -308,13 +141,17 @@ class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
         return Body(self.body)
 
     def reference(self, *operands: Array, body: Evaluate) -> Arrays:
-        analysis = self.analysis
-        fold = analysis.fold(body)
+        analysis, tree = self.analysis, self.ordering.reduction_tree
+        fold = analysis.fold(body, self.ordering.accumulate)
         count = len(operands) // 2
         init_values = analysis.enter(operands[count:], self.init_values, fold)
         inputs = analysis.enter(operands[:count], self.inputs, fold)
         placed = layout(inputs[0].shape, self.dimensions)
-        if not placed.sizes[1]:
+        if tree != "blocked":
+            values = self._in_order(inputs, placed)
+            folded = fold_tree(values, init_values, fold, tree)
+            results = tuple([array.reshape(placed.kept) for array in folded])
+        elif not placed.sizes[1]:
             results = tuple([np.broadcast_to(value, placed.kept) for value in init_values])
         elif fold.ufunc is not None:
             results = (fold.ufunc(init_values[0], self._totals(inputs, placed, fold)[0]),)
@@ -324,7 +161,7 @@ class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
         return analysis.leave(results, fold)
 
     def _totals(self, inputs: Arrays, placed: Layout, fold: Fold) -> Arrays:
-        """The inputs folded along the dimensions, without init values."""
+        """The inputs folded along the dimensions by adjacent pairs, without init values."""
         if fold.ufunc is not None and fold.is_exact:
             array = inputs[0]
             return (fold.ufunc.reduce(array, axis=self.dimensions, dtype=array.dtype),)
@@ -333,9 +170,13 @@ class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
             dtype = carrier(self.analysis.element_types[0])  # type: ignore[arg-type]
             found = extreme(self.analysis.monoid, inputs[0].astype(dtype, copy=False), self.dimensions)
             return (found.astype(inputs[0].dtype, copy=False),)
+        folded = fold_adjacent(self._in_order(inputs, placed), fold)
+        return tuple([array.reshape(placed.kept) for array in folded])
+
+    def _in_order(self, inputs: Arrays, placed: Layout) -> Arrays:
+        """The inputs as [outer, n, inner] arrays."""
         ordered = inputs if placed.permutation is None else [x.transpose(placed.permutation) for x in inputs]
-        values = tuple([np.ascontiguousarray(array).reshape(placed.sizes) for array in ordered])
-        return tuple([array.reshape(placed.kept) for array in fold_adjacent(values, fold)])
+        return tuple([np.ascontiguousarray(array).reshape(placed.sizes) for array in ordered])
 
 
 def same_shapes(name: str, types: Sequence[TensorType]) -> str | None:

@@ -6,17 +6,20 @@ Source: specification, section "scatter".
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from ..types import INTEGER, PLAIN, QUANTIZED_PER_TENSOR, TensorType, Type
+from ..types import INTEGER, PLAIN, QUANTIZED_PER_TENSOR, ElementType, TensorType, Type
 from . import index_space, rules
 from .attribute_kinds import BOOL, DIMENSIONS, I64
 from .declaration import Array, Attribute, Evaluate, Op, Operand, Region, Result, constraint
+from .fold import Arrays, Body
 from .index_space import IndexedWindows
-from .regions import monoid, over_arrays, overwrites
+from .numerics import rounding
+from .regions import over_arrays, overwrites
 
 _BY_VALUE: Final[dict[str, np.ufunc]] = {
     "add": np.add,
@@ -263,6 +266,41 @@ class Scatter(Op, name="stablehlo.scatter"):
         shapes = operands[0].shape, operands[count].shape, operands[-1].shape
         return self.scatter_of(*shapes)(*operands, update_computation=update_computation)
 
+    @functools.cached_property
+    def combine(self) -> Callable[[Arrays, Arrays], Arrays] | None:
+        """What combines values in a wider type than the results'; None: update_computation in their own."""
+        fold = self.analysis.monoid_fold("float64") if self.ordering.accumulate == "float64" else None
+        is_wider = fold is not None and list(fold.dtypes) != [result.dtype for result in self.results]
+        return fold.combine if fold is not None and is_wider else None
+
+    @functools.cached_property
+    def accumulators(self) -> Sequence[np.dtype[Any]]:
+        """The NumPy types that results have while updates are applied: each is rounded, if not in f64."""
+        fold = self.analysis.monoid_fold("float64") if self.combine is not None else None
+        return [result.dtype for result in self.results] if fold is None else fold.dtypes
+
+    @functools.cached_property
+    def analysis(self) -> Body:
+        """What update_computation computes."""
+        return Body(self.update_computation)
+
+    def schedule(self, size: int) -> Array | None:
+        """The order of so many updates under `Options(scatter_schedule=...)`; None: the lexicographic one.
+
+        Raises:
+            UnsupportedError: the schedule is a permutation of another size.
+        """
+        chosen = self.ordering.scatter_schedule
+        if chosen == "lexicographic":
+            return None
+        if chosen == "reverse":
+            return np.arange(size)[::-1]
+        if chosen[:1] == ("random",):
+            return np.random.Generator(np.random.PCG64([chosen[1], size])).permutation(size)
+        if len(chosen) != size:
+            raise self.unsupported(f"scatter_schedule has {len(chosen)} numbers, but updates have {size}")
+        return np.array(chosen, np.int64)
+
     def bind(self) -> Callable[..., Any]:
         types = (self.inputs[0], self.scatter_indices, self.updates[0])
         if not all(type.is_static for type in types):
@@ -273,22 +311,25 @@ class Scatter(Op, name="stablehlo.scatter"):
         self, shape: Sequence[int], indices_shape: Sequence[int], updates_shape: Sequence[int]
     ) -> Callable[..., Any]:
         """The function of the operands and of update_computation for one set of shapes."""
-        dtypes = [result.dtype for result in self.results]
+        dtypes, accumulators = [result.dtype for result in self.results], self.accumulators
         count = len(dtypes)
         destinations = _Destinations(self, shape, indices_shape, updates_shape)
 
         def scatter(*operands: Array, update_computation: Evaluate) -> Any:
             inputs, updates = operands[:count], operands[count + 1 :]
-            results = [np.array(array, dtype, order="C") for array, dtype in zip(inputs, dtypes, strict=True)]
+            results = [
+                np.array(array.astype(dtype, copy=False), wide, order="C")
+                for array, dtype, wide in zip(inputs, dtypes, accumulators, strict=True)
+            ]
             if results[0].size and updates[0].size:
                 result_index, update_index = destinations(operands[count])
                 converted = [
-                    update.reshape(-1)[update_index].astype(dtype, copy=False)
-                    for update, dtype in zip(updates, dtypes, strict=True)
+                    update.reshape(-1)[update_index].astype(dtype, copy=False).astype(wide, copy=False)
+                    for update, dtype, wide in zip(updates, dtypes, accumulators, strict=True)
                 ]
                 flat = [result.reshape(-1) for result in results]
                 self.update(flat, result_index, converted, update_computation)
-            return tuple(results)
+            return self.rounded(results)
 
         return scatter
 
@@ -302,9 +343,23 @@ class Scatter(Op, name="stablehlo.scatter"):
         for level in _levels(result_index):
             destinations = result_index[level]
             current = [result[destinations] for result in results]
-            updated_values = self.lifted(update_computation, *current, *[update[level] for update in updates])
+            new = [update[level] for update in updates]
+            if self.combine is not None:
+                updated_values = self.combine(tuple(current), tuple(new))
+            else:
+                updated_values = self.lifted(update_computation, *current, *new)
             for result, value in zip(results, updated_values, strict=True):
                 result[destinations] = value
+
+    def rounded(self, results: Sequence[Array]) -> tuple[Array, ...]:
+        """The results in their own types."""
+        rounded = []
+        for array, result in zip(results, self.results, strict=True):
+            element_type = result.element_type
+            if array.dtype != result.dtype and isinstance(element_type, ElementType):
+                array = rounding(array.dtype, element_type)(array)
+            rounded.append(array)
+        return tuple(rounded)
 
     @functools.cached_property
     def lifted(self) -> Callable[..., tuple[Array, ...]]:
@@ -316,9 +371,9 @@ class Scatter(Op, name="stablehlo.scatter"):
         """What NumPy has for this update_computation, applying updates one after the other; None without."""
         if overwrites(self.update_computation):
             return _overwrite
-        combine = _BY_VALUE.get(monoid(self.update_computation) or "")
+        combine = _BY_VALUE.get(self.analysis.monoid or "")
         # NumPy multiplies complex numbers with other roundings in arrays than one by one.
-        if combine is None or self.results[0].dtype.kind not in "biuf":
+        if combine is None or self.accumulators[0].kind not in "biuf":
             return None
         return functools.partial(_combine, combine)
 
@@ -326,8 +381,8 @@ class Scatter(Op, name="stablehlo.scatter"):
 class _Destinations:
     """Where updates go, for one set of shapes.
 
-    A call takes scatter_indices and returns positions in the flattened inputs, in lexicographic order of the
-    update index and those in bounds alone, and what selects their updates from the flattened ones.
+    A call takes scatter_indices and returns positions in the flattened inputs, in the schedule's order and
+    those in bounds alone, and what selects their updates from the flattened ones.
     """
 
     def __init__(
@@ -351,6 +406,7 @@ class _Destinations:
             view.update_window_dims,
         )
         place = dict(zip(window_operand_dims, view.update_window_dims, strict=True))
+        self.schedule = view.schedule(math.prod(updates_shape))
         self.bounds: list[tuple[Array | int, int]] = []
         for d_operand in view.scatter_dims_to_operand_dims:
             d = place.get(d_operand)
@@ -365,6 +421,9 @@ class _Destinations:
             index = windows.over_batch(start) + offsets
             in_bounds = in_bounds & (index >= 0) & (index < size)
         result_index = windows.positions(full_start_index).reshape(-1)
+        if self.schedule is not None:
+            update_index = self.schedule[np.broadcast_to(in_bounds, windows.shape).reshape(-1)[self.schedule]]
+            return result_index[update_index], update_index
         if np.all(in_bounds):
             return result_index, slice(None)
         update_index = np.flatnonzero(np.broadcast_to(in_bounds, windows.shape))

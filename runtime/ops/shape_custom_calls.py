@@ -57,6 +57,7 @@ class _SizedByOperands(Op):
         try:
             view = view_of(static)
             view.verify()
+            view.ordering = self.ordering
         except VerifyError as error:
             raise ExecutionError(
                 error.reason, operation=self.name, label=error.label, location=self.operation.location

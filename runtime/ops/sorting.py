@@ -32,8 +32,9 @@ from ..types import (
 from . import rules
 from .attribute_kinds import BOOL, I64
 from .declaration import Array, Attribute, Evaluate, Op, Operand, Region, Result, constraint
+from .fold import Arrays
 from .numerics import carrier, real_type, total_order
-from .reduction import Arrays, function_type_is, same_shapes
+from .reduction import function_type_is, same_shapes
 from .regions import Order, SortKey, comparator, over_arrays
 
 Less = Callable[[Arrays, Arrays], Array]

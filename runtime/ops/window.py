@@ -4,11 +4,13 @@ The order of `reduce_window`, which the specification leaves open, is the left f
 the window's values in row-major order, padded positions and holes included: they hold `init_value`.
 Cumulative windows (size n, stride 1, padding n - 1 on one side) are scans, in the order of `cumulative`.
 Where the body is one addition or multiplication of floats narrower than f32, all is computed in f32 and
-rounded once.
+rounded once; but scans, whose totals are results too, round each step. With another tree than "blocked",
+each window is folded by it as `reduce` folds (`reduction_tree`).
 
 `select_and_scatter` selects from the left in row-major order of the window, of positions within the
-operand only, and scatters in row-major order of `source`, starting with `init_value`. A window that
-holds no element of the operand scatters nothing.
+operand only, and scatters in row-major order of `source`, starting with `init_value`; with another tree than
+"blocked", the values of a destination are folded by it. A window that holds no element of the operand
+scatters nothing.
 
 Source: specification, sections "reduce_window" and "select_and_scatter".
 """
@@ -17,7 +19,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -28,10 +30,8 @@ from . import rules
 from .attribute_kinds import DIMENSIONS, PADDING
 from .cumulative import combine_broadcast, is_idempotent, scan
 from .declaration import Array, Attribute, Evaluate, Op, Operand, Region, Result, constraint
+from .fold import Arrays, Body, Fold
 from .reduction import (
-    Arrays,
-    Body,
-    Fold,
     function_type_is,
     results_have_types_of,
     same_element_types,
@@ -39,46 +39,11 @@ from .reduction import (
     same_shapes,
 )
 from .regions import over_arrays
+from .window_folds import fold_by_tree, fold_elements, fold_groups, fold_into, fold_windows
 from .window_geometry import Window, cumulative_axis, padding_shape, window_positions
 
 MOST_POSITIONS: Final = 1 << 26
 """Most elements of a window that is no cumulative one: each is visited in turn."""
-
-
-def fold_windows(inputs: Arrays, init_values: Arrays, windows: Sequence[Window], fold: Fold) -> Arrays:
-    """The left fold of init values and each window in row-major order, literally."""
-    shape = inputs[0].shape
-    counts = [window.count(size) for window, size in zip(windows, shape, strict=True)]
-    folded = tuple([np.full(counts, value, value.dtype) for value in init_values])
-    for spans in window_positions(windows, shape, counts):
-        values = []
-        for array, init_value in zip(inputs, init_values, strict=True):
-            if spans is not None and array[spans[1]].shape == tuple(counts):
-                values.append(array[spans[1]])
-                continue
-            padded = np.full(counts, init_value, init_value.dtype)
-            if spans is not None:
-                padded[spans[0]] = array[spans[1]]
-            values.append(padded)
-        folded = fold.combine(folded, tuple(values))
-    return folded
-
-
-def fold_elements(array: Array, init_value: Array, windows: Sequence[Window], fold: Fold) -> Array:
-    """`fold_windows` where combining with `init_value` once more changes nothing: padding is left out."""
-    shape = array.shape
-    counts = [window.count(size) for window, size in zip(windows, shape, strict=True)]
-    folded = np.full(counts, init_value, init_value.dtype)
-    for spans in window_positions(windows, shape, counts):
-        if spans is None:
-            continue
-        windows_there: tuple[Any, ...] = (*spans[0], ...)
-        part = folded[windows_there]
-        if fold.ufunc is not None:
-            fold.ufunc(part, array[spans[1]], out=part)
-        else:
-            (part[...],) = fold.combine((part,), (array[spans[1]],))
-    return folded
 
 
 class _Windows(Op):
@@ -251,8 +216,16 @@ class ReduceWindow(_Windows, name="stablehlo.reduce_window"):
         """What the body computes."""
         return Body(self.body)
 
+    @property
+    def accumulate(self) -> str:
+        """How sums and products are accumulated: scans round each step where others need not."""
+        accumulate = self.ordering.accumulate
+        if accumulate == "wide" and cumulative_axis(self.windows, self.windowed_type.shape) is not None:
+            return "declared"
+        return accumulate
+
     def reference(self, *operands: Array, body: Evaluate) -> Arrays:
-        fold = self.analysis.fold(body)
+        fold = self.analysis.fold(body, self.accumulate)
         count = len(operands) // 2
         inputs = self.analysis.enter(operands[:count], self.inputs, fold)
         init_values = self.analysis.enter(operands[count:], self.init_values, fold)
@@ -260,6 +233,9 @@ class ReduceWindow(_Windows, name="stablehlo.reduce_window"):
 
     def _fold(self, inputs: Arrays, init_values: Arrays, fold: Fold) -> Arrays:
         """The windows folded, in the body's types."""
+        tree = self.ordering.reduction_tree
+        if tree != "blocked":
+            return fold_by_tree(inputs, init_values, self.windows, fold, tree)
         shape = inputs[0].shape
         axis = cumulative_axis(self.windows, shape)
         if axis is not None and inputs[0].size:
@@ -285,8 +261,7 @@ class ReduceWindow(_Windows, name="stablehlo.reduce_window"):
         if self.windows[axis].low:
             scanned = scan(tuple(values), init_values, fold)
         else:
-            exchanged = Fold(lambda left, right: fold.combine(right, left), fold.dtypes, fold.ufunc)
-            reverse = scan(tuple([array[:, ::-1] for array in values]), init_values, exchanged)
+            reverse = scan(tuple([array[:, ::-1] for array in values]), init_values, fold.exchanged())
             scanned = tuple([array[:, ::-1] for array in reverse])
         return tuple([array.reshape(shape) for array in scanned])
 
@@ -401,14 +376,16 @@ class SelectAndScatter(_Windows, name="stablehlo.select_and_scatter"):
         self, operand: Array, source: Array, init_value: Array, *, select: Evaluate, scatter: Evaluate
     ) -> Array:
         destinations = self._selected(operand, source.shape, select).ravel()
-        fold = self.analysis.fold(scatter)
+        fold = self.analysis.fold(scatter, self.ordering.accumulate)
         types = [self.source]
         (values,) = self.analysis.enter([source.ravel()], types, fold)
         (initial,) = self.analysis.enter([np.asarray(init_value)], types, fold)
         folded = np.full(operand.size, initial, initial.dtype)
         if (destinations < 0).any():
             values, destinations = values[destinations >= 0], destinations[destinations >= 0]
-        if fold.ufunc is not None:
+        if self.ordering.reduction_tree != "blocked":
+            fold_groups(folded, destinations, values, initial, fold, self.ordering.reduction_tree)
+        elif fold.ufunc is not None:
             fold.ufunc.at(folded, destinations, values)
         else:
             fold_into(folded, destinations, values, fold)
@@ -429,18 +406,3 @@ class SelectAndScatter(_Windows, name="stablehlo.select_and_scatter"):
             np.copyto(values[windows], operand[elements], where=replaced)
             np.copyto(selected[windows], positions[elements], where=replaced)
         return selected
-
-
-def fold_into(folded: Array, destinations: Array, values: Array, fold: Fold) -> None:
-    """Combine each value into `folded` at its destination, those of one destination in order.
-
-    The first values of all destinations go at once, then the second ones, and so on.
-    """
-    order = np.argsort(destinations, kind="stable")
-    grouped = destinations[order]
-    starts = np.flatnonzero(np.diff(grouped, prepend=-1))
-    counts = np.diff(starts, append=len(grouped))
-    for turn in range(int(counts.max(initial=0))):
-        chosen = order[starts[counts > turn] + turn]
-        targets = destinations[chosen]
-        (folded[targets],) = fold.combine((folded[targets],), (values[chosen],))

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..types import DYNAMIC
 from . import rules
+from .declaration import Array
 
 
 class Window(NamedTuple):
@@ -105,6 +106,27 @@ def window_positions(
             yield None
         else:
             yield tuple([pair[0] for pair in pairs]), tuple([pair[1] for pair in pairs])
+
+
+def element_positions(
+    windows: Sequence[Window], shape: Sequence[int], counts: Sequence[int], start: int, stop: int
+) -> Array:
+    """Where windows have their elements, in row-major order, for windows number `start` to `stop` - 1.
+
+    Returns:
+        Positions in the flattened operand, its size for padding and holes; [windows, elements of a window].
+    """
+    positions = np.zeros((stop - start, 1), np.int64)
+    is_inside = np.ones((stop - start, 1), np.bool_)
+    coordinates = np.unravel_index(np.arange(start, stop), tuple(counts)) if counts else ()
+    for window, size, coordinate in zip(windows, shape, coordinates, strict=True):
+        offsets = np.arange(window.size) * window.window_dilation - window.low
+        places = coordinate[:, np.newaxis] * window.stride + offsets
+        elements, holes = np.divmod(places, window.base_dilation)
+        inside = (holes == 0) & (elements >= 0) & (elements < size)
+        positions = (positions[:, :, np.newaxis] * size + elements[:, np.newaxis]).reshape(stop - start, -1)
+        is_inside = (is_inside[:, :, np.newaxis] & inside[:, np.newaxis]).reshape(stop - start, -1)
+    return np.where(is_inside, positions, math.prod(shape))
 
 
 def cumulative_axis(windows: Sequence[Window], shape: Sequence[int]) -> int | None:

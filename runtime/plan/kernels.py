@@ -107,14 +107,31 @@ def _reduce(view: Any, threads: int | None) -> Offer:
     operand: TensorType = view.inputs[0]
     body = view.body
     name = monoid(body)
-    if name is not None and body.type.results[0] == operand.with_shape(()):
-        if reduce.supports(operand.dtype, name):
-            return _single(
-                lambda: reduce.prepare(operand.shape, operand.dtype, view.dimensions, name, threads=threads)
-            ), f"{name} is a known monoid"
-        return None, f"no kernel on {operand.element_type}"
+    tree, accumulate = view.ordering.reduction_tree, view.ordering.accumulate
+    if name is not None:
+        result = view.results[0].dtype
+        if not reduce.supports(operand.dtype, name) or not reduce.supports_result(operand.dtype, result):
+            return None, f"no kernel folds {operand.element_type} into {view.results[0].element_type}"
+        if not reduce.supports_tree(operand.shape, operand.dtype, view.dimensions, name, tree):
+            return None, f"no kernel for the tree {tree!r}"
+        if accumulate == "float64" and result != operand.dtype:
+            return None, "no kernel accumulates converted values in float64"
+        return _single(
+            lambda: reduce.prepare(
+                operand.shape,
+                operand.dtype,
+                view.dimensions,
+                name,
+                tree=tree,
+                accumulate=accumulate,
+                result_dtype=result,
+                threads=threads,
+            )
+        ), f"{name} is a known monoid"
     direction = arg_reducer(body)
     index_dtype = view.inputs[1].dtype if direction else None
+    if direction and tree not in ("blocked", "balanced", "left"):
+        return None, f"no kernel for the tree {tree!r}"
     if direction and reduce.supports_arg(operand.shape, operand.dtype, index_dtype, view.dimensions):
         return lambda: reduce.prepare_arg(
             operand.shape, operand.dtype, index_dtype, view.dimensions, direction, threads=threads
@@ -144,6 +161,8 @@ def _scatter(view: Any, threads: int | None) -> Offer:
         return None, "the body is no known monoid"
     if not all(scatter.supports(type.dtype, combiner) for type in inputs):
         return None, f"no kernel on {inputs[0].element_type}"
+    if view.combine is not None:
+        return None, "no kernel accumulates in a type wider than that of the result"
     count = len(inputs)
     in_place = overwriting(*[(index, index) for index in range(count)])
 
@@ -164,6 +183,7 @@ def _scatter(view: Any, threads: int | None) -> Offer:
             index_vector_dim=view.index_vector_dim,
             indices_are_sorted=view.indices_are_sorted,
             unique_indices=view.unique_indices,
+            schedule=view.schedule(view.updates[0].size),
             threads=threads,
         )
 
@@ -187,16 +207,23 @@ def _reduce_window(view: Any, threads: int | None) -> Offer:
         return None, "the body is no known monoid"
     if not window.supports(operand.dtype, name):
         return None, f"no kernel on {operand.element_type}"
+    windows = (
+        view.window_dimensions,
+        view.window_strides,
+        view.base_dilations,
+        view.window_dilations,
+        view.padding,
+    )
+    tree = view.ordering.reduction_tree
+    if not window.supports_tree(window.axes_of(operand.shape, *windows), operand.dtype, name, tree):
+        return None, f"no kernel for the tree {tree!r}"
     return _single(
         lambda: window.prepare(
             operand.shape,
             operand.dtype,
             name,
-            view.window_dimensions,
-            view.window_strides,
-            view.base_dilations,
-            view.window_dilations,
-            view.padding,
+            *windows,
+            accumulate=view.ordering.accumulate,
             threads=threads,
         )
     ), f"{name} is a known monoid"
@@ -235,6 +262,8 @@ def _select_and_scatter(view: Any, threads: int | None) -> Offer:
         return None, "select is no comparison, or scatter no known monoid"
     if not select_and_scatter.supports(operand.dtype, direction, name):
         return None, f"no kernel on {operand.element_type}"
+    if not select_and_scatter.supports_tree(operand.dtype, name, view.ordering.reduction_tree):
+        return None, f"no kernel for the tree {view.ordering.reduction_tree!r}"
     return lambda: select_and_scatter.prepare(
         operand.shape,
         operand.dtype,
@@ -243,6 +272,7 @@ def _select_and_scatter(view: Any, threads: int | None) -> Offer:
         view.window_dimensions or (1,) * operand.rank,
         view.window_strides,
         view.padding,
+        accumulate=view.ordering.accumulate,
         threads=threads,
     ), f"selects by {direction}, {name} is a known monoid"
 

@@ -33,10 +33,11 @@ class RunTimeTyped:
         bind: gives the function to call for a view whose sizes are known.
     """
 
-    __slots__ = ("bind", "bound", "operation")
+    __slots__ = ("bind", "bound", "operation", "ordering")
 
     def __init__(self, view: Op, bind: Callable[[Op], Callable[..., Any]]) -> None:
         self.operation = view.operation
+        self.ordering = view.ordering
         self.bind = bind
         self.bound: dict[tuple[Any, ...], Callable[..., Any]] = {}
 
@@ -75,6 +76,7 @@ class RunTimeTyped:
             raise ExecutionError(
                 error.reason, operation=error.operation, label=error.label, location=error.location
             ) from None
+        view.ordering = self.ordering
         return view
 
 

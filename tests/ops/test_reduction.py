@@ -1,4 +1,4 @@
-"""`reduce` and `map`, against the tree of nimblehlo.ops.reduction one value at a time."""
+"""`reduce` and `map`, against the tree of nimblehlo.ops.reduction_tree one value at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nimblehlo.ops import reduction
+from nimblehlo.ops import reduction, reduction_tree
 from nimblehlo.ops.declaration import Op
 from nimblehlo.ops.reduction import Map, Reduce
 from nimblehlo.types import ELEMENT_TYPES, INTEGER
@@ -87,11 +87,11 @@ def test_tree(data: st.DataObject, shape: tuple[int, ...], function: Any) -> Non
     [
         ((4096,), [0]),
         ((2, 3 * 4096 + 37), [1]),
-        ((2 * reduction.MOST_VALUES + 4095,), [0]),
+        ((2 * reduction_tree.MOST_VALUES + 4095,), [0]),
         ((5 * 256 + 3, 2), [0]),
         ((2, 300, 3), [1]),
         ((700, 3, 60), [1]),
-        ((20, reduction.MOST_COLUMNS + 5), [0]),
+        ((20, reduction_tree.MOST_COLUMNS + 5), [0]),
         ((3, 20, 3, 30), [1, 3]),
         ((20, 3, 30, 2), [0, 2]),
         ((2, 33, 1), [1]),

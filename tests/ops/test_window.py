@@ -219,11 +219,20 @@ def test_long_cumulative_windows_cost_no_square() -> None:
 def test_narrow_floats_are_summed_in_f32(name: str) -> None:
     dtype = ELEMENT_TYPES[name].dtype
     operand = np.random.default_rng(5).random(50).astype(dtype)
-    for windows in ([Window(9, 2, 3, 1)], [Window(50, low=49)]):
-        wide = run(operand.astype("f"), 0.0, windows, combining("add"), "f32")
-        assert (
-            run(operand, 0.0, windows, combining("add", name), name).tobytes() == wide.astype(dtype).tobytes()
-        )
+    windows = [Window(9, 2, 3, 1)]
+    wide = run(operand.astype("f"), 0.0, windows, combining("add"), "f32")
+    found = run(operand, 0.0, windows, combining("add", name), name)
+    assert found.tobytes() == wide.astype(dtype).tobytes()
+
+
+@pytest.mark.parametrize("name", ["bf16", "f16", "f8E5M2"])
+def test_cumulative_windows_round_each_step(name: str) -> None:
+    operand = np.random.default_rng(5).random(50).astype(ELEMENT_TYPES[name].dtype)
+    sums = [operand[0]]
+    for value in operand[1:]:
+        sums.append(sums[-1] + value)
+    found = run(operand, 0.0, [Window(50, low=49)], combining("add", name), name)
+    assert found.tobytes() == np.array(sums, operand.dtype).tobytes()
 
 
 def test_several_inputs() -> None:
