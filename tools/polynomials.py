@@ -129,10 +129,13 @@ with mpmath.workdps(80):
         ),
         Approximation(
             "ERF",
-            "erf(x) / x, where z = x^2",
-            _series(lambda z: mpmath.erf(mpmath.sqrt(z)) / mpmath.sqrt(z), 2 / mpmath.sqrt(mpmath.pi)),
+            "(erf(x) / x - 2 / sqrt(pi)) / z, where z = x^2",
+            _series(
+                lambda z: (mpmath.erf(mpmath.sqrt(z)) / mpmath.sqrt(z) - 2 / mpmath.sqrt(mpmath.pi)) / z,
+                -2 / mpmath.sqrt(mpmath.pi) / 3,
+            ),
             (mpf(0), mpf("15.51")),
-            11,
+            10,
             11,
         ),
         Approximation(
@@ -229,6 +232,7 @@ def numbers() -> list[str]:
         in_parts("LOG_OF_2", "log(2)", mpmath.log(2)),
         in_parts("SHORT_LOG_OF_2", "log(2), the first of 42 bits,", mpmath.log(2), 42),
         in_parts("TWO_THIRDS", "2 / 3", mpf(2) / 3),
+        in_parts("TWO_OVER_ROOT_PI", "2 / sqrt(pi)", 2 / mpmath.sqrt(mpmath.pi)),
         in_parts("HALF_PI", "pi / 2", mpmath.pi / 2),
         *[
             in_parts(f"ATAN_OF_{name}", f"atan({mpmath.nstr(value, 2)})", mpmath.atan(value))

@@ -11,6 +11,7 @@ from .coefficients import (
     ERF_INV_DIVISOR,
     ERFC_DIVIDEND,
     ERFC_DIVISOR,
+    TWO_OVER_ROOT_PI,
 )
 from .exponential import exp
 from .logarithm import positive_log
@@ -24,14 +25,19 @@ _ERFC_REACH = 10.2
 
 
 def erf(x: Real) -> Real:
-    """The error function; error 3.8."""
+    """The error function; error 0.6 up to 1, then growing to 12 where it is almost 1.
+
+    x times the limit of erf(x) / x, whose digits count most for small x, and what the quotient is less.
+    """
     x = x.within(-_ERF_REACH, _ERF_REACH)
     z = x * x
-    return x * polynomial(z, ERF_DIVIDEND) / polynomial(z, ERF_DIVISOR)
+    rest = z * polynomial(z, ERF_DIVIDEND) / polynomial(z, ERF_DIVISOR)
+    high, low = TWO_OVER_ROOT_PI
+    return x.fma(high, x * (rest + low))
 
 
 def erfc(x: Real) -> Real:
-    """1 - erf(x); error 3.9."""
+    """1 - erf(x); error 5."""
     near = 1.0 - erf(x)
     a = x.within(0.0, _ERFC_REACH)
     far = exp(-(a * a)) * polynomial(a, ERFC_DIVIDEND) / polynomial(a, ERFC_DIVISOR)
