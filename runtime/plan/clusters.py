@@ -14,7 +14,7 @@ from ..ops.control import While
 from ..ops.declaration import Op
 from ..ops.elementwise_base import Elementwise
 from ..ops.verify import TERMINATORS, view_of
-from ..options import Options
+from ..options import Options, Ordering
 from ..specialize.clusters import LARGE, form_clusters
 from ..specialize.moves import is_static_tensor
 from ..specialize.reduction_clusters import form_reduction_clusters
@@ -26,16 +26,24 @@ from .native_loops import native_loop_problem
 
 Step = Callable[..., Any]
 
+_DEFAULT_FOLDS = Ordering(scatter_schedule=None)
+
 
 def with_clusters(function: Function, options: Options) -> None:
     """Group the operations of a specialized function into clusters, in place, where compilation is open."""
     if options.compile != "never" and function.body is not None:
-        form_clusters(function.body, generates, _is_native_loop, _form_around_reductions)
+        has_default_folds = options.ordering._replace(scatter_schedule=None) == _DEFAULT_FOLDS
+        around = _form_around_reductions if has_default_folds else _form_nothing
+        form_clusters(function.body, generates, _is_native_loop, around)
 
 
 def _form_around_reductions(block: Block) -> None:
     form_row_clusters(block, generates, has_row_form)
     form_reduction_clusters(block, generates, has_reduction_form)
+
+
+def _form_nothing(block: Block) -> None:
+    """Generated reductions know the default tree and accumulation alone."""
 
 
 def _is_native_loop(operation: Operation) -> bool:

@@ -298,6 +298,25 @@ def test_choices_reach_operations_whose_sizes_are_known_late() -> None:
     assert results == {"blocked": 0.0, "left": 1.0, "right": 0.0}
 
 
+def test_choices_reach_reductions_beside_elementwise_work() -> None:
+    text = """func.func @main(%x: tensor<64x3000xbf16>) -> tensor<64x3000xf32> {
+  %0 = stablehlo.constant dense<0.0> : tensor<f32>
+  %1 = stablehlo.convert %x : (tensor<64x3000xbf16>) -> tensor<64x3000xf32>
+  %2 = stablehlo.reduce(%1 init: %0) applies stablehlo.add across dimensions = [1]
+    : (tensor<64x3000xf32>, tensor<f32>) -> tensor<64xf32>
+  %3 = stablehlo.broadcast_in_dim %2, dims = [0] : (tensor<64xf32>) -> tensor<64x3000xf32>
+  %4 = stablehlo.divide %1, %3 : tensor<64x3000xf32>
+  return %4 : tensor<64x3000xf32> }"""
+    operand = draw(ml_dtypes.bfloat16, 64, 3000)
+    results = {
+        (tree, accumulate): every_way(text, operand, reduction_tree=tree, accumulate=accumulate)[0].tobytes()
+        for tree in ("blocked", "left", ("random", 1))
+        for accumulate in ("wide", "float64")
+    }
+    assert len({results[tree, "wide"] for tree in ("blocked", "left", ("random", 1))}) == 3
+    assert results["left", "wide"] != results["left", "float64"]
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [
