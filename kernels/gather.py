@@ -193,8 +193,8 @@ class ColumnGather:
             column = column.view(np.int64)
         elif column.dtype != dtype:
             column = column.astype(dtype)
-        if any(stride % dtype.itemsize for stride in column.strides):
-            column = np.ascontiguousarray(column)
+        if not column.flags.aligned or any(stride % dtype.itemsize for stride in column.strides):
+            column = column.copy()
         return column
 
     def _check(self, operand: np.ndarray, columns: Sequence[np.ndarray]) -> None:
@@ -230,7 +230,9 @@ class PreparedGather:
         self._index_dtype = index_dtype
         before = (slice(None),) * index_vector_dim
         length = indices_shape[index_vector_dim] if index_vector_dim < len(indices_shape) else None
-        self._columns = [()] if length is None else [(*before, number) for number in range(length)]
+        self._columns: list[tuple[Any, ...]] = (
+            [()] if length is None else [(*before, number) for number in range(length)]
+        )
 
     def __call__(
         self, operand: np.ndarray, start_indices: np.ndarray, out: np.ndarray | None = None

@@ -166,3 +166,109 @@ def test_warm_compiles_what_the_first_call_needs():
     assert compiled >= 1
     gather_items(operand, indices)
     assert len(gather_loops.gather_items._entry.overloads) == compiled
+
+
+SLICES = {
+    "items": ((0, 1), (1, 1), ()),
+    "runs": ((0,), (1, 9), (1,)),
+    "scattered": ((1,), (7, 1), (0,)),
+    "windows": ((), (3, 4), (1, 2)),
+}
+
+
+def by_columns(kind, operand, columns, added, fill_value=None, threads=None):
+    """The result of the loops, and what it must be."""
+    collapsed, sizes, offset_dims = SLICES[kind]
+    index_map = collapsed or (0, 1)
+    index_map = index_map[: len(columns)]
+    run = gather.prepare_columns(
+        operand.shape, columns[0].shape, operand.itemsize, columns[0].dtype, offset_dims=offset_dims,
+        collapsed_slice_dims=collapsed, operand_batching_dims=(), batching_dims=(), start_index_map=index_map,
+        slice_sizes=sizes, added_to_negative=added, is_filled=fill_value is not None, threads=threads,
+    )  # fmt: skip
+    largest = [operand.shape[dim] - sizes[dim] for dim in index_map]
+    slices = []
+    for vector in zip(*(column.reshape(-1).astype(object).tolist() for column in columns), strict=True):
+        start = [i + n if i < 0 else i for i, n in zip(vector, added, strict=True)]
+        inside = all(0 <= i <= limit for i, limit in zip(start, largest, strict=True))
+        begin = dict(
+            zip(index_map, (min(max(i, 0), m) for i, m in zip(start, largest, strict=True)), strict=True)
+        )
+        window = operand[tuple(slice(begin.get(d, 0), begin.get(d, 0) + sizes[d]) for d in (0, 1))]
+        kept = window.reshape([sizes[d] for d in (0, 1) if d not in collapsed])
+        slices.append(
+            kept if inside or fill_value is None else np.full(kept.shape, fill_value, operand.dtype)
+        )
+    stacked = np.stack(slices).reshape(columns[0].shape + slices[0].shape)
+    rank = len(columns[0].shape)
+    window_axes = range(rank, stacked.ndim)
+    wanted = np.moveaxis(stacked, list(window_axes), offset_dims) if offset_dims else stacked
+    return run(operand, columns, None if fill_value is None else np.array(fill_value, operand.dtype)), wanted
+
+
+LAYOUTS = {
+    "contiguous": lambda values: values.copy(),
+    "sliced": lambda values: np.repeat(values, 2).reshape(40, 2)[:, 1],
+    "reversed": lambda values: values[::-1].copy()[::-1],
+    "one everywhere": lambda values: np.broadcast_to(values[:1], values.shape),
+    "unaligned": lambda values: np.frombuffer(b"x" + values.tobytes(), np.uint8)[1:].view(values.dtype),
+}
+
+
+@pytest.mark.parametrize("fill_value", [None, 5])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("kind", SLICES)
+def test_columns_of_indices(kind, layout, fill_value):
+    rng = np.random.default_rng(7)
+    operand = rng.integers(-99, 99, (7, 9)).astype(np.int16)
+    count = 1 if kind in ("runs", "scattered") else 2
+    columns = [LAYOUTS[layout](rng.integers(-16, 16, 40).astype(np.int32)) for _ in range(count)]
+    result, wanted = by_columns(kind, operand, columns, (7, 9)[:count], fill_value)
+    assert same_bits(result, wanted)
+
+
+@pytest.mark.parametrize("dtype", ["bool", ml_dtypes.bfloat16, "float32", "float64", "complex128"])
+@pytest.mark.parametrize("kind", SLICES)
+def test_filled_element_types(kind, dtype):
+    rng = np.random.default_rng(8)
+    operand = rng.integers(0, 2, (7, 9)).astype(dtype)
+    count = 1 if kind in ("runs", "scattered") else 2
+    columns = [rng.integers(-16, 16, 40).astype(np.int64) for _ in range(count)]
+    result, wanted = by_columns(kind, operand, columns, (0,) * count, 1)
+    assert same_bits(result, wanted)
+
+
+@pytest.mark.parametrize("index_type", INDEX_TYPES)
+def test_filled_by_each_index_type(index_type):
+    operand = np.arange(63, dtype=np.float32).reshape(7, 9)
+    extremes = [0, 6, 7, np.iinfo(index_type).max, np.iinfo(index_type).min, 3]
+    column = np.array(extremes, index_type)
+    result, wanted = by_columns("runs", operand, [column], (0,), -1)
+    assert same_bits(result, wanted)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+def test_filled_by_any_number_of_threads(threads):
+    rng = np.random.default_rng(9)
+    operand = rng.random((1000, 300), np.float32)
+    index = rng.integers(-1200, 1200, (1000, 300)).astype(np.int32)
+    run = gather.prepare_columns(
+        operand.shape, index.shape, 4, index.dtype, offset_dims=(), collapsed_slice_dims=(0,),
+        operand_batching_dims=(1,), batching_dims=(1,), start_index_map=(0,), slice_sizes=(1, 1),
+        added_to_negative=(1000,), is_filled=True, threads=threads,
+    )  # fmt: skip
+    adjusted = np.where(index < 0, index + 1000, index)
+    inside = (adjusted >= 0) & (adjusted < 1000)
+    wanted = np.where(inside, np.take_along_axis(operand, adjusted.clip(0, 999), 0), np.float32(-2))
+    assert same_bits(run(operand, [index], np.float32(-2)), wanted)
+
+
+def test_wrong_columns_are_rejected():
+    run = gather.prepare_columns(
+        (7, 9), (5,), 4, np.dtype(np.int32), offset_dims=(), collapsed_slice_dims=(0, 1),
+        operand_batching_dims=(), batching_dims=(), start_index_map=(0, 1), slice_sizes=(1, 1),
+    )  # fmt: skip
+    operand, column = np.zeros((7, 9), np.float32), np.zeros(5, np.int32)
+    for columns in ([column], [column, column[:4]], [column, column.astype(np.int64)]):
+        with pytest.raises(ValueError, match=r"columns? of indices"):
+            run(operand, columns)
