@@ -128,7 +128,7 @@ def prepare(
             )  # fmt: skip
             convolution_loops.convolve(kind)(
                 tasks, size, groups * blocks, blocks, _BLOCK, windows, columns, terms, chunk, items, features,
-                flat(lhs), batch_step, group_step, dimensions, places, panels, result.reshape(-1),
+                flat(lhs, np.uint8), batch_step, group_step, dimensions, places, panels, result.reshape(-1),
                 outputs, zero, threads=threads,
             )  # fmt: skip
         return result

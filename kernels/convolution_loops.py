@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .compilation import kernel
+from .memory import copy_bytes
 from .product_loops import edge_size, multiply_rows
 from .tiles import lanes
 
@@ -18,7 +19,7 @@ def convolve(kind: str) -> Any:
 
     The windows of a block are copied into the rows of a matrix and multiplied with the group's panels.
     `places` holds, for each dimension, each window along it and each position in it, how far into lhs the
-    element lies, or -1 where there is none.
+    element lies, or -1 where there is none; `lhs` is an array of bytes.
     """
     multiply = multiply_rows(kind)
     one = lanes(kind)
@@ -31,7 +32,7 @@ def convolve(kind: str) -> Any:
         places: Any, panels: Any, result: Any, result_step: int, zero: float,
     ) -> None:  # fmt: skip
         edge = np.empty(edge_size(block, one), panels.dtype)
-        matrix = np.empty(block * terms, panels.dtype)
+        matrix = np.empty(block * terms * item, np.uint8)
         rank = dimensions.shape[0]
         window = np.zeros(rank, np.int64)
         position = np.zeros(rank, np.int64)
@@ -45,7 +46,7 @@ def convolve(kind: str) -> Any:
                     rest //= dimensions[axis, 0]
                     position[axis] = 0
                 base = rest * batch_step + group * group_step
-                at = row * terms
+                at = row * terms * item
                 for _ in range(terms // features):
                     start = base
                     is_inside = True
@@ -55,12 +56,10 @@ def convolve(kind: str) -> Any:
                         is_inside &= place >= 0
                         start += place
                     if is_inside:
-                        for feature in range(features):
-                            matrix[at + feature] = lhs[start + feature]
+                        copy_bytes(matrix, at, lhs, start * item, features * item)
                     else:
-                        for feature in range(features):
-                            matrix[at + feature] = 0
-                    at += features
+                        matrix[at : at + features * item] = 0
+                    at += features * item
                     for axis in range(rank - 1, -1, -1):
                         position[axis] += 1
                         if position[axis] < dimensions[axis, 1]:
@@ -110,13 +109,13 @@ def scale(
                 elements = lhs[start : start + channels]
                 if outputs == 1:
                     for channel in range(channels):
-                        total[channel] += elements[channel] * factors[channel]
+                        at = np.uint64(channel)
+                        total[at] += elements[at] * factors[at]
                 else:
                     for channel in range(channels):
                         for output in range(outputs):
-                            total[channel * outputs + output] += (
-                                elements[channel] * factors[channel * outputs + output]
-                            )
+                            at = np.uint64(channel * outputs + output)
+                            total[at] += elements[np.uint64(channel)] * factors[at]
             for axis in range(rank - 1, -1, -1):
                 position[axis] += 1
                 if position[axis] < dimensions[axis, 1]:

@@ -62,10 +62,10 @@ def _pack_chunk(kind: str) -> Any:
             begin = base + term * term_step
             if column_step == 1:
                 for lane in range(here):
-                    panel[at + lane] = item_at(sample, source, begin + lane)
+                    panel[np.uint64(at + lane)] = item_at(sample, source, begin + lane)
             else:
                 for lane in range(here):
-                    panel[at + lane] = item_at(sample, source, begin + lane * column_step)
+                    panel[np.uint64(at + lane)] = item_at(sample, source, begin + lane * column_step)
             panel[at + here : at + width] = 0
 
     @kernel
@@ -83,10 +83,10 @@ def _pack_chunk(kind: str) -> Any:
                 shift = np.int32(part * bits)
                 for lane in range(here):
                     value = np.int32(item_at(sample, source, begin + lane * column_step))
-                    panel[at + lane] |= (value & np.int32(mask)) << shift
+                    panel[np.uint64(at + lane)] |= (value & np.int32(mask)) << shift
                     if is_bytes:
                         # The left bytes are 128 larger than what they stand for.
-                        panel[start + lane] -= value << np.int32(7)
+                        panel[np.uint64(start + lane)] -= value << np.int32(7)
 
     return plain if per == 1 else several
 
