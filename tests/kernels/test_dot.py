@@ -1,0 +1,103 @@
+"""Products of stacks of matrices: integers against exact sums, floats against sums in the stated order."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from nimblehlo.kernels import dot
+
+INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
+
+
+def extreme(generator, dtype, shape):
+    """Random integers of the whole range, the extreme ones among them."""
+    info = np.iinfo(dtype)
+    values = generator.integers(info.min, info.max, shape, dtype, endpoint=True)
+    values[generator.random(shape) < 0.2] = info.min
+    values[generator.random(shape) < 0.2] = info.max
+    return values
+
+
+def exact(lhs, rhs, dtype):
+    """The product in Python's integers, modulo two to the width."""
+    sums = np.matmul(lhs.astype(object), rhs.astype(object))
+    bits = 8 * np.dtype(dtype).itemsize
+    unsigned = np.array([int(value) % (1 << bits) for value in sums.flat], np.uint64)
+    return unsigned.astype(f"uint{bits}").view(dtype).reshape(sums.shape)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("result", ["int8", "int32", "int64"])
+def test_integers_are_exact_modulo_the_width(dtype, result):
+    generator = np.random.default_rng(0)
+    lhs, rhs = extreme(generator, dtype, (2, 7, 13)), extreme(generator, dtype, (2, 13, 70))
+    if dot.kind_of(lhs.dtype, rhs.dtype, np.dtype(result), 13) is None:
+        pytest.skip("this processor has no instructions for such tiles")
+    multiply = dot.prepare(lhs.shape, rhs.shape, dtype, dtype, result)
+    np.testing.assert_array_equal(multiply(lhs, rhs), exact(lhs, rhs, result))
+
+
+def test_a_wide_result_keeps_sums_beyond_32_bits():
+    lhs = np.full((1, 1, 3 << 10), -(1 << 15), np.int16)
+    multiply = dot.prepare(lhs.shape, (1, lhs.shape[2], 1), "int16", "int16", "int64")
+    assert multiply(lhs, lhs.reshape(1, -1, 1)).item() == 3 << 40
+
+
+@pytest.mark.parametrize(
+    "shape", [(1, 1, 1, 1), (1, 6, 4, 64), (3, 5, 9, 17), (9, 13, 3, 131), (8, 97, 2, 16)]
+)
+@pytest.mark.parametrize("dtype", ["int8", "int32"])
+def test_edges_of_tiles_and_strided_operands(shape, dtype):
+    batch, rows, terms, columns = shape
+    generator = np.random.default_rng(1)
+    lhs = extreme(generator, dtype, (terms, batch, rows)).transpose(1, 2, 0)
+    rhs = extreme(generator, dtype, (batch, columns, terms)).transpose(0, 2, 1)
+    multiply = dot.prepare(lhs.shape, rhs.shape, dtype, dtype, "int32")
+    np.testing.assert_array_equal(multiply(lhs, rhs), exact(lhs, rhs, "int32"))
+
+
+def test_floats_are_summed_from_the_first_to_the_last_by_fused_multiply_add():
+    if dot.kind_of(*[np.dtype(np.float64)] * 3, 5) is None:
+        pytest.skip("this processor has no fused multiply-add")
+    generator = np.random.default_rng(2)
+    lhs, rhs = generator.standard_normal((9, 7, 5)), generator.standard_normal((9, 5, 19))
+    got = dot.prepare(lhs.shape, rhs.shape, "float64", "float64", "float64")(lhs, rhs)
+    for place in np.ndindex(got.shape):
+        batch, row, column = place
+        total = 0.0
+        for a, b in zip(lhs[batch, row], rhs[batch, :, column], strict=True):
+            total = float(Fraction(float(a)) * Fraction(float(b)) + Fraction(total))
+        assert got[place] == total
+
+
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_the_sign_of_a_sum_that_vanishes_is_chosen(zero):
+    if dot.kind_of(*[np.dtype(np.float32)] * 3, 1) is None:
+        pytest.skip("this processor has no fused multiply-add")
+    lhs, rhs = np.full((1, 2, 1), -1e-30, np.float32), np.full((1, 1, 2), 1e-30, np.float32)
+    got = dot.prepare(lhs.shape, rhs.shape, "float32", "float32", "float32", zero=zero)(lhs, rhs)
+    assert not got.any()
+    assert all(math.copysign(1, value) == math.copysign(1, zero) for value in got.flat)
+
+
+def test_threads_do_not_change_bits():
+    generator = np.random.default_rng(3)
+    lhs = generator.standard_normal((40, 50, 33), np.float32)
+    rhs = generator.standard_normal((40, 33, 41), np.float32)
+    lhs[0, 0, 0], lhs[1, 1, 1], rhs[2, 2, 2] = np.nan, np.inf, -np.inf
+    if dot.kind_of(lhs.dtype, rhs.dtype, lhs.dtype, 33) is None:
+        pytest.skip("this processor has no fused multiply-add")
+    types = (lhs.dtype, rhs.dtype, lhs.dtype)
+    one, *others = [
+        dot.prepare(lhs.shape, rhs.shape, *types, threads=threads)(lhs, rhs) for threads in (1, 2, 3, 8)
+    ]
+    for other in others:
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("types", [("float16",) * 3, ("float32", "float64", "float64"), ("bool",) * 3])
+def test_other_types_are_not_served(types):
+    with pytest.raises(ValueError, match="no kernel multiplies"):
+        dot.prepare((1, 2, 3), (1, 3, 2), *types)
