@@ -86,9 +86,7 @@ class Rewriter:
         if results is None:
             self._append(operation)
             return operation.results
-        for old, new in zip(operation.results, results, strict=True):
-            assert old.type == new.type, f"{operation.name}: {old.type} became {new.type}"
-            self._values[old] = new
+        self._values.update(zip(operation.results, results, strict=True))
         return results
 
     def place_all(self, operations: Iterable[Operation]) -> None:
@@ -156,10 +154,14 @@ class Rewriter:
 
     def _rewritten(self, operation: Operation, rewrites: Sequence[Rewrite]) -> Sequence[Value] | None:
         for rewrite in rewrites:
-            results = rewrite(operation, self)
-            if results is not None:
+            found = rewrite(operation, self)
+            if found is None:
+                continue
+            results = (found,) if isinstance(found, Value) else found
+            # A body may promote its operands: what has another type cannot stand for a result.
+            if all(old.type == new.type for old, new in zip(operation.results, results, strict=True)):
                 self.changes += 1
-                return (results,) if isinstance(results, Value) else results
+                return results
         return None
 
     def _folded(self, operation: Operation) -> Sequence[Value] | None:

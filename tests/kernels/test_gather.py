@@ -202,7 +202,7 @@ def by_columns(kind, operand, columns, added, fill_value=None, threads=None):
     stacked = np.stack(slices).reshape(columns[0].shape + slices[0].shape)
     rank = len(columns[0].shape)
     window_axes = range(rank, stacked.ndim)
-    wanted = np.moveaxis(stacked, list(window_axes), offset_dims) if offset_dims else stacked
+    wanted = np.ascontiguousarray(np.moveaxis(stacked, list(window_axes), offset_dims))
     return run(operand, columns, None if fill_value is None else np.array(fill_value, operand.dtype)), wanted
 
 
