@@ -8,6 +8,7 @@ as the user set it.
 
 import contextlib
 import ctypes
+import importlib
 import os
 import pathlib
 import site
@@ -61,15 +62,19 @@ class _Pool:
         self.launches: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
         self.hand_off_seconds = 0.0
         self.loader: threading.Thread | None = None
+        self.background = threading.Lock()
 
     def start(self) -> None:
         """Choose the layer and make the driver, once a process."""
+        self.start_layer()
+        self.make_driver()
+
+    def start_layer(self) -> None:
+        """Choose the layer and start its threads: from the thread that forks, if any does."""
         with self.lock:
-            if self.driver:
+            if self.layer:
                 return
             import numba
-
-            from . import compilation, launch
 
             _load_tbb()
             self.most_threads = numba.config.NUMBA_NUM_THREADS
@@ -78,7 +83,37 @@ class _Pool:
             self.started_by = threading.get_ident()
             if self.layer == "workqueue":
                 self.launches = threading.Lock()
-            self.driver = compilation.native_address(launch.drive, "void(intp,intp,intp,intp)")
+
+    def make_driver(self) -> None:
+        """Compile the driver, or load it from the disk."""
+        with self.lock:
+            if not self.driver:
+                from . import compilation, launch
+
+                self.driver = compilation.native_address(launch.drive, "void(intp,intp,intp,intp)")
+
+    def start_in_background(self) -> None:
+        """Do what is next of `start`: import, start the layer here, make the driver."""
+        if self.driver or (self.loader is not None and self.loader.is_alive()):
+            return
+        if "numba" not in sys.modules:
+            self.wait_at_forks()
+            self.loader = threading.Thread(target=_import_quietly, name="nimblehlo import")
+        else:
+            self.start_layer()
+            self.loader = threading.Thread(target=self.make_driver, name="nimblehlo driver")
+        self.loader.start()
+
+    def wait_at_forks(self) -> None:
+        """Let forks wait for the background before anything else: before others take locks that it needs.
+
+        The functions that are called before a fork are called in the reverse order of their registration, so
+        that what Numba imports and what registers some comes first.
+        """
+        for name in ("concurrent.futures.thread", "logging"):
+            importlib.import_module(name)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(before=self.before_fork)
 
     def before_fork(self) -> None:
         """A child must not find a module half imported."""
@@ -88,6 +123,7 @@ class _Pool:
     def after_fork_in_child(self) -> None:
         """Other threads are gone here, and so may be what they held."""
         self.lock = threading.RLock()
+        self.background = threading.Lock()
         if not self.layer:
             return
         if self.layer == "workqueue":
@@ -100,7 +136,7 @@ class _Pool:
 
 _pool = _Pool()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_pool.before_fork, after_in_child=_pool.after_fork_in_child)
+    os.register_at_fork(after_in_child=_pool.after_fork_in_child)
 
 
 def _load_tbb() -> None:
@@ -171,17 +207,17 @@ def available_threads() -> int:
 def count_hand_off(seconds: float) -> None:
     """Note how long a launch without the driver took; after enough of them it is made in the background.
 
-    The thread ends by itself, and an exiting interpreter waits for it, as a fork does.
+    An exiting interpreter waits for the background, and so does a fork.
     """
     _pool.hand_off_seconds += seconds
-    if _pool.hand_off_seconds > LOADING_SECONDS and _pool.loader is None:
-        with _pool.lock:
-            if _pool.loader is None and not _pool.driver:
-                _pool.loader = threading.Thread(target=_load_quietly, name="nimblehlo driver")
-                _pool.loader.start()
+    if _pool.hand_off_seconds > LOADING_SECONDS and _pool.background.acquire(blocking=False):
+        try:
+            _pool.start_in_background()
+        finally:
+            _pool.background.release()
 
 
-def _load_quietly() -> None:
-    # Whatever fails here fails again, and is told, where a kernel needs the driver.
+def _import_quietly() -> None:
+    # Whatever fails here fails again, and is told, where a kernel needs it.
     with contextlib.suppress(Exception):
-        _pool.start()
+        import numba  # noqa: F401

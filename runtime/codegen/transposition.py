@@ -15,7 +15,7 @@ WIDEST = 8
 
 
 class Side(NamedTuple):
-    """One of the two arrays: where the inner loops begin, and the stride, in elements, of the one that does not
+    """One of the two arrays: where the two loops begin, and the stride, in elements, of that which does not
     run along it."""
 
     pointer: ir.Value

@@ -99,16 +99,16 @@ class Generated:
         if self.native is not None:
             return self.native(*operands, out=out) if out is not None else self.native(*operands)
         if self.seconds + self.expected > min(self.look, self.limit):
-            self.consider()
-            if self.native is not None:
-                return self.native(*operands)
+            native = self.considered()
+            if native is not None:
+                return native(*operands)
         start = perf_counter()
         result = self.reference(*operands, **regions)
         self.seconds += perf_counter() - start
         return result
 
-    def consider(self) -> None:
-        """Make the native code, if it lies on the disk or its time has come."""
+    def considered(self) -> Callable[..., Any] | None:
+        """The native code, if it lies on the disk or its time has come."""
         try:
             code = self.code()
             if self.seconds >= self.limit or code.is_quick():
@@ -117,3 +117,4 @@ class Generated:
                 self.look = self.limit
         except ValueError:
             self.look = self.limit = float("inf")
+        return self.native

@@ -1,0 +1,124 @@
+"""Calls of native code: on one thread, on Python's threads, on the driver; at exits and forks."""
+
+import ctypes
+import os
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+from nimblehlo.kernels import threads
+from nimblehlo.kernels.native import Launch, NativeFunction
+
+TASK = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
+
+
+@TASK
+def _double(task, closure):
+    """Doubles the task's share of int64 numbers; the words are source, destination, total and size."""
+    source, destination, total, size = closure[:4]
+    first = task * size
+    count = max(0, min(size, total - first))
+    a = (ctypes.c_int64 * count).from_address(source + 8 * first)
+    b = (ctypes.c_int64 * count).from_address(destination + 8 * first)
+    for index in range(count):
+        b[index] = 2 * a[index]
+
+
+def made(total, tasks, seconds=0.0, count=None, **options):
+    size = -(-total // tasks)
+    address = ctypes.cast(_double, ctypes.c_void_p).value
+    launch = Launch(address, tasks, ((0, 0), (1, 0)), (total, size), seconds)
+    return NativeFunction([8 * total], [((total,), np.int64)], [launch], count, **options)
+
+
+@pytest.mark.parametrize("tasks", [1, 3, 7])
+@pytest.mark.parametrize("seconds", [0.0, 1e-4, 1.0], ids=["at once", "by the driver if it is there", "long"])
+@pytest.mark.parametrize("count", [1, 2, 5, None])
+def test_every_task_runs_once(tasks, seconds, count):
+    values = np.arange(100)
+    assert (made(100, tasks, seconds, count)(values) == 2 * values).all()
+
+
+def test_results_go_where_they_are_asked_for():
+    values, out = np.arange(10), np.zeros(10, np.int64)
+    function = made(10, 1, may_overwrite=((0, 0),))
+    assert function.accepts_out and function.may_overwrite == ((0, 0),)
+    assert function(values, out=(out,)) is out and (out == 2 * values).all()
+    assert function(values, out=(None,)) is not out
+    assert function(values, out=(values,)) is values and (values == out).all()
+
+
+def test_operands_are_read_in_row_major_order():
+    values = np.arange(40)
+    assert (made(10, 2)(values[::4]) == 2 * values[::4]).all()
+    assert (made(10, 2)(values[9::-1]) == 2 * values[9::-1]).all()
+
+
+def test_what_does_not_fit_is_refused():
+    function = made(10, 2)
+    with pytest.raises(ValueError, match="takes 1 operands, but got 2"):
+        function(np.arange(10), np.arange(10))
+    with pytest.raises(ValueError, match="operand 0 has 72 bytes, but must have 80"):
+        function(np.arange(9))
+    with pytest.raises(TypeError):
+        function([1, 2])
+
+
+def test_long_closures():
+    """More words than lie on the stack."""
+    address = ctypes.cast(_double, ctypes.c_void_p).value
+    launch = Launch(address, 2, ((0, 0), (1, 0)), (10, 5, *range(500)), 0.0)
+    values = np.arange(10)
+    assert (NativeFunction([80], [((10,), np.int64)], [launch])(values) == 2 * values).all()
+
+
+def test_threads_are_counted_as_numba_counts_them(monkeypatch):
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "3")
+    assert threads.available_threads() == 3
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "many")
+    assert threads.available_threads() == len(os.sched_getaffinity(0))
+
+
+def run(code):
+    """Run code in a child process, which must end well and soon; returns what it prints."""
+    prelude = "import os, sys, time\nfrom nimblehlo.kernels import threads\n"
+    child = subprocess.run(
+        [sys.executable, "-c", prelude + textwrap.dedent(code)], capture_output=True, text=True, timeout=100
+    )
+    assert child.returncode == 0 and not child.stderr, child.stderr
+    return child.stdout.strip()
+
+
+def test_the_driver_is_made_in_the_background():
+    code = """
+        threads.count_hand_off(0.5)
+        assert threads.way_of_running(2) == (0, 2) and "numba" not in sys.modules
+        while not threads.way_of_running(2)[0]:
+            threads.count_hand_off(0.6)
+            time.sleep(0.01)
+        print(threads.way_of_running(1), threads.way_of_running(2)[1])
+    """
+    assert run(code) == "(0, 1) 2"
+
+
+def test_an_exit_waits_for_the_background():
+    run("threads.count_hand_off(10)")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+def test_a_fork_waits_for_the_background():
+    code = """
+        threads.count_hand_off(10)
+        for wait in (0.0, 1.5, 1.5):
+            child = os.fork()
+            if child == 0:
+                import numba
+                os._exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+            time.sleep(wait)
+            threads.count_hand_off(0)
+    """
+    run(code)
