@@ -11,6 +11,7 @@ from .cleanup import remove_common_subexpressions, remove_dead_code
 from .constants import Budget
 from .forward import propagate
 from .inline import inline_calls
+from .promotions import promote_reductions
 from .rewrites import simplify
 
 
@@ -57,6 +58,8 @@ def specialize(
     remove_dead_code(function.body)
     if rewrite:
         simplify(function.body, budget)
+        promote_reductions(function.body)
+        remove_dead_code(function.body)
     function.type = FunctionType([argument.type for argument in block.arguments], function.body.type.results)
     return function
 
