@@ -45,6 +45,32 @@ def _comparisons(direction: str, element: str) -> Iterator[str]:
         yield _comparison(direction, kind, element)
 
 
+def _convolution(element: str) -> Iterator[str]:
+    operand, kernel = f"tensor<1x64x32x{element}>", f"tensor<3x32x32x{element}>"
+    yield _function(
+        "  %0 = stablehlo.convolution(%x, %y) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], window = {}"
+        " {feature_group_count = 1 : i64, batch_group_count = 1 : i64}"
+        f" : ({operand}, {kernel}) -> tensor<1x62x32x{element}>",
+        x=operand,
+        y=kernel,
+    )
+
+
+def _dot(element: str) -> Iterator[str]:
+    matrix = f"tensor<64x64x{element}>"
+    yield _function(f"  %0 = stablehlo.dot %x, %y : ({matrix}, {matrix}) -> {matrix}", x=matrix, y=matrix)
+
+
+def _dot_general(element: str) -> Iterator[str]:
+    stack = f"tensor<8x32x32x{element}>"
+    yield _function(
+        "  %0 = stablehlo.dot_general %x, %y, batching_dims = [0] x [0], contracting_dims = [2] x [1]"
+        f" : ({stack}, {stack}) -> {stack}",
+        x=stack,
+        y=stack,
+    )
+
+
 def _gather(element: str) -> Iterator[str]:
     yield _function(
         '  %0 = "stablehlo.gather"(%x, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1],'
@@ -121,6 +147,9 @@ def _top_k(element: str) -> Iterator[str]:
 
 
 PROBES: dict[str, Callable[[str], Iterator[str]]] = {
+    "stablehlo.convolution": _convolution,
+    "stablehlo.dot": _dot,
+    "stablehlo.dot_general": _dot_general,
     "stablehlo.gather": _gather,
     "stablehlo.reduce": _reduce,
     "stablehlo.reduce_window": _reduce_window,
