@@ -147,6 +147,18 @@ def test_reductions_have_the_same_bits_in_every_way(name: str, operation: str, t
             every_way(text, operand, draw(DTYPES[name], 1)[0], reduction_tree=tree, accumulate=accumulate)
 
 
+@pytest.mark.parametrize("name", ["f32", "bf16", "f16", "complex<f32>"])
+@pytest.mark.parametrize("accumulate", ACCUMULATIONS)
+def test_long_reductions_have_the_same_bits_in_every_way(name: str, accumulate: str) -> None:
+    shapes: Any = (((3, 9001), [1]), ((601, 40), [0]), ((700, 3, 20), [0, 2]))
+    for shape, dimensions in shapes:
+        operand = draw(DTYPES[name], *shape)
+        text = reduce_text(shape, dimensions, name, combining("add", name))
+        for tree in ("blocked", "left"):
+            initial = draw(DTYPES[name], 1)[0]
+            every_way(text, operand, initial, reduction_tree=tree, accumulate=accumulate)
+
+
 def test_random_trees_keep_the_order_and_hold_a_few_init_values() -> None:
     """Sums of zeros count init values; of the body that returns its right operand, the last leaf is left."""
     body = region(["tensor<i32>"] * 2, "%r = stablehlo.add %a, %b : tensor<i32>", ["%r : tensor<i32>"])
