@@ -60,7 +60,7 @@ def _shapes_of_stacks(view: Contraction) -> tuple[list[int], list[int]]:
 
 def _integer_products(view: Any, shapes: tuple[list[int], list[int]], threads: int | None) -> Offer:
     lhs, rhs, result = (carrier(type.element_type) for type in (view.lhs, view.rhs, view.result))
-    leave = rounding(result, view.result.element_type)
+    leave = _narrowing(view.result)
 
     def prepare() -> Kernel:
         from ..kernels import dot
@@ -74,6 +74,12 @@ def _integer_products(view: Any, shapes: tuple[list[int], list[int]], threads: i
         return run
 
     return prepare, "exact in integers"
+
+
+def _narrowing(result: Any) -> Kernel:
+    """From the integers in which a result is computed to its own; nothing where they are the same."""
+    computed = carrier(result.element_type)
+    return (lambda array: array) if computed == result.dtype else rounding(computed, result.element_type)
 
 
 def _stacks_of_floats(view: Any, shapes: tuple[list[int], list[int]], threads: int | None) -> Offer:
@@ -243,7 +249,7 @@ def _windows_of_integers(view: Convolution, axes: Sequence[Any], threads: int | 
     result = carrier(view.result.element_type)
     computed = np.dtype(np.int32 if result.itemsize <= 4 else np.int64)
     lhs_type, rhs_type = carrier(view.lhs.element_type), carrier(view.rhs.element_type)
-    leave, back = rounding(result, view.result.element_type), np.argsort(view.output_dimensions)
+    leave, back = _narrowing(view.result), np.argsort(view.output_dimensions)
 
     def prepare() -> Kernel:
         convolve = _prepared(view, axes, computed, 0.0, threads)
