@@ -235,7 +235,12 @@ _BYTES_A_SECOND = 1e10
 """What computing is worth in bytes moved, where work is divided."""
 
 
+MOST_NAMES = 12
+"""How many operations of a block `Executable.explain` lists."""
+
+
 def names_of(block: Block) -> str:
     """The operations of a block, for `Executable.explain`."""
     names: Sequence[str] = [operation.name.partition(".")[2] for operation in block.operations[:-1]]
-    return ", ".join(names)
+    more = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

@@ -13,7 +13,7 @@ import nimblehlo
 from nimblehlo.ir import Block
 from nimblehlo.ops.declaration import Op
 from nimblehlo.plan.choice import reference_for
-from nimblehlo.plan.clusters import Code, may_overwrite, one_by_one
+from nimblehlo.plan.clusters import Code, may_overwrite, names_of, one_by_one
 from nimblehlo.plan.nests import MOST_NESTS, nests_of
 from nimblehlo.types import ELEMENT_TYPES
 from tests.running import same_bits
@@ -282,3 +282,16 @@ def test_the_first_failing_operation_is_named() -> None:
     block = block_of(transposed((2, 3), (1, 0), "f32"))
     with pytest.raises(nimblehlo.ExecutionError, match=r"stablehlo\.transpose.*MemoryError: none left"):
         one_by_one(block, failing)(np.zeros((2, 3), np.float32))
+
+
+def test_long_blocks_are_told_in_short() -> None:
+    lines = "\n".join(f"%{n + 1} = stablehlo.negate %{n} : tensor<f32>" for n in range(1, 15))
+    text = f"""
+      func.func @main(%a: tensor<f32>) -> tensor<f32> {{
+        %1 = stablehlo.abs %a : tensor<f32>
+        {lines}
+        return %15 : tensor<f32>
+      }}
+    """
+    told = names_of(block_of(text))
+    assert told.startswith("abs, negate") and told.endswith("negate and 3 more")
