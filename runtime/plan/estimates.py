@@ -70,11 +70,15 @@ def estimate(block: Block) -> Estimate:
     last = block.terminator.operands[0].type
     elements = last.size if isinstance(last, TensorType) else 1
     native = max(work, elements * _PLAIN) * _NATIVE_SHARE / max(elements, 1)
-    if "llvmlite.binding" not in sys.modules:
-        compiling += _LOADING
+    compiling += loading_seconds()
     if slowest >= _SPECIAL and "scipy.special" not in sys.modules:
         reference += _LOADING_SCIPY
     return Estimate(reference + work, native, compiling)
+
+
+def loading_seconds() -> float:
+    """What it takes to load the compiler into this process; 0 where that has been done."""
+    return 0.0 if "llvmlite.binding" in sys.modules else _LOADING
 
 
 def _size(operation: Operation) -> int:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any, Protocol
 
+from .estimates import loading_seconds
+
 HOT_SECONDS = 0.3
 """Time in a step's reference after which its kernel is compiled.
 
@@ -109,6 +111,9 @@ class Generated:
 
     def considered(self) -> Callable[..., Any] | None:
         """The native code, if it lies on the disk or its time has come."""
+        if self.seconds + self.expected < min(self.limit, loading_seconds()):
+            self.look = loading_seconds()
+            return None
         try:
             code = self.code()
             if self.seconds >= self.limit or code.is_quick():

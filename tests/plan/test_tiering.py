@@ -85,11 +85,19 @@ def test_code_is_generated_once_the_reference_has_cost_more() -> None:
     assert code.made == 1
 
 
-def test_kept_code_is_used_as_soon_as_loading_it_pays() -> None:
+def test_kept_code_is_used_as_soon_as_loading_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiering, "loading_seconds", lambda: 0.0)
     code = _Code(kept=True)
     assert _generated(code, expected=0.01, compiling=10.0)(0)[0] == "native"
     short = _generated(code, expected=1e-6, compiling=10.0, pause=0.0015)
     assert [short(value)[0] for value in range(4)] == ["reference", "reference", "native", "native"]
+
+
+def test_the_compiler_is_not_loaded_for_a_look_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiering, "loading_seconds", lambda: 0.02)
+    step = _generated(_Code(kept=True), expected=0.005, compiling=10.0, pause=0.006)
+    ways = [step(value)[0] for value in range(6)]
+    assert ways[:2] == ["reference"] * 2 and ways[4:] == ["native"] * 2
 
 
 def test_where_there_can_be_no_code_the_reference_stays() -> None:
