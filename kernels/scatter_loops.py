@@ -17,6 +17,8 @@ BLOCK = 1024
 """How many units are looked at in one go: what is computed of them stays in the nearest cache."""
 PREFETCH_ITEMS = 16
 """How far ahead an owner's place is fetched: there are more owners than the processor follows by itself."""
+PREFETCH_PLACES = 32
+"""How many units of one element ahead their places in the result are fetched."""
 PREFETCH_UNITS = 8
 """How many units ahead the first lines of a run are fetched."""
 PREFETCH_LINES = 4
@@ -202,7 +204,15 @@ def update_items(element: str, combiner: str) -> Kernel:
         value_step: int,
         result: Any,
     ) -> None:
-        for unit in range(bounds[task], bounds[task + 1]):
+        begin, end = bounds[task], bounds[task + 1]
+        fetched = max(begin, end - PREFETCH_PLACES)
+        for unit in range(begin, fetched):
+            later = np.int64(get(keys, (unit + PREFETCH_PLACES) * key_step))
+            prefetch_write(result, max(later, 0))
+            key = np.int64(get(keys, unit * key_step))
+            if key >= 0:
+                apply(result, key, values, (first + unit) * value_step)
+        for unit in range(fetched, end):
             key = np.int64(get(keys, unit * key_step))
             if key >= 0:
                 apply(result, key, values, (first + unit) * value_step)
