@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -31,15 +32,15 @@ class _Made(NamedTuple):
     """Native code before it is compiled.
 
     Attributes:
-        text: in LLVM IR.
-        key: of that text.
+        module: makes the module in LLVM IR.
+        size: how much a task does, which the code has in it.
         launches: for each of its functions, one after the other, the name, the number of tasks, and about how
             many seconds they take.
         rooms: shape and element type of memory that is needed beside operands and results.
     """
 
-    text: str
-    key: str
+    module: Callable[[], Any]
+    size: int
     launches: tuple[tuple[str, int, float], ...]
     rooms: tuple[tuple[tuple[int, ...], np.dtype[Any]], ...] = ()
 
@@ -55,28 +56,32 @@ class LoopCode:
     def __init__(self, block: Block, threads: int | None) -> None:
         self.block = block
         self.threads = threads
-        self._made: _Made | None = None
 
     def make(self) -> _Made:
         """The code before it is compiled."""
         raise NotImplementedError
 
-    @property
+    @functools.cached_property
     def made(self) -> _Made:
         """What `make` made, once."""
-        if self._made is None:
-            self._made = self.make()
-        return self._made
+        return self.make()
+
+    @functools.cached_property
+    def key(self) -> str:
+        """Of the code: steps of equal keys share it."""
+        from ..codegen.description import block_description
+        from ..codegen.machine import key_of
+
+        return key_of(f"{type(self).__name__} by {self.made.size}\n{block_description(self.block)}")
 
     def is_quick(self) -> bool:
         """Whether it does not have to be compiled."""
         from ..codegen.machine import is_quick
 
-        return is_quick(self.made.key)
+        return is_quick(self.key)
 
     def function(self) -> Callable[..., Any]:
         """A function from operands to the result or results."""
-        from ..codegen.machine import function_address
         from ..kernels.native import Launch, NativeFunction
 
         made = self.made
@@ -88,12 +93,18 @@ class LoopCode:
             [type.size * type.dtype.itemsize for type in operands],
             [*((type.shape, type.dtype) for type in results), *made.rooms],
             [
-                Launch(function_address(made.key, name, lambda: made.text), tasks, accesses, (), seconds)
+                Launch(self.address(name), tasks, accesses, (), seconds)
                 for name, tasks, seconds in made.launches
             ],
             self.threads,
         )
         return native if not made.rooms else _without_rooms(native, len(results))
+
+    def address(self, name: str) -> int:
+        """Where one of its functions is, compiled by now."""
+        from ..codegen.machine import function_address
+
+        return function_address(self.key, name, lambda: str(self.made.module()))
 
     def seconds(self) -> float:
         """About how long one thread takes."""
@@ -107,7 +118,6 @@ class RowCode(LoopCode):
     """The code of a cluster of rows."""
 
     def make(self) -> _Made:
-        from ..codegen.machine import key_of
         from ..codegen.row_form import row_form
         from ..codegen.rows import NAME, rows_module
         from ..kernels.threads import division
@@ -116,8 +126,9 @@ class RowCode(LoopCode):
         assert form is not None
         seconds = self.seconds()
         tasks, size = division(form.rows, seconds / form.rows * _BYTES_A_SECOND)
-        text = str(rows_module(self.block, form, view_of, size))
-        return _Made(text, key_of(text), ((NAME, tasks, seconds),))
+        return _Made(
+            lambda: rows_module(self.block, form, view_of, size), size, ((NAME, tasks, seconds),)
+        )
 
 
 class ReductionCode(LoopCode):
@@ -125,7 +136,6 @@ class ReductionCode(LoopCode):
 
     def make(self) -> _Made:
         from ..codegen.folding import F32
-        from ..codegen.machine import key_of
         from ..codegen.reduction_form import reduction_form, reductions_of
         from ..codegen.reductions import FINISH, PARTIAL, reductions_module
         from ..codegen.space import folded_type
@@ -135,7 +145,6 @@ class ReductionCode(LoopCode):
         assert form is not None
         seconds = self.seconds()
         tasks, size = division(form.units, seconds / form.units * _BYTES_A_SECOND)
-        text = str(reductions_module(self.block, form, view_of, size))
         rooms = []
         reductions: list[Operation] = reductions_of(self.block)
         for operation in reductions:
@@ -144,7 +153,9 @@ class ReductionCode(LoopCode):
             rooms.append(((form.outer, -(-form.blocks // 2), form.inner), dtype))
         last = seconds / form.block_reduced
         launches = ((PARTIAL, tasks, seconds), (FINISH, form.outer, last))
-        return _Made(text, key_of(text), launches, tuple(rooms))
+        return _Made(
+            lambda: reductions_module(self.block, form, view_of, size), size, launches, tuple(rooms)
+        )
 
 
 def _without_rooms(native: Callable[..., Any], count: int) -> Callable[..., Any]:
