@@ -166,6 +166,10 @@ def test_random_blocks(seed: int) -> None:
         check(drawn.module, *drawn.operands())
 
 
+def test_nearly_all_random_blocks_have_nests() -> None:
+    assert sum(has_nests(block_of(RandomBlock(seed).module)) for seed in range(60)) > 50
+
+
 def has_nests(block: Block) -> bool:
     """Whether a block can be computed by a few nests."""
     try:

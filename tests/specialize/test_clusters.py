@@ -139,6 +139,7 @@ def test_pieces_are_joined_by_one_nest_each() -> None:
       }}
     """
     assert formed(text) == [["add", "concatenate", "pad"]]
+    assert "[generated" in nimblehlo.compile(text, options=Options(compile="eager")).explain("plan")
     a = np.arange(2 * LARGE, dtype=np.float32).reshape(LARGE, 2)
     b = np.arange(3 * LARGE, dtype=np.float32).reshape(LARGE, 3)
     (result,) = run_every_way(text, a, b, np.float32(-5))
