@@ -38,7 +38,12 @@ COUNTED = """
 
 
 def counted(
-    steps: int, body: str, carried: dict[str, tuple[str, str]], handed_on: str, before: str = "", more: str = ""
+    steps: int,
+    body: str,
+    carried: dict[str, tuple[str, str]],
+    handed_on: str,
+    before: str = "",
+    more: str = "",
 ) -> str:
     """A loop that counts to `steps`; `carried` maps names to their initial values and types."""
     types = ", ".join(type for _, type in carried.values())
@@ -61,7 +66,7 @@ def problem_of(text: str) -> str | None:
     """Why the only loop of a program does not become native."""
     function = specialize(nimblehlo.load(text), "main")
     assert function.body is not None
-    (loop,) = [operation for operation in function.body.block.operations if operation.name == "stablehlo.while"]
+    (loop,) = [other for other in function.body.block.operations if other.name == "stablehlo.while"]
     view: Any = view_of(loop)
     return native_loops.native_loop_problem(view)
 
@@ -111,7 +116,8 @@ SCAN = """%s = stablehlo.dynamic_slice %xs, %i, sizes = [1] : (tensor<3000xf32>,
       %t = stablehlo.add %c, %v : tensor<f32>
       %m = stablehlo.maximum %t, %v : tensor<f32>
       %u = stablehlo.broadcast_in_dim %m, dims = [] : (tensor<f32>) -> tensor<1xf32>
-      %ys2 = stablehlo.dynamic_update_slice %ys, %u, %i : (tensor<3000xf32>, tensor<1xf32>, tensor<i32>) -> tensor<3000xf32>"""
+      %ys2 = stablehlo.dynamic_update_slice %ys, %u, %i
+          : (tensor<3000xf32>, tensor<1xf32>, tensor<i32>) -> tensor<3000xf32>"""
 
 
 def test_arrays_are_read_and_written_by_index() -> None:
@@ -133,9 +139,11 @@ def test_arrays_are_read_and_written_by_index() -> None:
 @pytest.mark.parametrize("start", [-5, 2, 97, 2**31 - 1])
 def test_windows_are_moved_into_the_array(start: int) -> None:
     body = """%at = stablehlo.add %i, %s : tensor<i32>
-      %w = stablehlo.dynamic_slice %x, %at, %i, sizes = [2, 3] : (tensor<90x4xi32>, tensor<i32>, tensor<i32>) -> tensor<2x3xi32>
+      %w = stablehlo.dynamic_slice %x, %at, %i, sizes = [2, 3]
+          : (tensor<90x4xi32>, tensor<i32>, tensor<i32>) -> tensor<2x3xi32>
       %d = stablehlo.add %w, %w : tensor<2x3xi32>
-      %y = stablehlo.dynamic_update_slice %x, %d, %i, %at : (tensor<90x4xi32>, tensor<2x3xi32>, tensor<i32>, tensor<i32>) -> tensor<90x4xi32>"""
+      %y = stablehlo.dynamic_update_slice %x, %d, %i, %at
+          : (tensor<90x4xi32>, tensor<2x3xi32>, tensor<i32>, tensor<i32>) -> tensor<90x4xi32>"""
     text = counted(200, body, {"x": ("x0", "tensor<90x4xi32>")}, "%y", more="%s : tensor<i32>")
     check(text, np.arange(360, dtype=np.int32).reshape(90, 4), np.int32(start))
 
@@ -147,7 +155,8 @@ def test_scatter_leaves_out_what_is_outside(offset: int) -> None:
       %u = stablehlo.convert %i : (tensor<i32>) -> tensor<f32>
       %w = stablehlo.broadcast_in_dim %u, dims = [] : (tensor<f32>) -> tensor<2xf32>
       %y = "stablehlo.scatter"(%x, %v, %w) <{
-        scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 0>
+        scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [0],
+            scatter_dims_to_operand_dims = [0], index_vector_dim = 0>
       }> ({
       ^bb0(%old: tensor<f32>, %new: tensor<f32>):
         %sum = stablehlo.add %old, %new : tensor<f32>
@@ -195,9 +204,11 @@ def test_small_tensors_are_moved() -> None:
       %s = stablehlo.slice %r [0:3, 1:2] : (tensor<3x2xf32>) -> tensor<3x1xf32>
       %c = stablehlo.concatenate %s, %r, dim = 1 : (tensor<3x1xf32>, tensor<3x2xf32>) -> tensor<3x3xf32>
       %z = stablehlo.constant dense<0.25> : tensor<f32>
-      %p = stablehlo.pad %c, %z, low = [-1, 0], high = [0, -1], interior = [0, 0] : (tensor<3x3xf32>, tensor<f32>) -> tensor<2x2xf32>
+      %p = stablehlo.pad %c, %z, low = [-1, 0], high = [0, -1], interior = [0, 0]
+          : (tensor<3x3xf32>, tensor<f32>) -> tensor<2x2xf32>
       %n = stablehlo.iota dim = 1 : tensor<2x3xf32>
-      %q = stablehlo.pad %p, %z, low = [0, 1], high = [0, 0], interior = [0, 0] : (tensor<2x2xf32>, tensor<f32>) -> tensor<2x3xf32>
+      %q = stablehlo.pad %p, %z, low = [0, 1], high = [0, 0], interior = [0, 0]
+          : (tensor<2x2xf32>, tensor<f32>) -> tensor<2x3xf32>
       %y = stablehlo.add %q, %n : tensor<2x3xf32>"""
     text = counted(3000, body, {"x": ("x0", "tensor<2x3xf32>")}, "%y")
     check(text, np.arange(6, dtype=np.float32).reshape(2, 3))
@@ -205,7 +216,8 @@ def test_small_tensors_are_moved() -> None:
 
 def test_two_arrays_that_begin_as_one_stay_apart() -> None:
     body = """%w = stablehlo.broadcast_in_dim %i, dims = [] : (tensor<i32>) -> tensor<1xi32>
-      %y = stablehlo.dynamic_update_slice %a, %w, %i : (tensor<40xi32>, tensor<1xi32>, tensor<i32>) -> tensor<40xi32>"""
+      %y = stablehlo.dynamic_update_slice %a, %w, %i
+          : (tensor<40xi32>, tensor<1xi32>, tensor<i32>) -> tensor<40xi32>"""
     text = counted(40, body, {"a": ("x0", "tensor<40xi32>"), "b": ("x1", "tensor<40xi32>")}, "%y, %b")
     text = text.replace("%b = %x1", "%b = %x0").replace(", %x1 : tensor<40xi32>)", ")")
     first, second = check(text, np.full(40, -1, np.int32))
@@ -213,9 +225,11 @@ def test_two_arrays_that_begin_as_one_stay_apart() -> None:
 
 
 READ_AFTER_UPDATE = """%w = stablehlo.broadcast_in_dim %i, dims = [] : (tensor<i32>) -> tensor<1xi32>
-      %y = stablehlo.dynamic_update_slice %a, %w, %i : (tensor<40xi32>, tensor<1xi32>, tensor<i32>) -> tensor<40xi32>
+      %y = stablehlo.dynamic_update_slice %a, %w, %i
+          : (tensor<40xi32>, tensor<1xi32>, tensor<i32>) -> tensor<40xi32>
       %s = stablehlo.dynamic_slice %a, %i, sizes = [1] : (tensor<40xi32>, tensor<i32>) -> tensor<1xi32>
-      %z = stablehlo.dynamic_update_slice %y, %s, %zero : (tensor<40xi32>, tensor<1xi32>, tensor<i32>) -> tensor<40xi32>"""
+      %z = stablehlo.dynamic_update_slice %y, %s, %zero
+          : (tensor<40xi32>, tensor<1xi32>, tensor<i32>) -> tensor<40xi32>"""
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,8 @@ def test_several_trailing_dimensions() -> None:
 def test_integers(dtype: Any) -> None:
     with jax.enable_x64(True):
         x = np.random.default_rng(0).integers(0, 100, (7, 37)).astype(dtype)
-        check(lambda x: (jax.lax.reduce(x, x.dtype.type(1), jax.lax.mul, (1,)), x - x.max(1, keepdims=True)), x)
+        one = x.dtype.type(1)
+        check(lambda x: (jax.lax.reduce(x, one, jax.lax.mul, (1,)), x - x.max(1, keepdims=True)), x)
 
 
 def test_other_bodies_fold_in_order() -> None:

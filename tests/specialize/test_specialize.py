@@ -301,9 +301,12 @@ def test_equal_reductions_are_computed_once() -> None:
     text = """
       func.func @main(%x: tensor<4x6xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
         %zero = stablehlo.constant dense<0.0> : tensor<f32>
-        %a = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<4x6xf32>, tensor<f32>) -> tensor<4xf32>
-        %b = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<4x6xf32>, tensor<f32>) -> tensor<4xf32>
-        %c = stablehlo.reduce(%x init: %zero) applies stablehlo.maximum across dimensions = [1] : (tensor<4x6xf32>, tensor<f32>) -> tensor<4xf32>
+        %a = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [1]
+            : (tensor<4x6xf32>, tensor<f32>) -> tensor<4xf32>
+        %b = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [1]
+            : (tensor<4x6xf32>, tensor<f32>) -> tensor<4xf32>
+        %c = stablehlo.reduce(%x init: %zero) applies stablehlo.maximum across dimensions = [1]
+            : (tensor<4x6xf32>, tensor<f32>) -> tensor<4xf32>
         return %a, %b, %c : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
       }"""
     function = specialize(parse(text), "main")
