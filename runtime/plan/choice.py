@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -58,7 +59,9 @@ def choose(view: Op, options: Options) -> Choice:
         return Choice(reference_for(view), "reference", reason)
     if options.compile == "eager":
         return Choice(prepare(), "kernel", reason, needs_regions=False)
-    return Choice(Tiered(reference_for(view), prepare), "tiered", f"{reason}, once hot")
+    types = ", ".join([str(getattr(value.type, "element_type", "")) for value in view.operation.operands])
+    function = Tiered(reference_for(view), prepare, f"{view.name}, {reason}: {types}")
+    return Choice(function, "tiered", f"{reason}, once hot")
 
 
 def _loop(view: While, options: Options) -> Choice:
@@ -84,7 +87,7 @@ def _generated(view: Op, options: Options) -> Choice:
     expected = estimate(block)
     function = Generated(
         reference,
-        lambda: Code(block, options.threads),
+        functools.cache(lambda: Code(block, options.threads)),
         expected.reference_seconds,
         expected.compile_seconds,
         may_overwrite(block),

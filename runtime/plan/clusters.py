@@ -185,6 +185,7 @@ class Code:
         self.threads = threads
         self.nests = [arranged(nest) for nest in nests_of(block)]
         self.keys = [key_of(description(nest)) for nest in self.nests]
+        self.key = " ".join(self.keys)
 
     def is_quick(self) -> bool:
         """Whether none of it has to be compiled."""

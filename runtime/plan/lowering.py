@@ -16,7 +16,8 @@ from ..options import Options
 from ..types import Type
 from .choice import choose
 from .clusters import with_clusters
-from .plan import Plan, Step
+from .plan import Plan, Step, all_steps
+from .tiering import share_heat
 
 _CONTROL: Final[dict[type[Op], Literal["while", "if", "case"]]] = {While: "while", If: "if", Case: "case"}
 """What the executor runs by itself."""
@@ -40,7 +41,9 @@ def lower(function: Function, options: Options) -> Plan:
     """
     assert function.body is not None
     with_clusters(function, options)
-    return _Lowering(options).lower_region(function.body, ())
+    plan = _Lowering(options).lower_region(function.body, ())
+    share_heat([step.function for step in all_steps(plan)])
+    return plan
 
 
 class _Lowering:

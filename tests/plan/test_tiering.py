@@ -110,3 +110,21 @@ def test_arrays_to_write_to_are_handed_on() -> None:
     assert step.accepts_out and step.may_overwrite == ((0, 0),)
     step(0)
     assert step(1, out=(None,)) == ("native", 1, (None,))
+
+
+def test_steps_that_share_their_code_are_compiled_by_what_all_of_them_cost() -> None:
+    class Code:
+        key = "same"
+
+        def is_quick(self) -> bool:
+            return False
+
+        def function(self) -> Any:
+            return lambda *operands, out=None: "native"
+
+    steps = [tiering.Generated(lambda: "reference", Code, 0.4, 1.0, ()) for _ in range(3)]
+    assert steps[0]() == "reference"
+    shared = [tiering.Generated(lambda: "reference", Code, 0.4, 1.0, ()) for _ in range(3)]
+    tiering.share_heat([*shared, None])
+    assert [step() for step in shared] == ["native"] * 3
+    assert len({id(step.heat) for step in shared}) == 1
