@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import nimblehlo
+from nimblehlo import Options
 from nimblehlo.errors import UnsupportedError
 from nimblehlo.ops import chlo, chlo_broadcast, lookup
 from nimblehlo.types import ELEMENT_TYPES
@@ -470,3 +472,20 @@ def test_complex_values_of_other_parts_than_f32_and_f64() -> None:
     text = program("chlo.broadcast_complex", [halves, halves], [tensor([2], "complex<f32>")])
     with pytest.raises(UnsupportedError, match=r"stablehlo\.complex of bf16"):
         parse_and_verify(text)
+
+
+@pytest.mark.parametrize("shape", [(300,), (3, 1000), (2, 3, 257), (0, 300)])
+@pytest.mark.parametrize("distinct", [2, 40, 10**6])
+def test_a_selection_equals_a_sort(shape: tuple[int, ...], distinct: int) -> None:
+    values = np.random.default_rng(0).integers(-distinct, distinct, shape).astype(np.int32)
+    sizes = "x".join(map(str, shape))
+    lead = "x".join(map(str, (*shape[:-1], 9)))
+    text = f"""
+      func.func @main(%x: tensor<{sizes}xi32>) -> (tensor<{lead}xi32>, tensor<{lead}xi32>) {{
+        %y:2 = chlo.top_k(%x, k = 9) : tensor<{sizes}xi32> -> (tensor<{lead}xi32>, tensor<{lead}xi32>)
+        return %y#0, %y#1 : tensor<{lead}xi32>, tensor<{lead}xi32>
+      }}"""
+    found, places = nimblehlo.execute(text, [values], options=Options(compile="never"))
+    order = np.argsort(-values, axis=-1, kind="stable")[..., :9]
+    assert (places == order).all()
+    assert (found == np.take_along_axis(values, order, axis=-1)).all()
