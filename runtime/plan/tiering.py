@@ -90,13 +90,13 @@ class Tiered:
         return self.kind
 
     def __call__(self, *operands: Any, out: Any = None, **regions: Any) -> Any:
+        if self.kernel is None and self.heat.seconds > HOT_SECONDS:
+            self.kernel = self.prepare()
         if self.kernel is not None:
             return self.kernel(*operands) if out is None else self.kernel(*operands, out=out)
         start = perf_counter()
         result = self.reference(*operands, **regions)
         self.heat.seconds += perf_counter() - start
-        if self.heat.seconds > HOT_SECONDS:
-            self.kernel = self.prepare()
         return result
 
 
