@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -44,6 +45,13 @@ _SMALL: Final = 1 << 12
 """Integer matrices with at most this many products are multiplied as integers: BLAS would cost more."""
 PART: Final = 128
 """Terms of a convolution's sums that BLAS adds up at a time: so few that it does so in one go."""
+_ON_ONE_THREAD: Final = 1 << 19
+"""Up to so many terms BLAS multiplies two matrices on the calling thread."""
+_IN_PIECES: Final = 1 << 21
+"""Up to so many terms a product is cut into such pieces. BLAS's threads would save microseconds, but where
+other processes use the processors it waits for them for milliseconds."""
+_LEAST_PIECE: Final = 8
+"""Rows or columns that a piece has at least."""
 _SMALL_COMPLEX: Final = 1 << 9
 """Complex matrices with at most this many products are summed in the order of the products."""
 
@@ -59,16 +67,42 @@ class Precision(enum.StrEnum):
 PRECISION_CONFIG: Final = ArrayOf(Enum("precision", Precision))
 
 
+def matrix_product(a: Array, b: Array) -> Array:
+    """The product of stacks of matrices of one element type by BLAS, cut where that pays (`_IN_PIECES`)."""
+    rows, terms, columns = a.shape[-2], a.shape[-1], b.shape[-1]
+    pieces = _pieces(rows, terms, columns)
+    if pieces == 1:
+        whole: Array = np.matmul(a, b)
+        return whole
+    product = np.empty((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), rows, columns), a.dtype)
+    cuts = [max(rows, columns) * piece // pieces for piece in range(pieces + 1)]
+    for start, end in itertools.pairwise(cuts):
+        if rows >= columns:
+            np.matmul(a[..., start:end, :], b, out=product[..., start:end, :])
+        else:
+            np.matmul(a, b[..., start:end], out=product[..., start:end])
+    return product
+
+
+def _pieces(rows: int, terms: int, columns: int) -> int:
+    """Into how many pieces the rows, or the columns where these are more, of a product are cut."""
+    work = rows * terms * columns
+    if work <= _ON_ONE_THREAD or work > _IN_PIECES or min(rows, columns) == 1:
+        return 1
+    pieces = -(-work // _ON_ONE_THREAD)
+    return pieces if max(rows, columns) >= pieces * _LEAST_PIECE else 1
+
+
 def in_parts(a: Array, b: Array) -> Array:
     """The product of stacks of matrices, PART terms of each sum at a time, and these sums added in order."""
-    total: Array = np.matmul(a[..., :PART], b[..., :PART, :])
+    total = matrix_product(a[..., :PART], b[..., :PART, :])
     for start in range(PART, a.shape[-1], PART):
-        total += np.matmul(a[..., start : start + PART], b[..., start : start + PART, :])
+        total += matrix_product(a[..., start : start + PART], b[..., start : start + PART, :])
     return total
 
 
 def multiplier(
-    lhs: ElementType, rhs: ElementType, result: ElementType, product: Multiply = np.matmul
+    lhs: ElementType, rhs: ElementType, result: ElementType, product: Multiply = matrix_product
 ) -> Multiply | None:
     """The product of stacks of matrices, [..., M, K] with [..., K, N], of these element types.
 
@@ -260,6 +294,22 @@ class Contraction(Op):
             lhs.reshape(*batch, math.prod(rows), size), rhs.reshape(*batch, size, math.prod(columns))
         )
         return product.reshape((*batch, *rows, *columns))
+
+    def bind(self) -> Callable[..., Any]:
+        multiply = self.multiply
+        lhs_permutation, rhs_permutation, batching, contracting = self._permutations
+        is_plain = self.lhs.rank == self.rhs.rank == batching + 2 and contracting == 1
+        is_static = self.lhs.is_static and self.rhs.is_static
+        has_own_reference = type(self).reference is not Contraction.reference
+        if multiply is None or not is_plain or not is_static or has_own_reference:
+            return self.reference
+        if lhs_permutation is rhs_permutation is None:
+            sizes = (*self.lhs.shape[-2:], self.rhs.shape[-1])
+            return np.matmul if multiply is matrix_product and _pieces(*sizes) == 1 else multiply
+        lhs_order, rhs_order = (
+            permutation or tuple(range(batching + 2)) for permutation in (lhs_permutation, rhs_permutation)
+        )
+        return lambda lhs, rhs: multiply(lhs.transpose(lhs_order), rhs.transpose(rhs_order))
 
 
 class DotDimensions(Contraction):

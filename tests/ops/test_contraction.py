@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nimblehlo.errors import UnsupportedError, VerifyError
-from nimblehlo.ops import contraction
+from nimblehlo.ops import contraction, contraction_base
 from nimblehlo.ops.contraction import DotGeneral
 from nimblehlo.ops.declaration import Op
 from nimblehlo.types import ELEMENT_TYPES, INTEGER
@@ -437,3 +437,40 @@ def test_fields_of_other_kinds_are_rejected(change: tuple[str, str]) -> None:
     with pytest.raises((VerifyError, UnsupportedError)) as caught:
         parse_and_verify(text.replace(*change))
     assert caught.value.location is not None
+
+
+def test_products_in_pieces_have_the_bits_of_their_definition() -> None:
+    generator = np.random.default_rng(0)
+    for rows_, terms, columns in [
+        (500, 64, 32),
+        (32, 64, 500),
+        (1000, 1000, 2),
+        (2, 1000, 1000),
+        (129, 128, 127),
+    ]:
+        lhs, rhs = (
+            generator.integers(-9, 9, shape).astype("f4")
+            for shape in ((2, rows_, terms), (2, terms, columns))
+        )
+        assert np.array_equal(contraction_base.matrix_product(lhs, rhs), np.einsum("brt,btc->brc", lhs, rhs))
+
+
+def test_products_of_some_size_are_cut_into_pieces_of_what_one_thread_multiplies(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sizes = []
+
+    def matmul(a: Array, b: Array, out: Array | None = None) -> Array:
+        sizes.append(a.shape[-2] * a.shape[-1] * b.shape[-1])
+        return np.multiply(a[..., :1], b[..., :1, :], out=out)
+
+    monkeypatch.setattr(contraction_base.np, "matmul", matmul)
+    for shape in [(128, 128, 128), (500, 64, 32), (32, 64, 500)]:
+        sizes.clear()
+        contraction_base.matrix_product(np.ones(shape[:2], "f4"), np.ones(shape[1:], "f4"))
+        assert sum(sizes) == np.prod(shape) and len(sizes) > 1
+        assert max(sizes) <= 1.1 * (1 << 19)
+    for shape in [(32, 128, 128), (512, 512, 512), (1, 1000, 1000), (1000, 1000, 1)]:
+        sizes.clear()
+        contraction_base.matrix_product(np.ones(shape[:2], "f4"), np.ones(shape[1:], "f4"))
+        assert sizes == [np.prod(shape)]
