@@ -339,7 +339,7 @@ class TopK(
             keys = numerics.total_order(element_type)(operand)
         else:
             keys = operand.astype(numerics.carrier(element_type))
-        order = _first_of(np.invert(keys), self.k)
+        order = _first_of(np.invert(keys, out=keys), self.k)
         return np.take_along_axis(operand, order, axis=-1), order.astype(np.int32)
 
 

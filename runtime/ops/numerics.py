@@ -245,7 +245,9 @@ def total_order(element_type: ElementType) -> Function:
 
     def keys_of(array: Array) -> Array:
         pattern = array.view(bits)
-        key: Array = pattern ^ ((pattern >> sign_shift) & greatest)
+        key = np.asarray(pattern >> sign_shift)
+        key &= greatest
+        key ^= pattern
         return key
 
     return keys_of
