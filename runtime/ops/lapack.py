@@ -1,4 +1,4 @@
-"""The custom calls ``lapack_*_ffi`` that JAX emits on a CPU, through the LAPACK that SciPy brings.
+"""The custom calls ``lapack_*_ffi`` that JAX emits on a CPU, through the LAPACK that NumPy or SciPy brings.
 
 A target is named after a routine and the type of its elements: ``lapack_sgetrf_ffi`` is GETRF of f32.
 Operands and results are batches of matrices and vectors. LAPACK takes the last two dimensions as rows and
@@ -18,50 +18,18 @@ import numpy as np
 
 from ..types import ELEMENT_TYPES, TensorType
 from .declaration import Array
+from .lapack_library import ELEMENTS, LIBRARIES, Argument, Library, by_columns, factors, solutions
 from .rules import first, same_element_type, same_shape, shapes_agree
 
 if TYPE_CHECKING:
     from .custom_call import CustomCall
 
-_ELEMENTS: Final = {
-    "s": {"T": "f32", "R": "f32", "C": "complex<f32>"},
-    "d": {"T": "f64", "R": "f64", "C": "complex<f64>"},
-    "c": {"T": "complex<f32>", "R": "f32", "C": "complex<f32>"},
-    "z": {"T": "complex<f64>", "R": "f64", "C": "complex<f64>"},
-}
-"""For each prefix of a routine's name the types that signatures call T (element), R (real), C (complex)."""
-
-
 Parameters = dict[str, Any]
+Compute = Callable[..., tuple[Array | None, ...]]
+"""Called with a Library, the parameters, and batches of matrices or vectors of one batch dimension; returns
+results of the same kind.
 
-
-class Library:
-    """SciPy's routines for one element type, found when they are first used."""
-
-    def __init__(self, prefix: str) -> None:
-        self.prefix = prefix
-
-    def __getattr__(self, name: str) -> Any:
-        from scipy.linalg import blas, lapack
-
-        routine = getattr(lapack if hasattr(lapack, self.prefix + name) else blas, self.prefix + name)
-        setattr(self, name, routine)
-        return routine
-
-    def workspace(self, parameters: Parameters, query: Callable[[], Any]) -> int:
-        """The workspace that `query` asks for, found for the first problem of a batch and kept with it."""
-        if "lwork" not in parameters:
-            size = np.real(query())
-            # The size comes as a float, which has been rounded where it has 32 bits.
-            parameters["lwork"] = int(np.nextafter(np.float32(size), np.float32(np.inf)))
-        lwork: int = parameters["lwork"]
-        return lwork
-
-
-Compute = Callable[..., tuple[Any, ...]]
-"""Called with a Library, the parameters, and the matrices of one problem; returns its results.
-
-A result that the parameters do not ask for, whose values are open, is 0."""
+A result that the parameters do not ask for, whose values are open, is None."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +46,7 @@ class Routine:
 
     Attributes:
         library: where it is.
-        compute: runs it on one problem.
+        compute: runs it on a batch of problems.
         operands, results: their signature.
         parameters: for each parameter the characters allowed, None where it is a number.
     """
@@ -129,7 +97,7 @@ class Routine:
 
     def _violation(self, where: str, shape: Shape, type: Any, sizes: dict[str, int]) -> str | None:
         """Why a type does not fit into the signature; sizes that are met first are entered."""
-        name = "i32" if shape.elements == "I" else _ELEMENTS[self.library.prefix][shape.elements]
+        name = ELEMENTS[self.library.prefix][shape.elements]
         if not isinstance(type, TensorType) or type.rank < len(shape.letters):
             return f"{where} is {type}, but must be a tensor of rank {len(shape.letters)} or more"
         expected = type.with_element_type(ELEMENT_TYPES[name])
@@ -155,7 +123,7 @@ class Routine:
         return None
 
     def run(self, view: CustomCall, *operands: Array) -> tuple[Any, ...]:
-        """Solve all problems of a batch, one after the other."""
+        """Solve all problems of a batch."""
         given: Any = view.configuration
         parameters = {
             name: given[name] if allowed is None else chr(given[name])
@@ -176,20 +144,23 @@ class Routine:
     def _solve(
         self, parameters: Parameters, matrices: Sequence[Array], shapes: Sequence[tuple[int, ...]]
     ) -> list[Array]:
-        names = _ELEMENTS[self.library.prefix] | {"I": "i32"}
+        names = ELEMENTS[self.library.prefix]
         dtypes = [ELEMENT_TYPES[names[shape.elements]].dtype for shape in self.results]
+        declared = list(zip(shapes, dtypes, strict=True))
         if any(matrix.size == 0 for matrix in matrices):
-            return [np.zeros(shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
-        results = [np.empty(shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
-        problems = zip(*map(_as_list, matrices, self.operands), strict=True)
-        targets = list(map(_as_list, results, self.results))
-        for position, problem in enumerate(problems):
-            solved = self.compute(self.library, parameters, *problem)
-            for target, value in zip(targets, solved, strict=True):
-                if np.ndim(value) and target.shape[1:] != np.shape(value):
-                    raise ValueError(f"gives {np.shape(value)} where {target.shape[1:]} is declared")
-                target[position] = value
-        return results
+            return [np.zeros(shape, dtype) for shape, dtype in declared]
+        solved = self.compute(self.library, parameters, *map(_as_list, matrices, self.operands))
+        return [_as_declared(value, *type) for value, type in zip(solved, declared, strict=True)]
+
+
+def _as_declared(value: Array | None, shape: tuple[int, ...], dtype: Any) -> Array:
+    """A result with all batch dimensions."""
+    if value is None:
+        return np.zeros(shape, dtype)
+    last = shape[len(shape) - value.ndim + 1 :]
+    if value.shape[1:] != last:
+        raise ValueError(f"gives {value.shape[1:]} where {last} is declared")
+    return value.reshape(shape).astype(dtype, copy=False)
 
 
 def _as_list(batch: Array, shape: Shape) -> Array:
@@ -220,100 +191,125 @@ def _reread(array: Array, written: Sequence[int], read: Sequence[int]) -> Array:
     return stored.transpose(np.argsort(read[::-1]))
 
 
-def _potrf(library: Library, parameters: Parameters, x: Array) -> tuple[Any, ...]:
-    factor, info = library.potrf(x, lower=parameters["uplo"] == "L", clean=False)
-    return factor, info
+def _potrf(library: Library, parameters: Parameters, x: Array) -> tuple[Array | None, ...]:
+    return factors(library, x, parameters["uplo"] == "L")
 
 
-def _geqrf(library: Library, parameters: Parameters, x: Array) -> tuple[Any, ...]:
-    size = library.workspace(parameters, lambda: library.geqrf_lwork(*x.shape)[0])
-    factors, tau, *_ = library.geqrf(x, lwork=size)
-    return factors, tau
+def _geqrf(library: Library, parameters: Parameters, x: Array) -> tuple[Array | None, ...]:
+    count, m, n = x.shape
+    columns, tau = by_columns(x), library.empty("geqrf", "T", count, min(m, n))
+    info = library.empty("geqrf", "I", 1)
+    library.call_with_workspace("geqrf", count, m, n, columns, m, tau, rest=[info])
+    return columns.swapaxes(-1, -2), tau
 
 
-def _orgqr(library: Library, parameters: Parameters, x: Array, tau: Array) -> tuple[Any, ...]:
-    generate = library.orgqr if library.prefix in "sd" else library.ungqr
-    size = library.workspace(parameters, lambda: generate(x, tau, lwork=-1)[1][0])
-    matrix, _, info = generate(x, tau, lwork=size)
-    if info:
-        raise ValueError(f"no {x.shape[0]}x{x.shape[1]} matrix is the product of {len(tau)} reflectors")
-    return (matrix,)
+def _orgqr(library: Library, parameters: Parameters, x: Array, tau: Array) -> tuple[Array | None, ...]:
+    (count, m, n), k = x.shape, tau.shape[-1]
+    if not m >= n >= k:
+        raise ValueError(f"no {m}x{n} matrix is the product of {k} reflectors")
+    name = "orgqr" if library.is_real else "ungqr"
+    columns, info = by_columns(x), library.empty(name, "I", 1)
+    tau = np.ascontiguousarray(tau)
+    library.call_with_workspace(name, count, m, n, k, columns, m, tau, rest=[info])
+    return (columns.swapaxes(-1, -2),)
 
 
-def _ormqr(library: Library, parameters: Parameters, x: Array, tau: Array, c: Array) -> tuple[Any, ...]:
-    real = library.prefix in "sd"
-    rows = c.shape[0 if parameters["left"] else 1]
-    if x.shape[0] != rows or not len(tau) <= min(rows, x.shape[1]):
-        raise ValueError(
-            f"{len(tau)} reflectors in a {x.shape[0]}x{x.shape[1]} matrix do not fit the product"
-        )
+def _ormqr(
+    library: Library, parameters: Parameters, x: Array, tau: Array, c: Array
+) -> tuple[Array | None, ...]:
+    (count, m, n), k = c.shape, tau.shape[-1]
+    rows = m if parameters["left"] else n
+    if x.shape[1] != rows or not k <= min(rows, x.shape[2]):
+        raise ValueError(f"{k} reflectors in a {x.shape[1]}x{x.shape[2]} matrix do not fit the product")
     side = "L" if parameters["left"] else "R"
-    transpose = ("T" if real else "C") if parameters["transpose"] else "N"
-    multiply = library.ormqr if real else library.unmqr
-    reflectors = x[:, : len(tau)]
-    size = library.workspace(parameters, lambda: multiply(side, transpose, reflectors, tau, c, -1)[1][0])
-    return (multiply(side, transpose, reflectors, tau, c, size)[0],)
+    transpose = ("T" if library.is_real else "C") if parameters["transpose"] else "N"
+    name = "ormqr" if library.is_real else "unmqr"
+    columns, info = by_columns(c), library.empty(name, "I", 1)
+    reflectors: list[Argument] = [by_columns(x), rows, np.ascontiguousarray(tau)]
+    library.call_with_workspace(name, count, side, transpose, m, n, k, *reflectors, columns, m, rest=[info])
+    return (columns.swapaxes(-1, -2),)
 
 
-def _geqp3(library: Library, parameters: Parameters, x: Array, pivots: Array) -> tuple[Any, ...]:
+def _geqp3(library: Library, parameters: Parameters, x: Array, pivots: Array) -> tuple[Array | None, ...]:
     if pivots.any():
         raise ValueError("columns that are to come first are not offered")
-    size = library.workspace(parameters, lambda: library.geqp3(x, lwork=-1)[3][0])
-    factors, order, tau, *_ = library.geqp3(x, lwork=size)
-    return factors, order, tau
+    count, m, n = x.shape
+    columns, tau = by_columns(x), library.empty("geqp3", "T", count, min(m, n))
+    order, info = library.empty("geqp3", "I", count, n), library.empty("geqp3", "I", 1)
+    order[...] = 0
+    real_work = [] if library.is_real else [library.empty("geqp3", "R", 1, 2 * n)]
+    library.call_with_workspace("geqp3", count, m, n, columns, m, order, tau, rest=[*real_work, info])
+    return columns.swapaxes(-1, -2), order, tau
 
 
-def _syevd(library: Library, parameters: Parameters, x: Array) -> tuple[Any, ...]:
-    solve = library.syevd if library.prefix in "sd" else library.heevd
-    eigenvalues, vectors, info = solve(
-        x, compute_v=parameters["mode"] == "V", lower=parameters["uplo"] == "L"
-    )
-    return vectors, eigenvalues, info
+def _syevd(library: Library, parameters: Parameters, x: Array) -> tuple[Array | None, ...]:
+    count, n, _ = x.shape
+    name, kinds = ("syevd", "TI") if library.is_real else ("heevd", "TRI")
+    columns, info = by_columns(x), library.empty(name, "I", count)
+    eigenvalues = library.empty(name, "R", count, n)
+    flags = parameters["mode"], parameters["uplo"]
+    library.call_with_workspace(name, count, *flags, n, columns, n, eigenvalues, kinds=kinds, rest=[info])
+    return columns.swapaxes(-1, -2), eigenvalues, info
 
 
 def _singular_values(name: str) -> Compute:
     """GESDD, which divides and conquers, or GESVD, which iterates."""
 
-    def compute(library: Library, parameters: Parameters, x: Array) -> tuple[Any, ...]:
-        options = {"compute_uv": parameters["mode"] != "N", "full_matrices": parameters["mode"] != "S"}
-        query, solve = getattr(library, f"{name}_lwork"), getattr(library, name)
-        size = library.workspace(parameters, lambda: query(*x.shape, **options)[0])
-        u, singular_values, vt, info = solve(x, lwork=size, **options)
-        if parameters["mode"] == "N":
-            u = vt = 0
-        return x, singular_values, u, vt, info
+    def compute(library: Library, parameters: Parameters, x: Array) -> tuple[Array | None, ...]:
+        (count, m, n), mode = x.shape, parameters["mode"]
+        least, most = min(m, n), max(m, n)
+        rows, columns = {"A": (m, n), "S": (least, least), "N": (1, 1)}[mode]
+        values, info = library.empty(name, "R", count, least), library.empty(name, "I", count)
+        u, vt = library.empty(name, "T", count, rows, m), library.empty(name, "T", count, n, columns)
+        rest = [info]
+        if name == "gesdd":
+            rest.insert(0, library.empty(name, "I", 1, 8 * least))
+        if not library.is_real:
+            # Enough for either routine, with or without vectors.
+            rest.insert(0, library.empty(name, "R", 1, least * (5 * least + 2 * most + 7)))
+        flags = [mode] if name == "gesdd" else [mode, mode]
+        matrices = [by_columns(x), m, values, u, m, vt, columns]
+        library.call_with_workspace(name, count, *flags, m, n, *matrices, rest=rest)
+        if mode == "N":
+            return x, values, None, None, info
+        return x, values, u.swapaxes(-1, -2), vt.swapaxes(-1, -2), info
 
     return compute
 
 
-def _getrf(library: Library, parameters: Parameters, x: Array) -> tuple[Any, ...]:
-    factors, pivots, info = library.getrf(x)
-    return factors, pivots + 1, info
+def _getrf(library: Library, parameters: Parameters, x: Array) -> tuple[Array | None, ...]:
+    count, m, n = x.shape
+    columns, info = by_columns(x), library.empty("getrf", "I", count)
+    pivots = library.empty("getrf", "I", count, min(m, n))
+    library.call("getrf", count, m, n, columns, m, pivots, info)
+    return columns.swapaxes(-1, -2), pivots, info
 
 
-def _trsm(library: Library, parameters: Parameters, x: Array, y: Array) -> tuple[Any, ...]:
-    solved = library.trsm(
-        1,
+def _trsm(library: Library, parameters: Parameters, x: Array, y: Array) -> tuple[Array | None, ...]:
+    solved = solutions(
+        library,
         x,
         y,
-        side=parameters["side"] == "R",
+        left_side=parameters["side"] == "L",
         lower=parameters["uplo"] == "L",
-        trans_a="NTC".index(parameters["trans_x"]),
-        diag=parameters["diag"] == "U",
+        transpose=parameters["trans_x"],
+        unit_diagonal=parameters["diag"] == "U",
     )
     return (solved,)
 
 
-def _geev(library: Library, parameters: Parameters, x: Array) -> tuple[Any, ...]:
-    wanted = {
-        "compute_vl": parameters["compute_left"] == "V",
-        "compute_vr": parameters["compute_right"] == "V",
-    }
-    size = library.workspace(parameters, lambda: library.geev_lwork(len(x), **wanted)[0])
-    *eigenvalues, left, right, info = library.geev(x, lwork=size, **wanted)
+def _geev(library: Library, parameters: Parameters, x: Array) -> tuple[Array | None, ...]:
+    count, n, _ = x.shape
+    modes = parameters["compute_left"], parameters["compute_right"]
+    eigenvalues = [library.empty("geev", "T", count, n) for _ in range(2 if library.is_real else 1)]
+    packed = [library.empty("geev", "T", count, n, n) for _ in modes]
+    info = library.empty("geev", "I", count)
+    real_work = [] if library.is_real else [library.empty("geev", "R", 1, 2 * n)]
+    matrices = [by_columns(x), n, *eigenvalues, packed[0], n, packed[1], n]
+    library.call_with_workspace("geev", count, *modes, n, *matrices, rest=[*real_work, info])
     vectors = [
-        _unpack(packed, *eigenvalues) if compute else 0
-        for packed, compute in zip((left, right), wanted.values(), strict=True)
+        _unpack(columns.swapaxes(-1, -2), *eigenvalues) if mode == "V" else None
+        for columns, mode in zip(packed, modes, strict=True)
     ]
     return *eigenvalues, *vectors, info
 
@@ -322,48 +318,60 @@ def _unpack(packed: Array, *eigenvalues: Array) -> Array:
     """Complex eigenvectors; LAPACK packs those of a conjugate pair into two real columns."""
     if len(eigenvalues) == 1:
         return packed
-    imaginary = eigenvalues[1]
-    vectors = packed.astype(np.result_type(packed.dtype, np.complex64))
-    (firsts,) = np.nonzero(imaginary > 0)
-    vectors[:, firsts] = packed[:, firsts] + 1j * packed[:, firsts + 1]
-    vectors[:, firsts + 1] = vectors[:, firsts].conj()
+    sign = np.sign(eigenvalues[1])[:, None, :]
+    real = np.where(sign < 0, np.roll(packed, 1, -1), packed)
+    imaginary = np.where(sign > 0, np.roll(packed, -1, -1), packed)
+    vectors = real.astype(np.result_type(packed.dtype, np.complex64))
+    vectors.imag = np.where(sign == 0, 0, sign * imaginary)
     return vectors
 
 
-def _gees(library: Library, parameters: Parameters, x: Array) -> tuple[Any, ...]:
-    def select(*eigenvalue: float) -> int:
-        """Not called: nothing is sorted."""
-        return 0
-
-    wanted = {"compute_v": parameters["mode"] == "V", "sort_t": 0}
-    size = library.workspace(parameters, lambda: library.gees(select, x, lwork=-1, **wanted)[-2][0])
-    form, selected, *eigenvalues, vectors, _, info = library.gees(select, x, lwork=size, **wanted)
-    return form, vectors if wanted["compute_v"] else 0, *eigenvalues, selected, info
-
-
-def _gehrd(library: Library, parameters: Parameters, x: Array) -> tuple[Any, ...]:
-    bounds = {"lo": parameters["low"] - 1, "hi": parameters["high"] - 1}
-    size = library.workspace(parameters, lambda: library.gehrd_lwork(len(x), **bounds)[0])
-    form, tau, info = library.gehrd(x, lwork=size, **bounds)
-    return form, tau, info
+def _gees(library: Library, parameters: Parameters, x: Array) -> tuple[Array | None, ...]:
+    (count, n, _), mode = x.shape, parameters["mode"]
+    eigenvalues = [library.empty("gees", "T", count, n) for _ in range(2 if library.is_real else 1)]
+    columns, vectors = by_columns(x), library.empty("gees", "T", count, n, n)
+    selected, info = library.empty("gees", "I", count), library.empty("gees", "I", count)
+    real_work = [] if library.is_real else [library.empty("gees", "R", 1, n)]
+    # Nothing is sorted: the function that selects and its workspace are not used.
+    unused = np.zeros(1)
+    matrices = [columns, n, selected, *eigenvalues, vectors, n]
+    library.call_with_workspace(
+        "gees", count, mode, "N", unused, n, *matrices, rest=[*real_work, unused, info]
+    )
+    found = vectors.swapaxes(-1, -2) if mode == "V" else None
+    return columns.swapaxes(-1, -2), found, *eigenvalues, selected, info
 
 
-def _sytrd(library: Library, parameters: Parameters, x: Array) -> tuple[Any, ...]:
-    lower = parameters["uplo"] == "L"
-    name = "sytrd" if library.prefix in "sd" else "hetrd"
-    query = getattr(library, f"{name}_lwork")
-    size = library.workspace(parameters, lambda: query(len(x), lower=lower)[0])
-    form, diagonal, off_diagonal, tau, info = getattr(library, name)(x, lower=lower, lwork=size)
-    return form, diagonal, off_diagonal, tau, info
+def _gehrd(library: Library, parameters: Parameters, x: Array) -> tuple[Array | None, ...]:
+    (count, n, _), low, high = x.shape, parameters["low"], parameters["high"]
+    if not 1 <= low <= high <= n:
+        raise ValueError(f"low {low} and high {high} bound no part of a matrix of order {n}")
+    columns, tau = by_columns(x), library.empty("gehrd", "T", count, n - 1)
+    info = library.empty("gehrd", "I", count)
+    library.call_with_workspace("gehrd", count, n, low, high, columns, n, tau, rest=[info])
+    return columns.swapaxes(-1, -2), tau, info
+
+
+def _sytrd(library: Library, parameters: Parameters, x: Array) -> tuple[Array | None, ...]:
+    count, n, _ = x.shape
+    name = "sytrd" if library.is_real else "hetrd"
+    columns, info = by_columns(x), library.empty(name, "I", count)
+    diagonal, off_diagonal = library.empty(name, "R", count, n), library.empty(name, "R", count, n - 1)
+    tau = library.empty(name, "T", count, n - 1)
+    results = [diagonal, off_diagonal, tau]
+    library.call_with_workspace(name, count, parameters["uplo"], n, columns, n, *results, rest=[info])
+    return columns.swapaxes(-1, -2), diagonal, off_diagonal, tau, info
 
 
 def _gtsv(
     library: Library, parameters: Parameters, dl: Array, d: Array, du: Array, b: Array
-) -> tuple[Any, ...]:
+) -> tuple[Array | None, ...]:
     """LAPACK leaves out the first element of `dl` and the last of `du`, which are outside of the matrix."""
-    dl_out, du_out = dl.copy(), du.copy()
-    dl_out[1:], d_out, du_out[:-1], solved, info = library.gtsv(dl[1:], d, du[:-1], b)
-    return dl_out, d_out, du_out, solved, info
+    count, n, columns = b.shape
+    dl, d, du = (np.array(diagonal, order="C") for diagonal in (dl, d, du))
+    solved, info = by_columns(b), library.empty("gtsv", "I", count)
+    library.call("gtsv", count, n, columns, dl[:, 1:], d, du, solved, n, info)
+    return dl, d, du, solved.swapaxes(-1, -2), info
 
 
 _UPLO: Final[dict[str, str | None]] = {"uplo": "LU"}
@@ -398,8 +406,7 @@ def _shapes(text: str) -> tuple[Shape, ...]:
 
 
 def _routines() -> Iterator[tuple[str, Routine]]:
-    for prefix in _ELEMENTS:
-        library = Library(prefix)
+    for prefix, library in LIBRARIES.items():
         for name, (compute, signature, parameters) in _SIGNATURES.items():
             if prefix in "sd" and name in ("geev", "gees"):
                 # Real matrices have real and imaginary parts of eigenvalues in two results.

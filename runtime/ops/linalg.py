@@ -15,6 +15,7 @@ from ..types import COMPLEX, DYNAMIC, FLOAT, QUANTIZED_PER_TENSOR, ElementType, 
 from .attribute_kinds import BOOL, DIMENSIONS, Enum
 from .declaration import Array, Attribute, Op, Operand, Result, constraint
 from .elementwise_base import same_baseline_element_type, same_baseline_type
+from .lapack_library import factors, library_of, solutions
 from .numerics import carrier, complex_type, real_type
 from .rules import first, same_shape, shape_text, shapes_agree, sizes_agree
 
@@ -179,19 +180,16 @@ def cholesky(a: Array, lower: bool) -> Array:
         a: shape (..., n, n), of a type that LAPACK has.
         lower: whether the factor L of a = L L^H is wanted, or U of a = U^H U.
     """
-    try:
-        result = np.linalg.cholesky(a, upper=not lower)
-    except np.linalg.LinAlgError:
-        result = np.full_like(a, np.nan)
-        for position in np.ndindex(*a.shape[:-2]):
-            try:
-                result[position] = np.linalg.cholesky(a[position], upper=not lower)
-            except np.linalg.LinAlgError:
-                continue
-    broken = np.isnan(np.diagonal(result, axis1=-2, axis2=-1)).any(-1)
+    if a.size == 0:
+        return a
+    order = a.shape[-1]
+    result, info = factors(library_of(a.dtype), a.reshape(-1, order, order), lower)
+    rows, columns = np.ogrid[:order, :order]
+    np.copyto(result, 0, where=rows < columns if lower else rows > columns)
+    broken = (info != 0) | np.isnan(np.diagonal(result, axis1=-2, axis2=-1)).any(-1)
     if broken.any():
         result[broken] = np.nan
-    return result
+    return result.reshape(a.shape)
 
 
 class TriangularSolve(Op, name="stablehlo.triangular_solve"):
@@ -268,46 +266,19 @@ def solve_triangular(
     """
     if b.size == 0:
         return b
-    matrices = b.size // (b.shape[-1] * b.shape[-2])
-    if matrices > a.shape[-1]:
-        return _substitute(a, b, left_side, lower, unit_diagonal, transpose_a)
-    from scipy.linalg.blas import get_blas_funcs
-
-    trsm = get_blas_funcs("trsm", dtype=a.dtype)
-    operation = {Transpose.NO_TRANSPOSE: 0, Transpose.TRANSPOSE: 1, Transpose.ADJOINT: 2}[transpose_a]
-    result = np.empty(b.shape, b.dtype)
-    for position in np.ndindex(*b.shape[:-2]):
-        # BLAS wants columns to be contiguous: it gets the transposed system, whose sides are exchanged.
-        solved = trsm(
-            1,
-            a[position].T,
-            b[position].T,
-            side=left_side,
-            lower=not lower,
-            trans_a=operation,
-            diag=unit_diagonal,
-        )
-        result[position] = solved.T
-    return result
+    solved = solutions(
+        library_of(a.dtype),
+        a.reshape(-1, *a.shape[-2:]),
+        b.reshape(-1, *b.shape[-2:]),
+        left_side=left_side,
+        lower=lower,
+        transpose=_OPERATIONS[transpose_a],
+        unit_diagonal=unit_diagonal,
+    )
+    return solved.reshape(b.shape)
 
 
-def _substitute(
-    a: Array, b: Array, left_side: bool, lower: bool, unit_diagonal: bool, transpose_a: Transpose
-) -> Array:
-    """As `solve_triangular`, row by row for all matrices of a batch at once."""
-    if transpose_a != Transpose.NO_TRANSPOSE:
-        a, lower = a.swapaxes(-1, -2), not lower
-        if transpose_a == Transpose.ADJOINT:
-            a = a.conj()
-    if not left_side:
-        a, lower, b = a.swapaxes(-1, -2), not lower, b.swapaxes(-1, -2)
-    order = a.shape[-1]
-    result = np.empty(b.shape, b.dtype)
-    for row in range(order) if lower else reversed(range(order)):
-        known = slice(0, row) if lower else slice(row + 1, order)
-        value = b[..., row, :] - (a[..., row, None, known] @ result[..., known, :])[..., 0, :]
-        result[..., row, :] = value if unit_diagonal else value / a[..., row, row, None]
-    return result if left_side else result.swapaxes(-1, -2)
+_OPERATIONS: Final = {Transpose.NO_TRANSPOSE: "N", Transpose.TRANSPOSE: "T", Transpose.ADJOINT: "C"}
 
 
 def _is_square(type: TensorType) -> str | None:

@@ -1,0 +1,6 @@
+from typing import Any
+
+import numpy as np
+
+def capsule_address(capsule: object) -> int: ...
+def call_for_each(address: int, count: int, arguments: list[np.ndarray[Any, Any]]) -> None: ...

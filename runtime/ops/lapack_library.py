@@ -1,0 +1,182 @@
+"""Where the routines of LAPACK and BLAS are, and how a batch of problems is given to them.
+
+NumPy's wheels bring an OpenBLAS with all of LAPACK. Its routines come first: NumPy's products use the threads
+of the same library, and those of a second one would compete with them. Without it, SciPy has all routines.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..types import ELEMENT_TYPES
+from .declaration import Array
+from .fortran import call_for_each, capsule_address
+
+ELEMENTS: Final = {
+    "s": {"T": "f32", "R": "f32", "C": "complex<f32>", "I": "i32"},
+    "d": {"T": "f64", "R": "f64", "C": "complex<f64>", "I": "i32"},
+    "c": {"T": "complex<f32>", "R": "f32", "C": "complex<f32>", "I": "i32"},
+    "z": {"T": "complex<f64>", "R": "f64", "C": "complex<f64>", "I": "i32"},
+}
+"""For each prefix of a routine's name the types called T (element), R (real), C (complex), I (integer)."""
+
+Argument = Array | str | int
+
+
+def _in_numpy(name: str) -> int | None:
+    """The address of a routine in the library below NumPy, whose integers have 64 bits."""
+    import numpy.linalg._umath_linalg as extension
+
+    try:
+        return ctypes.cast(
+            getattr(ctypes.CDLL(extension.__file__), f"scipy_{name}_64_"), ctypes.c_void_p
+        ).value
+    except (AttributeError, OSError):
+        return None
+
+
+def _in_scipy(name: str) -> int:
+    """The address of a routine among those of SciPy, whose integers have 32 bits."""
+    from scipy.linalg import cython_blas, cython_lapack
+
+    capsules: dict[str, Any] = {**cython_blas.__pyx_capi__, **cython_lapack.__pyx_capi__}
+    return capsule_address(capsules[name])
+
+
+@functools.cache
+def _native(name: str) -> tuple[int, Any]:
+    """The address of a routine, and its type of integers."""
+    address = _in_numpy(name)
+    return (_in_scipy(name), np.int32) if address is None else (address, np.int64)
+
+
+class Library:
+    """The routines for one element type, which their names' first letter tells."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        self.is_real = prefix in "sd"
+
+    def empty(self, name: str, kind: str, *shape: int) -> Array:
+        """An array for what a routine writes: of kind T, R or C, or I as wide as its integers are."""
+        if kind == "I":
+            return np.empty(shape, _native(self.prefix + name)[1])
+        return np.empty(shape, ELEMENT_TYPES[ELEMENTS[self.prefix][kind]].dtype)
+
+    def call(self, name: str, count: int, *arguments: Argument) -> None:
+        """Call a routine for each of `count` problems.
+
+        Args:
+            name: the routine's, without the letter of its element type.
+            count: how many problems there are.
+            arguments: arrays as for `call_for_each`, integers, characters. `empty` makes integer arrays.
+        """
+        address, integer = _native(self.prefix + name)
+        call_for_each(address, count, [_passed(argument, integer) for argument in arguments])
+
+    def call_with_workspace(
+        self, name: str, count: int, *arguments: Argument, kinds: str = "T", rest: Sequence[Argument] = ()
+    ) -> None:
+        """As `call`, for a routine that then takes workspaces, each with its size, and the rest.
+
+        Args:
+            name: the routine's, without the letter of its element type.
+            count: how many problems there are.
+            arguments: those before the workspaces.
+            kinds: what the workspaces hold, as `empty` names it.
+            rest: what follows.
+        """
+        found = [self.empty(name, kind, 1) for kind in kinds]
+        asked: list[Argument] = [item for work in found for item in (work, -1)]
+        self.call(name, 1, *arguments, *asked, *rest)
+        given: list[Argument] = []
+        for kind, work in zip(kinds, found, strict=True):
+            size = max(1, _rounded_up(work[0]))
+            given += [self.empty(name, kind, 1, size), size]
+        self.call(name, count, *arguments, *given, *rest)
+
+
+def _passed(argument: Argument, integer: Any) -> Array:
+    if isinstance(argument, str):
+        return np.array(argument.encode())
+    return np.array(argument, integer) if isinstance(argument, int) else argument
+
+
+def _rounded_up(size: Any) -> int:
+    """A size that came as a float, which has been rounded where it has 32 bits."""
+    size = np.real(size)
+    return (
+        int(size) if isinstance(size, np.integer) else int(np.nextafter(np.float32(size), np.float32(np.inf)))
+    )
+
+
+LIBRARIES: Final = {prefix: Library(prefix) for prefix in ELEMENTS}
+
+
+def library_of(dtype: Any) -> Library:
+    """The routines for elements that NumPy has in that type."""
+    return LIBRARIES[{"f4": "s", "f8": "d", "c8": "c", "c16": "z"}[np.dtype(dtype).str[1:]]]
+
+
+def by_columns(batch: Array) -> Array:
+    """A copy of matrices with rows and columns exchanged: in memory, each matrix column by column."""
+    return np.array(batch.swapaxes(-1, -2), order="C")
+
+
+def factors(library: Library, a: Array, lower: bool) -> tuple[Array, Array]:
+    """POTRF: the triangular factors of matrices, and for each 0 or the order of the part that has none.
+
+    Args:
+        library: the routines for the elements.
+        a: shape (count, n, n), n > 0; only the triangle that `lower` names is read, and the other is kept.
+        lower: whether L of a = L L^H is wanted, or U of a = U^H U.
+    """
+    count, order, _ = a.shape
+    info = library.empty("potrf", "I", count)
+    if a.swapaxes(-1, -2).flags.c_contiguous and not a.flags.c_contiguous:
+        a, uplo = by_columns(a), "UL"[lower]
+        library.call("potrf", count, uplo, order, a, order, info)
+        return a.swapaxes(-1, -2), info
+    # Read by columns, memory holds the transpose, whose upper factor is the transpose of the lower one.
+    a = np.array(a, order="C")
+    library.call("potrf", count, "LU"[lower], order, a, order, info)
+    return a, info
+
+
+def solutions(
+    library: Library, a: Array, b: Array, *, left_side: bool, lower: bool, transpose: str, unit_diagonal: bool
+) -> Array:
+    """TRSM: the x of op(a) x = b, or of x op(a) = b where `left_side` is False.
+
+    Args:
+        library: the routines for the elements.
+        a: shape (count, n, n), n > 0.
+        b: shape (count, n, k) or (count, k, n), k > 0.
+        left_side, lower: on which side a is, and which triangle of it is read.
+        transpose: "N", "T" or "C", the operation op.
+        unit_diagonal: whether the diagonal counts as ones, unread.
+    """
+    a, x = np.ascontiguousarray(a), np.array(b, order="C")
+    count, rows, columns = x.shape
+    # Read by columns, memory holds the transposed systems, where a is on the other side.
+    library.call(
+        "trsm",
+        count,
+        "LR"[left_side],
+        "LU"[lower],
+        transpose,
+        "NU"[unit_diagonal],
+        columns,
+        rows,
+        np.ones((), x.dtype),
+        a,
+        a.shape[-1],
+        x,
+        columns,
+    )
+    return x
