@@ -14,7 +14,16 @@ from ..ir import Operation, Value
 from ..ops.comparison import Compare, ComparisonType
 from ..ops.numerics import has_negative_zero
 from ..types import BOOLEAN, COMPLEX, FLOAT, INTEGER, SIGNED, ElementType, storage_range
-from .rewriting import Rewriter, constant_array, defined_by, is_splat_of, splat, tensor_type, viewed
+from .rewriting import (
+    Rewriter,
+    constant_array,
+    defined_by,
+    defining_operation,
+    is_splat_of,
+    splat,
+    tensor_type,
+    viewed,
+)
 
 _COMMUTED: Final = {"EQ": "EQ", "NE": "NE", "LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}
 _REAL: Final = BOOLEAN | INTEGER | FLOAT
@@ -69,8 +78,8 @@ def add_constants(operation: Operation, rewriter: Rewriter) -> Value | None:
         return None
     if operation.name == "stablehlo.add" and constant_array(lhs) is not None:
         lhs, rhs = rhs, lhs
-    inner = lhs.owner
-    if constant_array(rhs) is None or not isinstance(inner, Operation):
+    inner = defining_operation(lhs)
+    if constant_array(rhs) is None or inner is None:
         return None
     if inner.name not in ("stablehlo.add", "stablehlo.subtract"):
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..ir import IntegerAttribute, Operation, Region, Value
-from .rewriting import Rewriter, defined_by, splat
+from .rewriting import Rewriter, splat
 
 
 def if_known(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
@@ -34,8 +34,10 @@ def _taken(operation: Operation, branch: Region, rewriter: Rewriter) -> Sequence
 
 def element_of_tuple(operation: Operation, rewriter: Rewriter) -> Value | None:
     """An element of what ``tuple`` put together."""
-    inner, index = defined_by(operation.operands[0], "stablehlo.tuple"), operation.attributes.get("index")
-    if inner is None or not isinstance(index, IntegerAttribute):
+    inner, index = operation.operands[0].owner, operation.attributes.get("index")
+    if not isinstance(inner, Operation) or inner.name != "stablehlo.tuple":
+        return None
+    if not isinstance(index, IntegerAttribute):
         return None
     value = inner.operands[index.value]
     return value if value.type == operation.result.type else None

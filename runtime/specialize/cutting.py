@@ -13,7 +13,16 @@ from ..ops.creation import Iota
 from ..ops.indexing import DynamicSlice
 from ..ops.movement import Concatenate, Pad, Slice, Transpose, sliced_shape
 from .reshaping import spread
-from .rewriting import Rewriter, defined_by, dimensions, is_plain_value, splat, tensor_type, viewed
+from .rewriting import (
+    Rewriter,
+    defined_by,
+    defining_operation,
+    dimensions,
+    is_plain_value,
+    splat,
+    tensor_type,
+    viewed,
+)
 
 Ranges = tuple[Sequence[int], Sequence[int], Sequence[int]]
 
@@ -56,8 +65,8 @@ def slice_of_slice(operation: Operation, rewriter: Rewriter) -> Value | None:
 
 def slice_of_spread(operation: Operation, rewriter: Rewriter) -> Value | None:
     """A slice of a broadcast is a broadcast of a slice of its operand; so for transpose and iota."""
-    inner = operation.operands[0].owner
-    if not isinstance(inner, Operation):
+    inner = defining_operation(operation.operands[0])
+    if inner is None:
         return None
     view, type = viewed(operation, Slice), tensor_type(operation.result)
     if inner.name == "stablehlo.iota":

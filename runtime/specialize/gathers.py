@@ -23,7 +23,7 @@ from ..types import BOOLEAN
 from .cutting import sliced
 from .index_columns import MOST_COLUMNS, Indices, columns_of, counted_dimension, normalised
 from .reshaping import reshaped, spread
-from .rewriting import Rewriter, constant_array, defined_by, dimensions, is_plain, splat, tensor_type, viewed
+from .rewriting import Rewriter, constant_array, defined_by, dimensions, splat, tensor_type, viewed
 
 
 def gather_by_columns(operation: Operation, rewriter: Rewriter) -> Value | None:
@@ -70,7 +70,7 @@ def select_of_gather(operation: Operation, rewriter: Rewriter) -> Value | None:
     """A gather in whose result slices are replaced by one value where the gather moved them."""
     mask, on_true, on_false = operation.operands
     gather = defined_by(on_true, "stablehlo.gather")
-    if gather is None or not is_plain(gather):
+    if gather is None:
         return None
     view = viewed(gather, Gather)
     operand, start_indices = gather.operands
@@ -133,7 +133,7 @@ class _Bounds:
             reshape = defined_by(mask, "stablehlo.reshape")
             return mask if reshape is None else reshape.operands[0]
         reduction = defined_by(mask, "stablehlo.reduce")
-        if reduction is None or not is_plain(reduction) or len(reduction.operands) != 2:
+        if reduction is None or len(reduction.operands) != 2:
             return None
         view = viewed(reduction, Reduce)
         if tuple(view.dimensions) != (self.view.index_vector_dim,) or monoid(view.body) != "and":

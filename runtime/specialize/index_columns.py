@@ -19,7 +19,16 @@ from ..ops.movement import Concatenate
 from ..types import INTEGER, SIGNED
 from .constants import MOST_ELEMENTS
 from .cutting import sliced
-from .rewriting import Rewriter, constant_array, defined_by, is_plain, is_splat_of, splat, tensor_type, viewed
+from .rewriting import (
+    Rewriter,
+    constant_array,
+    defined_by,
+    defining_operation,
+    is_splat_of,
+    splat,
+    tensor_type,
+    viewed,
+)
 
 MOST_COLUMNS: Final = 8
 """Longest index vectors that are taken apart."""
@@ -76,8 +85,8 @@ _MOVED: Final = frozenset(
 
 def _moved(value: Value) -> Operation | None:
     """The operation that made a value of another's elements, or widened them; None where none did."""
-    owner = value.owner
-    if not isinstance(owner, Operation) or not is_plain(owner):
+    owner = defining_operation(value)
+    if owner is None:
         return None
     if owner.name == "stablehlo.convert":
         source, target = tensor_type(owner.operands[0]).element_type, tensor_type(value).element_type
@@ -107,7 +116,7 @@ def normalised(value: Value) -> Column | None:
     while (move := _moved(value)) is not None:
         value = move.operands[0]
     selected = defined_by(value, "stablehlo.select")
-    if selected is None or not is_plain(selected):
+    if selected is None:
         return None
     pred, on_true, on_false = selected.operands
     comparison, addition = defined_by(pred, "stablehlo.compare"), defined_by(on_true, "stablehlo.add")

@@ -70,7 +70,7 @@ def counter(operation: Operation) -> Counter | None:
     cond, body = [region.block for region in operation.regions]
     (verdict,) = cond.terminator.operands
     comparison = defined_by(verdict, "stablehlo.compare")
-    if comparison is None or not is_plain(comparison):
+    if comparison is None:
         return None
     lhs, rhs = comparison.operands
     direction = viewed(comparison, Compare).comparison_direction.value

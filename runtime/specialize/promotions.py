@@ -51,7 +51,7 @@ def _narrow_initial(operation: Operation, users: Counter[Value]) -> Operation | 
     if operation.name != Reduce.name or len(operation.operands) != 2 or not is_plain(operation):
         return None
     convert = defined_by(operation.operands[0], "stablehlo.convert")
-    if convert is None or users[convert.result] != 1 or not is_plain(convert):
+    if convert is None or users[convert.result] != 1:
         return None
     (source,) = convert.operands
     type, before = tensor_type(source), source.owner

@@ -12,7 +12,7 @@ from ..ops.broadcasting import BroadcastInDim
 from ..ops.creation import Iota
 from ..ops.movement import Reverse, Transpose
 from ..types import TensorType
-from .rewriting import Rewriter, defined_by, dimensions, tensor_type, viewed
+from .rewriting import Rewriter, defined_by, defining_operation, dimensions, tensor_type, viewed
 
 
 def reshape_twice(operation: Operation, rewriter: Rewriter) -> Value | None:
@@ -36,8 +36,8 @@ def reshape_of_spread(operation: Operation, rewriter: Rewriter) -> Value | None:
 
     Of a broadcast of one element any reshape is one.
     """
-    inner = operation.operands[0].owner
-    if not isinstance(inner, Operation):
+    inner = defining_operation(operation.operands[0])
+    if inner is None:
         return None
     type = tensor_type(operation.result)
     if inner.name == "stablehlo.broadcast_in_dim" and tensor_type(inner.operands[0]).rank == 0:
@@ -101,9 +101,9 @@ def spread(value: Value, to: Sequence[int], type: TensorType, rewriter: Rewriter
 def broadcast_of_spread(operation: Operation, rewriter: Rewriter) -> Value | None:
     """A broadcast of a broadcast is one; so is that of a reshape that adds dimensions of size 1."""
     (operand,) = operation.operands
-    inner, type = operand.owner, tensor_type(operation.result)
+    inner, type = defining_operation(operand), tensor_type(operation.result)
     to = viewed(operation, BroadcastInDim).broadcast_dimensions
-    if not isinstance(inner, Operation) or not inner.operands:
+    if inner is None or not inner.operands:
         return None
     if inner.name == "stablehlo.broadcast_in_dim":
         between = viewed(inner, BroadcastInDim).broadcast_dimensions
@@ -157,8 +157,8 @@ def transpose_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
 
 def transpose_of_moved(operation: Operation, rewriter: Rewriter) -> Value | None:
     """A transpose of a transpose is one; of a broadcast or an iota it is a broadcast or an iota."""
-    inner = operation.operands[0].owner
-    if not isinstance(inner, Operation):
+    inner = defining_operation(operation.operands[0])
+    if inner is None:
         return None
     permutation = viewed(operation, Transpose).permutation
     type = tensor_type(operation.result)

@@ -194,9 +194,18 @@ def tensor_type(value: Value) -> TensorType:
 
 
 def defined_by(value: Value, name: str) -> Operation | None:
-    """The operation of that name whose result a value is, or None."""
+    """The plain operation of that name whose result a value is, or None."""
     owner = value.owner
-    return owner if isinstance(owner, Operation) and owner.name == name else None
+    return owner if isinstance(owner, Operation) and owner.name == name and is_plain(owner) else None
+
+
+def defining_operation(value: Value) -> Operation | None:
+    """The operation whose result a value is, or None where there is none or it is not plain.
+
+    Sizes that are unknown may turn out to be an error, which a rewrite must not remove.
+    """
+    owner = value.owner
+    return owner if isinstance(owner, Operation) and is_plain(owner) else None
 
 
 def viewed(operation: Operation, declaration: type[AnyOp]) -> AnyOp:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import nimblehlo
 from tests.specialize.simplified import assert_becomes, function, left, simplified
 
 A = "%a: tensor<2x3x4xf32>"
@@ -304,6 +306,27 @@ def test_unknown_sizes_are_left_alone() -> None:
         "transpose",
         "transpose",
     ]
+
+
+def test_a_part_of_unknown_size_is_left_alone() -> None:
+    """Even where the result's size is known: whether the sizes fit is seen at run time."""
+    body = """%0 = stablehlo.dynamic_iota %n, dim = 0 : (tensor<1xi32>) -> tensor<?xi32>
+    %1 = stablehlo.reshape %0 : (tensor<?xi32>) -> tensor<?x1xi32>
+    %2 = stablehlo.concatenate %1, %a, dim = 1 : (tensor<?x1xi32>, tensor<3x1xi32>) -> tensor<3x2xi32>
+    %3 = stablehlo.slice %2 [0:3, 1:2] : (tensor<3x2xi32>) -> tensor<3x1xi32>
+    %4 = "stablehlo.gather"(%x, %2) {dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0, 1],
+      start_index_map = [0, 1], index_vector_dim = 1>, slice_sizes = array<i64: 1, 1>}
+      : (tensor<3x4xf32>, tensor<3x2xi32>) -> tensor<3xf32>
+    return %3, %4 : tensor<3x1xi32>, tensor<3xf32>"""
+    arguments = "%n: tensor<1xi32>, %a: tensor<3x1xi32>, %x: tensor<3x4xf32>"
+    text = function(arguments, "tensor<3x1xi32>, tensor<3xf32>", body)
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    a = np.array([[2], [0], [3]], np.int32)
+    column, taken = nimblehlo.execute(text, [np.array([3], np.int32), a, x])
+    np.testing.assert_array_equal(column, a)
+    np.testing.assert_array_equal(taken, x[[0, 1, 2], [2, 0, 3]])
+    with pytest.raises(nimblehlo.ExecutionError, match="concatenate"):
+        nimblehlo.execute(text, [np.array([2], np.int32), a, x])
 
 
 @pytest.mark.parametrize(
