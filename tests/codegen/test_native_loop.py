@@ -83,9 +83,7 @@ def test_scalars() -> None:
       %c = stablehlo.xor %m, %i : tensor<i32>"""
     before = """%k = stablehlo.constant dense<1.0001> : tensor<f32>
     %n = stablehlo.constant dense<0.5> : tensor<f32>"""
-    text = counted(
-        5000, body, {"x": ("x0", "tensor<f32>"), "m": ("m0", "tensor<i32>")}, "%b, %c", before
-    )
+    text = counted(5000, body, {"x": ("x0", "tensor<f32>"), "m": ("m0", "tensor<i32>")}, "%b, %c", before)
     (x, m) = check(text, np.float32(1.5), np.int32(7))
     expected = np.float32(1.5)
     for _ in range(5000):
@@ -302,3 +300,64 @@ def test_a_signal_stops_an_endless_loop() -> None:
         executable(np.int32(1))
     assert time.perf_counter() - start < 3
     assert executable(np.int32(2))[0] == 0
+
+
+KEPT = """
+      %value = stablehlo.dynamic_slice %{source}, %i, sizes = [1] : (tensor<4000xf32>, tensor<i32>) -> tensor<1xf32>
+      %sum = stablehlo.add %value, %value : tensor<1xf32>
+      %y = stablehlo.dynamic_update_slice %x, %sum, %i : (tensor<4000xf32>, tensor<1xf32>, tensor<i32>) -> tensor<4000xf32>
+"""
+NEGATED = "%initial = stablehlo.negate %x0 : tensor<4000xf32>"
+
+
+@pytest.mark.parametrize("source", ["x", "initial", "x0"])
+def test_an_array_that_dies_is_updated_in_place_unless_it_is_read(source: str) -> None:
+    carried = {"x": ("initial", "tensor<4000xf32>")}
+    text = counted(3500, KEPT.format(source=source), carried, "%y", NEGATED).replace(
+        "@main(%initial", "@main(%x0"
+    )
+    assert problem_of(text) is None
+    operand = np.arange(4000, dtype=np.float32)
+    operand.flags.writeable = False
+    (result,) = run_every_way(text, operand)
+    changed = 2 * operand[:3500] if source == "x0" else -2 * operand[:3500]
+    assert np.array_equal(result, np.concatenate([changed, -operand[3500:]]))
+    executable = nimblehlo.compile(text, options=Options(compile="eager"))
+    assert executable._only is None or executable._only._plan.steps[-1].overwrites == ((1, 1),)
+    executable(operand)
+    assert executable._only is not None
+    assert executable._only._plan.steps[-1].overwrites == ((1, 1),)
+
+
+def test_kept_code_is_used_before_compiling_would_pay(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = "%y = stablehlo.multiply %x, %x : tensor<i16>"
+    text = counted(1500, body, {"x": ("x0", "tensor<i16>")}, "%y")
+    nimblehlo.compile(text, options=Options(compile="eager"))(np.int16(3))
+    monkeypatch.setattr(native_loops, "PATIENCE_SECONDS", 1e3)
+    monkeypatch.setattr(native_loops, "QUICK_SECONDS", 1e-5)
+    executable = nimblehlo.compile(text)
+    executable(np.int16(3))
+    assert executable._only is not None
+    (loop,) = [step for step in executable._only._plan.steps if step.operation == "stablehlo.while"]
+    assert isinstance(loop.function, native_loops.NativeLoop)
+    assert loop.function.native is not None
+
+
+def test_more_values_than_have_room_on_the_stack() -> None:
+    names = [f"v{k}" for k in range(70)]
+    body = "\n".join(
+        f"%n{name} = stablehlo.add %{name}, %{other} : tensor<i32>"
+        for name, other in zip(names, names[1:] + names[:1], strict=True)
+    )
+    carried = {name: (f"{name}_0", "tensor<i32>") for name in names}
+    text = counted(2100, body, carried, ", ".join(f"%n{name}" for name in names))
+    run_every_way(text, *[np.int32(k) for k in range(70)])
+
+
+def test_a_loop_of_very_much_code_keeps_its_plan() -> None:
+    body = "\n      ".join(
+        f"%x{k + 1} = stablehlo.tanh %x{k} : tensor<16xf32>" for k in range(1, 40)
+    )
+    carried = {"x1": ("a", "tensor<16xf32>")}
+    assert "too much code" in str(problem_of(counted(30, body, carried, "%x40")))
+    assert problem_of(counted(30, "\n".join(body.splitlines()[:3]), carried, "%x4")) is None

@@ -12,7 +12,7 @@ from ...ir import Value as IrValue
 from ...types import SIGNED, TensorType
 from ..values import Value
 from .elements import INT64, Elements, Storage, is_plain, is_small
-from .emitter import FORMS, BlockEmitter, Bound, Form, ViewOf, block_problem
+from .emitter import FORMS, BlockEmitter, Bound, Form, ViewOf, block_problem, instructions
 
 
 def _branches_problem(operation: Operation, view_of: ViewOf) -> str | None:
@@ -81,6 +81,10 @@ def _joined(builder: ir.IRBuilder, column: Sequence[Bound], blocks: Sequence[ir.
     return Elements(tuple(values))
 
 
+MOST_INSTRUCTIONS = 4000
+"""A loop with more would take seconds to compile."""
+
+
 def loop_problem(operation: Operation, view_of: ViewOf) -> str | None:
     """Why a `while` cannot be generated, or None where it can; updates of arrays apart."""
     for operand in operation.operands:
@@ -90,6 +94,8 @@ def loop_problem(operation: Operation, view_of: ViewOf) -> str | None:
         reason = block_problem(region.block, view_of)
         if reason is not None:
             return reason
+    if sum(instructions(region.block) for region in operation.regions) > MOST_INSTRUCTIONS:
+        return "is too much code"
     return None
 
 

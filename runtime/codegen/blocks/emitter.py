@@ -16,6 +16,7 @@ from llvmlite import ir
 from ...ir import Block, Operation
 from ...ir import Value as IrValue
 from ...types import TensorType
+from ..mathematics import FUNCTIONS
 from . import elements as tensors
 from .elements import Elements, Storage, is_small
 
@@ -35,6 +36,9 @@ class Form:
     problem: Callable[[Operation, ViewOf], str | None]
     emit: Callable[[BlockEmitter, Operation], Sequence[Bound]]
 
+
+MATHEMATICAL = 40
+"""About how many instructions a mathematical function has."""
 
 FORMS: dict[str, Form] = {}
 """The forms of operations by name; the modules of this folder enter theirs."""
@@ -106,6 +110,20 @@ def block_problem(block: Block, view_of: ViewOf) -> str | None:
         if reason is not None:
             return f"{operation.name}: {reason}"
     return None
+
+
+def instructions(block: Block) -> int:
+    """About how many instructions the code of a block has."""
+    total = 0
+    for operation in block.operations:
+        for region in operation.regions:
+            total += instructions(region.block)
+        values = (*operation.operands[1:], *operation.results)
+        elements = max(
+            [tensors.element_count(value.type) for value in values if is_small(value.type)], default=1
+        )
+        total += elements * (MATHEMATICAL if operation.name in FUNCTIONS else 1)
+    return total
 
 
 def all_small(values: Iterable[IrValue]) -> str | None:
