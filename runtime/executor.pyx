@@ -154,14 +154,15 @@ def _possible_overwrites(step):
     """Those pairs of `step.overwrites` whose operand dies with the step.
 
     An operand that occurs more than once must be listed for the same result each time: the function reads it at
-    the very index that it writes.
+    the very index that it writes. One that the regions capture is read at any time.
     """
     pairs = []
     for operand, result in step.overwrites:
         slot = step.operands[operand]
         occurrences = [index for index, other in enumerate(step.operands) if other == slot]
         is_listed = all((index, result) in step.overwrites for index in occurrences)
-        if slot in step.releases and is_listed and occurrences[0] == operand:
+        is_captured = slot in step.captures
+        if slot in step.releases and is_listed and not is_captured and occurrences[0] == operand:
             pairs.append((operand, result))
     return pairs
 

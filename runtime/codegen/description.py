@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from ..ir import Block, Value
+from ..ir import Block, Operation, Value
 from ..ir.printer import Printer
 
 
@@ -12,6 +12,22 @@ def block_description(block: Block) -> str:
     """A block's operations with their types, attributes and regions; no locations, no names."""
     printer = Printer()
     return "\n".join(_lines(block, {}, printer))
+
+
+def operation_description(operation: Operation, captured: Sequence[Value]) -> str:
+    """An operation with regions: what it and they take from outside, and the regions.
+
+    Args:
+        captured: the values that the regions use from outside.
+    """
+    outer: dict[Value, int] = {}
+    outside = [outer.setdefault(value, len(outer)) for value in (*operation.operands, *captured)]
+    types = [str(value.type) for value in outer]
+    lines = [f"{operation.name} {outside} of {', '.join(types)}, {len(operation.operands)} operands"]
+    printer = Printer()
+    for region in operation.regions:
+        lines.extend(_lines(region.block, outer, printer))
+    return "\n".join(lines)
 
 
 def _lines(block: Block, outer: dict[Value, int], printer: Printer) -> Iterator[str]:

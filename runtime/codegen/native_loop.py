@@ -1,9 +1,9 @@
 """A `while` of scalar work as one native function.
 
 It has the form `int64 loop(int8 **state, int8 **captured, int64 most_steps)`: `state` points to the memory of
-each carried value, which it reads, and leaves the last values in; `captured` to the values that the regions
-use from outside. It does at most `most_steps` steps, so that its caller can stop it between two calls, and
-returns 1 while `cond` still holds, otherwise 0.
+each carried value, which it reads, and where it leaves the last value of those that steps change; `captured`
+to the values that the regions use from outside. It does at most `most_steps` steps, so that its caller can
+stop it between two calls, and returns 1 while `cond` still holds, otherwise 0.
 
 Source: specification, section "while".
 """
@@ -70,8 +70,11 @@ def native_loop(operation: Operation, captured: Sequence[IrValue], view_of: View
     environment = {value: _bound(builder, home) for value, home in zip(captured, around, strict=True)}
     emitter = BlockEmitter(builder, view_of, environment)
     results, goes_on = emit_loop(emitter, operation, [_bound(builder, home) for home in homes], most_steps)
-    for home, result in zip(homes, results, strict=True):
-        if isinstance(result, Elements):
+    body = operation.regions[1].block
+    for home, result, handed_on, argument in zip(
+        homes, results, body.terminator.operands, body.arguments, strict=True
+    ):
+        if isinstance(result, Elements) and handed_on is not argument:
             positions = [INT64(k) for k in range(len(result.values))]
             store_elements(builder, home, positions, result)
     builder.ret(builder.zext(goes_on, INT64))

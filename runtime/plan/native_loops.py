@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Sequence
 from time import perf_counter
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from ..ir import Value, captured_values
 from ..ops.control import While
 from ..ops.verify import view_of
+from .estimates import loading_seconds
+from .tiering import QUICK_SECONDS
+
+if TYPE_CHECKING:
+    from ..kernels.native_loop import LoopFunction
 
 PATIENCE_SECONDS = 0.02
 """Time in a loop's plan after which it is compiled: about what compiling it takes."""
 
 FIRST_STEPS = 1 << 12
-MOST_STEPS = 1 << 40
+"""Steps of the first native call of a loop; later ones do more, up to CALL_SECONDS."""
 CALL_SECONDS = 0.02
 """About how long one native call lasts: between two of them a signal can stop the loop."""
 
 MANY_STEPS = 2000
 """A loop that takes as many is compiled before its first step."""
-
-Array = np.ndarray[Any, Any]
 
 
 def native_loop_problem(view: While) -> str | None:
@@ -46,68 +47,80 @@ class NativeLoop:
     """The step of a `while` that has no `native_loop_problem`.
 
     It runs its regions' plans until that has taken PATIENCE_SECONDS, over all calls, and goes on in native
-    code from there. Both give the same bits.
+    code from there; where that code is kept on the disk, as soon as loading it pays. Both give the same bits.
 
     Args:
         view: the operation.
         at_once: whether to be native from the first step on.
+
+    Attributes:
+        accepts_out: it takes `out`, for each carried value None or its array, which dies with the call.
     """
+
+    accepts_out = True
 
     def __init__(self, view: While, at_once: bool) -> None:
         self.view = view
-        self.seconds_left = 0.0 if at_once else PATIENCE_SECONDS
-        self.function: Callable[[int, int, int], int] | None = None
+        self.captured = captured_values(view.operation.regions)
         self.unchanged = _unchanged(view)
+        self.may_overwrite = tuple([(k, k) for k, unchanged in enumerate(self.unchanged) if not unchanged])
+        self.seconds_left = 0.0 if at_once else PATIENCE_SECONDS
+        self.seconds_to_look = QUICK_SECONDS + loading_seconds()
+        self.native: LoopFunction | None = None
 
-    def __call__(self, *operands: Any, cond: Any, body: Any) -> tuple[Any, ...]:
-        values: Sequence[Any] = operands
-        if self.function is None:
-            values, finished = self._by_plans(values, cond, body)
-            if finished:
-                return tuple(values)
-            self.function = self._compiled()
-        return self._natively(self.function, values, body)
+    def __call__(self, *operands: Any, cond: Any, body: Any, out: Any = None) -> tuple[Any, ...]:
+        if self.native is not None:
+            return self.native(operands, body.captures, body.count_steps, out)
+        values, finished = self._by_plans(operands, cond, body)
+        if finished:
+            return tuple(values)
+        self.native = self._compiled()
+        return self.native(values, body.captures, body.count_steps)
 
     def _by_plans(self, values: Sequence[Any], cond: Any, body: Any) -> tuple[Sequence[Any], bool]:
         """Steps by the regions' plans while time is left; the values, and whether the loop has ended."""
-        start = perf_counter()
-        finished = False
-        while perf_counter() - start < self.seconds_left:
-            if not cond(*values)[0]:
-                finished = True
-                break
-            values = body(*values)
-        self.seconds_left -= perf_counter() - start
-        return values, finished
-
-    def _compiled(self) -> Callable[[int, int, int], int]:
-        from ..codegen import machine, native_loop
-
-        operation = self.view.operation
-        text = str(native_loop.native_loop(operation, captured_values(operation.regions), view_of))
-        address = machine.function_address(machine.key_of(text), native_loop.NAME, lambda: text)
-        prototype = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
-        return prototype(address)
-
-    def _natively(
-        self, function: Callable[[int, int, int], int], values: Sequence[Any], body: Any
-    ) -> tuple[Array, ...]:
-        state = tuple(
-            [
-                np.ascontiguousarray(value).reshape(value.shape) if unchanged else np.array(value, order="C")
-                for value, unchanged in zip(values, self.unchanged, strict=True)
-            ]
-        )
-        outside = [np.ascontiguousarray(value) for value in body.captures]
-        state_addresses, outside_addresses = _addresses(state), _addresses(outside)
-        steps = FIRST_STEPS
-        while True:
+        while self.seconds_left > 0:
+            budget = min(self.seconds_left, self.seconds_to_look)
             start = perf_counter()
-            if not function(state_addresses.ctypes.data, outside_addresses.ctypes.data, steps):
-                return state
-            body.count_steps(steps)
-            if perf_counter() - start < CALL_SECONDS / 2:
-                steps = min(2 * steps, MOST_STEPS)
+            finished = False
+            while not finished and perf_counter() - start < budget:
+                finished = not cond(*values)[0]
+                if not finished:
+                    values = body(*values)
+            seconds = perf_counter() - start
+            self.seconds_left -= seconds
+            self.seconds_to_look -= seconds
+            if finished:
+                return values, True
+            if self.seconds_to_look <= 0:
+                self.seconds_to_look = float("inf")
+                if self._is_quick():
+                    break
+        return values, False
+
+    @functools.cached_property
+    def _key(self) -> str:
+        """Of the native code: equal loops share it."""
+        from ..codegen.description import operation_description
+        from ..codegen.machine import key_of
+
+        return key_of("loop\n" + operation_description(self.view.operation, self.captured))
+
+    def _is_quick(self) -> bool:
+        """Whether the native code need not be compiled."""
+        from ..codegen import machine
+
+        return machine.is_quick(self._key)
+
+    def _compiled(self) -> LoopFunction:
+        from ..codegen import machine, native_loop
+        from ..kernels.native_loop import LoopFunction
+
+        def text() -> str:
+            return str(native_loop.native_loop(self.view.operation, self.captured, view_of))
+
+        address = machine.function_address(self._key, native_loop.NAME, text)
+        return LoopFunction(address, self.unchanged, FIRST_STEPS, CALL_SECONDS)
 
 
 def _unchanged(view: While) -> tuple[bool, ...]:
@@ -115,8 +128,3 @@ def _unchanged(view: While) -> tuple[bool, ...]:
     body = view.body.block
     handed_on: Sequence[Value] = body.terminator.operands
     return tuple([value is argument for value, argument in zip(handed_on, body.arguments, strict=True)])
-
-
-def _addresses(arrays: Sequence[Array]) -> Array:
-    """Where the arrays' memory begins."""
-    return np.array([array.__array_interface__["data"][0] for array in arrays], np.intp)

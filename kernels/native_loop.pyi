@@ -1,0 +1,14 @@
+from collections.abc import Callable, Sequence
+from typing import Any
+
+class LoopFunction:
+    def __init__(
+        self, address: int, unchanged: tuple[bool, ...], first_steps: int, seconds: float
+    ) -> None: ...
+    def __call__(
+        self,
+        values: Sequence[Any],
+        captured: Sequence[Any],
+        count_steps: Callable[[int], object],
+        out: Sequence[Any] | None = None,
+    ) -> tuple[Any, ...]: ...
