@@ -1,14 +1,18 @@
-"""Products of stacks of matrices, [batch, row, term] with [batch, term, column], where BLAS is not at its
-best: stacks of small matrices of floats, and integers.
+"""Products of stacks of matrices, [batch, row, term] with [batch, term, column], of floats and integers.
 
-The order. Each element's terms are added from the first to the last, of floats by fused multiply-add: this is
-what OpenBLAS does where a matrix has few terms. Whether it does so for some shapes on this processor can be
-found out by comparing. Sums of integers are exact modulo two to the width.
+The right matrices are copied into panels, of which a task multiplies some with a block of rows. BLAS's own
+threads wait for each other by spinning, which costs milliseconds where other work uses the processors; tasks do
+not wait.
+
+The order. PART of each element's terms at a time are added from the first to the last, of floats by fused
+multiply-add, and these sums added one after another: OpenBLAS adds so few terms in this way. Whether it does so
+for some shapes on this processor can be found out by comparing. Sums of integers are exact modulo two to the
+width.
 """
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,8 +23,20 @@ __all__ = ["kind_of", "prepare"]
 
 Product = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
-_ROW_BLOCK = 96
-"""Rows that are multiplied with one panel after the other; a multiple of a tile's rows."""
+PART = 256
+"""Terms of floats that are added up before they are added to the sum."""
+_ROW_BLOCK = 192
+"""Most rows that are multiplied with one panel after the other: of PART terms they stay in the cache."""
+_COLUMN_BLOCK = 256
+"""Most columns of a unit of work, unless a panel has more."""
+_UNITS = 16
+"""So many units, or more, are made of a product that is worth them."""
+_UNIT_TERMS = 1 << 20
+"""Least terms of a unit for which a product is divided further."""
+_OWN_PANELS = 1 << 22
+"""Most terms of matrices that pack the panels of their own, where there are many."""
+_PANEL_BYTES = 1 << 25
+"""Bytes of panels that are made at a time, unless one matrix has more."""
 _ITEMS_A_WORD = {"bytes": 4, "pairs": 2}
 _TERM_BYTES = 1 / 16
 """The bytes whose transport takes as long as one multiplication and addition."""
@@ -82,34 +98,69 @@ def prepare(
     strips, padded = product_loops.panel_widths(kind, columns)
     per = _ITEMS_A_WORD.get(kind, 1)
     words = -(-terms // per)
-    items = padded * (words + 1)
+    items = padded * (words + -(-words // PART))
     computed = np.dtype(kind if per == 1 else np.int32)
-    is_fused = per == 1 and batch >= 8
-    block = rows if is_fused else min(rows, _ROW_BLOCK)
-    blocks = -(-rows // block)
-    tasks, size = division(batch * blocks, block * columns * words * _TERM_BYTES)
-    pack_tasks, pack_size = division(batch * strips, 4 * terms * padded / strips)
+    is_fused = per == 1 and batch >= 8 and rows * terms * columns <= _OWN_PANELS
+    grid = _Grid(rows, 1, columns, 1) if is_fused else _grid(kind, batch, rows, words, columns)
+    matrices = batch if is_fused else max(1, min(batch, _PANEL_BYTES // (items * computed.itemsize)))
     multiply, pack = product_loops.products(kind), product_loops.pack(kind)
 
     def run(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
         left = _left(lhs, kind, computed, per, words)
         right = rhs if per > 1 else rhs.astype(computed, copy=False)
         result = np.empty((batch, rows, columns), computed)
-        right_steps, sample = _steps(right), np.empty(0, right.dtype)
-        source = right.ctypes.data
-        with borrowed((0 if is_fused else batch * items, computed)) as (panels,):
-            if not is_fused:
-                pack(
-                    pack_tasks, pack_size, batch * strips, strips, items, columns, terms, terms, source,
-                    sample, *map(int, right_steps), panels, threads=threads,
+        left_steps, right_steps, sample = _steps(left), _steps(right), np.empty(0, right.dtype)
+        with borrowed((0 if is_fused else matrices * items, computed)) as (panels,):
+            for first in range(0, batch, matrices):
+                count = min(matrices, batch - first)
+                source = right[first:].ctypes.data
+                if not is_fused:
+                    pack(
+                        *division(count * strips, 4 * terms * padded / strips), count * strips, strips, items,
+                        columns, terms, PART * per, source, sample, *map(int, right_steps), panels,
+                        threads=threads,
+                    )  # fmt: skip
+                units = count * grid.row_blocks * grid.column_blocks
+                multiply(
+                    *division(units, grid.rows * grid.columns * words * _TERM_BYTES), units, *grid, rows,
+                    columns, words, PART, items, left[first:].ctypes.data, left_steps, source, sample,
+                    right_steps, panels, result[first:].reshape(-1), zero, threads=threads,
                 )  # fmt: skip
-            multiply(
-                tasks, size, batch * blocks, blocks, block, rows, columns, words, items, left.ctypes.data,
-                _steps(left), source, sample, right_steps, panels, result.reshape(-1), zero, threads=threads,
-            )  # fmt: skip
         return result.astype(dtype, copy=False)
 
     return run
+
+
+class _Grid(NamedTuple):
+    """How a matrix of results is divided: blocks of `rows` rows, and of `columns` columns."""
+
+    rows: int
+    row_blocks: int
+    columns: int
+    column_blocks: int
+
+
+def _grid(kind: str, batch: int, rows: int, terms: int, columns: int) -> _Grid:
+    """Blocks of the same size, about, that are whole tiles."""
+    from . import tiles
+
+    width = tiles.VECTORS * tiles.lanes(kind)
+    down, across = -(-rows // _ROW_BLOCK), max(1, columns // max(_COLUMN_BLOCK, width))
+    wanted = min(_UNITS, batch * rows * terms * columns // _UNIT_TERMS)
+    while batch * down * across < wanted:
+        if columns // across >= max(rows // down, 2 * width):
+            across *= 2
+        elif rows // down >= 2 * tiles.ROWS:
+            down *= 2
+        else:
+            break
+    block, group = _rounded(rows, down, tiles.ROWS), _rounded(columns, across, width)
+    return _Grid(block, -(-rows // block), group, -(-columns // group))
+
+
+def _rounded(total: int, parts: int, multiple: int) -> int:
+    """The size of a part, as a multiple."""
+    return -(-total // (parts * multiple)) * multiple
 
 
 def _steps(array: np.ndarray) -> np.ndarray:

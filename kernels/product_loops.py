@@ -190,7 +190,7 @@ def multiply_rows(kind: str) -> Any:
 
 @functools.cache
 def products(kind: str) -> Any:
-    """The kernel whose tasks multiply `size` units each: blocks of rows of one of the matrices.
+    """The kernel whose tasks multiply `size` units each: a block of rows with a block of columns.
 
     Where `panels` is empty, a unit is a whole matrix, and packs the panels of its own.
     """
@@ -200,27 +200,29 @@ def products(kind: str) -> Any:
 
     @kernel(parallel=True)
     def multiply_units(
-        task: int, size: int, total: int, blocks: int, block: int, rows: int, columns: int, terms: int,
-        items: int, left: int, left_steps: Any, source: int, sample: Any, right_steps: Any, panels: Any,
-        result: Any, zero: float,
+        task: int, size: int, total: int, block: int, blocks: int, group: int, groups: int, rows: int,
+        columns: int, terms: int, chunk: int, items: int, left: int, left_steps: Any, source: int,
+        sample: Any, right_steps: Any, panels: Any, result: Any, zero: float,
     ) -> None:  # fmt: skip
         edge = np.empty(edge_size(block, one), panels.dtype)
         packed = np.empty(items if panels.size == 0 else 0, panels.dtype)
         wide = columns // (VECTORS * one)
         strips = wide + (columns - wide * VECTORS * one + one - 1) // one
         for number in range(task * size, min((task + 1) * size, total)):
-            which, first = number // blocks, number % blocks * block
+            which, place = number // (blocks * groups), number % (blocks * groups)
+            row, column = place // groups * block, place % groups * group
             address = panels.ctypes.data + which * items * item
             if panels.size == 0:
                 matrix(
-                    0, strips, columns, terms, terms, source, sample, which * right_steps[0], right_steps[1],
+                    0, strips, columns, terms, chunk, source, sample, which * right_steps[0], right_steps[1],
                     right_steps[2], packed, 0,
                 )  # fmt: skip
                 address = packed.ctypes.data
+            address += column * (terms + (terms + chunk - 1) // chunk) * item
             multiply(
-                min(block, rows - first), columns, terms, terms,
-                left + (which * left_steps[0] + first * left_steps[1]) * item, left_steps[1], left_steps[2],
-                address, result, (which * rows + first) * columns, columns, zero, edge,
+                min(block, rows - row), min(group, columns - column), terms, chunk,
+                left + (which * left_steps[0] + row * left_steps[1]) * item, left_steps[1], left_steps[2],
+                address, result, (which * rows + row) * columns + column, columns, zero, edge,
             )  # fmt: skip
 
     return multiply_units
