@@ -6,8 +6,11 @@ of the same library, and those of a second one would compete with them. Without 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
+import os
+import threading
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -25,19 +28,27 @@ ELEMENTS: Final = {
 }
 """For each prefix of a routine's name the types called T (element), R (real), C (complex), I (integer)."""
 
+_ON_ONE_THREAD: Final = 1 << 18
+"""Problems with matrices of so many elements are solved on the calling thread: more threads gain little on them,
+and where other processes use the processors they wait for each other for milliseconds."""
+
 Argument = Array | str | int
+
+
+def _numpy_function(name: str) -> Any:
+    """A function of the library below NumPy; None where it has no such function."""
+    import numpy.linalg._umath_linalg as extension
+
+    try:
+        return getattr(ctypes.CDLL(extension.__file__), name)
+    except (AttributeError, OSError):
+        return None
 
 
 def _in_numpy(name: str) -> int | None:
     """The address of a routine in the library below NumPy, whose integers have 64 bits."""
-    import numpy.linalg._umath_linalg as extension
-
-    try:
-        return ctypes.cast(
-            getattr(ctypes.CDLL(extension.__file__), f"scipy_{name}_64_"), ctypes.c_void_p
-        ).value
-    except (AttributeError, OSError):
-        return None
+    routine = _numpy_function(f"scipy_{name}_64_")
+    return None if routine is None else ctypes.cast(routine, ctypes.c_void_p).value
 
 
 def _in_scipy(name: str) -> int:
@@ -53,6 +64,52 @@ def _native(name: str) -> tuple[int, Any]:
     """The address of a routine, and its type of integers."""
     address = _in_numpy(name)
     return (_in_scipy(name), np.int32) if address is None else (address, np.int64)
+
+
+class _OneThread:
+    """A context in which the library below NumPy works on the calling thread.
+
+    It holds for all threads of the process: another thread's product takes one thread as well, for a moment.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.entered = 0
+        self.threads = 0
+
+    @functools.cached_property
+    def functions(self) -> tuple[Any, Any]:
+        """What gets and sets the number of threads; without them nothing is set."""
+        names = "scipy_openblas_get_num_threads64_", "scipy_openblas_set_num_threads64_"
+        get, set = map(_numpy_function, names)
+        return (get, set) if get and set else (lambda: 0, lambda threads: None)
+
+    def __enter__(self) -> None:
+        get, set = self.functions
+        with self.lock:
+            if self.entered == 0:
+                self.threads = get()
+                set(1)
+            self.entered += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self.lock:
+            self.entered -= 1
+            if self.entered == 0:
+                self.functions[1](self.threads)
+
+
+    def leave_in_child(self) -> None:
+        """Other threads are gone after a fork, and so may be the lock."""
+        self.lock = threading.Lock()
+        if self.entered:
+            self.entered = 0
+            self.functions[1](self.threads)
+
+
+_one_thread = _OneThread()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_one_thread.leave_in_child)
 
 
 class Library:
@@ -77,7 +134,10 @@ class Library:
             arguments: arrays as for `call_for_each`, integers, characters. `empty` makes integer arrays.
         """
         address, integer = _native(self.prefix + name)
-        call_for_each(address, count, [_passed(argument, integer) for argument in arguments])
+        passed = [_passed(argument, integer) for argument in arguments]
+        is_small = max([array.size for array in passed]) <= count * _ON_ONE_THREAD
+        with _one_thread if is_small else contextlib.nullcontext():
+            call_for_each(address, count, passed)
 
     def call_with_workspace(
         self, name: str, count: int, *arguments: Argument, kinds: str = "T", rest: Sequence[Argument] = ()
