@@ -279,14 +279,15 @@ class Part(Unary):
 
 
 class Imag(Part, name="stablehlo.imag"):
-    """The imaginary part; zero for real elements."""
+    """The imaginary part; zero for real elements, as conversions give it."""
 
     @classmethod
     @functools.cache
     def function_of(cls, element_type: ElementType) -> Function:
         if element_type.category == COMPLEX:
             return lambda operand: operand.imag
-        return np.zeros_like
+        zero = np.zeros((), np.float32).astype(element_type.dtype)
+        return lambda operand: np.full_like(operand, zero)
 
 
 class Real(Part, name="stablehlo.real"):

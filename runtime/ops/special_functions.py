@@ -332,7 +332,11 @@ def digamma(operand: Array) -> Array:
     from scipy import special
 
     pole = (operand <= 0) & (operand == np.floor(operand))
-    return np.where(pole, np.nan, special.digamma(operand))
+    # Beside a pole all depends on the distance from it, which must not be rounded.
+    distance = operand - np.rint(operand)
+    beside = (operand < -0.5) & (np.abs(distance) < 0.05) & ~pole
+    reflected = special.digamma(1 - operand) - np.pi / np.tan(np.pi * np.where(beside, distance, 0.05))
+    return np.where(pole, np.nan, np.where(beside, reflected, special.digamma(operand)))
 
 
 def bessel_i1e(operand: Array) -> Array:

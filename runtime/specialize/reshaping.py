@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from ..ir import Operation, Value
 from ..ops.attribute_kinds import I64
 from ..ops.broadcasting import BroadcastInDim
@@ -212,4 +210,4 @@ def iota_of_one(operation: Operation, rewriter: Rewriter) -> Value | None:
     type = tensor_type(operation.result)
     if type.shape[viewed(operation, Iota).iota_dimension] != 1:
         return None
-    return rewriter.constant(type, np.zeros((), type.dtype))
+    return rewriter.constant(type, 0)

@@ -299,6 +299,14 @@ def test_parts_of_complex_numbers(part: str) -> None:
     )
 
 
+@pytest.mark.parametrize("type", ["bf16", "f8E8M0FNU", "f8E4M3FNUZ", "f4E2M1FN"])
+def test_parts_of_real_numbers(type: str) -> None:
+    body = f"""%0 = stablehlo.imag %a : (tensor<12x{type}>) -> tensor<12x{type}>
+    %1 = stablehlo.real %a : (tensor<12x{type}>) -> tensor<12x{type}>
+    return %0, %1 : tensor<12x{type}>, tensor<12x{type}>"""
+    assert_becomes(function(f"%a: tensor<12x{type}>", f"tensor<12x{type}>, tensor<12x{type}>", body), [])
+
+
 def test_complex_of_its_parts() -> None:
     body = """%0 = stablehlo.real %a : (tensor<12xcomplex<f32>>) -> tensor<12xf32>
     %1 = stablehlo.imag %a : (tensor<12xcomplex<f32>>) -> tensor<12xf32>
