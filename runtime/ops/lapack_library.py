@@ -29,8 +29,8 @@ ELEMENTS: Final = {
 """For each prefix of a routine's name the types called T (element), R (real), C (complex), I (integer)."""
 
 _ON_ONE_THREAD: Final = 1 << 18
-"""Problems with matrices of so many elements are solved on the calling thread: more threads gain little on them,
-and where other processes use the processors they wait for each other for milliseconds."""
+"""Problems with matrices of so many elements are solved on the calling thread: more threads gain little on
+them, and where other processes use the processors they wait for each other for milliseconds."""
 
 Argument = Array | str | int
 
