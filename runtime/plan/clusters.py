@@ -20,11 +20,14 @@ from ..specialize.moves import is_static_tensor
 from ..specialize.reduction_clusters import form_reduction_clusters
 from ..specialize.row_clusters import form_row_clusters
 from ..types import TensorType
-from .estimates import estimate
+from .estimates import estimate, saved_seconds
 from .loop_clusters import has_reduction_form, has_row_form
 from .native_loops import native_loop_problem
 
 Step = Callable[..., Any]
+
+_WORTH_A_CALL = 5e-6
+"""Seconds that native code saves where it is worth its call: some 500 transcendental functions of f32."""
 
 _DEFAULT_FOLDS = Ordering(scatter_schedule=None)
 
@@ -34,7 +37,7 @@ def with_clusters(function: Function, options: Options) -> None:
     if options.compile != "never" and function.body is not None:
         has_default_folds = options.ordering._replace(scatter_schedule=None) == _DEFAULT_FOLDS
         around = _form_around_reductions if has_default_folds else _form_nothing
-        form_clusters(function.body, generates, _is_native_loop, around)
+        form_clusters(function.body, generates, _is_native_loop, around, saves)
 
 
 def _form_around_reductions(block: Block) -> None:
@@ -44,6 +47,13 @@ def _form_around_reductions(block: Block) -> None:
 
 def _form_nothing(block: Block) -> None:
     """Generated reductions know the default tree and accumulation alone."""
+
+
+def saves(operation: Operation) -> bool:
+    """Whether native code for this one elementwise operation is worth its call."""
+    if not all(is_static_tensor(value.type) for value in (*operation.operands, *operation.results)):
+        return False
+    return saved_seconds(operation) >= _WORTH_A_CALL and generates(operation)
 
 
 def _is_native_loop(operation: Operation) -> bool:
@@ -61,7 +71,7 @@ def generates(operation: Operation) -> bool:
 
 
 def is_generated(view: Op) -> bool:
-    """Whether native nests can serve an operation: a cluster, or elementwise on many elements."""
+    """Whether native nests can serve an operation: a cluster, or elementwise on enough elements."""
     if isinstance(view, Cluster):
         return True
     operation = view.operation
@@ -70,7 +80,7 @@ def is_generated(view: Op) -> bool:
         return False
     shape, size = view.operation.result.type.shape, view.operation.result.type.size  # type: ignore[union-attr]
     alike = all(value.type.shape in (shape, ()) for value in operation.operands)  # type: ignore[union-attr]
-    return size >= LARGE and alike and generates(operation)
+    return alike and (saves(operation) or (size >= LARGE and generates(operation)))
 
 
 def block_of(view: Op) -> Block:

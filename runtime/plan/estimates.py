@@ -81,6 +81,14 @@ def loading_seconds() -> float:
     return 0.0 if "llvmlite.binding" in sys.modules else _LOADING
 
 
+def saved_seconds(operation: Operation) -> float:
+    """What native code saves on an operation's elements, because NumPy has no quick loop for them."""
+    view = view_of(operation)
+    if not isinstance(view, Elementwise):
+        return 0.0
+    return _size(operation) * (_seconds_an_element(operation, view) - _PLAIN)
+
+
 def _size(operation: Operation) -> int:
     type = operation.results[0].type
     return type.size if isinstance(type, TensorType) else 1

@@ -53,6 +53,7 @@ def form_clusters(
     generates: Generates,
     leave: Generates = lambda _: False,
     first: Callable[[Block], None] = lambda _: None,
+    saves: Generates = lambda _: False,
 ) -> None:
     """Group the operations of a region and of the control flow in it, in place.
 
@@ -60,30 +61,34 @@ def form_clusters(
         generates: see `Generates`.
         leave: which control flow to leave as it is.
         first: groups operations of a block in another way before.
+        saves: which operations make up for the call of native code alone.
     """
-    _form(region, generates, leave, first)
+    _form(region, generates, leave, first, saves)
     remove_dead_code(region)
 
 
-def _form(region: Region, generates: Generates, leave: Generates, first: Callable[[Block], None]) -> None:
+def _form(
+    region: Region, generates: Generates, leave: Generates, first: Callable[[Block], None], saves: Generates
+) -> None:
     for operation in region.block.operations:
         if operation.name in _WITH_BLOCKS and not leave(operation):
             for inner in operation.regions:
-                _form(inner, generates, leave, first)
-    if not _may_pay(region.block):
+                _form(inner, generates, leave, first, saves)
+    if not _may_pay(region.block, saves):
         return
     first(region.block)
-    clusters = _Grouping(region.block, generates).clusters()
+    clusters = _Grouping(region.block, generates, saves).clusters()
     if clusters:
         replace(region.block, clusters)
 
 
-def _may_pay(block: Block) -> bool:
+def _may_pay(block: Block, saves: Generates) -> bool:
     """Whether a block holds what a cluster takes at least; else no code generator need be loaded."""
     return len(block.operations) > LEAST_SMALL or any(
-        is_static_tensor(result.type) and _size(result) >= LARGE
+        saves(operation)
+        or any(is_static_tensor(value.type) and _size(value) >= LARGE for value in operation.results)
         for operation in block.operations
-        for result in operation.results
+        if operation.name not in TERMINATORS
     )
 
 
@@ -112,8 +117,9 @@ class _Cluster:
 class _Grouping:
     """Finds the clusters of one block."""
 
-    def __init__(self, block: Block, generates: Generates) -> None:
+    def __init__(self, block: Block, generates: Generates, saves: Generates) -> None:
         self.operations = block.operations
+        self.saves = saves
         self.position = {operation: index for index, operation in enumerate(self.operations)}
         self.users = users_of(block)
         self.kinds = [self.kind(operation, generates) for operation in self.operations]
@@ -289,7 +295,7 @@ class _Grouping:
         computed = sum(self.kinds[index] == _ELEMENTWISE for index in cluster.owned)
         if cluster.size >= LARGE:
             return computed > 0 or self.kinds[max(cluster.owned)] == _MOVE
-        return computed >= LEAST_SMALL
+        return computed >= LEAST_SMALL or any(map(self.saves, [self.operations[k] for k in cluster.owned]))
 
 
 def boundary(

@@ -13,6 +13,7 @@ from nimblehlo.errors import UnsupportedError
 from nimblehlo.ops.cluster import CLUSTER
 from nimblehlo.plan import clusters as plan_clusters
 from nimblehlo.specialize import clusters, specialize
+from nimblehlo.types import ELEMENT_TYPES
 from tests.running import run_every_way
 
 LARGE = 1 << 15
@@ -254,3 +255,42 @@ def test_what_has_to_be_copied_is_copied_by_native_code() -> None:
     a = np.arange(4 * LARGE, dtype=np.float32).reshape(4, LARGE)
     first, second = run_every_way(text, a)
     assert (first == a.T).all() and (second == a.reshape(LARGE, 4)).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "elements", "dtype", "is_generated"),
+    [
+        ("tanh", 4096, "f32", True),
+        ("tanh", 64, "f32", False),
+        ("abs", 4096, "f32", False),
+        ("abs", 4096, "bf16", True),
+        ("abs", LARGE, "f32", True),
+    ],
+)
+def test_an_operation_alone_is_generated_where_it_is_worth_a_call(
+    name: str, elements: int, dtype: str, is_generated: bool
+) -> None:
+    type = f"tensor<{elements}x{dtype}>"
+    text = f"""
+    func.func @main(%x: {type}) -> {type} {{
+      %y = stablehlo.{name} %x : {type}
+      return %y : {type}
+    }}
+    """
+    executable = nimblehlo.compile(text)
+    x = np.linspace(-3, 3, elements).astype(ELEMENT_TYPES[dtype].dtype)
+    executable(x)
+    assert ("one loop for" in executable.explain("plan")) == is_generated
+    run_every_way(text, x)
+
+
+def test_one_operation_that_saves_much_makes_a_cluster_of_few() -> None:
+    text = CHAIN.replace("%2 = stablehlo.subtract %1, %b", "%2 = stablehlo.tanh %1").replace("100", "4096")
+    text = text.replace("  %0 = stablehlo.add %a, %b : tensor<4096xf32>\n", "").replace("%0", "%b")
+    function = specialize(nimblehlo.load(text), "main")
+    assert function.body is not None
+    plan_clusters.with_clusters(function, Options())
+    (name,) = [operation.name for operation in function.body.block.operations[:-1]]
+    assert name == CLUSTER
+    a, b = np.random.default_rng(0).standard_normal((2, 4096), dtype=np.float32)
+    run_every_way(text, a, b)
