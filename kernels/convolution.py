@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .compilation import flat
+from .dot import PART
 from .threads import division
 from .workspace import borrowed
 
@@ -23,8 +24,6 @@ __all__ = ["Axis", "prepare", "prepare_scaling", "supports"]
 
 Convolution = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
-PART = 128
-"""Terms of floats that are added up before they are added to the sum."""
 _BLOCK = 48
 """Windows that are copied at a time; a multiple of a tile's rows."""
 _TERM_BYTES = 1 / 16

@@ -3,8 +3,8 @@
 Products are exact and sums are made in: f32 for floats up to f32, f64 for f64, the result's own type
 for complex numbers, integers modulo two to the result's width; each result is rounded once. Where
 `precision_config` allows less, this is still what happens. Matrices of floats, and of complex numbers
-unless they are small, go through BLAS, whose order of summation is its own; convolutions of floats do so PART
-terms at a time. Small complex ones are summed from the first product to the last.
+unless they are small, go through BLAS, whose order of summation is its own; matrices of floats do so PART
+terms at a time, unless one of them is a vector. Small complex ones are summed from the first product to the last.
 
 Source: specification, sections "dot_general" and "convolution".
 """
@@ -43,8 +43,8 @@ Multiply = Callable[[Array, Array], Array]
 
 _SMALL: Final = 1 << 12
 """Integer matrices with at most this many products are multiplied as integers: BLAS would cost more."""
-PART: Final = 128
-"""Terms of a convolution's sums that BLAS adds up at a time: so few that it does so in one go."""
+PART: Final = 256
+"""Terms of sums of floats that BLAS adds up at a time: so few that it does so in one go."""
 _ON_ONE_THREAD: Final = 1 << 19
 """Up to so many terms BLAS multiplies two matrices on the calling thread."""
 _IN_PIECES: Final = 1 << 21
@@ -95,14 +95,23 @@ def _pieces(rows: int, terms: int, columns: int) -> int:
 
 def in_parts(a: Array, b: Array) -> Array:
     """The product of stacks of matrices, PART terms of each sum at a time, and these sums added in order."""
+    if a.shape[-1] <= PART:
+        return matrix_product(a, b)
     total = matrix_product(a[..., :PART], b[..., :PART, :])
     for start in range(PART, a.shape[-1], PART):
         total += matrix_product(a[..., start : start + PART], b[..., start : start + PART, :])
     return total
 
 
+def contracted(a: Array, b: Array) -> Array:
+    """The product of stacks of matrices: in parts, or where one is a vector as a whole."""
+    if a.shape[-2] == 1 or b.shape[-1] == 1:
+        return matrix_product(a, b)
+    return in_parts(a, b)
+
+
 def multiplier(
-    lhs: ElementType, rhs: ElementType, result: ElementType, product: Multiply = matrix_product
+    lhs: ElementType, rhs: ElementType, result: ElementType, product: Multiply = contracted
 ) -> Multiply | None:
     """The product of stacks of matrices, [..., M, K] with [..., K, N], of these element types.
 
