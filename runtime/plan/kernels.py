@@ -12,6 +12,7 @@ from ..ops.convolution import Convolution
 from ..ops.declaration import Op
 from ..ops.gather import Gather
 from ..ops.in_place import NOWHERE, overwriting
+from ..ops.linalg import SMALL_TRANSFORM, Fft
 from ..ops.reduction import Reduce
 from ..ops.regions import Order, arg_reducer, comparator, monoid, overwrites, selection
 from ..ops.scatter import Scatter
@@ -287,12 +288,33 @@ def _top_k(view: Any, threads: int | None) -> Offer:
     return lambda: top_k.prepare(operand.shape, operand.dtype, view.k, threads=threads), "by selection"
 
 
+def _fft(view: Fft, threads: int | None) -> Offer:
+    """SciPy's transforms on several threads; the reference takes one."""
+    if view.operand.size <= SMALL_TRANSFORM:
+        return None, "a small transform takes one thread"
+
+    in_place = overwriting((0, 0))
+
+    @in_place
+    def prepare() -> Kernel:
+        from ..kernels.threads import way_of_running
+
+        @in_place
+        def run(operand: Any, out: Any = NOWHERE) -> Any:
+            return view.transform(operand, way_of_running(threads)[1], overwrite=out[0] is not None)
+
+        return run
+
+    return prepare, "transforms on several threads"
+
+
 _OFFERS: dict[type[Op], Callable[[Any, int | None], Offer]] = {
     ColumnGather: _column_gather,
     FilledGather: _column_gather,
     Convolution: contraction_kernels.convolution,
     Dot: contraction_kernels.contraction,
     DotGeneral: contraction_kernels.contraction,
+    Fft: _fft,
     Gather: _gather,
     Reduce: _reduce,
     ReduceWindow: _reduce_window,
