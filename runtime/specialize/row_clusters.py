@@ -23,7 +23,7 @@ LEAST_ROWS = 16
 """Rows are what threads share."""
 SMALL = 1 << 16
 """A space of so few elements needs no threads."""
-LEAST_ELEMENTS = 1 << 10
+LEAST_ELEMENTS = 1 << 6
 """A space of fewer elements is not worth native code."""
 
 
