@@ -4,7 +4,8 @@ Products are exact and sums are made in: f32 for floats up to f32, f64 for f64, 
 for complex numbers, integers modulo two to the result's width; each result is rounded once. Where
 `precision_config` allows less, this is still what happens. Matrices of floats, and of complex numbers
 unless they are small, go through BLAS, whose order of summation is its own; matrices of floats do so PART
-terms at a time, unless one of them is a vector. Small complex ones are summed from the first product to the last.
+terms at a time, unless one of them is a vector. Small complex ones are summed from the first product to the
+last.
 
 Source: specification, sections "dot_general" and "convolution".
 """
@@ -108,6 +109,11 @@ def contracted(a: Array, b: Array) -> Array:
     if a.shape[-2] == 1 or b.shape[-1] == 1:
         return matrix_product(a, b)
     return in_parts(a, b)
+
+
+def _is_one_call(rows: int, terms: int, columns: int) -> bool:
+    """Whether `contracted` calls BLAS once for matrices of these sizes."""
+    return _pieces(rows, terms, columns) == 1 and (terms <= PART or 1 in (rows, columns))
 
 
 def multiplier(
@@ -313,8 +319,8 @@ class Contraction(Op):
         if multiply is None or not is_plain or not is_static or has_own_reference:
             return self.reference
         if lhs_permutation is rhs_permutation is None:
-            sizes = (*self.lhs.shape[-2:], self.rhs.shape[-1])
-            return np.matmul if multiply is matrix_product and _pieces(*sizes) == 1 else multiply
+            is_one_call = multiply is contracted and _is_one_call(*self.lhs.shape[-2:], self.rhs.shape[-1])
+            return np.matmul if is_one_call else multiply
         lhs_order, rhs_order = (
             permutation or tuple(range(batching + 2)) for permutation in (lhs_permutation, rhs_permutation)
         )

@@ -15,6 +15,7 @@ from nimblehlo.errors import UnsupportedError, VerifyError
 from nimblehlo.ops import contraction, contraction_base
 from nimblehlo.ops.contraction import DotGeneral
 from nimblehlo.ops.declaration import Op
+from nimblehlo.ops.verify import view_of
 from nimblehlo.types import ELEMENT_TYPES, INTEGER
 from tests.ops.references import evaluate
 from tests.ops.rejections import (
@@ -474,3 +475,22 @@ def test_products_of_some_size_are_cut_into_pieces_of_what_one_thread_multiplies
         sizes.clear()
         contraction_base.matrix_product(np.ones(shape[:2], "f4"), np.ones(shape[1:], "f4"))
         assert sizes == [np.prod(shape)]
+
+
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "result", "is_numpy"),
+    [
+        ("4x5xf32", "5x6xf32", "4x6xf32", True),
+        ("1x900xf64", "900x6xf64", "1x6xf64", True),
+        ("4x900xf32", "900x6xf32", "4x6xf32", False),
+        ("500x64xf32", "64x32xf32", "500x32xf32", False),
+        ("4x5xi32", "5x6xi32", "4x6xi32", False),
+    ],
+)
+def test_plain_products_are_those_of_numpy(lhs: str, rhs: str, result: str, is_numpy: bool) -> None:
+    module = parse_and_verify(dot_general(*(f"tensor<{t}>" for t in (lhs, rhs, result)), *MATRICES))
+    (view,) = [view_of(operation) for operation in module.walk() if operation.name == DotGeneral.name]
+    assert (view.bind() is np.matmul) == is_numpy
+    generator = np.random.default_rng(0)
+    operands = [generator.integers(-9, 9, type.shape).astype(type.dtype) for type in (view.lhs, view.rhs)]
+    assert np.array_equal(view.bind()(*operands), view.reference(*operands))
