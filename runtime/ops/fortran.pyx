@@ -6,7 +6,7 @@ A Fortran routine takes addresses alone, and after them the lengths of its chara
 
 cimport numpy as cnp
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
-from libc.stdint cimport uintptr_t
+from libc.stdint cimport int32_t, int64_t, uintptr_t
 
 cnp.import_array()
 
@@ -32,29 +32,47 @@ def capsule_address(capsule) -> int:
     return <uintptr_t> PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule))
 
 
-def call_for_each(uintptr_t address, Py_ssize_t count, list arguments) -> None:
+def call_for_each(uintptr_t address, Py_ssize_t count, bint has_wide_integers, arguments) -> None:
     """Call a routine `count` times.
 
     Args:
         address: where the routine is.
         count: how many problems there are.
-        arguments: arrays. One whose first dimension has size `count` gives its i-th part to the i-th call; all
-            calls share any other. What the routine writes to is the caller's to have made large enough.
+        has_wide_integers: whether the routine's integers have 64 bits, and not 32.
+        arguments: characters, integers, arrays. An array whose first dimension has size `count` gives its i-th
+            part to the i-th call; all calls share any other. What the routine writes to is the caller's to have
+            made large enough.
 
     Raises:
+        OverflowError: an integer is too large for the routine.
         ValueError: there are too many arguments.
     """
     cdef uintptr_t passed[MOST_ARGUMENTS]
     cdef Py_ssize_t strides[MOST_ARGUMENTS]
-    cdef Py_ssize_t used = len(arguments), position, problem
+    cdef int64_t wide[MOST_ARGUMENTS]
+    cdef int32_t narrow[MOST_ARGUMENTS]
+    cdef char characters[MOST_ARGUMENTS]
+    cdef Py_ssize_t used = len(arguments), position = 0, problem
     cdef cnp.ndarray array
     if used > MOST_ARGUMENTS - 4:
         raise ValueError(f"a routine has {used} arguments")
-    for position in range(used):
-        array = arguments[position]
-        passed[position] = <uintptr_t> cnp.PyArray_DATA(array)
-        is_shared = cnp.PyArray_NDIM(array) == 0 or cnp.PyArray_DIM(array, 0) != count
-        strides[position] = 0 if is_shared else cnp.PyArray_STRIDE(array, 0)
+    for argument in arguments:
+        strides[position] = 0
+        if isinstance(argument, str):
+            characters[position] = ord(argument)
+            passed[position] = <uintptr_t> &characters[position]
+        elif isinstance(argument, int) and has_wide_integers:
+            wide[position] = argument
+            passed[position] = <uintptr_t> &wide[position]
+        elif isinstance(argument, int):
+            narrow[position] = argument
+            passed[position] = <uintptr_t> &narrow[position]
+        else:
+            array = argument
+            passed[position] = <uintptr_t> cnp.PyArray_DATA(array)
+            if cnp.PyArray_NDIM(array) > 0 and cnp.PyArray_DIM(array, 0) == count:
+                strides[position] = cnp.PyArray_STRIDE(array, 0)
+        position += 1
     for position in range(used, MOST_ARGUMENTS):
         passed[position] = 1
     with nogil:

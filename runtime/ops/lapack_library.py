@@ -134,10 +134,10 @@ class Library:
             arguments: arrays as for `call_for_each`, integers, characters. `empty` makes integer arrays.
         """
         address, integer = _native(self.prefix + name)
-        passed = [_passed(argument, integer) for argument in arguments]
-        is_small = max([array.size for array in passed]) <= count * _ON_ONE_THREAD
+        matrices = [each for each in arguments if isinstance(each, np.ndarray) and each.ndim == 3]
+        is_small = all([batch.size <= count * _ON_ONE_THREAD for batch in matrices])
         with _one_thread if is_small else contextlib.nullcontext():
-            call_for_each(address, count, passed)
+            call_for_each(address, count, integer is np.int64, arguments)
 
     def call_with_workspace(
         self, name: str, count: int, *arguments: Argument, kinds: str = "T", rest: Sequence[Argument] = ()
@@ -161,18 +161,11 @@ class Library:
         self.call(name, count, *arguments, *given, *rest)
 
 
-def _passed(argument: Argument, integer: Any) -> Array:
-    if isinstance(argument, str):
-        return np.array(argument.encode())
-    return np.array(argument, integer) if isinstance(argument, int) else argument
-
-
 def _rounded_up(size: Any) -> int:
     """A size that came as a float, which has been rounded where it has 32 bits."""
-    size = np.real(size)
-    return (
-        int(size) if isinstance(size, np.integer) else int(np.nextafter(np.float32(size), np.float32(np.inf)))
-    )
+    if isinstance(size, np.integer):
+        return int(size)
+    return int(np.nextafter(np.float32(size.real), np.float32(np.inf)))
 
 
 LIBRARIES: Final = {prefix: Library(prefix) for prefix in ELEMENTS}

@@ -158,4 +158,10 @@ def test_a_fork_leaves_the_context() -> None:
 
 def test_too_many_arguments() -> None:
     with pytest.raises(ValueError, match="a routine has 17 arguments"):
-        call_for_each(0, 1, [np.zeros(1)] * 17)
+        call_for_each(0, 1, True, [np.zeros(1)] * 17)
+
+
+def test_too_large_an_integer() -> None:
+    with pytest.raises(OverflowError):
+        call_for_each(0, 0, False, [1 << 31])
+    call_for_each(0, 0, True, [1 << 31])
