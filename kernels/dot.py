@@ -1,13 +1,13 @@
 """Products of stacks of matrices, [batch, row, term] with [batch, term, column], of floats and integers.
 
 The right matrices are copied into panels, of which a task multiplies some with a block of rows. BLAS's own
-threads wait for each other by spinning, which costs milliseconds where other work uses the processors; tasks do
-not wait.
+threads wait for each other by spinning, which costs milliseconds where other work uses the processors; tasks
+do not wait.
 
 The order. PART of each element's terms at a time are added from the first to the last, of floats by fused
-multiply-add, and these sums added one after another: OpenBLAS adds so few terms in this way. Whether it does so
-for some shapes on this processor can be found out by comparing. Sums of integers are exact modulo two to the
-width.
+multiply-add, and these sums added one after another: OpenBLAS adds so few terms in this way. Whether it
+does so for some shapes on this processor can be found out by comparing. Sums of integers are exact modulo two
+to the width.
 """
 
 from collections.abc import Callable, Sequence

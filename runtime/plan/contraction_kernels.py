@@ -1,8 +1,9 @@
 """The kernels for products: `dot_general`, `dot` and `convolution`.
 
-References multiply matrices of floats by BLAS, whose order of summation is its own. A kernel sums in an order
-of its own too; it serves only where both give the same bits for random operands of the very shapes at hand,
-which is tried when it is prepared: the order hangs on shapes, layouts and the processor, never on values.
+References multiply matrices of floats by BLAS, some terms at a time, whose order of summation is its own. A
+kernel sums in an order of its own too; it serves only where both give the same bits for random operands of
+the shapes at hand, or of smaller ones that BLAS treats alike, which is tried when it is prepared: the order
+hangs on shapes, layouts and the processor, never on values.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..ops.contraction_base import Contraction, computed_float
+from ..ops.contraction_base import PART, Contraction, computed_float
 from ..ops.convolution import Convolution
 from ..ops.declaration import Array
 from ..ops.numerics import carrier, converter, rounding
@@ -21,20 +22,27 @@ from ..types import ELEMENT_TYPES, FLOAT, INTEGER, ElementType, TensorType
 
 Kernel = Callable[..., Any]
 Offer = tuple[Callable[[], Kernel] | None, str]
+Stacks = tuple[list[int], list[int]]
 
 _WORTHWHILE: Final = 1 << 15
 """Least terms in all for which a kernel is worth its launch."""
-_LARGE: Final = 1 << 22
-"""Terms of one product of matrices from which on BLAS is at its best."""
+_WORTHWHILE_ALONE: Final = 1 << 18
+"""The same for few products of matrices of floats."""
 _FEW_PRODUCTS: Final = 4
+_LARGE: Final = 1 << 22
+"""Terms of a product from which on BLAS treats all sizes alike."""
+_TRIED_ROWS, _TRIED_COLUMNS = 192, 384
+"""Rows and columns that are tried at least, beside what is left of a whole number of tiles."""
+_TILES: Final = 192
+"""A multiple of the rows and columns of all tiles, of BLAS and of the kernel."""
 _FEW_COLUMNS: Final = 4
 
 
 def contraction(view: Any, threads: int | None) -> Offer:
-    """`nimblehlo.kernels.dot`: integers, and stacks of small matrices of floats."""
+    """`nimblehlo.kernels.dot`: integers and floats."""
     if getattr(view, "algorithm", None) is not None:
         return None, "a dot algorithm"
-    shapes = _shapes_of_stacks(view)
+    shapes = _shapes_of_stacks(view, view.lhs.shape, view.rhs.shape)
     (batch, rows, terms), columns = shapes[0], shapes[1][2]
     if batch * rows * terms * columns < _WORTHWHILE:
         return None, "too small for a kernel"
@@ -43,22 +51,24 @@ def contraction(view: Any, threads: int | None) -> Offer:
         return _integer_products(view, shapes, threads)
     if not all(type.category & FLOAT for type in element_types):
         return None, "no kernel for these element types"
-    if batch < _FEW_PRODUCTS or rows * terms * columns > _LARGE or 1 in (rows, columns):
-        return None, "BLAS is at its best"
-    return _stacks_of_floats(view, shapes, threads)
+    if 1 in (rows, columns):
+        return None, "BLAS multiplies a vector at once"
+    if batch < _FEW_PRODUCTS and batch * rows * terms * columns < _WORTHWHILE_ALONE:
+        return None, "too small for a kernel"
+    return _products_of_floats(view, shapes, threads)
 
 
-def _shapes_of_stacks(view: Contraction) -> tuple[list[int], list[int]]:
-    """The shapes of the operands as [batch, row, term] and [batch, term, column]."""
+def _shapes_of_stacks(view: Contraction, lhs: Sequence[int], rhs: Sequence[int]) -> Stacks:
+    """The shapes of operands of these shapes as [batch, row, term] and [batch, term, column]."""
     lhs_parts = (view.lhs_batching_dimensions, view.lhs_result_dimensions, view.lhs_contracting_dimensions)
     rhs_parts = (view.rhs_batching_dimensions, view.rhs_contracting_dimensions, view.rhs_result_dimensions)
     return (
-        [math.prod([view.lhs.shape[d] for d in part]) for part in lhs_parts],
-        [math.prod([view.rhs.shape[d] for d in part]) for part in rhs_parts],
+        [math.prod([lhs[d] for d in part]) for part in lhs_parts],
+        [math.prod([rhs[d] for d in part]) for part in rhs_parts],
     )
 
 
-def _integer_products(view: Any, shapes: tuple[list[int], list[int]], threads: int | None) -> Offer:
+def _integer_products(view: Any, shapes: Stacks, threads: int | None) -> Offer:
     lhs, rhs, result = (carrier(type.element_type) for type in (view.lhs, view.rhs, view.result))
     leave = _narrowing(view.result)
 
@@ -82,7 +92,7 @@ def _narrowing(result: Any) -> Kernel:
     return (lambda array: array) if computed == result.dtype else rounding(computed, result.element_type)
 
 
-def _stacks_of_floats(view: Any, shapes: tuple[list[int], list[int]], threads: int | None) -> Offer:
+def _products_of_floats(view: Any, shapes: Stacks, threads: int | None) -> Offer:
     enter_lhs, enter_rhs, leave, computed = _conversions(view)
 
     def prepare() -> Kernel:
@@ -91,19 +101,49 @@ def _stacks_of_floats(view: Any, shapes: tuple[list[int], list[int]], threads: i
         if dot.kind_of(computed.dtype, computed.dtype, computed.dtype, shapes[0][2]) is None:
             return _reference_of(view)
 
-        def attempt(zero: float) -> Kernel:
+        def attempt(zero: float, shapes: Stacks) -> Kernel:
             dtype = computed.dtype
-            multiply = dot.prepare(shapes[0], shapes[1], dtype, dtype, dtype, zero=zero, threads=threads)
+            multiply = dot.prepare(*shapes, dtype, dtype, dtype, zero=zero, threads=threads)
+            return lambda a, b: leave(multiply(*view.as_stacks(enter_lhs(a), enter_rhs(b))))
 
-            def run(a: Array, b: Array) -> Array:
-                product = multiply(*view.as_stacks(enter_lhs(a), enter_rhs(b)))
-                return np.asarray(leave(product.reshape(view.result.shape)))
+        def whole(zero: float) -> Kernel:
+            multiply = attempt(zero, shapes)
+            return lambda a, b: np.asarray(multiply(a, b).reshape(view.result.shape))
 
-            return run
+        tried = _tried(view)
+        stacks = _shapes_of_stacks(view, tried[0].shape, tried[1].shape)
+        return _like_reference(view, whole, lambda zero: attempt(zero, stacks), tried)
 
-        return _like_reference(view, attempt)
+    return prepare, "matrices, block by block"
 
-    return prepare, "a stack of small matrices"
+
+def _tried(view: Contraction) -> tuple[TensorType, TensorType]:
+    """Types of operands for which BLAS and the kernel sum as for those of `view`, but not as large.
+
+    They have the same tiles, whole ones and what is left, and the same parts of the terms. None of the
+    products of parts becomes so small that BLAS would treat it in another way.
+    """
+    (_, rows, terms), (_, _, columns) = _shapes_of_stacks(view, view.lhs.shape, view.rhs.shape)
+    lhs, rhs = list(view.lhs.shape), list(view.rhs.shape)
+    for i, j in zip(view.lhs_batching_dimensions, view.rhs_batching_dimensions, strict=True):
+        lhs[i] = rhs[j] = min(lhs[i], 2)
+    # The last part of the terms is the smallest.
+    least = -(-_LARGE // (terms % PART or min(terms, PART)))
+    if len(view.rhs_result_dimensions) == 1:
+        columns = _cut(columns, max(_TRIED_COLUMNS, -(-least // rows)))
+        rhs[view.rhs_result_dimensions[0]] = columns
+    if len(view.lhs_result_dimensions) == 1:
+        lhs[view.lhs_result_dimensions[0]] = _cut(rows, max(_TRIED_ROWS, -(-least // columns)))
+    if len(view.lhs_contracting_dimensions) == 1:
+        kept = min(terms, 2 * PART + terms % PART)
+        lhs[view.lhs_contracting_dimensions[0]] = rhs[view.rhs_contracting_dimensions[0]] = kept
+    return view.lhs.with_shape(lhs), view.rhs.with_shape(rhs)
+
+
+def _cut(size: int, least: int) -> int:
+    """A size of at least `least`, or all of it, with the same rest as `size` has of tiles of any kind."""
+    multiple = -(-least // _TILES) * _TILES
+    return size if size <= multiple else multiple + size % _TILES
 
 
 def _reference_of(view: Any) -> Kernel:
@@ -119,20 +159,26 @@ def _conversions(view: Any) -> tuple[Kernel, Kernel, Kernel, ElementType]:
     return enter_lhs, enter_rhs, converter(computed, types[2]), computed
 
 
-def _like_reference(view: Any, attempt: Callable[[float], Kernel]) -> Kernel:
+def _like_reference(
+    view: Any,
+    attempt: Callable[[float], Kernel],
+    attempt_tried: Callable[[float], Kernel] | None = None,
+    tried: tuple[TensorType, TensorType] | None = None,
+) -> Kernel:
     """A kernel that gives the reference's bits, or else the reference.
 
     Args:
         view: the operation.
         attempt: makes the kernel that adds 0.0, or -0.0, to each sum: BLAS gives a sum of -0 either sign.
+        attempt_tried, tried: the same for operands of the types `tried`, on which both are compared; its
+            results have any shape. None: the operation's own.
     """
     reference = _reference_of(view)
-    operands = [_random(type, seed) for seed, type in enumerate((view.lhs, view.rhs))]
-    expected = np.asarray(reference(*operands)).tobytes()
+    operands = [_random(type, seed) for seed, type in enumerate(tried or (view.lhs, view.rhs))]
+    expected = np.asarray(view.reference(*operands)).tobytes()
     for zero in (0.0, -0.0):
-        kernel = attempt(zero)
-        if np.asarray(kernel(*operands)).tobytes() == expected:
-            return _guarded(kernel, reference)
+        if np.asarray((attempt_tried or attempt)(zero)(*operands)).tobytes() == expected:
+            return _guarded(attempt(zero), reference)
     return reference
 
 
