@@ -8,6 +8,8 @@ from .compilation import kernel
 from .memory import copy_bytes, item_at
 
 BLOCK = 1024
+LONG_LINE = 16
+"""Units that lie in a line from which on a line is gathered by itself."""
 
 
 @kernel
@@ -85,6 +87,63 @@ def _unit_offsets(
         done += here
 
 
+@kernel(inline=True)
+def _gather_line(
+    address: int, sample: Any, base: int, index_step: int, component: Any, operand: Any, operand_step: int,
+    start: int, start_step: int, result: Any, filling: Any,
+) -> None:  # fmt: skip
+    """Gather `result`, a line of units that one column of indices moves, the first of them from `start`."""
+    largest, for_negative, wrap = component[0], component[1], component[2]
+    if filling.size > 0:
+        outside = filling[0]
+        for step in range(result.size):
+            index = np.int64(item_at(sample, address, base + step * index_step))
+            index = index + wrap if index < 0 else index
+            moved = for_negative if index < 0 else min(index, largest)
+            item = operand[np.uint64(start + step * start_step + moved * operand_step)]
+            result[np.uint64(step)] = item if index >= 0 and index <= largest else outside
+    else:
+        for step in range(result.size):
+            index = np.int64(item_at(sample, address, base + step * index_step))
+            index = index + wrap if index < 0 else index
+            moved = for_negative if index < 0 else min(index, largest)
+            result[np.uint64(step)] = operand[np.uint64(start + step * start_step + moved * operand_step)]
+
+
+@kernel
+def _gather_by_one_column(
+    first: int, end: int, loops: Any, components: Any, columns: Any, sample: Any, operand: Any, result: Any,
+    filling: Any,
+) -> None:  # fmt: skip
+    """The units from `first` to `end` of `gather_items`, line by line."""
+    inner = loops.shape[0] - 1
+    length, start_step, index_step = loops[inner, 0], loops[inner, 1], loops[inner, 3]
+    operand_step = components[0, 3]
+    while first < end:
+        line = first // length
+        skipped = first - line * length
+        here = min(length - skipped, end - first)
+        start, base, rest = skipped * start_step, skipped * index_step, line
+        for axis in range(inner - 1, -1, -1):
+            outer = rest // loops[axis, 0]
+            coordinate = rest - outer * loops[axis, 0]
+            rest = outer
+            start += coordinate * loops[axis, 1]
+            base += coordinate * loops[axis, 3]
+        line_of_result = result[first : first + here]
+        if index_step == 1 and operand_step == 1 and start_step == 0:
+            # The same with constants, which become quicker loops.
+            _gather_line(
+                columns[0], sample, base, 1, components[0], operand, 1, start, 0, line_of_result, filling
+            )
+        else:
+            _gather_line(
+                columns[0], sample, base, index_step, components[0], operand, operand_step, start, start_step,
+                line_of_result, filling,
+            )  # fmt: skip
+        first += here
+
+
 @kernel(parallel=True)
 def gather_items(
     task: int, size: int, total: int, loops: Any, components: Any, columns: Any, sample: Any, operand: Any,
@@ -94,6 +153,12 @@ def gather_items(
 
     `filling` is what a unit gets whose indices lie outside; where it is empty, such units are moved inside.
     """
+    if components.shape[0] == 1 and loops[loops.shape[0] - 1, 0] >= LONG_LINE:
+        end = min(total, (task + 1) * size)
+        _gather_by_one_column(
+            task * size, end, loops, components, columns, sample, operand, result, filling
+        )
+        return
     starts = np.empty(BLOCK, np.int64)
     places = np.empty(0, np.int64)
     inside = np.empty(BLOCK if filling.size > 0 else 0, np.bool_)

@@ -272,3 +272,27 @@ def test_wrong_columns_are_rejected():
     for columns in ([column], [column, column[:4]], [column, column.astype(np.int64)]):
         with pytest.raises(ValueError, match=r"columns? of indices"):
             run(operand, columns)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("is_transposed", [False, True])
+@pytest.mark.parametrize("fill_value", [None, np.float32(np.nan)])
+@pytest.mark.parametrize("index_type", ["int8", "int32", "int64"])
+def test_lines_that_one_column_moves(axis, is_transposed, fill_value, index_type):
+    rng = np.random.default_rng(5)
+    operand = rng.random((40, 37), np.float32)
+    indices = rng.integers(-60, 60, (40, 37)).astype(index_type)
+    indices[:2, 3] = np.iinfo(index_type).min, np.iinfo(index_type).max
+    if is_transposed:
+        indices = np.asfortranarray(indices)
+    size = operand.shape[axis]
+    function = gather.prepare_columns(
+        operand.shape, indices.shape, 4, indices.dtype, offset_dims=[], collapsed_slice_dims=[axis],
+        operand_batching_dims=[1 - axis], batching_dims=[1 - axis], start_index_map=[axis],
+        slice_sizes=[1, 1], added_to_negative=[size], is_filled=fill_value is not None,
+    )  # fmt: skip
+    wrapped = np.where(indices < 0, indices.astype(np.int64) + size, indices)
+    expected = np.take_along_axis(operand, np.clip(wrapped, 0, size - 1), axis)
+    if fill_value is not None:
+        expected[(wrapped < 0) | (wrapped >= size)] = fill_value
+    assert same_bits(function(operand, [indices], fill_value), expected)
