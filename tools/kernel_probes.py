@@ -92,6 +92,15 @@ def _reduce(element: str) -> Iterator[str]:
         )
 
 
+def _fft(element: str) -> Iterator[str]:
+    for kind, result in (("FFT", f"20000x{element}"), ("RFFT", f"10001xcomplex<{element}>")):
+        yield _function(
+            f'  %0 = "stablehlo.fft"(%x) <{{fft_type = #stablehlo<fft_type {kind}>,'
+            f" fft_length = array<i64: 20000>}}> : (tensor<20000x{element}>) -> tensor<{result}>",
+            x=f"tensor<20000x{element}>",
+        )
+
+
 def _reduce_window(element: str) -> Iterator[str]:
     for monoid in MONOIDS:
         yield _function(
@@ -150,6 +159,7 @@ PROBES: dict[str, Callable[[str], Iterator[str]]] = {
     "stablehlo.convolution": _convolution,
     "stablehlo.dot": _dot,
     "stablehlo.dot_general": _dot_general,
+    "stablehlo.fft": _fft,
     "stablehlo.gather": _gather,
     "stablehlo.reduce": _reduce,
     "stablehlo.reduce_window": _reduce_window,

@@ -98,7 +98,6 @@ class _OneThread:
             if self.entered == 0:
                 self.functions[1](self.threads)
 
-
     def leave_in_child(self) -> None:
         """Other threads are gone after a fork, and so may be the lock."""
         self.lock = threading.Lock()
@@ -135,7 +134,7 @@ class Library:
         """
         address, integer = _native(self.prefix + name)
         matrices = [each for each in arguments if isinstance(each, np.ndarray) and each.ndim == 3]
-        is_small = all([batch.size <= count * _ON_ONE_THREAD for batch in matrices])
+        is_small = all(batch.size <= count * _ON_ONE_THREAD for batch in matrices)
         with _one_thread if is_small else contextlib.nullcontext():
             call_for_each(address, count, integer is np.int64, arguments)
 
