@@ -319,8 +319,8 @@ class Contraction(Op):
         if multiply is None or not is_plain or not is_static or has_own_reference:
             return self.reference
         if lhs_permutation is rhs_permutation is None:
-            is_one_call = multiply is contracted and _is_one_call(*self.lhs.shape[-2:], self.rhs.shape[-1])
-            return np.matmul if is_one_call else multiply
+            sizes = (*self.lhs.shape[-2:], self.rhs.shape[-1])
+            return np.matmul if multiply is contracted and _is_one_call(*sizes) else multiply
         lhs_order, rhs_order = (
             permutation or tuple(range(batching + 2)) for permutation in (lhs_permutation, rhs_permutation)
         )
