@@ -26,7 +26,7 @@ Stacks = tuple[list[int], list[int]]
 
 _WORTHWHILE: Final = 1 << 15
 """Least terms in all for which a kernel is worth its launch."""
-_WORTHWHILE_ALONE: Final = 1 << 18
+_WORTHWHILE_ALONE: Final = 1 << 20
 """The same for few products of matrices of floats."""
 _FEW_PRODUCTS: Final = 4
 _LARGE: Final = 1 << 22
