@@ -235,7 +235,7 @@ def convolution(view: Convolution, threads: int | None) -> Offer:
         return _windows_of_integers(view, axes, threads)
     if not all(type.category & FLOAT for type in types):
         return None, "no kernel for these element types"
-    if groups == 1 and all(w.is_trivial for w in windows):
+    if groups == 1 and all(w.is_trivial for w in windows) and terms < _WORTHWHILE_ALONE:
         return None, "one product of matrices"
     return _windows_of_floats(view, axes, threads)
 

@@ -101,6 +101,10 @@ PROGRAMS = {
         "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]", "tensor<2x12x13x32xf32>", "tensor<3x3x32x48xf32>",
         "tensor<2x12x13x48xf32>", "pad = [[1, 1], [1, 1]]",
     ),
+    "1x1": program(
+        "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]", "tensor<2x21x20x32xf32>", "tensor<1x1x32x48xf32>",
+        "tensor<2x21x20x48xf32>",
+    ),
     "features first, reversed": program(
         "[b, f, 0, 1]x[o, i, 0, 1]->[b, f, 1, 0]", "tensor<2x16x9x11xf32>", "tensor<24x16x3x2xf32>",
         "tensor<2x24x10x7xf32>", "reverse = [true, false]",
