@@ -64,10 +64,10 @@ def edge_start(start: int, along: Any, window: int, position: int, inner: int) -
 
 @functools.cache
 def fold_windows(element: str, monoid: str, contiguous: bool) -> Kernel:
-    """Fold windows along a row: `width` values into `folded[to:]`.
+    """Fold windows along a row, `width` values each, into `folded[to:]`.
 
-    The values are those of window number `window`, or of neighbouring windows from that on of which all
-    positions along the row are elements; in the operand they are side by side, or `stride` apart.
+    They are window number `window`, or so many from that on of which all positions along the row are elements.
+    In the operand their values are side by side, or `stride` apart.
     """
 
     @kernel(inline=True)
@@ -83,6 +83,7 @@ def fold_windows(element: str, monoid: str, contiguous: bool) -> Kernel:
         window: int,
         inner: int,
         checked: bool,
+        windows: int,
         width: int,
         starts: Any,
         at: int,
@@ -90,8 +91,7 @@ def fold_windows(element: str, monoid: str, contiguous: bool) -> Kernel:
         to: int,
     ) -> None:
         stride = get(along, 2)
-        shift = 0 if checked else window * stride * inner
-        for column in range(to, to + width):
+        for column in range(to, to + windows * width):
             put(folded, column, start)
         position = 0
         while position < positions:
@@ -103,25 +103,32 @@ def fold_windows(element: str, monoid: str, contiguous: bool) -> Kernel:
                 c = get(starts, at + position + 2)
                 d = get(starts, at + position + 3)
                 if min(a, b, c, d) != _PADDING:
-                    for column in range(width):
-                        value = combine(
-                            element,
-                            monoid,
-                            get(folded, to + column),
-                            item(operand, a + shift, column, stride),
-                        )
-                        value = combine(element, monoid, value, item(operand, b + shift, column, stride))
-                        value = combine(element, monoid, value, item(operand, c + shift, column, stride))
-                        value = combine(element, monoid, value, item(operand, d + shift, column, stride))
-                        put(folded, to + column, value)
+                    for number in range(windows):
+                        shift = (window + number) * stride * inner
+                        target = to + number * width
+                        for column in range(width):
+                            value = get(folded, target + column)
+                            first = item(operand, a + shift, column, stride)
+                            value = combine(element, monoid, value, first)
+                            second = item(operand, b + shift, column, stride)
+                            value = combine(element, monoid, value, second)
+                            third = item(operand, c + shift, column, stride)
+                            value = combine(element, monoid, value, third)
+                            fourth = item(operand, d + shift, column, stride)
+                            value = combine(element, monoid, value, fourth)
+                            put(folded, target + column, value)
                     position += 4
                     continue
             if a != _PADDING:
-                for column in range(width):
-                    value = item(operand, a + shift, column, stride)
-                    put(folded, to + column, combine(element, monoid, get(folded, to + column), value))
+                for number in range(windows):
+                    shift = 0 if checked else (window + number) * stride * inner
+                    target = to + number * width
+                    for column in range(width):
+                        value = item(operand, a + shift, column, stride)
+                        value = combine(element, monoid, get(folded, target + column), value)
+                        put(folded, target + column, value)
             else:
-                for column in range(to, to + width):
+                for column in range(to, to + windows * width):
                     put(folded, column, combine(element, monoid, get(folded, column), start))
             position += 1
 
@@ -177,7 +184,7 @@ def rows(element: str, monoid: str, contiguous: bool) -> Kernel:
         chunks = (total + chunk - 1) // chunk
         at = task * (positions + 2 * (axes.size // _FIELDS))
         own = task * chunk * inner
-        together = chunk if inner == 1 or get(along, 2) == 1 else 1
+        side_by_side = inner == 1 or get(along, 2) == 1
         begin, end = inner_range(along)
         for unit in range(task * size, min((task + 1) * size, count * chunks)):
             row = unit // chunks
@@ -189,7 +196,7 @@ def rows(element: str, monoid: str, contiguous: bool) -> Kernel:
             window = first
             while window < last:
                 checked = not left <= window < right
-                taken = 1 if checked else min(together, right - window)
+                taken = 1 if checked else right - window
                 fold(
                     operand,
                     start,
@@ -198,7 +205,8 @@ def rows(element: str, monoid: str, contiguous: bool) -> Kernel:
                     window,
                     inner,
                     checked,
-                    taken * inner,
+                    1 if side_by_side else taken,
+                    taken * inner if side_by_side else inner,
                     starts,
                     at,
                     folded,
