@@ -66,7 +66,7 @@ def edge_start(start: int, along: Any, window: int, position: int, inner: int) -
 def fold_windows(element: str, monoid: str, contiguous: bool) -> Kernel:
     """Fold windows along a row, `width` values each, into `folded[to:]`.
 
-    They are window number `window`, or so many from that on of which all positions along the row are elements.
+    They are window number `window`, or `windows` from that on of which all positions are elements.
     In the operand their values are side by side, or `stride` apart.
     """
 
