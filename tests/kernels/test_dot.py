@@ -1,6 +1,8 @@
 """Products of stacks of matrices: integers against exact sums, floats against sums in the stated order."""
 
+import functools
 import math
+import operator
 from fractions import Fraction
 
 import numpy as np
@@ -70,6 +72,40 @@ def test_floats_are_summed_from_the_first_to_the_last_by_fused_multiply_add():
         for a, b in zip(lhs[batch, row], rhs[batch, :, column], strict=True):
             total = float(Fraction(float(a)) * Fraction(float(b)) + Fraction(total))
         assert got[place] == total
+
+
+@pytest.mark.parametrize("terms", [dot.PART, 2 * dot.PART + 3])
+def test_floats_of_many_terms_are_summed_part_by_part(terms):
+    if dot.kind_of(*[np.dtype(np.float64)] * 3, terms) is None:
+        pytest.skip("this processor has no fused multiply-add")
+    generator = np.random.default_rng(4)
+    lhs, rhs = generator.standard_normal((1, 2, terms)), generator.standard_normal((1, terms, 3))
+    got = dot.prepare(lhs.shape, rhs.shape, "float64", "float64", "float64")(lhs, rhs)
+    for _, row, column in np.ndindex(got.shape):
+        parts = []
+        for start in range(0, terms, dot.PART):
+            total = 0.0
+            for term in range(start, min(start + dot.PART, terms)):
+                exact_sum = Fraction(lhs[0, row, term]) * Fraction(rhs[0, term, column]) + Fraction(total)
+                total = float(exact_sum)
+            parts.append(total)
+        assert got[0, row, column] == functools.reduce(operator.add, parts)
+
+
+@pytest.mark.parametrize("shape", [(1, 500, 300, 700), (2, 40, 513, 1000), (20, 33, 300, 65)])
+@pytest.mark.parametrize("types", [("float32",) * 3, ("int16", "int16", "int32")])
+def test_blocks_do_not_change_bits(shape, types):
+    batch, rows, terms, columns = shape
+    if dot.kind_of(*map(np.dtype, types), terms) is None:
+        pytest.skip("this processor has no instructions for such tiles")
+    generator = np.random.default_rng(5)
+    lhs = (generator.standard_normal((batch, terms, rows)) * 99).astype(types[0]).transpose(0, 2, 1)
+    rhs = (generator.standard_normal((batch, terms, columns)) * 99).astype(types[1])
+    got = dot.prepare(lhs.shape, rhs.shape, *types)(lhs, rhs)
+    one = dot.prepare((1, 5, terms), (1, terms, 7), *types)
+    for row, column in [(0, 0), (rows - 5, columns - 7), (rows // 2, columns // 2)]:
+        alone = one(lhs[-1:, row : row + 5], rhs[-1:, :, column : column + 7])
+        np.testing.assert_array_equal(got[-1:, row : row + 5, column : column + 7], alone)
 
 
 @pytest.mark.parametrize("zero", [0.0, -0.0])
