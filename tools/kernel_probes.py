@@ -57,7 +57,7 @@ def _convolution(element: str) -> Iterator[str]:
 
 
 def _dot(element: str) -> Iterator[str]:
-    matrix = f"tensor<64x64x{element}>"
+    matrix = f"tensor<128x128x{element}>"
     yield _function(f"  %0 = stablehlo.dot %x, %y : ({matrix}, {matrix}) -> {matrix}", x=matrix, y=matrix)
 
 
