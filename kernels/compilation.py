@@ -20,7 +20,9 @@ Signatures are best kept narrow: one-dimensional contiguous arrays, integers. `f
 """
 
 import functools
+import hashlib
 import threading
+import types
 from collections.abc import Callable
 from typing import Any, overload
 
@@ -36,9 +38,27 @@ def _compiled_lazily(function: Callable[..., Any], name: str, **options: Any) ->
     """Numba's dispatcher of a function, its compiled code kept on disk under that name."""
     import numba
 
-    dispatcher = numba.njit(function, **_OPTIONS, **options)
+    dispatcher = numba.njit(_renamed(function, name), **_OPTIONS, **options)
     dispatcher._cache = DiskCache(name)
     return dispatcher
+
+
+def _renamed(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """A copy whose qualified name, and with it the symbols of its code, belongs to `name` alone.
+
+    Numba tells functions of one qualified name apart by a number that it counts in each process anew: code
+    that several processes kept on disk would bear equal symbols.
+    """
+    assert isinstance(function, types.FunctionType)
+    copy = types.FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
+    copy.__kwdefaults__ = function.__kwdefaults__
+    copy.__module__ = function.__module__
+    copy.__doc__ = function.__doc__
+    digest = hashlib.sha256(name.encode()).hexdigest()[:16]
+    copy.__qualname__ = f"{function.__qualname__}_{digest}"
+    return copy
 
 
 def native_address(function: Callable[..., Any], signature: str) -> int:

@@ -217,3 +217,11 @@ def test_flat():
     items = compilation.flat(array, np.uint32)
     assert np.shares_memory(items, array) and not items.flags.writeable and array.flags.writeable
     assert (compilation.flat(array.T) == [0, 3, 1, 4, 2, 5]).all()
+
+
+def test_symbols_tell_kernels_of_one_factory_apart():
+    from nimblehlo.kernels.scatter_loops import update_items
+
+    kernels = [update_items("float16", combiner) for combiner in ("multiply", "overwrite")]
+    names = {kernel.dispatcher.py_func.__qualname__ for kernel in kernels}
+    assert len(names) == 2
