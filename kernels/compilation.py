@@ -50,9 +50,8 @@ def _renamed(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     that several processes kept on disk would bear equal symbols.
     """
     assert isinstance(function, types.FunctionType)
-    copy = types.FunctionType(
-        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
-    )
+    parts = (function.__globals__, function.__name__, function.__defaults__, function.__closure__)
+    copy = types.FunctionType(function.__code__, *parts)
     copy.__kwdefaults__ = function.__kwdefaults__
     copy.__module__ = function.__module__
     copy.__doc__ = function.__doc__
