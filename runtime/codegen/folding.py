@@ -18,6 +18,34 @@ from .space import WIDENED, combines_by, is_exact
 from .values import Value, load, rounded, store, stored_type, value_types, wrapped
 
 F32 = ELEMENT_TYPES["f32"]
+TASK_TYPE = ir.FunctionType(ir.VoidType(), [INT64, POINTER])
+
+
+def define_task(module: ir.Module, name: str, body: ir.Function, total: int, size: int) -> None:
+    """Define the task `void name(int64 task, ptr pointers)` that calls a function for some numbers.
+
+    Args:
+        body: takes a number and, one by one, the pointers.
+        total: how many numbers there are.
+        size: how many of them a task has.
+    """
+    task = ir.Function(module, TASK_TYPE, name)
+    builder = ir.IRBuilder(task.append_basic_block("entry"))
+    number, pointers = task.args
+    arguments = [
+        builder.load(address_of(builder, pointers, INT64(k), POINTER), typ=POINTER)
+        for k in range(len(body.args) - 1)
+    ]
+    first = builder.mul(number, INT64(size))
+    last = least(builder, builder.add(first, INT64(size)), INT64(total))
+    with Loop(builder, first, last) as index:
+        builder.call(body, [index, *arguments])
+    builder.ret_void()
+
+
+def least(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
+    """The lesser of two indices."""
+    return builder.select(builder.icmp_signed("<", a, b), a, b)
 
 
 class Loop:

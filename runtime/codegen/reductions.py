@@ -22,10 +22,12 @@ from .folding import (
     Loop,
     address_of,
     combine,
+    define_task,
     element_type_of,
     generate_column_fold,
     generate_fold,
     index_as,
+    least,
 )
 from .reduction_form import ReductionForm, Steps, reductions_of
 from .space import folded_type
@@ -33,7 +35,6 @@ from .values import Value, constant, load, rounded, store, stored_type
 
 PARTIAL = "partial"
 FINISH = "finish"
-TASK_TYPE = ir.FunctionType(ir.VoidType(), [INT64, POINTER])
 
 
 def reductions_module(block: Block, form: ReductionForm, view_of: ViewOf, size: int) -> ir.Module:
@@ -47,30 +48,9 @@ def reductions_module(block: Block, form: ReductionForm, view_of: ViewOf, size: 
     """
     module = ir.Module("reductions")
     folds = _Folds(module, form, view_of)
-    _task(module, PARTIAL, _Blocks(module, block, form, view_of, folds).function, form.units, size)
-    _task(module, FINISH, _Totals(module, block, form, view_of, folds).function, form.outer, 1)
+    define_task(module, PARTIAL, _Blocks(module, block, form, view_of, folds).function, form.units, size)
+    define_task(module, FINISH, _Totals(module, block, form, view_of, folds).function, form.outer, 1)
     return module
-
-
-def _task(module: ir.Module, name: str, body: ir.Function, total: int, size: int) -> None:
-    """A task that calls a function for each of its numbers."""
-    task = ir.Function(module, TASK_TYPE, name)
-    builder = ir.IRBuilder(task.append_basic_block("entry"))
-    number, pointers = task.args
-    arguments = [
-        builder.load(address_of(builder, pointers, INT64(k), POINTER), typ=POINTER)
-        for k in range(len(body.args) - 1)
-    ]
-    first = builder.mul(number, INT64(size))
-    last = least(builder, builder.add(first, INT64(size)), INT64(total))
-    with Loop(builder, first, last) as index:
-        builder.call(body, [index, *arguments])
-    builder.ret_void()
-
-
-def least(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
-    """The lesser of two indices."""
-    return builder.select(builder.icmp_signed("<", a, b), a, b)
 
 
 class _Folds:

@@ -19,13 +19,12 @@ from ..ir import Value as IrValue
 from ..types import ElementType
 from .blocks import INT64, POINTER, ViewOf
 from .elementwise import emit
-from .folding import F32, Loop, address_of, combine, element_type_of, generate_fold, index_as
+from .folding import F32, Loop, address_of, combine, define_task, element_type_of, generate_fold, index_as
 from .row_form import RowForm, pass_count, reductions_at, sinks
 from .space import folded_type
 from .values import Value, constant, load, rounded, store, stored_type
 
 NAME = "rows"
-TASK_TYPE = ir.FunctionType(ir.VoidType(), [INT64, POINTER])
 
 
 def rows_module(block: Block, form: RowForm, view_of: ViewOf, size: int) -> ir.Module:
@@ -39,19 +38,7 @@ def rows_module(block: Block, form: RowForm, view_of: ViewOf, size: int) -> ir.M
     """
     module = ir.Module(NAME)
     row = _Row(module, block, form, view_of).function
-    task = ir.Function(module, TASK_TYPE, NAME)
-    builder = ir.IRBuilder(task.append_basic_block("entry"))
-    number, pointers = task.args
-    arguments = [
-        builder.load(address_of(builder, pointers, INT64(k), POINTER), typ=POINTER)
-        for k in range(len(row.args) - 1)
-    ]
-    first = builder.mul(number, INT64(size))
-    after = builder.add(first, INT64(size))
-    last = builder.select(builder.icmp_signed("<", after, INT64(form.rows)), after, INT64(form.rows))
-    with Loop(builder, first, last) as index:
-        builder.call(row, [index, *arguments])
-    builder.ret_void()
+    define_task(module, NAME, row, form.rows, size)
     return module
 
 

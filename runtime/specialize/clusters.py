@@ -21,6 +21,7 @@ from .cleanup import remove_dead_code
 from .effects import has_no_effect
 from .moves import is_move, is_static_tensor
 from .scheduling import in_order
+from .unions import Unions
 
 Generates = Callable[[Operation], bool]
 """Whether native code can be generated for an operation, by its name and element types."""
@@ -92,7 +93,7 @@ def _may_pay(block: Block, saves: Generates) -> bool:
     )
 
 
-class _Cluster:
+class Members:
     """Some operations of a block, by their positions.
 
     Attributes:
@@ -124,8 +125,7 @@ class _Grouping:
         self.users = users_of(block)
         self.kinds = [self.kind(operation, generates) for operation in self.operations]
         self.levels = [-1] * len(self.operations)
-        self.parent = list(range(len(self.operations)))
-        self.counts = [1] * len(self.operations)
+        self.groups = Unions(len(self.operations), MOST_OPERATIONS)
 
     def kind(self, operation: Operation, generates: Generates) -> int:
         """What an operation is to clusters."""
@@ -150,15 +150,15 @@ class _Grouping:
         """The position of the operation of this block that defines a value."""
         return self.position.get(value.owner) if isinstance(value.owner, Operation) else None
 
-    def clusters(self) -> list[_Cluster]:
+    def clusters(self) -> list[Members]:
         """The clusters that pay."""
         self.find_cores()
-        cores: dict[int, _Cluster] = {}
+        cores: dict[int, Members] = {}
         for index, kind in enumerate(self.kinds):
             if kind == _ELEMENTWISE:
-                root = self.root(index)
+                root = self.groups.root(index)
                 if root not in cores:
-                    cores[root] = _Cluster(_size(self.operations[index].result), self.levels[index], ())
+                    cores[root] = Members(_size(self.operations[index].result), self.levels[index], ())
                 cores[root].owned.add(index)
         found = [*cores.values(), *self.lone_moves()]
         found.sort(key=lambda cluster: (cluster.level, max(cluster.owned)), reverse=True)
@@ -167,7 +167,7 @@ class _Grouping:
             self.take_in(cluster, home)
         return [cluster for cluster in found if self.pays(cluster)]
 
-    def lone_moves(self) -> list[_Cluster]:
+    def lone_moves(self) -> list[Members]:
         """Moves of many elements that have to be made, because what uses them needs them in order."""
         found = []
         for index, kind in enumerate(self.kinds):
@@ -178,7 +178,7 @@ class _Grouping:
             if operation.name == "stablehlo.reshape":
                 continue
             if operation.name in _JOINING or any(self.operations[u].name in TERMINATORS for u in users):
-                found.append(_Cluster(_size(operation.result), self.levels[index], [index]))
+                found.append(Members(_size(operation.result), self.levels[index], [index]))
         return found
 
     def find_cores(self) -> None:
@@ -210,38 +210,25 @@ class _Grouping:
         for operand in operation.operands:
             producer = self.producer(operand)
             if producer is not None and self.kinds[producer] == _ELEMENTWISE and _shape(operand) == shape:
-                alike[self.root(producer)] = self.levels[producer]
+                alike[self.groups.root(producer)] = self.levels[producer]
                 level = max(level, self.levels[producer])
             else:
                 level = max(level, self.level_of(operand) + 1)
         joined = [root for root, other in alike.items() if other == level]
-        if 1 + sum(self.counts[root] for root in joined) > MOST_OPERATIONS:
+        if 1 + sum(self.groups.size(root) for root in joined) > MOST_OPERATIONS:
             level += 1
             joined = []
         self.levels[index] = level
         for root in joined:
-            self.unite(index, root)
+            self.groups.unite(index, root)
         for operand in operation.operands:
             if _shape(operand) == shape and shape:
                 other = readers.setdefault((operand, level), index)
                 if _shape(self.operations[other].result) == shape:
-                    self.unite(index, other)
+                    self.groups.unite(index, other)
 
-    def root(self, index: int) -> int:
-        """The representative of the group that an operation is in."""
-        while self.parent[index] != index:
-            self.parent[index] = self.parent[self.parent[index]]
-            index = self.parent[index]
-        return index
 
-    def unite(self, a: int, b: int) -> None:
-        """Join two groups, if they are not too large."""
-        a, b = self.root(a), self.root(b)
-        if a != b and self.counts[a] + self.counts[b] <= MOST_OPERATIONS:
-            self.parent[b] = a
-            self.counts[a] += self.counts[b]
-
-    def take_in(self, cluster: _Cluster, home: dict[int, _Cluster]) -> None:
+    def take_in(self, cluster: Members, home: dict[int, Members]) -> None:
         """Take in what a cluster's operands come from, latest first, so that all users are known."""
         waiting = [-p for index in cluster.owned for p in self.producers(index)]
         heapq.heapify(waiting)
@@ -270,7 +257,7 @@ class _Grouping:
         found = [self.producer(operand) for operand in self.operations[index].operands]
         return [producer for producer in found if producer is not None]
 
-    def fits(self, index: int, cluster: _Cluster, alone: bool) -> bool:
+    def fits(self, index: int, cluster: Members, alone: bool) -> bool:
         """Whether a cluster may compute an operation; `alone`: nothing else needs it."""
         kind, operation = self.kinds[index], self.operations[index]
         if kind == _FREE:
@@ -284,7 +271,7 @@ class _Grouping:
             return size >= cluster.size or size == 1 or operation.name not in _EXPENSIVE
         return size == 1 and operation.name not in _EXPENSIVE and len(cluster.copied) < MOST_COPIED
 
-    def pays(self, cluster: _Cluster) -> bool:
+    def pays(self, cluster: Members) -> bool:
         """Whether a cluster is quicker than its operations one by one."""
         members = cluster.owned | cluster.copied
         if not cluster.owned or (len(members) == 1 and self.kinds[max(members)] != _MOVE):
@@ -325,7 +312,7 @@ def users_of(block: Block) -> dict[Value, list[int]]:
     return users
 
 
-def replace(block: Block, clusters: list[_Cluster], name: str = CLUSTER) -> None:
+def replace(block: Block, clusters: list[Members], name: str = CLUSTER) -> None:
     """Put operations of that name in the place of what clusters own."""
     operations = block.operations
     users = users_of(block)

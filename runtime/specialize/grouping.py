@@ -3,16 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from ..ir import Block, Operation, Value, captured_values
 from ..ops.reduction import Reduce
-from .clusters import _Cluster, boundary, cluster_operation, is_single, replace, users_of
+from ..ops.verify import view_of
+from ..types import DYNAMIC, TensorType
+from .clusters import Members, boundary, cluster_operation, is_single, replace, users_of
 from .effects import has_no_effect
+from .unions import Unions
 
 HasForm = Callable[[Block], bool]
 """Whether native code can be generated for a group, by the block of its operations."""
 
 MOST_MEMBERS = 120
+
+
+class ReducedSpace(NamedTuple):
+    """The shape that a reduction has; its dimensions from `first` up to `last` are reduced."""
+
+    shape: tuple[int, ...]
+    first: int
+    last: int
+
+
+def reduced_space(operation: Operation) -> ReducedSpace | None:
+    """The space of a reduction of one operand along adjacent dimensions."""
+    if operation.name != Reduce.name or len(operation.operands) != 2:
+        return None
+    type = operation.operands[0].type
+    if not isinstance(type, TensorType) or DYNAMIC in type.shape:
+        return None
+    dimensions = sorted(view_of(operation).dimensions)  # type: ignore[attr-defined]
+    if not dimensions or dimensions != list(range(dimensions[0], dimensions[-1] + 1)):
+        return None
+    return ReducedSpace(tuple(type.shape), dimensions[0], dimensions[-1] + 1)
 
 
 def replace_groups(block: Block, grouping: Grouping, has_form: HasForm, name: str) -> None:
@@ -23,7 +48,7 @@ def replace_groups(block: Block, grouping: Grouping, has_form: HasForm, name: st
         replace(block, [group for group in found if has_form(_body_of(block, group, users, name))], name)
 
 
-def _body_of(block: Block, cluster: _Cluster, users: dict[Value, list[int]], name: str) -> Block:
+def _body_of(block: Block, cluster: Members, users: dict[Value, list[int]], name: str) -> Block:
     """A block of a group's operations alone."""
     operands, results = boundary(block.operations, cluster.owned, cluster.copied, users)
     members = [block.operations[index] for index in cluster.members]
@@ -42,8 +67,7 @@ class Grouping:
         self.position = {operation: index for index, operation in enumerate(self.operations)}
         self.members = [self.is_member(operation) for operation in self.operations]
         self.levels = [-1] * len(self.operations)
-        self.parent = list(range(len(self.operations)))
-        self.counts = [1] * len(self.operations)
+        self.groups = Unions(len(self.operations), MOST_MEMBERS)
 
     def is_member(self, operation: Operation) -> bool:
         """Whether an operation may be in a group."""
@@ -53,26 +77,26 @@ class Grouping:
         """Whether a member is in one group with those that use its result."""
         return True
 
-    def pays(self, cluster: _Cluster) -> bool:
+    def pays(self, cluster: Members) -> bool:
         """Whether a group with a reduction and something else is quicker than its operations one by one."""
         return True
 
-    def clusters(self) -> list[_Cluster]:
+    def clusters(self) -> list[Members]:
         """The groups with a reduction and something around it."""
         self.find_levels()
         groups: dict[int, list[int]] = {}
         for index, is_member in enumerate(self.members):
             if is_member:
-                groups.setdefault(self.root(index), []).append(index)
+                groups.setdefault(self.groups.root(index), []).append(index)
         found = []
         for group in groups.values():
-            cluster = _Cluster(0, self.levels[group[0]], group)
+            cluster = Members(0, self.levels[group[0]], group)
             has_reduction = any(self.operations[index].name == Reduce.name for index in group)
             if has_reduction and len(group) > 1 and self.pays(cluster):
                 found.append(self.with_free(cluster))
         return found
 
-    def with_free(self, cluster: _Cluster) -> _Cluster:
+    def with_free(self, cluster: Members) -> Members:
         """The group with the constants and iotas that it uses."""
         for index in cluster.owned:
             for operand in self.operations[index].operands:
@@ -100,16 +124,16 @@ class Grouping:
         for operand in self.operations[index].operands:
             producer = self.producer(operand)
             if producer is not None and self.members[producer] and self.joins(producer):
-                used[self.root(producer)] = self.levels[producer]
+                used[self.groups.root(producer)] = self.levels[producer]
                 level = max(level, self.levels[producer])
             else:
                 level = max(level, self.level_of(operand) + 1)
         joined = [root for root, other in used.items() if other == level]
-        if 1 + sum(self.counts[root] for root in joined) > MOST_MEMBERS:
+        if 1 + sum(self.groups.size(root) for root in joined) > MOST_MEMBERS:
             level, joined = level + 1, []
         self.levels[index] = level
         for root in joined:
-            self.unite(index, root)
+            self.groups.unite(index, root)
 
     def level_of(self, value: Value) -> int:
         producer = self.producer(value)
@@ -117,18 +141,6 @@ class Grouping:
 
     def producer(self, value: Value) -> int | None:
         return self.position.get(value.owner) if isinstance(value.owner, Operation) else None
-
-    def root(self, index: int) -> int:
-        while self.parent[index] != index:
-            self.parent[index] = self.parent[self.parent[index]]
-            index = self.parent[index]
-        return index
-
-    def unite(self, a: int, b: int) -> None:
-        a, b = self.root(a), self.root(b)
-        if a != b:
-            self.parent[b] = a
-            self.counts[a] += self.counts[b]
 
 
 def is_free(operation: Operation) -> bool:

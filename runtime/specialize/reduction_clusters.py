@@ -3,50 +3,27 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 from ..ir import Block, Operation, captured_values
 from ..ops.cluster import REDUCTION_CLUSTER
 from ..ops.reduction import Reduce
-from ..ops.verify import view_of
-from ..types import DYNAMIC, TensorType
-from .clusters import LARGE, Generates, _Cluster
-from .grouping import Grouping, HasForm, is_free, replace_groups
+from ..types import TensorType
+from .clusters import LARGE, Generates, Members
+from .grouping import Grouping, HasForm, ReducedSpace, is_free, reduced_space, replace_groups
 from .moves import is_static_tensor
-
-
-class Space(NamedTuple):
-    """The shape that a group's reductions have; its dimensions from `first` up to `last` are reduced."""
-
-    shape: tuple[int, ...]
-    first: int
-    last: int
 
 
 def form_reduction_clusters(block: Block, generates: Generates, has_form: HasForm) -> None:
     """Put one operation in the place of each group: what is reduced is not written to memory."""
-    for space in dict.fromkeys(map(_space_of, block.operations)):
+    for space in dict.fromkeys(map(reduced_space, block.operations)):
         if space is not None and math.prod(space.shape) >= LARGE:
             replace_groups(block, _ReductionGrouping(block, space, generates), has_form, REDUCTION_CLUSTER)
-
-
-def _space_of(operation: Operation) -> Space | None:
-    """The space of a reduction of one operand along adjacent dimensions."""
-    if operation.name != Reduce.name or len(operation.operands) != 2:
-        return None
-    type = operation.operands[0].type
-    if not isinstance(type, TensorType) or DYNAMIC in type.shape:
-        return None
-    dimensions = sorted(view_of(operation).dimensions)  # type: ignore[attr-defined]
-    if not dimensions or dimensions != list(range(dimensions[0], dimensions[-1] + 1)):
-        return None
-    return Space(tuple(type.shape), dimensions[0], dimensions[-1] + 1)
 
 
 class _ReductionGrouping(Grouping):
     """Finds the groups of one block in one space."""
 
-    def __init__(self, block: Block, space: Space, generates: Generates) -> None:
+    def __init__(self, block: Block, space: ReducedSpace, generates: Generates) -> None:
         self.space = space
         self.generates = generates
         super().__init__(block)
@@ -55,7 +32,7 @@ class _ReductionGrouping(Grouping):
         if len(operation.results) != 1 or is_free(operation):
             return False
         if operation.name == Reduce.name:
-            return _space_of(operation) == self.space and not captured_values(operation.regions)
+            return reduced_space(operation) == self.space and not captured_values(operation.regions)
         values = (*operation.operands, operation.result)
         if operation.regions or not all(is_static_tensor(value.type) for value in values):
             return False
@@ -69,7 +46,7 @@ class _ReductionGrouping(Grouping):
     def joins(self, producer: int) -> bool:
         return self.operations[producer].name != Reduce.name
 
-    def pays(self, cluster: _Cluster) -> bool:
+    def pays(self, cluster: Members) -> bool:
         """Something is computed beside the reductions."""
         bare = (Reduce.name, "stablehlo.broadcast_in_dim")
         return any(self.operations[index].name not in bare for index in cluster.owned)

@@ -13,10 +13,9 @@ from typing import NamedTuple
 from ..ir import Block, Operation, Value, captured_values
 from ..ops.cluster import ROW_CLUSTER
 from ..ops.reduction import Reduce
-from ..ops.verify import view_of
-from ..types import DYNAMIC, TensorType
+from ..types import TensorType
 from .clusters import Generates
-from .grouping import Grouping, HasForm, is_free, replace_groups
+from .grouping import Grouping, HasForm, is_free, reduced_space, replace_groups
 from .moves import is_static_tensor
 
 LEAST_ROWS = 16
@@ -55,16 +54,10 @@ def form_row_clusters(block: Block, generates: Generates, has_row_form: HasForm)
 
 def space_of(operation: Operation) -> Space | None:
     """The space of a reduction of one operand along trailing dimensions."""
-    if operation.name != Reduce.name or len(operation.operands) != 2:
+    found = reduced_space(operation)
+    if found is None or found.last != len(found.shape):
         return None
-    type = operation.operands[0].type
-    if not isinstance(type, TensorType) or DYNAMIC in type.shape:
-        return None
-    dimensions = sorted(view_of(operation).dimensions)  # type: ignore[attr-defined]
-    row_rank = len(type.shape) - len(dimensions)
-    if not dimensions or dimensions != list(range(row_rank, len(type.shape))):
-        return None
-    return Space(tuple(type.shape), row_rank)
+    return Space(found.shape, found.first)
 
 
 class _RowGrouping(Grouping):
