@@ -9,7 +9,7 @@ import numpy as np
 
 from .compilation import kernel
 from .memory import copy_bytes
-from .product_loops import edge_size, multiply_rows
+from .product_loops import clear, edge_size, multiply_rows
 from .tiles import lanes
 
 
@@ -58,7 +58,7 @@ def convolve(kind: str) -> Any:
                     if is_inside:
                         copy_bytes(matrix, at, lhs, start * item, features * item)
                     else:
-                        matrix[at : at + features * item] = 0
+                        clear(matrix, at, features * item)
                     at += features * item
                     for axis in range(rank - 1, -1, -1):
                         position[axis] += 1
@@ -95,8 +95,7 @@ def scale(
             rest //= dimensions[axis, 0]
             position[axis] = 0
         to = row * width
-        total = result[to : to + width]
-        total[:] = 0
+        clear(result, to, width)
         for number in range(positions):
             start = rest * batch_step
             is_inside = True
@@ -105,17 +104,17 @@ def scale(
                 is_inside &= place >= 0
                 start += place
             if is_inside:
-                factors = scales[number * width : number * width + width]
-                elements = lhs[start : start + channels]
+                factor = number * width
                 if outputs == 1:
                     for channel in range(channels):
-                        at = np.uint64(channel)
-                        total[at] += elements[at] * factors[at]
+                        product = lhs[np.uint64(start + channel)] * scales[np.uint64(factor + channel)]
+                        result[np.uint64(to + channel)] += product
                 else:
                     for channel in range(channels):
+                        element = lhs[np.uint64(start + channel)]
                         for output in range(outputs):
-                            at = np.uint64(channel * outputs + output)
-                            total[at] += elements[np.uint64(channel)] * factors[at]
+                            at = channel * outputs + output
+                            result[np.uint64(to + at)] += element * scales[np.uint64(factor + at)]
             for axis in range(rank - 1, -1, -1):
                 position[axis] += 1
                 if position[axis] < dimensions[axis, 1]:

@@ -15,6 +15,13 @@ from .memory import item_at
 from .tiles import ROWS, VECTORS, lanes, tile
 
 
+@kernel
+def clear(array: Any, at: int, count: int) -> None:
+    """Write zeros into a part of an array. A view of it would count references, which all threads share."""
+    for place in range(at, at + count):
+        array[np.uint64(place)] = 0
+
+
 def panel_widths(kind: str, columns: int) -> tuple[int, int]:
     """The number of panels for so many columns, and the columns that they have in all."""
     one = lanes(kind)
@@ -56,7 +63,7 @@ def _pack_chunk(kind: str) -> Any:
         source: int, sample: Any, base: int, term_step: int, column_step: int, first: int, stop: int,
         here: int, width: int, panel: Any, at: int,
     ) -> None:  # fmt: skip
-        panel[at : at + width] = 0
+        clear(panel, at, width)
         for term in range(first, stop):
             at += width
             begin = base + term * term_step
@@ -66,7 +73,7 @@ def _pack_chunk(kind: str) -> Any:
             else:
                 for lane in range(here):
                     panel[np.uint64(at + lane)] = item_at(sample, source, begin + lane * column_step)
-            panel[at + here : at + width] = 0
+            clear(panel, at + here, width - here)
 
     @kernel
     def several(
@@ -74,10 +81,10 @@ def _pack_chunk(kind: str) -> Any:
         here: int, width: int, panel: Any, at: int,
     ) -> None:  # fmt: skip
         start = at
-        panel[at : at + width] = 0
+        clear(panel, at, width)
         for word in range(first, stop, per):
             at += width
-            panel[at : at + width] = 0
+            clear(panel, at, width)
             for part in range(min(per, stop - word)):
                 begin = base + (word + part) * term_step
                 shift = np.int32(part * bits)
