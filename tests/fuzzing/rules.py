@@ -375,7 +375,11 @@ def independent(operation: Operation, operands: Sequence[Array], got: Sequence[A
     if check is None:
         return None
     with np.errstate(all="ignore"):
-        wanted = check(operation, *operands)
+        try:
+            wanted = check(operation, *operands)
+        except np.linalg.LinAlgError:
+            # A singular system: what its solution is, nobody says.
+            return None
     converted = [
         (array.real if have.dtype.kind != "c" else array).astype(have.dtype)
         for array, have in zip(wanted, got, strict=True)
