@@ -250,9 +250,10 @@ class TypeParser(Cursor):
             reason = "tensor encodings other than #stablehlo.bounds<...> are not supported"
             raise UnsupportedError(reason, location=place)
         listed = (found.group(1) or found.group(2) or "").strip()
-        bounds = tuple(
-            DYNAMIC if size.strip() == "?" else int(size) for size in (listed.split(",") if listed else [])
-        )
+        sizes = [size.strip() for size in listed.split(",")] if listed else []
+        if not all(_BOUND.fullmatch(size) for size in sizes):
+            self.fail("bounds that are ? or numbers", position)
+        bounds = tuple([DYNAMIC if size == "?" else int(size) for size in sizes])
         if len(bounds) != rank:
             self.fail(f"{rank} bounds, one for each dimension", position)
         return bounds
@@ -351,6 +352,8 @@ _SHAPE_TYPES: Final[dict[str, Type]] = {
 """The shape dialect's own types, as what they hold; those of an error have no value here."""
 
 _OTHER_FLOATS: Final = frozenset({"f80", "f128"})
+_BOUND: Final = re.compile(r"\?|[0-9]{1,18}")
+
 _BOUNDS: Final = re.compile(
     r"#stablehlo\.(?:bounds<([\d?, ]*)>|type_extensions<\s*bounds\s*=\s*\[([\d?, ]*)\]\s*>)"
 )
