@@ -6,6 +6,7 @@ bits, in the order that is the quickest.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -93,7 +94,7 @@ def combine(
 def generate_fold(function: ir.Function, body: Block, view_of: ViewOf, folded: ElementType) -> None:
     """Level by level from one buffer into the other: by pairs, or by halves where any order will do."""
     builder = ir.IRBuilder(function.append_basic_block("entry"))
-    values, room, count = function.args
+    values, _, count = function.args
     stored = stored_type(folded)
     level, inner, last, end = (function.append_basic_block(name) for name in ("level", "pairs", "odd", "end"))
     entry = builder.block
@@ -124,16 +125,7 @@ def generate_fold(function: ir.Function, body: Block, view_of: ViewOf, folded: E
     with builder.if_then(builder.icmp_signed("!=", rest, INT64(0))):
         spare = load(builder, folded, address_of(builder, source, odd, stored))
         store(builder, folded, spare, address_of(builder, target, half, stored))
-    for phi, begin, later in ((source, values, target), (target, room, source), (length, count, left)):
-        phi.add_incoming(begin, entry)
-        phi.add_incoming(later, builder.block)
-    finished = builder.block
-    builder.cbranch(builder.icmp_signed(">", left, INT64(1)), level, end)
-    builder.position_at_end(end)
-    where = builder.phi(values.type)
-    where.add_incoming(values, entry)
-    where.add_incoming(target, finished)
-    builder.ret(where)
+    _go_on(builder, (entry, level, end), function.args[:3], (source, target, length), left)
 
 
 def address_of(builder: ir.IRBuilder, pointer: ir.Value, index: ir.Value, stored: ir.Type) -> ir.Value:
@@ -160,13 +152,41 @@ def index_as(builder: ir.IRBuilder, index: ir.Value, element_type: ElementType) 
     return (floating, ir.Constant(floating.type, 0.0))
 
 
+def _go_on(
+    builder: ir.IRBuilder,
+    blocks: tuple[ir.Block, ir.Block, ir.Block],
+    arguments: Sequence[ir.Value],
+    phis: tuple[ir.PhiInstr, ir.PhiInstr, ir.PhiInstr],
+    left: ir.Value,
+) -> None:
+    """End a level of a fold: the next one swaps the buffers; after the last, return where the totals are.
+
+    Args:
+        blocks: before the levels, of a level, and behind them.
+        arguments: the fold's buffers and count.
+        phis: a level's source, target and count.
+        left: how many values the level leaves.
+    """
+    (entry, level, end), (values, room, count), (source, target, length) = blocks, arguments, phis
+    for phi, begin, later in ((source, values, target), (target, room, source), (length, count, left)):
+        phi.add_incoming(begin, entry)
+        phi.add_incoming(later, builder.block)
+    finished = builder.block
+    builder.cbranch(builder.icmp_signed(">", left, INT64(1)), level, end)
+    builder.position_at_end(end)
+    where = builder.phi(POINTER)
+    where.add_incoming(values, entry)
+    where.add_incoming(target, finished)
+    builder.ret(where)
+
+
 def generate_column_fold(function: ir.Function, body: Block, view_of: ViewOf, folded: ElementType) -> None:
     """`ptr fold(ptr values, ptr room, i64 count, i64 columns, i64 step)`: adjacent rows, level by level.
 
     Rows begin `step` elements apart, in `room` too; returns where the row of totals begins.
     """
     builder = ir.IRBuilder(function.append_basic_block("entry"))
-    values, room, count, columns, step = function.args
+    _, _, count, columns, step = function.args
     stored = stored_type(folded)
     level, end = function.append_basic_block("level"), function.append_basic_block("end")
     entry = builder.block
@@ -192,13 +212,4 @@ def generate_column_fold(function: ir.Function, body: Block, view_of: ViewOf, fo
             spare = load(builder, folded, address_of(builder, source, builder.add(last, column), stored))
             place = builder.add(builder.mul(half, step), column)
             store(builder, folded, spare, address_of(builder, target, place, stored))
-    for phi, begin, later in ((source, values, target), (target, room, source), (length, count, left)):
-        phi.add_incoming(begin, entry)
-        phi.add_incoming(later, builder.block)
-    finished = builder.block
-    builder.cbranch(builder.icmp_signed(">", left, INT64(1)), level, end)
-    builder.position_at_end(end)
-    where = builder.phi(POINTER)
-    where.add_incoming(values, entry)
-    where.add_incoming(target, finished)
-    builder.ret(where)
+    _go_on(builder, (entry, level, end), function.args[:3], (source, target, length), left)
