@@ -19,6 +19,10 @@ from .space import WIDENED, combines_by, is_exact
 from .values import Value, load, rounded, store, stored_type, value_types, wrapped
 
 F32 = ELEMENT_TYPES["f32"]
+_LINE = 64
+"""Bytes that a processor fetches at once."""
+_READ, _SECOND_LEVEL, _DATA = 0, 2, 1
+"""How `llvm.prefetch` names them."""
 TASK_TYPE = ir.FunctionType(ir.VoidType(), [INT64, POINTER])
 
 
@@ -131,6 +135,18 @@ def generate_fold(function: ir.Function, body: Block, view_of: ViewOf, folded: E
 def address_of(builder: ir.IRBuilder, pointer: ir.Value, index: ir.Value, stored: ir.Type) -> ir.Value:
     """The address of an element of an array."""
     return builder.gep(pointer, [index], inbounds=True, source_etype=stored)
+
+
+def prefetch_after(builder: ir.IRBuilder, row: ir.Value, size: int) -> None:
+    """Ask for the `size` bytes behind a row of so many bytes; nothing need be there."""
+    flag = ir.IntType(32)
+    prefetch = builder.module.declare_intrinsic(
+        "llvm.prefetch.p0", (), ir.FunctionType(ir.VoidType(), [POINTER, flag, flag, flag])
+    )
+    with Loop(builder, INT64(0), INT64(-(-size // _LINE))) as number:
+        place = builder.add(INT64(size), builder.mul(number, INT64(_LINE)))
+        address = builder.gep(row, [place], source_etype=ir.IntType(8))
+        builder.call(prefetch, [address, flag(_READ), flag(_SECOND_LEVEL), flag(_DATA)])
 
 
 def element_type_of(value: IrValue) -> ElementType:

@@ -19,7 +19,7 @@ from ..ir import Value as IrValue
 from ..types import ElementType
 from .blocks import INT64, POINTER, ViewOf
 from .elementwise import emit
-from .folding import F32, Loop, address_of, combine, define_task, element_type_of, generate_fold, index_as
+from .folding import F32, Loop, address_of, combine, define_task, element_type_of, generate_fold, index_as, prefetch_after
 from .row_form import RowForm, pass_count, reductions_at, sinks
 from .space import folded_type
 from .values import Value, constant, load, rounded, store, stored_type
@@ -101,6 +101,8 @@ class _Row:
             targets = self._targets(level, rooms[level])
             if targets:
                 self._column_pass(level, targets)
+            if level == 0:
+                self._prefetch_next_row()
             for operation, (first, second) in rooms[level].items():
                 self.rows[operation.result] = self._folded(operation, first, second)
         for position, value in enumerate(self.block.terminator.operands):
@@ -108,6 +110,13 @@ class _Row:
                 pointer = self._at_row(self.result_pointers[position], value)
                 store(self.builder, element_type_of(value), self.row_value(value), pointer)
         self.builder.ret_void()
+
+    def _prefetch_next_row(self) -> None:
+        """Ask for the arguments' next rows while this one is computed: processors do not look past a page."""
+        for value in self.block.arguments:
+            if self.form.column_step(value) == 1 and any(self.form.steps(value)[: self.form.row_rank]):
+                row = self._at_row(self.pointers[value], value)
+                prefetch_after(self.builder, row, self.form.columns * element_type_of(value).dtype.itemsize)
 
     def _fold_rooms(self, level: int) -> dict[Operation, tuple[ir.Value, ir.Value]]:
         """Two buffers for each reduction of a pass; on the stack's top once, whatever the number of rows."""

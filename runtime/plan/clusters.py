@@ -169,10 +169,15 @@ def one_by_one(block: Block, reference_for: Callable[[Op], Step]) -> Step:
             values.append(np.asarray(value))
             for slot in releases[number]:
                 values[slot] = None
-        found = [values[slot] for slot in results]
+        found = [_in_order(values[slot]) for slot in results]
         return found[0] if len(found) == 1 else tuple(found)
 
     return run
+
+
+def _in_order(array: Any) -> Any:
+    """The array, C-contiguous as native code would leave it: a view would leave the work to others, unseen."""
+    return array if array.flags.c_contiguous else array.copy()
 
 
 class Code:
