@@ -19,7 +19,17 @@ from ..ir import Value as IrValue
 from ..types import ElementType
 from .blocks import INT64, POINTER, ViewOf
 from .elementwise import emit
-from .folding import F32, Loop, address_of, combine, define_task, element_type_of, generate_fold, index_as, prefetch_after
+from .folding import (
+    F32,
+    Loop,
+    address_of,
+    combine,
+    define_task,
+    element_type_of,
+    generate_fold,
+    index_as,
+    prefetch_after,
+)
 from .row_form import RowForm, pass_count, reductions_at, sinks
 from .space import folded_type
 from .values import Value, constant, load, rounded, store, stored_type

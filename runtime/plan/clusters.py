@@ -176,7 +176,7 @@ def one_by_one(block: Block, reference_for: Callable[[Op], Step]) -> Step:
 
 
 def _in_order(array: Any) -> Any:
-    """The array, C-contiguous as native code would leave it: a view would leave the work to others, unseen."""
+    """The array, C-contiguous as native code leaves it: a view would leave the work to others, unseen."""
     return array if array.flags.c_contiguous else array.copy()
 
 

@@ -6,7 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ..ir import Region
-from . import algebra, branches, contractions, conversions, cutting, gathers, loops, reshaping, scatters
+from . import (
+    algebra,
+    branches,
+    contractions,
+    conversions,
+    cutting,
+    gathers,
+    loops,
+    reshaping,
+    scatters,
+    transforms,
+)
 from .cleanup import remove_common_subexpressions, remove_dead_code
 from .constants import Budget
 from .rewriting import Preparation, Rewrite, Rewriter
@@ -42,6 +53,7 @@ TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
     "stablehlo.dot_general": (contractions.dot_of_transpose,),
     "stablehlo.dynamic_slice": (cutting.dynamic_slice_known, cutting.dynamic_slice_whole_dimensions),
     "stablehlo.dynamic_update_slice": (cutting.dynamic_update_slice_whole,),
+    "stablehlo.fft": (transforms.fft_of_real,),
     "stablehlo.floor": (algebra.done_again,),
     "stablehlo.imag": (conversions.part_of_complex, conversions.part_of_real),
     "stablehlo.gather": (gathers.gather_of_one, gathers.gather_counted),
