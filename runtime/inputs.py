@@ -64,7 +64,7 @@ def convert_input(value: Any, type: Type, index: int) -> Any:
 def _convert_array(value: Any, type: TensorType, index: int) -> np.ndarray[Any, Any]:
     if isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic):
         return _convert_scalar(value, type, index)
-    array = _as_array(value, index)
+    array = as_array(value, f"input {index}")
     if array.dtype != type.dtype:
         if array.dtype.newbyteorder("=") != type.dtype:
             raise _error(index, f"has elements of {array.dtype}, but must have {type.dtype} for {type}")
@@ -77,7 +77,16 @@ def _convert_array(value: Any, type: TensorType, index: int) -> np.ndarray[Any, 
     return array
 
 
-def _as_array(value: Any, index: int) -> np.ndarray[Any, Any]:
+def as_array(value: Any, what: str) -> np.ndarray[Any, Any]:
+    """What a user passed, as an array.
+
+    Args:
+        value: an array, or anything with ``__dlpack__`` or ``__array__``, or what NumPy makes an array of.
+        what: names it in the error.
+
+    Raises:
+        ExecutionError: it is no array.
+    """
     try:
         if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__"):
             array = np.asarray(value)
@@ -86,9 +95,9 @@ def _as_array(value: Any, index: int) -> np.ndarray[Any, Any]:
         else:
             array = np.asarray(value)
     except (ValueError, TypeError, RuntimeError, BufferError) as error:
-        raise _error(index, f"is no array: {error}") from error
+        raise ExecutionError(f"{what} is no array: {error}") from error
     if array.dtype.hasobject:
-        raise _error(index, f"is no array: {value.__class__.__name__}")
+        raise ExecutionError(f"{what} is no array: {value.__class__.__name__}")
     return array
 
 
