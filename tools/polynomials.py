@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import mpmath
+import numpy as np
 from mpmath import mpf
 
 TARGET = Path(__file__).resolve().parent.parent / "runtime" / "codegen" / "mathematics" / "coefficients.py"
@@ -38,6 +39,7 @@ class Approximation(NamedTuple):
         function: the same.
         interval: where.
         degree, divisor_degree: of the polynomial, or of dividend and divisor, whose constant term is 1.
+        is_single: whether coefficients are rounded to f32, not f64.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Approximation(NamedTuple):
     interval: tuple[Any, Any]
     degree: int
     divisor_degree: int = 0
+    is_single: bool = False
 
 
 def _inverse_root(m: Any) -> Any:
@@ -150,6 +153,30 @@ with mpmath.workdps(80):
             "ERF_INV", "erf_inv(x) / x, where w = -log(1 - x^2)", _erf_inv, (mpf(0), mpf("16.7")), 14, 14
         ),
         Approximation("INVERSE_CBRT", "m^(-1/3)", _inverse_root, (mpf(1), mpf(2)), 6),
+        Approximation(
+            "SINGLE_EXP",
+            "(exp(r) - 1 - r) / r^2",
+            _series(lambda r: (mpmath.expm1(r) - r) / r**2, mpf(1) / 2),
+            (-LOG2 / 2 - mpf(2) ** -12, LOG2 / 2 + mpf(2) ** -12),
+            4,
+            is_single=True,
+        ),
+        Approximation(
+            "SINGLE_LOG",
+            "log(1 + f) / f",
+            _series(lambda f: mpmath.log1p(f) / f, mpf(1)),
+            (mpmath.sqrt(mpf(1) / 2) - 1, mpmath.sqrt(mpf(2)) - 1),
+            9,
+            is_single=True,
+        ),
+        Approximation(
+            "SINGLE_ERF",
+            "erf(x) / x, where z = x^2",
+            _series(lambda z: mpmath.erf(mpmath.sqrt(z)) / mpmath.sqrt(z), 2 / mpmath.sqrt(mpmath.pi)),
+            (mpf(0), mpf(9)),
+            12,
+            is_single=True,
+        ),
     )
 
 
@@ -171,7 +198,7 @@ def fitted(wanted: Approximation) -> tuple[list[float], list[float]]:
         for point, value in zip(points, values, strict=True)
     ]
     solution = mpmath.lu_solve(mpmath.matrix(rows), mpmath.matrix(values))
-    found = [float(value) for value in solution]
+    found = [float(np.float32(value)) if wanted.is_single else float(value) for value in solution]
     return found[: wanted.degree + 1], found[wanted.degree + 1 :]
 
 
@@ -220,16 +247,18 @@ def two_over_pi(bits: int, count: int) -> str:
     return f"# 2 / pi in parts of {bits} bits.\n" + listed("TWO_OVER_PI", parts)
 
 
-def in_parts(name: str, text: str, value: Any, bits: int | None = None) -> str:
-    """A number as the sum of two floats, the first of so many bits after the point where they are given."""
+def in_parts(name: str, text: str, value: Any, bits: int | None = None, second: Any = float) -> str:
+    """A number as the sum of two floats, the first of so many bits after the point where they are given;
+    `second` rounds the other."""
     first = float(value if bits is None else mpmath.ldexp(mpmath.floor(mpmath.ldexp(value, bits)), -bits))
-    return f"# {text} in two parts.\n" + listed(name, [first, float(value - first)])
+    return f"# {text} in two parts.\n" + listed(name, [first, float(second(value - first))])
 
 
 def numbers() -> list[str]:
     """Constants that take more digits than f64 has."""
     return [
         in_parts("LOG_OF_2", "log(2)", mpmath.log(2)),
+        in_parts("SINGLE_LOG_OF_2", "log(2), the first of 15 bits, both of f32,", mpmath.log(2), 15, np.float32),
         in_parts("SHORT_LOG_OF_2", "log(2), the first of 42 bits,", mpmath.log(2), 42),
         in_parts("TWO_THIRDS", "2 / 3", mpf(2) / 3),
         in_parts("TWO_OVER_ROOT_PI", "2 / sqrt(pi)", 2 / mpmath.sqrt(mpmath.pi)),

@@ -19,6 +19,7 @@ from . import elementwise_conversion as conversion
 from . import elementwise_floats as floats
 from . import elementwise_integers as integers
 from .mathematics import FUNCTIONS as MATHEMATICS
+from .mathematics import SHORT, SHORT_FUNCTIONS
 from .values import F32, F64, FORMATS, Value, bits_of, constant, integer, is_nan, rounded
 
 Rule = Callable[[ir.IRBuilder, Sequence[Value]], Value]
@@ -145,6 +146,8 @@ def _plain_rule(name: str, type: ElementType, result: ElementType) -> Rule | Non
         return lambda builder, operands: (_PREDICATES[name](builder, *_singles(operands)),)
     if name in _MAKE_NAN and type.name in FORMATS and FORMATS[type.name].specials == "none":
         return None
+    if name in SHORT_FUNCTIONS and _significant_bits(type) <= SHORT:
+        return _in_f32(name, type)
     if name in MATHEMATICS:
         return _in_f64(name, type)
     on_floats = _FLOATS.get(name)
@@ -155,6 +158,19 @@ def _plain_rule(name: str, type: ElementType, result: ElementType) -> Rule | Non
 
 def _singles(operands: Sequence[Value]) -> list[ir.Value]:
     return [value for (value,) in operands]
+
+
+def _significant_bits(type: ElementType) -> int:
+    """Bits of a float's significand, the one that is not stored included."""
+    if type.name in FORMATS:
+        return FORMATS[type.name].mantissa_bits + 1
+    return {"bf16": 8, "f8E8M0FNU": 1, "f16": 11}.get(type.name, 24)
+
+
+def _in_f32(name: str, type: ElementType) -> Rule:
+    """A function of a type so short that f32 tells all of its values apart."""
+    function = SHORT_FUNCTIONS[name]
+    return lambda builder, operands: (rounded(builder, type, function(builder, *_singles(operands))),)
 
 
 def _in_f64(name: str, type: ElementType) -> Rule | None:

@@ -13,7 +13,7 @@ from typing import Final
 
 from llvmlite import ir
 
-from . import error_functions, exponential, logarithm, roots, trigonometry
+from . import error_functions, exponential, logarithm, roots, single, trigonometry
 from .reals import Real
 
 Function = Callable[..., ir.Value]
@@ -60,3 +60,20 @@ FUNCTIONS: Final[Mapping[str, Function]] = MappingProxyType(
     {name: _on_values(function) for name, function in _ON_REALS.items()}
 )
 """For the name of each operation that is computed in f64 what computes it."""
+
+_ON_SHORT_REALS: Final[dict[str, Callable[..., Real]]] = {
+    "stablehlo.exponential": single.exp,
+    "stablehlo.exponential_minus_one": single.expm1,
+    "stablehlo.log": single.log,
+    "stablehlo.log_plus_one": single.log1p,
+    "stablehlo.logistic": single.logistic,
+    "stablehlo.rsqrt": _reciprocal_square_root,
+    "stablehlo.tanh": single.tanh,
+    "chlo.erf": single.erf,
+}
+
+SHORT_FUNCTIONS: Final[Mapping[str, Function]] = MappingProxyType(
+    {name: _on_values(function) for name, function in _ON_SHORT_REALS.items()}
+)
+"""What computes some of them in `float`, for types of at most `SHORT` significant bits."""
+SHORT: Final = 8

@@ -1,20 +1,42 @@
-"""Arithmetic on `double` values of generated code, written as one writes formulas."""
+"""Arithmetic on `double` and `float` values of generated code, written as one writes formulas."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from llvmlite import ir
 
-from ..values import F64, I64, call, floating, integer
+from ..values import F32, F64, I32, I64, call, floating, integer
 
-_MAGIC = 1.5 * 2.0**52
-"""Added to a small number it leaves the nearest integer in the lowest bits."""
+
+class _Layout(NamedTuple):
+    """Where the parts of a float stand.
+
+    Attributes:
+        bits: the type of integers of its width.
+        mantissa: bits of the mantissa.
+        bias: of the exponent.
+        code: how `struct` names it.
+    """
+
+    bits: ir.Type
+    mantissa: int
+    bias: int
+    code: str
+
+    @property
+    def magic(self) -> float:
+        """Added to a small number it leaves the nearest integer in the lowest bits."""
+        return float(1.5 * 2.0**self.mantissa)
+
+
+_LAYOUTS = {F32: _Layout(I32, 23, 127, "f"), F64: _Layout(I64, 52, 1023, "d")}
 
 
 class Real:
-    """A `double`, and the place where code that computes with it goes; each operation rounds."""
+    """A `double` or `float`, and the place where code that computes with it goes; each operation rounds."""
 
     __slots__ = ("builder", "value")
 
@@ -24,7 +46,12 @@ class Real:
 
     def like(self, value: Real | float) -> Real:
         """A Python number as a value beside this one; values themselves."""
-        return value if isinstance(value, Real) else Real(self.builder, floating(F64, value))
+        return value if isinstance(value, Real) else Real(self.builder, floating(self.value.type, value))
+
+    @property
+    def layout(self) -> _Layout:
+        """Where its parts stand."""
+        return _LAYOUTS[self.value.type]
 
     def _called(self, name: str, *others: Real | float) -> Real:
         return Real(self.builder, call(self.builder, name, self.value, *[self.like(o).value for o in others]))
@@ -94,12 +121,12 @@ class Real:
         return value
 
     def bits(self) -> ir.Value:
-        """Its bits as i64."""
-        return self.builder.bitcast(self.value, I64)
+        """Its bits as an integer."""
+        return self.builder.bitcast(self.value, self.layout.bits)
 
     def from_bits(self, bits: ir.Value) -> Real:
         """The value with these bits."""
-        return Real(self.builder, self.builder.bitcast(bits, F64))
+        return Real(self.builder, self.builder.bitcast(bits, self.value.type))
 
 
 def where(condition: ir.Value, chosen: Real | float, other: Real | float) -> Real:
@@ -138,21 +165,22 @@ def exact_product(a: Real, b: Real | float) -> tuple[Real, Real]:
 
 
 def rounded_to_integer(x: Real, scale: float) -> tuple[Real, ir.Value]:
-    """The integer nearest to x * scale, below 2^51: as a float, and as the lowest bits of an i64."""
-    shifted = x.fma(scale, _MAGIC)
-    return shifted - _MAGIC, shifted.bits()
+    """The integer nearest to x * scale, a small one: as a float, and as the lowest bits of an integer."""
+    magic = x.layout.magic
+    shifted = x.fma(scale, magic)
+    return shifted - magic, shifted.bits()
 
 
 def times_power(x: Real, exponent: ir.Value) -> Real:
     """x * 2^exponent, whose exponent stands in the lowest bits; x and the result must be normal, or x NaN."""
-    builder = x.builder
-    return x.from_bits(builder.add(x.bits(), builder.shl(exponent, integer(I64, 52))))
+    builder, layout = x.builder, x.layout
+    return x.from_bits(builder.add(x.bits(), builder.shl(exponent, integer(layout.bits, layout.mantissa))))
 
 
 def power_of_two(x: Real, exponent: ir.Value) -> Real:
     """2^exponent, whose exponent stands in the lowest bits; x says where the code goes."""
-    builder = x.builder
-    return x.from_bits(builder.shl(builder.add(exponent, integer(I64, 1023)), integer(I64, 52)))
+    builder, (bits, mantissa, bias, _) = x.builder, x.layout
+    return x.from_bits(builder.shl(builder.add(exponent, integer(bits, bias)), integer(bits, mantissa)))
 
 
 def parted(x: Real, least: float) -> tuple[Real, Real]:
@@ -160,14 +188,15 @@ def parted(x: Real, least: float) -> tuple[Real, Real]:
 
     No instruction turns vectors of i64 into floats: k becomes the lowest bits of one.
     """
-    builder = x.builder
-    offset = builder.sub(x.bits(), integer(I64, _bits_of(least)))
-    exponent_field = builder.and_(offset, integer(I64, -1 << 52))
+    builder, (bits, mantissa, _, code) = x.builder, x.layout
+    offset = builder.sub(x.bits(), integer(bits, _bits_of(least, code)))
+    exponent_field = builder.and_(offset, integer(bits, -1 << mantissa))
     m = x.from_bits(builder.sub(x.bits(), exponent_field))
-    biased = builder.lshr(builder.xor(offset, integer(I64, 1 << 63)), integer(I64, 52))
-    k = x.from_bits(builder.or_(biased, integer(I64, _bits_of(2.0**52)))) - (2.0**52 + 2048)
+    biased = builder.lshr(builder.xor(offset, integer(bits, 1 << (bits.width - 1))), integer(bits, mantissa))
+    whole, middle = 2.0**mantissa, 2.0 ** (bits.width - mantissa - 1)
+    k = x.from_bits(builder.or_(biased, integer(bits, _bits_of(whole, code)))) - (whole + middle)
     return m, k
 
 
-def _bits_of(value: float) -> int:
-    return int.from_bytes(struct.pack("<d", value), "little")
+def _bits_of(value: float, code: str) -> int:
+    return int.from_bytes(struct.pack("<" + code, value), "little")

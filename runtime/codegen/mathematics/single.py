@@ -1,0 +1,103 @@
+"""Functions in `float`, for arguments and results of at most 8 significant bits, such as bf16.
+
+Twice as many of them fit into a vector as of `double`. Their error is some 2^-22 of the value; that their
+results, once rounded, are those of the references is tested for every value of every such type.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from llvmlite import ir
+
+from ..values import integer
+from .coefficients import SINGLE_ERF, SINGLE_EXP, SINGLE_LOG, SINGLE_LOG_OF_2
+from .reals import Real, parted, polynomial, power_of_two, rounded_to_integer, where
+
+_LEAST_NORMAL, _RAISED = 2.0**-126, 24
+
+
+def _reduced(x: Real) -> tuple[Real, ir.Value]:
+    """exp(r) - 1 and the integer k, where x = r + k * log(2) and |r| <= log(2) / 2."""
+    k, shifted = rounded_to_integer(x, _in_single(1 / math.log(2)))
+    high, low = SINGLE_LOG_OF_2
+    r = (-k).fma(low, (-k).fma(high, x))
+    builder = x.builder
+    exponent = builder.sub(shifted, x.like(x.layout.magic).bits())
+    return (r * r).fma(polynomial(r, SINGLE_EXP), r), exponent
+
+
+def exp(x: Real) -> Real:
+    """exp(x), subnormal where it has to be: the power of two is multiplied in two parts."""
+    p, exponent = _reduced(x.within(-110.0, 90.0))
+    builder = x.builder
+    half = builder.ashr(exponent, integer(exponent.type, 1))
+    return (p + 1.0) * power_of_two(x, half) * power_of_two(x, builder.sub(exponent, half))
+
+
+def _half_expm1(x: Real) -> Real:
+    """(exp(x) - 1) / 2."""
+    p, exponent = _reduced(x)
+    half = power_of_two(x, x.builder.sub(exponent, integer(exponent.type, 1)))
+    return half.fma(p, half - 0.5)
+
+
+def expm1(x: Real) -> Real:
+    """exp(x) - 1."""
+    # A sum with a zero would lose the sign of -0.
+    return where(x.compare("==", 0.0), x, _half_expm1(x.within(-20.0, 89.0)) * 2.0)
+
+
+def logistic(x: Real) -> Real:
+    """1 / (1 + exp(-x)), by way of exp(-|x|), which does not overflow."""
+    e = exp(-abs(x))
+    upper = 1.0 / (e + 1.0)
+    return where(x.compare("<", 0.0), e * upper, upper)
+
+
+def tanh(x: Real) -> Real:
+    """The hyperbolic tangent: t / (t + 1), where t = (exp(2 |x|) - 1) / 2."""
+    a = abs(x)
+    t = _half_expm1((a * 2.0).within(None, 20.0))
+    return where(a.compare("<", 2.0**-10), a, t / (t + 1.0)).with_sign_of(x)
+
+
+def _positive_log(f: Real, k: Real) -> Real:
+    """log((1 + f) * 2^k)."""
+    return k.fma(_in_single(math.log(2)), f * polynomial(f, SINGLE_LOG))
+
+
+def log(x: Real) -> Real:
+    """The natural logarithm."""
+    is_small = x.compare("<", _LEAST_NORMAL)
+    m, k = parted(where(is_small, x * 2.0**_RAISED, x), _in_single(math.sqrt(0.5)))
+    k = where(is_small, k - float(_RAISED), k)
+    return _with_poles(_positive_log(m - 1.0, k), x, 0.0)
+
+
+def log1p(x: Real) -> Real:
+    """log(1 + x)."""
+    m, k = parted(x + 1.0, _in_single(math.sqrt(0.5)))
+    # Where x is small 1 + x has lost digits, but x has them.
+    f = where(k.compare("==", 0.0), x, m - 1.0)
+    return _with_poles(_positive_log(f, k), x, -1.0)
+
+
+def _with_poles(value: Real, x: Real, pole: float) -> Real:
+    """The value; -infinity at the pole, NaN below it; NaN, infinity and -0 of themselves."""
+    value = where(x.compare("==", pole), -math.inf, value)
+    value = where(x.compare(">=", pole), value, math.nan)
+    value = where(x.compare("==", math.inf), math.inf, value)
+    return value if pole == 0.0 else where(x.compare("==", 0.0), x, value)
+
+
+def erf(x: Real) -> Real:
+    """The error function, which rounds to 1 beyond 3."""
+    t = x.within(-3.0, 3.0)
+    return t * polynomial(t * t, SINGLE_ERF)
+
+
+def _in_single(value: float) -> float:
+    """The nearest value of f32."""
+    return float(np.float32(value))
