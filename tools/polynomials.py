@@ -258,7 +258,7 @@ def numbers() -> list[str]:
     """Constants that take more digits than f64 has."""
     return [
         in_parts("LOG_OF_2", "log(2)", mpmath.log(2)),
-        in_parts("SINGLE_LOG_OF_2", "log(2), the first of 15 bits, both of f32,", mpmath.log(2), 15, np.float32),
+        in_parts("SINGLE_LOG_OF_2", "log(2), as f32, the first of 15 bits,", mpmath.log(2), 15, np.float32),
         in_parts("SHORT_LOG_OF_2", "log(2), the first of 42 bits,", mpmath.log(2), 42),
         in_parts("TWO_THIRDS", "2 / 3", mpf(2) / 3),
         in_parts("TWO_OVER_ROOT_PI", "2 / sqrt(pi)", 2 / mpmath.sqrt(mpmath.pi)),

@@ -253,7 +253,7 @@ LOG_OF_2: Final = (
     2.3190468138462996e-17,
 )
 
-# log(2), the first of 15 bits, both of f32, in two parts.
+# log(2), as f32, the first of 15 bits, in two parts.
 SINGLE_LOG_OF_2: Final = (
     0.693145751953125,
     1.428606765330187e-06,
