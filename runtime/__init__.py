@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .ir import Module
     from .ops.composite import register_composite
     from .ops.custom_call import register_custom_call
+    from .transforms import decompose_batching_dims
 
 __version__ = "0.1.0"
 
@@ -35,6 +36,7 @@ __all__ = [
     "UnsupportedError",
     "VerifyError",
     "compile",
+    "decompose_batching_dims",
     "execute",
     "load",
     "register_composite",
@@ -45,6 +47,7 @@ _DEFINED_IN = {
     "Executable": "api",
     "Module": "ir",
     "compile": "api",
+    "decompose_batching_dims": "transforms",
     "execute": "api",
     "load": "api",
     "register_composite": "ops.composite",
