@@ -17,6 +17,7 @@ from .errors import (
 from .options import Options
 
 if TYPE_CHECKING:
+    from . import patterns
     from .api import Executable, compile, execute, load
     from .ir import Module
     from .ops.composite import register_composite
@@ -39,6 +40,7 @@ __all__ = [
     "decompose_batching_dims",
     "execute",
     "load",
+    "patterns",
     "register_composite",
     "register_custom_call",
 ]
@@ -50,6 +52,7 @@ _DEFINED_IN = {
     "decompose_batching_dims": "transforms",
     "execute": "api",
     "load": "api",
+    "patterns": "patterns",
     "register_composite": "ops.composite",
     "register_custom_call": "ops.custom_call",
 }
@@ -59,7 +62,8 @@ def __getattr__(name: str) -> Any:
     """What is imported at its first use."""
     if name not in _DEFINED_IN:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f".{_DEFINED_IN[name]}", __name__), name)
+    module = importlib.import_module(f".{_DEFINED_IN[name]}", __name__)
+    value = module if _DEFINED_IN[name] == name else getattr(module, name)
     globals()[name] = value
     return value
 

@@ -32,7 +32,18 @@ MAY_IMPORT = {
 }
 
 # What users call lies on top, and may import everything below it, and each other.
-TOP = {"__init__", "__main__", "api", "boundary", "checking", "cli", "explanation", "inputs", "transforms"}
+TOP = {
+    "__init__",
+    "__main__",
+    "api",
+    "boundary",
+    "checking",
+    "cli",
+    "explanation",
+    "inputs",
+    "patterns",
+    "transforms",
+}
 
 # What the loops are made with; everything else that kernels import is Python's own.
 KERNEL_LIBRARIES = {"cpython", "libc", "llvmlite", "numba", "numpy"}

@@ -1,0 +1,51 @@
+"""Lists of dimensions and sizes as users give them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .failures import broken
+
+
+def dimension(value: Any, rank: int, what: str, pattern: str, label: str | None = None) -> int:
+    """A dimension, counted from 0; negative numbers count from the end.
+
+    Raises:
+        VerifyError: it is no integer, or out of range.
+    """
+    try:
+        number = value.__index__()
+    except AttributeError:
+        raise broken(pattern, f"{what} is {value!r}, but must be an integer", label) from None
+    if not -rank <= number < rank:
+        raise broken(pattern, f"{what} is {number}, but must be from {-rank} to {rank - 1}", label)
+    return int(number) % rank
+
+
+def dimensions(values: Any, rank: int, what: str, pattern: str, label: str | None = None) -> tuple[int, ...]:
+    """A list of different dimensions, counted from 0, in the list's order.
+
+    Raises:
+        VerifyError: they are not.
+    """
+    found: list[int] = []
+    for position, value in enumerate(integers(values, what, pattern, label)):
+        number = dimension(value, rank, f"{what}[{position}]", pattern, label)
+        if number in found:
+            raise broken(pattern, f"{what} is {list(values)}, but dimensions must not repeat", label)
+        found.append(number)
+    return tuple(found)
+
+
+def integers(values: Any, what: str, pattern: str, label: str | None = None) -> tuple[int, ...]:
+    """A list of integers.
+
+    Raises:
+        VerifyError: it is none, or a set of several, which has no order.
+    """
+    if isinstance(values, (set, frozenset)) and len(values) > 1:
+        raise broken(pattern, f"{what} is {values!r}, a set, which has no order: give a list", label)
+    try:
+        return tuple([value.__index__() for value in values])
+    except (TypeError, AttributeError):
+        raise broken(pattern, f"{what} is {values!r}, but must be a list of integers", label) from None

@@ -1,0 +1,87 @@
+"""Arrays of other libraries: in through DLPack or ``__array__``, and out to the library they came from."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ..errors import NimbleError
+from ..inputs import as_array
+from ..types import element_type_of
+from .element_types import element_type_named
+from .failures import broken
+from .tape import Array
+
+
+def array_of(value: Any, what: str, pattern: str) -> Array:
+    """A user's operand as an array whose elements StableHLO has.
+
+    Args:
+        value: an array, a number, nested lists, or anything with ``__dlpack__`` or ``__array__``.
+        what: names the operand in the error.
+        pattern: for the error.
+
+    Raises:
+        VerifyError: it is no such array.
+    """
+    try:
+        array = value if type(value) is np.ndarray else _as_array(value, what, pattern)
+        element_type_of(array.dtype)
+        return array
+    except NimbleError as error:
+        raise broken(pattern, error.reason) from error
+    except KeyError:
+        if not array.dtype.isnative:
+            return array_of(array.astype(array.dtype.newbyteorder("=")), what, pattern)
+        reason = f"{what} has elements of {array.dtype}, which is no element type of StableHLO"
+        raise broken(pattern, reason) from None
+
+
+def library_of(operands: Iterable[Any]) -> Any:
+    """The library of the first operand that is an array, but none of NumPy's; None where there is none."""
+    for operand in operands:
+        if isinstance(operand, (np.ndarray, np.generic)) or not hasattr(operand, "__dlpack__"):
+            continue
+        if hasattr(operand, "__array_namespace__"):
+            return operand.__array_namespace__()
+        return _module_of(operand)
+    return None
+
+
+def given_to(library: Any, array: Array) -> Any:
+    """An array as one of a library; None: as it is."""
+    if not hasattr(library, "from_dlpack"):
+        return array
+    if _is_known_to_dlpack(array.dtype):
+        return library.from_dlpack(array)
+    if hasattr(library, "__array_api_version__"):
+        return library.asarray(array)
+    carrier = library.from_dlpack(array.view(_carrier(array.dtype)))
+    return carrier.view(getattr(library, array.dtype.name))
+
+
+def _as_array(value: Any, what: str, pattern: str) -> Array:
+    """An array from any other form. A tensor's elements that DLPack cannot tell NumPy come as integers."""
+    if str(getattr(value, "dtype", "")).startswith("torch."):
+        dtype = element_type_named(value.dtype, pattern).dtype
+        if not _is_known_to_dlpack(dtype):
+            carrier = value.view(getattr(_module_of(value), _carrier(dtype).name))
+            return as_array(carrier, what).view(dtype)
+    return as_array(value, what)
+
+
+def _module_of(value: object) -> Any:
+    return sys.modules.get(type(value).__module__.partition(".")[0])
+
+
+def _is_known_to_dlpack(dtype: np.dtype[Any]) -> bool:
+    """Whether NumPy takes and gives such elements through DLPack: those of ml_dtypes it does not."""
+    return dtype.isbuiltin == 1
+
+
+def _carrier(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Integers that carry the bits of such elements."""
+    return np.dtype(np.int16 if dtype.itemsize == 2 else np.uint8)

@@ -1,0 +1,226 @@
+"""Elementwise functions that are no operation of StableHLO or CHLO, composed of some.
+
+Each takes values of one shape and element type. Where NumPy has such a function, the composition does what
+NumPy does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..types import COMPLEX, FLOAT, SIGNED, UNSIGNED, ElementType, element_type_of
+from . import operations as ops
+from .element_types import BOOL
+from .tape import Value
+
+Emit = Callable[..., Any]
+
+
+def operation(name: str) -> Emit:
+    """The operation itself."""
+    return lambda *values: ops.operation(name, *values)
+
+
+def comparison(direction: str) -> Emit:
+    """Whether elements stand in a relation."""
+    return lambda a, b: ops.compare(direction, a, b)
+
+
+def by_category(categories: int, emit: Emit, other: Emit) -> Emit:
+    """One way for elements of some categories, another for the rest."""
+    return lambda value, *rest: (emit if value.element_type.category & categories else other)(value, *rest)
+
+
+def scaled(factor: float, emit: Emit | None = None) -> Emit:
+    """A function, then a multiplication by a number."""
+
+    def scale(value: Value) -> Any:
+        result = emit(value) if emit else value
+        return multiply(result, ops.like(result, factor))
+
+    return scale
+
+
+add = operation("stablehlo.add")
+subtract = operation("stablehlo.subtract")
+multiply = operation("stablehlo.multiply")
+divide = operation("stablehlo.divide")
+remainder = operation("stablehlo.remainder")
+maximum = operation("stablehlo.maximum")
+minimum = operation("stablehlo.minimum")
+floor = operation("stablehlo.floor")
+ceil = operation("stablehlo.ceil")
+logical_and = operation("stablehlo.and")
+logical_or = operation("stablehlo.or")
+logical_xor = operation("stablehlo.xor")
+logical_not = operation("stablehlo.not")
+exp = operation("stablehlo.exponential")
+log = operation("stablehlo.log")
+less = comparison("LT")
+greater = comparison("GT")
+equal = comparison("EQ")
+not_equal = comparison("NE")
+
+
+def same(value: Value) -> Any:
+    """The value itself."""
+    return value
+
+
+def zero(value: Value) -> Any:
+    """Zeros like a value."""
+    return ops.like(value, 0)
+
+
+def is_nan(value: Value) -> Any:
+    """Whether elements differ from themselves."""
+    return not_equal(value, value)
+
+
+def is_number(value: Value) -> Any:
+    """Whether elements equal themselves."""
+    return equal(value, value)
+
+
+def predicate(name: str) -> Emit:
+    """An operation whose result are booleans."""
+    return lambda value: value.tape.add(name, (value.index,), value.shape, BOOL)
+
+
+def of_parts(test: Emit, join: Emit) -> Emit:
+    """A predicate of floats, for complex elements."""
+    return lambda value: join(test(real(value)), test(imag(value)))
+
+
+def part(name: str) -> Emit:
+    """An operation from complex elements to their real type."""
+    return lambda value: value.tape.add(name, (value.index,), value.shape, part_type(value.element_type))
+
+
+def part_type(element_type: ElementType) -> ElementType:
+    """The element type of the parts of a complex one."""
+    return element_type_of(np.zeros((), element_type.dtype).real.dtype)
+
+
+real = part("stablehlo.real")
+imag = part("stablehlo.imag")
+absolute = by_category(
+    COMPLEX,
+    part("stablehlo.abs"),
+    by_category(SIGNED | FLOAT, operation("stablehlo.abs"), same),
+)
+sign = by_category(UNSIGNED, lambda value: minimum(value, ops.like(value, 1)), operation("stablehlo.sign"))
+trunc = by_category(
+    FLOAT, lambda value: ops.select(less(value, zero(value)), ceil(value), floor(value)), same
+)
+shift_right = by_category(
+    UNSIGNED,
+    operation("stablehlo.shift_right_logical"),
+    operation("stablehlo.shift_right_arithmetic"),
+)
+is_infinite = by_category(
+    COMPLEX,
+    of_parts(predicate("chlo.is_inf"), logical_or),
+    by_category(FLOAT, predicate("chlo.is_inf"), is_nan),
+)
+is_finite = by_category(
+    COMPLEX,
+    of_parts(predicate("stablehlo.is_finite"), logical_and),
+    by_category(FLOAT, predicate("stablehlo.is_finite"), is_number),
+)
+conjugate = by_category(COMPLEX, operation("chlo.conj"), same)
+
+
+def square(value: Value) -> Any:
+    """The product with itself."""
+    return multiply(value, value)
+
+
+def reciprocal(value: Value) -> Any:
+    """1 divided by it."""
+    return divide(ops.like(value, 1), value)
+
+
+def exp2(value: Value) -> Any:
+    """2 to the power."""
+    return ops.operation("stablehlo.power", ops.like(value, 2), value)
+
+
+log2 = scaled(1 / math.log(2), log)
+log10 = scaled(1 / math.log(10), log)
+
+
+def floored_remainder(a: Value, b: Value) -> Any:
+    """The remainder with the divisor's sign."""
+    left = remainder(a, b)
+    if a.element_type.category == UNSIGNED:
+        return left
+    none = zero(a)
+    differs = logical_and(not_equal(left, none), logical_xor(less(left, none), less(b, none)))
+    found = ops.select(differs, add(left, b), left)
+    if a.element_type.category != FLOAT:
+        return found
+    signed_zero = ops.select(less(b, none), ops.like(b, -0.0), none)
+    return ops.select(equal(left, none), signed_zero, found)
+
+
+def floor_divide(a: Value, b: Value) -> Any:
+    """The greatest integer that is not above the quotient."""
+    if a.element_type.category == UNSIGNED:
+        return divide(a, b)
+    if a.element_type.category == FLOAT:
+        return _floor_divide_floats(a, b)
+    none, left = zero(a), remainder(a, b)
+    differs = logical_and(not_equal(left, none), logical_xor(less(left, none), less(b, none)))
+    quotient = divide(a, b)
+    return ops.select(differs, subtract(quotient, ops.like(a, 1)), quotient)
+
+
+def _floor_divide_floats(a: Value, b: Value) -> Any:
+    """From the remainder, which is exact where the quotient is not."""
+    none, one = zero(a), ops.like(a, 1)
+    left, plain = remainder(a, b), divide(a, b)
+    quotient = divide(subtract(a, left), b)
+    differs = logical_and(not_equal(left, none), logical_xor(less(left, none), less(b, none)))
+    quotient = ops.select(differs, subtract(quotient, one), quotient)
+    below = floor(quotient)
+    nearest = ops.select(greater(subtract(quotient, below), ops.like(a, 0.5)), add(below, one), below)
+    # A quotient of zero has the sign of a / b.
+    found = ops.select(equal(quotient, none), multiply(plain, none), nearest)
+    return ops.select(equal(b, none), plain, found)
+
+
+def power(base: Value, exponent: Value) -> Any:
+    """A power; a square where the exponent is the constant 2."""
+    node = exponent.tape.nodes[exponent.index]
+    if node.attributes == (("value", np.array(2).astype(base.element_type.dtype).tobytes()),):
+        return square(base)
+    return ops.operation("stablehlo.power", base, exponent)
+
+
+def number_of(pick: Emit) -> Emit:
+    """The greater or the lesser of two elements; of a NaN and a number, the number."""
+
+    def choose(a: Value, b: Value) -> Any:
+        return ops.select(is_nan(a), b, ops.select(is_nan(b), a, pick(a, b)))
+
+    return choose
+
+
+def log_add_exp(a: Value, b: Value) -> Any:
+    """log(exp(a) + exp(b)), which does not overflow."""
+    distance = subtract(a, b)
+    small = ops.operation(
+        "stablehlo.log_plus_one", exp(ops.operation("stablehlo.negate", absolute(distance)))
+    )
+    # Equal infinities have no distance.
+    return ops.select(equal(a, b), add(a, ops.like(a, math.log(2))), add(maximum(a, b), small))
+
+
+def rectified(value: Value) -> Any:
+    """The number where it is above zero, else zero; a NaN stays."""
+    return maximum(value, zero(value))

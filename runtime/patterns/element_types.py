@@ -1,0 +1,134 @@
+"""Element types as users name them, and the one in which operands of several types meet."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from typing import Any, Final
+
+import ml_dtypes
+import numpy as np
+
+from ..types import BOOLEAN, COMPLEX, ELEMENT_TYPES, FLOAT, INTEGER, ElementType, element_type_of
+from .failures import broken
+
+BOOL: Final = ELEMENT_TYPES["i1"]
+INT32: Final = ELEMENT_TYPES["i32"]
+INT64: Final = ELEMENT_TYPES["i64"]
+
+_KINDS: Final = {BOOLEAN: 0, INTEGER: 1, FLOAT: 2, COMPLEX: 3}
+_PYTHON_KINDS: Final = {bool: 0, int: 1, float: 2, complex: 3}
+_STAND_INS: Final = (False, 0, 0.0, 0j)
+"""For each kind the Python number that stands for all of its kind where NumPy is asked."""
+
+
+def element_type_named(dtype: Any, pattern: str) -> ElementType:
+    """The element type that a user means.
+
+    Args:
+        dtype: an ElementType, anything that NumPy takes as an element type, a name of ml_dtypes, or an
+            element type of torch.
+        pattern: for the error.
+
+    Raises:
+        VerifyError: it is none of these.
+    """
+    if isinstance(dtype, ElementType):
+        return dtype
+    name = str(dtype).removeprefix("torch.") if not isinstance(dtype, (np.dtype, type)) else None
+    try:
+        if name is not None and hasattr(ml_dtypes, name):
+            dtype = getattr(ml_dtypes, name)
+        elif name is not None and name != str(dtype):
+            dtype = name
+        return element_type_of(np.dtype(dtype).newbyteorder("="))
+    except (TypeError, KeyError, ValueError):
+        raise broken(pattern, f"dtype is {dtype!r}, which is no element type of StableHLO") from None
+
+
+def get_int_or_float_bit_width(dtype: Any) -> int:
+    """How many bits an element of an integer or floating-point type has.
+
+    Raises:
+        VerifyError: for any other type.
+    """
+    element_type = element_type_named(dtype, "get_int_or_float_bit_width")
+    if not element_type.category & (INTEGER | FLOAT):
+        raise broken(
+            "get_int_or_float_bit_width", f"dtype is {element_type}, but must be an integer or a float"
+        )
+    return element_type.width
+
+
+def get_int_type(bit_width: int) -> np.dtype[Any]:
+    """The signed integer type of that many bits.
+
+    Raises:
+        VerifyError: there is none.
+    """
+    found = ELEMENT_TYPES.get(f"i{bit_width}")
+    if found is None or found is BOOL:
+        raise broken("get_int_type", f"bit_width is {bit_width}, but must be 2, 4, 8, 16, 32 or 64")
+    return found.dtype
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a number of Python's, which takes the element type of what it meets."""
+    return isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic)
+
+
+def kind_of_number(value: complex) -> int:
+    """The kind of a Python number."""
+    return next(kind for number, kind in _PYTHON_KINDS.items() if isinstance(value, number))
+
+
+def meeting_type(values: Iterable[Any], pattern: str) -> ElementType:
+    """The element type in which operands meet.
+
+    Operands of one type keep it, and Python's numbers take it where their kind (boolean, integer, float,
+    complex) is not above its own. All else is as `numpy.result_type` says.
+
+    Args:
+        values: traced values and Python's numbers.
+        pattern: for the error.
+
+    Raises:
+        VerifyError: NumPy has no type for them.
+    """
+    types: dict[ElementType, None] = {}
+    kind = -1
+    for value in values:
+        if is_number(value):
+            kind = max(kind, kind_of_number(value))
+        else:
+            types[value.element_type] = None
+    found = _meeting_type(tuple(types), kind)
+    if found is None:
+        names = ", ".join(map(str, types))
+        raise broken(pattern, f"operands have the element types {names}, which meet in none: convert one")
+    return found
+
+
+@functools.cache
+def _meeting_type(types: tuple[ElementType, ...], kind: int) -> ElementType | None:
+    if len(types) == 1 and kind <= _kind(types[0]):
+        return types[0]
+    numbers = [] if kind < 0 else [_STAND_INS[kind]]
+    try:
+        return element_type_of(np.result_type(*[type.dtype for type in types], *numbers))
+    except (TypeError, KeyError):
+        return None
+
+
+def _kind(element_type: ElementType) -> int:
+    return next(kind for category, kind in _KINDS.items() if element_type.category & category)
+
+
+@functools.cache
+def computing_type(ufunc: np.ufunc, element_type: ElementType) -> ElementType | None:
+    """The type in which NumPy computes a function of operands of one type; None where it does not."""
+    try:
+        resolved = ufunc.resolve_dtypes((element_type.dtype,) * ufunc.nin + (None,) * ufunc.nout)
+        return element_type_of(resolved[0])
+    except (TypeError, KeyError):
+        return None

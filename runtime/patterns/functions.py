@@ -1,0 +1,187 @@
+"""NumPy's other functions of traced values: choices, reductions, and what moves elements around."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..types import ElementType, element_type_of
+from . import movement
+from . import operations as ops
+from .arguments import dimensions
+from .element_types import BOOL, element_type_named, meeting_type
+from .failures import unsupported
+from .operands import fitted, lifted, shape_of, value_of
+from .tape import Value
+from .ufuncs import FUNCTIONS, IMAGINARY_PART, REAL_PART, apply
+
+
+def where(condition: Any, x: Any, y: Any, *, name: str = "numpy.where", label: str | None = None) -> Any:
+    """Elements of `x` where `condition` is not zero, elsewhere of `y`; the three broadcast.
+
+    Raises:
+        VerifyError: they do not, or `x` and `y` meet in no element type.
+    """
+    tape, values = lifted((condition, x, y), name)
+    element_type = meeting_type(values[1:], name)
+    shape = ops.broadcast_shape([shape_of(value) for value in values], name, label)
+    if not isinstance(values[0], Value):
+        values[0] = bool(values[0])
+    types = (BOOL, element_type, element_type)
+    return ops.select(
+        *[fitted(tape, value, shape, type, name) for value, type in zip(values, types, strict=True)]
+    )
+
+
+def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
+    """Elements that are not below one bound and not above the other."""
+    low, high = a_min if min is None else min, a_max if max is None else max
+    if low is not None:
+        a = apply(FUNCTIONS[np.maximum], a, low)
+    return a if high is None else apply(FUNCTIONS[np.minimum], a, high)
+
+
+def astype(x: Any, dtype: Any, *, name: str = "numpy.astype") -> Any:
+    """The same numbers in another element type."""
+    tape, _ = lifted((x,), name)
+    return ops.convert(value_of(tape, x, name), element_type_named(dtype, name))
+
+
+def reduction(
+    reduce_name: str, value: Any, axis: Any, keepdims: Any, name: str, ufunc: np.ufunc | None = None
+) -> Any:
+    """A reduction as NumPy has it.
+
+    Args:
+        reduce_name: one of `operations.REDUCTIONS`.
+        value: what is reduced.
+        axis: a dimension, several, or None: all.
+        keepdims: whether they stay, with size 1.
+        name: for errors.
+        ufunc: says which element type NumPy folds in; None: that of `value`.
+    """
+    tape, _ = lifted((value,), name)
+    value = value_of(tape, value, name)
+    if ufunc is not None:
+        value = ops.convert(value, folding_type(ufunc, value.element_type))
+    return ops.reduce(
+        value, reduce_name, reduced_dimensions(axis, value, name), keep_dims=bool(keepdims), pattern=name
+    )
+
+
+def reduced_dimensions(axis: Any, value: Value, name: str) -> tuple[int, ...]:
+    """The dimensions that `axis` names, ascending."""
+    rank = len(value.shape)
+    if axis is None:
+        return tuple(range(rank))
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    return tuple(sorted(dimensions(axes, rank, "axis", name)))
+
+
+@functools.cache
+def folding_type(ufunc: np.ufunc, element_type: ElementType) -> ElementType:
+    """The element type in which NumPy folds sums and products: integers become 64 bits wide."""
+    try:
+        resolved = ufunc.resolve_dtypes((None, element_type.dtype, None), reduction=True)
+        return element_type_of(resolved[1])
+    except (TypeError, KeyError):
+        return element_type
+
+
+def _reduction(reduce_name: str, name: str, ufunc: np.ufunc | None = None) -> Callable[..., Any]:
+    def reduce(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+        return reduction(reduce_name, a, axis, keepdims, name, ufunc)
+
+    return reduce
+
+
+def _truth(reduce_name: str, name: str) -> Callable[..., Any]:
+    def reduce(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+        return reduction(reduce_name, astype(a, BOOL, name=name), axis, keepdims, name)
+
+    return reduce
+
+
+def mean(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+    """The sum divided by how many there are."""
+    name = "numpy.mean"
+    tape, _ = lifted((a,), name)
+    value = value_of(tape, a, name)
+    total = apply(FUNCTIONS[np.true_divide], value, 1)
+    count = math.prod([value.shape[d] for d in reduced_dimensions(axis, value, name)])
+    return apply(FUNCTIONS[np.true_divide], reduction("sum", total, axis, keepdims, name), count)
+
+
+def full_like(a: Any, fill_value: Any, dtype: Any = None) -> Any:
+    """One number in the shape of a value."""
+    name = "numpy.full_like"
+    tape, values = lifted((a, fill_value), name)
+    like = value_of(tape, a, name)
+    element_type = like.element_type if dtype is None else element_type_named(dtype, name)
+    return fitted(tape, values[1], like.shape, element_type, name)
+
+
+def matches(function: Callable[..., Any], args: Sequence[Any], settings: Mapping[str, Any], name: str) -> Any:
+    """Call one of these functions.
+
+    Raises:
+        UnsupportedError: it does not take such arguments.
+    """
+    try:
+        return function(*args, **settings)
+    except TypeError as error:
+        # Without a frame below this one it is the call itself that failed.
+        if error.__traceback__ is not None and error.__traceback__.tb_next is None:
+            raise unsupported(name, f"is not offered so for traced values: {error}") from None
+        raise
+
+
+NUMPY: Final[dict[Any, Callable[..., Any]]] = {
+    np.where: where,
+    np.clip: clip,
+    np.astype: astype,
+    np.sum: _reduction("sum", "numpy.sum", np.add),
+    np.prod: _reduction("product", "numpy.prod", np.multiply),
+    np.max: _reduction("max", "numpy.max"),
+    np.amax: _reduction("max", "numpy.amax"),
+    np.min: _reduction("min", "numpy.min"),
+    np.amin: _reduction("min", "numpy.amin"),
+    np.any: _truth("or", "numpy.any"),
+    np.all: _truth("and", "numpy.all"),
+    np.mean: mean,
+    np.real: lambda val: apply(REAL_PART, val),
+    np.imag: lambda val: apply(IMAGINARY_PART, val),
+    np.full_like: full_like,
+    np.zeros_like: lambda a, dtype=None: full_like(a, 0, dtype),
+    np.ones_like: lambda a, dtype=None: full_like(a, 1, dtype),
+    np.shape: lambda a: a.shape,
+    np.ndim: lambda a: len(a.shape),
+    np.size: lambda a: math.prod(a.shape),
+    np.reshape: movement.reshape,
+    np.transpose: movement.transpose,
+    np.swapaxes: movement.swapaxes,
+    np.broadcast_to: movement.broadcast_to,
+    np.expand_dims: movement.expand_dims,
+    np.squeeze: movement.squeeze,
+    np.concatenate: movement.concatenate,
+    np.stack: movement.stack,
+    np.roll: movement.roll,
+}
+"""What traced values take of NumPy's functions that are no universal ones."""
+
+
+def apply_numpy(function: Any, args: Sequence[Any], settings: Mapping[str, Any]) -> Any:
+    """What NumPy asks of traced values through ``__array_function__``.
+
+    Raises:
+        UnsupportedError: there is nothing for it here, or not with these arguments.
+    """
+    name = f"numpy.{getattr(function, '__name__', function)}"
+    found = NUMPY.get(function)
+    if found is None:
+        raise unsupported(name, "is not offered for traced values")
+    return matches(found, args, settings, name)

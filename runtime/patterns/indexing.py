@@ -1,0 +1,208 @@
+"""`sn_gather` and `sn_scatter`: slices read from and written to places that index vectors choose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from ..options import Options
+from ..types import INTEGER
+from . import operations as ops
+from .arguments import dimensions, integers
+from .element_types import meeting_type
+from .failures import broken
+from .operands import value_of
+from .programs import compute
+from .tape import Shape, Value
+
+UPDATES: Final = {
+    "kUpdate": None,
+    "kAdd": "stablehlo.add",
+    "kMul": "stablehlo.multiply",
+    "kMin": "stablehlo.minimum",
+    "kMax": "stablehlo.maximum",
+}
+"""For each `rmw_op` the operation of the value there and the update; None: the update alone."""
+
+
+def sn_gather(
+    input_tensor: Any,
+    start_indices: Any,
+    gather_dims: Iterable[int],
+    gather_lengths: Iterable[int],
+    *,
+    options: Options | None = None,
+) -> Any:
+    """Read a slice of a table at each of a batch of places.
+
+    A slice starts at its index vector along `gather_dims` and is `gather_lengths` long there; along the other
+    dimensions it is the whole. A slice that would leave the table is moved back into it.
+
+    Args:
+        input_tensor: the table.
+        start_indices: integers of shape ``(*batch, size(gather_dims))``.
+        gather_dims: different dimensions of `input_tensor`; negative ones count from its end.
+        gather_lengths: for each of them from 1 to its size.
+        options: how it runs; within another pattern they have no effect.
+
+    Returns:
+        An array, or within another pattern a traced value, of shape ``(*batch, *slice)``: a dimension for
+        each one of `input_tensor`.
+
+    Raises:
+        VerifyError: a constraint in docs/patterns.md does not hold.
+    """
+
+    def record(table: Any, indices: Any) -> Any:
+        table, indices = _on_one_tape("sn_gather", table, indices)
+        return _gather(table, indices, gather_dims, gather_lengths)
+
+    operands = (input_tensor, start_indices)
+    return compute(record, operands, ("input_tensor", "start_indices"), "sn_gather", options)
+
+
+def sn_scatter(
+    operand: Any,
+    update: Any,
+    start_indices: Any,
+    scatter_dims: Iterable[int],
+    rmw_op: str = "kUpdate",
+    unique_indices: bool = False,
+    *,
+    options: Options | None = None,
+) -> Any:
+    """Write a batch of slices to places in a copy of an array.
+
+    Slices are written one after another, in the order of the batch. Elements of a slice that lie outside of
+    the array are left out.
+
+    Args:
+        operand: the array.
+        update: the slices, of shape ``(*batch, *slice)``: a dimension for each one of `operand`, as long as
+            that or, along `scatter_dims`, shorter. Its elements become such as `operand` has, which must hold
+            them.
+        start_indices: integers of shape ``(*batch, size(scatter_dims))``: where each slice starts.
+        scatter_dims: different dimensions of `operand`; negative ones count from its end.
+        rmw_op: what becomes of the value there and the one written: ``"kUpdate"``: the one written;
+            ``"kAdd"`` and ``"kMul"``: the sum and the product; ``"kMin"`` and ``"kMax"``: the lesser and the
+            greater one, a NaN where there is one.
+        unique_indices: a promise that no element is written twice, which may make it faster.
+        options: how it runs; within another pattern they have no effect.
+
+    Returns:
+        An array like `operand`, or within another pattern a traced value.
+
+    Raises:
+        VerifyError: a constraint in docs/patterns.md does not hold.
+    """
+
+    def record(target: Any, written: Any, indices: Any) -> Any:
+        target, written, indices = _on_one_tape("sn_scatter", target, written, indices)
+        return _scatter(target, written, indices, scatter_dims, rmw_op, bool(unique_indices))
+
+    operands = (operand, update, start_indices)
+    return compute(record, operands, ("operand", "update", "start_indices"), "sn_scatter", options)
+
+
+def _gather(table: Value, indices: Value, gather_dims: Any, gather_lengths: Any) -> Any:
+    pattern, rank = "sn_gather", len(table.shape)
+    dims = dimensions(gather_dims, rank, "gather_dims", pattern, "G3")
+    lengths = integers(gather_lengths, "gather_lengths", pattern, "G4")
+    _check_indices(indices, len(dims), "gather_dims", pattern, "G")
+    if len(lengths) != len(dims):
+        raise broken(
+            pattern, f"gather_lengths has {len(lengths)} elements, but gather_dims has {len(dims)}", "G4"
+        )
+    slice_sizes = list(table.shape)
+    for position, (d, length) in enumerate(zip(dims, lengths, strict=True)):
+        if not 1 <= length <= table.shape[d]:
+            raise broken(
+                pattern,
+                f"gather_lengths[{position}] is {length}, but must be from 1 to {table.shape[d]}, the size "
+                f"of dimension {d} of input_tensor",
+                "G5",
+            )
+        slice_sizes[d] = length
+    batch = indices.shape[:-1]
+    attributes = (
+        ("offset_dims", tuple(range(len(batch), len(batch) + rank))),
+        ("start_index_map", dims),
+        ("index_vector_dim", len(batch)),
+        ("slice_sizes", tuple(slice_sizes)),
+    )
+    shape = (*batch, *slice_sizes)
+    return table.tape.add(
+        "stablehlo.gather", (table.index, indices.index), shape, table.element_type, attributes
+    )
+
+
+def _scatter(
+    target: Value, update: Value, indices: Value, scatter_dims: Any, rmw_op: str, unique_indices: bool
+) -> Any:
+    pattern, rank = "sn_scatter", len(target.shape)
+    dims = dimensions(scatter_dims, rank, "scatter_dims", pattern, "S3")
+    _check_indices(indices, len(dims), "scatter_dims", pattern, "S")
+    batch = indices.shape[:-1]
+    _check_update(target.shape, update.shape, batch, dims)
+    if rmw_op not in UPDATES:
+        raise broken(pattern, f"rmw_op is {rmw_op!r}, but must be one of {', '.join(UPDATES)}", "S6")
+    if meeting_type((target, update), pattern) is not target.element_type:
+        raise broken(
+            pattern,
+            f"update has elements of {update.element_type}, which those of operand, {target.element_type}, "
+            f"cannot all hold",
+            "S7",
+        )
+    update = ops.convert(update, target.element_type)
+    attributes = (
+        ("update_window_dims", tuple(range(len(batch), len(batch) + rank))),
+        ("scatter_dims_to_operand_dims", dims),
+        ("index_vector_dim", len(batch)),
+        ("unique_indices", unique_indices),
+        ("update_computation", UPDATES[rmw_op]),
+    )
+    operands = (target.index, indices.index, update.index)
+    return target.tape.add("stablehlo.scatter", operands, target.shape, target.element_type, attributes)
+
+
+def _on_one_tape(pattern: str, *operands: Any) -> list[Any]:
+    """Operands as values; Python's numbers are arrays of rank 0."""
+    tape = next((operand.tape for operand in operands if isinstance(operand, Value)), None)
+    if tape is None:
+        raise broken(pattern, "takes arrays, but got numbers alone")
+    return [value_of(tape, operand, pattern) for operand in operands]
+
+
+def _check_indices(indices: Value, count: int, dims_name: str, pattern: str, letter: str) -> None:
+    if not indices.element_type.category & INTEGER:
+        raise broken(
+            pattern, f"start_indices has elements of {indices.element_type}, not integers", letter + "1"
+        )
+    if not indices.shape or indices.shape[-1] != count:
+        raise broken(
+            pattern,
+            f"start_indices has shape {indices.shape}, but its last dimension must have size {count}, an "
+            f"index for each of {dims_name}",
+            letter + "2",
+        )
+
+
+def _check_update(shape: Shape, update: Shape, batch: Shape, dims: tuple[int, ...]) -> None:
+    """The shape of the update must be that of the batch and of a slice."""
+    pattern = "sn_scatter"
+    if len(update) != len(batch) + len(shape) or update[: len(batch)] != batch:
+        raise broken(
+            pattern,
+            f"update has shape {update}, but must start with {batch}, those of start_indices but the last, "
+            f"and have {len(shape)} more, one for each of operand",
+            "S4",
+        )
+    for d, (size, length) in enumerate(zip(shape, update[len(batch) :], strict=True)):
+        if length > size or (length != size and d not in dims):
+            rule = f"at most {size}" if d in dims else str(size)
+            raise broken(
+                pattern,
+                f"dimension {len(batch) + d} of update has size {length}, but must be {rule}, for it stands "
+                f"for dimension {d} of operand",
+                "S5",
+            )

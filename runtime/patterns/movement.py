@@ -1,0 +1,203 @@
+"""What moves elements around: NumPy's functions of shapes, and basic indexing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from . import operations as ops
+from .arguments import dimension, dimensions, integers
+from .element_types import meeting_type
+from .failures import broken, unsupported
+from .operands import fitted, lifted, shape_of, value_of
+from .tape import Value
+
+
+def reshape(value: Any, shape: Any, name: str = "numpy.reshape") -> Any:
+    """The same elements in another shape; -1 stands for the size that is left."""
+    value = _value(value, name)
+    sizes = list(integers(shape if _is_list(shape) else (shape,), "shape", name))
+    total = math.prod(value.shape)
+    if sizes.count(-1) == 1:
+        known = -math.prod(sizes)
+        sizes[sizes.index(-1)] = total // known if known else 0
+    if min(sizes, default=0) < 0 or math.prod(sizes) != total:
+        raise broken(name, f"shape is {shape}, but the operand has shape {value.shape}")
+    return ops.reshape(value, tuple(sizes))
+
+
+def transpose(value: Any, axes: Any = None, name: str = "numpy.transpose") -> Any:
+    """Dimensions in another order; None: reversed."""
+    value = _value(value, name)
+    rank = len(value.shape)
+    order = tuple(reversed(range(rank))) if axes is None else dimensions(axes, rank, "axes", name)
+    if len(order) != rank:
+        raise broken(name, f"axes is {axes}, but must name all {rank} dimensions")
+    shape = tuple([value.shape[d] for d in order])
+    return value.tape.add(
+        "stablehlo.transpose", (value.index,), shape, value.element_type, (("permutation", order),)
+    )
+
+
+def swapaxes(value: Any, axis1: Any, axis2: Any) -> Any:
+    """Two dimensions exchanged."""
+    name = "numpy.swapaxes"
+    value = _value(value, name)
+    rank = len(value.shape)
+    a, b = dimension(axis1, rank, "axis1", name), dimension(axis2, rank, "axis2", name)
+    order = list(range(rank))
+    order[a], order[b] = b, a
+    return transpose(value, order, name)
+
+
+def broadcast_to(value: Any, shape: Any) -> Any:
+    """A value repeated to a shape."""
+    name = "numpy.broadcast_to"
+    value = _value(value, name)
+    sizes = integers(shape if _is_list(shape) else (shape,), "shape", name)
+    if ops.broadcast_shape([value.shape, sizes], name) != sizes:
+        raise broken(name, f"shape is {sizes}, to which {value.shape} does not broadcast")
+    return ops.broadcast_to(value, sizes)
+
+
+def expand_dims(value: Any, axis: Any) -> Any:
+    """New dimensions of size 1, at places in the result."""
+    name = "numpy.expand_dims"
+    value = _value(value, name)
+    axes = axis if _is_list(axis) else (axis,)
+    rank = len(value.shape) + len(axes)
+    new = dimensions(axes, rank, "axis", name)
+    sizes = iter(value.shape)
+    return ops.reshape(value, tuple([1 if d in new else next(sizes) for d in range(rank)]))
+
+
+def squeeze(value: Any, axis: Any = None) -> Any:
+    """Without the dimensions of size 1, or some of them."""
+    name = "numpy.squeeze"
+    value = _value(value, name)
+    rank = len(value.shape)
+    if axis is None:
+        dropped: Sequence[int] = [d for d, size in enumerate(value.shape) if size == 1]
+    else:
+        dropped = dimensions(axis if _is_list(axis) else (axis,), rank, "axis", name)
+    for d in dropped:
+        if value.shape[d] != 1:
+            raise broken(name, f"dimension {d} has size {value.shape[d]}, not 1")
+    return ops.reshape(value, tuple([size for d, size in enumerate(value.shape) if d not in dropped]))
+
+
+def concatenate(values: Sequence[Any], axis: Any = 0, name: str = "numpy.concatenate") -> Any:
+    """Values behind each other along a dimension."""
+    if not values:
+        raise broken(name, "takes at least one operand")
+    tape, parts = lifted(values, name)
+    element_type = meeting_type(parts, name)
+    parts = [fitted(tape, part, shape_of(part), element_type, name) for part in parts]
+    d = dimension(axis, len(parts[0].shape), "axis", name)
+    rests = {(*part.shape[:d], *part.shape[d + 1 :], len(part.shape)) for part in parts}
+    if len(rests) > 1:
+        shapes = ", ".join(str(part.shape) for part in parts)
+        raise broken(name, f"operands have the shapes {shapes}, but may differ in dimension {d} alone")
+    first = parts[0].shape
+    shape = (*first[:d], sum(part.shape[d] for part in parts), *first[d + 1 :])
+    indices = tuple([part.index for part in parts])
+    return tape.add("stablehlo.concatenate", indices, shape, element_type, (("dimension", d),))
+
+
+def stack(values: Sequence[Any], axis: Any = 0) -> Any:
+    """Values of one shape along a new dimension."""
+    name = "numpy.stack"
+    if not values:
+        raise broken(name, "takes at least one operand")
+    tape, _ = lifted(values, name)
+    return concatenate([expand_dims(value_of(tape, value, name), axis) for value in values], axis, name)
+
+
+def roll(value: Any, shift: Any, axis: Any) -> Any:
+    """Elements moved on along a dimension; those that leave it come in again at its start."""
+    name = "numpy.roll"
+    value = _value(value, name)
+    (moved,) = integers((shift,), "shift", name)
+    d = dimension(axis, len(value.shape), "axis", name)
+    size = value.shape[d]
+    cut = (size - moved) % size if size else 0
+    if not cut:
+        return value
+    whole = [(0, n, 1) for n in value.shape]
+    parts = []
+    for start, limit in ((cut, size), (0, cut)):
+        whole[d] = (start, limit, 1)
+        parts.append(_slice(value, whole))
+    return concatenate(parts, d, name)
+
+
+def index(value: Value, key: Any) -> Any:
+    """Basic indexing: integers, slices, ``None`` and ``...``.
+
+    Raises:
+        VerifyError: a place is out of range, or there are too many.
+        UnsupportedError: an index is an array.
+    """
+    name = "indexing"
+    keys = list(key if isinstance(key, tuple) else (key,))
+    used = sum(one is not None and one is not Ellipsis for one in keys)
+    rank = len(value.shape)
+    if used > rank or sum(one is Ellipsis for one in keys) > 1:
+        raise broken(name, f"{key} does not index shape {value.shape}")
+    whole = [slice(None)] * (rank - used)
+    place = next((position for position, one in enumerate(keys) if one is Ellipsis), len(keys))
+    keys[place : place + 1] = whole
+    bounds: list[tuple[int, int, int]] = []
+    shape: list[int] = []
+    reversed_dimensions: list[int] = []
+    for one in keys:
+        if one is None:
+            shape.append(1)
+            continue
+        size = value.shape[len(bounds)]
+        if isinstance(one, slice):
+            start, step, count = _places(one, size)
+            if step < 0:
+                reversed_dimensions.append(len(bounds))
+                start, step = start + (count - 1) * step, -step
+            shape.append(count)
+            bounds.append((start, start + (count - 1) * step + 1, step) if count else (0, 0, 1))
+        elif hasattr(one, "__index__") and not isinstance(one, (Value, bool)):
+            start = dimension(one, size, f"the index of dimension {len(bounds)}", name)
+            bounds.append((start, start + 1, 1))
+        else:
+            raise unsupported(name, "takes integers, slices, None and ...; for arrays there is sn_gather")
+    found = _slice(value, bounds)
+    if reversed_dimensions:
+        attributes = (("dimensions", tuple(reversed_dimensions)),)
+        found = found.tape.add(
+            "stablehlo.reverse", (found.index,), found.shape, found.element_type, attributes
+        )
+    return ops.reshape(found, tuple(shape))
+
+
+def _places(one: slice, size: int) -> tuple[int, int, int]:
+    """Start, step and number of the elements that a slice takes."""
+    places = range(*one.indices(size))
+    return places.start, places.step, len(places)
+
+
+def _slice(value: Any, bounds: Sequence[tuple[int, int, int]]) -> Any:
+    """The elements from start to limit by stride, in each dimension."""
+    starts, limits, strides = zip(*bounds, strict=True) if bounds else ((), (), ())
+    shape = tuple([-(-(limit - start) // stride) for start, limit, stride in bounds])
+    if shape == value.shape:
+        return value
+    attributes = (("start_indices", starts), ("limit_indices", limits), ("strides", strides))
+    return value.tape.add("stablehlo.slice", (value.index,), shape, value.element_type, attributes)
+
+
+def _value(operand: Any, name: str) -> Any:
+    """An operand as a value."""
+    tape, _ = lifted((operand,), name)
+    return value_of(tape, operand, name)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple))

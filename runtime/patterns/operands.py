@@ -1,0 +1,65 @@
+"""What functions of traced values are given, made fit: on one tape, of one element type and one shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..types import ElementType, element_type_of
+from . import operations as ops
+from .arrays import array_of
+from .element_types import is_number
+from .failures import broken
+from .tape import Shape, Tape, Value, active_tape
+
+
+def lifted(operands: Sequence[Any], pattern: str) -> tuple[Tape, list[Any]]:
+    """The tape of operands, and each operand as a value on it, Python's numbers as they are.
+
+    Raises:
+        VerifyError: they are on different tapes, or something is no array.
+    """
+    tape = next((operand.tape for operand in operands if isinstance(operand, Value)), active_tape())
+    if tape is None:
+        raise broken(pattern, "is called on no traced value, outside of any pattern")
+    return tape, [lift(tape, operand, pattern) for operand in operands]
+
+
+def lift(tape: Tape, operand: Any, pattern: str) -> Any:
+    """An operand as a value on a tape; a Python number as it is.
+
+    Arrays are captured: the tape knows them again by what the user gave, unless that is a list, which
+    may change.
+    """
+    if isinstance(operand, Value):
+        tape.check(operand, pattern)
+        return operand
+    if is_number(operand):
+        return operand
+    array = array_of(operand, "an operand", pattern)
+    if isinstance(operand, np.generic):
+        return ops.filled(tape, array, (), element_type_of(array.dtype))
+    return tape.capture(array if isinstance(operand, (list, tuple)) else operand, array)
+
+
+def value_of(tape: Tape, operand: Any, pattern: str) -> Any:
+    """An operand as a value on a tape; a Python number as a constant of NumPy's type for it."""
+    value = lift(tape, operand, pattern)
+    if not is_number(value):
+        return value
+    array = array_of(value, "an operand", pattern)
+    return ops.filled(tape, array, (), element_type_of(array.dtype))
+
+
+def shape_of(value: Any) -> Shape:
+    """The shape of a value; a Python number has none."""
+    return value.shape if isinstance(value, Value) else ()
+
+
+def fitted(tape: Tape, value: Any, shape: Shape, element_type: ElementType, pattern: str) -> Any:
+    """A value or Python number in another element type, broadcast."""
+    if isinstance(value, Value):
+        return ops.broadcast_to(ops.convert(value, element_type), shape)
+    return ops.constant(tape, value, shape, element_type, pattern)

@@ -1,0 +1,218 @@
+"""The operations that everything else is composed of: values in, a value out, types already fitting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import ml_dtypes
+import numpy as np
+
+from ..errors import NimbleError
+from ..inputs import convert_input
+from ..ops.comparison import ComparisonDirection
+from ..types import (
+    BOOLEAN,
+    COMPLEX,
+    ELEMENT_TYPES,
+    INTEGER,
+    SIGNED,
+    ElementType,
+    TensorType,
+    describe_categories,
+    storage_range,
+)
+from .element_types import BOOL
+from .failures import broken
+from .tape import Array, Shape, Tape, Value
+
+_HELD_BY: Final = {
+    **{ELEMENT_TYPES[name]: (int, float) for name in ("f32", "f64", "bf16")},
+    ELEMENT_TYPES["i1"]: (bool,),
+}
+"""Which Python numbers some element types hold whatever their value."""
+
+
+def operation(name: str, *operands: Value) -> Any:
+    """An elementwise operation whose result has the type of its operands."""
+    first = operands[0]
+    return first.tape.add(name, tuple([value.index for value in operands]), first.shape, first.element_type)
+
+
+def compare(direction: str, a: Value, b: Value) -> Any:
+    """Whether elements stand in a relation, such as ``"LT"``."""
+    attributes = (("comparison_direction", ComparisonDirection[direction]),)
+    return a.tape.add("stablehlo.compare", (a.index, b.index), a.shape, BOOL, attributes)
+
+
+def select(condition: Value, a: Value, b: Value) -> Any:
+    """Elements of `a` where `condition` (of booleans and the same shape) holds, elsewhere of `b`."""
+    return a.tape.add("stablehlo.select", (condition.index, a.index, b.index), a.shape, a.element_type)
+
+
+def convert(value: Value, element_type: ElementType) -> Any:
+    """The same numbers in another element type; booleans say whether a number is not zero."""
+    if value.element_type is element_type:
+        return value
+    return value.tape.add("stablehlo.convert", (value.index,), value.shape, element_type)
+
+
+def constant(tape: Tape, number: complex, shape: Shape, element_type: ElementType, pattern: str) -> Any:
+    """One of Python's numbers, repeated.
+
+    Raises:
+        VerifyError: the element type cannot hold it.
+    """
+    return filled(tape, number_as(number, element_type, pattern), shape, element_type)
+
+
+def number_as(number: complex, element_type: ElementType, pattern: str, label: str | None = None) -> Array:
+    """A Python number as an array of rank 0.
+
+    Raises:
+        VerifyError: the element type cannot hold it.
+    """
+    if type(number) in _HELD_BY.get(element_type, ()):
+        return np.array(number, element_type.dtype)
+    if isinstance(number, bool) and element_type.category != BOOLEAN:
+        number = int(number)
+    try:
+        found: Array = convert_input(number, TensorType((), element_type), 0)
+        return found
+    except NimbleError:
+        raise broken(pattern, f"{number!r} is no number that {element_type} holds", label) from None
+
+
+def filled(tape: Tape, element: Array, shape: Shape, element_type: ElementType) -> Any:
+    """An array of rank 0, repeated."""
+    return tape.add("stablehlo.constant", (), shape, element_type, (("value", element.tobytes()),))
+
+
+def like(value: Value, number: float) -> Any:
+    """A number that every float and integer type holds, in a value's type."""
+    return filled(
+        value.tape, np.array(number).astype(value.element_type.dtype), value.shape, value.element_type
+    )
+
+
+def broadcast_in_dim(value: Value, shape: Shape, dimensions: tuple[int, ...]) -> Any:
+    """A value repeated along the dimensions of `shape` that are not in `dimensions`, or of which it has 1."""
+    attributes = (("broadcast_dimensions", dimensions),)
+    return value.tape.add("stablehlo.broadcast_in_dim", (value.index,), shape, value.element_type, attributes)
+
+
+def broadcast_to(value: Value, shape: Shape) -> Any:
+    """A value repeated to a shape, its own being aligned with the last dimensions."""
+    if value.shape == shape:
+        return value
+    return broadcast_in_dim(value, shape, tuple(range(len(shape) - len(value.shape), len(shape))))
+
+
+def broadcast_shape(shapes: Sequence[Shape], pattern: str, label: str | None = None) -> Shape:
+    """The shape to which several broadcast, as NumPy has it.
+
+    Raises:
+        VerifyError: they do not.
+    """
+    first = shapes[0]
+    if all(shape == first for shape in shapes):
+        return first
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        names = ", ".join(map(str, shapes))
+        raise broken(pattern, f"operands have the shapes {names}, which do not broadcast", label) from None
+
+
+def reshape(value: Value, shape: Shape) -> Any:
+    """The same elements in another shape."""
+    if value.shape == shape:
+        return value
+    return value.tape.add("stablehlo.reshape", (value.index,), shape, value.element_type)
+
+
+REDUCTIONS: Final = {
+    "sum": "stablehlo.add",
+    "product": "stablehlo.multiply",
+    "min": "stablehlo.minimum",
+    "max": "stablehlo.maximum",
+    "and": "stablehlo.and",
+    "or": "stablehlo.or",
+}
+"""Names of reductions, and the operation that each folds with."""
+
+
+def reduce(value: Value, name: str, dimensions: tuple[int, ...], *, keep_dims: bool, pattern: str) -> Any:
+    """A value folded along dimensions.
+
+    Args:
+        value: what is folded.
+        name: one of REDUCTIONS.
+        dimensions: ascending.
+        keep_dims: the dimensions stay, with size 1.
+        pattern: for the error.
+
+    Raises:
+        VerifyError: the reduction does not take these elements.
+    """
+    tape, element_type = value.tape, value.element_type
+    initial = _initial(name, element_type, pattern)
+    shape = tuple([size for d, size in enumerate(value.shape) if d not in dimensions])
+    folded = tape.add(
+        "stablehlo.reduce",
+        (value.index, filled(tape, initial, (), element_type).index),
+        shape,
+        element_type,
+        (("dimensions", dimensions), ("body", REDUCTIONS[name])),
+    )
+    if not keep_dims:
+        return folded
+    kept = tuple([d for d in range(len(value.shape)) if d not in dimensions])
+    full = tuple([1 if d in dimensions else size for d, size in enumerate(value.shape)])
+    return broadcast_in_dim(folded, full, kept)
+
+
+def _initial(name: str, element_type: ElementType, pattern: str) -> Array:
+    """What a reduction starts from, as an array of rank 0."""
+    dtype = element_type.dtype
+    if name in ("and", "or"):
+        if not element_type.category & (BOOLEAN | INTEGER):
+            taken = describe_categories(BOOLEAN | INTEGER)
+            raise broken(pattern, f"{name!r} takes {taken} elements, but got {element_type}", "Z7")
+        return np.zeros((), dtype) if name == "or" else _all_ones(element_type)
+    if name in ("sum", "product"):
+        element = np.array(name == "product").astype(dtype)
+        if element.astype(bool) != (name == "product"):
+            raise broken(pattern, f"{name!r} starts from 0, which {element_type} has not", "Z7")
+        return element
+    return _extreme(element_type, least=name == "max")
+
+
+def _all_ones(element_type: ElementType) -> Array:
+    """The integer or boolean all of whose bits are set."""
+    if element_type.category == SIGNED:
+        return np.array(-1).astype(element_type.dtype)
+    return _extreme(element_type, least=False)
+
+
+def greatest_integer(element_type: ElementType) -> int:
+    """The greatest value of an integer type."""
+    return storage_range(element_type)[1]
+
+
+def _extreme(element_type: ElementType, *, least: bool) -> Array:
+    """The least or the greatest value of an element type: an infinity where there is one."""
+    dtype = element_type.dtype
+    if element_type.category == BOOLEAN:
+        return np.array(not least)
+    if element_type.category & INTEGER:
+        low, high = storage_range(element_type)
+        return np.array(low if least else high).astype(dtype)
+    infinity = -np.inf if least else np.inf
+    if element_type.category == COMPLEX:
+        return np.array(complex(infinity, infinity), dtype)
+    element = np.array(infinity).astype(dtype)
+    if not np.isinf(element.astype(np.float64)):
+        finite: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+        element = np.array(finite.min if least else finite.max)
+    return element

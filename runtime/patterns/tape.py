@@ -1,0 +1,155 @@
+"""A tape holds the operations that a function of traced values did; it is cheap to write and to compare.
+
+A program is traced anew at each call: what the function reads from around it may have changed. Tapes that are
+equal mean the same program, so that the tape is the key under which the compiled program is found.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable
+from types import TracebackType
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from ..ir import DenseElementsAttribute
+from ..types import ElementType, TensorType, element_type_of
+from .failures import broken
+
+Array = np.ndarray[Any, Any]
+Shape = tuple[int, ...]
+
+INPUT: Final = "input"
+"""Stands on a tape in an operation's place for what comes from outside."""
+
+
+class Node(NamedTuple):
+    """An operation with one result, or an input.
+
+    Attributes:
+        name: the operation's name, or INPUT.
+        operands: numbers of nodes before it.
+        shape, element_type: of its result.
+        attributes: pairs of a declared name and a plain value. For a region the value is the name of the
+            operation that it applies, None: it returns its second argument. A constant's is a DenseElements
+            attribute or, for one element repeated, its bytes.
+    """
+
+    name: str
+    operands: tuple[int, ...]
+    shape: Shape
+    element_type: ElementType
+    attributes: tuple[tuple[str, Hashable], ...]
+
+
+class Value:
+    """What one node of a tape stands for.
+
+    Attributes:
+        tape, index: the node.
+        shape: a tuple of sizes.
+        element_type: an ElementType.
+    """
+
+    __slots__ = ("element_type", "index", "shape", "tape")
+
+    def __init__(self, tape: Tape, index: int, shape: Shape, element_type: ElementType) -> None:
+        self.tape = tape
+        self.index = index
+        self.shape = shape
+        self.element_type = element_type
+
+
+class Tape:
+    """What is traced.
+
+    Args:
+        make: makes the values that users see: `Value` or a class derived from it.
+        keeps_arrays: arrays that the function takes from around it become constants; otherwise they become
+            inputs, so that programs which differ in them alone are the same.
+
+    Attributes:
+        nodes: what was done so far.
+        arrays: for each input the array that it is, where it is known.
+    """
+
+    def __init__(self, make: Callable[..., Any] = Value, *, keeps_arrays: bool = False) -> None:
+        self.nodes: list[Node] = []
+        self.arrays: list[Array] = []
+        self._make = make
+        self._keeps_arrays = keeps_arrays
+        self._captured: dict[int, tuple[object, Any]] = {}
+        self._is_open = True
+
+    def add(
+        self,
+        name: str,
+        operands: tuple[int, ...],
+        shape: Shape,
+        element_type: ElementType,
+        attributes: tuple[tuple[str, Hashable], ...] = (),
+    ) -> Any:
+        """Append a node; the value that it stands for."""
+        self.nodes.append(Node(name, operands, shape, element_type, attributes))
+        return self._make(self, len(self.nodes) - 1, shape, element_type)
+
+    def argument(self, shape: Shape, element_type: ElementType) -> Any:
+        """A new input of a type."""
+        return self.add(INPUT, (), shape, element_type)
+
+    def array(self, array: Array) -> Any:
+        """A new input that is `array`."""
+        self.arrays.append(array)
+        return self.argument(array.shape, element_type_of(array.dtype))
+
+    def capture(self, owner: object, array: Array) -> Any:
+        """What stands for an array that a function took from around it.
+
+        Args:
+            owner: the object that the function took: taken again, it is the same value.
+            array: its elements.
+        """
+        if id(owner) in self._captured:
+            return self._captured[id(owner)][1]
+        value = self.constant(array) if self._keeps_arrays else self.array(array)
+        self._captured[id(owner)] = (owner, value)
+        return value
+
+    def constant(self, array: Array) -> Any:
+        """A constant with an array's values."""
+        element_type = element_type_of(array.dtype)
+        attribute = DenseElementsAttribute(TensorType(array.shape, element_type), array.copy())
+        return self.add("stablehlo.constant", (), array.shape, element_type, (("value", attribute),))
+
+    def check(self, value: Value, pattern: str) -> None:
+        """Reject a value of another tape, or one that was kept after its function ended."""
+        if value.tape is not self or not self._is_open:
+            raise broken(pattern, "takes a value that belongs to another call of a pattern")
+
+    def __enter__(self) -> Tape:
+        _tapes().append(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _tapes().pop()
+        self._is_open = False
+
+
+_of_this_thread = threading.local()
+
+
+def _tapes() -> list[Tape]:
+    try:
+        tapes: list[Tape] = _of_this_thread.tapes
+    except AttributeError:
+        tapes = _of_this_thread.tapes = []
+    return tapes
+
+
+def active_tape() -> Tape | None:
+    """The tape that is being written in this thread."""
+    tapes = _tapes()
+    return tapes[-1] if tapes else None

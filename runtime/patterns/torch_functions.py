@@ -1,0 +1,199 @@
+"""torch's functions of traced values, by their names, so that torch need not be there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from . import movement
+from .failures import unsupported
+from .functions import NUMPY, astype, full_like, matches, where
+from .ufuncs import FUNCTIONS, RELU, RSQRT, SPECIAL, Function, apply
+
+_UFUNCS: Final = {
+    "add": np.add,
+    "sub": np.subtract,
+    "subtract": np.subtract,
+    "mul": np.multiply,
+    "multiply": np.multiply,
+    "div": np.true_divide,
+    "divide": np.true_divide,
+    "true_divide": np.true_divide,
+    "truediv": np.true_divide,
+    "floor_divide": np.floor_divide,
+    "floordiv": np.floor_divide,
+    "remainder": np.remainder,
+    "mod": np.remainder,
+    "fmod": np.fmod,
+    "pow": np.power,
+    "float_power": np.float_power,
+    "neg": np.negative,
+    "negative": np.negative,
+    "positive": np.positive,
+    "pos": np.positive,
+    "abs": np.absolute,
+    "absolute": np.absolute,
+    "sign": np.sign,
+    "square": np.square,
+    "reciprocal": np.reciprocal,
+    "conj": np.conjugate,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "fmax": np.fmax,
+    "fmin": np.fmin,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "trunc": np.trunc,
+    "fix": np.trunc,
+    "round": np.rint,
+    "bitwise_and": np.bitwise_and,
+    "and": np.bitwise_and,
+    "bitwise_or": np.bitwise_or,
+    "or": np.bitwise_or,
+    "bitwise_xor": np.bitwise_xor,
+    "xor": np.bitwise_xor,
+    "bitwise_not": np.invert,
+    "invert": np.invert,
+    "bitwise_left_shift": np.left_shift,
+    "lshift": np.left_shift,
+    "bitwise_right_shift": np.right_shift,
+    "rshift": np.right_shift,
+    "logical_and": np.logical_and,
+    "logical_or": np.logical_or,
+    "logical_xor": np.logical_xor,
+    "logical_not": np.logical_not,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "not_equal": np.not_equal,
+    "lt": np.less,
+    "less": np.less,
+    "le": np.less_equal,
+    "less_equal": np.less_equal,
+    "gt": np.greater,
+    "greater": np.greater,
+    "ge": np.greater_equal,
+    "greater_equal": np.greater_equal,
+    "isnan": np.isnan,
+    "isinf": np.isinf,
+    "isfinite": np.isfinite,
+    "exp": np.exp,
+    "exp2": np.exp2,
+    "expm1": np.expm1,
+    "log": np.log,
+    "log2": np.log2,
+    "log10": np.log10,
+    "log1p": np.log1p,
+    "logaddexp": np.logaddexp,
+    "sqrt": np.sqrt,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "tanh": np.tanh,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "asin": np.arcsin,
+    "arcsin": np.arcsin,
+    "acos": np.arccos,
+    "arccos": np.arccos,
+    "atan": np.arctan,
+    "arctan": np.arctan,
+    "asinh": np.arcsinh,
+    "arcsinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "arccosh": np.arccosh,
+    "atanh": np.arctanh,
+    "arctanh": np.arctanh,
+    "atan2": np.arctan2,
+    "arctan2": np.arctan2,
+    "deg2rad": np.deg2rad,
+    "rad2deg": np.rad2deg,
+}
+_ELEMENTWISE: Final[dict[str, Function]] = {
+    **{name: FUNCTIONS[ufunc] for name, ufunc in _UFUNCS.items()},
+    "sigmoid": SPECIAL["expit"],
+    "expit": SPECIAL["expit"],
+    "erf": SPECIAL["erf"],
+    "erfc": SPECIAL["erfc"],
+    "erfinv": SPECIAL["erfinv"],
+    "lgamma": SPECIAL["gammaln"],
+    "digamma": SPECIAL["psi"],
+    "rsqrt": RSQRT,
+    "relu": RELU,
+}
+
+
+def _of(function: Any) -> Callable[..., Any]:
+    """A function of NumPy under torch's names for its arguments."""
+    found = NUMPY[function]
+
+    def renamed(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+        return found(input, dim, keepdims=keepdim)
+
+    return renamed
+
+
+def _clamp(input: Any, min: Any = None, max: Any = None) -> Any:
+    return NUMPY[np.clip](input, min, max)
+
+
+def _to(input: Any, dtype: Any) -> Any:
+    return astype(input, dtype, name="torch.to")
+
+
+_OTHER: Final[dict[str, Callable[..., Any]]] = {
+    "where": lambda condition, input, other: where(condition, input, other, name="torch.where"),
+    "clamp": _clamp,
+    "clip": _clamp,
+    "to": _to,
+    "type": _to,
+    "sum": _of(np.sum),
+    "prod": _of(np.prod),
+    "amax": _of(np.amax),
+    "amin": _of(np.amin),
+    "any": _of(np.any),
+    "all": _of(np.all),
+    "mean": _of(np.mean),
+    "full_like": full_like,
+    "zeros_like": lambda input, dtype=None: full_like(input, 0, dtype),
+    "ones_like": lambda input, dtype=None: full_like(input, 1, dtype),
+    "reshape": lambda input, shape: movement.reshape(input, shape, "torch.reshape"),
+    "permute": lambda input, dims: movement.transpose(input, dims, "torch.permute"),
+    "transpose": lambda input, dim0, dim1: movement.swapaxes(input, dim0, dim1),
+    "broadcast_to": lambda input, size: movement.broadcast_to(input, size),
+    "unsqueeze": lambda input, dim: movement.expand_dims(input, dim),
+    "squeeze": lambda input, dim=None: movement.squeeze(input, dim),
+    "cat": lambda tensors, dim=0: movement.concatenate(tensors, dim, "torch.cat"),
+    "concat": lambda tensors, dim=0: movement.concatenate(tensors, dim, "torch.concat"),
+    "stack": lambda tensors, dim=0: movement.stack(tensors, dim),
+    "roll": lambda input, shifts, dims: movement.roll(input, shifts, dims),
+}
+
+
+def apply_torch(function: Any, args: Sequence[Any], settings: Mapping[str, Any]) -> Any:
+    """What torch asks of traced values through ``__torch_function__``.
+
+    Element types meet as NumPy's do.
+
+    Raises:
+        UnsupportedError: there is nothing for it here, or not with these arguments.
+    """
+    name = str(getattr(function, "__name__", function))
+    label = f"torch.{name}"
+    key = name[2:-2] if name.startswith("__") and name.endswith("__") else name
+    given = {key: value for key, value in settings.items() if value is not None}
+    if key in _ELEMENTWISE:
+        return matches(
+            lambda *operands: apply(_ELEMENTWISE[key], *operands), [*args, *_others(given)], given, label
+        )
+    if key in _OTHER:
+        return matches(_OTHER[key], args, given, label)
+    if key[:1] == "r" and key[1:] in _ELEMENTWISE and len(args) == 2:
+        return apply(_ELEMENTWISE[key[1:]], args[1], args[0])
+    raise unsupported(label, "is not offered for traced values")
+
+
+def _others(settings: dict[str, Any]) -> list[Any]:
+    """Operands that were given by torch's names for them."""
+    return [settings.pop(name) for name in ("input", "self", "other", "exponent") if name in settings]

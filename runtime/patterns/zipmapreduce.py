@@ -1,0 +1,199 @@
+"""`sn_zipmapreduce` and what its lambdas use: `sn_iteridx`, `sn_imm`, `sn_select`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from ..options import Options
+from ..types import BOOLEAN, FLOAT, INTEGER
+from . import operations as ops
+from .arguments import dimension, dimensions
+from .element_types import BOOL, INT32, INT64, element_type_named, is_number
+from .failures import broken
+from .functions import folding_type, where
+from .operands import shape_of, value_of
+from .programs import compute
+from .tape import Shape, Tape, active_tape
+
+PATTERN = "sn_zipmapreduce"
+
+
+class Attributes:
+    """What a lambda is given first: the space over which it is evaluated.
+
+    Attributes:
+        shape: the shape to which the operands broadcast.
+    """
+
+    __slots__ = ("_tape", "shape")
+
+    def __init__(self, tape: Tape, shape: Shape) -> None:
+        self._tape = tape
+        self.shape = shape
+
+    def indices(self, dim: Any, dtype: Any) -> Any:
+        """See `sn_iteridx`."""
+        pattern = "sn_iteridx"
+        if active_tape() is not self._tape:
+            raise broken(pattern, "attrs belongs to another call of sn_zipmapreduce", "I1")
+        d = dimension(dim, len(self.shape), "dim", pattern, "I2")
+        last = self.shape[d] - 1
+        if dtype is None:
+            element_type = INT32 if last <= np.iinfo(np.int32).max else INT64
+        else:
+            element_type = element_type_named(dtype, pattern)
+        if not element_type.category & (INTEGER | FLOAT):
+            raise broken(pattern, f"dtype is {element_type}, but must be an integer or a float", "I3")
+        if element_type.category & INTEGER and last > ops.greatest_integer(element_type):
+            raise broken(pattern, f"dtype is {element_type}, which cannot hold the index {last}", "I3")
+        attributes = (("iota_dimension", d),)
+        return self._tape.add("stablehlo.iota", (), self.shape, element_type, attributes)
+
+
+def sn_zipmapreduce(
+    function: Callable[..., Any],
+    operands: Iterable[Any],
+    reduce_op: str | None = None,
+    reduce_dims: int | Iterable[int] | None = None,
+    *,
+    keep_dims: bool = False,
+    options: Options | None = None,
+) -> Any:
+    """Evaluate a lambda for every element of its operands, and reduce the results where that is asked for.
+
+    Args:
+        function: called as ``function(attrs, *values)`` with a traced value for each operand; it returns one,
+            or a tuple of them. Its results broadcast to the space of the operands. It is called anew each
+            time, and may read what it likes from around it: arrays are inputs of the program, numbers its
+            constants.
+        operands: arrays whose shapes broadcast, or one array. Python's numbers go to `function` as they are.
+        reduce_op: ``"sum"``, ``"product"``, ``"min"``, ``"max"``, ``"and"`` or ``"or"``; None: no reduction.
+            ``and`` and ``or`` take booleans and the bits of integers. Sums and products of booleans are of
+            int64; all others keep the element type.
+        reduce_dims: dimensions of the space, negative ones counted from its end; None: all.
+        keep_dims: the reduced dimensions stay, with size 1.
+        options: how it runs; within another pattern they have no effect.
+
+    Returns:
+        An array, or within another pattern a traced value; a tuple where `function` returns one.
+
+    Raises:
+        VerifyError: a constraint in docs/patterns.md does not hold.
+        UnsupportedError: traced values do not take what `function` does with them.
+    """
+    listed = list(operands) if isinstance(operands, (list, tuple)) else [operands]
+
+    def record(*values: Any) -> Any:
+        tape = active_tape()
+        assert tape is not None
+        given = [value for value in values if not is_number(value)]
+        if not given:
+            raise broken(PATTERN, "operands has no array", "Z1")
+        shape = ops.broadcast_shape([value.shape for value in given], PATTERN, "Z2")
+        found = function(Attributes(tape, shape), *values)
+        results = [
+            _reduced(_mapped(tape, result, shape), reduce_op, reduce_dims, keep_dims)
+            for result in (found if isinstance(found, (tuple, list)) else (found,))
+        ]
+        return tuple(results) if isinstance(found, (tuple, list)) else results[0]
+
+    names = [f"operands[{position}]" for position in range(len(listed))]
+    return compute(record, listed, names, PATTERN, options)
+
+
+def _mapped(tape: Tape, result: Any, shape: Shape) -> Any:
+    """A lambda's result for every element of the space."""
+    if result is None:
+        raise broken(PATTERN, "function returns None, but must return a value", "Z3")
+    value = value_of(tape, result, PATTERN)
+    if ops.broadcast_shape([value.shape, shape], PATTERN, "Z4") != shape:
+        raise broken(
+            PATTERN, f"function returns shape {value.shape}, which does not broadcast to {shape}", "Z4"
+        )
+    return ops.broadcast_to(value, shape)
+
+
+def _reduced(value: Any, reduce_op: str | None, reduce_dims: Any, keep_dims: bool) -> Any:
+    if reduce_op is None:
+        if reduce_dims is not None:
+            raise broken(PATTERN, "reduce_dims is given without reduce_op", "Z5")
+        return value
+    if reduce_op not in ops.REDUCTIONS:
+        names = ", ".join(ops.REDUCTIONS)
+        raise broken(PATTERN, f"reduce_op is {reduce_op!r}, but must be one of {names}", "Z5")
+    rank = len(value.shape)
+    if reduce_dims is None:
+        reduce_dims = range(rank)
+    elif hasattr(reduce_dims, "__index__"):
+        reduce_dims = (reduce_dims,)
+    dims = tuple(sorted(dimensions(reduce_dims, rank, "reduce_dims", PATTERN, "Z6")))
+    if value.element_type.category == BOOLEAN and reduce_op in ("sum", "product"):
+        value = ops.convert(value, folding_type(np.add, BOOL))
+    return ops.reduce(value, reduce_op, dims, keep_dims=keep_dims, pattern=PATTERN)
+
+
+def sn_iteridx(dim: int, attrs: Attributes, dtype: Any = None) -> Any:
+    """The index of each element along a dimension of the space.
+
+    Args:
+        dim: the dimension; a negative one counts from the end.
+        attrs: what the lambda of `sn_zipmapreduce` was given first.
+        dtype: an integer or floating-point type; None: int32, and int64 where that is too narrow.
+
+    Returns:
+        A traced value of the space's shape.
+
+    Raises:
+        VerifyError: a constraint in docs/patterns.md does not hold.
+    """
+    if not isinstance(attrs, Attributes):
+        raise broken("sn_iteridx", f"attrs is {attrs!r}, but must be what the lambda was given first", "I1")
+    return attrs.indices(dim, dtype)
+
+
+def sn_imm(value: Any, dtype: Any) -> Any:
+    """A number of an element type.
+
+    Args:
+        value: a number.
+        dtype: its type, which it keeps where it meets others.
+
+    Returns:
+        Within a pattern a traced value of rank 0, elsewhere an array of rank 0.
+
+    Raises:
+        VerifyError: the type cannot hold the number.
+    """
+    pattern = "sn_imm"
+    element_type = element_type_named(dtype, pattern)
+    number = value.item() if hasattr(value, "item") and not shape_of(value) else value
+    if not is_number(number):
+        raise broken(pattern, f"value is {value!r}, but must be a number", "M1")
+    element = ops.number_as(number, element_type, pattern, "M1")
+    tape = active_tape()
+    return element if tape is None else ops.filled(tape, element, (), element_type)
+
+
+def sn_select(condition: Any, on_true: Any, on_false: Any, *, options: Options | None = None) -> Any:
+    """Choose between two values, element by element; all three broadcast.
+
+    Args:
+        condition: booleans, or numbers, of which all but zero count as true.
+        on_true, on_false: what is chosen from.
+        options: how it runs; within another pattern they have no effect.
+
+    Returns:
+        An array, or within another pattern a traced value.
+
+    Raises:
+        VerifyError: shapes do not broadcast, or the two meet in no element type.
+    """
+
+    def record(*values: Any) -> Any:
+        return where(*values, name="sn_select", label="E1")
+
+    names = ("condition", "on_true", "on_false")
+    return compute(record, (condition, on_true, on_false), names, "sn_select", options)
