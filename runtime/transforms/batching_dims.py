@@ -6,7 +6,7 @@ specification", section "Compatibility".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -227,7 +227,7 @@ class _Made:
         name: str,
         operands: Sequence[Value],
         type: TensorType,
-        attributes: dict[str, Attribute] | None = None,
+        attributes: Mapping[str, Attribute] | None = None,
     ) -> Value:
         """The result of a new operation."""
         operation = Operation(name, operands, [type], attributes, location=self.location)
