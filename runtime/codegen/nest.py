@@ -61,7 +61,45 @@ class Apply(NamedTuple):
     operands: tuple[int, ...]
 
 
-Node = Load | Index | Constant | Apply
+class Start(NamedTuple):
+    """How far an index moves what is gathered.
+
+    Attributes:
+        largest: the greatest index that is taken as it is.
+        added: to an index that is negative, before anything else.
+        stride: elements of the array to each step.
+    """
+
+    largest: int
+    added: int
+    stride: int
+
+
+class Moving(NamedTuple):
+    """An index that moves what is gathered: the node of that element type, and the number of its start."""
+
+    node: int
+    element_type: ElementType
+    start: int
+
+
+class Gather(NamedTuple):
+    """The element of an access that indices move.
+
+    Attributes:
+        access: the place where all indices are 0.
+        moving: the indices; at least one.
+        fill: the node of what takes the place of an element that would be moved; None: they are moved.
+        is_narrow: whether all places in the array fit 32 bits.
+    """
+
+    access: int
+    moving: tuple[Moving, ...]
+    fill: int | None
+    is_narrow: bool
+
+
+Node = Load | Index | Constant | Apply | Gather
 
 
 class Nest(NamedTuple):
@@ -73,6 +111,7 @@ class Nest(NamedTuple):
         indices: places that nodes take as numbers.
         nodes: what is computed for each element, in order.
         stores: numbers of the nodes that are written.
+        starts: what nodes that gather know of their indices.
     """
 
     sizes: tuple[int, ...]
@@ -80,6 +119,7 @@ class Nest(NamedTuple):
     indices: tuple[Affine, ...]
     nodes: tuple[Node, ...]
     stores: tuple[int, ...]
+    starts: tuple[Start, ...] = ()
 
     @property
     def places(self) -> list[Affine]:
@@ -205,6 +245,7 @@ def description(nest: Nest) -> str:
     lines = [f"loops {len(nest.sizes)}" + (" transposition" if is_transposition(nest) else "")]
     lines += [f"access {access.element_type} {access_kind(access.place)}" for access in nest.accesses]
     lines += [f"index {access_kind(place)}" for place in nest.indices]
+    lines += [f"start {stride_kind(start.stride)} {start.added != 0}" for start in nest.starts]
     lines += map(_node_text, nest.nodes)
     lines.append(f"stores {nest.stores}")
     return "\n".join(lines)
@@ -216,6 +257,9 @@ def _node_text(node: Node) -> str:
         kept = {name: value for name, value in operation.attributes.items() if "." not in name}
         types = [_element_text(value.type) for value in (*operation.operands, *operation.results)]
         return f"{operation.name} {node.operands} {Printer().dictionary(kept)} {' '.join(types)}"
+    if isinstance(node, Gather):
+        moving = " ".join([f"{node} {type} {start}" for node, type, start in node.moving])
+        return f"gather {node.access} by {moving} else {node.fill} {'narrow' if node.is_narrow else 'wide'}"
     if isinstance(node, Constant):
         return f"constant {node.element_type} {node.value.tobytes().hex()}"
     return f"index {node.place} {node.element_type}" if isinstance(node, Index) else f"load {node.access}"

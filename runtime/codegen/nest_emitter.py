@@ -15,16 +15,19 @@ from llvmlite import ir
 from ..ir import Operation
 from ..types import ELEMENT_TYPES, ElementType, TensorType
 from .elementwise import emit
+from .gathering import StartWords, moved, nodes_of, with_step
 from .nest import (
     Access,
     Apply,
     Blocks,
     Constant,
+    Gather,
     Index,
     Load,
     Nest,
     access_kind,
     is_transposition,
+    stride_kind,
     units_of,
 )
 from .transposition import Side, emit_element, emit_tile, lanes_of
@@ -45,6 +48,8 @@ def integers(nest: Nest, blocks: Blocks, units_per_task: int) -> tuple[int, ...]
         words += access.place.strides
     for place in nest.indices:
         words += [place.offset, *place.strides]
+    for start in nest.starts:
+        words += start
     return tuple(words)
 
 
@@ -62,8 +67,10 @@ def _levels(nest: Nest) -> list[int]:
         elif isinstance(node, Constant):
             levels.append(_ONCE)
         else:
-            place = nest.accesses[node.access].place if isinstance(node, Load) else nest.indices[node.place]
-            levels.append({".": _ONCE, "0": _ROW}.get(access_kind(place), _ELEMENT))
+            place = nest.indices[node.place] if isinstance(node, Index) else nest.accesses[node.access].place
+            level = {".": _ONCE, "0": _ROW}.get(access_kind(place), _ELEMENT)
+            needed = nodes_of(node) if isinstance(node, Gather) else ()
+            levels.append(max([level, *[levels[other] for other in needed]]))
     return levels
 
 
@@ -131,6 +138,7 @@ class _Emitter:
         for _ in nest.indices:
             self.offsets.append(words.take())
             self.index_strides.append(words.take_all(len(nest.sizes)))
+        self.starts = [StartWords(*words.take_all(3)) for _ in nest.starts]
         first = builder.mul(task, per_task)
         stop = _least(builder, builder.add(first, per_task), units)
         self.levels = _levels(nest)
@@ -258,8 +266,30 @@ class _Emitter:
                 if index is not None:
                     pointer = self.pointer(builder, access, pointer, self.strides[node.access][-1], index)
                 self.values[number] = load(builder, access.element_type, pointer)
+            elif isinstance(node, Gather):
+                self.values[number] = self.gathered(builder, node, level, index)
             else:
                 self.values[number] = self.number(builder, node, level, index)
+
+    def gathered(self, builder: ir.IRBuilder, node: Gather, level: int, index: ir.Value | None) -> Value:
+        """The element that indices choose, or what takes its place."""
+        access, strides = self.nest.accesses[node.access], self.strides[node.access]
+        row = self.pointers[node.access] if level == _ONCE else self.rows[node.access]
+        offset, inside = moved(builder, node, self.values, self.nest.starts, self.starts)
+        if index is not None and any(self.levels[moving.node] == _ELEMENT for moving in node.moving):
+            kind = stride_kind(access.place.strides[-1])
+            offset = with_step(builder, offset, index, strides[-1], kind)
+            index = None
+        pointer = builder.gep(
+            row, [builder.sext(offset, I64)], inbounds=True, source_etype=stored_type(access.element_type)
+        )
+        if index is not None:
+            pointer = self.pointer(builder, access, pointer, strides[-1], index)
+        value = load(builder, access.element_type, pointer)
+        if node.fill is None or inside is None:
+            return value
+        fill = self.values[node.fill]
+        return tuple([builder.select(inside, a, b) for a, b in zip(value, fill, strict=True)])
 
     def number(self, builder: ir.IRBuilder, node: Index, level: int, index: ir.Value | None) -> Value:
         """The value of an index."""

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ..ir import Block, Operation
 from ..ops.elementwise_base import Elementwise
+from ..ops.gather import GatherRules
 from ..ops.movement import Concatenate, Pad
 from ..ops.reduction import Reduce
 from ..ops.verify import view_of
@@ -17,9 +18,9 @@ from ..types import COMPLEX, FLOAT, TensorType
 
 _STEP = 6e-7
 """Seconds that a reference step costs beside its elements."""
-_PLAIN, _NARROW, _EXPENSIVE, _SPECIAL = 1e-9, 6e-9, 15e-9, 60e-9
-"""Seconds an element in NumPy: arithmetic; floats narrower than f32, which are converted; transcendental
-functions; those in SciPy."""
+_PLAIN, _NARROW, _INDEXED, _EXPENSIVE, _SPECIAL = 1e-9, 6e-9, 10e-9, 15e-9, 60e-9
+"""Seconds an element in NumPy: arithmetic; floats narrower than f32, which are converted; elements that
+indices choose; transcendental functions; those in SciPy."""
 _LOADING_SCIPY = 0.1
 """Seconds to import SciPy's functions."""
 _NATIVE_SHARE = 0.15
@@ -63,6 +64,8 @@ def estimate(block: Block) -> Estimate:
             work += size * seconds
             slowest = max(slowest, seconds)
             compiling += _COMPILING_EXPENSIVE if seconds >= _EXPENSIVE else _COMPILING_PLAIN
+        elif isinstance(view, GatherRules):
+            work += size * _INDEXED
         elif isinstance(view, (Concatenate, Pad)):
             work += size * _PLAIN
         elif isinstance(view, Reduce):

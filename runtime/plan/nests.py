@@ -8,16 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.nest import Access, Affine, Apply, Constant, Index, Load, Nest, Node
+from ..codegen.nest import Access, Affine, Apply, Constant, Gather, Index, Load, Moving, Nest, Node, Start
 from ..ir import Block, DenseElementsAttribute, Operation, Value
 from ..ops.verify import view_of
-from ..specialize.moves import MOVES, Box, Place, Split, source
-from ..types import ElementType, TensorType
+from ..specialize.gathered import GATHERS, Gathered, gathered
+from ..specialize.moves import MOVES, Box, Place, Split, range_of, source
+from ..types import SIGNED, ElementType, TensorType
 
 MOST_NESTS = 16
 
 _Point = tuple[Value, tuple[Place, ...]]
 """An element of a value, by its places."""
+
+_NARROW = 1 << 31
+"""Elements of an array from which on places in it do not fit 32 bits."""
 
 _MOVES = frozenset(move.name for move in MOVES)
 
@@ -26,8 +30,8 @@ def nests_of(block: Block) -> list[Nest]:
     """The nests that together compute what a block returns.
 
     Args:
-        block: constants of one element, iotas, moves (`nimblehlo.specialize.moves`) and elementwise
-            operations; all results have one shape.
+        block: constants of one element, iotas, moves (`nimblehlo.specialize.moves`), elementwise operations,
+            and gathers from arguments of the block; all results have one shape.
 
     Raises:
         ValueError: it would take too many nests.
@@ -61,6 +65,7 @@ class _Boxed:
         self.numbers: dict[Any, int] = {}
         self.accesses: list[Access] = []
         self.indices: list[Affine] = []
+        self.starts: list[Start] = []
         results = block.terminator.operands
         loops = len(box)
         here = [Place(0, tuple([int(d == loop) for loop in range(loops)])) for d in range(loops)]
@@ -73,6 +78,7 @@ class _Boxed:
             tuple(self.indices),
             tuple(self.nodes),
             tuple(stores),
+            tuple(self.starts),
         )
 
     def number_of(self, value: Value, places: tuple[Place, ...]) -> int:
@@ -99,6 +105,8 @@ class _Boxed:
         if owner.name in _MOVES:
             number, moved = source(view_of(owner), places, self.box)
             return [(owner.operands[number], moved)]
+        if owner.name in GATHERS:
+            return _needed(gathered(owner, places))
         return [(operand, places if _type(operand).shape else ()) for operand in owner.operands]
 
     def enter(self, point: _Point, operands: Sequence[_Point]) -> int:
@@ -110,9 +118,9 @@ class _Boxed:
         assert isinstance(operation, Operation)
         if operation.name in _MOVES:
             return self.numbers[operands[0]]
-        type = _type(value)
-        element_type = type.element_type
-        assert isinstance(element_type, ElementType)
+        if operation.name in GATHERS:
+            return self.gather(operation, gathered(operation, places))
+        element_type = _element_type(value)
         if operation.name == "stablehlo.constant":
             return self.node(Constant(element_type, _only_element(operation)))
         if operation.name == "stablehlo.iota":
@@ -121,6 +129,42 @@ class _Boxed:
             return self.node(Index(len(self.indices) - 1, element_type))
         return self.node(Apply(operation, tuple([self.numbers[operand] for operand in operands])))
 
+    def gather(self, operation: Operation, found: Gathered) -> int:
+        """The node of a gather's element."""
+        array = operation.operands[0]
+        access = self.add_access(self.arguments[array], array, found.places)
+        shape = _type(array).shape
+        place = Place(*self.accesses[access].place)
+        moving: list[Moving] = []
+        for index in found.moving:
+            number = self.numbers[index.value, index.places]
+            stride = math.prod(shape[index.dimension + 1 :])
+            known = self.known_place(number, index.largest)
+            if known is None:
+                self.starts.append(Start(index.largest, index.added, stride))
+                moving.append(Moving(number, _element_type(index.value), len(self.starts) - 1))
+            else:
+                place = place.plus(known.scaled(stride))
+        self.accesses[access] = self.accesses[access]._replace(place=Affine(*place))
+        if not moving:
+            return self.node(Load(access))
+        fill = None if found.fill is None else self.numbers[found.fill, ()]
+        return self.node(Gather(access, tuple(moving), fill, math.prod(shape) < _NARROW))
+
+    def known_place(self, number: int, largest: int) -> Place | None:
+        """An index that counts, or never changes, and always lies within a dimension; None for others."""
+        node = self.nodes[number]
+        loops = len(self.box)
+        if isinstance(node, Constant):
+            index = int(node.value)
+            return Place(index, (0,) * loops) if 0 <= index <= largest else None
+        if not isinstance(node, Index):
+            return None
+        place = Place(*self.indices[node.place])
+        least, greatest = range_of(place, [(0, stop - first) for first, stop in self.box])
+        width = node.element_type.width - (node.element_type.category == SIGNED)
+        return place if least >= 0 and greatest <= largest and greatest < 1 << width else None
+
     def node(self, node: Node) -> int:
         self.nodes.append(node)
         return len(self.nodes) - 1
@@ -128,12 +172,10 @@ class _Boxed:
     def add_access(self, array: int, value: Value, places: Sequence[Place]) -> int:
         """A place in an array that lies in row-major order."""
         type = _type(value)
-        element_type = type.element_type
-        assert isinstance(element_type, ElementType)
         place = Place(0, (0,) * len(self.box))
         for d, own in enumerate(places):
             place = place.plus(own.scaled(math.prod(type.shape[d + 1 :])))
-        self.accesses.append(Access(array, element_type, self.within_box(place)))
+        self.accesses.append(Access(array, _element_type(value), self.within_box(place)))
         return len(self.accesses) - 1
 
     def within_box(self, place: Place) -> Affine:
@@ -147,6 +189,18 @@ class _Boxed:
 def _type(value: Value) -> TensorType:
     assert isinstance(value.type, TensorType)
     return value.type
+
+
+def _element_type(value: Value) -> ElementType:
+    element_type = _type(value).element_type
+    assert isinstance(element_type, ElementType)
+    return element_type
+
+
+def _needed(found: Gathered) -> list[_Point]:
+    """The elements that the place of a gather's element depends on, and what may take its place."""
+    points: list[_Point] = [(index.value, index.places) for index in found.moving]
+    return points if found.fill is None else [*points, (found.fill, ())]
 
 
 def _only_element(constant: Operation) -> np.generic:

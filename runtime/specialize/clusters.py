@@ -1,10 +1,11 @@
 """Groups operations of a block into clusters, each of which can become one native loop nest.
 
-Elementwise operations on tensors of one shape are the cores. Two of them may be in one cluster where the one
-uses the other's result, or both use the same value, and no other operation has to run between them: for this
-each gets a *level*, which grows along every way from one cluster to another. A cluster then takes in what its
-operands come from, where that costs nothing again: constants, iotas, moves, and elementwise operations of
-other shapes that nothing else needs.
+Elementwise operations on tensors of one shape are the cores, and gathers of single elements. Two of them may
+be in one cluster where the one uses the other's result, or both use the same value, and no other operation
+has to run between them: for this each gets a *level*, which grows along every way from one cluster to
+another. A cluster then takes in what its operands come from, where that costs nothing again: constants,
+iotas, moves, and elementwise operations of other shapes and gathers that nothing else needs. What a gather
+reads at indices is an operand of its cluster.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from ..ops.verify import TERMINATORS
 from ..types import PLAIN, TensorType
 from .cleanup import remove_dead_code
 from .effects import has_no_effect
+from .gathered import GATHERS, LEAST_LINE, is_followed, line_of
 from .moves import is_move, is_static_tensor
 from .scheduling import in_order
 from .unions import Unions
@@ -46,7 +48,9 @@ _EXPENSIVE: Final = frozenset(
     )
 )  # fmt: skip
 
-_ELEMENTWISE, _MOVE, _FREE, _OTHER = range(4)
+_ELEMENTWISE, _MOVE, _FREE, _GATHER, _LINES, _OTHER = range(6)
+"""`_GATHER` takes neighbours in the result from different slices, `_LINES` lines of elements."""
+_CORES: Final = (_ELEMENTWISE, _GATHER)
 
 
 def form_clusters(
@@ -123,7 +127,9 @@ class _Grouping:
         self.saves = saves
         self.position = {operation: index for index, operation in enumerate(self.operations)}
         self.users = users_of(block)
-        self.kinds = [self.kind(operation, generates) for operation in self.operations]
+        self.kinds: list[int] = []
+        for operation in self.operations:
+            self.kinds.append(self.kind(operation, generates))
         self.levels = [-1] * len(self.operations)
         self.groups = Unions(len(self.operations), MOST_OPERATIONS)
 
@@ -141,10 +147,22 @@ class _Grouping:
             return _FREE
         if is_move(operation):
             return _MOVE
+        if operation.name in GATHERS:
+            return self.kind_of_gather(operation)
         shape = _shape(operation.result)
         if all(_shape(operand) in (shape, ()) for operand in operation.operands) and generates(operation):
             return _ELEMENTWISE
         return _OTHER
+
+    def kind_of_gather(self, operation: Operation) -> int:
+        """Short lines are for kernels, and so is what takes from values that are nowhere in memory."""
+        producer = self.producer(operation.operands[0])
+        if not is_followed(operation) or (producer is not None and self.kinds[producer] == _FREE):
+            return _OTHER
+        line = line_of(operation)
+        if line == 1:
+            return _GATHER
+        return _LINES if line >= LEAST_LINE else _OTHER
 
     def producer(self, value: Value) -> int | None:
         """The position of the operation of this block that defines a value."""
@@ -155,7 +173,7 @@ class _Grouping:
         self.find_cores()
         cores: dict[int, Members] = {}
         for index, kind in enumerate(self.kinds):
-            if kind == _ELEMENTWISE:
+            if kind in _CORES:
                 root = self.groups.root(index)
                 if root not in cores:
                     cores[root] = Members(_size(self.operations[index].result), self.levels[index], ())
@@ -187,7 +205,7 @@ class _Grouping:
         readers: dict[tuple[Value, int], int] = {}
         for index, operation in enumerate(self.operations):
             kind = self.kinds[index]
-            if kind == _ELEMENTWISE:
+            if kind in _CORES:
                 self.join(index, readers)
             elif kind != _FREE:
                 values = (*operation.operands, *captured_values(operation.regions))
@@ -202,14 +220,16 @@ class _Grouping:
         return -1 if producer is None else self.levels[producer]
 
     def join(self, index: int, readers: dict[tuple[Value, int], int]) -> None:
-        """Set the level of an elementwise operation, and join it with others of the same level and shape."""
+        """Set the level of a core, and join it with others of the same level and shape."""
         operation = self.operations[index]
         shape = _shape(operation.result)
         alike: dict[int, int] = {}
         level = 0
+        array = self.array_of(index)
         for operand in operation.operands:
             producer = self.producer(operand)
-            if producer is not None and self.kinds[producer] == _ELEMENTWISE and _shape(operand) == shape:
+            is_beside = operand is not array and _shape(operand) == shape
+            if is_beside and producer is not None and self.kinds[producer] in _CORES:
                 alike[self.groups.root(producer)] = self.levels[producer]
                 level = max(level, self.levels[producer])
             else:
@@ -222,11 +242,10 @@ class _Grouping:
         for root in joined:
             self.groups.unite(index, root)
         for operand in operation.operands:
-            if _shape(operand) == shape and shape:
+            if _shape(operand) == shape and shape and operand is not array:
                 other = readers.setdefault((operand, level), index)
                 if _shape(self.operations[other].result) == shape:
                     self.groups.unite(index, other)
-
 
     def take_in(self, cluster: Members, home: dict[int, Members]) -> None:
         """Take in what a cluster's operands come from, latest first, so that all users are known."""
@@ -252,21 +271,33 @@ class _Grouping:
             for producer in self.producers(index):
                 heapq.heappush(waiting, -producer)
 
+    def array_of(self, index: int) -> Value | None:
+        """What an operation reads at indices: it has to be in memory."""
+        return self.operations[index].operands[0] if self.kinds[index] in (_GATHER, _LINES) else None
+
     def producers(self, index: int) -> list[int]:
-        """The operations that one operation's operands come from."""
-        found = [self.producer(operand) for operand in self.operations[index].operands]
+        """The operations that one operation's operands come from, but for what it reads at indices."""
+        array = self.array_of(index)
+        operands = self.operations[index].operands
+        found = [self.producer(operand) for operand in operands if operand is not array]
         return [producer for producer in found if producer is not None]
 
     def fits(self, index: int, cluster: Members, alone: bool) -> bool:
         """Whether a cluster may compute an operation; `alone`: nothing else needs it."""
         kind, operation = self.kinds[index], self.operations[index]
+        members = cluster.owned | cluster.copied
+        users = self.users[operation.result]
+        if any(user in members and self.array_of(user) is operation.result for user in users):
+            return False
         if kind == _FREE:
             return True
-        if len(cluster.owned) + len(cluster.copied) >= MOST_OPERATIONS:
+        if len(members) >= MOST_OPERATIONS:
             return False
         if kind == _MOVE:
             return alone or operation.name not in _JOINING
         size = _size(operation.result)
+        if kind in (_GATHER, _LINES):
+            return alone and size >= cluster.size
         if alone:
             return size >= cluster.size or size == 1 or operation.name not in _EXPENSIVE
         return size == 1 and operation.name not in _EXPENSIVE and len(cluster.copied) < MOST_COPIED
@@ -274,12 +305,12 @@ class _Grouping:
     def pays(self, cluster: Members) -> bool:
         """Whether a cluster is quicker than its operations one by one."""
         members = cluster.owned | cluster.copied
-        if not cluster.owned or (len(members) == 1 and self.kinds[max(members)] != _MOVE):
+        if not cluster.owned or (len(members) == 1 and self.kinds[max(members)] == _ELEMENTWISE):
             return False
         operands, results = boundary(self.operations, cluster.owned, cluster.copied, self.users)
         if len(operands) + len(results) > MOST_ARRAYS or not results:
             return False
-        computed = sum(self.kinds[index] == _ELEMENTWISE for index in cluster.owned)
+        computed = sum(self.kinds[index] in _CORES for index in cluster.owned)
         if cluster.size >= LARGE:
             return computed > 0 or self.kinds[max(cluster.owned)] == _MOVE
         return computed >= LEAST_SMALL or any(map(self.saves, [self.operations[k] for k in cluster.owned]))

@@ -140,7 +140,7 @@ def reshape_groups(shape: Sequence[int], result_shape: Sequence[int]) -> list[tu
     return groups
 
 
-def _range(place: Place, box: Box) -> tuple[int, int]:
+def range_of(place: Place, box: Sequence[tuple[int, int]]) -> tuple[int, int]:
     """The least and the greatest index in a box."""
     least = greatest = place.offset
     for stride, (first, stop) in zip(place.strides, box, strict=True):
@@ -166,7 +166,7 @@ def _split(place: Place, box: Box, index: int) -> Split:
 
 def _of_concatenate(view: Concatenate, places: Sequence[Place], box: Box) -> tuple[int, tuple[Place, ...]]:
     place = places[view.dimension]
-    least, greatest = _range(place, box)
+    least, greatest = range_of(place, box)
     start = 0
     for number, type in enumerate(view.inputs):
         stop = start + type.shape[view.dimension]
@@ -182,7 +182,7 @@ def _of_concatenate(view: Concatenate, places: Sequence[Place], box: Box) -> tup
 
 def _of_pad(view: Pad, places: Sequence[Place], box: Box) -> tuple[int, tuple[Place, ...]]:
     for place, low, size in zip(places, view.edge_padding_low, view.operand.shape, strict=True):
-        least, greatest = _range(place, box)
+        least, greatest = range_of(place, box)
         if greatest < low or least >= low + size:
             return 1, ()
         if least < low:

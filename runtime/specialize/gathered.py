@@ -1,0 +1,106 @@
+"""Gathers as functions of loops' indices: what one element of the result is taken from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from ..ir import Operation, Value
+from ..ops.column_gather import COLUMN_GATHER, FILLED_GATHER, FilledGather, IndexedByColumns
+from ..ops.gather import Gather
+from ..ops.index_space import other_dimensions
+from ..ops.verify import view_of
+from .index_columns import MOST_COLUMNS
+from .moves import Place, is_static_tensor
+
+GATHERS: Final = frozenset({Gather.name, COLUMN_GATHER, FILLED_GATHER})
+
+LEAST_LINE: Final = 16
+"""Elements of a slice that follow each other in the result, from which on a loop over them is worth it."""
+
+
+class Moving(NamedTuple):
+    """An index that moves slices along a dimension of the operand.
+
+    Attributes:
+        value, places: the element that holds it.
+        dimension: of the operand.
+        largest: the last index at which a slice lies within the operand.
+        added: to an index that is negative, before anything else.
+    """
+
+    value: Value
+    places: tuple[Place, ...]
+    dimension: int
+    largest: int
+    added: int
+
+
+class Gathered(NamedTuple):
+    """What an element of a gather's result is taken from.
+
+    Attributes:
+        places: those in the operand where all indices are 0.
+        moving: the indices that count.
+        fill: what takes the place of an element that would be moved; None: they are moved.
+    """
+
+    places: tuple[Place, ...]
+    moving: tuple[Moving, ...]
+    fill: Value | None
+
+
+def gathered(operation: Operation, places: Sequence[Place]) -> Gathered:
+    """What the element at `places` of a gather's result is taken from."""
+    view: Any = view_of(operation)
+    zero = Place(0, (0,) * len(places[0].strides) if places else ())
+    batch = [places[d] for d in other_dimensions(len(places), view.offset_dims)]
+    batch_of = {d: d - (d > view.index_vector_dim) for d in view.start_indices_batching_dims}
+    own = [zero] * view.operand.rank
+    for d, other in zip(view.operand_batching_dims, view.start_indices_batching_dims, strict=True):
+        own[d] = batch[batch_of[other]]
+    window = other_dimensions(view.operand.rank, (*view.collapsed_slice_dims, *view.operand_batching_dims))
+    for d, place in zip(window, view.offset_dims, strict=True):
+        own[d] = places[place]
+    fill = operation.operands[1] if isinstance(view, FilledGather) else None
+    moving = []
+    for number, d in enumerate(view.start_index_map):
+        largest = view.operand.shape[d] - view.slice_sizes[d]
+        if largest or fill is not None:
+            value, where = _index(operation, view, number, batch, zero)
+            added = view.added_to_negative[number] if isinstance(view, IndexedByColumns) else 0
+            moving.append(Moving(value, where, d, largest, added))
+    return Gathered(tuple(own), tuple(moving), fill)
+
+
+def _index(
+    operation: Operation, view: Any, number: int, batch: list[Place], zero: Place
+) -> tuple[Value, tuple[Place, ...]]:
+    """The value that holds an element of the index vectors, and its places there."""
+    if isinstance(view, IndexedByColumns):
+        first = len(operation.operands) - len(view.columns)
+        return operation.operands[first + number], tuple(batch)
+    indices = operation.operands[1]
+    if view.index_vector_dim < view.start_indices.rank:
+        batch = list(batch)
+        batch.insert(view.index_vector_dim, zero._replace(offset=number))
+    return indices, tuple(batch)
+
+
+def is_followed(operation: Operation) -> bool:
+    """Whether an operation is a gather that `gathered` can follow within a loop over its result."""
+    if operation.name not in GATHERS:
+        return False
+    values = (*operation.operands, *operation.results)
+    if not all(is_static_tensor(value.type) for value in values):
+        return False
+    view: Any = view_of(operation)
+    return bool(view.result.size) and all(view.slice_sizes) and len(view.start_index_map) <= MOST_COLUMNS
+
+
+def line_of(operation: Operation) -> int:
+    """How many elements of a slice follow each other in the result of a gather: 1 where neighbours there are
+    of different slices, or there are no others."""
+    view: Any = view_of(operation)
+    last = next((d for d in reversed(range(view.result.rank)) if view.result.shape[d] > 1), None)
+    return 1 if last is None or last not in view.offset_dims else int(view.result.shape[last])
