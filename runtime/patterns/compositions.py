@@ -22,12 +22,19 @@ Emit = Callable[..., Any]
 
 def operation(name: str) -> Emit:
     """The operation itself."""
-    return lambda *values: ops.operation(name, *values)
+
+    def emit(*values: Value) -> Any:
+        first = values[0]
+        operands = tuple([value.index for value in values])
+        return first.tape.add(name, operands, first.shape, first.element_type)
+
+    return emit
 
 
 def comparison(direction: str) -> Emit:
     """Whether elements stand in a relation."""
-    return lambda a, b: ops.compare(direction, a, b)
+    attributes = (("comparison_direction", direction),)
+    return lambda a, b: a.tape.add("stablehlo.compare", (a.index, b.index), a.shape, BOOL, attributes)
 
 
 def by_category(categories: int, emit: Emit, other: Emit) -> Emit:
@@ -58,8 +65,11 @@ logical_and = operation("stablehlo.and")
 logical_or = operation("stablehlo.or")
 logical_xor = operation("stablehlo.xor")
 logical_not = operation("stablehlo.not")
+plain_power = operation("stablehlo.power")
+negate = operation("stablehlo.negate")
 exp = operation("stablehlo.exponential")
 log = operation("stablehlo.log")
+log_plus_one = operation("stablehlo.log_plus_one")
 less = comparison("LT")
 greater = comparison("GT")
 equal = comparison("EQ")
@@ -147,7 +157,7 @@ def reciprocal(value: Value) -> Any:
 
 def exp2(value: Value) -> Any:
     """2 to the power."""
-    return ops.operation("stablehlo.power", ops.like(value, 2), value)
+    return plain_power(ops.like(value, 2), value)
 
 
 log2 = scaled(1 / math.log(2), log)
@@ -196,10 +206,9 @@ def _floor_divide_floats(a: Value, b: Value) -> Any:
 
 def power(base: Value, exponent: Value) -> Any:
     """A power; a square where the exponent is the constant 2."""
-    node = exponent.tape.nodes[exponent.index]
-    if node.attributes == (("value", np.array(2).astype(base.element_type.dtype).tobytes()),):
-        return square(base)
-    return ops.operation("stablehlo.power", base, exponent)
+    *_, attributes = exponent.tape.nodes[exponent.index]
+    two = (("value", np.array(2).astype(base.element_type.dtype).tobytes()),)
+    return square(base) if attributes == two else plain_power(base, exponent)
 
 
 def number_of(pick: Emit) -> Emit:
@@ -214,9 +223,7 @@ def number_of(pick: Emit) -> Emit:
 def log_add_exp(a: Value, b: Value) -> Any:
     """log(exp(a) + exp(b)), which does not overflow."""
     distance = subtract(a, b)
-    small = ops.operation(
-        "stablehlo.log_plus_one", exp(ops.operation("stablehlo.negate", absolute(distance)))
-    )
+    small = log_plus_one(exp(negate(absolute(distance))))
     # Equal infinities have no distance.
     return ops.select(equal(a, b), add(a, ops.like(a, math.log(2))), add(maximum(a, b), small))
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from ..errors import NimbleError
 from ..inputs import convert_input
-from ..ops.comparison import ComparisonDirection
 from ..types import (
     BOOLEAN,
     COMPLEX,
@@ -22,27 +21,11 @@ from ..types import (
     describe_categories,
     storage_range,
 )
-from .element_types import BOOL
 from .failures import broken
 from .tape import Array, Shape, Tape, Value
 
-_HELD_BY: Final = {
-    **{ELEMENT_TYPES[name]: (int, float) for name in ("f32", "f64", "bf16")},
-    ELEMENT_TYPES["i1"]: (bool,),
-}
-"""Which Python numbers some element types hold whatever their value."""
-
-
-def operation(name: str, *operands: Value) -> Any:
-    """An elementwise operation whose result has the type of its operands."""
-    first = operands[0]
-    return first.tape.add(name, tuple([value.index for value in operands]), first.shape, first.element_type)
-
-
-def compare(direction: str, a: Value, b: Value) -> Any:
-    """Whether elements stand in a relation, such as ``"LT"``."""
-    attributes = (("comparison_direction", ComparisonDirection[direction]),)
-    return a.tape.add("stablehlo.compare", (a.index, b.index), a.shape, BOOL, attributes)
+_WIDE_FLOATS: Final = frozenset(ELEMENT_TYPES[name] for name in ("f32", "f64", "bf16"))
+_SMALL: Final = 1 << 53
 
 
 def select(condition: Value, a: Value, b: Value) -> Any:
@@ -72,7 +55,9 @@ def number_as(number: complex, element_type: ElementType, pattern: str, label: s
     Raises:
         VerifyError: the element type cannot hold it.
     """
-    if type(number) in _HELD_BY.get(element_type, ()):
+    if element_type in _WIDE_FLOATS and (
+        type(number) is float or (type(number) is int and -_SMALL < number < _SMALL)
+    ):
         return np.array(number, element_type.dtype)
     if isinstance(number, bool) and element_type.category != BOOLEAN:
         number = int(number)

@@ -22,6 +22,7 @@ from ..ir import (
     StructAttribute,
 )
 from ..ir import Value as IrValue
+from ..ops.attribute_kinds import Enum
 from ..ops.declaration import Op, lookup
 from ..ops.verify import verify
 from ..options import Options
@@ -150,17 +151,17 @@ def _executable(tape: Tape, results: tuple[int, ...], options: Options | None) -
 
 def module_of(nodes: Sequence[Node], results: Sequence[int]) -> Module:
     """The module whose function ``main`` does what is on a tape, verified."""
-    types = [TensorType(node.shape, node.element_type) for node in nodes]
-    block = Block([type for node, type in zip(nodes, types, strict=True) if node.name == INPUT])
+    types = [TensorType(shape, element_type) for _, _, shape, element_type, _ in nodes]
+    block = Block([type for node, type in zip(nodes, types, strict=True) if node[0] == INPUT])
     builder, arguments = Builder(block), iter(block.arguments)
     values: list[IrValue] = []
-    for node, type in zip(nodes, types, strict=True):
-        if node.name == INPUT:
+    for (name, operands, _, _, plain), type in zip(nodes, types, strict=True):
+        if name == INPUT:
             values.append(next(arguments))
             continue
-        attributes, regions = _parts(node, type)
-        operands = [values[index] for index in node.operands]
-        values.append(builder.create(node.name, operands, [type], attributes, regions).result)
+        attributes, regions = _parts(name, dict(plain), type)
+        made = builder.create(name, [values[index] for index in operands], [type], attributes, regions)
+        values.append(made.result)
     outputs = [values[index] for index in results]
     builder.create("func.return", outputs)
     function_type = FunctionType([value.type for value in block.arguments], [value.type for value in outputs])
@@ -169,16 +170,14 @@ def module_of(nodes: Sequence[Node], results: Sequence[int]) -> Module:
     return module
 
 
-def _parts(node: Node, type: TensorType) -> tuple[dict[str, Attribute], list[Region]]:
-    """Attributes and regions of a node."""
-    if node.name == "stablehlo.constant":
-        return {"value": _constant(node.attributes[0][1], type)}, []
-    declaration = lookup(node.name)
+def _parts(name: str, values: dict[str, Any], type: TensorType) -> tuple[dict[str, Attribute], list[Region]]:
+    """The attributes and regions that stand for plain values."""
+    if name == "stablehlo.constant":
+        return {"value": _constant(values["value"], type)}, []
+    declaration = lookup(name)
     assert declaration is not None
-    values = dict(node.attributes)
-    regions = [
-        _region(values[part.name], TensorType((), type.element_type)) for part in declaration.declared_regions
-    ]
+    scalar = TensorType((), type.element_type)
+    regions = [_region(values[part.name], scalar) for part in declaration.declared_regions]
     return _attributes(declaration, values), regions
 
 
@@ -190,7 +189,9 @@ def _attributes(declaration: type[Op], values: dict[str, Any]) -> dict[str, Attr
         if part.name in values and part.of is not None:
             fields.setdefault(part.of, {})[part.field or part.name] = values[part.name]
         elif part.name in values:
-            attributes[part.key or part.name] = part.kind.encode(values[part.name])
+            value = values[part.name]
+            value = part.kind.members[value] if isinstance(part.kind, Enum) else value
+            attributes[part.key or part.name] = part.kind.encode(value)
     for struct, held in fields.items():
         attributes[struct] = StructAttribute("stablehlo", _STRUCTS[struct], held)
     return attributes

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable
 from types import TracebackType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -24,23 +24,14 @@ INPUT: Final = "input"
 """Stands on a tape in an operation's place for what comes from outside."""
 
 
-class Node(NamedTuple):
-    """An operation with one result, or an input.
+Node = tuple[str, tuple[int, ...], Shape, ElementType, tuple[tuple[str, Hashable], ...]]
+"""An operation with one result, or an input: name, numbers of the nodes that are its operands, shape and
+element type of its result, attributes.
 
-    Attributes:
-        name: the operation's name, or INPUT.
-        operands: numbers of nodes before it.
-        shape, element_type: of its result.
-        attributes: pairs of a declared name and a plain value. For a region the value is the name of the
-            operation that it applies, None: it returns its second argument. A constant's is a DenseElements
-            attribute or, for one element repeated, its bytes.
-    """
-
-    name: str
-    operands: tuple[int, ...]
-    shape: Shape
-    element_type: ElementType
-    attributes: tuple[tuple[str, Hashable], ...]
+The attributes are pairs of a declared name and a plain value. For a region the value is the name of the
+operation that it applies, None: it returns its second argument. For a constant it is a DenseElementsAttribute
+or, where one element is repeated, its bytes.
+"""
 
 
 class Value:
@@ -72,6 +63,7 @@ class Tape:
     Attributes:
         nodes: what was done so far.
         arrays: for each input the array that it is, where it is known.
+        is_open: whether its function is still running.
     """
 
     def __init__(self, make: Callable[..., Any] = Value, *, keeps_arrays: bool = False) -> None:
@@ -80,7 +72,7 @@ class Tape:
         self._make = make
         self._keeps_arrays = keeps_arrays
         self._captured: dict[int, tuple[object, Any]] = {}
-        self._is_open = True
+        self.is_open = True
 
     def add(
         self,
@@ -91,8 +83,9 @@ class Tape:
         attributes: tuple[tuple[str, Hashable], ...] = (),
     ) -> Any:
         """Append a node; the value that it stands for."""
-        self.nodes.append(Node(name, operands, shape, element_type, attributes))
-        return self._make(self, len(self.nodes) - 1, shape, element_type)
+        nodes = self.nodes
+        nodes.append((name, operands, shape, element_type, attributes))
+        return self._make(self, len(nodes) - 1, shape, element_type)
 
     def argument(self, shape: Shape, element_type: ElementType) -> Any:
         """A new input of a type."""
@@ -124,7 +117,7 @@ class Tape:
 
     def check(self, value: Value, pattern: str) -> None:
         """Reject a value of another tape, or one that was kept after its function ended."""
-        if value.tape is not self or not self._is_open:
+        if value.tape is not self or not self.is_open:
             raise broken(pattern, "takes a value that belongs to another call of a pattern")
 
     def __enter__(self) -> Tape:
@@ -135,7 +128,7 @@ class Tape:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         _tapes().pop()
-        self._is_open = False
+        self.is_open = False
 
 
 _of_this_thread = threading.local()

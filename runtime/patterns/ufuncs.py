@@ -19,6 +19,7 @@ from . import operations as ops
 from .element_types import BOOL, computing_type, meeting_type
 from .failures import broken, unsupported
 from .operands import fitted, lifted, shape_of
+from .tape import Value
 
 INEXACT: Final = FLOAT | COMPLEX
 REAL: Final = INTEGER | FLOAT
@@ -49,10 +50,25 @@ def apply(function: Function, *operands: Any) -> Any:
         VerifyError: shapes do not broadcast, or there is no such function of these elements.
     """
     name = function.name
+    if _agree(operands) and operands[0].element_type.category & function.categories:
+        return function.emit(*operands)
     tape, values = lifted(operands, name)
     element_type = _type_to_compute_in(function, meeting_type(values, name))
     shape = ops.broadcast_shape([shape_of(value) for value in values], name)
     return function.emit(*[fitted(tape, value, shape, element_type, name) for value in values])
+
+
+def _agree(operands: Sequence[Any]) -> bool:
+    """Whether all operands are values of one type on one tape, so that nothing has to be made fit."""
+    first = operands[0]
+    if not isinstance(first, Value) or not first.tape.is_open:
+        return False
+    for other in operands[1:]:
+        if not isinstance(other, Value) or other.tape is not first.tape:
+            return False
+        if other.element_type is not first.element_type or other.shape != first.shape:
+            return False
+    return True
 
 
 def _type_to_compute_in(function: Function, element_type: ElementType) -> ElementType:
@@ -113,7 +129,7 @@ ARITHMETIC: Final = _table(
     (np.fmod, REAL, do.remainder),
     (np.power, NUMBERS, do.power),
     (np.float_power, INEXACT, do.power),
-    (np.negative, NUMBERS, do.operation("stablehlo.negate")),
+    (np.negative, NUMBERS, do.negate),
     (np.positive, NUMBERS, do.same),
     (np.absolute, PLAIN, do.absolute),
     (np.fabs, FLOAT, do.absolute),
@@ -167,7 +183,7 @@ TRANSCENDENTAL: Final = _table(
     (np.log, INEXACT, do.log),
     (np.log2, FLOAT, do.log2),
     (np.log10, FLOAT, do.log10),
-    (np.log1p, INEXACT, do.operation("stablehlo.log_plus_one")),
+    (np.log1p, INEXACT, do.log_plus_one),
     (np.logaddexp, FLOAT, do.log_add_exp),
     (np.sqrt, INEXACT, do.operation("stablehlo.sqrt")),
     (np.cbrt, FLOAT, do.operation("stablehlo.cbrt")),
