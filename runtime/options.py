@@ -14,7 +14,7 @@ SCATTER_SCHEDULES: Final = ("lexicographic", "reverse")
 ACCUMULATIONS: Final = ("wide", "declared", "float64")
 
 Tree = Literal["blocked", "balanced", "left", "right"] | tuple[Literal["random"], int]
-Schedule = Literal["lexicographic", "reverse"] | tuple[Literal["random"], int] | Iterable[int]
+Schedule = Literal["lexicographic", "reverse"] | tuple[Literal["random", "shuffled"], int] | Iterable[int]
 Accumulation = Literal["wide", "declared", "float64"]
 
 
@@ -44,8 +44,10 @@ class Options:
             probe fails. Each call that probes writes a new index, so that calls must not overlap.
         scatter_schedule: the order in which `scatter` applies its updates: ``"lexicographic"`` in the index
             space of `updates`, ``"reverse"`` (from its end), ``("random", seed)``: a permutation of that
-            space, drawn anew for each size of it; or a permutation of the numbers below the size of
-            `updates`, in any form that NumPy takes, kept as a tuple: no other size is accepted then.
+            space, drawn anew for each size of it; ``("shuffled", seed)``: the updates of each element of the
+            result in an order of their own, which is quicker to draw; or a permutation of the numbers below
+            the size of `updates`, in any form that NumPy takes, kept as a tuple: no other size is accepted
+            then.
         reduction_tree: the tree by which `reduce`, `reduce_window` and `select_and_scatter` fold values:
             ``"blocked"``: adjacent pairs, level by level, or what docs/numerics.md says of the operation;
             ``"balanced"``: each node has the first half of its values, rounded up, on its left;
@@ -134,12 +136,12 @@ def _is_one_of(value: Any, names: tuple[str, ...]) -> bool:
     return isinstance(value, str) and value in names
 
 
-def _is_random(value: Any) -> bool:
-    """Whether a value is ("random", seed)."""
+def _is_random(value: Any, kinds: tuple[str, ...] = ("random",)) -> bool:
+    """Whether a value is ("random", seed), or another of the kinds with its seed."""
     return (
         isinstance(value, tuple)
         and len(value) == 2
-        and value[0] == "random"
+        and value[0] in kinds
         and isinstance(value[1], int)
         and value[1] >= 0
     )
@@ -151,7 +153,7 @@ def _schedule(value: Any) -> Any:
     Raises:
         ValueError: it is none.
     """
-    if _is_one_of(value, SCATTER_SCHEDULES) or _is_random(value):
+    if _is_one_of(value, SCATTER_SCHEDULES) or _is_random(value, ("random", "shuffled")):
         return value
     try:
         numbers = tuple(np.asarray(value).reshape(-1).tolist())
@@ -160,6 +162,6 @@ def _schedule(value: Any) -> Any:
     except (TypeError, ValueError):
         pass
     raise ValueError(
-        f"scatter_schedule must be one of {SCATTER_SCHEDULES}, ('random', seed) with a seed from 0 on, or a "
-        f"permutation of the numbers below its size"
+        f"scatter_schedule must be one of {SCATTER_SCHEDULES}, ('random', seed) or ('shuffled', seed) with a "
+        f"seed from 0 on, or a permutation of the numbers below its size"
     )

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..types import INTEGER, PLAIN, QUANTIZED_PER_TENSOR, ElementType, TensorType, Type
-from . import index_space, rules
+from . import index_space, rules, shuffling
 from .attribute_kinds import BOOL, DIMENSIONS, I64
 from .declaration import Array, Attribute, Evaluate, Op, Operand, Region, Result, constraint
 from .fold import Arrays, Body
@@ -285,13 +285,14 @@ class Scatter(Op, name="stablehlo.scatter"):
         return Body(self.update_computation)
 
     def schedule(self, size: int) -> Array | None:
-        """The order of so many updates under `Options(scatter_schedule=...)`; None: the lexicographic one.
+        """The order of so many updates under `Options(scatter_schedule=...)`; None: the lexicographic one, in
+        which a shuffled schedule starts too (`shuffling`).
 
         Raises:
             UnsupportedError: the schedule is a permutation of another size.
         """
         chosen = self.ordering.scatter_schedule
-        if chosen == "lexicographic":
+        if chosen == "lexicographic" or chosen[:1] == ("shuffled",):
             return None
         if chosen == "reverse":
             return np.arange(size)[::-1]
@@ -406,6 +407,8 @@ class _Destinations:
             view.update_window_dims,
         )
         place = dict(zip(window_operand_dims, view.update_window_dims, strict=True))
+        chosen = view.ordering.scatter_schedule
+        self.shuffle_seed: int | None = chosen[1] if chosen[:1] == ("shuffled",) else None
         self.schedule = view.schedule(math.prod(updates_shape))
         self.bounds: list[tuple[Array | int, int]] = []
         for d_operand in view.scatter_dims_to_operand_dims:
@@ -414,6 +417,14 @@ class _Destinations:
             self.bounds.append((offsets, shape[d_operand]))
 
     def __call__(self, scatter_indices: Array) -> tuple[Array, Array | slice]:
+        result_index, update_index = self.in_order(scatter_indices)
+        if self.shuffle_seed is None:
+            return result_index, update_index
+        order = shuffling.order(result_index, self.shuffle_seed)
+        return result_index[order], order if isinstance(update_index, slice) else update_index[order]
+
+    def in_order(self, scatter_indices: Array) -> tuple[Array, Array | slice]:
+        """The same before updates are shuffled."""
         windows = self.windows
         full_start_index = windows.starts(scatter_indices)
         in_bounds: Any = True

@@ -164,6 +164,8 @@ def _scatter(view: Any, threads: int | None) -> Offer:
         return None, f"no kernel on {inputs[0].element_type}"
     if view.combine is not None:
         return None, "no kernel accumulates in a type wider than that of the result"
+    if view.ordering.scatter_schedule[:1] == ("shuffled",):
+        return None, "no kernel shuffles updates"
     count = len(inputs)
     in_place = overwriting(*[(index, index) for index in range(count)])
 

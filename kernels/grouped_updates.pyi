@@ -1,0 +1,16 @@
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+Array = np.ndarray[Any, Any]
+
+COMBINERS: Final[tuple[str, ...]]
+SCHEDULES: Final[tuple[str, ...]]
+MOST: Final[int]
+
+def supports(dtype: DTypeLike, combiner: str) -> bool: ...
+def group(destinations: Array, size: int) -> tuple[Array, Array]: ...
+def apply(
+    combiner: str, starts: Array, values: Array, schedule: str, seed: int, result: Array
+) -> None: ...

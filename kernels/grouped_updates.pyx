@@ -1,0 +1,117 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Updates of a scatter grouped by element, so that they are applied in one order after another without a sort.
+
+The updates of each element lie side by side, in lexicographic order. A schedule says at which of them to begin and
+how far to go to the next one. Nothing here is compiled at run time.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+
+import numpy as np
+
+ctypedef fused real:
+    float
+    double
+
+COMBINERS = ("add", "multiply")
+SCHEDULES = ("lexicographic", "reverse", "shuffled")
+MOST = 2**31 - 1
+"""Most updates and most elements."""
+
+cdef uint32_t[16] _STRIDES = [
+    2190947789, 2301948041, 2468911421, 2556617729, 2694076813, 2831206211, 3001871987, 3094792297,
+    3250041787, 3360475813, 3501196571, 3682081619, 3814222513, 3901690021, 4058833151, 4172924863,
+]
+
+
+def supports(dtype, str combiner):
+    """Whether `apply` combines values of this NumPy type so."""
+    return combiner in COMBINERS and np.dtype(dtype) in (np.float32, np.float64)
+
+
+def group(const int64_t[::1] destinations, Py_ssize_t size):
+    """Group updates by the element that they go to, those of an element in their order.
+
+    Args:
+        destinations: the number of the element for each update, from 0 to `size` - 1; no more than MOST.
+        size: number of elements, no more than MOST.
+
+    Returns:
+        For each element where its updates begin, and at last their number; and the updates' numbers, grouped.
+    """
+    cdef Py_ssize_t count = destinations.shape[0], number
+    starts = np.zeros(size + 1, np.int32)
+    places = np.empty(size + 1, np.int32)
+    order = np.empty(count, np.int32)
+    cdef int32_t[::1] begin = starts, place = places, grouped = order
+    cdef int32_t at
+    with nogil:
+        for number in range(count):
+            begin[destinations[number] + 1] += 1
+        for number in range(size):
+            begin[number + 1] += begin[number]
+            place[number] = begin[number]
+        for number in range(count):
+            at = place[destinations[number]]
+            place[destinations[number]] = at + 1
+            grouped[at] = <int32_t>number
+    return starts, order
+
+
+cdef inline uint64_t _mixed(uint64_t element, uint64_t seed) noexcept nogil:
+    cdef uint64_t bits = element * <uint64_t>0x9E3779B97F4A7C15 + seed * <uint64_t>0xD1B54A32D192ED03 + 1
+    bits = (bits ^ (bits >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
+    bits = (bits ^ (bits >> 27)) * <uint64_t>0x94D049BB133111EB
+    return bits ^ (bits >> 31)
+
+
+cdef inline real _folded(
+    real total, const real *values, uint32_t count, uint32_t first, uint32_t stride, bint multiplies
+) noexcept nogil:
+    """Combine a value with others one after the other: `first`, then `stride` further on, and round."""
+    cdef uint32_t place = first, left
+    for left in range(count):
+        if multiplies:
+            total = total * values[place]
+        else:
+            total = total + values[place]
+        # Both are below 2^31, so that the sum does not wrap.
+        place += stride
+        if place >= count:
+            place -= count
+    return total
+
+
+def apply(str combiner, const int32_t[::1] starts, const real[::1] values, str schedule, seed, real[::1] result):
+    """Apply grouped updates to the elements of `result`, in place.
+
+    Args:
+        combiner: one of COMBINERS.
+        starts: as `group` returns it.
+        values: the updates, grouped.
+        schedule: one of SCHEDULES.
+        seed: an integer from 0 on; of ``"shuffled"``.
+        result: at first the elements of the input.
+    """
+    if combiner not in COMBINERS or schedule not in SCHEDULES:
+        raise ValueError(f"no loop applies {combiner} in {schedule} order")
+    cdef uint64_t bits, key = <uint64_t>(int(seed) % 2**64)
+    cdef bint multiplies = combiner == "multiply", shuffles = schedule == "shuffled"
+    cdef bint reverses = schedule == "reverse"
+    cdef uint32_t count, first, stride
+    cdef Py_ssize_t element
+    with nogil:
+        for element in range(result.shape[0]):
+            count = <uint32_t>(starts[element + 1] - starts[element])
+            if count == 0:
+                continue
+            first, stride = 0, 1
+            if reverses:
+                first = stride = count - 1
+            elif shuffles and count > 1:
+                bits = _mixed(<uint64_t>element, key)
+                first = <uint32_t>bits % count
+                stride = _STRIDES[bits >> 60] % count
+            result[element] = _folded(
+                result[element], &values[starts[element]], count, first, stride, multiplies
+            )
