@@ -22,7 +22,7 @@ from .ops.call_state import needs_call_state, new_call
 from .ops.memory_limit import MOST_BYTES
 from .ops.verify import verify
 from .options import Options
-from .plan import Memory, all_steps, lower, memory_use
+from .plan import Choose, Memory, all_steps, choose, lower, memory_use
 from .specialize import entry_function, specialize
 from .types import FunctionType, TensorType, Type
 
@@ -163,9 +163,12 @@ class Executable:
 
     def _specialize(self, types: Sequence[Type]) -> Program:
         try:
-            return Program(specialize(self._module, self._entry, types), self.options)
+            return self._lowered(specialize(self._module, self._entry, types))
         except MemoryError as error:
             raise ExecutionError(f"@{self._entry} cannot be compiled: {error}") from None
+
+    def _lowered(self, function: Function) -> Program:
+        return Program(function, self.options)
 
     def memory(self) -> Memory:
         """The bytes that a call takes; where sizes are unknown, the most of those combinations met so far."""
@@ -206,12 +209,13 @@ class Program:
     Args:
         function: what `nimblehlo.specialize.specialize` returned.
         options: says which ways are open.
+        choose: see `nimblehlo.plan.lower`.
     """
 
-    def __init__(self, function: Function, options: Options) -> None:
+    def __init__(self, function: Function, options: Options, choose: Choose = choose) -> None:
         self.function = function
         self.type = function.type
-        self._plan = lower(function, options)
+        self._plan = lower(function, options, choose)
         self.memory = memory_use(self._plan)
         self._types = function.type.results
         self._options = options

@@ -1,9 +1,9 @@
 """The schedule ``("shuffled", seed)`` of scatter: each element's updates in an order of their own.
 
 Of the k updates that element number d of the flattened result has, counted in lexicographic order, those
-numbered ``(first + j * stride) % k`` for j from 0 on are applied one after the other. `first` and `stride` are
-drawn from d and the seed; strides are primes greater than k, so that each update comes once.
-`nimblehlo.kernels.grouped_updates` draws the same where updates are grouped by element already, which is quick.
+numbered ``(first + j * stride) % k`` for j from 0 on are applied one after the other. `first` and `stride`
+are drawn from d and the seed; strides are primes greater than k, so that each update comes once.
+`nimblehlo.kernels.grouped_updates` draws the same, quickly, of updates that are grouped by element already.
 """
 
 from __future__ import annotations

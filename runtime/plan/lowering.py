@@ -14,7 +14,7 @@ from ..ops.memory_limit import bytes_of
 from ..ops.verify import TERMINATORS, view_of
 from ..options import Options
 from ..types import Type
-from .choice import choose
+from .choice import Choice, choose
 from .clusters import with_clusters
 from .plan import Plan, Step, all_steps
 from .tiering import share_heat
@@ -32,16 +32,21 @@ _EXACT_UFUNCS = frozenset({
 """Functions whose bits do not depend on where the result stands: for others NumPy may choose other loops."""
 
 
-def lower(function: Function, options: Options) -> Plan:
+Choose = Callable[[Op, Options], Choice]
+"""What says how an operation runs; the view has the options' ordering."""
+
+
+def lower(function: Function, options: Options, choose: Choose = choose) -> Plan:
     """The plan of a function without calls.
 
     Args:
         function: result of `nimblehlo.specialize.specialize`.
         options: says which ways are open.
+        choose: chooses among these ways for each operation, outermost first.
     """
     assert function.body is not None
     with_clusters(function, options)
-    plan = _Lowering(options).lower_region(function.body, ())
+    plan = _Lowering(options, choose).lower_region(function.body, ())
     share_heat([step.function for step in all_steps(plan)])
     return plan
 
@@ -49,8 +54,9 @@ def lower(function: Function, options: Options) -> Plan:
 class _Lowering:
     """Lowers regions, outermost first."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, choose: Choose) -> None:
         self.options = options
+        self.choose = choose
 
     def lower_region(self, region: Region, captures: Sequence[Value]) -> Plan:
         """A plan whose arguments are the block's arguments and then the captured values."""
@@ -81,7 +87,7 @@ class _Lowering:
         view = view_of(operation)
         view.ordering = self.options.ordering
         captures = captured_values(operation.regions)
-        choice = choose(view, self.options)
+        choice = self.choose(view, self.options)
         is_reference = choice.function == view.reference
         return Step(
             function=choice.function,
