@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .ir import Module
     from .ops.composite import register_composite
     from .ops.custom_call import register_custom_call
-    from .transforms import decompose_batching_dims
+    from .transforms import Refinability, decompose_batching_dims, is_refinable, refine
 
 __version__ = "0.1.0"
 
@@ -33,14 +33,17 @@ __all__ = [
     "NimbleError",
     "Options",
     "ParseError",
+    "Refinability",
     "UndefinedBehaviorError",
     "UnsupportedError",
     "VerifyError",
     "compile",
     "decompose_batching_dims",
     "execute",
+    "is_refinable",
     "load",
     "patterns",
+    "refine",
     "register_composite",
     "register_custom_call",
 ]
@@ -48,11 +51,14 @@ __all__ = [
 _DEFINED_IN = {
     "Executable": "api",
     "Module": "ir",
+    "Refinability": "transforms",
     "compile": "api",
     "decompose_batching_dims": "transforms",
     "execute": "api",
+    "is_refinable": "transforms",
     "load": "api",
     "patterns": "patterns",
+    "refine": "transforms",
     "register_composite": "ops.composite",
     "register_custom_call": "ops.custom_call",
 }

@@ -49,6 +49,21 @@ def parse(text: str, name: str = "<text>") -> Module:
         raise ParseError(f"{name}: nested too deeply for the depth of the calling code") from None
 
 
+def parse_type(text: str, name: str = "<type>") -> Type:
+    """Parse one type, such as ``tensor<3x4xf32>``.
+
+    Raises:
+        ParseError: the text is malformed, or something follows the type.
+    """
+    if not text.isascii():
+        _check_encoding(text, name)
+    parser = Parser(text, name)
+    found = parser.type()
+    if parser.skip() != len(text):
+        parser.fail("nothing behind the type")
+    return found
+
+
 def _check_encoding(text: str, name: str) -> None:
     """Raise where the text has characters that no bytes stand for."""
     try:

@@ -6,6 +6,7 @@ Source: specification, sections "Programs", "Functions" and "Operations".
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from ..errors import NimbleError, UnsupportedError, VerifyError
 from ..ir import Block, Function, Module, Operation, Region, SymbolAttribute, Value
@@ -13,6 +14,24 @@ from ..types import ELEMENT_TYPES, FunctionType, TensorType, TupleType, Type, Un
 from .declaration import Op, lookup
 from .rules import all_types_agree
 from .type_constraints import violation
+
+_LEGACY: Final = frozenset(
+    {
+        "stablehlo.compute_reshape_shape",
+        "stablehlo.cstr_reshapable",
+        *(
+            f"{dialect}.{name}"
+            for dialect in ("chlo", "chlo_legacy")
+            for name in (
+                "dynamic_reshape",
+                "minimum_broadcast_shapes",
+                "rank_specialization_cluster",
+                "rank_specialization_cluster_yield",
+            )
+        ),
+    }
+)
+_REMOVED: Final = "is a legacy operation of TensorFlow, which StableHLO no longer has (RFC on dynamism, P1)"
 
 TERMINATORS = frozenset({"stablehlo.return", "func.return", "chlo.return"})
 _PLAIN_ELEMENTS = frozenset(ELEMENT_TYPES.values())
@@ -170,7 +189,8 @@ def view_of(operation: Operation) -> Op:
     """
     declaration = lookup(operation.name)
     if declaration is None:
-        raise UnsupportedError("is not offered", operation=operation.name, location=operation.location)
+        reason = _REMOVED if operation.name in _LEGACY else "is not offered"
+        raise UnsupportedError(reason, operation=operation.name, location=operation.location)
     try:
         return declaration(operation)
     except NimbleError:

@@ -1,5 +1,6 @@
 """Whole programs into other programs of the same results."""
 
 from .batching_dims import decompose_batching_dims
+from .refinement import Refinability, is_refinable, refine
 
-__all__ = ["decompose_batching_dims"]
+__all__ = ["Refinability", "decompose_batching_dims", "is_refinable", "refine"]

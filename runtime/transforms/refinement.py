@@ -1,0 +1,268 @@
+"""Programs with unknown sizes: whether these follow from the arguments' shapes, and the static program.
+
+Source: the StableHLO project's RFC on dynamism, proposal P4; specification, section "Dynamism".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ..api import load
+from ..errors import ExecutionError
+from ..frontend import parse_type
+from ..ir import (
+    ArrayAttribute,
+    Attribute,
+    Block,
+    Function,
+    Location,
+    Module,
+    Operation,
+    SymbolAttribute,
+    Value,
+)
+from ..ops.control import While
+from ..ops.custom_call import CustomCall
+from ..ops.declaration import Op
+from ..ops.dynamic_shapes import ReadsSizes, SetDimensionSize
+from ..ops.random import Rng
+from ..ops.rules import at_most, shape_text, shapes_agree
+from ..ops.shape_custom_calls import shape_operands
+from ..ops.static_forms import STATIC_FORMS, operand_positions
+from ..ops.verify import TERMINATORS, verify, view_of
+from ..specialize import entry_function, specialize
+from ..types import TensorType, Type
+
+_DROPPED: Final = frozenset({"jax.uses_shape_polymorphism"})
+"""Attributes of a module that are untrue of the static program."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refinability:
+    """Whether every size of a program follows from its arguments' shapes; true or false as a condition.
+
+    Attributes:
+        operation: the first operation, in the order of the program, its calls inlined, some size of which
+            depends on data; None where there is none.
+        location: where it stands.
+        operand: which operand says the size; None where the operation itself does.
+    """
+
+    operation: str | None = None
+    location: Location | None = None
+    operand: str | None = None
+
+    def __bool__(self) -> bool:
+        return self.operation is None
+
+    def __str__(self) -> str:
+        if self.operation is None:
+            return "every size follows from the arguments' shapes"
+        by = f"operand {self.operand}" if self.operand else "what runs"
+        return f"{self.operation}: a size depends on the data of {by}, at {self.location}"
+
+
+def is_refinable(module: object, *, entry: str = "main") -> Refinability:
+    """Whether every size of a program depends on the shapes of its arguments alone.
+
+    A size depends on data where an operand that says it (of `dynamic_reshape`, `set_dimension_size`, ...) is
+    computed from the elements of an argument, from random numbers or from what a custom call returns, or
+    where such a value decides which of two ways computes it. Sizes that the result's type declares depend on
+    nothing.
+
+    Args:
+        module: what `load` takes.
+        entry: name of the function.
+
+    Raises:
+        NimbleError: what `load` raises, or there is no such function.
+    """
+    loaded = load(module)
+    function = specialize(loaded, entry, rewrite=False)
+    assert function.body is not None
+    analysis = _Analysis()
+    analysis.data.update(function.body.block.arguments)
+    analysis.visit(function.body.block)
+    return Refinability() if analysis.found is None else analysis.found
+
+
+def refine(module: object, argument_types: Sequence[Any], *, entry: str = "main") -> Module:
+    """The static program that a program with unknown sizes is for arguments of known types.
+
+    It is one function; shape computations are gone, operations with sizes as operands have become their
+    static forms. Its text (`str`) is generic MLIR.
+
+    Args:
+        module: what `load` takes. It is not changed.
+        argument_types: for each argument its type, as a `TensorType`, as text such as ``"tensor<3x4xf32>"``,
+            as anything with a `shape` (an array, a `jax.ShapeDtypeStruct`), or as a tuple of sizes.
+        entry: name of the function.
+
+    Raises:
+        ExecutionError: a type is none of the declared argument's, a constraint does not hold for these sizes,
+            or a size depends on data (`is_refinable` says which).
+        NimbleError: what `load` raises, or there is no such function.
+    """
+    loaded = load(module)
+    declared = entry_function(loaded, entry).type.inputs
+    if len(argument_types) != len(declared):
+        raise ExecutionError(f"@{entry} takes {len(declared)} arguments, but got {len(argument_types)} types")
+    types = [_bound(type, argument_types[index], index) for index, type in enumerate(declared)]
+    function = specialize(loaded, entry, types, rewrite=False)
+    _require_static(function, loaded, entry)
+    kept = [loaded.functions[name] for name in _named_functions(function, loaded)]
+    attributes = {name: value for name, value in loaded.attributes.items() if name not in _DROPPED}
+    refined = Module([function, *kept], name=loaded.name, attributes=attributes, location=loaded.location)
+    verify(refined)
+    return refined
+
+
+def _bound(declared: Type, given: Any, index: int) -> Type:
+    """The type of an argument, its sizes known."""
+    if isinstance(given, str):
+        given = parse_type(given)
+    if not isinstance(declared, TensorType):
+        if isinstance(given, Type) and given != declared:
+            raise ExecutionError(f"argument {index} is {declared}, but is to be {given}")
+        return declared
+    if not isinstance(given, TensorType):
+        try:
+            given = declared.with_shape(tuple(map(int, getattr(given, "shape", given))))
+        except (TypeError, ValueError):
+            raise ExecutionError(f"the type of argument {index} is {given!r}, but must say a shape") from None
+    if given.element_type != declared.element_type or not given.is_static:
+        raise ExecutionError(f"argument {index} is {declared}, but is to be {given}")
+    too_large = at_most("shape", given.shape, "bounds", declared.bounds or ())
+    if too_large or not shapes_agree(declared.shape, given.shape):
+        sizes = shape_text(given.shape)
+        raise ExecutionError(f"argument {index} is {declared}, but is to have shape {sizes}")
+    bound: TensorType = given
+    return bound
+
+
+def _require_static(function: Function, module: Module, entry: str) -> None:
+    """Raise ExecutionError where a size is not known."""
+    assert function.body is not None
+    for operation in function.body.walk():
+        if all(not isinstance(value.type, TensorType) or value.type.is_static for value in operation.results):
+            continue
+        refinable = is_refinable(module, entry=entry)
+        reason = "a size is not known" if refinable else str(refinable)
+        raise ExecutionError(reason, operation=operation.name, location=operation.location)
+
+
+def _named_functions(function: Function, module: Module) -> list[str]:
+    """The functions that operations of a function name, and those that these name."""
+    found: dict[str, None] = {}
+    pending = [function]
+    while pending:
+        body = pending.pop().body
+        assert body is not None
+        for operation in body.walk():
+            for name in _symbols(operation.attributes.values()):
+                callee = module.functions.get(name)
+                if callee is not None and name not in found and name != function.name:
+                    found[name] = None
+                    if callee.body is not None:
+                        pending.append(callee)
+    return list(found)
+
+
+def _symbols(attributes: Iterable[Attribute]) -> Iterator[str]:
+    """The functions of the module that attributes name."""
+    for attribute in attributes:
+        if isinstance(attribute, SymbolAttribute):
+            yield attribute.root
+        elif isinstance(attribute, ArrayAttribute):
+            yield from _symbols(attribute.values)
+
+
+class _Analysis:
+    """Which values of a function depend on data.
+
+    Attributes:
+        data: these values.
+        found: the first size that depends on one.
+    """
+
+    def __init__(self) -> None:
+        self.data: set[Value] = set()
+        self.found: Refinability | None = None
+
+    def visit(self, block: Block) -> None:
+        """Judge a block's operations in order."""
+        for operation in block.operations:
+            if operation.name in TERMINATORS:
+                continue
+            view = view_of(operation)
+            self.judge(view)
+            for results in self.results_of(view):
+                self.data.update(results)
+
+    def judge(self, view: Op) -> None:
+        """Note the operation if one of its sizes depends on data."""
+        operation = view.operation
+        if self.found is not None or _is_static(operation.results):
+            return
+        for position, name in _size_operands(view):
+            if operation.operands[position] in self.data:
+                self.found = Refinability(operation.name, operation.location, name)
+                return
+        if isinstance(view, CustomCall) and not shape_operands(operation):
+            self.found = Refinability(operation.name, operation.location)
+
+    def results_of(self, view: Op) -> Iterator[Iterable[Value]]:
+        """Those results of an operation that depend on data."""
+        operation = view.operation
+        if isinstance(view, ReadsSizes):
+            return
+        if isinstance(view, While):
+            yield self.loop(operation)
+            return
+        is_data = isinstance(view, (CustomCall, Rng)) or not self.data.isdisjoint(operation.operands)
+        for region in operation.regions:
+            if is_data:
+                self.data.update(region.block.arguments)
+            self.visit(region.block)
+        if is_data:
+            yield operation.results
+            return
+        for region in operation.regions:
+            returned = region.block.terminator.operands
+            if not self.data.isdisjoint(returned):
+                yield operation.results
+
+    def loop(self, operation: Operation) -> list[Value]:
+        """Those results of a `while` that depend on data: all of them where its condition does."""
+        condition, body = (region.block for region in operation.regions)
+        carried = {k for k, value in enumerate(operation.operands) if value in self.data}
+        while True:
+            for block in (condition, body):
+                self.data.update([block.arguments[k] for k in carried])
+                self.visit(block)
+            if condition.terminator.operands[0] in self.data:
+                return list(operation.results)
+            more = {k for k, value in enumerate(body.terminator.operands) if value in self.data}
+            if more <= carried:
+                return [operation.results[k] for k in carried]
+            carried |= more
+
+
+def _size_operands(view: Op) -> Iterator[tuple[int, str]]:
+    """Position and name of each operand that says sizes."""
+    if isinstance(view, (Rng, SetDimensionSize)):
+        yield len(view.operation.operands) - 1, view.declared_operands[-1].name
+    form = STATIC_FORMS.get(view.name)
+    if form is not None:
+        positions = operand_positions(view)
+        for name in (*form.attributes, *form.shapes):
+            yield positions[name], name
+    if isinstance(view, CustomCall):
+        for position in shape_operands(view.operation):
+            yield position, f"number {position}"
+
+
+def _is_static(values: Iterable[Value]) -> bool:
+    return all(not isinstance(value.type, TensorType) or value.type.is_static for value in values)
