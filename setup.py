@@ -32,7 +32,8 @@ def extensions() -> list[Extension]:
                 Extension(
                     module,
                     [source.as_posix()],
-                    include_dirs=[numpy.get_include()],
+                    depends=[header.as_posix() for header in sorted(source.parent.glob("*.h"))],
+                    include_dirs=[numpy.get_include(), source.parent.as_posix()],
                     define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
                     extra_compile_args=COMPILE_ARGUMENTS,
                 )

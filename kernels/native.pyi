@@ -1,6 +1,8 @@
 from collections.abc import Iterable
 from typing import Any
 
+def run_tasks(function: int, closure: int, tasks: int, seconds: float, threads: int | None) -> None: ...
+
 class Launch:
     def __init__(
         self,

@@ -32,6 +32,66 @@ cdef enum:
     MOST_RANK = 64
 
 
+def run_tasks(size_t function, size_t closure, Py_ssize_t tasks, double seconds, threads):
+    """Run all tasks of a native function.
+
+    Args:
+        function: its address.
+        closure: the address that it is given beside the task's number.
+        tasks: how many there are.
+        seconds: how long all of them take on one thread, about.
+        threads: most threads to use; None: all.
+    """
+    cdef int64_t driver = 0, count = 1
+    if tasks > 1 and seconds > _threads.LEAST_SECONDS:
+        driver, count = _threads.way_of_running(threads)
+    if driver:
+        with _threads.launches(), nogil:
+            (<Driver>driver)(<int64_t>function, <int64_t>closure, tasks, count)
+    elif count > 1:
+        start = perf_counter()
+        if seconds > _threads.HAND_OFF_SECONDS:
+            by_python_threads(<Task>function, <void *>closure, tasks, count)
+        else:
+            with nogil:
+                every(<Task>function, <void *>closure, tasks, 0, 1)
+        _threads.count_hand_off(perf_counter() - start)
+    else:
+        with nogil:
+            every(<Task>function, <void *>closure, tasks, 0, 1)
+
+
+cdef int by_python_threads(Task function, void *closure, Py_ssize_t tasks, Py_ssize_t count) except -1:
+    """The same tasks by threads of Python's, while there is no driver."""
+    cdef Py_ssize_t first
+    workers = []
+    try:
+        for first in range(1, min(count, tasks)):
+            arguments = (<size_t>function, <size_t>closure, tasks, first, count)
+            worker = threading.Thread(target=_share, args=arguments)
+            workers.append(worker)
+            worker.start()
+        with nogil:
+            every(function, closure, tasks, 0, count)
+    finally:
+        for worker in workers:
+            if worker.ident is not None:
+                worker.join()
+    return 0
+
+
+cdef void every(Task function, void *closure, Py_ssize_t tasks, Py_ssize_t first, Py_ssize_t step) noexcept nogil:
+    cdef Py_ssize_t task = first
+    while task < tasks:
+        function(task, closure)
+        task += step
+
+
+def _share(size_t function, size_t closure, Py_ssize_t tasks, Py_ssize_t first, Py_ssize_t step):
+    with nogil:
+        every(<Task>function, <void *>closure, tasks, first, step)
+
+
 cdef class Launch:
     """One generated function with all that a call of it needs but for the arrays.
 
@@ -85,59 +145,11 @@ cdef class Launch:
             memcpy(closure, self.template, self.words * sizeof(int64_t))
             for index in range(self.pointers):
                 closure[index] += <int64_t>data[self.arrays[index]]
-            if self.tasks == 1:
-                with nogil:
-                    self.function(0, closure)
-            else:
-                self.run_many(closure, threads)
+            run_tasks(<size_t>self.function, <size_t>closure, self.tasks, self.seconds, threads)
         finally:
             if closure != fixed:
                 free(closure)
         return 0
-
-    cdef int run_many(self, int64_t *closure, object threads) except -1:
-        cdef int64_t driver = 0, count = 1
-        if self.seconds > _threads.LEAST_SECONDS:
-            driver, count = _threads.way_of_running(threads)
-        if driver:
-            with _threads.launches(), nogil:
-                (<Driver>driver)(<int64_t>self.function, <int64_t>closure, self.tasks, count)
-        elif count > 1 and self.seconds > _threads.HAND_OFF_SECONDS:
-            start = perf_counter()
-            self.by_python_threads(closure, count)
-            _threads.count_hand_off(perf_counter() - start)
-        else:
-            with nogil:
-                self.every(closure, 0, 1)
-        return 0
-
-    cdef int by_python_threads(self, int64_t *closure, Py_ssize_t count) except -1:
-        """The same tasks by threads of Python's, while there is no driver."""
-        cdef Py_ssize_t first
-        workers = []
-        try:
-            for first in range(1, min(count, self.tasks)):
-                worker = threading.Thread(target=_share, args=(self, <size_t>closure, first, count))
-                workers.append(worker)
-                worker.start()
-            with nogil:
-                self.every(closure, 0, count)
-        finally:
-            for worker in workers:
-                if worker.ident is not None:
-                    worker.join()
-        return 0
-
-    cdef void every(self, int64_t *closure, Py_ssize_t first, Py_ssize_t step) noexcept nogil:
-        cdef Py_ssize_t task = first
-        while task < self.tasks:
-            self.function(task, closure)
-            task += step
-
-
-def _share(Launch launch, size_t closure, Py_ssize_t first, Py_ssize_t step):
-    with nogil:
-        launch.every(<int64_t *>closure, first, step)
 
 
 cdef class NativeFunction:

@@ -5,7 +5,8 @@ for complex numbers, integers modulo two to the result's width; each result is r
 `precision_config` allows less, this is still what happens. Matrices of floats, and of complex numbers
 unless they are small, go through BLAS, whose order of summation is its own; matrices of floats do so PART
 terms at a time, unless one of them is a vector. Small complex ones are summed from the first product to the
-last.
+last. Matrices of bf16 and narrower floats go through the processor's matrix unit, if it has one and
+`precision_config` is DEFAULT (`unit_products`).
 
 Source: specification, sections "dot_general" and "convolution".
 """
@@ -39,6 +40,7 @@ from . import rules
 from .attribute_kinds import ArrayOf, Enum
 from .declaration import Array, Op, constraint
 from .numerics import carrier, converter, rounding
+from .unit_products import are_served, unit_multiplier
 
 Multiply = Callable[[Array, Array], Array]
 
@@ -66,6 +68,11 @@ class Precision(enum.StrEnum):
 
 
 PRECISION_CONFIG: Final = ArrayOf(Enum("precision", Precision))
+
+
+def is_default(precision_config: Sequence[Precision] | None) -> bool:
+    """Whether no operand asks for more than the default."""
+    return all(precision is Precision.DEFAULT for precision in precision_config or ())
 
 
 def matrix_product(a: Array, b: Array) -> Array:
@@ -117,13 +124,18 @@ def _is_one_call(rows: int, terms: int, columns: int) -> bool:
 
 
 def multiplier(
-    lhs: ElementType, rhs: ElementType, result: ElementType, product: Multiply = contracted
+    lhs: ElementType,
+    rhs: ElementType,
+    result: ElementType,
+    product: Multiply = contracted,
+    by_unit: bool = False,
 ) -> Multiply | None:
     """The product of stacks of matrices, [..., M, K] with [..., K, N], of these element types.
 
     Args:
         lhs, rhs, result: the element types.
         product: multiplies matrices of f32 or f64.
+        by_unit: whether the processor's matrix unit may multiply what it can.
 
     Returns:
         A function of two arrays, or None where operands of such types have no product in `result`.
@@ -133,7 +145,10 @@ def multiplier(
     if COMPLEX in (lhs.category, rhs.category):
         return None
     if result.category == FLOAT:
-        return _multiply_floats(lhs, rhs, result, product)
+        multiply = _multiply_floats(lhs, rhs, result, product)
+        if by_unit and are_served(lhs, rhs, result):
+            return unit_multiplier(lhs, rhs, result, multiply)
+        return multiply
     if FLOAT in (lhs.category, rhs.category):
         return None
     if result.category == BOOLEAN:
@@ -254,7 +269,7 @@ class Contraction(Op):
     def multiplier(self) -> Multiply | None:
         """The product of stacks of matrices, None where there is none for these element types."""
         types = (self.lhs.element_type, self.rhs.element_type, self.result.element_type)
-        return multiplier(*types)
+        return multiplier(*types, by_unit=self.is_by_unit)
 
     def verify(self) -> None:
         super().verify()
@@ -267,6 +282,12 @@ class Contraction(Op):
     def multiply(self) -> Multiply | None:
         """`multiplier()`, made once."""
         return self.multiplier()
+
+    @property
+    def is_by_unit(self) -> bool:
+        """Whether the processor's matrix unit may multiply."""
+        types = (self.lhs.element_type, self.rhs.element_type, self.result.element_type)
+        return is_default(getattr(self, "precision_config", None)) and are_served(*types)
 
     @functools.cached_property
     def _permutations(self) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None, int, int]:

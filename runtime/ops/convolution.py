@@ -29,6 +29,7 @@ from .contraction_base import (
     Multiply,
     QuantizedContraction,
     in_parts,
+    is_default,
     is_quantized_tensor,
     multiplier,
     precision_config_size,
@@ -395,7 +396,7 @@ class _Convolution(QuantizedContraction):
         return (
             None
             if any(map(is_quantized_tensor, (self.lhs, self.rhs, self.result)))
-            else multiplier(*types, in_parts)
+            else multiplier(*types, in_parts, is_default(self.precision_config))
         )
 
     @property

@@ -57,7 +57,7 @@ def choose(view: Op, options: Options) -> Choice:
     prepare, reason = kernel_for(view, options.threads)
     if prepare is None:
         return Choice(reference_for(view), "reference", reason)
-    if options.compile == "eager":
+    if options.compile == "eager" or getattr(prepare, "is_compiled_ahead", False):
         return Choice(prepare(), "kernel", reason, needs_regions=False)
     types = ", ".join([str(getattr(value.type, "element_type", "")) for value in view.operation.operands])
     function = Tiered(reference_for(view), prepare, f"{view.name}, {reason}: {types}")

@@ -3,11 +3,13 @@
 References multiply matrices of floats by BLAS, some terms at a time, whose order of summation is its own. A
 kernel sums in an order of its own too; it serves only where both give the same bits for random operands of
 the shapes at hand, or of smaller ones that BLAS treats alike, which is tried when it is prepared: the order
-hangs on shapes, layouts and the processor, never on values.
+hangs on shapes, layouts and the processor, never on values. What the processor's matrix unit multiplies needs
+no compiler: of floats the reference calls the same function.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -18,7 +20,9 @@ from ..ops.contraction_base import PART, Contraction, computed_float
 from ..ops.convolution import Convolution
 from ..ops.declaration import Array
 from ..ops.numerics import carrier, converter, rounding
+from ..ops.unit_products import suits
 from ..types import ELEMENT_TYPES, FLOAT, INTEGER, ElementType, TensorType
+from .tiering import compiled_ahead
 
 Kernel = Callable[..., Any]
 Offer = tuple[Callable[[], Kernel] | None, str]
@@ -36,6 +40,7 @@ _TRIED_ROWS, _TRIED_COLUMNS = 192, 384
 _TILES: Final = 192
 """A multiple of the rows and columns of all tiles, of BLAS and of the kernel."""
 _FEW_COLUMNS: Final = 4
+_BY_UNIT: Final = "the processor's matrix unit"
 
 
 def contraction(view: Any, threads: int | None) -> Offer:
@@ -51,6 +56,8 @@ def contraction(view: Any, threads: int | None) -> Offer:
         return _integer_products(view, shapes, threads)
     if not all(type.category & FLOAT for type in element_types):
         return None, "no kernel for these element types"
+    if view.is_by_unit and suits(rows, terms, columns):
+        return _products_by_unit(view, threads)
     if 1 in (rows, columns):
         return None, "BLAS multiplies a vector at once"
     if batch < _FEW_PRODUCTS and batch * rows * terms * columns < _WORTHWHILE_ALONE:
@@ -68,14 +75,33 @@ def _shapes_of_stacks(view: Contraction, lhs: Sequence[int], rhs: Sequence[int])
     )
 
 
+def _products_by_unit(view: Any, threads: int | None) -> Offer:
+    """Floats: what the reference calls, with threads."""
+
+    @compiled_ahead
+    def prepare() -> Kernel:
+        multiply = functools.partial(view.multiply, threads=threads)
+
+        def run(a: Array, b: Array) -> Array:
+            return np.asarray(multiply(*view.as_stacks(a, b)).reshape(view.result.shape))
+
+        return run
+
+    return prepare, _BY_UNIT
+
+
 def _integer_products(view: Any, shapes: Stacks, threads: int | None) -> Offer:
     lhs, rhs, result = (carrier(type.element_type) for type in (view.lhs, view.rhs, view.result))
     leave = _narrowing(view.result)
+    is_by_unit = _unit_holds(lhs, rhs, result, shapes[0][2])
 
     def prepare() -> Kernel:
-        from ..kernels import dot
+        if is_by_unit:
+            multiply = _integers_by_unit(lhs, rhs, result, threads)
+        else:
+            from ..kernels import dot
 
-        multiply = dot.prepare(shapes[0], shapes[1], lhs, rhs, result, threads=threads)
+            multiply = dot.prepare(shapes[0], shapes[1], lhs, rhs, result, threads=threads)
 
         def run(a: Array, b: Array) -> Array:
             a, b = a.astype(lhs, copy=False), b.astype(rhs, copy=False)
@@ -83,7 +109,30 @@ def _integer_products(view: Any, shapes: Stacks, threads: int | None) -> Offer:
 
         return run
 
+    if is_by_unit:
+        return compiled_ahead(prepare), _BY_UNIT
     return prepare, "exact in integers"
+
+
+def _unit_holds(lhs: Any, rhs: Any, result: Any, terms: int) -> bool:
+    """Whether the processor's matrix unit multiplies such integers, whose sums it keeps modulo 2 ** 32."""
+    from ..kernels import matrix_unit
+
+    if not matrix_unit.supports(lhs.name, rhs.name, "int32"):
+        return False
+    largest = math.prod(max(-int(info.min), int(info.max)) for info in (np.iinfo(lhs), np.iinfo(rhs)))
+    return bool(result.itemsize <= 4) or largest * terms < 1 << 31
+
+
+def _integers_by_unit(lhs: Any, rhs: Any, result: Any, threads: int | None) -> Kernel:
+    """The product of stacks of matrices of any sizes."""
+    from ..kernels import matrix_unit
+
+    @functools.lru_cache(4)
+    def prepared(a: Sequence[int], b: Sequence[int]) -> Kernel:
+        return matrix_unit.Product(a, b, lhs, rhs, np.int32, threads)
+
+    return lambda a, b: prepared(a.shape, b.shape)(a, b).astype(result, copy=False)
 
 
 def _narrowing(result: Any) -> Kernel:

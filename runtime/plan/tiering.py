@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from .estimates import loading_seconds
 
@@ -23,6 +23,15 @@ QUICK_SECONDS = 2e-3
 
 LEAST_SHARED_SECONDS = 2e-4
 """Steps that are expected to take less a call do not look for others that share their code."""
+
+
+Prepare = TypeVar("Prepare", bound=Callable[[], Callable[..., Any]])
+
+
+def compiled_ahead(prepare: Prepare) -> Prepare:
+    """Declare that a kernel waits for no compiler, so that it can serve from the first call on."""
+    prepare.is_compiled_ahead = True  # type: ignore[attr-defined]
+    return prepare
 
 
 class Heat:

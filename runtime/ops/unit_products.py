@@ -1,0 +1,81 @@
+"""Products of floats that bf16 holds, by the processor's matrix unit where it has one.
+
+References and kernels call the same function: the order in which the unit adds is its own. It adds in f32, and
+which products it is given hangs on their shapes and on the processor, so that all ways give the same bits.
+Numbers so small that it would lose them are left to BLAS.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..types import ELEMENT_TYPES, FLOAT, ElementType
+from .declaration import Array
+from .numerics import converter
+
+_BF16: Final = ELEMENT_TYPES["bf16"]
+_F32: Final = ELEMENT_TYPES["f32"]
+
+_LEAST_TERMS: Final = 1 << 12
+"""Smaller products of matrices are left to BLAS."""
+
+
+def are_served(lhs: ElementType, rhs: ElementType, result: ElementType) -> bool:
+    """Whether the unit multiplies operands of these element types, of sizes that suit it."""
+    if not all(type.category == FLOAT for type in (lhs, rhs, result)) or result.width > _F32.width:
+        return False
+    if not all(type is _BF16 or type.width <= 8 for type in (lhs, rhs)):
+        return False
+    from ..kernels import matrix_unit
+
+    return matrix_unit.supports("bfloat16", "bfloat16", "float32")
+
+
+def suits(rows: int, terms: int, columns: int) -> bool:
+    """Whether the unit multiplies matrices of these sizes; BLAS multiplies vectors at once."""
+    return rows > 1 and columns > 1 and rows * terms * columns >= _LEAST_TERMS
+
+
+def unit_multiplier(
+    lhs: ElementType, rhs: ElementType, result: ElementType, otherwise: Callable[[Array, Array], Array]
+) -> Callable[..., Array]:
+    """The product of stacks of matrices of element types that are served.
+
+    Args:
+        lhs, rhs, result: the element types.
+        otherwise: multiplies where sizes do not suit, or numbers are too small.
+
+    Returns:
+        A function of two arrays and, by name, `threads`: most threads to use, None: all.
+    """
+    enter_lhs, enter_rhs = converter(lhs, _BF16), converter(rhs, _BF16)
+    summed = _BF16 if result is _BF16 else _F32
+    leave = converter(summed, result)
+
+    def multiply(a: Array, b: Array, threads: int | None = 1) -> Array:
+        (rows, terms), columns = a.shape[-2:], b.shape[-1]
+        batch = a.shape[:-2]
+        if batch != b.shape[:-2] or 0 in batch or not suits(rows, terms, columns):
+            return otherwise(a, b)
+        count = math.prod(batch)
+        left, right = enter_lhs(a).reshape(count, rows, terms), enter_rhs(b).reshape(count, terms, columns)
+        product = _prepared(left.shape, right.shape, summed.dtype, threads)(left, right)
+        if product is None:
+            return otherwise(a, b)
+        return np.asarray(leave(product.reshape(*batch, rows, columns)))
+
+    return multiply
+
+
+@functools.lru_cache(1 << 8)
+def _prepared(
+    lhs: Sequence[int], rhs: Sequence[int], result: np.dtype[Any], threads: int | None
+) -> Callable[[Array, Array], Array | None]:
+    from ..kernels import matrix_unit
+
+    return matrix_unit.Product(lhs, rhs, _BF16.dtype, _BF16.dtype, result, threads)
