@@ -35,12 +35,6 @@ class Moved(NamedTuple):
     inside: ir.Value | None
 
 
-def nodes_of(node: Gather) -> tuple[int, ...]:
-    """The nodes that a gather needs."""
-    fill = () if node.fill is None else (node.fill,)
-    return (*[moving.node for moving in node.moving], *fill)
-
-
 def moved(
     builder: ir.IRBuilder,
     node: Gather,

@@ -16,6 +16,7 @@ import numpy as np
 from ..ir import Operation
 from ..ir.printer import Printer
 from ..types import ElementType, TensorType
+from .lines import may_be_filled
 from .transposition import WIDEST, lanes_of
 
 
@@ -112,6 +113,7 @@ class Nest(NamedTuple):
         nodes: what is computed for each element, in order.
         stores: numbers of the nodes that are written.
         starts: what nodes that gather know of their indices.
+        line: how many neighbours are loaded and stored for one element; strides count single ones.
     """
 
     sizes: tuple[int, ...]
@@ -120,6 +122,7 @@ class Nest(NamedTuple):
     nodes: tuple[Node, ...]
     stores: tuple[int, ...]
     starts: tuple[Start, ...] = ()
+    line: int = 1
 
     @property
     def places(self) -> list[Affine]:
@@ -144,10 +147,14 @@ def arranged(nest: Nest) -> Nest:
     """The nest with the fewest loops, at least two.
 
     The innermost runs along the results. Where an operand runs along another loop instead, that one comes
-    next to it, so that both can be cut into tiles.
+    next to it, so that both can be cut into tiles. Where all results are short lines of elements that lie
+    side by side elsewhere, lines take the place of the innermost loop.
     """
     nest = nest.with_order([d for d, size in enumerate(nest.sizes) if size != 1])
     nest = _collapsed(nest)
+    if _moves_lines(nest):
+        line = nest.sizes[-1]
+        nest = nest.with_order(range(len(nest.sizes) - 1))._replace(line=line)
     crossing = crossing_loop(nest)
     if crossing is not None:
         others = [d for d in range(len(nest.sizes) - 1) if d != crossing]
@@ -170,9 +177,46 @@ def _collapsed(nest: Nest) -> Nest:
     return nest.with_loops(sizes, places)
 
 
+MOST_LINE_BYTES = 1 << 11
+"""Longer lines are left to loops."""
+
+
+def _moves_lines(nest: Nest) -> bool:
+    """Whether all that the innermost loop does is to copy short lines."""
+    if not nest.sizes or not any(isinstance(node, Gather) for node in nest.nodes):
+        return False
+    moved = set(nest.stores)
+    needed = {other for node in nest.nodes for other in nodes_needed(node)}
+    for number, node in enumerate(nest.nodes):
+        if isinstance(node, (Load, Gather)):
+            access = nest.accesses[node.access]
+            if access.place.strides[-1] != (number in moved):
+                return False
+            if isinstance(node, Gather) and node.fill is not None and not may_be_filled(access.element_type):
+                return False
+        elif number in moved or (isinstance(node, Index) and nest.indices[node.place].strides[-1]):
+            return False
+    results = nest.accesses[len(nest.accesses) - len(nest.stores) :]
+    widest = max([access.element_type.dtype.itemsize for access in results])
+    in_lines = all(access.place.strides[-1] == 1 for access in results)
+    return in_lines and not moved & needed and nest.sizes[-1] * widest <= MOST_LINE_BYTES
+
+
+def nodes_needed(node: Node) -> tuple[int, ...]:
+    """The nodes that a node is made from."""
+    if isinstance(node, Apply):
+        return node.operands
+    if isinstance(node, Gather):
+        fill = () if node.fill is None else (node.fill,)
+        return (*[moving.node for moving in node.moving], *fill)
+    return ()
+
+
 def crossing_loop(nest: Nest) -> int | None:
     """The loop along which an operand lies in memory while the innermost strides through it; None: there is
     none."""
+    if nest.line > 1:
+        return None
     for access in nest.accesses:
         strides = access.place.strides
         if strides and abs(strides[-1]) > 1:
@@ -185,7 +229,7 @@ def crossing_loop(nest: Nest) -> int | None:
 def is_transposition(nest: Nest) -> bool:
     """Whether an arranged nest copies elements from an array that lies along its middle loop to one that lies
     along the inner one."""
-    if nest.nodes != (Load(0),) or nest.stores != (0,) or len(nest.accesses) != 2:
+    if nest.line > 1 or nest.nodes != (Load(0),) or nest.stores != (0,) or len(nest.accesses) != 2:
         return False
     source, target = nest.accesses
     return (
@@ -220,8 +264,9 @@ def blocks_of(nest: Nest) -> Blocks:
     if crossing_loop(nest) is not None:
         extent = max(8, TILE_BYTES // max(access.element_type.dtype.itemsize for access in nest.accesses))
         return Blocks(min(extent, middle), min(extent, inner))
-    along = min(inner, UNIT_ELEMENTS)
-    return Blocks(min(middle, max(1, UNIT_ELEMENTS // along)), along)
+    most = max(1, UNIT_ELEMENTS // nest.line)
+    along = min(inner, most)
+    return Blocks(min(middle, max(1, most // along)), along)
 
 
 def units_of(nest: Nest, blocks: Blocks) -> int:
@@ -243,6 +288,7 @@ def access_kind(place: Affine) -> str:
 def description(nest: Nest) -> str:
     """All that the code of an arranged nest depends on, as text."""
     lines = [f"loops {len(nest.sizes)}" + (" transposition" if is_transposition(nest) else "")]
+    lines.append(f"line {nest.line}")
     lines += [f"access {access.element_type} {access_kind(access.place)}" for access in nest.accesses]
     lines += [f"index {access_kind(place)}" for place in nest.indices]
     lines += [f"start {stride_kind(start.stride)} {start.added != 0}" for start in nest.starts]

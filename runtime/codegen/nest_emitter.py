@@ -15,7 +15,8 @@ from llvmlite import ir
 from ..ir import Operation
 from ..types import ELEMENT_TYPES, ElementType, TensorType
 from .elementwise import emit
-from .gathering import StartWords, moved, nodes_of, with_step
+from .gathering import StartWords, moved, with_step
+from .lines import Line, copy_line
 from .nest import (
     Access,
     Apply,
@@ -27,6 +28,7 @@ from .nest import (
     Nest,
     access_kind,
     is_transposition,
+    nodes_needed,
     stride_kind,
     units_of,
 )
@@ -62,15 +64,11 @@ def _levels(nest: Nest) -> list[int]:
     """Where each node is computed."""
     levels: list[int] = []
     for node in nest.nodes:
-        if isinstance(node, Apply):
-            levels.append(max([levels[operand] for operand in node.operands], default=_ONCE))
-        elif isinstance(node, Constant):
-            levels.append(_ONCE)
-        else:
+        level = _ONCE
+        if not isinstance(node, (Apply, Constant)):
             place = nest.indices[node.place] if isinstance(node, Index) else nest.accesses[node.access].place
             level = {".": _ONCE, "0": _ROW}.get(access_kind(place), _ELEMENT)
-            needed = nodes_of(node) if isinstance(node, Gather) else ()
-            levels.append(max([level, *[levels[other] for other in needed]]))
+        levels.append(max([level, *[levels[other] for other in nodes_needed(node)]]))
     return levels
 
 
@@ -143,6 +141,7 @@ class _Emitter:
         stop = _least(builder, builder.add(first, per_task), units)
         self.levels = _levels(nest)
         self.values: list[Value] = [()] * len(nest.nodes)
+        self.lines: dict[int, Line] = {}
         self.emit_nodes(_ONCE, builder, None)
         loop = _Loop(builder, "unit", first, stop)
         self.emit_unit(loop, (middle_blocks, inner_blocks), (middle_extent, inner_extent))
@@ -191,7 +190,7 @@ class _Emitter:
             for access, strides in zip(self.nest.accesses, self.strides, strict=True)
         ]
         self.rows = [
-            rows.builder.gep(pointer, [start], inbounds=True, source_etype=stored_type(access.element_type))
+            _element_pointer(rows.builder, access, pointer, start)
             for access, pointer, start in zip(self.nest.accesses, self.pointers, starts, strict=True)
         ]
         self.row_places = [
@@ -260,36 +259,31 @@ class _Emitter:
                 self.values[number] = emit(builder, node.operation, operands)
             elif isinstance(node, Constant):
                 self.values[number] = constant(node.element_type, node.value)
-            elif isinstance(node, Load):
-                access = self.nest.accesses[node.access]
-                pointer = self.pointers[node.access] if level == _ONCE else self.rows[node.access]
-                if index is not None:
-                    pointer = self.pointer(builder, access, pointer, self.strides[node.access][-1], index)
-                self.values[number] = load(builder, access.element_type, pointer)
-            elif isinstance(node, Gather):
-                self.values[number] = self.gathered(builder, node, level, index)
-            else:
+            elif isinstance(node, Index):
                 self.values[number] = self.number(builder, node, level, index)
+            else:
+                line = self.line(builder, node, level, index)
+                if self.nest.line > 1 and number in self.nest.stores:
+                    self.lines[number] = line
+                else:
+                    self.values[number] = _loaded(builder, self.nest.accesses[node.access], line)
 
-    def gathered(self, builder: ir.IRBuilder, node: Gather, level: int, index: ir.Value | None) -> Value:
-        """The element that indices choose, or what takes its place."""
+    def line(self, builder: ir.IRBuilder, node: Load | Gather, level: int, index: ir.Value | None) -> Line:
+        """Where an element lies, and what may take its place."""
         access, strides = self.nest.accesses[node.access], self.strides[node.access]
-        row = self.pointers[node.access] if level == _ONCE else self.rows[node.access]
-        offset, inside = moved(builder, node, self.values, self.nest.starts, self.starts)
-        if index is not None and any(self.levels[moving.node] == _ELEMENT for moving in node.moving):
-            kind = stride_kind(access.place.strides[-1])
-            offset = with_step(builder, offset, index, strides[-1], kind)
-            index = None
-        pointer = builder.gep(
-            row, [builder.sext(offset, I64)], inbounds=True, source_etype=stored_type(access.element_type)
-        )
+        pointer = self.pointers[node.access] if level == _ONCE else self.rows[node.access]
+        inside, fill = None, None
+        if isinstance(node, Gather):
+            fill = node.fill
+            offset, inside = moved(builder, node, self.values, self.nest.starts, self.starts)
+            if index is not None and any(self.levels[moving.node] == _ELEMENT for moving in node.moving):
+                kind = stride_kind(access.place.strides[-1])
+                offset = with_step(builder, offset, index, strides[-1], kind)
+                index = None
+            pointer = _element_pointer(builder, access, pointer, builder.sext(offset, I64))
         if index is not None:
             pointer = self.pointer(builder, access, pointer, strides[-1], index)
-        value = load(builder, access.element_type, pointer)
-        if node.fill is None or inside is None:
-            return value
-        fill = self.values[node.fill]
-        return tuple([builder.select(inside, a, b) for a, b in zip(value, fill, strict=True)])
+        return Line(pointer, inside, () if fill is None else self.values[fill])
 
     def number(self, builder: ir.IRBuilder, node: Index, level: int, index: ir.Value | None) -> Value:
         """The value of an index."""
@@ -306,7 +300,10 @@ class _Emitter:
         for number, node in enumerate(self.nest.stores, first):
             access = self.nest.accesses[number]
             pointer = self.pointer(builder, access, self.rows[number], self.strides[number][-1], index)
-            store(builder, access.element_type, self.values[node], pointer)
+            if self.nest.line > 1:
+                copy_line(builder, access.element_type, self.nest.line, self.lines[node], pointer)
+            else:
+                store(builder, access.element_type, self.values[node], pointer)
 
     def pointer(
         self, builder: ir.IRBuilder, access: Access, row: ir.Value, stride: ir.Value, index: ir.Value
@@ -317,7 +314,7 @@ class _Emitter:
             index = builder.neg(index)
         elif abs(known) != 1:
             index = builder.mul(index, stride, flags=("nsw",))
-        return builder.gep(row, [index], inbounds=True, source_etype=stored_type(access.element_type))
+        return _element_pointer(builder, access, row, index)
 
     def mark(self, body: ir.Block, branch: ir.Instruction) -> None:
         """Tell LLVM that no element's accesses depend on another element's."""
@@ -327,6 +324,19 @@ class _Emitter:
         for instruction in body.instructions:
             if isinstance(instruction, (ir.instructions.LoadInstr, ir.instructions.StoreInstr)):
                 instruction.set_metadata("llvm.access.group", group)
+
+
+def _element_pointer(builder: ir.IRBuilder, access: Access, pointer: ir.Value, offset: ir.Value) -> ir.Value:
+    """The place so many elements further."""
+    return builder.gep(pointer, [offset], inbounds=True, source_etype=stored_type(access.element_type))
+
+
+def _loaded(builder: ir.IRBuilder, access: Access, line: Line) -> Value:
+    """The one element of a line."""
+    value = load(builder, access.element_type, line.pointer)
+    if line.inside is None:
+        return value
+    return tuple([builder.select(line.inside, a, b) for a, b in zip(value, line.fill, strict=True)])
 
 
 _GROUP, _LOOP = "access group", "loop"

@@ -231,7 +231,7 @@ class Code:
 
         address = function_address(key, NAME, lambda: nest_text(nest))
         blocks = blocks_of(nest)
-        elements = blocks.middle * blocks.inner
+        elements = blocks.middle * blocks.inner * nest.line
         seconds = estimate(self.block).native_seconds_an_element
         bytes_moved = sum(access.element_type.dtype.itemsize for access in nest.accesses)
         units = units_of(nest, blocks)

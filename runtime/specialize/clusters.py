@@ -20,7 +20,7 @@ from ..ops.verify import TERMINATORS
 from ..types import PLAIN, TensorType
 from .cleanup import remove_dead_code
 from .effects import has_no_effect
-from .gathered import GATHERS, LEAST_LINE, is_followed, line_of
+from .gathered import GATHERS, LEAST_LINE, copies_short_lines, is_followed, line_of
 from .moves import is_move, is_static_tensor
 from .scheduling import in_order
 from .unions import Unions
@@ -48,9 +48,11 @@ _EXPENSIVE: Final = frozenset(
     )
 )  # fmt: skip
 
-_ELEMENTWISE, _MOVE, _FREE, _GATHER, _LINES, _OTHER = range(6)
-"""`_GATHER` takes neighbours in the result from different slices, `_LINES` lines of elements."""
+_ELEMENTWISE, _MOVE, _FREE, _GATHER, _LINES, _SHORT_LINES, _OTHER = range(7)
+"""`_GATHER` takes neighbours in the result from different slices; the next two take lines of elements, of
+which short ones are best copied by themselves."""
 _CORES: Final = (_ELEMENTWISE, _GATHER)
+_INDEXED: Final = (_GATHER, _LINES, _SHORT_LINES)
 
 
 def form_clusters(
@@ -155,14 +157,14 @@ class _Grouping:
         return _OTHER
 
     def kind_of_gather(self, operation: Operation) -> int:
-        """Short lines are for kernels, and so is what takes from values that are nowhere in memory."""
+        """What takes from values that are nowhere in memory is for kernels."""
         producer = self.producer(operation.operands[0])
         if not is_followed(operation) or (producer is not None and self.kinds[producer] == _FREE):
             return _OTHER
         line = line_of(operation)
         if line == 1:
             return _GATHER
-        return _LINES if line >= LEAST_LINE else _OTHER
+        return _LINES if line >= LEAST_LINE else _SHORT_LINES
 
     def producer(self, value: Value) -> int | None:
         """The position of the operation of this block that defines a value."""
@@ -178,7 +180,7 @@ class _Grouping:
                 if root not in cores:
                     cores[root] = Members(_size(self.operations[index].result), self.levels[index], ())
                 cores[root].owned.add(index)
-        found = [*cores.values(), *self.lone_moves()]
+        found = [*cores.values(), *self.lone_moves(), *self.lone_lines()]
         found.sort(key=lambda cluster: (cluster.level, max(cluster.owned)), reverse=True)
         home = {index: cluster for cluster in found for index in cluster.owned}
         for cluster in found:
@@ -198,6 +200,16 @@ class _Grouping:
             if operation.name in _JOINING or any(self.operations[u].name in TERMINATORS for u in users):
                 found.append(Members(_size(operation.result), self.levels[index], [index]))
         return found
+
+    def lone_lines(self) -> list[Members]:
+        """Gathers of lines that may stay by themselves."""
+        return [
+            Members(_size(operation.result), self.levels[index], [index])
+            for index, operation in enumerate(self.operations)
+            if self.kinds[index] in (_LINES, _SHORT_LINES)
+            and _size(operation.result) >= LARGE
+            and copies_short_lines(operation)
+        ]
 
     def find_cores(self) -> None:
         """Set levels, and join the elementwise operations that belong together."""
@@ -273,7 +285,7 @@ class _Grouping:
 
     def array_of(self, index: int) -> Value | None:
         """What an operation reads at indices: it has to be in memory."""
-        return self.operations[index].operands[0] if self.kinds[index] in (_GATHER, _LINES) else None
+        return self.operations[index].operands[0] if self.kinds[index] in _INDEXED else None
 
     def producers(self, index: int) -> list[int]:
         """The operations that one operation's operands come from, but for what it reads at indices."""
@@ -296,8 +308,8 @@ class _Grouping:
         if kind == _MOVE:
             return alone or operation.name not in _JOINING
         size = _size(operation.result)
-        if kind in (_GATHER, _LINES):
-            return alone and size >= cluster.size
+        if kind in _INDEXED:
+            return alone and size >= cluster.size and kind != _SHORT_LINES
         if alone:
             return size >= cluster.size or size == 1 or operation.name not in _EXPENSIVE
         return size == 1 and operation.name not in _EXPENSIVE and len(cluster.copied) < MOST_COPIED
@@ -312,7 +324,7 @@ class _Grouping:
             return False
         computed = sum(self.kinds[index] in _CORES for index in cluster.owned)
         if cluster.size >= LARGE:
-            return computed > 0 or self.kinds[max(cluster.owned)] == _MOVE
+            return computed > 0 or self.kinds[max(cluster.owned)] in (_MOVE, *_INDEXED)
         return computed >= LEAST_SMALL or any(map(self.saves, [self.operations[k] for k in cluster.owned]))
 
 

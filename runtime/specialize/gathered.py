@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
@@ -17,6 +18,8 @@ GATHERS: Final = frozenset({Gather.name, COLUMN_GATHER, FILLED_GATHER})
 
 LEAST_LINE: Final = 16
 """Elements of a slice that follow each other in the result, from which on a loop over them is worth it."""
+MOST_LINE_BYTES: Final = 1 << 11
+"""Longer lines are for kernels, which copy memory in blocks."""
 
 
 class Moving(NamedTuple):
@@ -59,8 +62,7 @@ def gathered(operation: Operation, places: Sequence[Place]) -> Gathered:
     own = [zero] * view.operand.rank
     for d, other in zip(view.operand_batching_dims, view.start_indices_batching_dims, strict=True):
         own[d] = batch[batch_of[other]]
-    window = other_dimensions(view.operand.rank, (*view.collapsed_slice_dims, *view.operand_batching_dims))
-    for d, place in zip(window, view.offset_dims, strict=True):
+    for d, place in zip(window_dimensions(view), view.offset_dims, strict=True):
         own[d] = places[place]
     fill = operation.operands[1] if isinstance(view, FilledGather) else None
     moving = []
@@ -101,6 +103,31 @@ def is_followed(operation: Operation) -> bool:
 def line_of(operation: Operation) -> int:
     """How many elements of a slice follow each other in the result of a gather: 1 where neighbours there are
     of different slices, or there are no others."""
+    dimension = _last_offset(operation)
+    return 1 if dimension is None else int(view_of(operation).slice_sizes[dimension])  # type: ignore[attr-defined]
+
+
+def copies_short_lines(operation: Operation) -> bool:
+    """Whether a gather's slices are lines that lie side by side in the operand too, and are not long."""
+    dimension = _last_offset(operation)
+    if dimension is None:
+        return False
+    view: Any = view_of(operation)
+    is_together = math.prod(view.operand.shape[dimension + 1 :]) == 1
+    line_bytes = view.slice_sizes[dimension] * view.operand.dtype.itemsize
+    return is_together and bool(line_bytes <= MOST_LINE_BYTES)
+
+
+def _last_offset(operation: Operation) -> int | None:
+    """The dimension of the operand along which the last dimension of a gather's result lies, but for sizes of
+    1; None: it is one of the batch."""
     view: Any = view_of(operation)
     last = next((d for d in reversed(range(view.result.rank)) if view.result.shape[d] > 1), None)
-    return 1 if last is None or last not in view.offset_dims else int(view.result.shape[last])
+    if last is None or last not in view.offset_dims:
+        return None
+    return window_dimensions(view)[list(view.offset_dims).index(last)]
+
+
+def window_dimensions(view: Any) -> list[int]:
+    """The dimensions of the operand that slices have."""
+    return other_dimensions(view.operand.rank, (*view.collapsed_slice_dims, *view.operand_batching_dims))

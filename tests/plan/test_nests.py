@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import nimblehlo
+from nimblehlo.codegen.description import block_description
 from nimblehlo.ir import Block
 from nimblehlo.ops.declaration import Op
 from nimblehlo.plan.choice import reference_for
@@ -33,14 +34,18 @@ def block_of(text: str) -> Block:
 
 def check(text: str, *operands: np.ndarray, threads: int | None = 1) -> list[np.ndarray]:
     """The results of the generated code of @main, which must have the references' bits."""
-    block = block_of(text)
+    return check_block(block_of(text), *operands, threads=threads)
+
+
+def check_block(block: Block, *operands: np.ndarray, threads: int | None = 1) -> list[np.ndarray]:
+    """The results of a block's generated code, which must have the references' bits."""
     with np.errstate(all="ignore"):
         wanted = one_by_one(block, reference_for)(*operands)
     found = Code(block, threads).function()(*operands)
     if len(block.terminator.operands) == 1:
         wanted, found = (wanted,), (found,)
     for a, b in zip(found, wanted, strict=True):
-        assert same_bits(a, np.asarray(b)), text
+        assert same_bits(a, np.asarray(b)), block_description(block)
     return list(found)
 
 

@@ -31,6 +31,10 @@ def indices(size: int, *shape: int) -> Array:
     return RANDOM.integers(-size - 9, size + 9, shape).astype(np.int32)
 
 
+def windows(x: Any, starts: Any) -> Any:
+    return jax.vmap(lambda start: jax.lax.dynamic_slice(x, (start[0], start[1]), (3, 4)))(starts)
+
+
 X = floats(200, 210)
 COUNT = 40_000
 PAIR = (X, indices(200, COUNT), indices(210, COUNT))
@@ -63,6 +67,13 @@ GATHERS: dict[str, tuple[Callable[..., Any], Sequence[Any], Sequence[str]]] = {
     "rows, scaled": (
         lambda x, i, w: x[i] * w, (X, indices(200, 300), floats(210)),
         ["gather", "broadcast_in_dim", "multiply"],
+    ),
+    "rows": (lambda x, i: x[i], (X, indices(200, 300)), ["gather"]),
+    "rows of part": (lambda x, i: x[i, 3:50], (X, indices(200, 900)), ["gather"]),
+    "short rows": (lambda x, i: x[i], (floats(900, 3), indices(900, COUNT)), ["gather"]),
+    "windows": (windows, (X, indices(200, 4000, 2)), ["slice", "slice", "reshape", "reshape", "gather"]),
+    "filled rows": (
+        lambda x, i: x.at[i].get(mode="fill", fill_value=5), (X, indices(200, 300)), ["filled_gather"],
     ),
     "a gather of a gather": (
         lambda x, i, j: x[i][j], (floats(300), indices(300, COUNT), indices(COUNT, COUNT)), ["gather"],
@@ -107,10 +118,9 @@ def test_what_joins(case: str) -> None:
 
 
 OTHERS: dict[str, tuple[Callable[..., Any], Sequence[Any]]] = {
-    "lone rows": (lambda x, i: x[i], (X, indices(200, 300))),
-    "short rows": (lambda x, i: x[i] + 1, (floats(900, 3), indices(900, COUNT))),
+    "long rows": (lambda x, i: x[i], (floats(200, 600), indices(200, 300))),
+    "short columns": (lambda x, i: jax.vmap(lambda n: x[:5, n])(i), (X, indices(210, COUNT))),
     "few elements": (lambda x, i: x[i], (X[0], indices(210, 30))),
-    "rows that are needed elsewhere": (lambda x, i: (x[i], x[i].sum(), x[i] * 2), (X, indices(200, 300))),
     "rows of equal elements": (lambda i: jnp.ones((300, 300))[i] * 2, (indices(300, 300),)),
 }
 
@@ -121,6 +131,18 @@ def test_what_is_left_to_kernels(case: str) -> None:
     text = text_of(function, arguments)
     inside, _ = formed(text)
     assert "gather" not in inside and "filled_gather" not in inside
+    run_every_way(text, *arguments)
+
+
+def test_short_lines_are_gathered_before_they_are_used() -> None:
+    arguments = floats(900, 3), indices(900, COUNT)
+    text = text_of(lambda x, i: x[i] + 1, arguments)
+    made = simplified(text)
+    with_clusters(made, Options())
+    assert made.body is not None
+    bodies = [operation.regions[0].block for operation in made.body.block.operations if operation.regions]
+    names = [short([operation.name for operation in body.operations[:-1]]) for body in bodies]
+    assert [[name for name in group if name in ("gather", "add")] for group in names] == [["gather"], ["add"]]
     run_every_way(text, *arguments)
 
 
