@@ -163,7 +163,9 @@ class Executable:
 
     def _specialize(self, types: Sequence[Type]) -> Program:
         try:
-            return self._lowered(specialize(self._module, self._entry, types))
+            drops_windows = self.options.scatter_out_of_bounds == "window"
+            function = specialize(self._module, self._entry, types, drops_windows=drops_windows)
+            return self._lowered(function)
         except MemoryError as error:
             raise ExecutionError(f"@{self._entry} cannot be compiled: {error}") from None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
@@ -12,6 +12,23 @@ import numpy as np
 REDUCTION_TREES: Final = ("blocked", "balanced", "left", "right")
 SCATTER_SCHEDULES: Final = ("lexicographic", "reverse")
 ACCUMULATIONS: Final = ("wide", "declared", "float64")
+OUT_OF_BOUNDS: Final = ("element", "window")
+CHECKS: Final = (
+    "unique_indices",
+    "indices_are_sorted",
+    "clamped_indices",
+    "dropped_updates",
+    "shape_mismatch",
+    "division_by_zero",
+    "division_overflow",
+    "shift_amount",
+    "float_to_integer",
+    "quantized_saturation",
+    "non_finite",
+    "uninitialized_memory",
+)
+"""What the sanitizer looks for; docs/sanitizer.md says what each means."""
+SANITIZE_ACTIONS: Final = ("raise", "warn", "collect")
 
 Tree = Literal["blocked", "balanced", "left", "right"] | tuple[Literal["random"], int]
 Schedule = Literal["lexicographic", "reverse"] | tuple[Literal["random", "shuffled"], int] | Iterable[int]
@@ -60,6 +77,14 @@ class Options:
             ``"declared"``: in the body's own type at every node; ``"float64"``: of all floats and complex
             numbers in f64 and its complex type, rounded once. It concerns bodies that are one addition or
             multiplication; others, and integers, are folded as declared.
+        scatter_out_of_bounds: what `scatter` leaves out where an update lies outside of its input:
+            ``"element"``: that element alone, as the specification says; ``"window"``: all updates of its
+            window, as XLA does.
+        sanitize: True: look for everything in `CHECKS` while running; names out of `CHECKS`: for these; kept
+            as a frozenset. Nothing is looked for where it is False or empty. docs/sanitizer.md tells more.
+        sanitize_action: what is done with a finding: ``"raise"``: the call ends with an
+            UndefinedBehaviorError; ``"warn"``: a SanitizerWarning, once for each operation and check;
+            ``"collect"``: nothing more than that `Executable.findings` holds it, as it does in each case.
         max_steps: most steps that a call may take, those of regions and each iteration of a loop counted;
             None: any number.
         max_bytes: most bytes that the arrays which a call makes, temporaries and results, may hold at the
@@ -87,6 +112,9 @@ class Options:
     scatter_schedule: Schedule = "lexicographic"
     reduction_tree: Tree = "blocked"
     accumulate: Accumulation = "wide"
+    scatter_out_of_bounds: Literal["element", "window"] = "element"
+    sanitize: bool | str | Collection[str] = False
+    sanitize_action: Literal["raise", "warn", "collect"] = "raise"
 
     def __post_init__(self) -> None:
         if self.compile not in ("auto", "eager", "never"):
@@ -107,6 +135,7 @@ class Options:
             )
         self._check_donate()
         self._check_ordering()
+        self._check_sanitize()
 
     def _check_donate(self) -> None:
         if self.donate == "all":
@@ -126,10 +155,38 @@ class Options:
         if not _is_one_of(self.accumulate, ACCUMULATIONS):
             raise ValueError(f"accumulate is {self.accumulate!r}, but must be one of {ACCUMULATIONS}")
 
+    def _check_sanitize(self) -> None:
+        if not _is_one_of(self.scatter_out_of_bounds, OUT_OF_BOUNDS):
+            raise ValueError(
+                f"scatter_out_of_bounds is {self.scatter_out_of_bounds!r}, but must be one of {OUT_OF_BOUNDS}"
+            )
+        if not _is_one_of(self.sanitize_action, SANITIZE_ACTIONS):
+            raise ValueError(
+                f"sanitize_action is {self.sanitize_action!r}, but must be one of {SANITIZE_ACTIONS}"
+            )
+        object.__setattr__(self, "sanitize", _checks(self.sanitize))
+
     @property
     def ordering(self) -> Ordering:
         """The settings that decide what the specification leaves open."""
         return Ordering(self.scatter_schedule, self.reduction_tree, self.accumulate)
+
+
+def _checks(value: Any) -> frozenset[str]:
+    """The names of checks that a value of `sanitize` stands for.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if isinstance(value, bool):
+        return frozenset(CHECKS if value else ())
+    names = (value,) if isinstance(value, str) else value
+    try:
+        if all(name in CHECKS for name in names):
+            return frozenset(names)
+    except TypeError:
+        pass
+    raise ValueError(f"sanitize is {value!r}, but must be True, False or names out of {CHECKS}")
 
 
 def _is_one_of(value: Any, names: tuple[str, ...]) -> bool:

@@ -18,6 +18,7 @@ _FAMILIES = (
     "gather",
     "column_gather",
     "scatter",
+    "whole_windows",
     "reduction",
     "window",
     "sorting",

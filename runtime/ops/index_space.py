@@ -79,6 +79,12 @@ def as_indices(array: Array) -> Array:
     return np.asarray(array).astype(np.int64, copy=False)
 
 
+def index_vectors(indices: Array, index_vector_dim: int) -> Array:
+    """Index vectors as int64, of shape [size of an index vector, number of index vectors]."""
+    vectors = np.moveaxis(indices, index_vector_dim, 0) if index_vector_dim < indices.ndim else indices[None]
+    return as_indices(vectors).reshape(len(vectors), math.prod(vectors.shape[1:]))
+
+
 class IndexedWindows:
     """Windows of a tensor that index vectors choose: where in the flattened tensor their elements lie.
 

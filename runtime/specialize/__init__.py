@@ -13,6 +13,7 @@ from .forward import propagate
 from .inline import inline_calls
 from .promotions import promote_reductions
 from .rewrites import simplify
+from .whole_windows import drop_whole_windows
 
 
 def entry_function(module: Module, entry: str) -> Function:
@@ -31,7 +32,12 @@ def entry_function(module: Module, entry: str) -> Function:
 
 
 def specialize(
-    module: Module, entry: str, argument_types: Sequence[Type] | None = None, *, rewrite: bool = True
+    module: Module,
+    entry: str,
+    argument_types: Sequence[Type] | None = None,
+    *,
+    rewrite: bool = True,
+    drops_windows: bool = False,
 ) -> Function:
     """The function `entry` with its calls inlined, sizes and constants known, needless operations removed.
 
@@ -41,10 +47,39 @@ def specialize(
         argument_types: types to bind the arguments to, sizes known; None: the declared types.
         rewrite: whether to make the program simpler by `nimblehlo.specialize.rewrites`; results have the same
             bits without.
+        drops_windows: whether scatters leave out whole windows, as `Options(scatter_out_of_bounds="window")`
+            asks.
 
     Raises:
         NimbleError: there is no such function, or it has no body.
         ExecutionError: a constraint does not hold for the sizes of `argument_types`.
+    """
+    budget = Budget()
+    function = bind(module, entry, argument_types, budget)
+    assert function.body is not None
+    if drops_windows:
+        drop_whole_windows(function.body)
+    remove_common_subexpressions(function.body)
+    remove_dead_code(function.body)
+    if rewrite:
+        simplify(function.body, budget)
+        promote_reductions(function.body)
+        remove_dead_code(function.body)
+    function.type = FunctionType(function.type.inputs, function.body.type.results)
+    return function
+
+
+def bind(
+    module: Module, entry: str, argument_types: Sequence[Type] | None = None, budget: Budget | None = None
+) -> Function:
+    """The function `entry` with its calls inlined, sizes and constants known, and nothing removed.
+
+    Args:
+        module, entry, argument_types: those of `specialize`.
+        budget: for folding constants.
+
+    Raises:
+        NimbleError, ExecutionError: as `specialize`.
     """
     function = inline_calls(module, entry_function(module, entry))
     assert function.body is not None
@@ -52,14 +87,7 @@ def specialize(
     bound = argument_types is not None and tuple(argument_types) != function.type.inputs
     for argument, type in zip(block.arguments, argument_types or function.type.inputs, strict=True):
         argument.type = type
-    budget = Budget()
-    propagate(function.body, budget, sizes_bound=bound or _has_unknown_sizes(function))
-    remove_common_subexpressions(function.body)
-    remove_dead_code(function.body)
-    if rewrite:
-        simplify(function.body, budget)
-        promote_reductions(function.body)
-        remove_dead_code(function.body)
+    propagate(function.body, budget or Budget(), sizes_bound=bound or _has_unknown_sizes(function))
     function.type = FunctionType([argument.type for argument in block.arguments], function.body.type.results)
     return function
 
@@ -74,4 +102,4 @@ def _has_unknown_sizes(function: Function) -> bool:
     )
 
 
-__all__ = ["entry_function", "specialize"]
+__all__ = ["Budget", "bind", "entry_function", "specialize"]

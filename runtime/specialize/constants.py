@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -41,10 +41,18 @@ Known = Mapping[Value, DenseElementsAttribute]
 
 
 class Budget:
-    """The work that is left for folding. It does not hang on the machine's speed."""
+    """The work that is left for folding. It does not hang on the machine's speed.
 
-    def __init__(self, work: int = MOST_WORK) -> None:
+    Args:
+        work: how much there is.
+        keeps: says of an operation and its constant operands that it has to stay, None: none has to.
+    """
+
+    def __init__(
+        self, work: int = MOST_WORK, keeps: Callable[[Operation, Sequence[Array]], bool] | None = None
+    ) -> None:
         self.left = work
+        self.keeps = keeps
 
     def take(self, work: int) -> bool:
         """Whether that much is left; if so, it is used."""
@@ -79,7 +87,10 @@ def fold(operation: Operation, known: Known, budget: Budget) -> DenseElementsAtt
     work = _work(operation.name, type, constants)
     if work > ALWAYS_FOLDED and not budget.take(work):
         return None
-    return _evaluate(view_of(operation).reference, [constant.array for constant in constants], type)
+    arrays = [constant.array for constant in constants]
+    if budget.keeps is not None and budget.keeps(operation, arrays):
+        return None
+    return _evaluate(view_of(operation).reference, arrays, type)
 
 
 def _work(name: str, type: TensorType, constants: list[DenseElementsAttribute]) -> int:

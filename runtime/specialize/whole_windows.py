@@ -1,0 +1,38 @@
+"""Lets scatters leave out whole windows: `Options(scatter_out_of_bounds="window")`."""
+
+from __future__ import annotations
+
+from ..ir import Operation, Region
+from ..ops.whole_windows import WHOLE_WINDOWS
+from ..types import ELEMENT_TYPES, TensorType
+
+
+def drop_whole_windows(region: Region) -> None:
+    """Let each scatter of a region, nested ones included, take indices whose windows fit or are far away."""
+    operations: list[Operation] = []
+    for operation in region.block.operations:
+        for inner in operation.regions:
+            drop_whole_windows(inner)
+        if operation.name == "stablehlo.scatter" and _may_drop(operation):
+            operations.append(_with_moved_indices(operation))
+        operations.append(operation)
+    region.block.operations = operations
+
+
+def _may_drop(scatter: Operation) -> bool:
+    """Whether windows have more than one element: else the elements left out are the windows."""
+    numbers = scatter.attributes["scatter_dimension_numbers"]
+    return bool(getattr(numbers, "fields", {}).get("update_window_dims"))
+
+
+def _with_moved_indices(scatter: Operation) -> Operation:
+    """Give a scatter the result of a new operation as its indices; returns that."""
+    position = len(scatter.operands) // 2
+    indices = scatter.operands[position]
+    assert isinstance(indices.type, TensorType)
+    numbers = {"scatter_dimension_numbers": scatter.attributes["scatter_dimension_numbers"]}
+    operands = [scatter.operands[0], indices, scatter.operands[position + 1]]
+    type = indices.type.with_element_type(ELEMENT_TYPES["i64"])
+    moved = Operation(WHOLE_WINDOWS, operands, [type], numbers, (), scatter.location)
+    scatter.operands = (*scatter.operands[:position], moved.result, *scatter.operands[position + 1 :])
+    return moved

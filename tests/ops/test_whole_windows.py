@@ -1,0 +1,121 @@
+"""`Options(scatter_out_of_bounds="window")`: a window that does not fit is left out whole, as by XLA."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nimblehlo
+from nimblehlo import Options
+from tests.running import WAYS, run_xla, same_bits
+
+Array = np.ndarray[Any, Any]
+
+BODIES = {
+    "add": "stablehlo.add %x, %y : tensor<f32>",
+    "overwrite": "stablehlo.maximum %y, %y : tensor<f32>",
+    "affine": "stablehlo.subtract %y, %x : tensor<f32>",
+}
+
+
+def scatter(a: str, indices: str, updates: str, numbers: str, body: str = BODIES["add"]) -> str:
+    return f"""
+    func.func @main(%a: {a}, %i: {indices}, %u: {updates}) -> {a} {{
+      %0 = "stablehlo.scatter"(%a, %i, %u) ({{
+      ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+        %s = {body}
+        stablehlo.return %s : tensor<f32>
+      }}) {{scatter_dimension_numbers = #stablehlo.scatter<{numbers}>}}
+        : ({a}, {indices}, {updates}) -> {a}
+      return %0 : {a}
+    }}"""
+
+
+def windows_left_out(text: str, *inputs: Array) -> Array:
+    """The result of all ways under the option, which have the same bits."""
+    results = []
+    for options in WAYS.values():
+        chosen = Options(options.compile, options.threads, scatter_out_of_bounds="window")
+        (result,) = nimblehlo.execute(text, inputs, options=chosen)
+        results.append(result)
+    assert all(same_bits(result, results[0]) for result in results)
+    return results[0]
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("index_type", ["i8", "i32", "i64", "ui64"])
+def test_windows_are_left_out_as_by_xla(index_type: str, body: str) -> None:
+    generator = np.random.default_rng(1)
+    numbers = "update_window_dims = [1, 2], scatter_dims_to_operand_dims = [1, 0], index_vector_dim = 1"
+    text = scatter("tensor<5x6xf32>", f"tensor<9x2x{index_type}>", "tensor<9x2x3xf32>", numbers, BODIES[body])
+    dtype = np.dtype(index_type.replace("ui64", "u8").replace("i32", "i4").replace("i64", "i8"))
+    dtype = np.dtype(np.int8) if index_type == "i8" else dtype
+    indices = generator.integers(0 if dtype.kind == "u" else -2, 7, (9, 2)).astype(dtype)
+    indices[0], indices[1] = np.iinfo(dtype).min, np.iinfo(dtype).max
+    inputs = [
+        generator.random((5, 6), np.float32),
+        indices,
+        generator.random((9, 2, 3), np.float32),
+    ]
+    (expected,) = run_xla(text, *inputs)
+    found = windows_left_out(text, *inputs)
+    assert same_bits(found, expected)
+    assert not same_bits(found, nimblehlo.execute(text, inputs)[0])
+
+
+def test_batching_dimensions_and_trailing_index_vectors() -> None:
+    numbers = (
+        "update_window_dims = [2], input_batching_dims = [0], scatter_indices_batching_dims = [1], "
+        "scatter_dims_to_operand_dims = [1], index_vector_dim = 2"
+    )
+    text = scatter("tensor<2x4xf32>", "tensor<3x2xi32>", "tensor<3x2x2xf32>", numbers)
+    indices = np.array([[0, 3], [-1, 2], [2, 1]], np.int32)
+    updates = np.arange(1, 13, dtype=np.float32).reshape(3, 2, 2)
+    found = windows_left_out(text, np.zeros((2, 4), np.float32), indices, updates)
+    assert found.tolist() == [[1, 2, 9, 10], [0, 11, 12 + 7, 8]]
+
+
+def test_sizes_that_are_known_at_run_time_only() -> None:
+    text = """
+    func.func @main(%a: tensor<4xf32>, %i: tensor<3x1xi32>, %u: tensor<3x2xf32>, %n: tensor<i32>)
+        -> tensor<4xf32> {
+      %j = "stablehlo.set_dimension_size"(%i, %n) {dimension = 0 : i64}
+        : (tensor<3x1xi32>, tensor<i32>) -> tensor<?x1xi32, #stablehlo.bounds<3, ?>>
+      %v = "stablehlo.set_dimension_size"(%u, %n) {dimension = 0 : i64}
+        : (tensor<3x2xf32>, tensor<i32>) -> tensor<?x2xf32, #stablehlo.bounds<3, ?>>
+      %0 = "stablehlo.scatter"(%a, %j, %v) ({
+      ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+        %s = stablehlo.add %x, %y : tensor<f32>
+        stablehlo.return %s : tensor<f32>
+      }) {scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1],
+            scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}
+        : (tensor<4xf32>, tensor<?x1xi32, #stablehlo.bounds<3, ?>>, tensor<?x2xf32, #stablehlo.bounds<3, ?>>)
+        -> tensor<4xf32>
+      return %0 : tensor<4xf32>
+    }"""
+    inputs = [
+        np.zeros(4, np.float32),
+        np.array([[3], [1], [0]], np.int32),
+        np.ones((3, 2), np.float32),
+        np.int32(2),
+    ]
+    assert windows_left_out(text, *inputs).tolist() == [0, 1, 1, 0]
+
+
+def test_windows_of_one_element_need_nothing() -> None:
+    numbers = "inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1"
+    text = scatter("tensor<4xf32>", "tensor<3x1xi32>", "tensor<3xf32>", numbers)
+    executable = nimblehlo.compile(text, options=Options(scatter_out_of_bounds="window"))
+    assert "whole_windows" not in executable.explain("program")
+    (found,) = executable(
+        np.zeros(4, np.float32), np.array([[4], [1], [-1]], np.int32), np.ones(3, np.float32)
+    )
+    assert found.tolist() == [0, 1, 0, 0]
+
+
+@pytest.mark.parametrize("value", ["elements", None, 1, []])
+def test_other_values_are_rejected(value: Any) -> None:
+    with pytest.raises(ValueError, match="must be one of \\('element', 'window'\\)"):
+        Options(scatter_out_of_bounds=value)
