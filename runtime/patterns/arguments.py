@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from .failures import broken
@@ -14,12 +15,12 @@ def dimension(value: Any, rank: int, what: str, pattern: str, label: str | None 
         VerifyError: it is no integer, or out of range.
     """
     try:
-        number = value.__index__()
-    except AttributeError:
+        number = operator.index(value)
+    except TypeError:
         raise broken(pattern, f"{what} is {value!r}, but must be an integer", label) from None
     if not -rank <= number < rank:
         raise broken(pattern, f"{what} is {number}, but must be from {-rank} to {rank - 1}", label)
-    return int(number) % rank
+    return number % rank
 
 
 def dimensions(values: Any, rank: int, what: str, pattern: str, label: str | None = None) -> tuple[int, ...]:
@@ -46,6 +47,6 @@ def integers(values: Any, what: str, pattern: str, label: str | None = None) -> 
     if isinstance(values, (set, frozenset)) and len(values) > 1:
         raise broken(pattern, f"{what} is {values!r}, a set, which has no order: give a list", label)
     try:
-        return tuple([value.__index__() for value in values])
-    except (TypeError, AttributeError):
+        return tuple([operator.index(value) for value in values])
+    except TypeError:
         raise broken(pattern, f"{what} is {values!r}, but must be a list of integers", label) from None

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from . import operations as ops
 from .arguments import dimension, dimensions, integers
 from .element_types import meeting_type
@@ -163,7 +165,7 @@ def index(value: Value, key: Any) -> Any:
                 start, step = start + (count - 1) * step, -step
             shape.append(count)
             bounds.append((start, start + (count - 1) * step + 1, step) if count else (0, 0, 1))
-        elif hasattr(one, "__index__") and not isinstance(one, (Value, bool)):
+        elif isinstance(one, (int, np.integer)) and not isinstance(one, bool):
             start = dimension(one, size, f"the index of dimension {len(bounds)}", name)
             bounds.append((start, start + 1, 1))
         else:

@@ -59,7 +59,9 @@ def number_as(number: complex, element_type: ElementType, pattern: str, label: s
         type(number) is float or (type(number) is int and -_SMALL < number < _SMALL)
     ):
         return np.array(number, element_type.dtype)
-    if isinstance(number, bool) and element_type.category != BOOLEAN:
+    if element_type.category == BOOLEAN and number in (0, 1):
+        number = bool(number)
+    elif isinstance(number, bool):
         number = int(number)
     try:
         found: Array = convert_input(number, TensorType((), element_type), 0)

@@ -28,7 +28,6 @@ _UFUNCS: Final = {
     "mod": np.remainder,
     "fmod": np.fmod,
     "pow": np.power,
-    "float_power": np.float_power,
     "neg": np.negative,
     "negative": np.negative,
     "positive": np.positive,
