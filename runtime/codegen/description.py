@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..ir import Block, Operation, Value
+from ..ir import Attribute, Block, Operation, Value
 from ..ir.printer import Printer
 
 
@@ -30,6 +30,29 @@ def operation_description(operation: Operation, captured: Sequence[Value]) -> st
     return "\n".join(lines)
 
 
+def attributes_description(operation: Operation) -> str:
+    """An operation's own attributes."""
+    return Printer().dictionary(_kept(operation))
+
+
+def constants_description(values: Sequence[Value]) -> str:
+    """What constants hold; of other values nothing."""
+    owners = [value.owner for value in values]
+    return "\n".join(
+        [
+            attributes_description(owner)
+            if isinstance(owner, Operation) and owner.name == "stablehlo.constant"
+            else ""
+            for owner in owners
+        ]
+    )
+
+
+def _kept(operation: Operation) -> dict[str, Attribute]:
+    """The attributes that say what an operation does: those of other dialects have a dot in their names."""
+    return {name: value for name, value in operation.attributes.items() if "." not in name}
+
+
 def _lines(block: Block, outer: dict[Value, int], printer: Printer) -> Iterator[str]:
     numbers = dict(outer)
     for argument in block.arguments:
@@ -38,8 +61,7 @@ def _lines(block: Block, outer: dict[Value, int], printer: Printer) -> Iterator[
     for operation in block.operations:
         operands = [str(numbers[operand]) for operand in operation.operands]
         types = [str(result.type) for result in operation.results]
-        kept = {name: value for name, value in operation.attributes.items() if "." not in name}
-        attributes = printer.dictionary(kept)
+        attributes = printer.dictionary(_kept(operation))
         yield f"{operation.name} ({', '.join(operands)}) {attributes} -> {', '.join(types)}"
         for region in operation.regions:
             yield from _lines(region.block, numbers, printer)

@@ -18,6 +18,7 @@ from .estimates import estimate
 from .kernels import kernel_for
 from .loop_clusters import LoopCode, ReductionCode, RowCode
 from .native_loops import NativeLoop, is_long, native_loop_problem
+from .region_functions import RegionCode, region_code
 from .run_time_types import RunTimeTyped, has_unknown_sizes
 from .tiering import Generated, Tiered
 
@@ -56,7 +57,10 @@ def choose(view: Op, options: Options) -> Choice:
         return _generated(view, options)
     prepare, reason = kernel_for(view, options.threads)
     if prepare is None:
-        return Choice(reference_for(view), "reference", reason)
+        code, problem = region_code(view, options.threads)
+        if code is not None:
+            return _around_regions(view, code, options)
+        return Choice(reference_for(view), "reference", f"{reason}; {problem}")
     if options.compile == "eager" or getattr(prepare, "is_compiled_ahead", False):
         return Choice(prepare(), "kernel", reason, needs_regions=False)
     types = ", ".join([str(getattr(value.type, "element_type", "")) for value in view.operation.operands])
@@ -107,6 +111,22 @@ def _around_reductions(view: RowCluster | ReductionCluster, code: LoopCode, opti
         view.reference, lambda: code, expected.reference_seconds, expected.compile_seconds, ()
     )
     return Choice(function, "tiered", f"{reason}, once it pays")
+
+
+def _around_regions(view: Op, code: RegionCode, options: Options) -> Choice:
+    """An operation whose regions are no known form: its reference, and native code once that pays."""
+    reason = f"one loop around {names_of(view.operation.regions[0].block)}"
+    if options.compile == "eager":
+        return Choice(code.step(code.function()), "generated", reason, needs_regions=bool(code.passed))
+    expected = code.estimate()
+    function = Generated(
+        code.reference(reference_for(view)),
+        lambda: code,
+        expected.reference_seconds,
+        expected.compile_seconds,
+        code.may_overwrite,
+    )
+    return Choice(code.step(function), "tiered", f"{reason}, once it pays")
 
 
 def reference_for(view: Op) -> Callable[..., Any]:

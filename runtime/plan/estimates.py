@@ -79,6 +79,17 @@ def estimate(block: Block) -> Estimate:
     return Estimate(reference + work, native, compiling)
 
 
+def seconds_of_operations(block: Block) -> float:
+    """What NumPy takes for one element in all operations of a region."""
+    seconds = 0.0
+    for operation in block.operations[:-1]:
+        view = view_of(operation)
+        is_elementwise = isinstance(view, Elementwise)
+        seconds += _seconds_an_element(operation, view) if is_elementwise else _PLAIN  # type: ignore[arg-type]
+        seconds += sum(seconds_of_operations(region.block) for region in operation.regions)
+    return max(seconds, _PLAIN)
+
+
 def loading_seconds() -> float:
     """What it takes to load the compiler into this process; 0 where that has been done."""
     return 0.0 if "llvmlite.binding" in sys.modules else _LOADING

@@ -28,7 +28,7 @@ def has_reduction_form(block: Block) -> bool:
     return reduction_form(block, view_of) is not None
 
 
-class _Made(NamedTuple):
+class Made(NamedTuple):
     """Native code before it is compiled.
 
     Attributes:
@@ -57,12 +57,12 @@ class LoopCode:
         self.block = block
         self.threads = threads
 
-    def make(self) -> _Made:
+    def make(self) -> Made:
         """The code before it is compiled."""
         raise NotImplementedError
 
     @functools.cached_property
-    def made(self) -> _Made:
+    def made(self) -> Made:
         """What `make` made, once."""
         return self.make()
 
@@ -117,7 +117,7 @@ class LoopCode:
 class RowCode(LoopCode):
     """The code of a cluster of rows."""
 
-    def make(self) -> _Made:
+    def make(self) -> Made:
         from ..codegen.row_form import row_form
         from ..codegen.rows import NAME, rows_module
         from ..kernels.threads import division
@@ -126,7 +126,7 @@ class RowCode(LoopCode):
         assert form is not None
         seconds = self.seconds()
         tasks, size = division(form.rows, seconds / form.rows * _BYTES_A_SECOND)
-        return _Made(
+        return Made(
             lambda: rows_module(self.block, form, view_of, size), size, ((NAME, tasks, seconds),)
         )
 
@@ -134,7 +134,7 @@ class RowCode(LoopCode):
 class ReductionCode(LoopCode):
     """The code of a cluster of reductions and what makes their operands."""
 
-    def make(self) -> _Made:
+    def make(self) -> Made:
         from ..codegen.folding import F32
         from ..codegen.reduction_form import reduction_form, reductions_of
         from ..codegen.reductions import FINISH, PARTIAL, reductions_module
@@ -153,7 +153,7 @@ class ReductionCode(LoopCode):
             rooms.append(((form.outer, -(-form.blocks // 2), form.inner), dtype))
         last = seconds / form.block_reduced
         launches = ((PARTIAL, tasks, seconds), (FINISH, form.outer, last))
-        return _Made(
+        return Made(
             lambda: reductions_module(self.block, form, view_of, size), size, launches, tuple(rooms)
         )
 

@@ -1,0 +1,345 @@
+"""Operations whose regions are no known form, as native loops around the regions' native functions."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..ir import Operation, Value, captured_values
+from ..ops.declaration import Op
+from ..ops.reduction import Reduce, layout
+from ..ops.regions import is_elementwise
+from ..ops.verify import view_of
+from ..types import QUANTIZED, TensorType
+from .estimates import Estimate, loading_seconds, seconds_of_operations
+from .loop_clusters import Made
+from .tiering import Generated
+
+_BYTES_A_SECOND = 1e10
+"""What computing is worth in bytes moved, where work is divided."""
+_CALL = 1e-5
+"""Seconds that one call of a region takes by its plan."""
+_PASS = 2e-6
+"""Seconds that a pass of a reference costs beside its elements, for each operation of the region."""
+_COMPILING, _COMPILING_INSTRUCTION = 0.03, 0.0015
+"""Seconds to compile loops around a region; more for each of its operations."""
+_NATIVE_SHARE = 0.15
+"""Native code's share of NumPy's time, on one thread."""
+
+MOST_STACK = 1 << 17
+"""Bytes that the waiting totals of a fold may take."""
+
+
+def region_code(view: Op, threads: int | None) -> tuple[RegionCode | None, str]:
+    """The native loops of an operation with regions, or None; and why.
+
+    Args:
+        view: the operation; its sizes are known.
+        threads: most threads that it may use; None: all.
+    """
+    made_by = _CODES.get(type(view))
+    if made_by is None:
+        return None, "no native loops around its regions"
+    values = (*view.operation.operands, *view.operation.results)
+    if any(value.type.category & QUANTIZED for value in values):
+        return None, "no native loops on quantized tensors"
+    if not all(value.type.size for value in values):
+        return None, "there are no elements"
+    code = made_by(view, threads)
+    reason = code.problem() or _regions_problem(view.operation)
+    return (code, "its body is compiled") if reason is None else (None, reason)
+
+
+def _regions_problem(operation: Operation) -> str | None:
+    from ..codegen.region_function import region_problem
+
+    for region in operation.regions:
+        reason = region_problem(region, view_of)
+        if reason is not None:
+            return reason
+    return None
+
+
+class RegionCode:
+    """The native code of an operation with regions: what it takes to make it, and the function.
+
+    Args:
+        view: the operation.
+        threads: most threads that it may use; None: all.
+    """
+
+    may_overwrite: tuple[tuple[int, int], ...] = ()
+
+    def __init__(self, view: Any, threads: int | None) -> None:
+        self.view = view
+        self.threads = threads
+
+    def problem(self) -> str | None:
+        """Why there are no native loops, the regions apart; None where there are."""
+        raise NotImplementedError
+
+    def make(self) -> Made:
+        """The code before it is compiled."""
+        raise NotImplementedError
+
+    def operations_on_elements(self) -> float:
+        """How many times the reference applies the regions to an element, about."""
+        raise NotImplementedError
+
+    def passes(self) -> float:
+        """In how many passes over arrays it does so."""
+        raise NotImplementedError
+
+    def native_calls(self) -> float:
+        """How many times native code applies the regions."""
+        raise NotImplementedError
+
+    @property
+    def operands(self) -> list[TensorType]:
+        """The types of what the native code takes, values from outside apart."""
+        return [value.type for value in self.view.operation.operands]
+
+    @property
+    def results(self) -> list[TensorType]:
+        """The types of what it gives."""
+        return [value.type for value in self.view.operation.results]
+
+    def called(self, native: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of the operation's operands and values from outside, by one of the code's."""
+        return native
+
+    def reference(self, reference: Callable[..., Any]) -> Callable[..., Any]:
+        """The reference, called as the native code is: with values from outside behind the operands."""
+        if not self.passed:
+            return reference
+        count = len(self.view.operation.operands)
+        return lambda *operands, **regions: reference(*operands[:count], **regions)
+
+    def step(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """What a plan's step calls, by a function that takes values from outside behind the operands."""
+        if not self.passed:
+            return function
+        return _WithPassed(function, [self.captured.index(value) for value in self.passed])
+
+    @functools.cached_property
+    def passed(self) -> list[Value]:
+        """The values from outside that regions are handed: operands that follow the operation's own."""
+        from ..codegen.region_function import passed_values
+
+        return passed_values(self.view.operation.regions)
+
+    @functools.cached_property
+    def made(self) -> Made:
+        """What `make` made, once."""
+        return self.make()
+
+    @functools.cached_property
+    def key(self) -> str:
+        """Of the code: operations of equal keys share it."""
+        from ..codegen.description import (
+            attributes_description,
+            constants_description,
+            operation_description,
+        )
+        from ..codegen.machine import key_of
+
+        operation = self.view.operation
+        return key_of(
+            f"{type(self).__name__} by {self.made.size}\n"
+            f"{attributes_description(operation)}\n"
+            f"{operation_description(operation, self.captured)}\n"
+            f"{constants_description(self.captured)}"
+        )
+
+    @property
+    def captured(self) -> list[Value]:
+        """All values that regions use from outside."""
+        return captured_values(self.view.operation.regions)
+
+    def is_quick(self) -> bool:
+        """Whether it does not have to be compiled."""
+        from ..codegen.machine import is_quick
+
+        return is_quick(self.key)
+
+    def function(self) -> Callable[..., Any]:
+        """A function from operands and values from outside to the result or results."""
+        from ..kernels.native import Launch, NativeFunction
+
+        made = self.made
+        types = [*self.operands, *(_tensor(value.type) for value in self.passed)]
+        results = [*((type.shape, type.dtype) for type in self.results), *made.rooms]
+        accesses = tuple([(number, 0) for number in range(len(types) + len(results))])
+        launches = [
+            Launch(self.address(name), tasks, accesses, (), seconds) for name, tasks, seconds in made.launches
+        ]
+        sizes = [type.size * type.dtype.itemsize for type in types]
+        return self.called(NativeFunction(sizes, results, launches, self.threads))
+
+    def address(self, name: str) -> int:
+        """Where one of its functions is, compiled by now."""
+        from ..codegen.machine import function_address
+
+        return function_address(self.key, name, lambda: str(self.made.module()))
+
+    def estimate(self) -> Estimate:
+        """How long the reference and the compilation take, about."""
+        regions = self.view.operation.regions
+        seconds = sum(seconds_of_operations(region.block) for region in regions)
+        work = self.operations_on_elements()
+        if all(map(is_elementwise, regions)):
+            count = sum(len(region.block.operations) for region in regions)
+            reference = work * seconds + self.passes() * count * _PASS
+        else:
+            reference = work * _CALL
+        compiling = _COMPILING + _COMPILING_INSTRUCTION * self.instructions() + loading_seconds()
+        return Estimate(reference, seconds * _NATIVE_SHARE, compiling)
+
+    def instructions(self) -> int:
+        """About how many the regions have."""
+        return sum(len(region.block.operations) for region in self.view.operation.regions)
+
+    def seconds(self) -> float:
+        """About how long one thread takes."""
+        moved = sum(type.size * type.dtype.itemsize for type in (*self.operands, *self.results))
+        return max(self.native_calls() * self.estimate().native_seconds_an_element, moved / _BYTES_A_SECOND)
+
+
+class _ReduceCode(RegionCode):
+    """`reduce`, in its own order."""
+
+    def problem(self) -> str | None:
+        view = self.view
+        if view.ordering.reduction_tree != "blocked":
+            return f"no native loops for the tree {view.ordering.reduction_tree!r}"
+        return _fold_problem(view.analysis, view.ordering.accumulate, view.results)
+
+    @functools.cached_property
+    def layout(self) -> Any:
+        """How the inputs are seen as [outer, n, inner]."""
+        return layout(self.view.inputs[0].shape, self.view.dimensions)
+
+    @property
+    def operands(self) -> list[TensorType]:
+        types = [result.element_type for result in self.results]
+        shapes = [self.layout.sizes] * len(types) + [()] * len(types)
+        return [TensorType(shape, type) for shape, type in zip(shapes, types * 2, strict=True)]
+
+    def make(self) -> Made:
+        from ..codegen.region_reduction import FINISH, PARTIAL, Form, reduction_module
+        from ..kernels.threads import division
+
+        outer, count, inner = self.layout.sizes
+        item = sum(result.dtype.itemsize for result in self.results)
+        levels = max(count.bit_length(), 1)
+        tile = max(16, min(inner, MOST_STACK // (item * levels))) if inner > 1 else 1
+        tile = min(tile, inner)
+        side_by_side = outer * -(-inner // tile)
+        chunk = count
+        if side_by_side < _MANY:
+            wanted = -(-count * side_by_side // _MANY)
+            chunk = max(_LEAST_CHUNK // tile, 1 << max(wanted - 1, 1).bit_length(), 2)
+            chunk = 1 << (chunk - 1).bit_length()
+        form = Form(outer, count, inner, min(chunk, count), tile)
+        seconds = self.seconds()
+        tasks, size = division(form.tasks, seconds / form.tasks * _BYTES_A_SECOND)
+        launches: list[tuple[str, int, float]] = [(PARTIAL, tasks, seconds)]
+        rooms: list[tuple[tuple[int, ...], np.dtype[Any]]] = []
+        if form.chunks > 1:
+            launches.append((FINISH, form.outer * form.tiles, seconds / form.chunk))
+            rooms = [((outer, form.chunks, inner), result.dtype) for result in self.results]
+        body = self.view.body
+        return Made(
+            lambda: reduction_module(body, self.passed, form, view_of, size),
+            size,
+            tuple(launches),
+            tuple(rooms),
+        )
+
+    def operations_on_elements(self) -> float:
+        return float(self.view.inputs[0].size)
+
+    def passes(self) -> float:
+        _, count, _ = self.layout.sizes
+        return float(count.bit_length() * max(1, self.view.inputs[0].size >> 16))
+
+    def native_calls(self) -> float:
+        return float(self.view.inputs[0].size)
+
+    def called(self, native: Callable[..., Any]) -> Callable[..., Any]:
+        analysis, types, placed = self.view.analysis, self.view.inputs, self.layout
+        count = len(types)
+        shapes = [result.shape for result in self.results]
+        convert = _converter(types, analysis.element_types)
+
+        def run(*operands: Any) -> tuple[Any, ...]:
+            inputs = convert(operands[:count])
+            if placed.permutation is not None:
+                inputs = [array.transpose(placed.permutation) for array in inputs]
+            results = native(*inputs, *convert(operands[count : 2 * count]), *operands[2 * count :])
+            arrays = results if isinstance(results, tuple) else (results,)
+            return tuple([array.reshape(shape) for array, shape in zip(arrays[:count], shapes, strict=True)])
+
+        return run
+
+
+_MANY = 32
+"""Parts of a fold that are enough to be shared among threads."""
+_LEAST_CHUNK = 1 << 12
+"""Values that are worth a part of their own."""
+
+
+def _fold_problem(analysis: Any, accumulate: str, results: Sequence[TensorType]) -> str | None:
+    """Why a body is not folded in its own types, or None where it is."""
+    fold = analysis.monoid_fold(accumulate)
+    if fold is not None and list(fold.dtypes) != [result.dtype for result in results]:
+        return "its body accumulates in a wider type"
+    return None
+
+
+def _converter(types: Sequence[TensorType], targets: Sequence[Any]) -> Callable[..., list[Any]]:
+    """What converts arrays of some types to a region's own element types."""
+    from ..ops.numerics import converter
+
+    functions = [
+        None if type.element_type == target else converter(type.element_type, target)
+        for type, target in zip(types, targets, strict=True)
+    ]
+    return lambda arrays: [
+        array if function is None else function(array)
+        for function, array in zip(functions, arrays, strict=True)
+    ]
+
+
+_CODES: dict[type[Op], type[RegionCode]] = {Reduce: _ReduceCode}
+
+
+class _WithPassed:
+    """A step whose function takes, behind the operands, what the regions use from outside.
+
+    Args:
+        function: takes these values and, by name, the regions.
+        positions: which of the captured values they are.
+    """
+
+    def __init__(self, function: Callable[..., Any], positions: Sequence[int]) -> None:
+        self.function = function
+        self.positions = tuple(positions)
+        self.accepts_out = getattr(function, "accepts_out", False)
+        self.may_overwrite = getattr(function, "may_overwrite", ())
+
+    def __call__(self, *operands: Any, out: Any = None, **regions: Any) -> Any:
+        captured = next(iter(regions.values())).captures
+        values = [captured[k] for k in self.positions]
+        if isinstance(self.function, Generated):
+            return self.function(*operands, *values, out=out, **regions)
+        more = {} if out is None else {"out": out}
+        return self.function(*operands, *values, **more)
+
+
+def _tensor(type: Any) -> TensorType:
+    assert isinstance(type, TensorType)
+    return type
