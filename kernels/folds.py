@@ -32,6 +32,7 @@ from .vectors import (
     packed,
     part_count,
     selected,
+    splat,
     store_lanes,
 )
 
@@ -135,14 +136,8 @@ def _across(builder: Any, kind: Combination, value: Value, step: int = 1, count:
 
 def _less(builder: Any, numbers: list[int], limit: Any) -> Any:
     """Which of the numbers are less than `limit`."""
-    limits = _splat(builder, builder.trunc(limit, I32), len(numbers))
+    limits = splat(builder, builder.trunc(limit, I32), len(numbers))
     return builder.icmp_signed("<", ir.Constant(limits.type, [I32(number) for number in numbers]), limits)
-
-
-def _splat(builder: Any, value: Any, lanes: int) -> Any:
-    """A vector that holds one value in all lanes."""
-    vector = ir.Constant(ir.VectorType(value.type, lanes), ir.Undefined)
-    return selected(builder, builder.insert_element(vector, value, I32(0)), [0] * lanes)
 
 
 def _folded_pairs(builder: Any, kind: Combination, first: Value, second: Value, level: int) -> Value:
@@ -368,7 +363,7 @@ def store_row(
 
         def store(column: Any, count: int) -> None:
             total = load_lanes(builder, computed, source_data, builder.add(first, column), count)
-            left = value if count == 1 else tuple(_splat(builder, part, count) for part in value)
+            left = tuple(splat(builder, part, count) for part in value)
             combined = apply(builder, kind, left, total)
             store_lanes(
                 builder, kind.element, target_data, builder.add(target_first, column), combined, count

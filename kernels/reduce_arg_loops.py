@@ -6,9 +6,7 @@ from typing import Any
 from .arithmetic import get, load, put, store
 from .blocks import ARGUMENT_BLOCK, ARGUMENT_CHUNK
 from .compilation import Kernel, kernel
-from .folds import fold_block
-
-_GLANCE = 64
+from .searches import extreme, first_equal
 
 
 @functools.cache
@@ -30,35 +28,8 @@ def keeps_left(direction: str) -> Kernel:
 
 
 @functools.cache
-def first_match(element: str) -> Kernel:
-    """The first position from `start` on that holds `value` (a NaN if that is one), or `end`."""
-
-    @kernel
-    def search(operand: Any, start: int, end: int, value: Any) -> int:
-        if value != value:
-            for position in range(start, end):
-                item = load(element, operand, position)
-                if item != item:
-                    return position
-        position = start
-        while position + _GLANCE <= end:
-            matches = 0
-            for place in range(position, position + _GLANCE):
-                matches += load(element, operand, place) == value
-            if matches:
-                break
-            position += _GLANCE
-        while position < end and load(element, operand, position) != value:
-            position += 1
-        return position
-
-    return search
-
-
-@functools.cache
 def rows(element: str, direction: str) -> Kernel:
     """The best of each block of each row, an array [outer, blocks]."""
-    search = first_match(element)
 
     @kernel(parallel=True)
     def body(
@@ -76,15 +47,15 @@ def rows(element: str, direction: str) -> Kernel:
             row = unit // blocks
             start = row * length + (unit - row * blocks) * ARGUMENT_BLOCK
             end = min(start + ARGUMENT_BLOCK, (row + 1) * length)
-            best = fold_block(element, direction, operand, start, end - start)
-            at = search(operand, start, end, best)
+            best = extreme(element, direction, operand, start, end - start)
+            at = first_equal(element, operand, start, end, best)
             if indices.size == 0:
                 put(places, unit, places.dtype.type(at - row * length))
             else:
                 index = get(indices, at)
                 while best == best and at < end:
                     index = min(index, get(indices, at))
-                    at = search(operand, at + 1, end, best)
+                    at = first_equal(element, operand, at + 1, end, best)
                 put(places, unit, index)
             if best == 0:
                 for position in range(end - 1, start - 1, -1):

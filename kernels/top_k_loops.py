@@ -4,9 +4,8 @@ from typing import Any
 
 from .arithmetic import get, put
 from .compilation import kernel
+from .searches import first_above
 from .sort_encoding import SIGNED, UNSIGNED
-
-_GLANCE = 64
 
 
 @kernel(inline=True)
@@ -36,31 +35,25 @@ def few(
     """The places of the k largest of each row; `best` has room for their codes."""
     narrow = best.dtype.type
     all_bits, sign_bit = narrow(ones), narrow(sign)
+    flipped = sign_bit if mode == UNSIGNED else narrow(0)
+    folded = narrow(0) if mode in (UNSIGNED, SIGNED) else narrow(all_bits ^ sign_bit)
     own = task * k
     for row in range(task * size, min((task + 1) * size, rows)):
         held = 0
-        position = 0
-        while position < length:
-            end = min(position + _GLANCE, length)
-            if held == k and end == position + _GLANCE:
-                least = get(best, own + k - 1)
-                better = 0
-                for place in range(position, position + _GLANCE):
-                    code = code_of(mode, all_bits, sign_bit, get(operand, row * length + place))
-                    better += narrow(code) > least
-                if better == 0:
-                    position = end
-                    continue
-            for place in range(position, end):
-                code = narrow(code_of(mode, all_bits, sign_bit, get(operand, row * length + place)))
-                if held == k and code <= get(best, own + k - 1):
-                    continue
-                slot = held if held < k else k - 1
-                while slot > 0 and get(best, own + slot - 1) < code:
-                    put(best, own + slot, get(best, own + slot - 1))
-                    put(indices, row * k + slot, get(indices, row * k + slot - 1))
-                    slot -= 1
-                put(best, own + slot, code)
-                put(indices, row * k + slot, indices.dtype.type(place))
-                held = min(held + 1, k)
-            position = end
+        position, end = row * length, (row + 1) * length
+        while position < end:
+            if held == k:
+                least = narrow(get(best, own + k - 1) ^ sign_bit)
+                position = first_above(operand, position, end, flipped, folded, least)
+                if position == end:
+                    break
+            code = narrow(code_of(mode, all_bits, sign_bit, get(operand, position)))
+            slot = held if held < k else k - 1
+            while slot > 0 and get(best, own + slot - 1) < code:
+                put(best, own + slot, get(best, own + slot - 1))
+                put(indices, row * k + slot, get(indices, row * k + slot - 1))
+                slot -= 1
+            put(best, own + slot, code)
+            put(indices, row * k + slot, indices.dtype.type(position - row * length))
+            held = min(held + 1, k)
+            position += 1

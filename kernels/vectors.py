@@ -246,6 +246,14 @@ def selected(builder: Any, vector: Any, lanes: Sequence[int], other: Any = None)
     return builder.shuffle_vector(vector, vector if other is None else other, mask)
 
 
+def splat(builder: Any, value: Any, lanes: int) -> Any:
+    """A vector that holds one value in all lanes; of a single lane as a scalar."""
+    if lanes == 1:
+        return value
+    vector = ir.Constant(ir.VectorType(value.type, lanes), ir.Undefined)
+    return selected(builder, builder.insert_element(vector, value, I32(0)), [0] * lanes)
+
+
 def unpacked(builder: Any, element: str, value: Any) -> Value:
     """The parts of a value as Numba holds it."""
     if part_count(element) == 1:

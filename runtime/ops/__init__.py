@@ -20,6 +20,7 @@ _FAMILIES = (
     "scatter",
     "whole_windows",
     "reduction",
+    "position_reduction",
     "window",
     "sorting",
     "contraction",

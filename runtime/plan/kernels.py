@@ -13,6 +13,7 @@ from ..ops.declaration import Op
 from ..ops.gather import Gather
 from ..ops.in_place import NOWHERE, overwriting
 from ..ops.linalg import SMALL_TRANSFORM, Fft
+from ..ops.position_reduction import PositionReduce
 from ..ops.reduction import Reduce
 from ..ops.regions import Order, arg_reducer, comparator, monoid, overwrites, selection
 from ..ops.scatter import Scatter
@@ -129,8 +130,14 @@ def _reduce(view: Any, threads: int | None) -> Offer:
                 threads=threads,
             )
         ), f"{name} is a known monoid"
-    direction = arg_reducer(body)
-    index_dtype = view.inputs[1].dtype if direction else None
+    return _position(view, operand, view.inputs[1].dtype if len(view.inputs) == 2 else None, threads)
+
+
+def _position(view: Any, operand: TensorType, index_dtype: Any, threads: int | None) -> Offer:
+    """The search for the greatest or least value and where it is."""
+    from ..kernels import reduce
+
+    direction, tree = arg_reducer(view.body), view.ordering.reduction_tree
     if direction and tree not in ("blocked", "balanced", "left"):
         return None, f"no kernel for the tree {tree!r}"
     if direction and reduce.supports_arg(operand.shape, operand.dtype, index_dtype, view.dimensions):
@@ -138,6 +145,19 @@ def _reduce(view: Any, threads: int | None) -> Offer:
             operand.shape, operand.dtype, index_dtype, view.dimensions, direction, threads=threads
         ), f"the position of the {direction}"
     return None, "the body is no known monoid"
+
+
+def _position_reduce(view: PositionReduce, threads: int | None) -> Offer:
+    """`nimblehlo.kernels.reduce`: positions are counted, not read."""
+    prepare, reason = _position(view, view.operand, view.positions_type.dtype, threads)
+    if prepare is None:
+        return None, reason
+
+    def prepared() -> Kernel:
+        kernel = prepare()
+        return lambda operand, init_value, init_position: kernel(operand, None, init_value, init_position)
+
+    return prepared, reason
 
 
 def _single(prepare: Callable[[], Kernel]) -> Prepare:
@@ -318,6 +338,7 @@ _OFFERS: dict[type[Op], Callable[[Any, int | None], Offer]] = {
     DotGeneral: contraction_kernels.contraction,
     Fft: _fft,
     Gather: _gather,
+    PositionReduce: _position_reduce,
     Reduce: _reduce,
     ReduceWindow: _reduce_window,
     Scatter: _scatter,

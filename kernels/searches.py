@@ -1,0 +1,207 @@
+"""Searches through neighbouring elements, vector by vector.
+
+Each function here is compiled into the loop that calls it, as those of `arithmetic` are.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+
+from .monoids import Combination, computing_dtype
+from .vectors import (
+    I32,
+    I64,
+    apply,
+    cgutils,
+    component,
+    computed_type,
+    data_of,
+    intrinsic,
+    literal,
+    load_lanes,
+    selected,
+    splat,
+)
+
+_VECTOR_BYTES = 64
+_TOGETHER = 4
+
+Test = Callable[[Any, int], Any]
+"""What makes code for so many positions from one on: a truth value each."""
+
+
+def _lanes_of(itemsize: int) -> int:
+    return _VECTOR_BYTES // itemsize
+
+
+def _first(builder: Any, start: Any, end: Any, lanes: int, test: Test) -> Any:
+    """The first position from `start` to `end` that passes a test, or `end`."""
+    function = builder.function
+    position = cgutils.alloca_once_value(builder, start)
+    for width in (_TOGETHER * lanes, lanes, 1):
+        again, look, found = (function.append_basic_block(name) for name in ("again", "look", "found"))
+        builder.branch(again)
+        builder.position_at_end(again)
+        now = builder.load(position)
+        following = builder.add(now, I64(width))
+        builder.cbranch(builder.icmp_signed("<=", following, end), look, found)
+        builder.position_at_end(look)
+        passed = _which(builder, now, width, lanes, test)
+        is_here = builder.icmp_unsigned("!=", passed, passed.type(0))
+        here = now
+        if width == lanes:
+            here = builder.add(now, builder.zext(builder.cttz(passed, ir.IntType(1)(0)), I64))
+        builder.store(builder.select(is_here, here, following), position)
+        builder.cbranch(is_here, found, again)
+        builder.position_at_end(found)
+    return builder.load(position)
+
+
+def _which(builder: Any, position: Any, width: int, lanes: int, test: Test) -> Any:
+    """An integer whose bits tell which of `width` positions pass; those of several vectors are joined."""
+    if width == 1:
+        return test(position, 1)
+    passed = test(position, lanes)
+    for offset in range(lanes, width, lanes):
+        passed = builder.or_(passed, test(builder.add(position, I64(offset)), lanes))
+    return builder.bitcast(passed, ir.IntType(lanes))
+
+
+@intrinsic(prefer_literal=True)
+def first_equal(typing_context: Any, element: Any, array: Any, start: Any, end: Any, value: Any) -> Any:
+    """The first position from `start` to `end` whose real number equals `value` (a NaN if that is one), or
+    `end`."""
+    name = literal(element)
+    lanes = _lanes_of(computing_dtype(name).itemsize)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = data_of(context, builder, array, arguments[1], name)
+        sought = arguments[4]
+
+        def test(position: Any, count: int) -> Any:
+            (item,) = load_lanes(builder, name, data, position, count)
+            if isinstance(sought.type, ir.IntType):
+                return builder.icmp_signed("==", item, splat(builder, sought, count))
+            return builder.fcmp_ordered("==", item, splat(builder, sought, count))
+
+        def is_nan(position: Any, count: int) -> Any:
+            (item,) = load_lanes(builder, name, data, position, count)
+            return builder.fcmp_unordered("uno", item, item)
+
+        if isinstance(sought.type, ir.IntType):
+            return _first(builder, arguments[2], arguments[3], lanes, test)
+        found = cgutils.alloca_once_value(builder, arguments[3])
+        with builder.if_else(builder.fcmp_unordered("uno", sought, sought), likely=False) as (nan, number):
+            with nan:
+                builder.store(_first(builder, arguments[2], arguments[3], lanes, is_nan), found)
+            with number:
+                builder.store(_first(builder, arguments[2], arguments[3], lanes, test), found)
+        return builder.load(found)
+
+    numbers = (types.intp,) * 2
+    return types.intp(element, array, *numbers, computed_type(name)), generate
+
+
+@intrinsic
+def first_above(
+    typing_context: Any, array: Any, start: Any, end: Any, flipped: Any, folded: Any, limit: Any
+) -> Any:
+    """The first position from `start` to `end` whose code is greater than `limit`, or `end`.
+
+    The code of an element, an integer of its width, is `bits ^ flipped`, and that `^ folded` where the sign
+    bit of `bits` is set; codes are compared as signed integers.
+    """
+    width = array.dtype.bitwidth
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(array)(context, builder, arguments[0]).data
+        lanes = _lanes_of(width // 8)
+
+        def test(position: Any, count: int) -> Any:
+            address = builder.gep(data, [position])
+            flips, folds, least = (splat(builder, argument, count) for argument in arguments[3:])
+            if count > 1:
+                address = builder.bitcast(address, ir.VectorType(ir.IntType(width), count).as_pointer())
+            bits = builder.load(address, align=width // 8)
+            places = splat(builder, ir.Constant(ir.IntType(width), width - 1), count)
+            code = builder.xor(builder.xor(bits, flips), builder.and_(builder.ashr(bits, places), folds))
+            return builder.icmp_signed(">", code, least)
+
+        return _first(builder, arguments[1], arguments[2], lanes, test)
+
+    item = array.dtype
+    return types.intp(array, types.intp, types.intp, item, item, item), generate
+
+
+@intrinsic(prefer_literal=True)
+def extreme(typing_context: Any, element: Any, monoid: Any, array: Any, start: Any, count: Any) -> Any:
+    """The greatest or least of one or more neighbouring real numbers; a NaN if there is one, which is noted
+    beside the comparisons. A zero may have either sign."""
+    kind = Combination(literal(element), literal(monoid))
+    name = kind.element
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = data_of(context, builder, array, arguments[2], name)
+        return _extreme(builder, kind, data, arguments[3], arguments[4])
+
+    return computed_type(name)(element, monoid, array, types.intp, types.intp), generate
+
+
+def _extreme(builder: Any, kind: Combination, data: Any, start: Any, count: Any) -> Any:
+    """Code for `extreme`."""
+    lanes = _lanes_of(computing_dtype(kind.element).itemsize)
+    (first,) = load_lanes(builder, kind.element, data, start, 1)
+    best = [cgutils.alloca_once_value(builder, splat(builder, first, lanes)) for _ in range(_TOGETHER)]
+    strange = cgutils.alloca_once_value(builder, ir.Constant(ir.VectorType(ir.IntType(32), lanes), None))
+
+    def take(items: list[Any]) -> None:
+        for slot, item in zip(best, items, strict=False):
+            builder.store(_better(builder, kind, builder.load(slot), item), slot)
+        if _has_nans(kind):
+            for left, right in zip(items[::2], items[-1::-2], strict=True):
+                found = builder.sext(builder.fcmp_unordered("uno", left, right), strange.type.pointee)
+                builder.store(builder.or_(builder.load(strange), found), strange)
+
+    end, step = builder.add(start, count), lanes * _TOGETHER
+    middle = builder.add(start, builder.and_(count, I64(-step)))
+    with cgutils.for_range_slice(builder, start, middle, I64(step), intp=I64, inc=True) as (at, _):
+        places = [builder.add(at, I64(number * lanes)) for number in range(_TOGETHER)]
+        take([load_lanes(builder, kind.element, data, place, lanes)[0] for place in places])
+    with cgutils.for_range_slice(builder, middle, end, I64(1), intp=I64, inc=True) as (at, _):
+        (item,) = load_lanes(builder, kind.element, data, at, 1)
+        take([splat(builder, item, lanes)])
+    total = builder.load(best[0])
+    for slot in best[1:]:
+        total = _better(builder, kind, total, builder.load(slot))
+    return _noted(builder, kind, _best_lane(builder, kind, total, lanes), builder.load(strange))
+
+
+def _has_nans(kind: Combination) -> bool:
+    return not isinstance(component(kind.element), ir.IntType)
+
+
+def _better(builder: Any, kind: Combination, left: Any, right: Any) -> Any:
+    """The better one of two numbers: one instruction, which does not see NaNs."""
+    if not _has_nans(kind):
+        return apply(builder, kind, (left,), (right,))[0]
+    relation = ">" if kind.monoid == "maximum" else "<"
+    return builder.select(builder.fcmp_ordered(relation, left, right), left, right)
+
+
+def _best_lane(builder: Any, kind: Combination, value: Any, lanes: int) -> Any:
+    while lanes > 1:
+        lanes //= 2
+        halves = selected(builder, value, range(lanes)), selected(builder, value, range(lanes, 2 * lanes))
+        value = _better(builder, kind, *halves)
+    return builder.extract_element(value, I32(0))
+
+
+def _noted(builder: Any, kind: Combination, best: Any, strange: Any) -> Any:
+    """The best number, or a NaN where one was noted in a lane of `strange`."""
+    if not _has_nans(kind):
+        return best
+    bits = ir.IntType(strange.type.count * 32)
+    any_nan = builder.icmp_unsigned("!=", builder.bitcast(strange, bits), bits(0))
+    return builder.select(any_nan, ir.Constant(best.type, float("nan")), best)

@@ -1,0 +1,70 @@
+"""The operation that the specializer makes of a `reduce` whose second input counts along a dimension.
+
+It occurs in specialized programs alone: no text and no bytecode may name it.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Final
+
+import numpy as np
+
+from ..ir import Operation
+from ..types import INTEGER, PLAIN, TensorType
+from .attribute_kinds import DIMENSIONS, I64
+from .creation import Iota
+from .declaration import Array, Attribute, Evaluate, Op, Operand, Region, Result
+from .fold import Arrays
+from .reduction import Reduce
+
+POSITION_REDUCE: Final = "nimblehlo.position_reduce"
+
+
+class PositionReduce(Op, name=POSITION_REDUCE):
+    """`reduce` of values beside their positions along a reduced dimension, which are not an operand.
+
+    `dimensions` are those of the reduction, the one along which positions count first.
+    """
+
+    operand = Operand(PLAIN)
+    init_value = Operand(PLAIN, rank=0)
+    init_position = Operand(INTEGER, rank=0)
+    dimensions = Attribute(DIMENSIONS)
+    body = Region()
+    results = Result(PLAIN, variadic=True)
+
+    def verify(self) -> None:
+        raise self.unsupported("is made by the specializer alone")
+
+    @property
+    def positions_type(self) -> TensorType:
+        """The type that the positions of all values have."""
+        type: TensorType = self.init_position
+        return type.with_shape(self.operand.shape)
+
+    @functools.cached_property
+    def _reduction(self) -> Reduce:
+        """The same with positions as an operand."""
+        value, init_value, init_position = self.operation.operands
+        counted = {"iota_dimension": I64.encode(self.dimensions[0])}
+        positions = Operation(Iota.name, (), [self.positions_type], counted).result
+        return Reduce(
+            Operation(
+                Reduce.name,
+                (value, positions, init_value, init_position),
+                [result.type for result in self.operation.results],
+                self.operation.attributes,
+                self.operation.regions,
+                self.operation.location,
+            )
+        )
+
+    def reference(self, operand: Array, init_value: Any, init_position: Any, *, body: Evaluate) -> Arrays:
+        reduction = self._reduction
+        reduction.ordering = self.ordering
+        along = self.dimensions[0]
+        counted = np.arange(operand.shape[along]).astype(self.positions_type.dtype)
+        spread = counted.reshape([-1 if d == along else 1 for d in range(operand.ndim)])
+        positions = np.broadcast_to(spread, operand.shape)
+        return reduction.reference(operand, positions, init_value, init_position, body=body)
