@@ -204,9 +204,12 @@ class Part:
         self.integers = arguments[:integers]
         self.pointers = arguments[integers : integers + pointers]
         self.outside = arguments[integers + pointers :]
-        self.passed = [
-            _read(builder, value, pointer) for value, pointer in zip(passed, self.outside, strict=True)
-        ]
+        self.passed = self.read(passed, self.outside)
+
+    def read(self, values: Sequence[IrValue], pointers: Sequence[ir.Value]) -> list[Bound]:
+        """What values that lie at pointers are bound to."""
+        pairs = zip(values, pointers, strict=True)
+        return [_read(self.builder, value, pointer) for value, pointer in pairs]
 
     def room(self, type: ir.Type, count: int) -> ir.Value:
         """Memory on the stack for so many elements."""

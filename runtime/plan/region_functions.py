@@ -10,8 +10,10 @@ import numpy as np
 
 from ..ir import Operation, Value, captured_values
 from ..ops.declaration import Op
+from ..ops.in_place import overwriting
 from ..ops.reduction import Reduce, layout
 from ..ops.regions import is_elementwise
+from ..ops.scatter import Scatter
 from ..ops.verify import view_of
 from ..types import QUANTIZED, TensorType
 from .estimates import Estimate, loading_seconds, seconds_of_operations
@@ -314,7 +316,77 @@ def _converter(types: Sequence[TensorType], targets: Sequence[Any]) -> Callable[
     ]
 
 
-_CODES: dict[type[Op], type[RegionCode]] = {Reduce: _ReduceCode}
+class _ScatterCode(RegionCode):
+    """`scatter`, updates in lexicographic order."""
+
+    def __init__(self, view: Any, threads: int | None) -> None:
+        super().__init__(view, threads)
+        self.may_overwrite = tuple([(k, k) for k in range(len(view.inputs))])
+
+    def problem(self) -> str | None:
+        from ..codegen.region_scatter import order_problem
+
+        view = self.view
+        if view.ordering.scatter_schedule != "lexicographic":
+            return f"no native loops for the schedule {view.ordering.scatter_schedule!r}"
+        if view.combine is not None:
+            return "its body accumulates in a wider type"
+        return order_problem(view)
+
+    @property
+    def operands(self) -> list[TensorType]:
+        pairs = zip(self.view.updates, self.results, strict=True)
+        updates = [update.with_element_type(result.element_type) for update, result in pairs]
+        return [self.view.scatter_indices, *updates]
+
+    def make(self) -> Made:
+        from ..codegen.region_scatter import NAME, scatter_module, split_of
+        from ..kernels.threads import division
+
+        seconds = self.seconds()
+        wanted = division(_MOST_PARTS, seconds / _MOST_PARTS * _BYTES_A_SECOND).tasks
+        split = split_of(self.view, wanted)
+        return Made(
+            lambda: scatter_module(self.view, self.passed, split, view_of),
+            split.size,
+            ((NAME, split.tasks, seconds),),
+        )
+
+    def operations_on_elements(self) -> float:
+        # Finding the destinations and sorting them takes longer than a plain operation.
+        return float(self.view.updates[0].size) * _FINDING
+
+    def passes(self) -> float:
+        return float(self.view.updates[0].size / self.view.inputs[0].size + 1)
+
+    def native_calls(self) -> float:
+        return float(self.view.updates[0].size) * 2
+
+    def called(self, native: Callable[..., Any]) -> Callable[..., Any]:
+        inputs, count = self.view.inputs, len(self.view.inputs)
+        targets = [result.element_type for result in self.results]
+        dtypes = [result.dtype for result in self.results]
+        convert = _converter(inputs, targets)
+
+        @overwriting(*self.may_overwrite)
+        def run(*operands: Any, out: Any = (None,) * count) -> tuple[Any, ...]:
+            results = [
+                np.array(array, dtype, order="C") if given is None else given
+                for array, dtype, given in zip(convert(operands[:count]), dtypes, out, strict=True)
+            ]
+            indices, updates = operands[count], convert(operands[count + 1 : 2 * count + 1])
+            native(indices, *updates, *operands[2 * count + 1 :], out=results)
+            return tuple(results)
+
+        return run
+
+
+_MOST_PARTS = 8
+"""Parts of the destinations at most: each reads all indices."""
+_FINDING = 40
+"""As many plain operations as finding an update's destination is worth."""
+
+_CODES: dict[type[Op], type[RegionCode]] = {Reduce: _ReduceCode, Scatter: _ScatterCode}
 
 
 class _WithPassed:
