@@ -15,7 +15,7 @@ import numpy as np
 
 from ..ir import Operation
 from ..ir.printer import Printer
-from ..types import ElementType, TensorType
+from ..types import ELEMENT_TYPES, ElementType, TensorType
 from .lines import may_be_filled
 from .transposition import WIDEST, lanes_of
 
@@ -151,7 +151,7 @@ def arranged(nest: Nest) -> Nest:
     side by side elsewhere, lines take the place of the innermost loop.
     """
     nest = nest.with_order([d for d, size in enumerate(nest.sizes) if size != 1])
-    nest = _collapsed(nest)
+    nest = _collapsed(_moving_bits(nest))
     if _moves_lines(nest):
         line = nest.sizes[-1]
         nest = nest.with_order(range(len(nest.sizes) - 1))._replace(line=line)
@@ -162,6 +162,25 @@ def arranged(nest: Nest) -> Nest:
     missing = max(0, 2 - len(nest.sizes))
     places = [Affine(place.offset, (0,) * missing + place.strides) for place in nest.places]
     return nest.with_loops((1,) * missing + nest.sizes, places)
+
+
+_BITS = {size: ELEMENT_TYPES[f"ui{8 * size}"] for size in (1, 2, 4, 8)}
+"""Integers by their bytes."""
+
+
+def _moving_bits(nest: Nest) -> Nest:
+    """The nest with integers for elements that are only moved, which need not be understood."""
+    accesses = list(nest.accesses)
+    needed = {other for node in nest.nodes for other in nodes_needed(node)}
+    for place, number in enumerate(nest.stores, len(accesses) - len(nest.stores)):
+        node = nest.nodes[number]
+        bits = _BITS.get(accesses[place].element_type.dtype.itemsize)
+        if not isinstance(node, (Load, Gather)) or number in needed or bits is None:
+            continue
+        if isinstance(node, Load) or node.fill is None:
+            for access in (node.access, place):
+                accesses[access] = accesses[access]._replace(element_type=bits)
+    return nest._replace(accesses=tuple(accesses))
 
 
 def _collapsed(nest: Nest) -> Nest:
@@ -213,17 +232,24 @@ def nodes_needed(node: Node) -> tuple[int, ...]:
 
 
 def crossing_loop(nest: Nest) -> int | None:
-    """The loop along which an operand lies in memory while the innermost strides through it; None: there is
-    none."""
+    """The loop along which an operand lies in memory while the innermost strides or jumps through it; None:
+    there is none."""
     if nest.line > 1:
         return None
-    for access in nest.accesses:
+    jumping = _jumping(nest)
+    for number, access in enumerate(nest.accesses):
         strides = access.place.strides
-        if strides and abs(strides[-1]) > 1:
+        if strides and (abs(strides[-1]) > 1 or number in jumping):
             for d, stride in enumerate(strides[:-1]):
                 if abs(stride) == 1 and nest.sizes[d] > 1:
                     return d
     return None
+
+
+def _jumping(nest: Nest) -> set[int]:
+    """The accesses that only indices move along the innermost loop."""
+    gathered = [node.access for node in nest.nodes if isinstance(node, Gather)]
+    return {number for number in gathered if nest.accesses[number].place.strides[-1:] == (0,)}
 
 
 def is_transposition(nest: Nest) -> bool:
@@ -244,6 +270,8 @@ TILE_BYTES = 64
 """Extent of a tile in both directions: a cache line."""
 TILES = 4
 """How many tiles that are transposed in registers a block has in both directions."""
+JUMPS = 1 << 8
+"""How many lines of cache a block reads where indices choose them."""
 UNIT_ELEMENTS = 1 << 13
 """About how many elements the two inner loops go through at a time."""
 
@@ -263,7 +291,8 @@ def blocks_of(nest: Nest) -> Blocks:
         return Blocks(min(extent, middle), min(extent, inner))
     if crossing_loop(nest) is not None:
         extent = max(8, TILE_BYTES // max(access.element_type.dtype.itemsize for access in nest.accesses))
-        return Blocks(min(extent, middle), min(extent, inner))
+        jumps = any(abs(nest.accesses[number].place.strides[-2]) == 1 for number in _jumping(nest))
+        return Blocks(min(extent, middle), min(JUMPS if jumps else extent, inner))
     most = max(1, UNIT_ELEMENTS // nest.line)
     along = min(inner, most)
     return Blocks(min(middle, max(1, most // along)), along)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nimblehlo.frontend import parse
+from nimblehlo.plan import nests
 from nimblehlo.plan.clusters import Code
 from nimblehlo.types import ELEMENT_TYPES
 from tests.kernels.indexing import Geometry, geometries
@@ -80,6 +81,10 @@ def starts(rng: np.random.Generator, shape: Sequence[int], type: str, size: int 
     return np.where(rng.random(shape) < 0.15, far, near.astype(kind)).astype(element_type.dtype)
 
 
+MULTIPLIED = "%r = stablehlo.multiply %g, %g : !r"
+DOUBLED = "%s = stablehlo.add %i, %i : !i"
+
+
 @settings(max_examples=120, deadline=None)
 @given(geometries(least_size=1), st.sampled_from(ELEMENTS), st.sampled_from(INDICES), st.integers(0, 2**32))
 def test_any_dimension_numbers(geometry: Geometry, type: str, index_type: str, seed: int) -> None:
@@ -94,7 +99,8 @@ ALONG_FIRST = Geometry((50, 130), (9, 130), (9, 130), (), (0,), (1,), (1,), (0,)
 OFFSET_FIRST = Geometry((12, 50), (130,), (12, 130), (0,), (1,), (), (), (1,), 1, (12, 1))
 LINES = Geometry((60, 40), (70,), (70, 33), (1,), (0,), (), (), (0,), 1, (1, 33))
 WINDOWS = Geometry((60, 40), (70, 2), (70, 5, 20), (1, 2), (), (), (), (0, 1), 1, (5, 20))
-LARGER = [PAIRS, ALONG_LAST, ALONG_FIRST, OFFSET_FIRST, LINES, WINDOWS]
+ACROSS = Geometry((60, 40), (300, 1), (20, 300), (0,), (0,), (), (), (0,), 1, (1, 20))
+LARGER = [PAIRS, ALONG_LAST, ALONG_FIRST, OFFSET_FIRST, LINES, WINDOWS, ACROSS]
 
 
 @pytest.mark.parametrize("geometry", LARGER)
@@ -111,6 +117,17 @@ def test_index_types(geometry: Geometry, index_type: str) -> None:
     rng = np.random.default_rng(0)
     operand = elements(rng, geometry.operand_shape, "f32")
     check(program(geometry, "f32", index_type), operand, starts(rng, geometry.indices_shape, index_type, 50))
+
+
+@pytest.mark.parametrize("index_type", ["i8", "ui32", "i64", "ui64"])
+def test_places_beyond_32_bits(index_type: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nests, "_NARROW", 1)
+    rng = np.random.default_rng(0)
+    for geometry in LARGER:
+        operand = elements(rng, geometry.operand_shape, "f32")
+        indices = starts(rng, geometry.indices_shape, index_type, 50)
+        check(program(geometry, "f32", index_type), operand, indices)
+        check(program(geometry, "f32", index_type, MULTIPLIED, DOUBLED), operand, indices)
 
 
 @pytest.mark.parametrize("length", [2, 3, 5, 7, 8, 15, 16, 17, 31, 33, 63, 64, 65, 100, 129])
@@ -142,10 +159,6 @@ def test_filled_lines(length: int, type: str) -> None:
     assert body is not None
     operands = elements(rng, (40, length), type), elements(rng, (), type), starts(rng, (50,), "i16", 40)
     check_block(body.block, *operands)
-
-
-MULTIPLIED = "%r = stablehlo.multiply %g, %g : !r"
-DOUBLED = "%s = stablehlo.add %i, %i : !i"
 
 
 @pytest.mark.parametrize("threads", [1, 2])
