@@ -32,7 +32,7 @@ from .attribute_kinds import I32
 from .declaration import Array, Attribute, Constraint, Op, Operand, Result, constraint
 from .elementwise_base import Elementwise, baseline_types_agree, same_shapes
 from .numerics import Function
-from .quantization import dequantizer, quantizer
+from .quantization import by_table, dequantizer, quantizer
 
 
 class Convert(Elementwise, name="stablehlo.convert", assembly="$operand attr-dict : same-type"):
@@ -68,7 +68,9 @@ class UniformQuantize(
     @functools.cached_property
     def function(self) -> Function:
         to_floats, from_floats = dequantizer(self.operand), quantizer(self.result)
-        return lambda operand: from_floats(to_floats(operand))
+        if rules.quantization_dimension(self.result) is not None:
+            return lambda operand: from_floats(to_floats(operand))
+        return by_table(self.operand, lambda operand: from_floats(to_floats(operand)))
 
 
 class UniformDequantize(
@@ -89,7 +91,7 @@ class UniformDequantize(
 
     @functools.cached_property
     def function(self) -> Function:
-        return dequantizer(self.operand)
+        return by_table(self.operand, dequantizer(self.operand))
 
 
 def _same_expressed(name: str, type: TensorType, other: str, other_type: TensorType) -> str | None:

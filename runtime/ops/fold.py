@@ -14,7 +14,8 @@ from ..ir import Region as IrRegion
 from ..types import COMPLEX, FLOAT, ElementType, TensorType
 from . import rules
 from .declaration import Array, Evaluate
-from .numerics import FLOAT64, carrier, converter, rounding
+from .numerics import FLOAT64, carrier, rounding
+from .quantization import conversion
 from .regions import is_elementwise, monoid, over_arrays
 
 Arrays = tuple[Array, ...]
@@ -131,7 +132,7 @@ class Body:
         entered = []
         for array, type, target, dtype in zip(values, types, self.element_types, fold.dtypes, strict=True):
             if type.element_type != target:
-                array = converter(type.element_type, target)(array)  # type: ignore[arg-type]
+                array = conversion(type.element_type, target)(array)
             entered.append(array if array.dtype == dtype else array.astype(dtype))
         return tuple(entered)
 

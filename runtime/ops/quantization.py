@@ -5,15 +5,17 @@ Source: specification, section "Quantization computations".
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..types import ElementType, QuantizedType, TensorType
+from ..types import AnyElementType, ElementType, QuantizedType, TensorType
 from . import numerics
 from .declaration import Array
 from .numerics import Function
+from .rules import expressed_type
 
 
 def dequantizer(type: TensorType) -> Function:
@@ -59,6 +61,43 @@ def quantizer(type: TensorType) -> Function:
         return to_storage(np.rint(clamped).astype(expressed.dtype))
 
     return quantize
+
+
+def by_table(type: TensorType, function: Function) -> Function:
+    """The same function of stored values of `type`, looked up where a table of all of them is short.
+
+    Args:
+        type: of the stored values; tables are for types of a byte that are quantized per tensor.
+        function: of arrays of any shape, element by element.
+    """
+    element_type = type.element_type
+    is_short = isinstance(element_type, QuantizedType) and element_type.storage.dtype.itemsize == 1
+    if not is_short or element_type.quantization_dimension is not None:  # type: ignore[union-attr]
+        return function
+    codes = np.arange(256, dtype=np.uint8).view(type.dtype)
+    table = functools.cache(lambda: np.asarray(function(codes)))
+    return lambda array: (
+        function(array) if array.size < _WORTH_A_TABLE else np.take(table(), array.view(np.uint8))
+    )
+
+
+_WORTH_A_TABLE = 1024
+"""Elements from which on looking values up pays."""
+
+
+def conversion(source: AnyElementType, target: AnyElementType) -> Function:
+    """The function from stored values of one element type to those of another, neither quantized per axis.
+
+    `uniform_quantize` or `uniform_dequantize` where one of them is quantized, else `convert`; a value goes by
+    way of the expressed type where that is another float type. Source: the RFC on quantization of reductions,
+    the table of implicit type conversions.
+    """
+    if source == target:
+        return lambda array: array
+    enter = dequantizer(TensorType((), source))
+    leave = quantizer(TensorType((), target))
+    plain = numerics.converter(expressed_type(source), expressed_type(target))
+    return lambda array: leave(plain(enter(array)))
 
 
 def _cast(element_type: ElementType) -> Function:

@@ -75,6 +75,8 @@ def extreme(name: str, values: Array, dimensions: tuple[int, ...]) -> Array:
 class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
     """Combines the values along dimensions by a body. Source: specification, section "reduce"."""
 
+    takes_stored_values = True
+
     inputs = Operand(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
     init_values = Operand(PLAIN | QUANTIZED_PER_TENSOR, rank=0, variadic=True)
     dimensions = Attribute(DIMENSIONS)
@@ -110,7 +112,7 @@ class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
     @constraint
     def C6(self) -> str | None:
         """body combines N pairs of tensor<Ei>, and is_promotable(element_type(inputs[i]), Ei)"""
-        return rules.body_type_is("body", self.body, [type.element_type for type in self.inputs])
+        return rules.body_type_is("body", self.body, self.inputs, self.results)
 
     @constraint
     def C7(self) -> str | None:
@@ -125,15 +127,15 @@ class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
 
     @constraint
     def C8(self) -> str | None:
-        """element_type(results[i]) = Ei"""
-        return results_have_types_of("results", self.results, self.body)
+        """element_type(results[i]) = Ei, or inputs[i]'s own"""
+        return rules.results_have_types_of("results", self.results, self.body, self.inputs)
 
     def _result_shape(self) -> tuple[int, ...]:
         return tuple([size for axis, size in enumerate(self.inputs[0].shape) if axis not in self.dimensions])
 
     def infer(self) -> list[Type]:
         shape = self._result_shape()
-        return [TensorType(shape, element_type) for element_type in rules.body_element_types(self.body)]
+        return [TensorType(shape, result.element_type) for result in self.results]
 
     @functools.cached_property
     def analysis(self) -> Body:
@@ -222,16 +224,10 @@ def same_positive_counts(operation: Any) -> str | None:
     )
 
 
-def results_have_types_of(name: str, results: Sequence[TensorType], body: IrRegion) -> str | None:
-    """Each result must have the element type that the body returns for it."""
-    for index, (result, expected) in enumerate(zip(results, body.type.results, strict=False)):
-        if isinstance(expected, TensorType) and result.element_type != expected.element_type:
-            return f"{name}[{index}] is {result}, but the body returns {expected}"
-    return None
-
-
 class Map(Op, name="stablehlo.map"):
     """Applies a computation to each position of its inputs. Source: specification, section "map"."""
+
+    takes_stored_values = True
 
     inputs = Operand(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
     dimensions = Attribute(DIMENSIONS)

@@ -6,7 +6,7 @@ Sizes that are not known yet (DYNAMIC) agree with every size: the constraint is 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from ..types import (
     INTEGER,
     QUANTIZED_PER_AXIS,
     AnyElementType,
+    ElementType,
     QuantizedType,
     TensorType,
     Type,
@@ -69,7 +70,7 @@ def same_shape(name: str, type: TensorType, other: str, shape: Sequence[int]) ->
     return f"{name} has shape {shape_text(type.shape)}, but {other} is {shape_text(shape)}"
 
 
-def expressed_type(element_type: AnyElementType) -> AnyElementType:
+def expressed_type(element_type: AnyElementType) -> ElementType:
     """The expressed type of a quantized type, any other type itself (``baseline_element_type``)."""
     return element_type.expressed if isinstance(element_type, QuantizedType) else element_type
 
@@ -189,21 +190,44 @@ def is_promotable(x: AnyElementType, y: AnyElementType) -> bool:
     return any(x.category & kind and y.category & kind for kind in kinds) and x.width <= y.width
 
 
+def changes_kind(x: AnyElementType, y: AnyElementType) -> bool:
+    """Whether elements of type `x` become elements of a type `y` of another kind without an operation that
+    says so.
+
+    Source: the RFC on quantization of reductions, the table of implicit type conversions, cases B to E.
+    """
+    return (_kind(x), _kind(y)) in _CHANGES
+
+
+def _kind(type: AnyElementType) -> str:
+    if isinstance(type, QuantizedType):
+        return "quantized"
+    return "float" if type.category == FLOAT else "integer" if type.category & INTEGER else ""
+
+
+_CHANGES: Final = frozenset(
+    {("float", "quantized"), ("quantized", "float"), ("float", "integer"), ("integer", "float")}
+)
+
+
 def body_element_types(body: Region) -> list[AnyElementType]:
     """The element types E0, ..., EN-1 of what a reducing or updating region returns."""
     return [type.element_type for type in body.type.results if isinstance(type, TensorType)]
 
 
-def body_type_is(name: str, body: Region, element_types: Sequence[AnyElementType]) -> str | None:
+def body_type_is(
+    name: str, body: Region, operands: Sequence[TensorType], results: Sequence[TensorType]
+) -> str | None:
     """A region must combine N pairs: it has type (tensor<E0>, ..., tensor<E0>, ...) -> (tensor<E0>, ...).
 
-    Each of `element_types`, those of the N operands that it combines, must be promotable to its Ei.
+    The element type of each of the N operands that it combines must be promotable to its Ei, or be of another
+    kind, where the result is to have the operand's type again.
     """
     actual = body.type
-    count = len(element_types)
+    count = len(operands)
     if len(actual.results) != count or len(actual.inputs) != 2 * count:
         return f"{name} is {actual}, but must have {2 * count} inputs and {count} outputs"
-    for index, (element_type, result) in enumerate(zip(element_types, actual.results, strict=True)):
+    for index, (operand, result) in enumerate(zip(operands, actual.results, strict=True)):
         if not isinstance(result, TensorType) or result.rank != 0:
             return f"output {index} of {name} is {result}, but must be a 0-dimensional tensor"
         for position in (index, count + index):
@@ -212,9 +236,32 @@ def body_type_is(name: str, body: Region, element_types: Sequence[AnyElementType
             )
             if reason is not None:
                 return reason
-        if not is_promotable(element_type, result.element_type):
+        element_type = operand.element_type
+        converts_back = index < len(results) and _same_baseline(results[index], operand)
+        converts = converts_back and changes_kind(element_type, result.element_type)
+        if not converts and not is_promotable(element_type, result.element_type):
             return f"output {index} of {name} is {result}, to which {element_type} is not promotable"
     return None
+
+
+def results_have_types_of(
+    name: str, results: Sequence[TensorType], body: Region, operands: Sequence[TensorType]
+) -> str | None:
+    """Each result must have the element type that the body returns for it, or the operand's own again."""
+    for index, (result, expected) in enumerate(zip(results, body.type.results, strict=False)):
+        if not isinstance(expected, TensorType) or result.element_type == expected.element_type:
+            continue
+        if index >= len(operands) or not _same_baseline(result, operands[index]):
+            return f"{name}[{index}] is {result}, but the body returns {expected}"
+    return None
+
+
+def _same_baseline(a: TensorType, b: TensorType) -> bool:
+    """Whether two types have one `baseline_element_type`: scales and zero points do not count."""
+    x, y = a.element_type, b.element_type
+    if isinstance(x, QuantizedType) and isinstance(y, QuantizedType):
+        return (x.storage, x.expressed) == (y.storage, y.expressed)
+    return x == y
 
 
 def constant_operand(operation: Operation, position: int) -> np.ndarray[Any, Any] | None:

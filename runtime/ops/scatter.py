@@ -34,6 +34,8 @@ _BY_VALUE: Final[dict[str, np.ufunc]] = {
 class Scatter(Op, name="stablehlo.scatter"):
     """Combines updates with elements at places that index vectors say; what lies outside is left out."""
 
+    takes_stored_values = True
+
     inputs = Operand(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
     scatter_indices = Operand(INTEGER)
     updates = Operand(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
@@ -226,8 +228,7 @@ class Scatter(Op, name="stablehlo.scatter"):
     @constraint
     def C23(self) -> str | None:
         """update_computation combines two values each of types Ei to which the inputs' are promotable"""
-        element_types = [type.element_type for type in self.inputs]
-        return rules.body_type_is("update_computation", self.update_computation, element_types)
+        return rules.body_type_is("update_computation", self.update_computation, self.inputs, self.results)
 
     @constraint
     def C24(self) -> str | None:
@@ -243,22 +244,16 @@ class Scatter(Op, name="stablehlo.scatter"):
 
     @constraint
     def C25(self) -> str | None:
-        """element_type(results[i]) = Ei"""
-        for index, (result, element_type) in enumerate(
-            zip(self.results, rules.body_element_types(self.update_computation), strict=False)
-        ):
-            if result.element_type != element_type:
-                return f"results[{index}] is {result}, but update_computation returns {element_type}"
-        return None
+        """element_type(results[i]) = Ei, or inputs[i]'s own"""
+        return rules.results_have_types_of("results", self.results, self.update_computation, self.inputs)
 
     def dimensions_of_inputs(self, name: str) -> str | None:
         """The elements of a list are dimensions of the inputs."""
         return rules.in_range(name, getattr(self, name), 0, self.inputs[0].rank, "the rank of inputs")
 
     def infer(self) -> list[Type]:
-        element_types = rules.body_element_types(self.update_computation)
-        pairs = zip(self.inputs, element_types, strict=True)
-        return [type.with_element_type(element_type) for type, element_type in pairs]
+        pairs = zip(self.inputs, self.results, strict=True)
+        return [type.with_element_type(result.element_type) for type, result in pairs]
 
     def reference(self, *operands: Array, update_computation: Evaluate) -> Any:
         rules.judge_unknown_sizes(self, *operands)
@@ -307,6 +302,11 @@ class Scatter(Op, name="stablehlo.scatter"):
         if not all(type.is_static for type in types):
             return self.reference
         return self.scatter_of(*[type.shape for type in types])
+
+    def destinations(self) -> _Destinations:
+        """Where updates go; all sizes must be known."""
+        types = (self.inputs[0], self.scatter_indices, self.updates[0])
+        return _Destinations(self, *[type.shape for type in types])
 
     def scatter_of(
         self, shape: Sequence[int], indices_shape: Sequence[int], updates_shape: Sequence[int]
@@ -374,7 +374,8 @@ class Scatter(Op, name="stablehlo.scatter"):
             return _overwrite
         combine = _BY_VALUE.get(self.analysis.monoid or "")
         # NumPy multiplies complex numbers with other roundings in arrays than one by one.
-        if combine is None or self.accumulators[0].kind not in "biuf":
+        is_plain = isinstance(self.results[0].element_type, ElementType)
+        if combine is None or not is_plain or self.accumulators[0].kind not in "biuf":
             return None
         return functools.partial(_combine, combine)
 

@@ -116,6 +116,8 @@ def merge_sort(values: Arrays, less: Less) -> Array:
 class Sort(Op, name="stablehlo.sort"):
     """Sorts slices of its inputs together. Source: specification, section "sort"."""
 
+    takes_stored_values = True
+
     inputs = Operand(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
     dimension = Attribute(I64, -1)
     is_stable = Attribute(BOOL, False)

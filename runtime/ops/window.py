@@ -33,7 +33,6 @@ from .declaration import Array, Attribute, Evaluate, Op, Operand, Region, Result
 from .fold import Arrays, Body, Fold
 from .reduction import (
     function_type_is,
-    results_have_types_of,
     same_element_types,
     same_positive_counts,
     same_shapes,
@@ -93,6 +92,8 @@ class _Windows(Op):
 
 class ReduceWindow(_Windows, name="stablehlo.reduce_window"):
     """Reduces windows of its inputs by a body. Source: specification, section "reduce_window"."""
+
+    takes_stored_values = True
 
     inputs = Operand(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
     init_values = Operand(PLAIN | QUANTIZED_PER_TENSOR, rank=0, variadic=True)
@@ -171,7 +172,7 @@ class ReduceWindow(_Windows, name="stablehlo.reduce_window"):
     @constraint
     def C13(self) -> str | None:
         """body combines N pairs of tensor<Ei>, and is_promotable(element_type(inputs[i]), Ei)"""
-        return rules.body_type_is("body", self.body, [type.element_type for type in self.inputs])
+        return rules.body_type_is("body", self.body, self.inputs, self.results)
 
     @constraint
     def C14(self) -> str | None:
@@ -185,8 +186,8 @@ class ReduceWindow(_Windows, name="stablehlo.reduce_window"):
 
     @constraint
     def C16(self) -> str | None:
-        """element_type(results[i]) = Ei"""
-        return results_have_types_of("results", self.results, self.body)
+        """element_type(results[i]) = Ei, or inputs[i]'s own"""
+        return rules.results_have_types_of("results", self.results, self.body, self.inputs)
 
     @functools.cached_property
     def windows(self) -> tuple[Window, ...]:
@@ -209,7 +210,7 @@ class ReduceWindow(_Windows, name="stablehlo.reduce_window"):
 
     def infer(self) -> list[Type]:
         shape = self.num_windows()
-        return [TensorType(shape, element_type) for element_type in rules.body_element_types(self.body)]
+        return [TensorType(shape, result.element_type) for result in self.results]
 
     @functools.cached_property
     def analysis(self) -> Body:
@@ -271,6 +272,8 @@ class SelectAndScatter(_Windows, name="stablehlo.select_and_scatter"):
 
     Source: specification, section "select_and_scatter".
     """
+
+    takes_stored_values = True
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     source = Operand(PLAIN | QUANTIZED_PER_TENSOR)
@@ -340,7 +343,7 @@ class SelectAndScatter(_Windows, name="stablehlo.select_and_scatter"):
     @constraint
     def C10(self) -> str | None:
         """scatter combines a pair of tensor<E>, and is_promotable(element_type(operand), E)"""
-        return rules.body_type_is("scatter", self.scatter, [self.operand.element_type])
+        return rules.body_type_is("scatter", self.scatter, [self.operand], [self.result])
 
     @constraint
     def C11(self) -> str | None:
@@ -349,12 +352,11 @@ class SelectAndScatter(_Windows, name="stablehlo.select_and_scatter"):
 
     @constraint
     def C12(self) -> str | None:
-        """element_type(result) = E"""
-        return results_have_types_of("result", [self.result], self.scatter)
+        """element_type(result) = E, or operand's own"""
+        return rules.results_have_types_of("result", [self.result], self.scatter, [self.operand])
 
     def infer(self) -> list[Type]:
-        (element_type,) = rules.body_element_types(self.scatter)
-        return [TensorType(self.operand.shape, element_type)]
+        return [TensorType(self.operand.shape, self.result.element_type)]
 
     @functools.cached_property
     def windows(self) -> tuple[Window, ...]:

@@ -10,6 +10,7 @@ from ..types import FunctionType, TensorType, Type
 from .cleanup import remove_common_subexpressions, remove_dead_code
 from .constants import Budget
 from .forward import propagate
+from .implicit_conversions import make_conversions_explicit
 from .inline import inline_calls
 from .promotions import promote_reductions
 from .rewrites import simplify
@@ -83,6 +84,7 @@ def bind(
     """
     function = inline_calls(module, entry_function(module, entry))
     assert function.body is not None
+    make_conversions_explicit(function.body)
     block = function.body.block
     bound = argument_types is not None and tuple(argument_types) != function.type.inputs
     for argument, type in zip(block.arguments, argument_types or function.type.inputs, strict=True):

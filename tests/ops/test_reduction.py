@@ -289,7 +289,7 @@ REJECTED: dict[type[Op], dict[str, str]] = {
         "C5": reduce(ONE, INIT, [1, 1], ["tensor<2xf32>"], ADD),
         "C6": reduce(ONE, INIT, [1], ["tensor<2xf32>"], combining("add", "f16")),
         "C7": reduce(ONE, INIT, [1], ["tensor<3xf32>"], ADD),
-        "C8": reduce(ONE, INIT, [1], ["tensor<2xf32>"], combining("add", "f64")),
+        "C8": reduce(ONE, INIT, [1], ["tensor<2xbf16>"], combining("add", "f64")),
     },
     Map: {
         "C1": map_of(["tensor<2xf32>"], [0], "tensor<3xf32>", NEGATE),
@@ -328,7 +328,7 @@ def test_inputs(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [region([], "", ["%0 : tensor<2x3xf32>"]), TWO_BODY, combining("add", "i32")]
+    "body", [region([], "", ["%0 : tensor<2x3xf32>"]), TWO_BODY, combining("or", "i1")]
 )
 def test_bodies_of_other_types_are_rejected(body: str) -> None:
     assert_rejected(Reduce, "C6", reduce(ONE, INIT, [1], ["tensor<2xf32>"], body))

@@ -114,7 +114,7 @@ REJECTED = {
         "C22": scatter_program(
             ADD, index_vector_dim=4, updates=[tensor([2, 3, 5, 1])], scatter_dims_to_operand_dims=[1]
         ),
-        "C23": scatter_program(region(types=[tensor([], "i32")], returned=["%b0"])),
+        "C23": scatter_program(region(types=[tensor([], "i1")], returned=["%b0"])),
         "C24": scatter_program(ADD, results=[tensor([2, 3, 5])]),
         "C25": scatter_program(ADD, results=[tensor([2, 3, 4], "f64")]),
     },

@@ -382,7 +382,7 @@ REJECTED: dict[type[Op], dict[str, str]] = {
         "C10": one(window_dilations=[]),
         "C11": one(window_dilations=[0, 1]),
         "C12": one(padding=[(0, 0)]),
-        "C13": one(body=combining("add", "i32")),
+        "C13": one(body=combining("or", "i1")),
         "C14": reduce_window(
             ["tensor<2xf32>"] * 2,
             ["tensor<f32>"] * 2,
