@@ -197,9 +197,15 @@ class _Grouping:
             users = self.users.get(operation.result, [])
             if operation.name == "stablehlo.reshape":
                 continue
-            if operation.name in _JOINING or any(self.operations[u].name in TERMINATORS for u in users):
+            if operation.name in _JOINING or any(self.needs_in_order(u, operation.result) for u in users):
                 found.append(Members(_size(operation.result), self.levels[index], [index]))
         return found
+
+    def needs_in_order(self, user: int, value: Value) -> bool:
+        """Whether what uses a value needs it in memory, in order."""
+        operation = self.operations[user]
+        is_array = operation.name in GATHERS and operation.operands[0] is value
+        return is_array or operation.name in TERMINATORS
 
     def lone_lines(self) -> list[Members]:
         """Gathers of lines that may stay by themselves."""

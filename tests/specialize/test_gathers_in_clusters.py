@@ -75,6 +75,9 @@ GATHERS: dict[str, tuple[Callable[..., Any], Sequence[Any], Sequence[str]]] = {
     "filled rows": (
         lambda x, i: x.at[i].get(mode="fill", fill_value=5), (X, indices(200, 300)), ["filled_gather"],
     ),
+    "elements of a transpose": (
+        lambda x, i, j: x.T[i, j], (PAIR[0], PAIR[2], PAIR[1]), ["transpose", "gather"],
+    ),
     "a gather of a gather": (
         lambda x, i, j: x[i][j], (floats(300), indices(300, COUNT), indices(COUNT, COUNT)), ["gather"],
     ),
