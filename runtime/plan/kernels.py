@@ -21,6 +21,7 @@ from ..ops.sorting import Sort
 from ..ops.window import ReduceWindow, SelectAndScatter
 from ..types import QUANTIZED, TensorType
 from . import contraction_kernels
+from .quantized_sums import quantized_sum
 
 Kernel = Callable[..., Any]
 Prepare = Callable[[], Kernel]
@@ -40,7 +41,7 @@ def kernel_for(view: Op, threads: int | None) -> Offer:
         return None, "no kernel for this operation"
     values = (*view.operation.operands, *view.operation.results)
     if any(value.type.category & QUANTIZED for value in values):
-        return None, "no kernel on quantized tensors"
+        return quantized_sum(view, threads)
     return offer(view, threads)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import nimblehlo
-from nimblehlo import VerifyError
+from nimblehlo import Options, VerifyError
 from nimblehlo.frontend import parse_type
 from nimblehlo.ops.quantization import dequantizer, quantizer
 from nimblehlo.ops.rules import expressed_type
@@ -200,6 +200,8 @@ def test_long_sums_of_quantized_values(count: int) -> None:
     text = reduce(UI8, I32, I32).replace("5x3x", f"2x{count}x").replace("tensor<5x", "tensor<2x")
     operand = np.random.default_rng(count).integers(0, 256, (2, count)).astype(np.uint8)
     run_every_way(text, operand, np.uint8(7))
+    plan = nimblehlo.compile(text, options=Options(compile="eager")).explain("plan")
+    assert "a sum of stored integers" in plan
 
 
 REJECTED = {
