@@ -5,8 +5,9 @@
    tiles, four bytes of a line at a time. Lines and terms that do not fill a tile are zeros.
 
    The order of floats. In each step of 32 terms the products with even numbers are added from the first to the
-   last, as are those with odd numbers; the sum of both is added to the total. Each addition is rounded to f32,
-   to nearest, ties to even. The unit takes subnormal numbers as zeros: `least` tells whether there can be any. */
+   last, as are those with odd numbers; the sum of both is added to the sum of the part, which has 16 steps. The
+   sums of parts are added in order. Each addition is rounded to f32, to nearest, ties to even. The unit takes
+   subnormal numbers as zeros: `least` tells whether there can be any. */
 
 #ifndef NIMBLEHLO_MATRIX_UNIT_H
 #define NIMBLEHLO_MATRIX_UNIT_H
@@ -14,6 +15,10 @@
 #include <stdint.h>
 
 enum { UNIT_LINES = 32, UNIT_STEP_BYTES = 64, UNIT_PANEL_STEP = 2048, UNIT_PACKED_BLOCKS = 4 };
+
+/* Steps of a part: it stays in the first cache, and sums of few terms have small errors. Blocks of columns of a unit
+   of work of several parts, at most. */
+enum { UNIT_PART = 16, UNIT_GROUP = 16, UNIT_BLOCK_BYTES = 4096 };
 
 enum { UNIT_SIGNED_SIGNED, UNIT_SIGNED_UNSIGNED, UNIT_UNSIGNED_SIGNED, UNIT_UNSIGNED_UNSIGNED, UNIT_BFLOAT16 };
 
@@ -227,21 +232,42 @@ UNIT_INLINE void unit_sums(
     }
 }
 
-/* Write the tiles' sums where they belong, by way of `buffer` unless they fill a block of 32-bit results. */
-UNIT_INLINE void unit_write(
-    const UnitProduct *p, char *to, int64_t row_bytes, int64_t rows, int64_t columns, char *buffer) {
-    int is_direct = !p->rounds && rows >= UNIT_LINES && columns >= UNIT_LINES;
-    char *at = is_direct ? to : buffer;
-    int64_t step = is_direct ? row_bytes : 128;
-    _tile_stored(0, at, step);
-    _tile_stored(1, at + 64, step);
-    _tile_stored(2, at + 16 * step, step);
-    _tile_stored(3, at + 16 * step + 64, step);
-    if (is_direct) return;
-    uint32_t inside = columns >= UNIT_LINES ? ~0U : (1U << columns) - 1;
-    for (int64_t row = 0; row < rows && row < UNIT_LINES; row++, to += row_bytes, buffer += 128) {
-        __m512i low = _mm512_load_si512(buffer), high = _mm512_load_si512(buffer + 64);
-        if (p->rounds) {
+/* A block of sums that waits to be added to `total`, unless that is NULL, and to be written `to` the result, or to
+   the total where that is NULL: what the unit stores can be read only a while later. */
+typedef struct {
+    char *to, *total;
+    int64_t row_bytes, rows, columns;
+    char sums[UNIT_BLOCK_BYTES] __attribute__((aligned(64)));
+} UnitBlock;
+
+UNIT_INLINE void unit_store(char *to, int64_t row_bytes) {
+    _tile_stored(0, to, row_bytes);
+    _tile_stored(1, to + 64, row_bytes);
+    _tile_stored(2, to + 16 * row_bytes, row_bytes);
+    _tile_stored(3, to + 16 * row_bytes + 64, row_bytes);
+}
+
+UNIT_INLINE __m512i unit_sum(int kind, const char *total, const char *sums) {
+    __m512i a = _mm512_load_si512(total), b = _mm512_load_si512(sums);
+    if (kind != UNIT_BFLOAT16) return _mm512_add_epi32(a, b);
+    return _mm512_castps_si512(_mm512_add_ps(_mm512_castsi512_ps(a), _mm512_castsi512_ps(b)));
+}
+
+UNIT_INLINE void unit_finish(const UnitBlock *block, int kind, int rounds) {
+    uint32_t inside = block->columns >= UNIT_LINES ? ~0U : (1U << block->columns) - 1;
+    const char *from = block->sums;
+    char *to = block->to, *total = block->total;
+    int64_t rows = block->rows < UNIT_LINES ? block->rows : UNIT_LINES;
+    for (int64_t row = 0; row < rows; row++, to += block->row_bytes, from += 128) {
+        __m512i low = _mm512_load_si512(from), high = _mm512_load_si512(from + 64);
+        if (total) {
+            low = unit_sum(kind, total + row * 128, from);
+            high = unit_sum(kind, total + row * 128 + 64, from + 64);
+        }
+        if (!block->to) {
+            _mm512_store_si512(total + row * 128, low);
+            _mm512_store_si512(total + row * 128 + 64, high);
+        } else if (rounds) {
             __m512bh both = _mm512_cvtne2ps_pbh(_mm512_castsi512_ps(high), _mm512_castsi512_ps(low));
             _mm512_mask_storeu_epi16(to, inside, (__m512i)both);
         } else {
@@ -251,30 +277,71 @@ UNIT_INLINE void unit_write(
     }
 }
 
-UNIT_INLINE void unit_multiply_blocks(const UnitProduct *p, int64_t unit, int kind, char *buffer) {
-    int64_t groups = p->row_groups * p->column_groups, panel = p->steps * UNIT_PANEL_STEP;
-    int64_t matrix = unit / groups, first_column = unit % groups / p->row_groups * p->column_group;
-    int64_t first_row = unit % p->row_groups * p->row_group;
-    int64_t item = p->rounds ? 2 : 4, row_bytes = p->right.lines * item;
-    char *result = p->result + matrix * p->left.lines * row_bytes;
-    for (int64_t i = first_row; i < first_row + p->row_group && i < p->left.blocks; i++)
-        for (int64_t j = first_column; j < first_column + p->column_group && j < p->right.blocks; j++) {
-            const char *left = p->left.panels + (matrix * p->left.blocks + i) * panel;
-            const char *right = p->right.panels + (matrix * p->right.blocks + j) * panel;
-            int64_t rows = p->left.lines - i * UNIT_LINES, columns = p->right.lines - j * UNIT_LINES;
-            if (rows > 16 && columns > 16) unit_sums(kind, 1, 1, left, right, p->steps);
-            else if (rows > 16) unit_sums(kind, 1, 0, left, right, p->steps);
-            else if (columns > 16) unit_sums(kind, 0, 1, left, right, p->steps);
-            else unit_sums(kind, 0, 0, left, right, p->steps);
-            char *to = result + i * UNIT_LINES * row_bytes + j * UNIT_LINES * item;
-            unit_write(p, to, row_bytes, rows, columns, buffer);
+/* Where tasks keep what they have not written yet. */
+typedef struct {
+    UnitBlock blocks[2];
+    char totals[UNIT_GROUP][UNIT_BLOCK_BYTES] __attribute__((aligned(64)));
+} UnitWork;
+
+/* Multiply a block of rows with some blocks of columns, part by part. Each block of sums is finished after the sums
+   of the next one, but for those that the unit itself stores where they belong. */
+UNIT_INLINE void unit_multiply_rows(
+    const UnitProduct *p, int kind, UnitWork *work, const char *left, const char *right, char *result,
+    int64_t rows, int64_t columns, int64_t blocks) {
+    int64_t item = p->rounds ? 2 : 4, row_bytes = p->right.lines * item, panel = p->steps * UNIT_PANEL_STEP;
+    int number = 0, is_aligned = !p->rounds && rows >= UNIT_LINES && ((uintptr_t)result | row_bytes) % 64 == 0;
+    for (int64_t first = 0; first < p->steps; first += UNIT_PART) {
+        int64_t steps = p->steps - first < UNIT_PART ? p->steps - first : UNIT_PART;
+        int is_last = first + steps == p->steps;
+        for (int64_t j = 0; j < blocks; j++) {
+            const char *a = left + first * UNIT_PANEL_STEP, *b = right + j * panel + first * UNIT_PANEL_STEP;
+            int64_t here = columns - j * UNIT_LINES;
+            if (rows > 16 && here > 16) unit_sums(kind, 1, 1, a, b, steps);
+            else if (rows > 16) unit_sums(kind, 1, 0, a, b, steps);
+            else if (here > 16) unit_sums(kind, 0, 1, a, b, steps);
+            else unit_sums(kind, 0, 0, a, b, steps);
+            char *to = result + j * UNIT_LINES * item;
+            if (!first && !is_last) {
+                unit_store(work->totals[j], 128);
+            } else if (!first && is_aligned && here >= UNIT_LINES) {
+                unit_store(to, row_bytes);
+            } else {
+                UnitBlock *block = &work->blocks[number];
+                block->to = is_last ? to : NULL;
+                block->total = first ? work->totals[j] : NULL;
+                block->row_bytes = row_bytes;
+                block->rows = rows;
+                block->columns = here;
+                unit_store(block->sums, 128);
+                number = !number;
+                unit_finish(&work->blocks[number], kind, p->rounds);
+                work->blocks[number].rows = 0;
+            }
         }
+        /* The next part adds to the same totals. */
+        unit_finish(&work->blocks[!number], kind, p->rounds);
+        work->blocks[!number].rows = 0;
+    }
+}
+
+UNIT_INLINE void unit_multiply_unit(const UnitProduct *p, int64_t unit, int kind, UnitWork *work) {
+    int64_t groups = p->row_groups * p->column_groups, panel = p->steps * UNIT_PANEL_STEP;
+    int64_t matrix = unit / groups, column = unit % groups / p->row_groups * p->column_group;
+    int64_t first = unit % p->row_groups * p->row_group, item = p->rounds ? 2 : 4;
+    int64_t blocks = p->right.blocks - column < p->column_group ? p->right.blocks - column : p->column_group;
+    const char *right = p->right.panels + (matrix * p->right.blocks + column) * panel;
+    for (int64_t i = first; i < first + p->row_group && i < p->left.blocks; i++)
+        unit_multiply_rows(
+            p, kind, work, p->left.panels + (matrix * p->left.blocks + i) * panel, right,
+            p->result + ((matrix * p->left.lines + i * UNIT_LINES) * p->right.lines + column * UNIT_LINES) * item,
+            p->left.lines - i * UNIT_LINES, p->right.lines - column * UNIT_LINES, blocks);
 }
 
 static UNIT_CODE void unit_multiply(int64_t task, void *product) {
     const UnitProduct *p = product;
     struct { uint8_t palette, start, rest[14]; uint16_t bytes[16]; uint8_t rows[16]; } layout = {.palette = 1};
-    char buffer[UNIT_LINES * 128] __attribute__((aligned(64)));
+    UnitWork work;
+    work.blocks[0].rows = work.blocks[1].rows = 0;
     for (int tile = 0; tile < 8; tile++) {
         layout.bytes[tile] = 64;
         layout.rows[tile] = 16;
@@ -283,11 +350,11 @@ static UNIT_CODE void unit_multiply(int64_t task, void *product) {
     int64_t end = (task + 1) * p->size < p->units ? (task + 1) * p->size : p->units;
     for (int64_t unit = task * p->size; unit < end; unit++) {
         switch (p->kind) {
-        case UNIT_BFLOAT16: unit_multiply_blocks(p, unit, UNIT_BFLOAT16, buffer); break;
-        case UNIT_SIGNED_SIGNED: unit_multiply_blocks(p, unit, UNIT_SIGNED_SIGNED, buffer); break;
-        case UNIT_SIGNED_UNSIGNED: unit_multiply_blocks(p, unit, UNIT_SIGNED_UNSIGNED, buffer); break;
-        case UNIT_UNSIGNED_SIGNED: unit_multiply_blocks(p, unit, UNIT_UNSIGNED_SIGNED, buffer); break;
-        default: unit_multiply_blocks(p, unit, UNIT_UNSIGNED_UNSIGNED, buffer);
+        case UNIT_BFLOAT16: unit_multiply_unit(p, unit, UNIT_BFLOAT16, &work); break;
+        case UNIT_SIGNED_SIGNED: unit_multiply_unit(p, unit, UNIT_SIGNED_SIGNED, &work); break;
+        case UNIT_SIGNED_UNSIGNED: unit_multiply_unit(p, unit, UNIT_SIGNED_UNSIGNED, &work); break;
+        case UNIT_UNSIGNED_SIGNED: unit_multiply_unit(p, unit, UNIT_UNSIGNED_SIGNED, &work); break;
+        default: unit_multiply_unit(p, unit, UNIT_UNSIGNED_UNSIGNED, &work);
         }
     }
     _tile_release();

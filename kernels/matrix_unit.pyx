@@ -9,15 +9,18 @@ are multiples of the least normal number.
 """
 
 cimport numpy as cnp
+from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t, uint16_t
 
 import numpy as np
 
 from .native import run_tasks
-from .threads import division
-from .workspace import borrowed
 
 cnp.import_array()
+
+cdef extern from "numpy/arrayobject.h":
+    # Takes the reference to the element type that it is given.
+    cnp.ndarray PyArray_Empty(int rank, cnp.npy_intp *shape, cnp.dtype dtype, int fortran)
 
 cdef extern from "matrix_unit.h" nogil:
     enum:
@@ -49,6 +52,8 @@ cdef extern from "matrix_unit.h" nogil:
     void unit_pack(int64_t task, void *product) noexcept
     void unit_multiply(int64_t task, void *product) noexcept
 
+ctypedef void (*Task)(int64_t, void *) noexcept nogil
+
 cdef dict _KINDS = {
     ("int8", "int8", "int32"): UNIT_SIGNED_SIGNED,
     ("int8", "uint8", "int32"): UNIT_SIGNED_UNSIGNED,
@@ -65,8 +70,12 @@ cdef enum:
     # So many units, or more, are made of a product that is worth them; least terms of one.
     UNITS = 16
     UNIT_TERMS = 1 << 22
-    # Bytes of panels that are made at a time, unless one matrix has more.
+    # Bytes of panels that are made at a time, unless one matrix has more; most that are kept.
     PANEL_BYTES = 1 << 25
+    MOST_KEPT_BYTES = 1 << 26
+    # Bytes that a task packs at least, and most tasks.
+    PACKED_TASK_BYTES = 1 << 18
+    MOST_TASKS = 128
 
     # The sum of the exponents' fields of two bf16 from which on their product is a multiple of 2 ** -126: a
     # field is the exponent plus 127, and a number is a multiple of 2 ** (exponent - 7).
@@ -105,8 +114,10 @@ cdef class Product:
     """
 
     cdef UnitProduct plan
-    cdef object result_dtype, threads
+    cdef object threads
+    cdef cnp.dtype result_dtype
     cdef int64_t batch, matrices, item
+    cdef double terms_a_second
 
     def __init__(self, lhs_shape, rhs_shape, lhs_dtype, rhs_dtype, result_dtype, threads=None):
         names = tuple([np.dtype(dtype).name for dtype in (lhs_dtype, rhs_dtype, result_dtype)])
@@ -119,6 +130,7 @@ cdef class Product:
         plan.kind = _KINDS[names]
         plan.rounds = names[2] == "bfloat16"
         self.item = 2 if plan.kind == UNIT_BFLOAT16 else 1
+        self.terms_a_second = _FLOAT_TERMS if plan.kind == UNIT_BFLOAT16 else _BYTE_TERMS
         plan.terms, plan.steps = terms, -(-terms * self.item // UNIT_STEP_BYTES)
         plan.left.lines, plan.left.blocks = rows, -(-rows // UNIT_LINES)
         plan.right.lines, plan.right.blocks = columns, -(-columns // UNIT_LINES)
@@ -142,53 +154,93 @@ cdef class Product:
         plan.row_group, plan.column_group = -(-rows // down), -(-columns // min(across, columns))
         plan.row_groups, plan.column_groups = -(-rows // plan.row_group), -(-columns // plan.column_group)
 
-    def __call__(self, lhs, rhs):
+    def __call__(self, cnp.ndarray lhs, cnp.ndarray rhs):
         """The product, or None where bf16 are so small that the unit would lose some."""
         cdef UnitProduct plan = self.plan
-        cdef cnp.ndarray left = lhs, right = rhs
+        cdef cnp.npy_intp *left = lhs.strides
+        cdef cnp.npy_intp *right = rhs.strides
         cdef int64_t first, count
-        result = np.empty((self.batch, self.plan.left.lines, self.plan.right.lines), self.result_dtype)
+        cdef cnp.npy_intp *shape = [self.batch, plan.left.lines, plan.right.lines]
+        Py_INCREF(self.result_dtype)
+        cdef cnp.ndarray result = PyArray_Empty(3, shape, self.result_dtype, 0)
         plan.result = <char *>cnp.PyArray_DATA(result)
-        plan.left.address, plan.right.address = <char *>cnp.PyArray_DATA(left), <char *>cnp.PyArray_DATA(right)
-        plan.left.matrix_step, plan.left.line_step, plan.left.term_step = (left.strides[i] for i in (0, 1, 2))
-        plan.right.matrix_step, plan.right.line_step, plan.right.term_step = (right.strides[i] for i in (0, 2, 1))
+        plan.left.address, plan.right.address = <char *>cnp.PyArray_DATA(lhs), <char *>cnp.PyArray_DATA(rhs)
+        plan.left.matrix_step, plan.left.line_step, plan.left.term_step = left[0], left[1], left[2]
+        plan.right.matrix_step, plan.right.line_step, plan.right.term_step = right[0], right[2], right[1]
         for first in range(0, self.batch, self.matrices):
             count = min(self.matrices, self.batch - first)
             if not self.multiply(&plan, count):
                 return None
             plan.left.address += count * plan.left.matrix_step
             plan.right.address += count * plan.right.matrix_step
-            plan.result += count * plan.left.lines * plan.right.lines * result.itemsize
+            plan.result += count * plan.left.lines * plan.right.lines * cnp.PyArray_ITEMSIZE(result)
         return result
 
     cdef bint multiply(self, UnitProduct *plan, int64_t batch) except -1:
         """Multiply so many matrices; whether nothing is lost."""
         cdef int64_t panel = plan.steps * UNIT_PANEL_STEP
         cdef int64_t left_bytes = batch * plan.left.blocks * panel, right_bytes = batch * plan.right.blocks * panel
-        cdef int64_t pack_tasks, tasks, terms = batch * plan.left.lines * plan.right.lines * plan.terms
+        cdef int64_t terms = batch * plan.left.lines * plan.right.lines * plan.terms, pack_tasks, tasks
+        cdef Panels panels
         plan.batch = batch
-        plan.pack_units = batch * sum(
-            [-(-blocks // UNIT_PACKED_BLOCKS) for blocks in (plan.left.blocks, plan.right.blocks)]
-        )
+        plan.pack_units = batch * (packed_groups(plan.left.blocks) + packed_groups(plan.right.blocks))
+        pack_tasks = divided(plan.pack_units, (left_bytes + right_bytes) // PACKED_TASK_BYTES, &plan.pack_size)
         plan.units = batch * plan.row_groups * plan.column_groups
-        pack_tasks, plan.pack_size = division(plan.pack_units, (left_bytes + right_bytes) / plan.pack_units)
-        tasks, plan.size = division(plan.units, terms / plan.units / 32)
-        with borrowed((ALIGNMENT + left_bytes + right_bytes + 4 * pack_tasks, np.uint8)) as (memory,):
-            plan.left.panels = aligned(<char *>cnp.PyArray_DATA(memory))
-            plan.right.panels = plan.left.panels + left_bytes
-            plan.least = <uint16_t *>(plan.right.panels + right_bytes)
-            run_tasks(
-                <size_t>unit_pack, <size_t>plan, pack_tasks, (left_bytes + right_bytes) / _PACKED_BYTES, self.threads
-            )
-            if plan.kind == UNIT_BFLOAT16 and not keeps_all(plan.least, pack_tasks):
-                return False
-            speed = _FLOAT_TERMS if plan.kind == UNIT_BFLOAT16 else _BYTE_TERMS
-            run_tasks(<size_t>unit_multiply, <size_t>plan, tasks, terms / speed, self.threads)
+        tasks = divided(plan.units, terms // UNIT_TERMS, &plan.size)
+        panels = Panels(left_bytes + right_bytes + 4 * pack_tasks)
+        plan.left.panels, plan.right.panels = panels.memory, panels.memory + left_bytes
+        plan.least = <uint16_t *>(plan.right.panels + right_bytes)
+        self.run(unit_pack, plan, pack_tasks, (left_bytes + right_bytes) / _PACKED_BYTES)
+        if plan.kind == UNIT_BFLOAT16 and not keeps_all(plan.least, pack_tasks):
+            return False
+        self.run(unit_multiply, plan, tasks, terms / self.terms_a_second)
         return True
 
+    cdef int run(self, Task function, UnitProduct *plan, int64_t tasks, double seconds) except -1:
+        if tasks > 1:
+            run_tasks(<size_t>function, <size_t>plan, tasks, seconds, self.threads)
+        else:
+            with nogil:
+                function(0, plan)
+        return 0
 
-cdef char *aligned(char *address) noexcept:
-    return <char *>((<size_t>address + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT)
+
+cdef int64_t packed_groups(int64_t blocks) noexcept:
+    return (blocks + UNIT_PACKED_BLOCKS - 1) // UNIT_PACKED_BLOCKS
+
+
+cdef int64_t divided(int64_t units, int64_t worth, int64_t *size) noexcept:
+    """How many tasks do so many units, whose work is worth so many tasks; `size` is the units of each."""
+    cdef int64_t tasks = max(1, min(units, min(worth, MOST_TASKS)))
+    size[0] = (units + tasks - 1) // tasks
+    return (units + size[0] - 1) // size[0]
+
+
+cdef cnp.ndarray _kept = None
+
+
+cdef class Panels:
+    """Aligned memory for panels. Some is kept between calls: the first touch of new pages costs more than packing.
+
+    It comes from NumPy, so that limits on memory hold for it.
+    """
+
+    cdef cnp.ndarray array
+    cdef char *memory
+
+    def __cinit__(self, int64_t wanted):
+        global _kept
+        cdef cnp.npy_intp size = wanted + ALIGNMENT
+        self.array, _kept = _kept, None
+        if self.array is None or cnp.PyArray_NBYTES(self.array) < size:
+            self.array = cnp.PyArray_EMPTY(1, &size, cnp.NPY_UINT8, 0)
+        self.memory = <char *>cnp.PyArray_DATA(self.array)
+        self.memory += -<size_t>self.memory % ALIGNMENT
+
+    def __dealloc__(self):
+        global _kept
+        if self.array is not None and cnp.PyArray_NBYTES(self.array) <= MOST_KEPT_BYTES:
+            _kept = self.array
 
 
 cdef bint keeps_all(uint16_t *least, int64_t tasks) noexcept:

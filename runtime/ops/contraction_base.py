@@ -304,13 +304,26 @@ class Contraction(Op):
 
     def as_stacks(self, lhs: Array, rhs: Array) -> tuple[Array, Array]:
         """The operands as [batch, row, term] and [batch, term, column], views where strides allow it."""
+        return self.stacker(lhs.shape, rhs.shape)(lhs, rhs)
+
+    def stacker(
+        self, lhs_shape: Sequence[int], rhs_shape: Sequence[int]
+    ) -> Callable[[Array, Array], tuple[Array, Array]]:
+        """What turns operands of these shapes into [batch, row, term] and [batch, term, column]."""
         lhs_permutation, rhs_permutation, batching, contracting = self._permutations
-        lhs = lhs if lhs_permutation is None else lhs.transpose(lhs_permutation)
-        rhs = rhs if rhs_permutation is None else rhs.transpose(rhs_permutation)
-        split = lhs.ndim - contracting
-        batch, terms = math.prod(lhs.shape[:batching]), math.prod(lhs.shape[split:])
-        rows, columns = lhs.shape[batching:split], rhs.shape[batching + contracting :]
-        return lhs.reshape(batch, math.prod(rows), terms), rhs.reshape(batch, terms, math.prod(columns))
+        lhs_sizes = [lhs_shape[d] for d in lhs_permutation or range(len(lhs_shape))]
+        rhs_sizes = [rhs_shape[d] for d in rhs_permutation or range(len(rhs_shape))]
+        split = len(lhs_sizes) - contracting
+        batch, terms = math.prod(lhs_sizes[:batching]), math.prod(lhs_sizes[split:])
+        lhs_stack = (batch, math.prod(lhs_sizes[batching:split]), terms)
+        rhs_stack = (batch, terms, math.prod(rhs_sizes[batching + contracting :]))
+
+        def stack(lhs: Array, rhs: Array) -> tuple[Array, Array]:
+            lhs = lhs if lhs_permutation is None else lhs.transpose(lhs_permutation)
+            rhs = rhs if rhs_permutation is None else rhs.transpose(rhs_permutation)
+            return lhs.reshape(lhs_stack), rhs.reshape(rhs_stack)
+
+        return stack
 
     def reference(self, *operands: Array) -> Array:
         assert self.multiply is not None

@@ -58,24 +58,27 @@ def unit_multiplier(
     leave = converter(summed, result)
 
     def multiply(a: Array, b: Array, threads: int | None = 1) -> Array:
-        (rows, terms), columns = a.shape[-2:], b.shape[-1]
-        batch = a.shape[:-2]
-        if batch != b.shape[:-2] or 0 in batch or not suits(rows, terms, columns):
+        shape, other = a.shape, b.shape
+        batch, (rows, terms), columns = shape[:-2], shape[-2:], other[-1]
+        if batch != other[:-2] or 0 in batch or not suits(rows, terms, columns):
             return otherwise(a, b)
-        count = math.prod(batch)
-        left, right = enter_lhs(a).reshape(count, rows, terms), enter_rhs(b).reshape(count, terms, columns)
-        product = _prepared(left.shape, right.shape, summed.dtype, threads)(left, right)
+        left, right = enter_lhs(a), enter_rhs(b)
+        if len(batch) != 1:
+            count = math.prod(batch)
+            left, right = left.reshape(count, rows, terms), right.reshape(count, terms, columns)
+        product = prepared(left.shape, right.shape, summed.dtype, threads)(left, right)
         if product is None:
             return otherwise(a, b)
-        return np.asarray(leave(product.reshape(*batch, rows, columns)))
+        return np.asarray(leave(product if len(batch) == 1 else product.reshape(*batch, rows, columns)))
 
     return multiply
 
 
 @functools.lru_cache(1 << 8)
-def _prepared(
+def prepared(
     lhs: Sequence[int], rhs: Sequence[int], result: np.dtype[Any], threads: int | None
 ) -> Callable[[Array, Array], Array | None]:
+    """The product of stacks of bf16 of these shapes; its result is None where numbers are too small."""
     from ..kernels import matrix_unit
 
     return matrix_unit.Product(lhs, rhs, _BF16.dtype, _BF16.dtype, result, threads)

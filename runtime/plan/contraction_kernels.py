@@ -9,7 +9,6 @@ no compiler: of floats the reference calls the same function.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -80,10 +79,11 @@ def _products_by_unit(view: Any, threads: int | None) -> Offer:
 
     @compiled_ahead
     def prepare() -> Kernel:
-        multiply = functools.partial(view.multiply, threads=threads)
+        multiply, shape = view.multiply, view.result.shape
+        stack = view.stacker(view.lhs.shape, view.rhs.shape)
 
         def run(a: Array, b: Array) -> Array:
-            return np.asarray(multiply(*view.as_stacks(a, b)).reshape(view.result.shape))
+            return multiply(*stack(a, b), threads).reshape(shape)  # type: ignore[no-any-return]
 
         return run
 
@@ -97,15 +97,18 @@ def _integer_products(view: Any, shapes: Stacks, threads: int | None) -> Offer:
 
     def prepare() -> Kernel:
         if is_by_unit:
-            multiply = _integers_by_unit(lhs, rhs, result, threads)
+            from ..kernels.matrix_unit import Product
+
+            product = Product(*shapes, lhs, rhs, np.int32, threads)
         else:
             from ..kernels import dot
 
-            multiply = dot.prepare(shapes[0], shapes[1], lhs, rhs, result, threads=threads)
+            product = dot.prepare(*shapes, lhs, rhs, result, threads=threads)
+        stack, shape = view.stacker(view.lhs.shape, view.rhs.shape), view.result.shape
 
         def run(a: Array, b: Array) -> Array:
-            a, b = a.astype(lhs, copy=False), b.astype(rhs, copy=False)
-            return np.asarray(leave(multiply(*view.as_stacks(a, b)).reshape(view.result.shape)))
+            a, b = stack(a.astype(lhs, copy=False), b.astype(rhs, copy=False))
+            return np.asarray(leave(product(a, b).astype(result, copy=False).reshape(shape)))
 
         return run
 
@@ -122,17 +125,6 @@ def _unit_holds(lhs: Any, rhs: Any, result: Any, terms: int) -> bool:
         return False
     largest = math.prod(max(-int(info.min), int(info.max)) for info in (np.iinfo(lhs), np.iinfo(rhs)))
     return bool(result.itemsize <= 4) or largest * terms < 1 << 31
-
-
-def _integers_by_unit(lhs: Any, rhs: Any, result: Any, threads: int | None) -> Kernel:
-    """The product of stacks of matrices of any sizes."""
-    from ..kernels import matrix_unit
-
-    @functools.lru_cache(4)
-    def prepared(a: Sequence[int], b: Sequence[int]) -> Kernel:
-        return matrix_unit.Product(a, b, lhs, rhs, np.int32, threads)
-
-    return lambda a, b: prepared(a.shape, b.shape)(a, b).astype(result, copy=False)
 
 
 def _narrowing(result: Any) -> Kernel:
