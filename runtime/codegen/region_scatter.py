@@ -1,8 +1,8 @@
 """`scatter` with any update computation as native code: each destination's updates one after the other.
 
 The task `NAME` applies the updates whose destinations lie in its part of one dimension of the inputs: tasks
-share no destination. Its pointers are those of the indices, of the updates, of the values from outside, and of the
-results, which hold the inputs.
+share no destination. Its pointers are those of the indices, of the updates, of the values from outside, and
+of the results, which hold the inputs.
 
 Source: specification, section "scatter".
 """

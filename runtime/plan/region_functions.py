@@ -14,6 +14,7 @@ from ..ops.in_place import overwriting
 from ..ops.reduction import Reduce, layout
 from ..ops.regions import is_elementwise
 from ..ops.scatter import Scatter
+from ..ops.sorting import Sort
 from ..ops.verify import view_of
 from ..types import QUANTIZED, TensorType
 from .estimates import Estimate, loading_seconds, seconds_of_operations
@@ -386,7 +387,83 @@ _MOST_PARTS = 8
 _FINDING = 40
 """As many plain operations as finding an update's destination is worth."""
 
-_CODES: dict[type[Op], type[RegionCode]] = {Reduce: _ReduceCode, Scatter: _ScatterCode}
+
+class _SortCode(RegionCode):
+    """`sort` by merging."""
+
+    def problem(self) -> str | None:
+        if self.view.keys is not None:
+            return "its keys are known"
+        return None if 1 < self.count < 1 << 31 else "there is nothing to sort"
+
+    @property
+    def count(self) -> int:
+        """The elements of a slice."""
+        shape = self.view.inputs[0].shape
+        return int(shape[self.view.adjusted_dimension]) if shape else 1
+
+    @property
+    def rows(self) -> int:
+        """The number of slices."""
+        return int(self.view.inputs[0].size // self.count)
+
+    @property
+    def results(self) -> list[TensorType]:
+        return [type.with_shape((self.rows, self.count)) for type in self.view.inputs]
+
+    @property
+    def operands(self) -> list[TensorType]:
+        return self.results
+
+    def make(self) -> Made:
+        from ..codegen.region_sort import CHUNKS, MERGES, Form, sort_module
+
+        chunk = 1 << (self.count - 1).bit_length()
+        while chunk > _LEAST_CHUNK and self.rows * self.count // chunk < _MOST_PARTS:
+            chunk //= 2
+        form = Form(self.rows, self.count, chunk)
+        seconds = self.seconds()
+        launches = [(CHUNKS, form.rows * form.chunks, seconds)]
+        for width in form.widths:
+            tasks = form.rows * form.pairs(width)
+            launches.append((MERGES.format(width), tasks, seconds / form.levels))
+        rooms = [((type.shape), type.dtype) for type in self.results]
+        rooms.append(((self.rows, self.count + 1), np.dtype(np.int32)))
+        comparator = self.view.comparator
+        return Made(
+            lambda: sort_module(comparator, self.passed, form, view_of), chunk, tuple(launches), tuple(rooms)
+        )
+
+    def operations_on_elements(self) -> float:
+        # Each probe takes elements by index, and a dozen operations on arrays.
+        return self.native_calls() * _PROBE
+
+    def passes(self) -> float:
+        levels = self.count.bit_length()
+        return levels * (levels + 1) * _PROBE / 2
+
+    def native_calls(self) -> float:
+        levels = self.count.bit_length()
+        return float(self.view.inputs[0].size) * levels * (levels + 1) / 4
+
+    def called(self, native: Callable[..., Any]) -> Callable[..., Any]:
+        count, axis, shape = len(self.results), self.view.adjusted_dimension, self.view.inputs[0].shape
+        if axis == len(shape) - 1:
+            return lambda *operands: tuple([array.reshape(shape) for array in native(*operands)[:count]])
+        moved = (*shape[:axis], *shape[axis + 1 :], shape[axis])
+
+        def run(*operands: Any) -> tuple[Any, ...]:
+            inputs = [np.moveaxis(array, axis, -1) for array in operands[:count]]
+            results = native(*inputs, *operands[count:])[:count]
+            return tuple([np.moveaxis(array.reshape(moved), -1, axis) for array in results])
+
+        return run
+
+
+_PROBE = 12
+"""As many operations on arrays as a step of a binary search is in the reference."""
+
+_CODES: dict[type[Op], type[RegionCode]] = {Reduce: _ReduceCode, Scatter: _ScatterCode, Sort: _SortCode}
 
 
 class _WithPassed:
