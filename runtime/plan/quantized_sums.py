@@ -2,7 +2,8 @@
 
 A step of the definition dequantizes two values, adds them and quantizes the sum. In f32 that is the sum of
 the stored integers less the zero point as long as no rounding error reaches one half: with all partial sums
-below `_LARGEST` the four roundings are off by less than 5 * 2^20 * 2^-24 < 1/2. Each call sees whether they are.
+below `_LARGEST` the four roundings are off by less than 5 * 2^20 * 2^-24 < 1/2. Each call sees whether they
+are.
 """
 
 from __future__ import annotations
