@@ -106,7 +106,7 @@ class _Boxed:
             number, moved = source(view_of(owner), places, self.box)
             return [(owner.operands[number], moved)]
         if owner.name in GATHERS:
-            return _needed(gathered(owner, places))
+            return _needed(gathered(owner, places, len(self.box)))
         return [(operand, places if _type(operand).shape else ()) for operand in owner.operands]
 
     def enter(self, point: _Point, operands: Sequence[_Point]) -> int:
@@ -119,7 +119,7 @@ class _Boxed:
         if operation.name in _MOVES:
             return self.numbers[operands[0]]
         if operation.name in GATHERS:
-            return self.gather(operation, gathered(operation, places))
+            return self.gather(operation, gathered(operation, places, len(self.box)))
         element_type = _element_type(value)
         if operation.name == "stablehlo.constant":
             return self.node(Constant(element_type, _only_element(operation)))

@@ -53,10 +53,10 @@ class Gathered(NamedTuple):
     fill: Value | None
 
 
-def gathered(operation: Operation, places: Sequence[Place]) -> Gathered:
-    """What the element at `places` of a gather's result is taken from."""
+def gathered(operation: Operation, places: Sequence[Place], loops: int) -> Gathered:
+    """What the element at `places`, within so many loops, of a gather's result is taken from."""
     view: Any = view_of(operation)
-    zero = Place(0, (0,) * len(places[0].strides) if places else ())
+    zero = Place(0, (0,) * loops)
     batch = [places[d] for d in other_dimensions(len(places), view.offset_dims)]
     batch_of = {d: d - (d > view.index_vector_dim) for d in view.start_indices_batching_dims}
     own = [zero] * view.operand.rank

@@ -181,6 +181,21 @@ def test_indices_that_are_the_operand() -> None:
     check(text, values, values)
 
 
+def test_one_element() -> None:
+    text = """
+      func.func @main(%x: tensor<7x9xf32>, %i: tensor<2xi8>) -> tensor<1x1xf32> {
+        %g = "stablehlo.gather"(%x, %i) {dimension_numbers = #stablehlo.gather<
+          collapsed_slice_dims = [0, 1], start_index_map = [0, 1], index_vector_dim = 0>,
+          slice_sizes = array<i64: 1, 1>} : (tensor<7x9xf32>, tensor<2xi8>) -> tensor<f32>
+        %r = stablehlo.reshape %g : (tensor<f32>) -> tensor<1x1xf32>
+        return %r : tensor<1x1xf32>
+      }
+    """
+    operand = np.arange(63, dtype=np.float32).reshape(7, 9)
+    (result,) = check(text, operand, np.array([5, 100], np.int8))
+    assert result == operand[5, 8]
+
+
 def test_other_sizes_share_their_code() -> None:
     keys = set()
     for size in (40, 70):

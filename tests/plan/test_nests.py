@@ -56,16 +56,20 @@ class RandomBlock:
         self.draw = random.Random(seed)
         self.type = self.draw.choice(TYPES)
         self.lines: list[str] = []
-        self.arguments: list[tuple[str, Shape]] = []
+        self.arguments: list[tuple[str, Shape, str]] = []
         shape = tuple(self.draw.choice((1, 2, 3, 7, 40)) for _ in range(self.draw.randint(0, 4)))
         results = ", ".join(self.value(shape, 4) for _ in range(self.draw.randint(1, 2)))
-        type = ", ".join([self.text(shape)] * (results.count(",") + 1))
-        inputs = ", ".join(f"{name}: {self.text(shape)}" for name, shape in self.arguments)
+        types = ", ".join([self.text(shape)] * (results.count(",") + 1))
+        inputs = ", ".join(f"{name}: {self.text(shape, type)}" for name, shape, type in self.arguments)
         body = "\n".join(f"  {line}" for line in self.lines)
-        self.module = f"func.func @main({inputs}) -> ({type}) {{\n{body}\n  return {results} : {type}\n}}"
+        self.module = f"func.func @main({inputs}) -> ({types}) {{\n{body}\n  return {results} : {types}\n}}"
 
-    def text(self, shape: Shape) -> str:
-        return f"tensor<{''.join(f'{size}x' for size in shape)}{self.type}>"
+    def text(self, shape: Shape, type: str = "") -> str:
+        return f"tensor<{''.join(f'{size}x' for size in shape)}{type or self.type}>"
+
+    def argument(self, shape: Shape, type: str = "") -> str:
+        self.arguments.append((f"%a{len(self.arguments)}", shape, type or self.type))
+        return self.arguments[-1][0]
 
     def line(self, text: str) -> str:
         name = f"%v{len(self.lines)}"
@@ -78,9 +82,8 @@ class RandomBlock:
         if depth == 0 or draw.random() < 0.1:
             if shape and self.type != "i4" and draw.random() < 0.2:
                 return self.line(f"iota dim = {draw.randrange(len(shape))} : {own}")
-            self.arguments.append((f"%a{len(self.arguments)}", shape))
-            return self.arguments[-1][0]
-        kinds = ["binary", "binary", "broadcast", "select"]
+            return self.argument(shape)
+        kinds = ["binary", "binary", "broadcast", "select", "gather"]
         kinds += ["transpose", "slice", "reverse", "pad", "concatenate", "reshape"] if shape else []
         kind = draw.choice(kinds)
         if kind == "binary":
@@ -127,6 +130,30 @@ class RandomBlock:
         operand = self.value(source, depth - 1)
         return self.line(f"slice {operand} [{ranges}] : ({self.text(source)}) -> {self.text(shape)}")
 
+    def gather(self, shape: Shape, depth: int) -> str:
+        """Elements or, where there are dimensions, lines, of an argument of random sizes."""
+        draw = self.draw
+        offset = sorted(draw.sample(range(len(shape)), draw.randint(0, min(1, len(shape)))))
+        batch = tuple(size for d, size in enumerate(shape) if d not in offset)
+        chosen = tuple(draw.choice((1, 3, 50)) for _ in range(draw.randint(1, 2)))
+        whole = tuple(shape[d] + draw.randint(0, 2) for d in offset)
+        operand = self.argument(chosen + whole)
+        index_type = draw.choice(("i8", "i32", "ui64"))
+        count = len(chosen) + draw.randint(0, len(whole))
+        indices = self.argument((*batch, count), index_type)
+        sizes = [1] * len(chosen) + [shape[d] for d in offset]
+        numbers = (
+            f"offset_dims = {offset}, collapsed_slice_dims = {list(range(len(chosen)))}, "
+            f"start_index_map = {list(range(count))}, index_vector_dim = {len(batch)}"
+        )
+        name = f"%v{len(self.lines)}"
+        self.lines.append(
+            f'{name} = "stablehlo.gather"({operand}, {indices}) {{dimension_numbers = '
+            f"#stablehlo.gather<{numbers}>, slice_sizes = array<i64: {str(sizes)[1:-1]}>}} : "
+            f"({self.text(chosen + whole)}, {self.text((*batch, count), index_type)}) -> {self.text(shape)}"
+        )
+        return name
+
     def pad(self, shape: Shape, depth: int) -> str:
         low = [self.draw.randint(-1, min(2, size)) for size in shape]
         left = [size - max(a, 0) for a, size in zip(low, shape, strict=True)]
@@ -150,17 +177,16 @@ class RandomBlock:
     def operands(self) -> list[np.ndarray]:
         """Values for the arguments, some of them special."""
         rng = np.random.default_rng(self.draw.randrange(2**32))
-        dtype = ELEMENT_TYPES[self.type].dtype
         special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, 3.4e38, 1.0])
         found = []
-        for _, shape in self.arguments:
+        for _, shape, type in self.arguments:
             values = rng.standard_normal(shape) * 8
-            if ELEMENT_TYPES[self.type].name.startswith(("f", "bf", "complex")):
+            if type.startswith(("f", "bf", "complex")):
                 values = np.where(rng.random(shape) < 0.1, rng.choice(special, shape), values)
             else:
-                values = np.clip(values, *((-8, 7) if self.type == "i4" else (0, 255)))
+                values = np.clip(values, *((-8, 7) if type == "i4" else (0, 255)))
             with np.errstate(all="ignore"):
-                found.append(np.asarray(values).astype(dtype))
+                found.append(np.asarray(values).astype(ELEMENT_TYPES[type].dtype))
         return found
 
 
