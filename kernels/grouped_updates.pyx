@@ -13,6 +13,10 @@ ctypedef fused real:
     float
     double
 
+ctypedef fused integer:
+    int32_t
+    int64_t
+
 COMBINERS = ("add", "multiply")
 SCHEDULES = ("lexicographic", "reverse", "shuffled")
 MOST = 2**31 - 1
@@ -29,11 +33,12 @@ def supports(dtype, str combiner):
     return combiner in COMBINERS and np.dtype(dtype) in (np.float32, np.float64)
 
 
-def group(const int64_t[::1] destinations, Py_ssize_t size):
+def group(const integer[::1] destinations, Py_ssize_t size):
     """Group updates by the element that they go to, those of an element in their order.
 
     Args:
-        destinations: the number of the element for each update, from 0 to `size` - 1; no more than MOST.
+        destinations: the number of the element for each update, no more than MOST; updates whose number is not
+            from 0 to `size` - 1 are left out.
         size: number of elements, no more than MOST.
 
     Returns:
@@ -41,21 +46,40 @@ def group(const int64_t[::1] destinations, Py_ssize_t size):
     """
     cdef Py_ssize_t count = destinations.shape[0], number
     starts = np.zeros(size + 1, np.int32)
-    places = np.empty(size + 1, np.int32)
-    order = np.empty(count, np.int32)
-    cdef int32_t[::1] begin = starts, place = places, grouped = order
-    cdef int32_t at
+    cdef int32_t[::1] begin = starts
+    cdef int32_t at, total = 0, own
+    cdef integer element
+    # At first begin[e + 1] counts, then it is the place of the next update of e, at last where those of e end.
     with nogil:
         for number in range(count):
-            begin[destinations[number] + 1] += 1
-        for number in range(size):
-            begin[number + 1] += begin[number]
-            place[number] = begin[number]
+            element = destinations[number]
+            if 0 <= element < size:
+                begin[element + 1] += 1
+        for number in range(1, size + 1):
+            own = begin[number]
+            begin[number] = total
+            total += own
+    order = np.empty(total, np.int32)
+    cdef int32_t[::1] grouped = order
+    with nogil:
         for number in range(count):
-            at = place[destinations[number]]
-            place[destinations[number]] = at + 1
-            grouped[at] = <int32_t>number
+            element = destinations[number]
+            if 0 <= element < size:
+                at = begin[element + 1]
+                begin[element + 1] = at + 1
+                grouped[at] = <int32_t>number
     return starts, order
+
+
+def take(const real[::1] values, const int32_t[::1] order):
+    """The values of those numbers, one after the other; quicker than NumPy's indexing by int32."""
+    cdef Py_ssize_t number
+    result = np.empty(order.shape[0], np.asarray(values).dtype)
+    cdef real[::1] taken = result
+    with nogil:
+        for number in range(order.shape[0]):
+            taken[number] = values[order[number]]
+    return result
 
 
 cdef inline uint64_t _mixed(uint64_t element, uint64_t seed) noexcept nogil:
@@ -82,11 +106,15 @@ cdef inline real _folded(
     return total
 
 
-def apply(str combiner, const int32_t[::1] starts, const real[::1] values, str schedule, seed, real[::1] result):
-    """Apply grouped updates to the elements of `result`, in place.
+def apply(
+    str combiner, const int32_t[::1] elements, const int32_t[::1] starts, const real[::1] values,
+    str schedule, seed, real[::1] result,
+):
+    """Apply grouped updates to elements of `result`, in place.
 
     Args:
         combiner: one of COMBINERS.
+        elements: to which ones.
         starts: as `group` returns it.
         values: the updates, grouped.
         schedule: one of SCHEDULES.
@@ -99,18 +127,17 @@ def apply(str combiner, const int32_t[::1] starts, const real[::1] values, str s
     cdef bint multiplies = combiner == "multiply", shuffles = schedule == "shuffled"
     cdef bint reverses = schedule == "reverse"
     cdef uint32_t count, first, stride
-    cdef Py_ssize_t element
+    cdef Py_ssize_t number, element
     with nogil:
-        for element in range(result.shape[0]):
+        for number in range(elements.shape[0]):
+            element = elements[number]
             count = <uint32_t>(starts[element + 1] - starts[element])
-            if count == 0:
-                continue
             first, stride = 0, 1
             if reverses:
                 first = stride = count - 1
             elif shuffles and count > 1:
                 bits = _mixed(<uint64_t>element, key)
-                first = <uint32_t>bits % count
+                first = <uint32_t>((<uint64_t><uint32_t>bits * count) >> 32)
                 stride = _STRIDES[bits >> 60] % count
             result[element] = _folded(
                 result[element], &values[starts[element]], count, first, stride, multiplies

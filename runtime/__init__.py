@@ -19,9 +19,11 @@ from .options import Options
 if TYPE_CHECKING:
     from . import patterns
     from .api import Executable, compile, execute, load
+    from .explorer import Exploration, explore
     from .ir import Module
     from .ops.composite import register_composite
     from .ops.custom_call import register_custom_call
+    from .sanitizer import Finding, Findings, SanitizerWarning
     from .transforms import Refinability, decompose_batching_dims, is_refinable, refine
 
 __version__ = "0.1.0"
@@ -29,11 +31,15 @@ __version__ = "0.1.0"
 __all__ = [
     "Executable",
     "ExecutionError",
+    "Exploration",
+    "Finding",
+    "Findings",
     "Module",
     "NimbleError",
     "Options",
     "ParseError",
     "Refinability",
+    "SanitizerWarning",
     "UndefinedBehaviorError",
     "UnsupportedError",
     "VerifyError",
@@ -50,11 +56,16 @@ __all__ = [
 
 _DEFINED_IN = {
     "Executable": "api",
+    "Exploration": "explorer",
+    "Finding": "sanitizer",
+    "Findings": "sanitizer",
     "Module": "ir",
     "Refinability": "transforms",
+    "SanitizerWarning": "sanitizer",
     "compile": "api",
     "decompose_batching_dims": "transforms",
     "execute": "api",
+    "explore": "explorer",
     "is_refinable": "transforms",
     "load": "api",
     "patterns": "patterns",

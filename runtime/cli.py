@@ -1,4 +1,4 @@
-"""The command line: ``nimblehlo run`` and ``nimblehlo check``."""
+"""The command line: ``nimblehlo run``, ``nimblehlo check`` and ``nimblehlo explore``."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from .api import Executable, compile, load
 from .errors import ExecutionError, NimbleError
 from .ops.array_files import for_file, from_file
 from .options import Options
+from .progress import Progress
 from .types import BOOLEAN, COMPLEX, FLOAT, QuantizedType, TensorType, Type, storage_range
 
 
@@ -41,12 +42,6 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="nimblehlo", description="Runs StableHLO programs on a CPU.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     run = commands.add_parser("run", help="run a program and print its results")
-    run.add_argument("file", help="text, MLIR bytecode or a portable artifact")
-    run.add_argument("--entry", default="main", metavar="NAME", help="the function to run (default: main)")
-    run.add_argument(
-        "--input", nargs="+", action="extend", default=[], metavar="X.npy", help="one for each argument"
-    )
-    run.add_argument("--random", type=int, metavar="SEED", help="draw the inputs at random")
     run.add_argument("--output", metavar="OUT.npz", help="store the results as result_0, result_1, ...")
     run.set_defaults(command=_run)
     check = commands.add_parser("check", help="run programs that check themselves")
@@ -54,13 +49,35 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--json", metavar="FILE", help="store every case's result")
     check.add_argument("-j", "--jobs", type=int, default=1, metavar="N", help="processes (default: 1)")
     check.set_defaults(command=_check)
-    for command in (run, check):
+    explore = commands.add_parser(
+        "explore", help="find out which results depend on the order that the specification leaves open"
+    )
+    explore.add_argument(
+        "--schedules", type=int, default=32, metavar="N", help="how many are tried (default: 32)"
+    )
+    explore.add_argument(
+        "--seed", type=int, default=0, dest="schedule_seed", help="of the schedules (default: 0)"
+    )
+    explore.add_argument("--json", metavar="FILE", help="store what is found")
+    explore.add_argument("--plot", metavar="FILE", help="draw how far results spread (needs matplotlib)")
+    explore.set_defaults(command=_explore, seed=0)
+    for command in (run, explore):
+        command.add_argument("file", help="text, MLIR bytecode or a portable artifact")
+        command.add_argument(
+            "--entry", default="main", metavar="NAME", help="the function to run (default: main)"
+        )
+        command.add_argument(
+            "--input", nargs="+", action="extend", default=[], metavar="X.npy", help="one for each argument"
+        )
+        command.add_argument("--random", type=int, metavar="SEED", help="draw the inputs at random")
+    for command in (run, check, explore):
         command.add_argument(
             "--compile", choices=("auto", "eager", "never"), default="auto", help="see Options"
         )
         command.add_argument("--threads", type=int, metavar="N", help="most threads (default: all)")
-        command.add_argument("--seed", type=int, default=0, help="of stablehlo.rng (default: 0)")
         command.add_argument("--probe", metavar="FOLDER", help="where interpreter.probe writes to")
+    for command in (run, check):
+        command.add_argument("--seed", type=int, default=0, help="of stablehlo.rng (default: 0)")
     return parser
 
 
@@ -153,7 +170,7 @@ def _check(options: argparse.Namespace) -> int:
     from .checking import check_files, find_files
 
     files = find_files(options.paths)
-    progress = _Progress(len(files))
+    progress = Progress(len(files))
     cases = []
     for results in check_files(files, options.jobs, _options(options)):
         progress.advance()
@@ -173,29 +190,26 @@ def _check(options: argparse.Namespace) -> int:
     return 0 if passed == len(cases) and cases else 1
 
 
-class _Progress:
-    """A bar on a terminal's standard error once a check has taken a second."""
+def _explore(options: argparse.Namespace) -> int:
+    from .explorer import explore
 
-    WIDTH = 40
-
-    def __init__(self, total: int) -> None:
-        self.total = total
-        self.done = 0
-        self.start = time.monotonic()
-        self.shown = False
-        self.terminal = sys.stderr.isatty()
-
-    def advance(self) -> None:
-        """One more file is done."""
-        self.done += 1
-        if self.terminal and time.monotonic() - self.start > 1.0:
-            filled = self.WIDTH * self.done // self.total
-            bar = "#" * filled + "." * (self.WIDTH - filled)
-            print(f"\r[{bar}] {self.done}/{self.total}", end="", file=sys.stderr, flush=True)
-            self.shown = True
-
-    def clear(self) -> None:
-        """Take the bar away, before a line is printed."""
-        if self.shown:
-            print("\r" + " " * (self.WIDTH + 24) + "\r", end="", file=sys.stderr, flush=True)
-            self.shown = False
+    module = load(Path(options.file))
+    plain = _options(options)
+    inputs = _inputs(compile(module, entry=options.entry, options=plain), options)
+    try:
+        exploration = explore(
+            module,
+            inputs,
+            schedules=options.schedules,
+            seed=options.schedule_seed,
+            entry=options.entry,
+            options=plain,
+        )
+    except ValueError as error:
+        raise NimbleError(str(error)) from None
+    print(exploration)
+    if options.json:
+        exploration.to_json(options.json)
+    if options.plot:
+        exploration.plot(options.plot)
+    return 0

@@ -40,8 +40,11 @@ TOP = {
     "checking",
     "cli",
     "explanation",
+    "explorer",
     "inputs",
     "patterns",
+    "progress",
+    "sanitizer",
     "transforms",
 }
 

@@ -36,7 +36,7 @@ def draw(destinations: Array, counts: Array, seed: int) -> tuple[Array, Array]:
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
         bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
     sizes = counts.astype(np.uint64)
-    first = (bits & np.uint64(0xFFFFFFFF)) % sizes
+    first = ((bits & np.uint64(0xFFFFFFFF)) * sizes) >> np.uint64(32)
     stride = STRIDES[(bits >> np.uint64(60)).astype(np.int64)] % sizes
     return first.astype(np.int64), stride.astype(np.int64)
 

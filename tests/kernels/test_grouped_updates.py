@@ -40,11 +40,22 @@ def test_updates_are_applied_in_the_schedule(
     for schedule, places in orders.items():
         found = np.array(np.resize(SPECIAL, size), dtype)
         wanted = found.copy()
-        grouped_updates.apply(combiner, starts, values[order], schedule, seed, found)
+        elements = np.arange(size, dtype=np.int32)
+        taken = grouped_updates.take(values, order)
+        assert taken.tobytes() == values[order].tobytes()
+        grouped_updates.apply(combiner, elements, starts, taken, schedule, seed, found)
         with np.errstate(all="ignore"):
             getattr(np, combiner).at(wanted, destinations[places], values[places])
         assert np.array_equal(found, wanted, equal_nan=True)
         assert np.array_equal(np.signbit(found[found == 0]), np.signbit(wanted[wanted == 0]))
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_updates_outside_are_left_out(dtype: Any) -> None:
+    far = np.iinfo(dtype)
+    destinations = np.array([2, -1, 0, 3, 2, far.min, far.max, 0, 2], dtype)
+    starts, order = grouped_updates.group(destinations, 3)
+    assert starts.tolist() == [0, 2, 2, 5] and order.tolist() == [2, 7, 0, 4, 8]
 
 
 def test_what_is_supported() -> None:
@@ -54,4 +65,4 @@ def test_what_is_supported() -> None:
     starts, order = grouped_updates.group(np.empty(0, np.int64), 0)
     assert starts.tolist() == [0] and not order.size
     with pytest.raises(ValueError, match="no loop"):
-        grouped_updates.apply("add", starts, np.empty(0, "f"), "random", 0, np.empty(0, "f"))
+        grouped_updates.apply("add", order, starts, np.empty(0, "f"), "random", 0, np.empty(0, "f"))

@@ -1,0 +1,12 @@
+"""Which results of a program depend on the order that the specification leaves open, and why.
+
+A program is run under many scatter schedules and reduction trees (`runs`), and its results are compared
+(`differences`). Where some differ, the operations that differ by themselves are looked for
+(`responsibility`).
+"""
+
+from .exploration import Exploration, OperationReport, ResultReport
+from .explore import explore
+from .schedules import Schedule
+
+__all__ = ["Exploration", "OperationReport", "ResultReport", "Schedule", "explore"]

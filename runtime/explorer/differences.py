@@ -1,0 +1,185 @@
+"""Where two arrays of one type differ, and by how much."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from ..kernels import spread
+from ..types import BOOLEAN, COMPLEX, FLOAT, ElementType, QuantizedType, TensorType
+from .schedules import Schedule
+
+Array = np.ndarray[Any, Any]
+
+_UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One element that has two values.
+
+    Attributes:
+        index: of the element.
+        values: under each of the two schedules.
+        schedules: the two.
+        distance: of floats in ulps: how many steps from one value to the next of the type lie between them,
+            where the zeros are one value; of complex numbers the greater one of both parts; of integers, and
+            of the stored values of quantized types, the difference. None where one of them is NaN.
+    """
+
+    index: tuple[int, ...]
+    values: tuple[Any, Any]
+    schedules: tuple[Schedule, Schedule]
+    distance: int | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How two arrays differ.
+
+    Attributes:
+        count: how many elements differ, not 0.
+        first: the place of the first one in the flattened arrays.
+        greatest: the place of the first one of those that differ most; NaN beside a number is most of all.
+        distance: of that one, as `Difference` has it, but NO_DISTANCE for None.
+        places: of all that differ, ascending; None where `nimblehlo.kernels.spread` finds them again.
+    """
+
+    count: int
+    first: int
+    greatest: int
+    distance: int
+    places: Array | None
+
+
+NO_DISTANCE: Final = 2**64 - 1
+
+
+def compare(first: Array, second: Array, type: TensorType) -> Comparison | None:
+    """How two arrays differ in their bits, any NaN being equal to any other; None where they do not.
+
+    Args:
+        first, second: of one shape.
+        type: their type, for its element type.
+    """
+    one, other = flat(first), flat(second)
+    if spread.supports(one.dtype):
+        count, place, greatest, distance = spread.compare(one, other)
+        return Comparison(count, place, greatest, distance, None) if count else None
+    places = np.flatnonzero(_differing_bits(one, other))
+    a, b = one[places], other[places]
+    nan_a, nan_b = _is_nan(a, type), _is_nan(b, type)
+    different = ~(nan_a & nan_b)
+    places = places[different]
+    if not places.size:
+        return None
+    distances = _distances(a[different], b[different], type)
+    distances[(nan_a | nan_b)[different]] = NO_DISTANCE
+    most = int(np.argmax(distances))
+    return Comparison(places.size, int(places[0]), int(places[most]), int(distances[most]), places)
+
+
+def flat(array: Array) -> Array:
+    """An array as a contiguous one of one dimension."""
+    return np.ascontiguousarray(array).reshape(-1)
+
+
+def _differing_bits(one: Array, other: Array) -> Array:
+    size = one.dtype.itemsize
+    if size in _UNSIGNED:
+        different: Array = one.view(_UNSIGNED[size]) != other.view(_UNSIGNED[size])
+        return different
+    words = one.view(np.uint64).reshape(-1, size // 8) != other.view(np.uint64).reshape(-1, size // 8)
+    found: Array = words.any(axis=1)
+    return found
+
+
+def _is_nan(values: Array, type: TensorType) -> Array:
+    if not type.category & (FLOAT | COMPLEX):
+        return np.zeros(values.shape, np.bool_)
+    return np.isnan(values)
+
+
+def _distances(a: Array, b: Array, type: TensorType) -> Array:
+    element_type = type.element_type
+    if type.category & COMPLEX:
+        parts = [_ulps(getattr(a, part), getattr(b, part), None) for part in ("real", "imag")]
+        return np.asarray(np.maximum(*parts))
+    if type.category & FLOAT:
+        assert isinstance(element_type, ElementType)
+        return _ulps(a, b, element_type)
+    if type.category & BOOLEAN:
+        return np.ones(a.shape, np.uint64)
+    storage = element_type.storage if isinstance(element_type, QuantizedType) else element_type
+    wide = np.uint64 if storage.name == "ui64" else np.int64
+    low, high = np.minimum(a.astype(wide), b.astype(wide)), np.maximum(a.astype(wide), b.astype(wide))
+    return high.astype(np.uint64) - low.astype(np.uint64)
+
+
+def _ulps(a: Array, b: Array, element_type: ElementType | None) -> Array:
+    """Steps between two floats; `element_type` None: of C's own types."""
+    width = 8 * a.dtype.itemsize if element_type is None else element_type.width
+    if element_type is not None and element_type.name == "f8E8M0FNU":
+        return np.asarray(np.maximum(_bits(a), _bits(b)) - np.minimum(_bits(a), _bits(b)))
+    sign = np.uint64(1 << (width - 1))
+    sizes = [_bits(values) & (sign - np.uint64(1)) for values in (a, b)]
+    negative = [(_bits(values) & sign) != 0 for values in (a, b)]
+    low, high = np.minimum(*sizes), np.maximum(*sizes)
+    return np.where(negative[0] == negative[1], high - low, low + high)
+
+
+def _bits(values: Array) -> Array:
+    bits = np.ascontiguousarray(values).view(_UNSIGNED[values.dtype.itemsize])
+    return bits.astype(np.uint64)
+
+
+def difference_at(
+    place: int, arrays: tuple[Array, Array], type: TensorType, schedules: tuple[Schedule, Schedule]
+) -> Difference:
+    """The difference of the element at a place of the flattened arrays."""
+    index = tuple([int(i) for i in np.unravel_index(place, arrays[0].shape)])
+    values = (arrays[0][index], arrays[1][index])
+    comparison = compare(np.asarray(values[0]), np.asarray(values[1]), type)
+    distance = 0 if comparison is None else comparison.distance
+    return Difference(index, values, schedules, None if distance == NO_DISTANCE else distance)
+
+
+class Range:
+    """The values that each element of a result has under all schedules.
+
+    Attributes:
+        least, most: without NaNs, in the result's type or f64; None as long as nothing differs, and for
+            complex numbers.
+    """
+
+    def __init__(self, plain: Array, type: TensorType) -> None:
+        self._plain = plain
+        self._is_complex = bool(type.category & COMPLEX)
+        self._differs: Array | None = None
+        self.least: Array | None = None
+        self.most: Array | None = None
+
+    @property
+    def elements(self) -> int:
+        """How many elements differ under some schedule."""
+        return 0 if self._differs is None else int(np.count_nonzero(self._differs))
+
+    def add(self, comparison: Comparison, array: Array) -> None:
+        """Take in another array of values."""
+        if self._differs is None:
+            self._differs = np.zeros(array.size, np.uint8)
+            if not self._is_complex:
+                plain = flat(self._plain)
+                self.least = plain.copy() if spread.supports(plain.dtype) else plain.astype(np.float64)
+                self.most = self.least.copy()
+        if comparison.places is None:
+            assert self.least is not None and self.most is not None
+            spread.widen(flat(self._plain), flat(array), self._differs, self.least, self.most)
+            return
+        self._differs[comparison.places] = 1
+        if self.least is not None and self.most is not None:
+            values = array.reshape(-1)[comparison.places].astype(np.float64)
+            for bound, extreme in ((self.least, np.fmin), (self.most, np.fmax)):
+                bound[comparison.places] = extreme(bound[comparison.places], values)

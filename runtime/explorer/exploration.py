@@ -1,0 +1,303 @@
+"""What an exploration found: as objects, a table, JSON and a drawing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ..errors import UnsupportedError
+from ..ir import Module
+from ..types import INTEGER, TensorType
+from .differences import Difference
+from .schedules import Schedule
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Array = np.ndarray[Any, Any]
+
+MOST_DRAWN = 2000
+"""How many elements of a result are drawn: those that spread most."""
+
+
+@dataclass(frozen=True, eq=False)
+class ResultReport:
+    """A result of the program.
+
+    Attributes:
+        name: its number; an element of a tuple has the tuple's before it: ``"0.1"``.
+        type: its type.
+        plain: its value in the plain run.
+        first, greatest: the first element that differs in some schedule, with the two schedules, and the one
+            that differs most; None where the result is the same in all.
+        elements: how many elements differ in some schedule.
+        schedules: how many schedules differ from the plain run.
+        operations: numbers of the operations that are responsible, in `Exploration.operations`.
+        least, most: for each element of the flattened result the least and the greatest value met, without
+            NaNs, in the result's type or f64; None where the result does not differ or is complex.
+    """
+
+    name: str
+    type: TensorType
+    plain: Array
+    first: Difference | None
+    greatest: Difference | None
+    elements: int
+    schedules: int
+    operations: tuple[int, ...]
+    least: Array | None
+    most: Array | None
+
+    @property
+    def depends(self) -> bool:
+        """Whether it depends on the schedule."""
+        return self.first is not None
+
+
+@dataclass(frozen=True, eq=False)
+class OperationReport:
+    """An operation that makes results depend on the schedule.
+
+    Attributes:
+        name: such as ``"stablehlo.scatter"``.
+        location: where it stands.
+        option: which option decides its order.
+        calls: how many of its calls differed in the plain run's course.
+        first, greatest: differences in its own result, for the operands of the first such call.
+        results: names of the results that it changes by itself.
+        module: a program of this operation alone.
+        inputs: the operands of that call, for `module`.
+    """
+
+    name: str
+    location: str
+    option: str
+    calls: int
+    first: Difference
+    greatest: Difference
+    results: tuple[str, ...]
+    module: Module
+    inputs: Sequence[Any]
+
+    def __str__(self) -> str:
+        return f"{self.name} at {self.location}"
+
+
+@dataclass(frozen=True, eq=False)
+class Exploration:
+    """What `nimblehlo.explore` found; ``str()`` gives it as a table.
+
+    Attributes:
+        results: a report for each result.
+        operations: the operations that are responsible, in the order in which they run.
+        explored: how many operations have an order that was tried.
+        unexplored: by name the number of operations whose order is open too, but is no option here.
+        schedules: those that were tried; the first one is that of the options given.
+        seconds: how long it took.
+        workers: how many runs there were at a time.
+    """
+
+    results: Sequence[ResultReport]
+    operations: Sequence[OperationReport]
+    explored: int
+    unexplored: dict[str, int]
+    schedules: Sequence[Schedule]
+    seconds: float
+    workers: int
+
+    @property
+    def depends(self) -> bool:
+        """Whether a result depends on what the specification leaves open."""
+        return any(result.depends for result in self.results)
+
+    def __str__(self) -> str:
+        return "\n".join(_lines(self))
+
+    def as_dict(self) -> dict[str, Any]:
+        """What it holds but arrays and modules, for JSON."""
+        return {
+            "depends": self.depends,
+            "results": [_result_dict(one, self.schedules) for one in self.results],
+            "operations": [_operation_dict(one, self.schedules) for one in self.operations],
+            "explored": self.explored,
+            "unexplored": self.unexplored,
+            "schedules": [_schedule_dict(one) for one in self.schedules],
+            "seconds": self.seconds,
+            "workers": self.workers,
+        }
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """The same as JSON.
+
+        Args:
+            path: where it is stored too, or None.
+        """
+        text = json.dumps(self.as_dict(), indent=1)
+        if path is not None:
+            Path(path).write_text(text + "\n", encoding="utf-8")
+        return text
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """Draw for each result that depends, and is not complex, how far its elements spread.
+
+        Args:
+            path: where the drawing is stored, in the form that its ending names; or None.
+
+        Raises:
+            UnsupportedError: matplotlib (the extra ``plot``) is not installed.
+        """
+        try:
+            from matplotlib.figure import Figure
+        except ImportError:
+            raise UnsupportedError(
+                "drawing needs matplotlib: install the extra, 'nimblehlo[plot]'"
+            ) from None
+        drawn = [one for one in self.results if one.least is not None]
+        figure = Figure(figsize=(8, 1 + 2.4 * max(1, len(drawn))), layout="constrained")
+        for number, result in enumerate(drawn):
+            axes = figure.add_subplot(len(drawn), 1, number + 1)
+            _draw(axes, result, len(self.schedules))
+        if not drawn:
+            figure.text(0.5, 0.5, "no result depends on the schedule", ha="center", va="center")
+        if path is not None:
+            figure.savefig(path)
+        return figure
+
+
+def _draw(axes: Any, result: ResultReport, schedules: int) -> None:
+    """How far each element spreads around its value in the plain run."""
+    assert result.least is not None and result.most is not None
+    plain = result.plain.reshape(-1).astype(np.float64)
+    with np.errstate(all="ignore"):
+        below, above = result.least - plain, result.most - plain
+        spread = np.nan_to_num(above - below, nan=0.0, posinf=np.inf)
+    shown = np.flatnonzero(spread > 0)
+    if shown.size > MOST_DRAWN:
+        shown = np.sort(shown[np.argsort(spread[shown], kind="stable")[-MOST_DRAWN:]])
+    axes.vlines(shown, below[shown], above[shown], lw=1)
+    axes.plot(shown, np.zeros(shown.size), ".", ms=2, color="black")
+    axes.set_title(f"result {result.name}: {result.type}, {schedules} schedules", fontsize="small")
+    axes.set_xlabel("element", fontsize="small")
+    axes.set_ylabel("value - plain", fontsize="small")
+
+
+_HEADINGS: Final = ("result", "type", "depends", "elements", "first", "values", "distance", "greatest")
+
+
+def _lines(exploration: Exploration) -> Iterator[str]:
+    dependent = sum(result.depends for result in exploration.results)
+    tried = f"{len(exploration.schedules)} schedules of {exploration.explored} operations"
+    if not exploration.explored:
+        tried = "no operation has an order that could matter"
+    yield (
+        f"{dependent} of {len(exploration.results)} results depend on the schedule; {tried}, "
+        f"{exploration.seconds:.3g} s"
+    )
+    rows = [_HEADINGS, *map(_row, exploration.results)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+    for result in exploration.results:
+        if result.first is not None:
+            yield f"result {result.name} differs between"
+            yield from (f"  {schedule}" for schedule in result.first.schedules)
+    for operation in exploration.operations:
+        reached = ", ".join(operation.results) or "none by itself"
+        yield f"responsible: {operation}"
+        yield f"  changes results: {reached}; calls that differ: {operation.calls}"
+        yield f"  its own first difference: {_difference_text(operation.first, _unit(operation))}"
+    for name, count in exploration.unexplored.items():
+        yield f"not explored: {count} {name}"
+
+
+def _unit(operation: OperationReport) -> str:
+    type = operation.module.functions["main"].type.results[0]
+    return _unit_of(type) if isinstance(type, TensorType) else ""
+
+
+def _unit_of(type: TensorType) -> str:
+    return "" if type.category & INTEGER else "ulps"
+
+
+def _row(result: ResultReport) -> Sequence[str]:
+    if result.first is None or result.greatest is None:
+        return result.name, str(result.type), "no", "", "", "", "", ""
+    unit = _unit_of(result.type)
+    return (
+        result.name,
+        str(result.type),
+        "yes",
+        f"{result.elements} of {result.plain.size}",
+        _index_text(result.first),
+        _values_text(result.first),
+        _distance_text(result.first, unit),
+        f"{_distance_text(result.greatest, unit)} at {_index_text(result.greatest)}",
+    )
+
+
+def _index_text(difference: Difference) -> str:
+    return f"[{', '.join(map(str, difference.index))}]"
+
+
+def _values_text(difference: Difference) -> str:
+    return " | ".join(map(str, difference.values))
+
+
+def _distance_text(difference: Difference, unit: str) -> str:
+    return "NaN" if difference.distance is None else f"{difference.distance} {unit}".rstrip()
+
+
+def _difference_text(difference: Difference, unit: str) -> str:
+    where, values = _index_text(difference), _values_text(difference)
+    return f"{values} at {where}, {_distance_text(difference, unit)}"
+
+
+def _schedule_dict(schedule: Schedule) -> dict[str, Any]:
+    """Tuples become lists."""
+    parts = schedule._asdict().items()
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in parts}
+
+
+def _difference_dict(
+    difference: Difference | None, schedules: Sequence[Schedule]
+) -> dict[str, Any] | None:
+    """A difference; schedules by their numbers, values as text."""
+    if difference is None:
+        return None
+    return {
+        "index": list(difference.index),
+        "values": [str(value) for value in difference.values],
+        "distance": difference.distance,
+        "schedules": [list(schedules).index(schedule) for schedule in difference.schedules],
+    }
+
+
+def _result_dict(result: ResultReport, schedules: Sequence[Schedule]) -> dict[str, Any]:
+    return {
+        "name": result.name,
+        "type": str(result.type),
+        "depends": result.depends,
+        "elements": result.elements,
+        "schedules": result.schedules,
+        "operations": list(result.operations),
+        "first": _difference_dict(result.first, schedules),
+        "greatest": _difference_dict(result.greatest, schedules),
+    }
+
+
+def _operation_dict(operation: OperationReport, schedules: Sequence[Schedule]) -> dict[str, Any]:
+    return {
+        "name": operation.name,
+        "location": operation.location,
+        "option": operation.option,
+        "calls": operation.calls,
+        "results": list(operation.results),
+        "first": _difference_dict(operation.first, schedules),
+        "greatest": _difference_dict(operation.greatest, schedules),
+        "module": str(operation.module),
+    }

@@ -1,0 +1,288 @@
+"""`explore`: the runs, and what is made of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+import numpy as np
+
+from ..api import load
+from ..options import Options
+from ..progress import Progress
+from ..types import TensorType, TupleType, Type
+from .differences import Comparison, Difference, Range, compare, difference_at
+from .exploration import Exploration, OperationReport, ResultReport
+from .responsibility import Call, Local, Recording, find_local, find_reached, leaves, shrink
+from .runs import ExploredExecutable, Run
+from .schedules import Schedule, draw_schedules
+
+Array = np.ndarray[Any, Any]
+
+LEAST_PARALLEL_SECONDS: Final = 1e-3
+"""How long a run takes that is worth a thread."""
+
+MEMORY_SHARE: Final = 0.5
+"""The share of the free memory that runs at the same time may take."""
+
+WAITING: Final = 2
+"""Runs a worker that are under way or wait to be compared: workers do not wait then."""
+
+MOST_WITNESSES: Final = 6
+"""Schedules under which the operations that are responsible are looked for."""
+
+
+def explore(
+    module: object,
+    inputs: Sequence[Any] = (),
+    *,
+    schedules: int = 32,
+    seed: int = 0,
+    entry: str = "main",
+    options: Options | None = None,
+) -> Exploration:
+    """Find out which results depend on the order that the specification leaves open, and why.
+
+    The program is run under as many schedules: orders in which `scatter` applies its updates, and trees by
+    which `reduce`, `reduce_window` and `select_and_scatter` fold. The plain run is the first one. Operations
+    whose order cannot matter, such as sums of integers, are not varied.
+
+    Args:
+        module: what `load` takes.
+        inputs: what `execute` takes.
+        schedules: how many, from 2 on.
+        seed: of the schedules, from 0 on; the first n schedules of a seed are the same whatever their number.
+        entry: name of the function to run.
+        options: how it is run; `scatter_schedule` and `reduction_tree` are those of the plain run.
+
+    Raises:
+        ValueError: `schedules` or `seed` is none of these.
+        NimbleError: what `execute` raises.
+    """
+    if not isinstance(schedules, int) or schedules < 2:
+        raise ValueError(f"schedules is {schedules!r}, but must be an integer from 2 on")
+    if not isinstance(seed, int) or seed < 0:
+        raise ValueError(f"seed is {seed!r}, but must be an integer from 0 on")
+    start = time.perf_counter()
+    explorer = _Explorer(load(module), tuple(inputs), entry, options or Options())
+    explorer.run(schedules, seed)
+    operations, responsible = explorer.responsible()
+    return Exploration(
+        [one.report(responsible[number]) for number, one in enumerate(explorer.spreads)],
+        operations,
+        len(explorer.executable.steps),
+        explorer.executable.unexplored,
+        explorer.schedules,
+        time.perf_counter() - start,
+        explorer.workers,
+    )
+
+
+class _Explorer:
+    """One exploration.
+
+    Attributes:
+        schedules: those to run, the first one being the plain run's.
+        spreads: what is known of each result.
+        recorded: the calls of explored steps in the plain run; None where that would take much memory.
+        workers: how many runs there are at a time.
+    """
+
+    def __init__(self, module: Any, inputs: tuple[Any, ...], entry: str, options: Options) -> None:
+        options = dataclasses.replace(options, donate=())
+        self.executable = ExploredExecutable(module, entry, options)
+        self.inputs = self.executable.converted(inputs)
+        self.base = Schedule(options.scatter_schedule, options.reduction_tree)
+        self.schedules = [self.base]
+        self.spreads: list[_Spread] = []
+        self.recorded: list[Call] | None = None
+        self.workers = 1
+
+    def run(self, count: int, seed: int) -> None:
+        """Run the program under `count` schedules."""
+        start = time.perf_counter()
+        recording = Recording(int(_free_bytes() * MEMORY_SHARE) // 4)
+        results = self.executable.run(Run(self.base, observer=recording), self.inputs)
+        self.recorded = recording.calls
+        seconds = time.perf_counter() - start
+        plain, types = leaves(results), list(_types(self.executable.output_types))
+        tensors = [
+            (name, type.with_shape(array.shape), array)
+            for (name, type), array in zip(types, plain, strict=True)
+            if isinstance(type, TensorType)
+        ]
+        self.places = [number for number, (_, type) in enumerate(types) if isinstance(type, TensorType)]
+        self.spreads = [_Spread(name, type, array) for name, type, array in tensors]
+        self.schedules = draw_schedules(self.base, count, seed, self.executable.most_updates)
+        if not self.executable.steps:
+            return
+        progress = Progress(count - 1)
+        for schedule, found in self._all(seconds):
+            for spread, comparison, array in zip(self.spreads, *found, strict=True):
+                if comparison is not None:
+                    spread.add(comparison, array, (self.base, schedule))
+            progress.advance()
+        progress.clear()
+
+    def _all(self, seconds: float) -> Iterator[tuple[Schedule, Any]]:
+        """What each schedule gives, in their order."""
+        others = self.schedules[1:]
+        self.workers = self._most_workers() if seconds > LEAST_PARALLEL_SECONDS else 1
+        if self.workers == 1:
+            yield from zip(others, map(self._compared, others), strict=True)
+            return
+        with ThreadPoolExecutor(self.workers) as pool:
+            try:
+                yield from zip(others, _in_turn(pool, self._compared, others, self.workers), strict=True)
+            finally:
+                pool.shutdown(cancel_futures=True)
+
+    def _most_workers(self) -> int:
+        """How many runs the memory has room for at the same time."""
+        memory = self.executable.memory()
+        needed = memory.results + memory.temporaries
+        room = int(_free_bytes() * MEMORY_SHARE) // max(WAITING * needed, 1)
+        return max(1, min(os.cpu_count() or 1, len(self.schedules) - 1, room))
+
+    def _compared(self, schedule: Schedule) -> tuple[list[Comparison | None], list[Array]]:
+        """What differs from the plain run under a schedule, for each result."""
+        arrays = self._run(Run(schedule))
+        pairs = zip(self.spreads, arrays, strict=True)
+        comparisons = [compare(spread.plain, array, spread.type) for spread, array in pairs]
+        return comparisons, arrays
+
+    def _run(self, run: Run) -> list[Array]:
+        results = leaves(self.executable.run(run, self.inputs))
+        return [results[place] for place in self.places]
+
+    def responsible(self) -> tuple[list[OperationReport], list[tuple[int, ...]]]:
+        """The operations that are responsible, and their numbers for each result."""
+        changed = {number for number, spread in enumerate(self.spreads) if spread.first is not None}
+        if not changed:
+            return [], [() for _ in self.spreads]
+        found = find_local(
+            self.executable, self.inputs, [self.base, *self._witnesses()], self.recorded
+        )
+        reached = [self._reached(local, changed, len(found) == 1) for local in found]
+        # What no operation changes alone takes several of them: all that differ are named.
+        together = changed - set().union(*reached)
+        kept = [number for number, results in enumerate(reached) if results or together]
+        operations = [self._report(found[number], reached[number]) for number in kept]
+        return operations, [
+            tuple(
+                [
+                    place
+                    for place, number in enumerate(kept)
+                    if result in reached[number] or result in together
+                ]
+            )
+            for result in range(len(self.spreads))
+        ]
+
+    def _witnesses(self) -> list[Schedule]:
+        """Schedules under which results differ: those that are reported first, then others."""
+        differences = [spread.first for spread in self.spreads] + [spread.greatest for spread in self.spreads]
+        named = [one.schedules[1] for one in differences if one is not None]
+        return list(dict.fromkeys(named))[:MOST_WITNESSES]
+
+    def _reached(self, local: Local, changed: set[int], is_only: bool) -> set[int]:
+        if is_only:
+            return set(changed)
+        plain = [(spread.plain, spread.type) for spread in self.spreads]
+        return find_reached(self._run, local, plain, changed)
+
+    def _report(self, local: Local, reached: set[int]) -> OperationReport:
+        operation = local.step.view.operation
+        module, inputs = shrink(local)
+        return OperationReport(
+            operation.name,
+            str(operation.location),
+            local.step.knob,
+            local.calls,
+            local.first,
+            local.greatest,
+            tuple([self.spreads[number].name for number in sorted(reached)]),
+            module,
+            inputs,
+        )
+
+
+class _Spread:
+    """What is known of one result: where and how far its values differ."""
+
+    def __init__(self, name: str, type: TensorType, plain: Array) -> None:
+        self.name = name
+        self.type = type
+        self.plain = plain
+        self.first: Difference | None = None
+        self.greatest: Difference | None = None
+        self.schedules = 0
+        self._first_place = plain.size
+        self._greatest_distance = -1
+        self._range = Range(plain, type)
+
+    def add(self, comparison: Comparison, array: Array, schedules: tuple[Schedule, Schedule]) -> None:
+        """Take in what differs under one more schedule."""
+        self.schedules += 1
+        arrays = (self.plain, array)
+        if comparison.first < self._first_place:
+            self._first_place = comparison.first
+            self.first = difference_at(comparison.first, arrays, self.type, schedules)
+        if comparison.distance > self._greatest_distance:
+            self._greatest_distance = comparison.distance
+            self.greatest = difference_at(comparison.greatest, arrays, self.type, schedules)
+        self._range.add(comparison, array)
+
+    def report(self, operations: tuple[int, ...]) -> ResultReport:
+        """The report of it."""
+        return ResultReport(
+            self.name,
+            self.type,
+            self.plain,
+            self.first,
+            self.greatest,
+            self._range.elements,
+            self.schedules,
+            operations,
+            self._range.least,
+            self._range.most,
+        )
+
+
+def _in_turn(
+    pool: ThreadPoolExecutor, function: Callable[[Any], Any], items: Sequence[Any], workers: int
+) -> Iterator[Any]:
+    """What the function gives for each item, in order; no more than a few results wait to be taken."""
+    most = WAITING * workers
+    waiting = [pool.submit(function, item) for item in items[:most]]
+    for index in range(len(items)):
+        result = waiting.pop(0).result()
+        if index + most < len(items):
+            waiting.append(pool.submit(function, items[index + most]))
+        yield result
+
+
+def _types(types: Sequence[Type], prefix: str = "") -> Iterator[tuple[str, Type]]:
+    """Names and types of results, those in tuples too."""
+    for number, type in enumerate(types):
+        name = f"{prefix}{number}"
+        if isinstance(type, TupleType):
+            yield from _types(type.types, f"{name}.")
+        else:
+            yield name, type
+
+
+def _free_bytes() -> int:
+    """The machine's free memory; where it does not tell, enough for two runs of anything."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            for line in lines:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return 1 << 62

@@ -1,0 +1,119 @@
+"""Which operations have an order that the specification leaves open."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from ..ir import DenseElementsAttribute, Function, Operation, Value
+from ..ops.declaration import Op
+from ..ops.fold import Body
+from ..ops.index_space import batch_sizes
+from ..ops.reduction import Reduce
+from ..ops.scatter import Scatter
+from ..ops.verify import view_of
+from ..ops.window import ReduceWindow, SelectAndScatter
+from ..types import COMPLEX, DYNAMIC, FLOAT, TensorType
+
+Knob = Literal["scatter_schedule", "reduction_tree"]
+
+_IDEMPOTENT: Final = frozenset({"minimum", "maximum", "and", "or"})
+_IDENTITIES: Final = {"add": 0, "multiply": 1, "xor": 0}
+
+_OPEN_SUMS: Final = frozenset(
+    {
+        "chlo.ragged_dot", "stablehlo.batch_norm_grad", "stablehlo.batch_norm_training",
+        "stablehlo.convolution", "stablehlo.dot", "stablehlo.dot_general", "stablehlo.dynamic_conv",
+    }
+)  # fmt: skip
+"""Operations whose sums have an order that the specification leaves open, and that has no option here."""
+
+
+def freedom(view: Op) -> Knob | None:
+    """The option that decides the order of an operation; None where every order gives the same bits.
+
+    NaNs count as equal.
+    """
+    if isinstance(view, Scatter):
+        return None if _is_ordered(view) or is_exact(view.analysis) else "scatter_schedule"
+    if isinstance(view, (Reduce, ReduceWindow, SelectAndScatter)):
+        return None if _ignores_trees(view) else "reduction_tree"
+    return None
+
+
+def is_exact(body: Body) -> bool:
+    """Whether a body is known to be associative and commutative to the bit."""
+    fold = body.monoid_fold("declared")
+    return body.finds_extreme or (fold is not None and fold.is_exact)
+
+
+def _is_ordered(view: Any) -> bool:
+    """Whether no two updates of a scatter can meet: there is one window at most."""
+    windows = batch_sizes(view.scatter_indices.shape, view.index_vector_dim)
+    return DYNAMIC not in windows and int(np.prod(windows, dtype=object)) <= 1
+
+
+def _ignores_trees(view: Any) -> bool:
+    """Whether all trees of an operation give the same bits; init values may occur in them several times."""
+    body: Body = view.analysis
+    if not is_exact(body):
+        return False
+    if body.monoid in _IDEMPOTENT:
+        return True
+    init_value = view.operation.operands[-1]
+    constant = _constant(init_value)
+    return constant is not None and bool(constant == _IDENTITIES.get(body.monoid or ""))
+
+
+def _constant(value: Value) -> Any:
+    """The element of a constant of rank 0, or None."""
+    owner = value.owner
+    if not isinstance(owner, Operation) or owner.name != "stablehlo.constant":
+        return None
+    attribute = owner.attributes.get("value")
+    return attribute.array[()] if isinstance(attribute, DenseElementsAttribute) else None
+
+
+def contains_freedom(operation: Operation) -> bool:
+    """Whether an operation in the regions of another one has an open order."""
+    return any(
+        freedom(view_of(inner)) is not None
+        for region in operation.regions
+        for inner in region.walk()
+        if inner.name in _EXPLORED
+    )
+
+
+_EXPLORED: Final = frozenset(one.name for one in (Scatter, Reduce, ReduceWindow, SelectAndScatter))
+
+
+def most_updates(function: Function) -> int:
+    """The greatest number of updates that a scatter has; where sizes are unknown they count as 1."""
+    sizes = [0]
+    for operation in function.body.walk() if function.body else ():
+        if operation.name == Scatter.name:
+            type = operation.operands[-1].type
+            assert isinstance(type, TensorType)
+            sizes.append(int(np.prod([max(size, 1) for size in type.shape], dtype=object)))
+    return max(sizes)
+
+
+def unexplored(function: Function) -> dict[str, int]:
+    """How many operations there are, by name, whose freedom no option reaches."""
+    found: dict[str, int] = {}
+    for operation in function.body.walk() if function.body else ():
+        if _is_unexplored(operation):
+            found[operation.name] = found.get(operation.name, 0) + 1
+    return found
+
+
+def _is_unexplored(operation: Operation) -> bool:
+    if operation.name == "stablehlo.rng":
+        return True
+    if operation.name == "stablehlo.sort":
+        return not getattr(view_of(operation), "is_stable", True)
+    return operation.name in _OPEN_SUMS and any(
+        isinstance(result.type, TensorType) and result.type.category & (FLOAT | COMPLEX)
+        for result in operation.results
+    )

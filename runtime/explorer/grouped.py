@@ -1,0 +1,123 @@
+"""Scatters of floats under many schedules: updates are grouped once, and then only applied."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..kernels import grouped_updates
+from ..ops.scatter import Scatter
+
+Array = np.ndarray[Any, Any]
+
+
+class _Groups(NamedTuple):
+    """Updates by their elements, for one set of operands.
+
+    Attributes:
+        operand, indices, updates: the operands; they are held, so that nobody overwrites them.
+        starts: where each element's updates begin.
+        order: the updates' numbers in the flattened updates, grouped.
+        values: the updates, grouped.
+        contested: the elements that have several updates.
+        settled: the result but for the contested elements, which are those of the operand.
+    """
+
+    operand: Array
+    indices: Array
+    updates: Array
+    starts: Array
+    order: Array
+    values: Array
+    contested: Array
+    settled: Array
+
+
+class GroupedScatter:
+    """A scatter of one input whose body adds or multiplies floats of f32 or f64."""
+
+    def __init__(self, view: Scatter) -> None:
+        self._destinations = view.destinations()
+        self._are_elements = _indexes_elements(view)
+        self._combiner: str = view.analysis.monoid or ""
+        self._size: int = view.inputs[0].size
+        self._lock = threading.Lock()
+        self._groups: _Groups | None = None
+
+    @classmethod
+    def of(cls, view: Scatter) -> GroupedScatter | None:
+        """The scatter of a view, or None where it is another one."""
+        types = (*view.inputs, view.scatter_indices, *view.updates)
+        if len(view.inputs) != 1 or not all(type.is_static for type in types):
+            return None
+        if view.combine is not None or view.results[0] != view.inputs[0]:
+            return None
+        if not grouped_updates.supports(view.inputs[0].dtype, view.analysis.monoid or ""):
+            return None
+        sizes = (view.inputs[0].size, view.updates[0].size)
+        return cls(view) if min(sizes) > 0 and max(sizes) <= grouped_updates.MOST else None
+
+    def serves(self, scatter_schedule: Any) -> bool:
+        """Whether it knows that schedule."""
+        name = scatter_schedule[0] if isinstance(scatter_schedule, tuple) else scatter_schedule
+        return name in grouped_updates.SCHEDULES
+
+    def __call__(
+        self, scatter_schedule: Any, operand: Array, indices: Array, updates: Array
+    ) -> tuple[Array]:
+        """The result under a schedule."""
+        groups = self._grouped(operand, indices, updates)
+        name, seed = scatter_schedule if isinstance(scatter_schedule, tuple) else (scatter_schedule, 0)
+        result = groups.settled.copy()
+        self._apply(groups.contested, groups, name, seed, result)
+        return (result,)
+
+    def _apply(self, elements: Array, groups: _Groups, name: str, seed: int, result: Array) -> None:
+        grouped_updates.apply(
+            self._combiner, elements, groups.starts, groups.values, name, seed, result.reshape(-1)
+        )
+
+    def _grouped(self, operand: Array, indices: Array, updates: Array) -> _Groups:
+        """The groups of these operands; those of the last call are kept."""
+        with self._lock:
+            known = self._groups
+            if known is not None and _same(known.indices, indices):
+                starts, order, contested = known.starts, known.order, known.contested
+                if _same(known.updates, updates) and _same(known.operand, operand):
+                    return known
+            else:
+                starts, order = self._grouped_numbers(indices)
+                contested = np.flatnonzero(np.diff(starts) > 1).astype(np.int32)
+            values = grouped_updates.take(np.ascontiguousarray(updates).reshape(-1), order)
+            settled = np.array(operand, order="C")
+            groups = _Groups(operand, indices, updates, starts, order, values, contested, settled)
+            single = np.flatnonzero(np.diff(starts) == 1).astype(np.int32)
+            self._apply(single, groups, "lexicographic", 0, settled)
+            self._groups = groups
+            return groups
+
+    def _grouped_numbers(self, indices: Array) -> tuple[Array, Array]:
+        if self._are_elements:
+            return grouped_updates.group(np.ascontiguousarray(indices).reshape(-1), self._size)
+        result_index, update_index = self._destinations.in_order(indices)
+        starts, order = grouped_updates.group(np.ascontiguousarray(result_index), self._size)
+        return starts, order if isinstance(update_index, slice) else update_index[order].astype(np.int32)
+
+
+def _indexes_elements(view: Scatter) -> bool:
+    """Whether each index is the number of an element, as it stands."""
+    return (
+        view.inputs[0].rank == 1
+        and not view.update_window_dims
+        and view.scatter_dims_to_operand_dims == (0,)
+        and view.scatter_indices.dtype in (np.int32, np.int64)
+    )
+
+
+def _same(one: Array, other: Array) -> bool:
+    """Whether two arrays of one type hold the same bits."""
+    if one is other:
+        return True
+    return bool(np.array_equal(one.view(f"u{one.itemsize}"), other.view(f"u{other.itemsize}")))

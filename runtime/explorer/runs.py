@@ -1,0 +1,169 @@
+"""A program whose operations with an open order run under a schedule of their own."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from ..api import Executable, Program
+from ..inputs import convert_input
+from ..ir import Function, Module
+from ..ops.control import While
+from ..ops.declaration import Op
+from ..ops.scatter import Scatter
+from ..options import Options
+from ..plan import Choice, choose
+from .freedom import Knob, contains_freedom, freedom, most_updates, unexplored
+from .grouped import GroupedScatter
+from .schedules import Schedule
+
+MOST_CHOICES: Final = 4
+"""How many ways of running it a step keeps: drawn schedules may take memory."""
+
+Observer = Callable[["Explored", tuple[Any, ...], Mapping[str, Any], tuple[Any, ...]], None]
+"""Sees each call of an explored step: the step, its operands, its regions, its results."""
+
+
+@dataclass
+class Run:
+    """What one run of a program does.
+
+    Attributes:
+        schedule: of all operations that `only` does not leave out.
+        only: numbers of the steps that follow the schedule, while others follow the base; None: all.
+        observer: called after each explored step, or None.
+    """
+
+    schedule: Schedule
+    only: frozenset[int] | None = None
+    observer: Observer | None = None
+
+    def schedule_of(self, step: Explored) -> Schedule:
+        """The schedule that a step follows."""
+        return self.schedule if self.only is None or step.number in self.only else step.base
+
+
+_CURRENT = threading.local()
+
+
+@contextmanager
+def running(run: Run) -> Iterator[None]:
+    """Explored steps on this thread do what `run` says."""
+    before = getattr(_CURRENT, "run", None)
+    _CURRENT.run = run
+    try:
+        yield
+    finally:
+        _CURRENT.run = before
+
+
+class Explored:
+    """The step of an operation with an open order.
+
+    Attributes:
+        number: which one it is, in the order of the program.
+        view: the operation.
+        knob: the option that decides its order.
+        base: the schedule of a plain run.
+    """
+
+    def __init__(self, number: int, view: Op, knob: Knob, options: Options) -> None:
+        self.number = number
+        self.view = view
+        self.knob: Knob = knob
+        self.base = Schedule(options.scatter_schedule, options.reduction_tree)
+        self._options = options
+        self._grouped = GroupedScatter.of(view) if isinstance(view, Scatter) else None
+        self._lock = threading.Lock()
+        self._choices: OrderedDict[Any, Choice] = OrderedDict()
+
+    def __call__(self, *operands: Any, **regions: Any) -> tuple[Any, ...]:
+        run: Run | None = getattr(_CURRENT, "run", None)
+        schedule = self.base if run is None else run.schedule_of(self)
+        results = self.results(schedule, operands, regions)
+        if run is not None and run.observer is not None:
+            run.observer(self, operands, regions, results)
+        return results
+
+    def results(
+        self, schedule: Schedule, operands: tuple[Any, ...], regions: Mapping[str, Any]
+    ) -> tuple[Any, ...]:
+        """What the operation gives under a schedule."""
+        chosen = getattr(schedule, self.knob)
+        is_base = chosen == getattr(self.base, self.knob)
+        if not is_base and self._grouped is not None and self._grouped.serves(chosen):
+            return self._grouped(chosen, *operands)
+        choice = self._choice(chosen)
+        found = choice.function(*operands, **regions) if choice.needs_regions else choice.function(*operands)
+        return found if type(found) is tuple else (found,)
+
+    def _choice(self, chosen: Any) -> Choice:
+        """How the operation runs where its option has a value."""
+        with self._lock:
+            choice = self._choices.get(chosen)
+            if choice is None:
+                options = dataclasses.replace(self._options, **{self.knob: chosen})
+                view = copy.copy(self.view)
+                view.ordering = options.ordering
+                choice = self._choices[chosen] = choose(view, options)
+                if len(self._choices) > MOST_CHOICES:
+                    self._choices.popitem(last=False)
+            return choice
+
+
+class ExploredExecutable(Executable):
+    """An Executable whose operations with an open order follow the current `Run`.
+
+    Attributes:
+        steps: those operations, by number.
+        unexplored: names and numbers of operations whose freedom no option reaches.
+        most_updates: of any scatter.
+    """
+
+    def __init__(self, module: Module, entry: str, options: Options) -> None:
+        self.steps: list[Explored] = []
+        self.unexplored: dict[str, int] = {}
+        self.most_updates = 0
+        super().__init__(module, entry, options)
+
+    def converted(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Inputs as arrays, each made once, where their number is right."""
+        if len(inputs) != len(self.input_types):
+            return inputs
+        return tuple(
+            [
+                convert_input(value, type, index) if isinstance(value, np.ndarray) else value
+                for index, (value, type) in enumerate(zip(inputs, self.input_types, strict=True))
+            ]
+        )
+
+    def run(self, run: Run, inputs: tuple[Any, ...]) -> list[Any]:
+        """The results of one run."""
+        with running(run):
+            return self(*inputs)
+
+    def _lowered(self, function: Function) -> Program:
+        self.unexplored = unexplored(function)
+        self.most_updates = max(self.most_updates, most_updates(function))
+        # Reductions keep steps of their own under any tree but the default one.
+        apart = dataclasses.replace(self.options, reduction_tree="left")
+        return Program(function, apart, self._choose)
+
+    def _choose(self, view: Op, options: Options) -> Choice:
+        options, view.ordering = self.options, self.options.ordering
+        knob = freedom(view)
+        if knob is not None:
+            step = Explored(len(self.steps), view, knob, options)
+            self.steps.append(step)
+            return Choice(step, "explored", f"follows {knob}")
+        if isinstance(view, While) and contains_freedom(view.operation):
+            return Choice(view.reference, "reference", "holds an explored step")
+        return choose(view, options)

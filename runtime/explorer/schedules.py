@@ -1,0 +1,58 @@
+"""The schedules under which a program is run."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from ..options import Options
+
+MOST_RANDOM_UPDATES: Final = 1 << 16
+"""Where each scatter has fewer updates, all of their permutations are drawn from; else they are shuffled."""
+
+_NAMED: Final = (("reverse", "right"), (None, "left"), (None, "balanced"))
+"""What is tried first: schedules of scatter (None: a random one) and trees of reductions."""
+
+
+class Schedule(NamedTuple):
+    """One choice of what the specification leaves open.
+
+    Attributes:
+        scatter_schedule, reduction_tree: values of the options of these names.
+    """
+
+    scatter_schedule: Any
+    reduction_tree: Any
+
+    def options(self, options: Options | None = None) -> Options:
+        """Options under which `compile` and `execute` run a program so."""
+        return dataclasses.replace(
+            options or Options(), scatter_schedule=self.scatter_schedule, reduction_tree=self.reduction_tree
+        )
+
+    def __str__(self) -> str:
+        return f"scatter_schedule={_text(self.scatter_schedule)}, reduction_tree={_text(self.reduction_tree)}"
+
+
+def _text(choice: Any) -> str:
+    if isinstance(choice, tuple) and len(choice) > 8:
+        return f"a permutation of {len(choice)}"
+    return repr(choice)
+
+
+def draw_schedules(base: Schedule, count: int, seed: int, most_updates: int) -> list[Schedule]:
+    """The first `count` schedules of a seed; the first one is `base`.
+
+    Args:
+        most_updates: of any scatter of the program.
+    """
+    kind = "random" if most_updates < MOST_RANDOM_UPDATES else "shuffled"
+    seeds = np.random.Generator(np.random.PCG64(seed)).integers(0, 2**31, count)
+    schedules = [base]
+    for number in range(1, count):
+        drawn = int(seeds[number])
+        scatter, tree = _NAMED[number - 1] if number <= len(_NAMED) else (None, ("random", drawn))
+        schedules.append(Schedule(scatter or (kind, drawn), tree))
+    return schedules
