@@ -1,6 +1,7 @@
 # run: build, install, run the examples.  test: everything that continuous integration checks.
 # bench: some benchmarks, in minutes.  dashboard: pages of all benchmark figures that are stored.
-.PHONY: run test lint bench dashboard clean
+# docs: the pages of docs/ as HTML.
+.PHONY: run test lint bench dashboard docs clean
 
 SHELL := /bin/sh
 VENV_PYTHON := .venv/bin/python
@@ -26,6 +27,11 @@ dashboard:
 	@$(SET_UP) bench
 	@$(VENV_PYTHON) -m asv publish --config benchmarks/asv.conf.json
 	@echo "look at it: $(VENV_PYTHON) -m http.server --directory .asv/html --bind localhost"
+
+docs:
+	@$(SET_UP) docs
+	@$(VENV_PYTHON) -m sphinx -W --keep-going -b html docs build/docs
+	@echo "look at it: build/docs/index.html"
 
 clean:
 	rm -rf .venv build dist .asv .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info runtime/*.egg-info

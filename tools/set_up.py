@@ -47,7 +47,7 @@ def wanted_state(extras: Iterable[str]) -> State:
     sources = sorted(
         path
         for folder in ("runtime", "kernels")
-        for pattern in ("*.pyx", "*.pxd")
+        for pattern in ("*.pyx", "*.pxd", "*.h")
         for path in (ROOT / folder).rglob(pattern)
     )
     machine = [sys.version.encode(), str(ROOT).encode()]

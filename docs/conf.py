@@ -1,0 +1,17 @@
+"""Sphinx's configuration: `make docs`."""
+
+import nimblehlo
+
+project = "NimbleHLO"
+author = "the NimbleHLO developers"
+version = release = nimblehlo.__version__
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+source_suffix = {".md": "markdown"}
+myst_heading_anchors = 3
+html_theme = "alabaster"
+html_theme_options = {"page_width": "70em"}
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+default_role = "code"
+# Links to files of the sources that are no pages.
+suppress_warnings = ["myst.xref_missing"]
