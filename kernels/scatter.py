@@ -2,17 +2,16 @@
 
 The updates are cut into *units* (`scatter_layout`), each a run of elements, or several, that begins where one
 index vector says. Units are taken in the schedule's order, by default the lexicographic order of the updates'
-index space, a bounded number at a time:
+index space:
 
-1. `find_keys`: where each unit begins in the input, or that it is out of bounds;
-2. the units are distributed to owners, each of which has a range of those places; a unit stays behind those
-   before it;
-3. each owner applies its units in their order.
+1. the units are distributed to owners, each of which has a range of the places where units begin; a unit
+   stays behind those before it;
+2. each owner applies its units in their order. Where its range of places is a range of the result too, it
+   first gives that its first values, so that what it works on is in the cache.
 
-So each element of the result sees its updates in the schedule's order whatever the number of threads, and an
-owner's part of the input stays in the cache. Step 2 is left out for one thread (for two, where units are
-runs), for little work and for unique indices. Integers that fall on few places are combined in a table a task
-instead.
+So each element of the result sees its updates in the schedule's order whatever the number of threads. One
+thread applies the units as they come, and so do several where indices are unique and the result has its first
+values. Integers that fall on few places are combined in tables of each task instead.
 """
 
 import math
@@ -32,16 +31,17 @@ from .threads import division
 from .workspace import borrowed
 
 COMBINERS = (OVERWRITE, *MONOIDS)
-_CHUNK = 1 << 20
-_TASK_UNITS = 1 << 14
+_CHUNK = 1 << 22
+_LEAST_TASK_UNITS = 1 << 14
+_LEAST_SHARE = 256
 _OWNER_BYTES = 1 << 18
 _LEAST_OWNERS = 64
 _MOST_OWNERS = 256
-_RUN_OWNERS = 8
-_LEAST_RUN_THREADS = 3  # owners read runs out of order: 1.5 times the work, as measured
 _SERIAL_BYTES = 1 << 19
 _PRIVATE_TASKS = 16
 _MOST_PRIVATE_KEYS = 1 << 14
+_WAYS = 4
+_MOST_WAYS_KEYS = 1 << 11
 _LEAST_INDEX = -(2**63)
 _UFUNCS = {
     "add": np.add, "multiply": np.multiply, "minimum": np.minimum, "maximum": np.maximum,
@@ -67,165 +67,163 @@ def _combination(dtype: np.dtype, combiner: str) -> Combination:
 
 
 class _Arrays(NamedTuple):
-    """The arrays of a call, flat; `value_step` is 0 where one update stands for all."""
+    """The arrays of a call, flat.
+
+    `value_step` is 0 where one update stands for all. `initial` has the result's first values, or one for
+    all of them; it is empty where they are there already.
+    """
 
     indices: np.ndarray
     least_index: int
     values: np.ndarray
     value_step: int
     schedule: np.ndarray
+    initial: np.ndarray
     result: np.ndarray
-
-
-class _Chunk(NamedTuple):
-    """Units `first` to `first + units`, and what `find_keys` says of them."""
-
-    first: int
-    units: int
-    keys: np.ndarray
-    sources: np.ndarray
-    slides: np.ndarray
 
 
 class _Loops:
     """The loops that scatter updates into one input: which there are, and the calls."""
 
-    def __init__(self, plan: Layout, kind: Combination, is_unique: bool, is_scheduled: bool) -> None:
+    def __init__(
+        self, plan: Layout, kind: Combination, is_unique: bool, is_scheduled: bool, sizes: tuple[int, int]
+    ) -> None:
         self.kind = kind
         self.storage = storage_dtype(kind.element)
         self.by_items = plan.is_single_items and not is_scheduled
         self._plan = plan
         self._is_unique = is_unique
         self._unit_bytes = 2 * plan.unit_items * self.storage.itemsize
-        self._is_large = plan.unit_count * (16 + self._unit_bytes) > _SERIAL_BYTES
+        self._work_bytes = plan.unit_count * (16 + self._unit_bytes)
+        input_size, updates_size = sizes
         last_key = plan.last_key
-        wanted = min(_MOST_OWNERS, max(_LEAST_OWNERS, last_key * self.storage.itemsize // _OWNER_BYTES))
-        if not self.by_items:
-            wanted = _RUN_OWNERS
+        self._input_bytes = input_size * self.storage.itemsize
+        wanted = min(_MOST_OWNERS, max(_LEAST_OWNERS, self._input_bytes // _OWNER_BYTES))
         self._shift = max(0, last_key.bit_length() - wanted.bit_length() + 1)
         self._owners = (last_key >> self._shift) + 1
-        self._key_dtype = np.int32 if last_key < 2**31 else np.int64
-        key_bytes = np.dtype(self._key_dtype).itemsize
-        self._owned_bytes = 2 * max(key_bytes, self.storage.itemsize) if self.by_items else key_bytes
+        is_short = max(input_size, updates_size) < 2**31
+        self._key_dtype = np.dtype(np.int32 if is_short else np.int64)
+        self._fields = 2 + (plan.slide is not None)
+        self._owned_bytes = self._fields * self._key_dtype.itemsize
+        if self.by_items:
+            self._owned_bytes = 2 * max(self._key_dtype.itemsize, self.storage.itemsize)
         is_integer = kind.element.startswith(("int", "uint")) and kind.monoid != OVERWRITE
         few_keys = last_key < _MOST_PRIVATE_KEYS and plan.unit_count > 64 * last_key
         self._is_private = self.by_items and is_integer and few_keys
         row = _NONE if plan.slide is None else np.array(plan.slide, np.int64)
-        self._key_arguments = (plan.units, plan.components, row)
+        self._unit_arguments = (plan.units, plan.components, row)
 
-    def run(self, arrays: _Arrays, threads: int | None, units: int | None = None) -> None:
-        """Scatter all units; with `units` = 0 only compile what that takes."""
-        plan = self._plan
-        total = plan.unit_count if units is None else units
-        most_threads = _threads.chosen_threads(threads) if self._is_large else 1
-        is_parallel = most_threads > 1
-        is_owned = is_parallel and not self._is_private and not self._is_unique
-        if not self.by_items:
-            is_owned = is_owned and most_threads >= _LEAST_RUN_THREADS
-        most = min(total, _CHUNK)
-        with borrowed(
-            (most, self._key_dtype),
-            (0 if self.by_items else most, np.int64),
-            (0 if plan.slide is None else most, np.int64),
-            (most * self._owned_bytes if is_owned else 0, np.uint8),
-        ) as (keys, sources, slides, owned):
-            for first in range(0, max(1, total), _CHUNK):
-                chunk = _Chunk(first, min(_CHUNK, total - first), keys, sources, slides)
-                self._find_keys(chunk, arrays, threads)
-                if is_owned:
-                    self._apply_owned(chunk, arrays, owned, threads)
-                elif is_parallel and self._is_private:
-                    self._apply_private(chunk, arrays, threads)
-                elif is_parallel and self._is_unique:
-                    self._apply(chunk, _even_bounds(chunk.units, self._unit_bytes), arrays, threads)
-                else:
-                    self._apply(chunk, np.array([0, chunk.units]), arrays, threads)
+    def starts_ranges(self, threads: int | None) -> bool:
+        """Whether owners give the result its first values, where it has none yet."""
+        return self._plan.is_row and self._has_owners(True, threads)
 
-    def _find_keys(self, chunk: _Chunk, arrays: _Arrays, threads: int | None) -> None:
-        from .scatter_loops import find_keys
+    def _has_owners(self, starts: bool, threads: int | None) -> bool:
+        """Whether units are distributed to owners, which give the result its first values if it `starts`."""
+        work_bytes = self._work_bytes + (self._input_bytes if starts else 0)
+        if work_bytes <= _SERIAL_BYTES or self._is_private or (self._is_unique and not starts):
+            return False
+        return _threads.chosen_threads(threads) > 1
 
-        tasks = -(-chunk.units // _TASK_UNITS)
-        find_keys(
-            tasks, _TASK_UNITS, chunk.first, chunk.units, *self._key_arguments, arrays.indices,
-            arrays.least_index, arrays.schedule, chunk.keys, chunk.sources, chunk.slides, threads=threads,
-        )  # fmt: skip
+    def run(self, arrays: _Arrays, threads: int | None) -> None:
+        """Scatter all units."""
+        self._run(arrays, self._plan.unit_count, arrays.initial.size > 0, threads)
 
-    def _apply(self, chunk: _Chunk, bounds: np.ndarray, arrays: _Arrays, threads: int | None) -> None:
-        """Apply the units in their order, each task those between two bounds."""
-        if self.by_items:
-            values = (chunk.keys, 1, arrays.values, chunk.first, arrays.value_step)
-            self._update_items(bounds, *values, arrays.result, threads)
+    def warm(self, arrays: _Arrays, threads: int | None) -> None:
+        """Compile what `run` takes."""
+        self._run(arrays, 0, self._plan.is_row, threads)
+
+    def _run(self, arrays: _Arrays, total: int, starts: bool, threads: int | None) -> None:
+        if self._has_owners(starts, threads):
+            self._apply_owned(total, arrays, threads)
+        elif self._is_private and self._work_bytes > _SERIAL_BYTES:
+            self._apply_private(total, arrays, threads)
         else:
-            self._update_runs(bounds, np.empty(0, self._key_dtype), chunk, arrays, threads)
+            self._apply_in_order(total, arrays, threads)
 
-    def _update_items(
-        self, bounds: np.ndarray, keys: np.ndarray, key_step: int, values: np.ndarray, first: int, step: int,
-        result: np.ndarray, threads: int | None,
-    ) -> None:  # fmt: skip
-        from .scatter_loops import update_items
+    def _located(self, arrays: _Arrays) -> tuple[Any, ...]:
+        """What `scatter_units.locate` is given."""
+        return (*self._unit_arguments, arrays.indices, arrays.least_index, arrays.schedule)
 
-        loop = update_items(*self.kind)
-        loop(_tasks(bounds), bounds, keys, key_step, values, first, step, result, threads=threads)
-
-    def _update_runs(
-        self, bounds: np.ndarray, order: np.ndarray, chunk: _Chunk, arrays: _Arrays, threads: int | None
-    ) -> None:
-        from .scatter_loops import update_runs
-
+    def _runs(self) -> tuple[Any, ...]:
+        """What the loops are given of the runs of a unit."""
         plan = self._plan
         bound = 0 if plan.slide is None else plan.slide[2]
-        update_runs(*self.kind)(
-            _tasks(bounds), bounds, order, chunk.keys, chunk.sources, chunk.slides, bound, plan.runs,
-            plan.length, plan.piece, arrays.values, arrays.result, threads=threads,
-        )  # fmt: skip
+        return plan.grain, bound, plan.runs, plan.length, plan.piece
 
-    def _apply_owned(self, chunk: _Chunk, arrays: _Arrays, owned: np.ndarray, threads: int | None) -> None:
-        """Distribute the units to their owners, then let each owner apply its own."""
+    def _apply_in_order(self, total: int, arrays: _Arrays, threads: int | None) -> None:
+        """Apply the units as they come, several at the same time where indices are unique."""
         from . import scatter_loops
 
-        tasks = -(-chunk.units // _TASK_UNITS)
-        counts = np.zeros((tasks, self._owners), np.int64)
-        ranges = (tasks, _TASK_UNITS, chunk.units, self._shift, chunk.keys)
-        scatter_loops.count_owned(*ranges, counts, threads=threads)
-        ends = np.cumsum(counts.T.reshape(-1))
-        places = np.ascontiguousarray((ends.reshape(self._owners, tasks) - counts.T).T)
-        bounds = np.concatenate(([0], ends[tasks - 1 :: tasks])) if tasks else np.zeros(1, np.int64)
+        tasks, size = (1, total) if total else (0, 1)
+        if self._is_unique and self._work_bytes > _SERIAL_BYTES:
+            tasks, size = division(total, self._unit_bytes + 16)
+        sample = np.empty(0, self._key_dtype)
+        located = (tasks, size, total, *self._located(arrays), sample)
         if self.by_items:
-            values = (arrays.values, chunk.first, arrays.value_step)
-            keys = owned.view(self._key_dtype)
-            owned_values = owned[self._owned_bytes // 2 :].view(self.storage)
-            steps = [self._owned_bytes // array.itemsize for array in (keys, owned_values)]
-            views = (keys, steps[0], owned_values, steps[1])
-            scatter_loops.distribute_values(*ranges, *values, places, *views, threads=threads)
-            owned_items = (keys, steps[0], flat(owned_values), 0, steps[1])
-            self._update_items(bounds, *owned_items, arrays.result, threads)
+            items = (arrays.values, arrays.value_step, arrays.result)
+            scatter_loops.update_items_in_order(*self.kind)(*located, *items, threads=threads)
         else:
-            order = owned.view(self._key_dtype)
-            scatter_loops.distribute_units(*ranges, places, order, threads=threads)
-            self._update_runs(bounds, order, chunk, arrays, threads)
+            runs = (*self._runs(), arrays.values, arrays.result)
+            scatter_loops.update_runs_in_order(*self.kind)(*located, *runs, threads=threads)
 
-    def _apply_private(self, chunk: _Chunk, arrays: _Arrays, threads: int | None) -> None:
-        """Integers are combined exactly in any order: each task has a table of its own at first."""
-        from .scatter_loops import update_private_items
+    def _apply_owned(self, total: int, arrays: _Arrays, threads: int | None) -> None:
+        """Distribute the units to their owners, then let each owner apply its own; a bounded number at a
+        time."""
+        with borrowed((min(total, _CHUNK) * self._owned_bytes, np.uint8)) as (owned,):
+            initial = arrays.initial
+            for first in range(0, max(1, total), _CHUNK):
+                chunk = arrays._replace(initial=initial)
+                self._apply_chunk(first, min(_CHUNK, total - first), chunk, owned, threads)
+                initial = initial[:0]
+
+    def _apply_chunk(
+        self, first: int, count: int, arrays: _Arrays, owned: np.ndarray, threads: int | None
+    ) -> None:
+        from . import scatter_loops, scatter_units
+
+        size = max(_LEAST_TASK_UNITS, _LEAST_SHARE * self._owners)
+        tasks = -(-count // size)
+        offsets = np.empty((tasks, self._owners + 1), np.int64)
+        units = (tasks, size, first, count, *self._located(arrays), self._shift, offsets)
+        start = ((1 << self._shift) * self._plan.grain, arrays.initial, arrays.result)
+        keys = owned.view(self._key_dtype)
+        owners = self._owners if tasks else 0
+        if self.by_items:
+            values = owned[self._owned_bytes // 2 :].view(self.storage)
+            steps = [self._owned_bytes // array.itemsize for array in (keys, values)]
+            given = (arrays.values, arrays.value_step, keys, steps[0], values, steps[1])
+            scatter_units.distribute_values(*units, *given, threads=threads)
+            items = (offsets, keys, steps[0], flat(values), steps[1])
+            scatter_loops.update_items(*self.kind)(owners, *items, *start, threads=threads)
+        else:
+            step = self._fields
+            scatter_units.distribute_runs(*units, keys, step, threads=threads)
+            records = (keys, keys[1:], keys[2 : len(keys) * (step - 2)], step)
+            runs = (*self._runs(), arrays.values)
+            update = scatter_loops.update_runs(*self.kind)
+            update(owners, offsets, *records, *runs, *start, threads=threads)
+
+    def _apply_private(self, total: int, arrays: _Arrays, threads: int | None) -> None:
+        """Integers are combined exactly in any order: each task has tables of its own at first."""
+        from .scatter_loops import update_tables
 
         width = self._plan.last_key + 1
-        tables = np.full((_PRIVATE_TASKS, width), _identity(self.kind.monoid, self.storage), self.storage)
-        bounds = np.linspace(0, chunk.units, _PRIVATE_TASKS + 1).astype(np.int64)
-        values = (arrays.values, chunk.first, arrays.value_step)
-        loop = update_private_items(*self.kind)
-        loop(_tasks(bounds), bounds, width, chunk.keys, *values, tables.reshape(-1), threads=threads)
-        if chunk.units:
+        ways = _WAYS if width <= _MOST_WAYS_KEYS else 1
+        size = max(1, -(-total // _PRIVATE_TASKS))
+        tasks = -(-total // size)
+        tables = np.full((tasks * ways, width), _identity(self.kind.monoid, self.storage), self.storage)
+        sample = np.empty(0, self._key_dtype)
+        values = (arrays.values, arrays.value_step, ways, width, tables.reshape(-1))
+        update = update_tables(*self.kind)
+        update(tasks, size, total, *self._located(arrays), sample, *values, threads=threads)
+        if total:
             combined = _UFUNCS[self.kind.monoid].reduce(tables, axis=0, dtype=self.storage)
             _UFUNCS[self.kind.monoid](arrays.result[:width], combined, out=arrays.result[:width])
 
 
-def _tasks(bounds: np.ndarray) -> int:
-    return len(bounds) - 1 if bounds[-1] > 0 else 0
-
-
-def _even_bounds(count: int, unit_bytes: int) -> np.ndarray:
-    tasks, size = division(count, unit_bytes + 16)
-    return np.minimum(np.arange(tasks + 1, dtype=np.int64) * size, count)
+def _is_dense(array: np.ndarray) -> bool:
+    """Whether an array's elements lie one after the other, or are one for all."""
+    return array.flags.c_contiguous or not any(array.strides)
 
 
 def _identity(monoid: str, dtype: np.dtype) -> int:
@@ -258,42 +256,47 @@ class PreparedScatter:
         Raises ValueError where an array has not the shape and type prepared for, or cannot be written.
         """
         self._check(inputs, scatter_indices, updates)
-        results = self._results(inputs, in_place, out)
+        results = inputs if in_place else out
+        if results is None:
+            results = [np.empty(array.shape, array.dtype) for array in inputs]
+        else:
+            self._check_written(results)
         indices = index_items(scatter_indices)
-        for loops, values, result in zip(self._loops, updates, results, strict=bool(self._loops)):
-            self._run(loops, indices, values, result)
-        return results
+        for number, (array, result) in enumerate(zip(inputs, results, strict=True)):
+            if self._loops:
+                self._run(self._loops[number], indices, array, updates[number], result)
+            elif array is not result:
+                copied(array, result, self._threads)
+        return list(results)
 
     def warm(self) -> None:
         """Compile now what the first call would compile."""
         indices = index_items(np.empty(0, self._index_dtype))
         for loops in self._loops:
             values = flat(np.empty(0, loops.storage))
-            arrays = _Arrays(indices, 0, values, 1, self._schedule, values.copy())
-            loops.run(arrays, self._threads, units=0)
+            arrays = _Arrays(indices, 0, values, 1, self._schedule, values, values.copy())
+            loops.warm(arrays, self._threads)
 
-    def _run(self, loops: _Loops, indices: np.ndarray, values: np.ndarray, result: np.ndarray) -> None:
+    def _run(
+        self, loops: _Loops, indices: np.ndarray, array: np.ndarray, values: np.ndarray, result: np.ndarray
+    ) -> None:
         is_one = loops.by_items and values.size > 1 and not any(values.strides)
         items = flat(values.reshape(-1)[:1] if is_one else values, loops.storage)
         written = result.reshape(-1).view(loops.storage)
+        initial = flat(written[:0])
+        if array is not result and loops.starts_ranges(self._threads) and _is_dense(array):
+            initial = flat(array if array.flags.c_contiguous else array.reshape(-1)[:1], loops.storage)
+        elif array is not result:
+            copied(array, result, self._threads)
         least_index = 0 if self._index_dtype == np.uint64 else _LEAST_INDEX
-        loops.run(
-            _Arrays(indices, least_index, items, int(not is_one), self._schedule, written), self._threads
-        )
+        arrays = _Arrays(indices, least_index, items, int(not is_one), self._schedule, initial, written)
+        loops.run(arrays, self._threads)
 
-    def _results(
-        self, inputs: Sequence[np.ndarray], in_place: bool, out: Sequence[np.ndarray] | None
-    ) -> list[np.ndarray]:
-        written = inputs if in_place else out
-        if written is None:
-            return [copied(array, threads=self._threads) for array in inputs]
+    def _check_written(self, written: Sequence[np.ndarray]) -> None:
         for array, dtype in zip(written, self._dtypes, strict=True):
             fits = array.shape == self._shapes[0] and array.dtype == dtype
             if not (fits and array.flags.c_contiguous and array.flags.writeable):
                 raise ValueError("results need C-contiguous, writeable arrays of the inputs' shape and types")
-        if in_place:
-            return list(written)
-        return [copied(array, result, self._threads) for array, result in zip(inputs, written, strict=True)]
 
     def _check(
         self, inputs: Sequence[np.ndarray], scatter_indices: np.ndarray, updates: Sequence[np.ndarray]
@@ -355,7 +358,8 @@ def prepare(
     if math.prod(updates_shape) and math.prod(input_shape):
         _check_schedule(schedule, math.prod(updates_shape))
         plan = layout(*shapes, numbers, schedule is not None)
-        loops = [_Loops(plan, kind, unique_indices, schedule is not None) for kind in kinds]
+        sizes = (math.prod(input_shape), math.prod(updates_shape))
+        loops = [_Loops(plan, kind, unique_indices, schedule is not None, sizes) for kind in kinds]
     return PreparedScatter(shapes, types, np.dtype(index_dtype), loops, order, threads)
 
 

@@ -51,9 +51,12 @@ class Layout(NamedTuple):
 
     `units` has a row (size, index step, input step, update step, and one a component) for each dimension of
     the units' space, `components` a row (offset in the indices, bound, input step) for each component that
-    decides over whole units. A unit has a run at each row (input offset, update offset) of `runs`: `length`
-    pieces of `piece` elements. Where `slide` is not None, one component moves the runs along a dimension, and
-    the pieces out of its bounds are left out: (offset in the indices, least start that matters, bound).
+    decides over whole units. Input steps count grains of `grain` elements: the number of the grain at which a
+    unit begins, before it slides, is its *key*. Units of different keys share no element.
+
+    A unit has a run at each row (input offset, update offset) of `runs`: `length` pieces of `piece` elements.
+    Where `slide` is not None, one component moves the runs along a dimension, and the pieces out of its
+    bounds are left out: (offset in the indices, least start that matters, bound).
     """
 
     units: np.ndarray
@@ -62,6 +65,7 @@ class Layout(NamedTuple):
     runs: np.ndarray
     length: int
     piece: int
+    grain: int
 
     @property
     def unit_count(self) -> int:
@@ -75,7 +79,7 @@ class Layout(NamedTuple):
 
     @property
     def last_key(self) -> int:
-        """The largest place at which a unit can begin, before it slides."""
+        """The largest key that a unit can have."""
         checked = sum((bound - 1) * step for _, bound, step in self.components.tolist())
         return int(checked + sum((row[0] - 1) * row[2] for row in self.units.tolist()))
 
@@ -84,7 +88,14 @@ class Layout(NamedTuple):
         """Whether a unit is one element, and the units follow each other in the updates."""
         sizes = self.units[:, 0].tolist()
         in_order = tuple(self.units[:, 1 + _UPDATES].tolist()) == row_major_steps(sizes)
-        return self.slide is None and self.unit_items == 1 and (in_order or self.unit_count == 1)
+        is_item = self.is_row and self.grain == self.piece == 1
+        return is_item and (in_order or self.unit_count == 1)
+
+    @property
+    def is_row(self) -> bool:
+        """Whether a unit is one run of neighbours within its grain, so that ranges of keys are ranges of the
+        input."""
+        return self.slide is None and len(self.runs) == 1 and self.piece <= self.grain
 
 
 def layout(
@@ -116,7 +127,7 @@ def layout(
     loops = [axis.loop for axis in units]
     while window and (total_size(window) > _MOST_RUNS or total_size(loops) < _FEW_UNITS):
         loops.append(window.pop(0))
-    return _assembled(loops, window, components, clipped, block)
+    return _assembled(loops, window, components, clipped, block, math.prod(input_shape))
 
 
 def _assembled(
@@ -125,6 +136,7 @@ def _assembled(
     components: list[_Component],
     clipped: _Axis | None,
     block: int,
+    input_size: int,
 ) -> Layout:
     kept = [k for k in range(len(components)) if clipped is None or k != clipped.component]
     members = [*range(_MOVES), *(_MOVES + k for k in kept)]
@@ -134,13 +146,19 @@ def _assembled(
     if clipped is not None:
         offset, bound, _ = components[clipped.component]
         slide = (offset, -clipped.loop.size, bound)
+    units = np.array([(loop.size, *loop.steps) for loop in nest], np.int64)
+    bounds = np.array([components[k] for k in kept], np.int64).reshape(len(kept), 3)
+    grain = math.gcd(*units[:, 1 + _INPUT].tolist(), *bounds[:, 2].tolist()) or input_size
+    units[:, 1 + _INPUT] //= grain
+    bounds[:, 2] //= grain
     return Layout(
-        units=np.array([(loop.size, *loop.steps) for loop in nest], np.int64),
-        components=np.array([components[k] for k in kept], np.int64).reshape(len(kept), 3),
+        units=units,
+        components=bounds,
         slide=slide,
         runs=np.stack([offsets(window, _INPUT), offsets(window, _UPDATES)], axis=1),
         length=1 if clipped is None else clipped.loop.size,
         piece=block,
+        grain=grain,
     )
 
 

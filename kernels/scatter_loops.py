@@ -1,6 +1,7 @@
-"""The loops of scatter, which chooses among them. Importing this module imports Numba.
+"""The loops that apply a scatter's updates. Importing this module imports Numba.
 
-`keys` holds for each unit where its run begins in the input, or -1 where the unit is out of bounds.
+Those whose names end in `_in_order` take units as `scatter_units.locate` finds them, the others those of one
+owner after the other.
 """
 
 import functools
@@ -10,167 +11,40 @@ import numpy as np
 
 from .arithmetic import combine, get, load, put, store
 from .compilation import Kernel, kernel
-from .memory import prefetch_read, prefetch_write
+from .memory import copy_bytes, prefetch_write
 from .monoids import OVERWRITE
+from .scatter_runs import LINE_BYTES, combine_run, fetch_lines
+from .scatter_units import BLOCK, locate
 
-BLOCK = 1024
-"""How many units are looked at in one go: what is computed of them stays in the nearest cache."""
-PREFETCH_ITEMS = 16
-"""How far ahead an owner's place is fetched: there are more owners than the processor follows by itself."""
 PREFETCH_PLACES = 32
 """How many units of one element ahead their places in the result are fetched."""
-PREFETCH_UNITS = 8
-"""How many units ahead the first lines of a run are fetched."""
+PREFETCHED_LINES = 64
+"""How many lines of runs are fetched ahead."""
 PREFETCH_LINES = 4
+"""How many lines of a run are: the processor follows by itself then."""
 
 
 @kernel
-def _line_bases(line: int, inner: int, loops: Any, bases: Any) -> None:
-    """Add to `bases` how far the outer coordinates of that line of units move each of its members."""
-    for axis in range(inner - 1, -1, -1):
-        outer = line // loops[axis, 0]
-        coordinate = line - outer * loops[axis, 0]
-        line = outer
-        for member in range(bases.size):
-            bases[member] += coordinate * loops[axis, 1 + member]
+def _start_range(task: int, size: int, initial: Any, result: Any) -> None:
+    """Give an owner's part of the result its first values: those of `initial`, or its one value for all.
 
-
-@kernel
-def _start(indices: Any, place: int, least_index: int) -> Any:
-    """An index; far out of bounds if it is below `least_index`, as unsigned integers above 2**63 are."""
-    start = np.int64(get(indices, place))
-    return start if start >= least_index else np.int64(-(2**63))
-
-
-@kernel
-def _component(
-    indices: Any, least_index: int, index_base: int, index_step: int, moved: int, move_step: int, bound: int,
-    input_step: int, keys: Any, at: int, count: int,
-) -> None:  # fmt: skip
-    """Move the keys of one line of units by one component of their index vectors; -1 where it is out of
-    bounds."""
-    for step in range(count):
-        start = _start(indices, index_base + step * index_step, least_index) + moved + step * move_step
-        key = np.int64(get(keys, at + step))
-        inside = (start >= 0) & (start < bound) & (key >= 0)
-        put(keys, at + step, key + start * input_step if inside else np.int64(-1))
-
-
-@kernel
-def _slide(
-    indices: Any, least_index: int, index_base: int, index_step: int, least: int, bound: int, slides: Any,
-    at: int, count: int,
-) -> None:  # fmt: skip
-    """Where the runs of one line of units begin along the dimension that clips them, from `least` to
-    `bound`."""
-    for step in range(count):
-        start = _start(indices, index_base + step * index_step, least_index)
-        put(slides, at + step, min(max(start, least), bound))
-
-
-@kernel
-def _unit_line(
-    at: int, count: int, inner: int, bases: Any, loops: Any, components: Any, slide: Any, indices: Any,
-    least_index: int, keys: Any, sources: Any, slides: Any,
-) -> None:  # fmt: skip
-    """Keys, sources and slides of `count` units that differ in the innermost coordinate only."""
-    index_step, key_step, source_step = loops[inner, 1], loops[inner, 2], loops[inner, 3]
-    for step in range(count):
-        put(keys, at + step, bases[1] + step * key_step)
-    if sources.size > 0:
-        for step in range(count):
-            put(sources, at + step, bases[2] + step * source_step)
-    for row in range(components.shape[0]):
-        place, moved, move_step = bases[0] + components[row, 0], bases[3 + row], loops[inner, 4 + row]
-        bound, input_step = components[row, 1], components[row, 2]
-        if index_step == 1 and move_step == 0:  # the constants make this loop one of vectors
-            _component(indices, least_index, place, 1, moved, 0, bound, input_step, keys, at, count)
-        else:
-            _component(
-                indices, least_index, place, index_step, moved, move_step, bound, input_step, keys, at, count
-            )
-    if slides.size > 0:
-        _slide(indices, least_index, bases[0] + slide[0], index_step, slide[1], slide[2], slides, at, count)
-
-
-@kernel(parallel=True)
-def find_keys(
-    task: int, size: int, first: int, count: int, loops: Any, components: Any, slide: Any, indices: Any,
-    least_index: int, schedule: Any, keys: Any, sources: Any, slides: Any,
-) -> None:  # fmt: skip
-    """Keys, sources (places in the updates) and slides of `count` units from number `first` on.
-
-    `loops` has a row (size, index step, input step, update step, and a step for each component) for each
-    dimension of the units' space, `components` a row (place in the index vector, bound, input step) for each
-    component; `slide` is (place in the index vector, least, bound). Where `schedule` is not empty it names
-    the units.
+    Where `initial` is empty, they are there already. An owner has `size` elements, the last one all that are
+    left.
     """
-    inner = loops.shape[0] - 1
-    length = loops[inner, 0]
-    bases = np.empty(loops.shape[1] - 1, np.int64)
-    done, end = task * size, min(count, (task + 1) * size)
-    while done < end:
-        unit = first + done
-        if schedule.size > 0:
-            unit = schedule[unit]
-        line = unit // length
-        skipped = unit - line * length
-        here = 1 if schedule.size > 0 else min(length - skipped, end - done, BLOCK)
-        for member in range(bases.size):
-            bases[member] = skipped * loops[inner, 1 + member]
-        _line_bases(line, inner, loops, bases)
-        _unit_line(
-            done, here, inner, bases, loops, components, slide, indices, least_index, keys, sources, slides
-        )
-        done += here
-
-
-@kernel(parallel=True)
-def count_owned(task: int, size: int, count: int, shift: int, keys: Any, counts: Any) -> None:
-    """How many of a task's units each owner has: a row of `counts`. An owner has the keys equal but for
-    `shift` bits."""
-    for unit in range(task * size, min(count, (task + 1) * size)):
-        key = get(keys, unit)
-        if key >= 0:
-            counts[task, key >> shift] += 1
-
-
-@kernel(parallel=True)
-def distribute_values(
-    task: int, size: int, count: int, shift: int, keys: Any, values: Any, first: int, value_step: int,
-    places: Any, owned_keys: Any, key_step: int, owned_values: Any, owned_step: int,
-) -> None:  # fmt: skip
-    """Put keys and values at their owners' places, in their order; `places` has a row of next places a task.
-
-    A key and its value lie side by side: `owned_keys` and `owned_values` are views of one memory, with these
-    steps.
-    """
-    for unit in range(task * size, min(count, (task + 1) * size)):
-        key = get(keys, unit)
-        if key >= 0:
-            place = places[task, key >> shift]
-            places[task, key >> shift] = place + 1
-            prefetch_write(owned_keys, (place + PREFETCH_ITEMS) * key_step)
-            put(owned_keys, place * key_step, key)
-            put(owned_values, place * owned_step, get(values, (first + unit) * value_step))
-
-
-@kernel(parallel=True)
-def distribute_units(
-    task: int, size: int, count: int, shift: int, keys: Any, places: Any, owned_units: Any
-) -> None:
-    """Put the units' numbers at their owners' places, in their order."""
-    for unit in range(task * size, min(count, (task + 1) * size)):
-        key = get(keys, unit)
-        if key >= 0:
-            place = places[task, key >> shift]
-            places[task, key >> shift] = place + 1
-            prefetch_write(owned_units, place + PREFETCH_ITEMS)
-            put(owned_units, place, unit)
+    if initial.size == 0:
+        return
+    begin = task * size
+    end = min(result.size, begin + size)
+    if initial.size == 1:
+        for place in range(begin, end):
+            put(result, place, get(initial, 0))
+    else:
+        at, count = begin * result.itemsize, (end - begin) * result.itemsize
+        copy_bytes(result.view(np.uint8), at, initial.view(np.uint8), at, count)
 
 
 @functools.cache
-def update(element: str, combiner: str) -> Kernel:
+def _update(element: str, combiner: str) -> Kernel:
     """One element of `result` combined with one of `values`."""
     if combiner == OVERWRITE:
 
@@ -189,22 +63,14 @@ def update(element: str, combiner: str) -> Kernel:
 
 
 @functools.cache
-def update_items(element: str, combiner: str) -> Kernel:
-    """Units of one element. Task t has the units from `bounds[t]` to `bounds[t + 1]`."""
-    apply = update(element, combiner)
+def _apply_items(element: str, combiner: str) -> Kernel:
+    """Units of one element from number `begin` to `end`, in order."""
+    apply = _update(element, combiner)
 
-    @kernel(parallel=True)
+    @kernel
     def body(
-        task: int,
-        bounds: Any,
-        keys: Any,
-        key_step: int,
-        values: Any,
-        first: int,
-        value_step: int,
-        result: Any,
+        begin: int, end: int, keys: Any, key_step: int, values: Any, first: int, value_step: int, result: Any
     ) -> None:
-        begin, end = bounds[task], bounds[task + 1]
         fetched = max(begin, end - PREFETCH_PLACES)
         for unit in range(begin, fetched):
             later = np.int64(get(keys, (unit + PREFETCH_PLACES) * key_step))
@@ -221,61 +87,171 @@ def update_items(element: str, combiner: str) -> Kernel:
 
 
 @functools.cache
-def update_private_items(element: str, combiner: str) -> Kernel:
-    """Units of one element, each task's into a row of its own, `width` long, in `tables`."""
-    apply = update(element, combiner)
+def update_items(element: str, combiner: str) -> Kernel:
+    """Units of one element. Owner t has `size` elements, and of each row of `offsets` the units from the t-th
+    offset to the next one."""
+    apply = _apply_items(element, combiner)
 
     @kernel(parallel=True)
     def body(
-        task: int, bounds: Any, width: int, keys: Any, values: Any, first: int, value_step: int, tables: Any
-    ) -> None:
-        for unit in range(bounds[task], bounds[task + 1]):
-            key = np.int64(get(keys, unit))
+        task: int, offsets: Any, keys: Any, key_step: int, values: Any, value_step: int, size: int,
+        initial: Any, result: Any,
+    ) -> None:  # fmt: skip
+        _start_range(task, size, initial, result)
+        for row in range(offsets.shape[0]):
+            begin, end = offsets[row, task], offsets[row, task + 1]
+            apply(begin, end, keys, key_step, values, 0, value_step, result)
+
+    return body
+
+
+@functools.cache
+def update_items_in_order(element: str, combiner: str) -> Kernel:
+    """Units of one element, `size` for each task."""
+    apply = _apply_items(element, combiner)
+
+    @kernel(parallel=True)
+    def body(
+        task: int, size: int, count: int, units: Any, components: Any, slide: Any, indices: Any,
+        least_index: int, schedule: Any, sample: Any, values: Any, value_step: int, result: Any,
+    ) -> None:  # fmt: skip
+        keys, nothing = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
+        for first in range(task * size, min(count, (task + 1) * size), BLOCK):
+            here = min(BLOCK, min(count, (task + 1) * size) - first)
+            locate(
+                first, here, units, components, slide, indices, least_index, schedule, keys, nothing, nothing
+            )
+            apply(0, here, keys, 1, values, first, value_step, result)
+
+    return body
+
+
+@functools.cache
+def update_tables(element: str, combiner: str) -> Kernel:
+    """Units of one element, `size` for each task, which has `ways` tables of `width` elements in `tables`:
+    neighbouring units go to different ones, so that they need not wait for each other."""
+    apply = _update(element, combiner)
+
+    @kernel(parallel=True)
+    def body(
+        task: int, size: int, count: int, units: Any, components: Any, slide: Any, indices: Any,
+        least_index: int, schedule: Any, sample: Any, values: Any, value_step: int, ways: int, width: int,
+        tables: Any,
+    ) -> None:  # fmt: skip
+        keys, nothing = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
+        for first in range(task * size, min(count, (task + 1) * size), BLOCK):
+            here = min(BLOCK, min(count, (task + 1) * size) - first)
+            locate(
+                first, here, units, components, slide, indices, least_index, schedule, keys, nothing, nothing
+            )
+            for unit in range(here):
+                key = np.int64(get(keys, unit))
+                if key >= 0:
+                    table = task * ways + (unit & (ways - 1))
+                    apply(tables, table * width + key, values, (first + unit) * value_step)
+
+    return body
+
+
+@functools.cache
+def _apply_runs(element: str, combiner: str) -> Kernel:
+    """Units of runs from number `begin` to `end`, in order.
+
+    `runs` has a row (input offset, update offset) for each run of a unit. A run has `length` pieces of
+    `piece` elements; with `slides`, only those pieces that are in bounds, from 0 to `bound`.
+    """
+
+    @kernel
+    def slid(
+        key: int, source: int, slide: int, bound: int, runs: Any, length: int, piece: int, values: Any,
+        result: Any,
+    ) -> None:  # fmt: skip
+        begin, end = max(0, -slide) * piece, min(length, bound - slide) * piece
+        for run in range(runs.shape[0]):
+            place, start = key + slide * piece + runs[run, 0], source + runs[run, 1]
+            combine_run(element, combiner, result, place + begin, values, start + begin, end - begin)
+
+    @kernel
+    def rows(
+        begin: int, end: int, keys: Any, sources: Any, step: int, grain: int, items: int, lines: int,
+        ahead: int, values: Any, result: Any,
+    ) -> None:  # fmt: skip
+        for unit in range(begin, end):
+            later = min(unit + ahead, end - 1) * step
+            fetch_lines(values, np.int64(get(sources, later)), lines)
+            fetch_lines(result, max(np.int64(get(keys, later)), 0) * grain, lines)
+            key = np.int64(get(keys, unit * step))
             if key >= 0:
-                apply(tables, task * width + key, values, (first + unit) * value_step)
+                source = np.int64(get(sources, unit * step))
+                combine_run(element, combiner, result, key * grain, values, source, items)
+
+    @kernel
+    def body(
+        begin: int, end: int, keys: Any, sources: Any, slides: Any, step: int, grain: int, bound: int,
+        runs: Any, length: int, piece: int, values: Any, result: Any,
+    ) -> None:  # fmt: skip
+        items = length * piece
+        lines = min(-(-items * values.itemsize // LINE_BYTES), PREFETCH_LINES)
+        ahead = max(2, PREFETCHED_LINES // lines)
+        if slides.size == 0 and runs.shape[0] == 1:
+            rows(begin, end, keys, sources, step, grain, items, lines, ahead, values, result)
+            return
+        for unit in range(begin, end):
+            later = min(unit + ahead, end - 1) * step
+            fetch_lines(values, np.int64(get(sources, later)), lines)
+            fetch_lines(result, max(np.int64(get(keys, later)), 0) * grain, lines)
+            key, source = np.int64(get(keys, unit * step)) * grain, np.int64(get(sources, unit * step))
+            if key < 0:
+                continue
+            if slides.size > 0:
+                slide = np.int64(get(slides, unit * step))
+                slid(key, source, slide, bound, runs, length, piece, values, result)
+            else:
+                for run in range(runs.shape[0]):
+                    combine_run(
+                        element, combiner, result, key + runs[run, 0], values, source + runs[run, 1], items
+                    )
 
     return body
 
 
 @functools.cache
 def update_runs(element: str, combiner: str) -> Kernel:
-    """Units of runs. `runs` has a row (input offset, update offset) for each run of a unit.
-
-    Task t has the units `order[bounds[t]]` to `order[bounds[t + 1] - 1]`, or those numbers where `order` is
-    empty. A run has `length` pieces of `piece` elements; with `slides`, only those pieces that are in bounds,
-    from 0 to `bound`.
-    """
-    apply = update(element, combiner)
-
-    @kernel
-    def prefetch(unit: int, end: int, keys: Any, sources: Any, values: Any, result: Any) -> None:
-        key, source = np.int64(get(keys, unit)), get(sources, unit)
-        for line in range(0, min(end, PREFETCH_LINES * PREFETCH_ITEMS), PREFETCH_ITEMS):
-            prefetch_write(result, key + line)
-            prefetch_read(values, source + line)
+    """Units of runs. Owner t has `size` elements, and of each row of `offsets` the units from the t-th offset
+    to the next one."""
+    apply = _apply_runs(element, combiner)
 
     @kernel(parallel=True)
     def body(
-        task: int, bounds: Any, order: Any, keys: Any, sources: Any, slides: Any, bound: int, runs: Any,
-        length: int, piece: int, values: Any, result: Any,
+        task: int, offsets: Any, keys: Any, sources: Any, slides: Any, step: int, grain: int, bound: int,
+        runs: Any, length: int, piece: int, values: Any, size: int, initial: Any, result: Any,
     ) -> None:  # fmt: skip
-        for position in range(bounds[task], bounds[task + 1]):
-            unit = np.int64(get(order, position)) if order.size > 0 else position
-            begin, end = 0, length * piece
-            ahead = position + PREFETCH_UNITS
-            if ahead < bounds[task + 1]:
-                later = np.int64(get(order, ahead)) if order.size > 0 else ahead
-                prefetch(later, end, keys, sources, values, result)
-            key, source = np.int64(get(keys, unit)), get(sources, unit)
-            if key < 0:
-                continue
-            if slides.size > 0:
-                slide = get(slides, unit)
-                begin, end = max(0, -slide) * piece, min(length, bound - slide) * piece
-                key += slide * piece
-            for run in range(runs.shape[0]):
-                place, start = key + runs[run, 0], source + runs[run, 1]
-                for item in range(begin, end):
-                    apply(result, place + item, values, start + item)
+        _start_range(task, size, initial, result)
+        for row in range(offsets.shape[0]):
+            begin, end = offsets[row, task], offsets[row, task + 1]
+            apply(begin, end, keys, sources, slides, step, grain, bound, runs, length, piece, values, result)
+
+    return body
+
+
+@functools.cache
+def update_runs_in_order(element: str, combiner: str) -> Kernel:
+    """Units of runs, `size` for each task."""
+    apply = _apply_runs(element, combiner)
+
+    @kernel(parallel=True)
+    def body(
+        task: int, size: int, count: int, units: Any, components: Any, slide: Any, indices: Any,
+        least_index: int, schedule: Any, sample: Any, grain: int, bound: int, runs: Any, length: int,
+        piece: int, values: Any, result: Any,
+    ) -> None:  # fmt: skip
+        keys, sources = np.empty(BLOCK, sample.dtype), np.empty(BLOCK, sample.dtype)
+        slides = np.empty(BLOCK if slide.size > 0 else 0, sample.dtype)
+        for first in range(task * size, min(count, (task + 1) * size), BLOCK):
+            here = min(BLOCK, min(count, (task + 1) * size) - first)
+            locate(
+                first, here, units, components, slide, indices, least_index, schedule, keys, sources, slides
+            )
+            apply(0, here, keys, sources, slides, 1, grain, bound, runs, length, piece, values, result)
 
     return body

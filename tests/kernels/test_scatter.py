@@ -152,12 +152,6 @@ def large_case(name):
     return geometry, values, starts, updates, expected
 
 
-@pytest.fixture
-def runs_have_owners(monkeypatch):
-    """Runs are distributed to owners whatever the number of processors here."""
-    monkeypatch.setattr(scatter, "_LEAST_RUN_THREADS", 2)
-
-
 def test_large_scatters_by_all_threads():
     for name in LARGE:
         geometry, values, starts, updates, expected = large_case(name)
@@ -165,7 +159,6 @@ def test_large_scatters_by_all_threads():
         assert same_bits(scatter_values([values], starts, [updates])[0], expected)
 
 
-@pytest.mark.usefixtures("runs_have_owners")
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 @pytest.mark.parametrize("name", LARGE)
 def test_large_scatters_by_any_number_of_threads(name, threads):
@@ -200,7 +193,6 @@ def test_large_scatters_of_integers_to_few_places(combiner, threads):
     assert same_bits(result, expected)
 
 
-@pytest.mark.usefixtures("runs_have_owners")
 @pytest.mark.parametrize("threads", [1, 2])
 def test_more_units_than_are_taken_at_a_time(threads, monkeypatch):
     monkeypatch.setattr(scatter, "_CHUNK", 10_000)
@@ -210,7 +202,6 @@ def test_more_units_than_are_taken_at_a_time(threads, monkeypatch):
         assert same_bits(scatter_values([values], starts, [updates])[0], expected)
 
 
-@pytest.mark.usefixtures("runs_have_owners")
 @pytest.mark.parametrize("threads", [1, 2, 8])
 def test_large_schedules(threads):
     geometry, values, starts, updates, _ = large_case("items")

@@ -1,0 +1,227 @@
+"""Where the units of a scatter lie, block by block, and which owner each belongs to. Importing this module
+imports Numba.
+
+`units`, `components` and `slide` are those of `scatter_layout.Layout`; the arguments of `locate` from `units`
+to `schedule` are the same for all blocks of a call, and all loops of scatter take them in this order.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from .arithmetic import get, put
+from .compilation import kernel
+
+BLOCK = 1024
+"""How many units are looked at in one go: what is computed of them stays in the nearest cache."""
+
+
+@kernel
+def _line_bases(line: int, inner: int, units: Any, bases: Any) -> None:
+    """Add to `bases` how far the outer coordinates of that line of units move each of its members."""
+    for axis in range(inner - 1, -1, -1):
+        outer = line // units[axis, 0]
+        coordinate = line - outer * units[axis, 0]
+        line = outer
+        for member in range(bases.size):
+            bases[member] += coordinate * units[axis, 1 + member]
+
+
+@kernel
+def _start(indices: Any, place: int, least_index: int) -> Any:
+    """An index; far out of bounds if it is below `least_index`, as unsigned integers above 2**63 are."""
+    start = np.int64(get(indices, place))
+    return start if start >= least_index else np.int64(-(2**63))
+
+
+@kernel
+def _component(
+    indices: Any, least_index: int, index_base: int, index_step: int, moved: int, move_step: int, bound: int,
+    input_step: int, keys: Any, at: int, count: int,
+) -> None:  # fmt: skip
+    """Move the keys of one line of units by one component of their index vectors; -1 where it is out of
+    bounds."""
+    for step in range(count):
+        start = _start(indices, index_base + step * index_step, least_index) + moved + step * move_step
+        key = np.int64(get(keys, at + step))
+        inside = (start >= 0) & (start < bound) & (key >= 0)
+        put(keys, at + step, key + start * input_step if inside else np.int64(-1))
+
+
+@kernel
+def _only_component(
+    indices: Any, index_base: int, base: int, bound: int, input_step: int, keys: Any, at: int, count: int
+) -> None:
+    """The keys of one line of units by their only component, of indices that follow each other, in 32 bits:
+    taken as unsigned, no index out of bounds is below `bound`."""
+    limit, move, first_key = np.uint32(bound), np.int32(input_step), np.int32(base)
+    for step in range(count):
+        start = np.int32(get(indices, index_base + step))
+        key = np.int32(first_key + np.int32(start * move))
+        put(keys, at + step, key if np.uint32(start) < limit else np.int32(-1))
+
+
+@kernel
+def _slide(
+    indices: Any, least_index: int, index_base: int, index_step: int, least: int, bound: int, slides: Any,
+    at: int, count: int,
+) -> None:  # fmt: skip
+    """Where the runs of one line of units begin along the dimension that clips them, from `least` to
+    `bound`."""
+    for step in range(count):
+        start = _start(indices, index_base + step * index_step, least_index)
+        put(slides, at + step, min(max(start, least), bound))
+
+
+@kernel
+def _line(
+    at: int, count: int, inner: int, bases: Any, units: Any, components: Any, slide: Any, indices: Any,
+    least_index: int, keys: Any, sources: Any, slides: Any,
+) -> None:  # fmt: skip
+    """Keys, sources and slides of `count` units that differ in the innermost coordinate only."""
+    index_step, key_step, source_step = units[inner, 1], units[inner, 2], units[inner, 3]
+    if sources.size > 0:
+        for step in range(count):
+            put(sources, at + step, bases[2] + step * source_step)
+    if slides.size > 0:
+        _slide(indices, least_index, bases[0] + slide[0], index_step, slide[1], slide[2], slides, at, count)
+    is_narrow = indices.itemsize <= 4 and keys.itemsize == 4
+    is_column = components.shape[0] == 1 and index_step == 1 and key_step == 0
+    if is_narrow and is_column and bases[3] == 0 and units[inner, 4] == 0:
+        place, bound, input_step = bases[0] + components[0, 0], components[0, 1], components[0, 2]
+        _only_component(indices, place, bases[1], bound, input_step, keys, at, count)
+        return
+    for step in range(count):
+        put(keys, at + step, bases[1] + step * key_step)
+    for row in range(components.shape[0]):
+        place, moved, move_step = bases[0] + components[row, 0], bases[3 + row], units[inner, 4 + row]
+        bound, input_step = components[row, 1], components[row, 2]
+        if index_step == 1 and move_step == 0:  # the constants make this loop one of vectors
+            _component(indices, least_index, place, 1, moved, 0, bound, input_step, keys, at, count)
+        else:
+            _component(
+                indices, least_index, place, index_step, moved, move_step, bound, input_step, keys, at, count
+            )
+
+
+@kernel
+def locate(
+    first: int, count: int, units: Any, components: Any, slide: Any, indices: Any, least_index: int,
+    schedule: Any, keys: Any, sources: Any, slides: Any,
+) -> None:  # fmt: skip
+    """Keys of `count` units from number `first` on, -1 where a unit is out of bounds; where the arrays are
+    not empty, also sources (places in the updates) and slides.
+
+    `indices` are flat. Where `schedule` is not empty it names the units.
+    """
+    inner = units.shape[0] - 1
+    length = units[inner, 0]
+    bases = np.empty(units.shape[1] - 1, np.int64)
+    done = 0
+    while done < count:
+        unit = first + done
+        if schedule.size > 0:
+            unit = schedule[unit]
+        line = unit // length
+        skipped = unit - line * length
+        here = 1 if schedule.size > 0 else min(length - skipped, count - done)
+        for member in range(bases.size):
+            bases[member] = skipped * units[inner, 1 + member]
+        _line_bases(line, inner, units, bases)
+        _line(done, here, inner, bases, units, components, slide, indices, least_index, keys, sources, slides)
+        done += here
+
+
+@kernel
+def _share(
+    begin: int, end: int, first: int, units: Any, components: Any, slide: Any, indices: Any,
+    least_index: int, schedule: Any, shift: int, keys: Any, offsets: Any, places: Any,
+) -> None:  # fmt: skip
+    """Where each owner's units are to lie among those from `begin` to `end`: at `offsets` and, to be counted
+    on, `places`."""
+    nothing = keys[:0]
+    owners = places.size
+    for owner in range(owners):
+        put(places, owner, np.int64(0))
+    for done in range(begin, end, BLOCK):
+        here = min(BLOCK, end - done)
+        locate(
+            first + done, here, units, components, slide, indices, least_index, schedule, keys, nothing,
+            nothing,
+        )  # fmt: skip
+        for unit in range(here):
+            key = np.int64(get(keys, unit))
+            if key >= 0:
+                put(places, key >> shift, get(places, key >> shift) + 1)
+    place = begin
+    for owner in range(owners):
+        put(offsets, owner, place)
+        place += get(places, owner)
+        put(places, owner, get(offsets, owner))
+    put(offsets, owners, place)
+
+
+@kernel(parallel=True)
+def distribute_values(
+    task: int, size: int, first: int, count: int, units: Any, components: Any, slide: Any, indices: Any,
+    least_index: int, schedule: Any, shift: int, offsets: Any, values: Any, value_step: int,
+    owned_keys: Any, key_step: int, owned_values: Any, owned_step: int,
+) -> None:  # fmt: skip
+    """Put the keys and values of `size` units owner by owner, in their order: those of an owner from one of
+    `offsets` to the next. An owner has the keys that are equal but for `shift` bits.
+
+    A key and its value lie side by side: `owned_keys` and `owned_values` are views of one memory, with these
+    steps.
+    """
+    keys, nothing = np.empty(BLOCK, owned_keys.dtype), np.empty(0, owned_keys.dtype)
+    places = np.empty(offsets.shape[1] - 1, np.int64)
+    begin, end = task * size, min(count, (task + 1) * size)
+    _share(
+        begin, end, first, units, components, slide, indices, least_index, schedule, shift, keys,
+        offsets[task], places,
+    )  # fmt: skip
+    for done in range(begin, end, BLOCK):
+        here = min(BLOCK, end - done)
+        locate(
+            first + done, here, units, components, slide, indices, least_index, schedule, keys, nothing,
+            nothing,
+        )  # fmt: skip
+        for unit in range(here):
+            key = np.int64(get(keys, unit))
+            if key >= 0:
+                place = get(places, key >> shift)
+                put(places, key >> shift, place + 1)
+                put(owned_keys, place * key_step, get(keys, unit))
+                put(owned_values, place * owned_step, get(values, (first + done + unit) * value_step))
+
+
+@kernel(parallel=True)
+def distribute_runs(
+    task: int, size: int, first: int, count: int, units: Any, components: Any, slide: Any, indices: Any,
+    least_index: int, schedule: Any, shift: int, offsets: Any, owned: Any, step: int,
+) -> None:  # fmt: skip
+    """Put `size` units owner by owner, as `distribute_values` does: records of `step` numbers, key, source
+    and, if the units slide, slide."""
+    keys, sources = np.empty(BLOCK, owned.dtype), np.empty(BLOCK, owned.dtype)
+    slides = np.empty(BLOCK if slide.size > 0 else 0, owned.dtype)
+    places = np.empty(offsets.shape[1] - 1, np.int64)
+    begin, end = task * size, min(count, (task + 1) * size)
+    _share(
+        begin, end, first, units, components, slide, indices, least_index, schedule, shift, keys,
+        offsets[task], places,
+    )  # fmt: skip
+    for done in range(begin, end, BLOCK):
+        here = min(BLOCK, end - done)
+        locate(
+            first + done, here, units, components, slide, indices, least_index, schedule, keys, sources,
+            slides,
+        )  # fmt: skip
+        for unit in range(here):
+            key = np.int64(get(keys, unit))
+            if key >= 0:
+                place = get(places, key >> shift)
+                put(places, key >> shift, place + 1)
+                put(owned, place * step, get(keys, unit))
+                put(owned, place * step + 1, get(sources, unit))
+                if slides.size > 0:
+                    put(owned, place * step + 2, get(slides, unit))
