@@ -1,48 +1,76 @@
-"""From a tape to a module, and from a call to the program that was compiled for it."""
+"""From a call of a pattern to the program that was compiled for it."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Final
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from ..api import Executable
 from ..errors import UnsupportedError
-from ..ir import (
-    Attribute,
-    Block,
-    Builder,
-    DenseElementsAttribute,
-    Function,
-    Module,
-    Region,
-    StructAttribute,
-)
-from ..ir import Value as IrValue
-from ..ops.attribute_kinds import Enum
-from ..ops.declaration import Op, lookup
-from ..ops.verify import verify
+from ..ir import Module
 from ..options import Options
-from ..types import ElementType, FunctionType, TensorType
+from ..types import ElementType, TensorType
 from .arrays import array_of, given_to, library_of
 from .element_types import element_type_named, is_number
 from .failures import broken
+from .modules import module_of
 from .operands import lift, value_of
-from .tape import INPUT, Node, Tape, Value, active_tape
+from .snapshots import Snapshot, snapshot
+from .tape import Tape, Value, active_tape
 from .traced import Traced
 
 MOST_PROGRAMS: Final = 256
 """How many compiled programs are kept; those that were used last stay."""
 
-_STRUCTS: Final = {"dimension_numbers": "gather", "scatter_dimension_numbers": "scatter"}
-"""The mnemonic of the struct that holds dimension numbers."""
-
 _DEFAULT: Final = Options()
 
 Record = Callable[..., Any]
+Kept = TypeVar("Kept")
+
+
+class Store(Generic[Kept]):
+    """Keeps the MOST_PROGRAMS values used last. Many threads may use it at the same time."""
+
+    def __init__(self) -> None:
+        self._values: OrderedDict[Hashable, Kept] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable) -> Kept | None:
+        """The value of a key, or None."""
+        with self._lock:
+            found = self._values.get(key)
+            if found is not None:
+                self._values.move_to_end(key)
+            return found
+
+    def keep(self, key: Hashable, value: Kept) -> None:
+        """Enter a value."""
+        with self._lock:
+            self._values[key] = value
+            if len(self._values) > MOST_PROGRAMS:
+                self._values.popitem(last=False)
+
+
+class Program(NamedTuple):
+    """A pattern's program.
+
+    Attributes:
+        executable: from arrays to results.
+        gives_tuple: whether the pattern returns a tuple.
+        snapshot: of what decided it; what that holds has to live as long as the program is found by it.
+    """
+
+    executable: Executable
+    gives_tuple: bool
+    snapshot: Snapshot | None = None
+
+
+_of_tapes: Store[Executable] = Store()
+_of_snapshots: Store[Program] = Store()
 
 
 def trace(function: Callable[..., Any], *argument_types: Any) -> Module:
@@ -70,40 +98,72 @@ def trace(function: Callable[..., Any], *argument_types: Any) -> Module:
 
 
 def compute(
-    record: Record, operands: Sequence[Any], names: Sequence[str], pattern: str, options: Options | None
+    record: Record,
+    operands: dict[str, Any],
+    settings: tuple[Any, ...],
+    pattern: str,
+    options: Options | None,
 ) -> Any:
     """What a pattern does: within another one it is recorded, otherwise it is run.
 
     Args:
         record: from the operands as traced values to the results; Python's numbers come as they are.
-        operands: what the user gave.
-        names: of the operands, for errors.
+        operands: what the user gave, under the names that errors use.
+        settings: all else that decides what `record` does.
         pattern: for errors.
         options: how it is run.
 
     Returns:
         A traced value or an array, which is of the first operand's library that is not NumPy's; a tuple where
-        `record` returns several.
+        `record` returns one.
     """
     outer = active_tape()
     if outer is not None:
-        return record(*[lift(outer, operand, pattern) for operand in operands])
-    for operand in operands:
-        if isinstance(operand, Value):
-            operand.tape.check(operand, pattern)
+        return record(*[lift(outer, operand, pattern) for operand in operands.values()])
+    given = [_given(operand, name, pattern) for name, operand in operands.items()]
+    arrays = [one for one in given if isinstance(one, np.ndarray)]
+    decided = snapshot((pattern, *settings))
+    key = decided and (decided.key, options, tuple([_type_key(one) for one in given]))
+    program = _of_snapshots.get(key) if key else None
+    if program is None:
+        tape, program = _traced(record, given, pattern, options)
+        if key and len(tape.arrays) == len(arrays):
+            _of_snapshots.keep(key, program._replace(snapshot=decided))
+        arrays = tape.arrays
+    results: list[Any] = program.executable(*arrays)
+    library = library_of(operands.values())
+    if library is not None:
+        results = [given_to(library, array) for array in results]
+    return tuple(results) if program.gives_tuple else results[0]
+
+
+def _given(operand: Any, name: str, pattern: str) -> Any:
+    """An operand as an array; Python's numbers as they are."""
+    if isinstance(operand, Value):
+        raise broken(pattern, f"{name} is a value that belongs to another call of a pattern")
+    return operand if is_number(operand) else array_of(operand, name, pattern)
+
+
+def _type_key(given: Any) -> Hashable:
+    """What decides how an operand is traced."""
+    return (given.dtype, given.shape) if isinstance(given, np.ndarray) else (type(given), repr(given))
+
+
+def _traced(
+    record: Record, given: Sequence[Any], pattern: str, options: Options | None
+) -> tuple[Tape, Program]:
+    """The tape of a call and its program, compiled when such a tape is met for the first time."""
     tape = Tape(Traced)
-    values = [
-        operand if is_number(operand) else tape.array(array_of(operand, name, pattern))
-        for operand, name in zip(operands, names, strict=True)
-    ]
+    values = [tape.array(one) if isinstance(one, np.ndarray) else one for one in given]
     with tape:
         found = record(*values)
-        results = [value_of(tape, result, pattern) for result in _listed(found)]
-    arrays = _executable(tape, tuple([result.index for result in results]), options)(*tape.arrays)
-    library = library_of(operands)
-    if library is not None:
-        arrays = [given_to(library, array) for array in arrays]
-    return tuple(arrays) if isinstance(found, (tuple, list)) else arrays[0]
+        results = tuple([value_of(tape, result, pattern).index for result in _listed(found)])
+    key = (tuple(tape.nodes), results, options)
+    executable = _of_tapes.get(key)
+    if executable is None:
+        executable = Executable(module_of(tape.nodes, results), "main", options or _DEFAULT)
+        _of_tapes.keep(key, executable)
+    return tape, Program(executable, isinstance(found, (tuple, list)))
 
 
 def _listed(found: Any) -> Sequence[Any]:
@@ -127,89 +187,3 @@ def _argument(tape: Tape, type: Any) -> Any:
     if min(sizes, default=0) < 0:
         raise UnsupportedError("sizes of arguments must be known", operation="trace")
     return tape.argument(sizes, element_type)
-
-
-_programs: OrderedDict[Hashable, Executable] = OrderedDict()
-_lock = threading.Lock()
-
-
-def _executable(tape: Tape, results: tuple[int, ...], options: Options | None) -> Executable:
-    """The program of a tape, compiled when it is met for the first time."""
-    key = (tuple(tape.nodes), results, options)
-    with _lock:
-        found = _programs.get(key)
-        if found is not None:
-            _programs.move_to_end(key)
-            return found
-    made = Executable(module_of(tape.nodes, results), "main", options or _DEFAULT)
-    with _lock:
-        _programs[key] = made
-        if len(_programs) > MOST_PROGRAMS:
-            _programs.popitem(last=False)
-    return made
-
-
-def module_of(nodes: Sequence[Node], results: Sequence[int]) -> Module:
-    """The module whose function ``main`` does what is on a tape, verified."""
-    types = [TensorType(shape, element_type) for _, _, shape, element_type, _ in nodes]
-    block = Block([type for node, type in zip(nodes, types, strict=True) if node[0] == INPUT])
-    builder, arguments = Builder(block), iter(block.arguments)
-    values: list[IrValue] = []
-    for (name, operands, _, _, plain), type in zip(nodes, types, strict=True):
-        if name == INPUT:
-            values.append(next(arguments))
-            continue
-        attributes, regions = _parts(name, dict(plain), type)
-        made = builder.create(name, [values[index] for index in operands], [type], attributes, regions)
-        values.append(made.result)
-    outputs = [values[index] for index in results]
-    builder.create("func.return", outputs)
-    function_type = FunctionType([value.type for value in block.arguments], [value.type for value in outputs])
-    module = Module([Function("main", function_type, Region([block]), visibility="public")])
-    verify(module)
-    return module
-
-
-def _parts(name: str, values: dict[str, Any], type: TensorType) -> tuple[dict[str, Attribute], list[Region]]:
-    """The attributes and regions that stand for plain values."""
-    if name == "stablehlo.constant":
-        return {"value": _constant(values["value"], type)}, []
-    declaration = lookup(name)
-    assert declaration is not None
-    scalar = TensorType((), type.element_type)
-    regions = [_region(values[part.name], scalar) for part in declaration.declared_regions]
-    return _attributes(declaration, values), regions
-
-
-def _attributes(declaration: type[Op], values: dict[str, Any]) -> dict[str, Attribute]:
-    """The attributes that stand for plain values under their declared names."""
-    attributes: dict[str, Attribute] = {}
-    fields: dict[str, dict[str, Any]] = {}
-    for part in declaration.declared_attributes:
-        if part.name in values and part.of is not None:
-            fields.setdefault(part.of, {})[part.field or part.name] = values[part.name]
-        elif part.name in values:
-            value = values[part.name]
-            value = part.kind.members[value] if isinstance(part.kind, Enum) else value
-            attributes[part.key or part.name] = part.kind.encode(value)
-    for struct, held in fields.items():
-        attributes[struct] = StructAttribute("stablehlo", _STRUCTS[struct], held)
-    return attributes
-
-
-def _constant(value: Any, type: TensorType) -> DenseElementsAttribute:
-    if isinstance(value, DenseElementsAttribute):
-        return value
-    element = np.frombuffer(value, type.dtype).reshape(())
-    return DenseElementsAttribute(type, np.broadcast_to(element, type.shape))
-
-
-def _region(name: Any, type: TensorType) -> Region:
-    """A body of two arguments: the operation of that name, None: it returns the second one."""
-    block = Block([type, type])
-    builder = Builder(block)
-    result = block.arguments[1]
-    if name is not None:
-        result = builder.create(name, block.arguments, [type]).result
-    builder.create("stablehlo.return", [result])
-    return Region([block])

@@ -1,7 +1,7 @@
 """A tape holds the operations that a function of traced values did; it is cheap to write and to compare.
 
-A program is traced anew at each call: what the function reads from around it may have changed. Tapes that are
-equal mean the same program, so that the tape is the key under which the compiled program is found.
+A function is traced again where what it reads from around it may have changed. Tapes that are equal mean the
+same program, so that the tape is a key under which the compiled program is found.
 """
 
 from __future__ import annotations

@@ -169,6 +169,9 @@ _OTHER: Final[dict[str, Callable[..., Any]]] = {
     "roll": lambda input, shifts, dims: movement.roll(input, shifts, dims),
 }
 
+NAMES: Final = (*_ELEMENTWISE, *_OTHER)
+"""torch's names for what traced values take."""
+
 
 def apply_torch(function: Any, args: Sequence[Any], settings: Mapping[str, Any]) -> Any:
     """What torch asks of traced values through ``__torch_function__``.

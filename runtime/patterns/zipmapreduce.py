@@ -66,9 +66,9 @@ def sn_zipmapreduce(
 
     Args:
         function: called as ``function(attrs, *values)`` with a traced value for each operand; it returns one,
-            or a tuple of them. Its results broadcast to the space of the operands. It is called anew each
-            time, and may read what it likes from around it: arrays are inputs of the program, numbers its
-            constants.
+            or a tuple of them. Its results broadcast to the space of the operands. It may read what it likes
+            from around it: arrays are inputs of the program, numbers its constants. It is called again
+            whenever what it reads may have changed.
         operands: arrays whose shapes broadcast, or one array. Python's numbers go to `function` as they are.
         reduce_op: ``"sum"``, ``"product"``, ``"min"``, ``"max"``, ``"and"`` or ``"or"``; None: no reduction.
             ``and`` and ``or`` take booleans and the bits of integers. Sums and products of booleans are of
@@ -100,8 +100,8 @@ def sn_zipmapreduce(
         ]
         return tuple(results) if isinstance(found, (tuple, list)) else results[0]
 
-    names = [f"operands[{position}]" for position in range(len(listed))]
-    return compute(record, listed, names, PATTERN, options)
+    named = {f"operands[{position}]": operand for position, operand in enumerate(listed)}
+    return compute(record, named, (function, reduce_op, reduce_dims, keep_dims), PATTERN, options)
 
 
 def _mapped(tape: Tape, result: Any, shape: Shape) -> Any:
@@ -195,5 +195,5 @@ def sn_select(condition: Any, on_true: Any, on_false: Any, *, options: Options |
     def record(*values: Any) -> Any:
         return where(*values, name="sn_select", label="E1")
 
-    names = ("condition", "on_true", "on_false")
-    return compute(record, (condition, on_true, on_false), names, "sn_select", options)
+    operands = {"condition": condition, "on_true": on_true, "on_false": on_false}
+    return compute(record, operands, (), "sn_select", options)

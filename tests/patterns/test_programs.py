@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from typing import Any
 
@@ -72,7 +73,8 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The modules that calls make; no program is kept from before."""
     made: list[Any] = []
     original = programs.module_of
-    monkeypatch.setattr(programs, "_programs", type(programs._programs)())
+    monkeypatch.setattr(programs, "_of_tapes", programs.Store())
+    monkeypatch.setattr(programs, "_of_snapshots", programs.Store())
     monkeypatch.setattr(programs, "module_of", lambda *args: made.append(original(*args)) or made[-1])
     return made
 
@@ -104,8 +106,9 @@ def test_programs_that_differ_are_told_apart(compiled: list[Any]) -> None:
 
 def test_the_programs_used_last_are_kept(compiled: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs, "MOST_PROGRAMS", 2)
+    traced_each_time = functools.partial(double)
     for size in (1, 2, 1, 3, 1, 2):
-        sn_zipmapreduce(double, [np.ones(size)])
+        sn_zipmapreduce(traced_each_time, [np.ones(size)])
     assert [module.functions["main"].type.inputs[0].shape for module in compiled] == [(1,), (2,), (3,), (2,)]
 
 

@@ -1,0 +1,94 @@
+"""From a tape to a module of StableHLO."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..ir import (
+    Attribute,
+    Block,
+    Builder,
+    DenseElementsAttribute,
+    Function,
+    Module,
+    Region,
+    StructAttribute,
+)
+from ..ir import Value as IrValue
+from ..ops.attribute_kinds import Enum
+from ..ops.declaration import Op, lookup
+from ..ops.verify import verify
+from ..types import FunctionType, TensorType
+from .tape import INPUT, Node
+
+_STRUCTS: Final = {"dimension_numbers": "gather", "scatter_dimension_numbers": "scatter"}
+"""The mnemonic of the struct that holds dimension numbers."""
+
+
+def module_of(nodes: Sequence[Node], results: Sequence[int]) -> Module:
+    """The module whose function ``main`` does what is on a tape, verified."""
+    types = [TensorType(shape, element_type) for _, _, shape, element_type, _ in nodes]
+    block = Block([type for node, type in zip(nodes, types, strict=True) if node[0] == INPUT])
+    builder, arguments = Builder(block), iter(block.arguments)
+    values: list[IrValue] = []
+    for (name, operands, _, _, plain), type in zip(nodes, types, strict=True):
+        if name == INPUT:
+            values.append(next(arguments))
+            continue
+        attributes, regions = _parts(name, dict(plain), type)
+        made = builder.create(name, [values[index] for index in operands], [type], attributes, regions)
+        values.append(made.result)
+    outputs = [values[index] for index in results]
+    builder.create("func.return", outputs)
+    function_type = FunctionType([value.type for value in block.arguments], [value.type for value in outputs])
+    module = Module([Function("main", function_type, Region([block]), visibility="public")])
+    verify(module)
+    return module
+
+
+def _parts(name: str, values: dict[str, Any], type: TensorType) -> tuple[dict[str, Attribute], list[Region]]:
+    """The attributes and regions that stand for plain values."""
+    if name == "stablehlo.constant":
+        return {"value": _constant(values["value"], type)}, []
+    declaration = lookup(name)
+    assert declaration is not None
+    scalar = TensorType((), type.element_type)
+    regions = [_region(values[part.name], scalar) for part in declaration.declared_regions]
+    return _attributes(declaration, values), regions
+
+
+def _attributes(declaration: type[Op], values: dict[str, Any]) -> dict[str, Attribute]:
+    """The attributes that stand for plain values under their declared names."""
+    attributes: dict[str, Attribute] = {}
+    fields: dict[str, dict[str, Any]] = {}
+    for part in declaration.declared_attributes:
+        if part.name in values and part.of is not None:
+            fields.setdefault(part.of, {})[part.field or part.name] = values[part.name]
+        elif part.name in values:
+            value = values[part.name]
+            value = part.kind.members[value] if isinstance(part.kind, Enum) else value
+            attributes[part.key or part.name] = part.kind.encode(value)
+    for struct, held in fields.items():
+        attributes[struct] = StructAttribute("stablehlo", _STRUCTS[struct], held)
+    return attributes
+
+
+def _constant(value: Any, type: TensorType) -> DenseElementsAttribute:
+    if isinstance(value, DenseElementsAttribute):
+        return value
+    element = np.frombuffer(value, type.dtype).reshape(())
+    return DenseElementsAttribute(type, np.broadcast_to(element, type.shape))
+
+
+def _region(name: Any, type: TensorType) -> Region:
+    """A body of two arguments: the operation of that name, None: it returns the second one."""
+    block = Block([type, type])
+    builder = Builder(block)
+    result = block.arguments[1]
+    if name is not None:
+        result = builder.create(name, block.arguments, [type]).result
+    builder.create("stablehlo.return", [result])
+    return Region([block])
