@@ -9,7 +9,6 @@ instruction, then by whole pieces, which puts the totals in order. So one pass l
 values; passes follow one another until a single value is left.
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from llvmlite import ir
@@ -26,7 +25,9 @@ from .vectors import (
     component,
     computed_type,
     data_of,
+    for_columns,
     intrinsic,
+    lanes_of,
     literal,
     load_lanes,
     packed,
@@ -36,15 +37,8 @@ from .vectors import (
     store_lanes,
 )
 
-_VECTOR_BYTES = 64
-_MOST_LANES = 16
 _PIECE_BYTES = 16
 _UNROLLED = 4
-
-
-def _lanes_of(element: str) -> int:
-    """How many values a vector has: a power of two."""
-    return min(_MOST_LANES, _VECTOR_BYTES // computing_dtype(element).itemsize)
 
 
 def _piece_of(element: str) -> int:
@@ -65,7 +59,7 @@ class _Source(NamedTuple):
 
     @property
     def lanes(self) -> int:
-        return _lanes_of(self.kind.element)
+        return lanes_of(self.kind.element)
 
     def values(self, position: Any, lanes: int) -> Value:
         index = self.builder.add(self.start, position)
@@ -123,7 +117,7 @@ def _across(builder: Any, kind: Combination, value: Value, step: int = 1, count:
 
     With a step, so many sets of lanes, each of every step-th lane, into the first lanes.
     """
-    lanes = _lanes_of(kind.element)
+    lanes = lanes_of(kind.element)
     while step < lanes:
         right = tuple(selected(builder, part, [lane | step for lane in range(lanes)]) for part in value)
         combined = apply(builder, kind, value, right)
@@ -142,7 +136,7 @@ def _less(builder: Any, numbers: list[int], limit: Any) -> Any:
 
 def _folded_pairs(builder: Any, kind: Combination, first: Value, second: Value, level: int) -> Value:
     """Two vectors folded by the adjacent pairs of a level into one; see the module's text."""
-    lanes, piece = _lanes_of(kind.element), _piece_of(kind.element)
+    lanes, piece = lanes_of(kind.element), _piece_of(kind.element)
     even: list[int] = []
     if 2 << level <= piece:
         for start in range(0, lanes, piece):
@@ -279,17 +273,6 @@ def fold_block(typing_context: Any, element: Any, monoid: Any, array: Any, start
     return computed_type(kind.element)(element, monoid, array, types.intp, types.intp), generate
 
 
-def _for_columns(builder: Any, element: str, width: Any, body: Callable[[Any, int], None]) -> None:
-    """`body(column, count)` for all columns below `width`, so many at a time. Passes over the same columns
-    take the same ones together, because a vector cannot be read well right after its parts were written."""
-    begin = I64(0)
-    for count in (_lanes_of(element), 4, 1):
-        end = builder.and_(width, I64(-count))
-        with cgutils.for_range_slice(builder, begin, end, I64(count), intp=I64, inc=True) as (column, _):
-            body(column, count)
-        begin = end
-
-
 @intrinsic(prefer_literal=True)
 def fold_rows(
     typing_context: Any,
@@ -327,7 +310,7 @@ def fold_rows(
                 values = [apply(builder, kind, left, right) for left, right in pairs]
             store_lanes(builder, computed, target_data, builder.add(first, column), values[0], count)
 
-        _for_columns(builder, kind.element, columns, fold)
+        for_columns(builder, kind.element, columns, fold)
         return context.get_dummy_value()
 
     numbers = (types.intp,) * 3
@@ -369,7 +352,7 @@ def store_row(
                 builder, kind.element, target_data, builder.add(target_first, column), combined, count
             )
 
-        _for_columns(builder, kind.element, columns, store)
+        for_columns(builder, kind.element, columns, store)
         return context.get_dummy_value()
 
     return types.void(element, monoid, initial, totals, types.intp, types.intp, result, types.intp), generate

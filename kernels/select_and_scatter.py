@@ -26,10 +26,12 @@ from .monoids import (
     supports_element,
 )
 from .monoids import supports as supports_monoid
-from .threads import division
+from .threads import MOST_TASKS, division
 from .window import Axis, axes_of, merged
 
 _ENOUGH = 8
+_MOST_NOTED = 4096
+_MOST_PLACES = 1 << 22
 DIRECTIONS = ("GE", "GT", "LE", "LT")
 
 SelectAndScatter = Callable[[np.ndarray, np.ndarray, Any], np.ndarray]
@@ -83,22 +85,28 @@ def prepare(
     if not row.plain:
         outer.append(row)
     outer = outer or [Axis(1)]
-    owned, tasks, size = _division(outer, (prod(shape) + source_size) * storage.itemsize)
+    room = min(prod(axis.window for axis in outer), prod(axis.size for axis in outer))
+    owned, tasks, size = _division(outer, (prod(shape) + source_size) * storage.itemsize, room)
     table = np.array([(a.size, a.window, a.stride, a.low, a.windows) for a in outer], np.int64).reshape(-1)
+    relative, tiles = _relative(outer), _tiles(outer)
     computing = computing_dtype(kind.element)
     wide = computing if computing_element(kind.element) != stored_element(kind.element) else None
-    place = np.dtype(np.int32 if prod(axis.size for axis in outer) < 1 << 31 else np.int64)
 
     def run(operand: np.ndarray, source: np.ndarray, init_value: Any) -> np.ndarray:
         from . import select_and_scatter_loops as loops
 
-        result = np.full(shape, init_value, dtype)
-        folded = result.reshape(-1).view(storage) if wide is None else result.astype(wide).reshape(-1)
-        best, chosen = np.empty(tasks * inner, computing_dtype(element)), np.empty(tasks * inner, place)
+        result = np.empty(shape, dtype)
+        folded = result.reshape(-1).view(storage) if wide is None else np.empty(result.size, wide)
+        initial = np.empty(1, dtype)
+        initial[:] = init_value
+        initial = initial.view(storage) if wide is None else initial.astype(wide)
+        places, targets = np.empty((2, tasks * room), np.int64)
         counters = np.empty(tasks * loops.COUNTERS * len(outer), np.int64)
-        values = flat(operand, storage), flat(source, storage)
-        body = loops.windows(element, kind, comparison_direction)
-        work = (size, owned, inner, table, counters, best, chosen, *values, folded)
+        is_same = not any(source.strides)
+        values = np.broadcast_to(source[(0,) * source.ndim], inner) if is_same else source
+        body = loops.windows(element, kind, comparison_direction, tiles)
+        shared = (size, owned, inner, table, relative, counters, room, places, targets)
+        work = (*shared, flat(operand, storage), flat(values, storage), int(not is_same), initial, folded)
         body(tasks, *work, threads=threads)
         if wide is not None:
             round_tasks, items = division(folded.size, 2 * storage.itemsize)
@@ -109,18 +117,33 @@ def prepare(
     return run
 
 
-def _division(outer: list[Axis], total_bytes: int) -> tuple[int, int, int]:
+def _relative(outer: list[Axis]) -> np.ndarray:
+    """Where the positions of a window lie behind its first one; none where there are too many to note."""
+    sizes, windows = [axis.size for axis in outer], [axis.window for axis in outer]
+    if prod(windows) > _MOST_NOTED:
+        return np.empty(0, np.int64)
+    steps = [prod(sizes[number + 1 :]) for number in range(len(sizes))]
+    offsets = np.indices(windows).reshape(len(windows), -1)
+    return np.asarray(np.array(steps, np.int64) @ offsets, np.int64)
+
+
+def _tiles(outer: list[Axis]) -> bool:
+    """Whether each element lies in exactly one window."""
+    return all(a.stride == a.window and 0 <= a.low <= a.windows * a.stride - a.size for a in outer)
+
+
+def _division(outer: list[Axis], total_bytes: int, room: int) -> tuple[int, int, int]:
     """The axis along which the operand is divided, the number of tasks, and how many rows of that axis each
     one owns.
 
     Windows that reach into the rows of two tasks are looked at twice: tasks own many rows for a window's
-    size.
+    size. A task notes `room` places.
     """
     owned = max(range(min(2, len(outer))), key=lambda number: outer[number].size / outer[number].window)
     if outer[0].plain and outer[0].size >= _ENOUGH:
         owned = 0
     axis = outer[owned]
-    tasks, size = division(axis.size, total_bytes / axis.size)
+    tasks, size = division(axis.size, total_bytes / axis.size, max(1, min(MOST_TASKS, _MOST_PLACES // room)))
     if axis.window > 1 and tasks > 1:
         size = -(-max(size, _ENOUGH * axis.window) // axis.stride) * axis.stride
         tasks = -(-axis.size // size)

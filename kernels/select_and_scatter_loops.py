@@ -1,36 +1,30 @@
 """The loop of `select_and_scatter`, whose text gives the order."""
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
+from numba import types
 
-from .arithmetic import combine, get, load, put, store
+from .arithmetic import get, put, store
 from .compilation import Kernel, kernel
 from .monoids import Combination, computing_element
+from .vectors import (
+    I32,
+    I64,
+    apply,
+    cgutils,
+    data_of,
+    for_columns,
+    intrinsic,
+    literal,
+    load_lanes,
+    splat,
+    store_lanes,
+)
 
 _FIELDS = 5
 COUNTERS = 6
-
-
-@functools.cache
-def stays(comparison_direction: str) -> Kernel:
-    """Whether the element selected so far stays selected."""
-    if comparison_direction in ("LE", "LT"):
-        reversed_order = stays("GE" if comparison_direction == "LE" else "GT")
-
-        @kernel(inline=True)
-        def compare_reversed(selected: Any, item: Any) -> bool:
-            return bool(reversed_order(item, selected))
-
-        return compare_reversed
-    or_equal = comparison_direction == "GE"
-
-    @kernel(inline=True)
-    def compare(selected: Any, item: Any) -> bool:
-        return bool(selected >= item) if or_equal else bool(selected > item)
-
-    return compare
 
 
 @kernel
@@ -85,89 +79,180 @@ def own_windows(counters: Any, at: int, axes: Any, owned: int, begin: int, end: 
     return bool(first <= last)
 
 
+@kernel
+def find_places(
+    counters: Any, at: int, axes: Any, relative: Any, owned: int, begin: int, end: int, inner: int,
+    places: Any, targets: Any, to: int,
+) -> int:  # fmt: skip
+    """Where the values at each position of a window begin, in `places`, and in `targets` where they lie in
+    the task's range, -1 elsewhere; positions in the padding are left out. Returns how many there are."""
+    rank, base, within = axes.size // _FIELDS, 0, relative.size > 0
+    below, first = 1, 0
+    for axis in range(rank):
+        field = axis * _FIELDS
+        start = get(counters, at + axis) * get(axes, field + 2) - get(axes, field + 3)
+        if start < 0 or start + get(axes, field + 1) > get(axes, field):
+            within = False
+        base = base * get(axes, field) + start
+        below = below * get(axes, field) if axis > owned else 1
+        first = start if axis == owned else first
+    field = owned * _FIELDS
+    inside = begin <= first and first + get(axes, field + 1) <= end
+    if within and inside:
+        for position in range(relative.size):
+            place = (base + get(relative, position)) * inner
+            put(places, to + position, place)
+            put(targets, to + position, place)
+        return int(relative.size)
+    count, offsets, more = 0, at + 3 * rank, True
+    while more:
+        place = place_of(counters, at, offsets, axes)
+        more = advance(counters, offsets, rank)
+        if place >= 0:
+            own = inside or begin <= place // below % get(axes, field) < end
+            put(places, to + count, place * inner)
+            put(targets, to + count, place * inner if own else -1)
+            count += 1
+    return count
+
+
+@intrinsic(prefer_literal=True)
+def scatter_window(
+    typing_context: Any, element: Any, combined: Any, monoid: Any, direction: Any, tiles: Any, operand: Any,
+    places: Any, targets: Any, at: Any, count: Any, inner: Any, source: Any, first: Any, initial: Any,
+    result: Any,
+) -> Any:  # fmt: skip
+    """For each of `inner` values side by side, combine a value of the source with that of the result at the
+    place that a window selects, of `count` places; those with a negative target are left as they are.
+
+    Where windows tile the operand, no result has a value yet: each takes `initial`, combined or as it is.
+    """
+    name, kind = literal(element), Combination(literal(combined), literal(monoid))
+    folded, compare = computing_element(kind.element), _comparison(name, literal(direction))
+    is_first = literal(tiles)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        begin, number, width, source_first = (arguments[index] for index in (8, 9, 10, 12))
+        operand_data = data_of(context, builder, operand, arguments[5], name)
+        source_data = data_of(context, builder, source, arguments[11], kind.element)
+        initial_data = data_of(context, builder, initial, arguments[13], folded)
+        result_data = data_of(context, builder, result, arguments[14], folded)
+        place_data, target_data = (
+            context.make_array(type)(context, builder, arguments[index]).data
+            for index, type in ((6, places), (7, targets))
+        )
+
+        def at_position(data: Any, position: Any) -> Any:
+            return builder.load(builder.gep(data, [builder.add(begin, position)]))
+
+        def values(column: Any, lanes: int) -> None:
+            def item(position: Any) -> Any:
+                place = builder.add(at_position(place_data, position), column)
+                return load_lanes(builder, name, operand_data, place, lanes)[0]
+
+            best = cgutils.alloca_once_value(builder, item(I64(0)))
+            chosen = cgutils.alloca_once_value(builder, splat(builder, I32(0), lanes))
+            others = cgutils.for_range_slice(builder, I64(1), number, I64(1), intp=I64, inc=True)
+            with others as (position, _):
+                now, before, other = builder.load(best), builder.load(chosen), item(position)
+                stays, this = compare(builder, now, other), builder.trunc(position, I32)
+                builder.store(builder.select(stays, now, other), best)
+                builder.store(builder.select(stays, before, splat(builder, this, lanes)), chosen)
+            value = load_lanes(builder, kind.element, source_data, builder.add(source_first, column), lanes)
+            taken = builder.load(chosen)
+            with cgutils.for_range(builder, number, intp=I64) as loop:
+                target = at_position(target_data, loop.index)
+                with builder.if_then(builder.icmp_signed(">=", target, I64(0)), likely=True):
+                    to = builder.add(target, column)
+                    if is_first:
+                        (start,) = load_lanes(builder, folded, initial_data, I64(0), 1)
+                        old = splat(builder, start, lanes)
+                    else:
+                        (old,) = load_lanes(builder, folded, result_data, to, lanes)
+                    (new,) = apply(builder, kind, (old,), value)
+                    this = splat(builder, builder.trunc(loop.index, I32), lanes)
+                    chose = builder.icmp_signed("==", taken, this)
+                    new = builder.select(chose, new, old)
+                    store_lanes(builder, folded, result_data, to, (new,), lanes)
+
+        for_columns(builder, name, width, values)
+        return context.get_dummy_value()
+
+    whole = (types.intp,) * 3
+    return (
+        types.void(
+            element, combined, monoid, direction, tiles, operand, places, targets, *whole, source, types.intp,
+            initial, result,
+        ),
+        generate,
+    )  # fmt: skip
+
+
+def _comparison(element: str, direction: str) -> Callable[[Any, Any, Any], Any]:
+    """Code that tells whether the number selected so far stays selected."""
+    relation = {"GE": ">=", "GT": ">", "LE": "<=", "LT": "<"}[direction]
+
+    def compare(builder: Any, left: Any, right: Any) -> Any:
+        if element.startswith("uint"):
+            return builder.icmp_unsigned(relation, left, right)
+        if element.startswith("int"):
+            return builder.icmp_signed(relation, left, right)
+        return builder.fcmp_ordered(relation, left, right)
+
+    return compare
+
+
 @functools.cache
-def select(element: str, comparison_direction: str) -> Kernel:
-    """For each of `inner` values side by side, the operand's row that a window selects; False for none."""
-    keeps = stays(comparison_direction)
+def windows(element: str, kind: Combination, direction: str, tiles: bool) -> Kernel:
+    """All windows that reach into the rows that a task owns along axis `owned`.
 
-    @kernel
-    def select_rows(
-        operand: Any, counters: Any, at: int, axes: Any, inner: int, best: Any, chosen: Any, own: int
-    ) -> bool:
-        rank = axes.size // _FIELDS
-        offsets = at + 3 * rank
-        found = False
-        more = True
-        while more:
-            place = place_of(counters, at, offsets, axes)
-            more = advance(counters, offsets, rank)
-            if place < 0:
-                continue
-            row = chosen.dtype.type(place)
-            if not found:
-                found = True
-                for column in range(inner):
-                    put(best, own + column, load(element, operand, place * inner + column))
-                    put(chosen, own + column, row)
-                continue
-            for column in range(inner):
-                item = load(element, operand, place * inner + column)
-                selected = get(best, own + column)
-                before = get(chosen, own + column)
-                kept = keeps(selected, item)
-                put(best, own + column, selected if kept else item)
-                put(chosen, own + column, before if kept else row)
-        return found
-
-    return select_rows
-
-
-@functools.cache
-def windows(element: str, kind: Combination, comparison_direction: str) -> Kernel:
-    """All windows that reach into the rows that a task owns along axis `owned`."""
-    select_rows = select(element, comparison_direction)
+    Where windows do not tile the operand, results take `initial` first: just before the first window reaches
+    them if a task's results lie side by side, so that they are still in the cache.
+    """
     combined, monoid = kind
-    folded = computing_element(combined)
 
     @kernel(parallel=True)
     def body(
-        task: int,
-        size: int,
-        owned: int,
-        inner: int,
-        axes: Any,
-        counters: Any,
-        best: Any,
-        chosen: Any,
-        operand: Any,
-        source: Any,
-        result: Any,
-    ) -> None:
+        task: int, size: int, owned: int, inner: int, axes: Any, relative: Any, counters: Any, room: int,
+        places: Any, targets: Any, operand: Any, source: Any, source_step: int, initial: Any, result: Any,
+    ) -> None:  # fmt: skip
         rank = axes.size // _FIELDS
-        at, own = task * COUNTERS * rank, task * inner
-        begin, end = task * size, min((task + 1) * size, get(axes, owned * _FIELDS))
+        at, own, extent = task * COUNTERS * rank, task * room, get(axes, owned * _FIELDS)
+        begin, end = task * size, min((task + 1) * size, extent)
         reset(counters, at, axes, 4)
         reset(counters, at + 3 * rank, axes, 1)
-        below = 1
+        below = inner
         for axis in range(owned + 1, rank):
             below *= get(axes, axis * _FIELDS)
+        start = get(initial, 0)
+        filled, limit = begin * below, end * below
+        if not tiles and owned > 0:
+            for group in range(result.size // (extent * below)):
+                for place in range(group * extent * below + filled, group * extent * below + limit):
+                    put(result, place, start)
+        gradually = not tiles and owned == 0
         more = own_windows(counters, at, axes, owned, begin, end)
         while more:
             window = 0
             for axis in range(rank):
                 window = window * get(axes, axis * _FIELDS + 4) + get(counters, at + axis)
-            reach = get(counters, at + owned) * get(axes, owned * _FIELDS + 2) - get(
-                axes, owned * _FIELDS + 3
-            )
-            inside = begin <= reach and reach + get(axes, owned * _FIELDS + 1) <= end
-            found = select_rows(operand, counters, at, axes, inner, best, chosen, own)
+            count = find_places(counters, at, axes, relative, owned, begin, end, inner, places, targets, own)
             more = advance(counters, at, rank)
-            for column in range(inner if found else 0):
-                place = np.int64(get(chosen, own + column))
-                if inside or begin <= place // below % get(axes, owned * _FIELDS) < end:
-                    to = place * inner + column
-                    value = load(combined, source, window * inner + column)
-                    store(folded, result, to, combine(combined, monoid, load(folded, result, to), value))
+            if count == 0:
+                continue
+            if gradually:
+                until = min(get(places, own + count - 1) + inner, limit)
+                for place in range(filled, until):
+                    put(result, place, start)
+                filled = max(filled, until)
+            first = window * inner * source_step
+            scatter_window(
+                element, combined, monoid, direction, tiles, operand, places, targets, own, count, inner,
+                source, first, initial, result,
+            )  # fmt: skip
+        if gradually:
+            for place in range(filled, limit):
+                put(result, place, start)
 
     return body
 

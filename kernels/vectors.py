@@ -4,7 +4,7 @@ A value is a tuple of LLVM values, one of a real number, two of a complex one: s
 lanes. `element` and `kind` are named as in `monoids`. Importing this module imports Numba.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -27,6 +27,8 @@ cgutils: Any = numba_cgutils
 intrinsic: Any = numba_intrinsic
 I64 = ir.IntType(64)
 I32 = ir.IntType(32)
+_VECTOR_BYTES = 64
+_MOST_LANES = 16
 
 Value = tuple[Any, ...]
 
@@ -269,3 +271,19 @@ def packed(context: Any, builder: Any, element: str, value: Value) -> Any:
     for number, part in enumerate(value):
         packed = builder.insert_value(packed, part, number)
     return packed
+
+
+def lanes_of(element: str) -> int:
+    """How many values a vector has: a power of two."""
+    return min(_MOST_LANES, _VECTOR_BYTES // computing_dtype(element).itemsize)
+
+
+def for_columns(builder: Any, element: str, width: Any, body: Callable[[Any, int], None]) -> None:
+    """`body(column, count)` for all columns below `width`, so many at a time. Passes over the same columns
+    take the same ones together, because a vector cannot be read well right after its parts were written."""
+    begin = I64(0)
+    for count in (lanes_of(element), 4, 1):
+        end = builder.and_(width, I64(-count))
+        with cgutils.for_range_slice(builder, begin, end, I64(count), intp=I64, inc=True) as (column, _):
+            body(column, count)
+        begin = end

@@ -86,6 +86,10 @@ CASES = [
     ("i4", "GT", "multiply", (6, 7), (3, 2), (1, 2), (1, 1)),
     (ml_dtypes.bfloat16, "LE", "add", (4, 20), (2, 3), (1, 1), (0, 0)),
     ("u1", "GE", "maximum", (30,), (4,), (3,), (2,)),
+    ("f8", "GE", "add", (2, 6, 9, 21), (1, 2, 3, 1), (1, 2, 3, 1), (0, 0, 0, 0)),
+    (ml_dtypes.bfloat16, "GT", "add", (2, 7, 20), (1, 4, 1), (1, 4, 1), (0, 1, 0)),
+    ("i1", "LE", "add", (3, 40), (1, 40), (1, 40), (0, 0)),
+    ("f4", "GE", "add", (80, 90), (70, 71), (5, 6), (2, 2)),
 ]
 
 
@@ -97,17 +101,27 @@ def test_cases(dtype, direction, monoid, shape, windows, strides, pad):
     check(sample(rng, shape, dtype), source, np.dtype(dtype).type(1), direction, monoid, axes)
 
 
+@pytest.mark.parametrize("windows", [2, 3])
+def test_one_value_for_all_windows(windows):
+    axes = window.axes_of((2, 12, 12, 19), (1, windows, windows, 1), (1, 2, 2, 1))
+    operand = sample(np.random.default_rng(3), (2, 12, 12, 19), np.float32)
+    source = np.broadcast_to(np.float32(1.5), [axis.windows for axis in axes])
+    check(operand, source, np.float32(-0.0), "GE", "add", axes)
+
+
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
-@pytest.mark.parametrize("shape", [(6, 64, 40, 8), (1, 200, 60, 8)])
-def test_bits_do_not_depend_on_threads(shape, threads):
+@pytest.mark.parametrize("shape", [(6, 64, 40, 8), (1, 200, 60, 8), (9, 50, 50, 20)])
+@pytest.mark.parametrize("stride", [1, 3])
+def test_bits_do_not_depend_on_threads(shape, stride, threads):
     rng = np.random.default_rng(2)
     operand = rng.standard_normal(shape).astype(np.float32)
-    windows, strides = (1, 3, 3, 1), (1, 1, 1, 1)
+    windows, strides = (1, 3, 3, 1), (1, stride, stride, 1)
     run = [
         select_and_scatter.prepare(shape, "f4", "GE", "add", windows, strides, threads=number)
         for number in (1, threads)
     ]
-    source = rng.standard_normal((shape[0], shape[1] - 2, shape[2] - 2, shape[3])).astype(np.float32)
+    axes = window.axes_of(shape, windows, strides)
+    source = rng.standard_normal([axis.windows for axis in axes]).astype(np.float32)
     assert run[0](operand, source, 0).tobytes() == run[1](operand, source, 0).tobytes()
     assert (run[0](operand, source, 0) != 0).any()
 
