@@ -70,9 +70,11 @@ class Precision(enum.StrEnum):
 PRECISION_CONFIG: Final = ArrayOf(Enum("precision", Precision))
 
 
-def is_default(precision_config: Sequence[Precision] | None) -> bool:
-    """Whether no operand asks for more than the default."""
-    return all(precision is Precision.DEFAULT for precision in precision_config or ())
+def is_by_unit(view: Any) -> bool:
+    """Whether the processor's matrix unit may multiply the operands: none of them asks for more precision."""
+    precisions = getattr(view, "precision_config", None) or ()
+    types = (view.lhs.element_type, view.rhs.element_type, view.result.element_type)
+    return all(precision is Precision.DEFAULT for precision in precisions) and are_served(*types)
 
 
 def matrix_product(a: Array, b: Array) -> Array:
@@ -269,7 +271,7 @@ class Contraction(Op):
     def multiplier(self) -> Multiply | None:
         """The product of stacks of matrices, None where there is none for these element types."""
         types = (self.lhs.element_type, self.rhs.element_type, self.result.element_type)
-        return multiplier(*types, by_unit=self.is_by_unit)
+        return multiplier(*types, by_unit=is_by_unit(self))
 
     def verify(self) -> None:
         super().verify()
@@ -282,12 +284,6 @@ class Contraction(Op):
     def multiply(self) -> Multiply | None:
         """`multiplier()`, made once."""
         return self.multiplier()
-
-    @property
-    def is_by_unit(self) -> bool:
-        """Whether the processor's matrix unit may multiply."""
-        types = (self.lhs.element_type, self.rhs.element_type, self.result.element_type)
-        return is_default(getattr(self, "precision_config", None)) and are_served(*types)
 
     @functools.cached_property
     def _permutations(self) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None, int, int]:

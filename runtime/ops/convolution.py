@@ -29,7 +29,7 @@ from .contraction_base import (
     Multiply,
     QuantizedContraction,
     in_parts,
-    is_default,
+    is_by_unit,
     is_quantized_tensor,
     multiplier,
     precision_config_size,
@@ -396,7 +396,7 @@ class _Convolution(QuantizedContraction):
         return (
             None
             if any(map(is_quantized_tensor, (self.lhs, self.rhs, self.result)))
-            else multiplier(*types, in_parts, is_default(self.precision_config))
+            else multiplier(*types, in_parts, is_by_unit(self))
         )
 
     @property
@@ -407,8 +407,14 @@ class _Convolution(QuantizedContraction):
             return False
         return bool(self.rhs.shape[self.kernel_input_feature_dimension] == 1)
 
-    def convolve(self, lhs: Array, rhs: Array, padding: Padding) -> Array:
-        """The result, for a padding that is known."""
+    def convolve(self, lhs: Array, rhs: Array, padding: Padding, multiply: Multiply | None = None) -> Array:
+        """The result, for a padding that is known.
+
+        Args:
+            lhs, rhs: the operands.
+            padding: as (low, high) pairs.
+            multiply: the product of stacks of matrices; None: `self.multiply`.
+        """
         windows = self.windows(rhs.shape, padding)
         lhs = lhs.transpose(self.input_dimensions)
         rhs = rhs.transpose(self.kernel_dimensions)
@@ -418,8 +424,9 @@ class _Convolution(QuantizedContraction):
         if self.is_scaling and np.isfinite(rhs).all():
             product = scaled(grouped_lhs, grouped_rhs, windows, counts)
         else:
-            assert self.multiply is not None
-            product = multiplied(grouped_lhs, grouped_rhs, windows, counts, self.multiply, self.result.dtype)
+            multiply = multiply or self.multiply
+            assert multiply is not None
+            product = multiplied(grouped_lhs, grouped_rhs, windows, counts, multiply, self.result.dtype)
         features = np.moveaxis(product, 0, -2)
         result = features.reshape(*features.shape[:-2], -1) if features.size else self._empty(features)
         return result.transpose(np.argsort(self.output_dimensions))

@@ -1,8 +1,8 @@
 """Products of floats that bf16 holds, by the processor's matrix unit where it has one.
 
-References and kernels call the same function: the order in which the unit adds is its own. It adds in f32, and
-which products it is given hangs on their shapes and on the processor, so that all ways give the same bits.
-Numbers so small that it would lose them are left to BLAS.
+References and kernels call the same function: the order in which the unit adds is its own. It adds in f32.
+Which products it is given hangs on their shapes, their least numbers and the processor, so that all ways give
+the same bits: numbers so small that it would lose them are left to BLAS.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..ops.contraction_base import PART, Contraction, computed_float
+from ..ops.contraction_base import PART, Contraction, computed_float, is_by_unit
 from ..ops.convolution import Convolution
 from ..ops.declaration import Array
 from ..ops.numerics import carrier, converter, rounding
@@ -55,7 +55,7 @@ def contraction(view: Any, threads: int | None) -> Offer:
         return _integer_products(view, shapes, threads)
     if not all(type.category & FLOAT for type in element_types):
         return None, "no kernel for these element types"
-    if view.is_by_unit and suits(rows, terms, columns):
+    if is_by_unit(view) and suits(rows, terms, columns):
         return _products_by_unit(view, threads)
     if 1 in (rows, columns):
         return None, "BLAS multiplies a vector at once"
@@ -99,7 +99,7 @@ def _integer_products(view: Any, shapes: Stacks, threads: int | None) -> Offer:
         if is_by_unit:
             from ..kernels.matrix_unit import Product
 
-            product = Product(*shapes, lhs, rhs, np.int32, threads)
+            product: Kernel = Product(*shapes, lhs, rhs, np.int32, threads)
         else:
             from ..kernels import dot
 
@@ -121,7 +121,7 @@ def _unit_holds(lhs: Any, rhs: Any, result: Any, terms: int) -> bool:
     """Whether the processor's matrix unit multiplies such integers, whose sums it keeps modulo 2 ** 32."""
     from ..kernels import matrix_unit
 
-    if not matrix_unit.supports(lhs.name, rhs.name, "int32"):
+    if not (lhs.kind in "iu" and rhs.kind in "iu" and matrix_unit.supports(lhs.name, rhs.name, "int32")):
         return False
     largest = math.prod(max(-int(info.min), int(info.max)) for info in (np.iinfo(lhs), np.iinfo(rhs)))
     return bool(result.itemsize <= 4) or largest * terms < 1 << 31
@@ -272,6 +272,9 @@ def convolution(view: Convolution, threads: int | None) -> Offer:
     if view.rhs.shape[view.kernel_output_feature_dimension] // groups < _FEW_COLUMNS:
         return None, "few output features a group"
     types = [type.element_type for type in (view.lhs, view.rhs, view.result)]
+    by_unit = _windows_by_unit(view, threads)
+    if by_unit is not None:
+        return compiled_ahead(by_unit), _BY_UNIT
     if all(type.category & INTEGER for type in types):
         return _windows_of_integers(view, axes, threads)
     if not all(type.category & FLOAT for type in types):
@@ -330,6 +333,35 @@ def _prepared(view: Convolution, axes: Sequence[Any], dtype: Any, zero: float, t
         zero=zero,
         threads=threads,
     )
+
+
+def _windows_by_unit(view: Convolution, threads: int | None) -> Callable[[], Kernel] | None:
+    """What prepares the reference's way of convolving with the unit's products, where it multiplies."""
+    types = [type.element_type for type in (view.lhs, view.rhs, view.result)]
+    lhs, rhs, result = map(carrier, types)
+    terms = math.prod(view.rhs.shape) // view.rhs.shape[view.kernel_output_feature_dimension]
+    is_integer = all(type.category & INTEGER for type in types)
+    if not (_unit_holds(lhs, rhs, result, terms) if is_integer else is_by_unit(view)):
+        return None
+    leave = _narrowing(view.result)
+
+    def multiply_integers(a: Array, b: Array) -> Array:
+        from ..kernels.matrix_unit import Product
+
+        product: Kernel = Product(a.shape, b.shape, lhs, rhs, np.int32, threads)
+        return np.asarray(leave(product(a, b).astype(result, copy=False)))
+
+    def multiply_floats(a: Array, b: Array) -> Array:
+        return np.asarray(view.multiply(a, b, threads))  # type: ignore[call-arg, misc]
+
+    multiply = multiply_integers if is_integer else multiply_floats
+
+    def run(a: Array, b: Array) -> Array:
+        if is_integer:
+            a, b = a.astype(lhs, copy=False), b.astype(rhs, copy=False)
+        return view.convolve(a, b, view.known_padding(), multiply)
+
+    return lambda: run
 
 
 def _windows_of_integers(view: Convolution, axes: Sequence[Any], threads: int | None) -> Offer:

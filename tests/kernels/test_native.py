@@ -94,7 +94,7 @@ def run(code):
 
 def test_the_driver_is_made_in_the_background():
     code = """
-        threads.count_hand_off(0.5)
+        threads.count_hand_off(threads.LOADING_SECONDS / 2)
         assert threads.way_of_running(2) == (0, 2) and "numba" not in sys.modules
         while not threads.way_of_running(2)[0]:
             threads.count_hand_off(0.6)

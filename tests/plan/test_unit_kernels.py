@@ -1,0 +1,229 @@
+"""Products by the processor's matrix unit in programs: the same bits in every way, with it or without."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nimblehlo
+from nimblehlo import Options
+from nimblehlo.kernels import matrix_unit
+from nimblehlo.ops import unit_products
+from nimblehlo.types import ELEMENT_TYPES
+from tests.ops.texts import tensor
+from tests.running import run_every_way, same_bits
+
+BATCHED = "batching_dims = [0] x [0], contracting_dims = [2] x [1]"
+PERMUTED = "batching_dims = [2, 0] x [1, 2], contracting_dims = [3] x [0]"
+
+needs_unit = pytest.mark.skipif(not matrix_unit.is_available(), reason="this processor has no matrix unit")
+
+
+def dot(
+    lhs: tuple[int, ...],
+    rhs: tuple[int, ...],
+    result: tuple[int, ...],
+    types: tuple[str, str, str],
+    numbers: str = "contracting_dims = [1] x [0]",
+) -> str:
+    a, b, c = (tensor(shape, type) for shape, type in zip((lhs, rhs, result), types, strict=True))
+    return f"""func.func @main(%lhs: {a}, %rhs: {b}) -> {c} {{
+  %result = stablehlo.dot_general %lhs, %rhs, {numbers} : ({a}, {b}) -> {c}
+  return %result : {c}
+}}
+"""
+
+
+def convolution(types: tuple[str, str, str], groups: int = 1) -> str:
+    shapes = ((2, 9, 10, 16), (3, 2, 16 // groups, 24), (2, 5, 10, 24))
+    a, b, c = (tensor(shape, type) for shape, type in zip(shapes, types, strict=True))
+    return f"""func.func @main(%lhs: {a}, %rhs: {b}) -> {c} {{
+  %result = stablehlo.convolution(%lhs, %rhs)
+    dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
+    window = {{stride = [2, 1], pad = [[1, 1], [0, 2]], rhs_dilate = [1, 2]}}
+    {{batch_group_count = 1 : i64, feature_group_count = {groups} : i64}} : ({a}, {b}) -> {c}
+  return %result : {c}
+}}
+"""
+
+
+def drawn(seed: int, shape: tuple[int, ...], name: str) -> Any:
+    generator = np.random.default_rng(seed)
+    dtype = ELEMENT_TYPES[name].dtype
+    if name[0] in "iu":
+        width = ELEMENT_TYPES[name].width
+        low = 0 if name[0] == "u" else -(1 << (width - 1))
+        return generator.integers(low, low + (1 << width), shape).astype(dtype)
+    return generator.standard_normal(shape, np.float32).astype(dtype)
+
+
+def reason(text: str) -> str:
+    return nimblehlo.compile(text).explain()
+
+
+@pytest.fixture(params=["with the unit", "without"])
+def unit(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether the matrix unit serves: a processor without one is simulated."""
+    is_there = request.param == "with the unit"
+    if is_there and not matrix_unit.is_available():
+        pytest.skip("this processor has no matrix unit")
+    if not is_there:
+        monkeypatch.setattr(matrix_unit, "supports", lambda *names: False)
+    return is_there
+
+
+INTEGERS = [
+    ("i8", "i8", "i32"),
+    ("ui8", "ui8", "i32"),
+    ("i8", "ui8", "i32"),
+    ("ui8", "i4", "ui32"),
+    ("i4", "i2", "i8"),
+    ("i8", "i8", "i64"),
+    ("i8", "i8", "i4"),
+]
+
+
+@pytest.mark.parametrize("types", INTEGERS)
+def test_integers_are_exact(types: tuple[str, str, str], unit: bool) -> None:
+    text = dot((70, 130), (130, 40), (70, 40), types)
+    lhs, rhs = drawn(0, (70, 130), types[0]), drawn(1, (130, 40), types[1])
+    (got,) = run_every_way(text, lhs, rhs)
+    exact = np.matmul(lhs.astype(np.int64), rhs.astype(np.int64))
+    width = ELEMENT_TYPES[types[2]].width
+    assert not ((got.astype(np.int64) - exact) << np.int64(64 - width)).any()
+    assert ("matrix unit" in reason(text)) == unit
+
+
+@pytest.mark.parametrize(
+    "types",
+    [
+        ("bf16", "bf16", "bf16"),
+        ("bf16", "bf16", "f32"),
+        ("bf16", "bf16", "f16"),
+        ("f8E4M3FN", "f8E5M2", "f32"),
+        ("f4E2M1FN", "bf16", "bf16"),
+        ("f8E8M0FNU", "f8E3M4", "bf16"),
+    ],
+)
+def test_narrow_floats(types: tuple[str, str, str], unit: bool) -> None:
+    text = dot((40, 600), (600, 50), (40, 50), types)
+    lhs, rhs = drawn(0, (40, 600), types[0]), drawn(1, (600, 50), types[1])
+    if types[0] == "f8E8M0FNU":
+        lhs = np.exp2(drawn(2, (40, 600), "i2")).astype(lhs.dtype)
+    (got,) = run_every_way(text, lhs, rhs)
+    exact = np.matmul(lhs.astype(np.float64), rhs.astype(np.float64))
+    bound = np.abs(exact).max() * max(float(2.0**-20), {"bf16": 2.0**-8, "f16": 2.0**-10}.get(types[2], 0.0))
+    assert np.abs(got.astype(np.float64) - exact).max() <= bound
+    assert ("matrix unit" in reason(text)) == unit
+
+
+@needs_unit
+@pytest.mark.parametrize("number", [1e-39, 2.0**-126, 1e-25, -1e-30])
+def test_small_numbers_are_kept_in_every_way(number: float) -> None:
+    text = dot((2, 20, 64), (2, 64, 20), (2, 20, 20), ("bf16", "bf16", "f32"), BATCHED)
+    lhs, rhs = drawn(0, (2, 20, 64), "bf16"), drawn(1, (2, 64, 20), "bf16")
+    lhs[1, 3], lhs[1, 3, 7], rhs[1, 7, 5] = 0, number, -(2.0**-110)
+    (got,) = run_every_way(text, lhs, rhs)
+    expected = np.float32(np.float64(lhs[1, 3, 7]) * 2.0**-110 * -1)
+    assert got[1, 3, 5] == expected
+    assert got[1, 3, 6] == np.float32(np.float64(lhs[1, 3, 7]) * np.float64(rhs[1, 7, 6])) != 0
+
+
+@needs_unit
+def test_not_finite_numbers_in_every_way() -> None:
+    lhs, rhs = drawn(0, (40, 64), "bf16"), drawn(1, (64, 40), "bf16")
+    lhs[3, 4], lhs[5, 6], rhs[7, 8], lhs[9, 7] = np.nan, np.inf, -np.inf, 0.0
+    (got,) = run_every_way(dot((40, 64), (64, 40), (40, 40), ("bf16", "bf16", "bf16")), lhs, rhs)
+    assert np.isnan(got[3].astype(np.float32)).all() and np.isnan(got[9, 8].astype(np.float32))
+    assert np.isinf(got[5, :8].astype(np.float32)).all()
+
+
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "result", "numbers"),
+    [
+        ((3, 40, 50), (3, 50, 17), (3, 40, 17), BATCHED),
+        ((50, 40), (60, 50), (40, 60), "contracting_dims = [0] x [1]"),
+        ((4, 5, 6, 7), (7, 5, 3, 9), (4, 6, 3, 9), "contracting_dims = [1, 3] x [1, 0]"),
+        ((6, 3, 2, 40), (40, 2, 6, 33), (2, 6, 3, 33), PERMUTED),
+        ((1, 300), (300, 40), (1, 40), "contracting_dims = [1] x [0]"),
+        ((300, 40), (300,), (40,), "contracting_dims = [0] x [0]"),
+        ((30, 0), (0, 40), (30, 40), "contracting_dims = [1] x [0]"),
+        ((0, 40, 50), (0, 50, 60), (0, 40, 60), BATCHED),
+    ],
+)
+@pytest.mark.parametrize("types", [("bf16", "bf16", "bf16"), ("i8", "i8", "i32")])
+def test_dimension_numbers(
+    lhs: tuple[int, ...],
+    rhs: tuple[int, ...],
+    result: tuple[int, ...],
+    numbers: str,
+    types: tuple[str, str, str],
+) -> None:
+    a, b = drawn(2, lhs, types[0]), drawn(3, rhs, types[1])
+    (got,) = run_every_way(dot(lhs, rhs, result, types, numbers), a, b)
+    letters, batch, contracting = "abcdefgh", [], []
+    for part, pairs in (("batching_dims", batch), ("contracting_dims", contracting)):
+        if part in numbers:
+            left, right = numbers.split(f"{part} = ")[1].split("]", 2)[:2]
+            pairs += zip(
+                map(int, left.strip("[ ").split(", ")), map(int, right.split("[")[1].split(", ")), strict=True
+            )
+    names = {i: letters[number] for number, (i, _) in enumerate(batch + contracting)}
+    others = {j: letters[number] for number, (_, j) in enumerate(batch + contracting)}
+    left_names = [names.get(i, f"{'ijkl'[i]}") for i in range(len(lhs))]
+    right_names = [others.get(j, f"{'mnop'[j]}") for j in range(len(rhs))]
+    out = [names[i] for i, _ in batch]
+    out += [name for name in left_names + right_names if name in "ijklmnop"]
+    equation = f"{''.join(left_names)},{''.join(right_names)}->{''.join(out)}"
+    wide = np.float64 if types[0] == "bf16" else np.int64
+    expected = np.einsum(equation, a.astype(wide), b.astype(wide))
+    if types[0] == "bf16":
+        np.testing.assert_allclose(got.astype(wide), expected, rtol=2.0**-8, atol=2.0**-8 * 30)
+    else:
+        np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("types", [("bf16", "bf16", "bf16"), ("i8", "i8", "i32"), ("ui8", "i4", "i32")])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_convolutions(types: tuple[str, str, str], groups: int, unit: bool) -> None:
+    text = convolution(types, groups)
+    lhs, rhs = drawn(4, (2, 9, 10, 16), types[0]), drawn(5, (3, 2, 16 // groups, 24), types[1])
+    (got,) = run_every_way(text, lhs, rhs)
+    wide = "f32" if types[0] == "bf16" else "i32"
+    wide_dtype = ELEMENT_TYPES[wide].dtype
+    (expected,) = nimblehlo.execute(
+        convolution((wide,) * 3, groups), [lhs.astype(wide_dtype), rhs.astype(wide_dtype)]
+    )
+    if types[0] == "bf16":
+        np.testing.assert_allclose(got.astype(np.float32), expected, rtol=2.0**-7, atol=1e-4)
+    else:
+        np.testing.assert_array_equal(got, expected)
+    assert ("matrix unit" in reason(text)) == unit
+
+
+@needs_unit
+@pytest.mark.parametrize("types", [("bf16", "bf16", "f32"), ("i8", "i8", "i32")])
+def test_any_number_of_threads_gives_the_same_bits(types: tuple[str, str, str]) -> None:
+    text = dot((300, 1000), (1000, 280), (300, 280), types)
+    operands = [drawn(6, (300, 1000), types[0]), drawn(7, (1000, 280), types[1])]
+    one, *others = [
+        nimblehlo.execute(text, operands, options=Options(compile=way, threads=threads))[0]
+        for way, threads in (("never", None), ("eager", 1), ("eager", 2), ("auto", 3), ("eager", 8))
+    ]
+    assert all(same_bits(one, other) for other in others)
+
+
+@needs_unit
+def test_more_precision_is_left_to_blas(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unit_products, "prepared", None)
+    operands = [drawn(8, (40, 50), "bf16"), drawn(9, (50, 60), "bf16")]
+    for precision in ("[HIGHEST, HIGHEST]", "[DEFAULT, HIGH]"):
+        numbers = f"contracting_dims = [1] x [0], precision = {precision}"
+        text = dot((40, 50), (50, 60), (40, 60), ("bf16", "bf16", "f32"), numbers)
+        run_every_way(text, *operands)
+        assert "matrix unit" not in reason(text)
+    default = dot((40, 50), (50, 60), (40, 60), ("bf16", "bf16", "f32"))
+    with pytest.raises(nimblehlo.ExecutionError, match="NoneType"):
+        nimblehlo.execute(default, operands)
