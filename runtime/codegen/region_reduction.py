@@ -35,20 +35,20 @@ class Form(NamedTuple):
     """How the values lie, and what a task takes of them.
 
     Attributes:
-        outer, count, inner: the inputs' sizes, `count` being that of what is folded.
+        outer, length, inner: the inputs' sizes, `length` being that of what is folded.
         chunk: how many values of a result a task folds: all, or a power of two that blocks divide.
         tile: how many neighbouring results.
     """
 
     outer: int
-    count: int
+    length: int
     inner: int
     chunk: int
     tile: int
 
     @property
     def chunks(self) -> int:
-        return -(-self.count // self.chunk)
+        return -(-self.length // self.chunk)
 
     @property
     def tiles(self) -> int:
@@ -250,9 +250,9 @@ class _Reduction:
         rest, tile = self._divided(builder, part.integers[0], form.tiles)
         outer, chunk = self._divided(builder, rest, form.chunks)
         first = builder.mul(chunk, INT64(form.chunk))
-        count = least(builder, INT64(form.chunk), builder.sub(INT64(form.count), first))
+        count = least(builder, INT64(form.chunk), builder.sub(INT64(form.length), first))
         left, width = self._tile(builder, tile)
-        row = builder.add(builder.mul(outer, INT64(form.count)), first)
+        row = builder.add(builder.mul(outer, INT64(form.length)), first)
         values = self.columns(part, 0).moved(builder.add(builder.mul(row, INT64(form.inner)), left))
         last = self.columns(part, len(part.pointers) - self.count)
         line = builder.add(builder.mul(outer, INT64(form.chunks)), chunk)

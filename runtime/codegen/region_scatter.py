@@ -92,7 +92,7 @@ class _Scatter:
         self.updates = Columns(builder, types, part.pointers[1 : 1 + count])
         self.results = Columns(builder, types, part.pointers[1 + count + len(passed) :])
         outside = part.read(passed, part.pointers[1 + count : 1 + count + len(passed)])
-        self.call = lambda values: body.on_scalars(builder, values, outside)
+        self.body, self.outside = body, outside
         self.function = part.function
         self.lowest = builder.mul(part.integers[0], INT64(split.size))
         limit = INT64(view.inputs[0].shape[split.dimension])
@@ -165,7 +165,7 @@ class _Scatter:
                 position = builder.add(position, builder.mul(offset, INT64(steps[d])))
                 update = builder.add(update, builder.mul(offset, INT64(update_steps[d_update])))
             values = [*self.results.load(position), *self.updates.load(update)]
-            self.results.store(position, self.call(values))
+            self.results.store(position, self.body.on_scalars(builder, values, self.outside))
 
 
 def split_of(view: Any, wanted: int) -> Split:

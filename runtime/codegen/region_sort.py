@@ -35,21 +35,21 @@ _LAST = 2**31 - 1
 
 
 class Form(NamedTuple):
-    """What is sorted: so many rows of `count` elements, by chunks of a power of two."""
+    """What is sorted: so many rows of `length` elements, by chunks of a power of two."""
 
     rows: int
-    count: int
+    length: int
     chunk: int
 
     @property
     def chunks(self) -> int:
         """Chunks of a row."""
-        return -(-self.count // self.chunk)
+        return -(-self.length // self.chunk)
 
     @property
     def levels(self) -> int:
         """How many times all elements are moved."""
-        return (self.count - 1).bit_length()
+        return (self.length - 1).bit_length()
 
     @property
     def widths(self) -> list[int]:
@@ -123,7 +123,7 @@ class _Sort:
         return part.function
 
     def _probe(self, part: Part, index: ir.Value, low_at: ir.Value, high_at: ir.Value) -> None:
-        """A step of the search for an element: halves the range in which its place lies, unless it is found."""
+        """A step of the search for an element: halves the range in which its place lies."""
         builder, source = part.builder, self.columns(part, 0)
         low, high = builder.load(low_at, typ=_PLACE), builder.load(high_at, typ=_PLACE)
         searching = builder.icmp_unsigned("<", low, high)
@@ -175,7 +175,7 @@ class _Sort:
         inputs, copies, places = self._row(part, form.chunks)
         number = builder.urem(part.integers[0], INT64(form.chunks))
         begin = builder.mul(number, INT64(form.chunk))
-        limit = least(builder, builder.add(begin, INT64(form.chunk)), INT64(form.count))
+        limit = least(builder, builder.add(begin, INT64(form.chunk)), INT64(form.length))
         levels = min(form.levels, (form.chunk - 1).bit_length())
         source = inputs
         for level in range(levels):
@@ -201,7 +201,7 @@ class _Sort:
         start = builder.mul(number, INT64(2 * length))
         level = (length - 1).bit_length()
         target = (form.levels - 1 - level) % 2
-        source, limit = copies[1 - target], INT64(form.count)
+        source, limit = copies[1 - target], INT64(form.length)
         self._call_merge(part, start, length, limit, source, copies[target], places)
         builder.ret_void()
         return part.function
@@ -232,9 +232,9 @@ class _Sort:
         """
         builder, form = part.builder, self.form
         row = builder.udiv(part.integers[0], INT64(parts))
-        start = builder.mul(row, INT64(form.count))
+        start = builder.mul(row, INT64(form.length))
         first = self.count + len(self.passed)
         copies = (self.columns(part, first).moved(start), self.columns(part, first + self.count).moved(start))
-        place = builder.mul(row, INT64(form.count + 1))
+        place = builder.mul(row, INT64(form.length + 1))
         places = address_of(builder, part.pointers[-1], place, _PLACE)
         return self.columns(part, 0).moved(start), copies, places

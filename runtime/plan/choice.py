@@ -18,7 +18,8 @@ from .estimates import estimate
 from .kernels import kernel_for
 from .loop_clusters import LoopCode, ReductionCode, RowCode
 from .native_loops import NativeLoop, is_long, native_loop_problem
-from .region_functions import RegionCode, region_code
+from .region_codes import region_code
+from .region_functions import RegionCode
 from .run_time_types import RunTimeTyped, has_unknown_sizes
 from .tiering import Generated, Tiered
 

@@ -1,0 +1,408 @@
+"""How each operation whose regions are no known form becomes native loops."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..ir import Operation
+from ..ops.declaration import Op
+from ..ops.in_place import overwriting
+from ..ops.reduction import Reduce, layout
+from ..ops.scatter import Scatter
+from ..ops.sorting import Sort
+from ..ops.verify import view_of
+from ..ops.window import ReduceWindow, SelectAndScatter
+from ..ops.window_geometry import cumulative_axis
+from ..types import QUANTIZED, TensorType
+from .loop_clusters import Made
+from .region_functions import RegionCode, tensor
+
+
+def region_code(view: Op, threads: int | None) -> tuple[RegionCode | None, str]:
+    """The native loops of an operation with regions, or None; and why.
+
+    Args:
+        view: the operation; its sizes are known.
+        threads: most threads that it may use; None: all.
+    """
+    made_by = _CODES.get(type(view))
+    if made_by is None:
+        return None, "no native loops around its regions"
+    values = (*view.operation.operands, *view.operation.results)
+    if any(value.type.category & QUANTIZED for value in values):
+        return None, "no native loops on quantized tensors"
+    if not all(tensor(value.type).size for value in values):
+        return None, "there are no elements"
+    code = made_by(view, threads)
+    reason = code.problem() or _regions_problem(view.operation)
+    return (code, "its body is compiled") if reason is None else (None, reason)
+
+
+def _regions_problem(operation: Operation) -> str | None:
+    from ..codegen.region_function import region_problem
+
+    for region in operation.regions:
+        reason = region_problem(region, view_of)
+        if reason is not None:
+            return reason
+    return None
+
+
+class _ReduceCode(RegionCode):
+    """`reduce`, in its own order."""
+
+    def problem(self) -> str | None:
+        view = self.view
+        if view.ordering.reduction_tree != "blocked":
+            return f"no native loops for the tree {view.ordering.reduction_tree!r}"
+        return _fold_problem(view.analysis, view.ordering.accumulate, view.results)
+
+    @functools.cached_property
+    def layout(self) -> Any:
+        """How the inputs are seen as [outer, n, inner]."""
+        return layout(self.view.inputs[0].shape, self.view.dimensions)
+
+    @property
+    def operands(self) -> list[TensorType]:
+        types = [result.element_type for result in self.results]
+        shapes = [self.layout.sizes] * len(types) + [()] * len(types)
+        return [TensorType(shape, type) for shape, type in zip(shapes, types * 2, strict=True)]
+
+    def make(self) -> Made:
+        from ..codegen.region_reduction import FINISH, PARTIAL, Form, reduction_module
+
+        outer, count, inner = self.layout.sizes
+        item = sum(result.dtype.itemsize for result in self.results)
+        levels = max(count.bit_length(), 1)
+        tile = max(16, min(inner, _MOST_STACK // (item * levels))) if inner > 1 else 1
+        tile = min(tile, inner)
+        side_by_side = outer * -(-inner // tile)
+        chunk = count
+        if side_by_side < _MANY:
+            wanted = -(-count * side_by_side // _MANY)
+            chunk = max(_LEAST_CHUNK // tile, 1 << max(wanted - 1, 1).bit_length(), 2)
+            chunk = 1 << (chunk - 1).bit_length()
+        form = Form(outer, count, inner, min(chunk, count), tile)
+        seconds = self.seconds()
+        tasks, size = self.division(form.tasks, seconds)
+        launches: list[tuple[str, int, float]] = [(PARTIAL, tasks, seconds)]
+        rooms: list[tuple[tuple[int, ...], np.dtype[Any]]] = []
+        if form.chunks > 1:
+            launches.append((FINISH, form.outer * form.tiles, seconds / form.chunk))
+            rooms = [((outer, form.chunks, inner), result.dtype) for result in self.results]
+        body = self.view.body
+        return Made(
+            lambda: reduction_module(body, self.passed, form, view_of, size),
+            size,
+            tuple(launches),
+            tuple(rooms),
+        )
+
+    def operations_on_elements(self) -> float:
+        return float(self.view.inputs[0].size)
+
+    def passes(self) -> float:
+        _, count, _ = self.layout.sizes
+        return float(count.bit_length() * max(1, self.view.inputs[0].size >> 16))
+
+    def native_calls(self) -> float:
+        return float(self.view.inputs[0].size)
+
+    def called(self, native: Callable[..., Any]) -> Callable[..., Any]:
+        analysis, types, placed = self.view.analysis, self.view.inputs, self.layout
+        count = len(types)
+        shapes = [result.shape for result in self.results]
+        convert = _converter(types, analysis.element_types)
+
+        def run(*operands: Any) -> tuple[Any, ...]:
+            inputs = convert(operands[:count])
+            if placed.permutation is not None:
+                inputs = [array.transpose(placed.permutation) for array in inputs]
+            results = native(*inputs, *convert(operands[count : 2 * count]), *operands[2 * count :])
+            arrays = results if isinstance(results, tuple) else (results,)
+            return tuple([array.reshape(shape) for array, shape in zip(arrays[:count], shapes, strict=True)])
+
+        return run
+
+
+_MOST_STACK = 1 << 17
+"""Bytes that the waiting totals of a fold may take."""
+_MANY = 32
+"""Parts of a fold that are enough to be shared among threads."""
+_LEAST_CHUNK = 1 << 12
+"""Values that are worth a part of their own."""
+
+
+def _fold_problem(analysis: Any, accumulate: str, results: Sequence[TensorType]) -> str | None:
+    """Why a body is not folded in its own types, or None where it is."""
+    fold = analysis.monoid_fold(accumulate)
+    if fold is not None and list(fold.dtypes) != [result.dtype for result in results]:
+        return "its body accumulates in a wider type"
+    return None
+
+
+def _converter(types: Sequence[TensorType], targets: Sequence[Any]) -> Callable[..., list[Any]]:
+    """What converts arrays of some types to a region's own element types."""
+    from ..ops.numerics import converter
+
+    functions = [
+        None if type.element_type == target else converter(type.element_type, target)  # type: ignore[arg-type]
+        for type, target in zip(types, targets, strict=True)
+    ]
+    return lambda arrays: [
+        array if function is None else function(array)
+        for function, array in zip(functions, arrays, strict=True)
+    ]
+
+
+class _ScatterCode(RegionCode):
+    """`scatter`, updates in lexicographic order."""
+
+    def __init__(self, view: Any, threads: int | None) -> None:
+        super().__init__(view, threads)
+        self.may_overwrite = tuple([(k, k) for k in range(len(view.inputs))])
+
+    def problem(self) -> str | None:
+        from ..codegen.region_scatter import order_problem
+
+        view = self.view
+        if view.ordering.scatter_schedule != "lexicographic":
+            return f"no native loops for the schedule {view.ordering.scatter_schedule!r}"
+        if view.combine is not None:
+            return "its body accumulates in a wider type"
+        return order_problem(view)
+
+    @property
+    def operands(self) -> list[TensorType]:
+        pairs = zip(self.view.updates, self.results, strict=True)
+        updates = [update.with_element_type(result.element_type) for update, result in pairs]
+        return [self.view.scatter_indices, *updates]
+
+    def make(self) -> Made:
+        from ..codegen.region_scatter import NAME, scatter_module, split_of
+
+        seconds = self.seconds()
+        wanted = self.division(_MOST_PARTS, seconds).tasks
+        split = split_of(self.view, wanted)
+        return Made(
+            lambda: scatter_module(self.view, self.passed, split, view_of),
+            split.size,
+            ((NAME, split.tasks, seconds),),
+        )
+
+    def operations_on_elements(self) -> float:
+        # Finding the destinations and sorting them takes longer than a plain operation.
+        return float(self.view.updates[0].size) * _FINDING
+
+    def passes(self) -> float:
+        return float(self.view.updates[0].size / self.view.inputs[0].size + 1)
+
+    def native_calls(self) -> float:
+        return float(self.view.updates[0].size) * 2
+
+    def called(self, native: Callable[..., Any]) -> Callable[..., Any]:
+        inputs, count = self.view.inputs, len(self.view.inputs)
+        targets = [result.element_type for result in self.results]
+        dtypes = [result.dtype for result in self.results]
+        convert = _converter(inputs, targets)
+
+        @overwriting(*self.may_overwrite)
+        def run(*operands: Any, out: Any = (None,) * count) -> tuple[Any, ...]:
+            results = [
+                np.array(array, dtype, order="C") if given is None else given
+                for array, dtype, given in zip(convert(operands[:count]), dtypes, out, strict=True)
+            ]
+            indices, updates = operands[count], convert(operands[count + 1 : 2 * count + 1])
+            native(indices, *updates, *operands[2 * count + 1 :], out=results)
+            return tuple(results)
+
+        return run
+
+
+_MOST_PARTS = 8
+"""Parts of the destinations at most: each reads all indices."""
+_FINDING = 40
+"""As many plain operations as finding an update's destination is worth."""
+
+
+class _SortCode(RegionCode):
+    """`sort` by merging."""
+
+    def problem(self) -> str | None:
+        if self.view.keys is not None:
+            return "its keys are known"
+        return None if 1 < self.count < 1 << 31 else "there is nothing to sort"
+
+    @property
+    def count(self) -> int:
+        """The elements of a slice."""
+        shape = self.view.inputs[0].shape
+        return int(shape[self.view.adjusted_dimension]) if shape else 1
+
+    @property
+    def rows(self) -> int:
+        """The number of slices."""
+        return int(self.view.inputs[0].size // self.count)
+
+    @property
+    def results(self) -> list[TensorType]:
+        return [type.with_shape((self.rows, self.count)) for type in self.view.inputs]
+
+    @property
+    def operands(self) -> list[TensorType]:
+        return self.results
+
+    def make(self) -> Made:
+        from ..codegen.region_sort import CHUNKS, MERGES, Form, sort_module
+
+        chunk = 1 << (self.count - 1).bit_length()
+        while chunk > _LEAST_CHUNK and self.rows * self.count // chunk < _MOST_PARTS:
+            chunk //= 2
+        form = Form(self.rows, self.count, chunk)
+        seconds = self.seconds()
+        launches = [(CHUNKS, form.rows * form.chunks, seconds)]
+        for width in form.widths:
+            tasks = form.rows * form.pairs(width)
+            launches.append((MERGES.format(width), tasks, seconds / form.levels))
+        rooms = [((type.shape), type.dtype) for type in self.results]
+        rooms.append(((self.rows, self.count + 1), np.dtype(np.int32)))
+        comparator = self.view.comparator
+        return Made(
+            lambda: sort_module(comparator, self.passed, form, view_of), chunk, tuple(launches), tuple(rooms)
+        )
+
+    def operations_on_elements(self) -> float:
+        # Each probe takes elements by index, and a dozen operations on arrays.
+        return self.native_calls() * _PROBE
+
+    def passes(self) -> float:
+        levels = self.count.bit_length()
+        return levels * (levels + 1) * _PROBE / 2
+
+    def native_calls(self) -> float:
+        levels = self.count.bit_length()
+        return float(self.view.inputs[0].size) * levels * (levels + 1) / 4
+
+    def called(self, native: Callable[..., Any]) -> Callable[..., Any]:
+        count, axis, shape = len(self.results), self.view.adjusted_dimension, self.view.inputs[0].shape
+        if axis == len(shape) - 1:
+            return lambda *operands: tuple([array.reshape(shape) for array in native(*operands)[:count]])
+        moved = (*shape[:axis], *shape[axis + 1 :], shape[axis])
+
+        def run(*operands: Any) -> tuple[Any, ...]:
+            inputs = [np.moveaxis(array, axis, -1) for array in operands[:count]]
+            results = native(*inputs, *operands[count:])[:count]
+            return tuple([np.moveaxis(array.reshape(moved), -1, axis) for array in results])
+
+        return run
+
+
+_PROBE = 12
+"""As many operations on arrays as a step of a binary search is in the reference."""
+
+
+class _WindowCode(RegionCode):
+    """`reduce_window`, each window folded from the left."""
+
+    def problem(self) -> str | None:
+        view = self.view
+        if view.ordering.reduction_tree != "blocked":
+            return f"no native loops for the tree {view.ordering.reduction_tree!r}"
+        shape = view.inputs[0].shape
+        if not shape or cumulative_axis(view.windows, shape) is not None:
+            return "its windows are cumulative"
+        return _fold_problem(view.analysis, view.accumulate, view.results)
+
+    @property
+    def operands(self) -> list[TensorType]:
+        return _of_types((*self.view.inputs, *self.view.init_values), self.results)
+
+    def make(self) -> Made:
+        from ..codegen.region_windows import WINDOWS, lines_of, window_module
+
+        seconds = self.seconds()
+        tasks, size = self.division(lines_of(self.view), seconds)
+        return Made(
+            lambda: window_module(self.view, self.passed, view_of, size), size, ((WINDOWS, tasks, seconds),)
+        )
+
+    def operations_on_elements(self) -> float:
+        return self.native_calls()
+
+    def passes(self) -> float:
+        return float(math.prod(window.size for window in self.view.windows))
+
+    def native_calls(self) -> float:
+        return float(self.view.results[0].size) * self.passes()
+
+    def called(self, native: Callable[..., Any]) -> Callable[..., Any]:
+        return _with_converted(native, (*self.view.inputs, *self.view.init_values), self.operands)
+
+
+class _SelectCode(RegionCode):
+    """`select_and_scatter`, in the order of `source`."""
+
+    def problem(self) -> str | None:
+        view = self.view
+        if view.ordering.reduction_tree != "blocked":
+            return f"no native loops for the tree {view.ordering.reduction_tree!r}"
+        return _fold_problem(view.analysis, view.ordering.accumulate, self.results)
+
+    @property
+    def operands(self) -> list[TensorType]:
+        given = (self.view.source, self.view.init_value)
+        return [self.view.operand, *_of_types(given, self.results)]
+
+    def make(self) -> Made:
+        from ..codegen.region_windows import SELECTIONS, selection_module, slices_of
+
+        seconds = self.seconds()
+        tasks, size = self.division(slices_of(self.view), seconds)
+        return Made(
+            lambda: selection_module(self.view, self.passed, view_of, size),
+            size,
+            ((SELECTIONS, tasks, seconds),),
+        )
+
+    def operations_on_elements(self) -> float:
+        return self.native_calls()
+
+    def passes(self) -> float:
+        return float(math.prod(window.size for window in self.view.windows))
+
+    def native_calls(self) -> float:
+        return float(self.view.source.size) * (1 + self.passes())
+
+    def called(self, native: Callable[..., Any]) -> Callable[..., Any]:
+        given = (self.view.operand, self.view.source, self.view.init_value)
+        return _with_converted(native, given, self.operands)
+
+
+def _of_types(given: Sequence[TensorType], results: Sequence[TensorType]) -> list[TensorType]:
+    """The given types with the results' element types, in turn."""
+    return [type.with_element_type(results[k % len(results)].element_type) for k, type in enumerate(given)]
+
+
+def _with_converted(
+    native: Callable[..., Any], types: Sequence[TensorType], targets: Sequence[TensorType]
+) -> Callable[..., Any]:
+    """A function whose first operands are converted to other element types."""
+    if list(types) == list(targets):
+        return native
+    count = len(types)
+    convert = _converter(types, [target.element_type for target in targets])
+    return lambda *operands: native(*convert(operands[:count]), *operands[count:])
+
+
+_CODES: dict[type[Op], type[RegionCode]] = {
+    Reduce: _ReduceCode,
+    ReduceWindow: _WindowCode,
+    Scatter: _ScatterCode,
+    SelectAndScatter: _SelectCode,
+    Sort: _SortCode,
+}
