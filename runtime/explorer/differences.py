@@ -43,7 +43,7 @@ class Comparison:
         count: how many elements differ, not 0.
         first: the place of the first one in the flattened arrays.
         greatest: the place of the first one of those that differ most; NaN beside a number is most of all.
-        distance: of that one, as `Difference` has it, but NO_DISTANCE for None.
+        distance: of that one, as `Difference` has it, but NO_DISTANCE beside NaN.
         places: of all that differ, ascending; None where `nimblehlo.kernels.spread` finds them again.
     """
 
@@ -127,7 +127,7 @@ def _ulps(a: Array, b: Array, element_type: ElementType | None) -> Array:
     sizes = [_bits(values) & (sign - np.uint64(1)) for values in (a, b)]
     negative = [(_bits(values) & sign) != 0 for values in (a, b)]
     low, high = np.minimum(*sizes), np.maximum(*sizes)
-    return np.where(negative[0] == negative[1], high - low, low + high)
+    return np.asarray(np.where(negative[0] == negative[1], high - low, low + high))
 
 
 def _bits(values: Array) -> Array:
@@ -143,7 +143,8 @@ def difference_at(
     values = (arrays[0][index], arrays[1][index])
     comparison = compare(np.asarray(values[0]), np.asarray(values[1]), type)
     distance = 0 if comparison is None else comparison.distance
-    return Difference(index, values, schedules, None if distance == NO_DISTANCE else distance)
+    is_nan = any(bool(_is_nan(np.asarray(value), type)) for value in values)
+    return Difference(index, values, schedules, None if is_nan else distance)
 
 
 class Range:

@@ -68,7 +68,8 @@ class OperationReport:
         location: where it stands.
         option: which option decides its order.
         calls: how many of its calls differed in the plain run's course.
-        first, greatest: differences in its own result, for the operands of the first such call.
+        result: number of its own result that differs.
+        first, greatest: differences in that one, for the operands of the first such call.
         results: names of the results that it changes by itself.
         module: a program of this operation alone.
         inputs: the operands of that call, for `module`.
@@ -78,6 +79,7 @@ class OperationReport:
     location: str
     option: str
     calls: int
+    result: int
     first: Difference
     greatest: Difference
     results: tuple[str, ...]
@@ -216,7 +218,7 @@ def _lines(exploration: Exploration) -> Iterator[str]:
 
 
 def _unit(operation: OperationReport) -> str:
-    type = operation.module.functions["main"].type.results[0]
+    type = operation.module.functions["main"].type.results[operation.result]
     return _unit_of(type) if isinstance(type, TensorType) else ""
 
 
@@ -296,6 +298,7 @@ def _operation_dict(operation: OperationReport, schedules: Sequence[Schedule]) -
         "location": operation.location,
         "option": operation.option,
         "calls": operation.calls,
+        "result": operation.result,
         "results": list(operation.results),
         "first": _difference_dict(operation.first, schedules),
         "greatest": _difference_dict(operation.greatest, schedules),

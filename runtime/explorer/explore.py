@@ -203,6 +203,7 @@ class _Explorer:
             str(operation.location),
             local.step.knob,
             local.calls,
+            local.result,
             local.first,
             local.greatest,
             tuple([self.spreads[number].name for number in sorted(reached)]),

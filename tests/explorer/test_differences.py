@@ -1,0 +1,129 @@
+"""Distances between values of every element type, against counting the values between them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nimblehlo.explorer.differences import NO_DISTANCE, Range, compare, difference_at
+from nimblehlo.explorer.schedules import Schedule
+from nimblehlo.types import COMPLEX, ELEMENT_TYPES, FLOAT, TensorType
+
+FLOATS = [name for name, type in ELEMENT_TYPES.items() if type.category & FLOAT]
+SCHEDULES = (Schedule("lexicographic", "blocked"), Schedule("reverse", "right"))
+
+
+@pytest.mark.parametrize("name", [name for name in FLOATS if ELEMENT_TYPES[name].width <= 8])
+def test_all_values_of_small_floats(name: str) -> None:
+    element_type = ELEMENT_TYPES[name]
+    bits = np.arange(1 << element_type.width, dtype=np.uint8)
+    values = bits.view(element_type.dtype)
+    wide = values.astype(np.float64)
+    ranks = {value: rank for rank, value in enumerate(np.unique(wide[~np.isnan(wide)]))}
+    type = TensorType((), element_type)
+    for one, x in zip(values, wide, strict=True):
+        for other, y in zip(values, wide, strict=True):
+            found = compare(np.asarray(one), np.asarray(other), type)
+            if one.tobytes() == other.tobytes() or (np.isnan(x) and np.isnan(y)):
+                assert found is None
+            elif np.isnan(x) or np.isnan(y):
+                assert found is not None and found.distance == NO_DISTANCE
+            else:
+                assert found is not None and found.distance == abs(ranks[x] - ranks[y])
+
+
+@given(st.data(), st.sampled_from([(np.float32, np.uint32, "f32"), (np.float64, np.uint64, "f64")]))
+def test_wide_floats(data: st.DataObject, types: tuple[Any, Any, str]) -> None:
+    dtype, unsigned, name = types
+    most = int(np.iinfo(unsigned).max)
+    near = data.draw(st.integers(0, most))
+    bits = [near, data.draw(st.integers(0, most) | st.integers(max(0, near - 9), min(most, near + 9)))]
+    one, other = (np.array([value], unsigned).view(dtype) for value in bits)
+    found = compare(one, other, TensorType((1,), ELEMENT_TYPES[name]))
+    assert (found is None) == (bits[0] == bits[1] or bool(np.isnan(one[0]) and np.isnan(other[0])))
+    if found is not None and not np.isnan(one[0]) and not np.isnan(other[0]):
+        half = (most + 1) // 2
+        steps = [value if value < half else half - value for value in bits]
+        assert found.distance == abs(steps[0] - steps[1])
+
+
+def test_neighbours_are_one_apart() -> None:
+    values = np.array([1.0, -1.0, 0.0, 1e-45, 3e38], np.float32)
+    above = np.nextafter(values, np.float32(np.inf))
+    for one, other in zip(values, above, strict=True):
+        found = compare(np.asarray(one), np.asarray(other), TensorType((), ELEMENT_TYPES["f32"]))
+        assert found is not None and found.distance == 1
+    half = np.array(1, ml_dtypes.bfloat16)
+    found = compare(half, np.nextafter(half, ml_dtypes.bfloat16(2)), TensorType((), ELEMENT_TYPES["bf16"]))
+    assert found is not None and found.distance == 1
+
+
+def test_zeros_differ_by_nothing() -> None:
+    type = TensorType((2,), ELEMENT_TYPES["f32"])
+    arrays = np.array([0.0, 1.0], "f"), np.array([-0.0, 1.0], "f")
+    found = compare(*arrays, type)
+    assert found is not None and (found.count, found.first, found.distance) == (1, 0, 0)
+    assert difference_at(0, arrays, type, SCHEDULES).distance == 0
+
+
+@pytest.mark.parametrize("name", ["complex<f32>", "complex<f64>"])
+def test_complex_numbers_take_the_greater_part(name: str) -> None:
+    element_type = ELEMENT_TYPES[name]
+    assert element_type.category & COMPLEX
+    one = np.array([1 + 2j, 3, np.nan], element_type.dtype)
+    other = one.copy()
+    part = one.real.dtype.type
+    other[0] = complex(1, np.nextafter(np.nextafter(part(2), part(3)), part(3)))
+    found = compare(one, other, TensorType((3,), element_type))
+    assert found is not None and (found.count, found.first, found.distance) == (1, 0, 2)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, one in ELEMENT_TYPES.items() if name.lstrip("u").startswith("i")]
+)
+def test_integers_differ_by_numbers(name: str) -> None:
+    element_type = ELEMENT_TYPES[name]
+    if name == "i1":
+        one, other, wanted = [False, True], [True, True], 1
+    else:
+        signed = not name.startswith("u")
+        low = -(1 << (element_type.width - 1)) if signed else 0
+        one, other, wanted = [low, 0], [low + (1 << element_type.width) - 1, 0], (1 << element_type.width) - 1
+    held = np.uint64 if name == "ui64" else np.int64
+    arrays = tuple([np.array(values, held).astype(element_type.dtype) for values in (one, other)])
+    found = compare(*arrays, TensorType((2,), element_type))
+    assert difference_at(0, arrays, TensorType((2,), element_type), SCHEDULES).distance == wanted
+    assert found is not None and (found.count, found.first, found.greatest) == (1, 0, 0)
+    assert found.distance == wanted
+
+
+@pytest.mark.parametrize("name", ["f32", "f64", "bf16", "i32"])
+def test_ranges_hold_the_extremes_without_nans(name: str) -> None:
+    element_type = ELEMENT_TYPES[name]
+    type = TensorType((2, 2), element_type)
+    plain = np.array([[1, 2], [3, 4]]).astype(element_type.dtype)
+    found = Range(plain, type)
+    assert found.elements == 0 and found.least is None
+    for values in ([[1, 5], [3, 4]], [[1, -7], [3, 4]], [[1, 2], [3, 6]]):
+        other = np.array(values).astype(element_type.dtype)
+        comparison = compare(plain, other, type)
+        assert comparison is not None
+        found.add(comparison, other)
+    if element_type.category & FLOAT:
+        other = np.array([[1, np.nan], [3, 4]]).astype(element_type.dtype)
+        comparison = compare(plain, other, type)
+        assert comparison is not None and comparison.distance == NO_DISTANCE
+        found.add(comparison, other)
+    assert found.elements == 2 and found.least is not None and found.most is not None
+    assert found.least.tolist() == [1, -7, 3, 4] and found.most.tolist() == [1, 5, 3, 6]
+
+
+def test_empty_arrays_are_equal() -> None:
+    for name in ("f32", "bf16", "complex<f64>", "i4"):
+        array = np.empty((0, 3), ELEMENT_TYPES[name].dtype)
+        assert compare(array, array.copy(), TensorType((0, 3), ELEMENT_TYPES[name])) is None
