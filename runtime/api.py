@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -22,9 +23,12 @@ from .ops.call_state import needs_call_state, new_call
 from .ops.memory_limit import MOST_BYTES
 from .ops.verify import verify
 from .options import Options
-from .plan import Choose, Memory, all_steps, choose, lower, memory_use
+from .plan import Choose, Memory, Plan, all_steps, choose, lower, memory_use
 from .specialize import entry_function, specialize
 from .types import FunctionType, TensorType, Type
+
+if TYPE_CHECKING:
+    from .sanitizer import Finding, Sanitizer
 
 Array = np.ndarray[Any, Any]
 
@@ -118,6 +122,7 @@ class Executable:
         self._module = module
         self._entry = entry
         self._lock = threading.Lock()
+        self._sanitizer = _sanitizer(options)
         self._programs: OrderedDict[tuple[Type, ...], Program] = OrderedDict()
         static = all(not isinstance(type, TensorType) or type.is_static for type in self.input_types)
         self._only = self._specialize(self.input_types) if static else None
@@ -163,6 +168,8 @@ class Executable:
 
     def _specialize(self, types: Sequence[Type]) -> Program:
         try:
+            if self._sanitizer is not None:
+                return self._sanitized(self._sanitizer, types)
             drops_windows = self.options.scatter_out_of_bounds == "window"
             function = specialize(self._module, self._entry, types, drops_windows=drops_windows)
             return self._lowered(function)
@@ -171,6 +178,20 @@ class Executable:
 
     def _lowered(self, function: Function) -> Program:
         return Program(function, self.options)
+
+    def _sanitized(self, sanitizer: Sanitizer, types: Sequence[Type]) -> Program:
+        """A program whose regions run by references, for the checks look at what happens in them."""
+        function = sanitizer.bind(self._module, self._entry, types)
+        watch = sanitizer.watch(function)
+        return Program(function, replace(self.options, compile="never"), watch.choose, watch.runner)
+
+    @property
+    def findings(self) -> Sequence[Finding]:
+        """What the sanitizer has found in all calls so far, in order; a `nimblehlo.Findings` where it is on.
+
+        Of each check and operation the first ones are kept.
+        """
+        return () if self._sanitizer is None else self._sanitizer.findings
 
     def memory(self) -> Memory:
         """The bytes that a call takes; where sizes are unknown, the most of those combinations met so far."""
@@ -205,6 +226,15 @@ class Executable:
         return f"Executable(@{self._entry} : {FunctionType(self.input_types, self.output_types)})"
 
 
+def _sanitizer(options: Options) -> Sanitizer | None:
+    """What looks for undefined behaviour, where that is asked for."""
+    if not options.sanitize:
+        return None
+    from .sanitizer import Sanitizer
+
+    return Sanitizer(options)
+
+
 class Program:
     """A specialized function, lowered.
 
@@ -212,9 +242,16 @@ class Program:
         function: what `nimblehlo.specialize.specialize` returned.
         options: says which ways are open.
         choose: see `nimblehlo.plan.lower`.
+        runner: makes what runs the plan.
     """
 
-    def __init__(self, function: Function, options: Options, choose: Choose = choose) -> None:
+    def __init__(
+        self,
+        function: Function,
+        options: Options,
+        choose: Choose = choose,
+        runner: Callable[[Plan], Any] = Runner,
+    ) -> None:
         self.function = function
         self.type = function.type
         self._plan = lower(function, options, choose)
@@ -222,7 +259,7 @@ class Program:
         self._types = function.type.results
         self._options = options
         self._has_call_state = any(needs_call_state(step.operation) for step in all_steps(self._plan))
-        self._runner = Runner(self._plan)
+        self._runner = runner(self._plan)
         self._constants = memory_of(self._plan.constants.values())
         count = len(self.type.inputs)
         self._donated = range(count) if options.donate == "all" else options.donate

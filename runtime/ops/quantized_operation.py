@@ -8,12 +8,14 @@ Source: specification, "Quantization computations" (`dequantize_op_quantize`, `h
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from ..ir import Operation
 from ..types import QUANTIZED, QuantizedType, TensorType, Type
 from .declaration import Array, Op
 from .quantization import dequantizer, quantizer
+
+AnyOp = TypeVar("AnyOp", bound=Op)
 
 
 def has_quantized_types(operation: Operation) -> bool:
@@ -26,9 +28,7 @@ def quantized_reference(view: Op) -> Callable[..., Any]:
     operation = view.operation
     entries = [_conversion(operand.type, dequantizer) for operand in operation.operands]
     exits = [_conversion(result.type, quantizer) for result in operation.results]
-    expressed = type(view)(_on_expressed_types(operation))
-    expressed.ordering = view.ordering
-    reference = expressed.bind()
+    reference = expressed_view(view).bind()
 
     def run(*operands: Array, **regions: Any) -> Any:
         values = [enter(value) for enter, value in zip(entries, operands, strict=True)]
@@ -38,6 +38,13 @@ def quantized_reference(view: Op) -> Callable[..., Any]:
         return exits[0](results)
 
     return run
+
+
+def expressed_view(view: AnyOp) -> AnyOp:
+    """The same operation on the floating-point values that quantized ones stand for."""
+    expressed = type(view)(_on_expressed_types(view.operation))
+    expressed.ordering = view.ordering
+    return expressed
 
 
 def _conversion(

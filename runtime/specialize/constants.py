@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +40,7 @@ _PRODUCTS = frozenset(
 """Of these each element of one operand may meet each of the other."""
 
 Known = Mapping[Value, DenseElementsAttribute]
+Evaluate = Callable[[Operation, Sequence[Array]], Any]
 
 
 class Budget:
@@ -45,14 +48,13 @@ class Budget:
 
     Args:
         work: how much there is.
-        keeps: says of an operation and its constant operands that it has to stay, None: none has to.
+        evaluate: gives an operation's result, None where the operation has to stay; it is asked for those
+            with regions as well. None: references are taken.
     """
 
-    def __init__(
-        self, work: int = MOST_WORK, keeps: Callable[[Operation, Sequence[Array]], bool] | None = None
-    ) -> None:
+    def __init__(self, work: int = MOST_WORK, evaluate: Evaluate | None = None) -> None:
         self.left = work
-        self.keeps = keeps
+        self.evaluate = evaluate
 
     def take(self, work: int) -> bool:
         """Whether that much is left; if so, it is used."""
@@ -70,7 +72,9 @@ def fold(operation: Operation, known: Known, budget: Budget) -> DenseElementsAtt
         known: the constants among the values in sight.
         budget: bounds the work; what costs more than is left stays.
     """
-    if len(operation.results) != 1 or operation.regions or not operation.name.startswith(_FOLDED_DIALECTS):
+    if len(operation.results) != 1 or not operation.name.startswith(_FOLDED_DIALECTS):
+        return None
+    if operation.regions and budget.evaluate is None:
         return None
     type = as_tensor(operation.result.type)
     if not isinstance(type, TensorType) or not type.is_static or not type.category & PLAIN:
@@ -88,9 +92,12 @@ def fold(operation: Operation, known: Known, budget: Budget) -> DenseElementsAtt
     if work > ALWAYS_FOLDED and not budget.take(work):
         return None
     arrays = [constant.array for constant in constants]
-    if budget.keeps is not None and budget.keeps(operation, arrays):
-        return None
-    return _evaluate(view_of(operation).reference, arrays, type)
+    reference = budget.evaluate or _by_reference
+    return _evaluate(functools.partial(reference, operation), arrays, type)
+
+
+def _by_reference(operation: Operation, arrays: Sequence[Array]) -> Any:
+    return view_of(operation).reference(*arrays)
 
 
 def _work(name: str, type: TensorType, constants: list[DenseElementsAttribute]) -> int:
@@ -118,12 +125,12 @@ def _is_small_result(name: str, type: TensorType, constants: list[DenseElementsA
 
 
 def _evaluate(
-    reference: Callable[..., Array], arrays: list[Array], type: TensorType
+    function: Callable[[Sequence[Array]], Any], arrays: list[Array], type: TensorType
 ) -> DenseElementsAttribute | None:
-    """Run a reference on constants; None where it fails (the run will say why) or gives a large array."""
+    """Run a function on constants; None where it fails (the run will say why) or gives a large array."""
     with np.errstate(all="ignore"):
         try:
-            result = np.asarray(reference(*arrays))
+            result = np.asarray(function(arrays))
         except Exception:  # the run meets the same failure, and names the operation
             return None
     if result.dtype != type.dtype or result.shape != type.shape:

@@ -1,0 +1,122 @@
+"""What was found, and what is done about it."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, overload
+
+from ..errors import UndefinedBehaviorError
+
+MOST_KEPT: Final = 16
+"""How many findings of a check are kept for one operation; all of them are counted."""
+
+Key = tuple[str, str, str]
+"""A check, an operation's name and its location."""
+
+
+class SanitizerWarning(RuntimeWarning):
+    """Tells of a finding under `Options(sanitize_action="warn")`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """What a check found in one run of an operation.
+
+    Attributes:
+        index: where, in the array that the check speaks of.
+        value: what is there, as Python's own numbers.
+        message: all of it in words.
+        count: how many elements are like that.
+    """
+
+    index: tuple[int, ...]
+    value: Any
+    message: str
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was found. docs/sanitizer.md says for each check what index and value are.
+
+    Attributes:
+        check: which check found it, one of `nimblehlo.options.CHECKS`.
+        operation: name of the operation, such as ``"stablehlo.gather"``.
+        location: where it stands in the program, as text.
+        index: of the first element concerned, in the array as the operation was run on it.
+        value: what is there.
+        message: what is wrong, in words.
+        count: how many elements of this run of the operation are concerned.
+    """
+
+    check: str
+    operation: str
+    location: str
+    index: tuple[int, ...]
+    value: Any
+    message: str
+    count: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.operation}: ({self.check}) {self.message}, at {self.location}"
+
+
+class Findings(Sequence[Finding]):
+    """What was found so far, in the order in which it was found. Threads may add to it at the same time.
+
+    Of each check, operation and location the first MOST_KEPT are kept.
+
+    Args:
+        action: see `Options.sanitize_action`.
+
+    Attributes:
+        totals: how many there were for each (check, operation, location), those that are not kept included.
+    """
+
+    def __init__(self, action: str = "collect") -> None:
+        self.action = action
+        self.totals: Counter[Key] = Counter()
+        self._kept: list[Finding] = []
+        self._lock = threading.Lock()
+
+    def report(self, finding: Finding) -> None:
+        """Enter a finding, and act on it.
+
+        Raises:
+            UndefinedBehaviorError: the action is ``"raise"``.
+        """
+        key = (finding.check, finding.operation, finding.location)
+        with self._lock:
+            self.totals[key] += 1
+            total = self.totals[key]
+            if total <= MOST_KEPT:
+                self._kept.append(finding)
+        if self.action == "raise":
+            raise UndefinedBehaviorError(
+                f"({finding.check}) {finding.message}", operation=finding.operation, location=finding.location
+            )
+        if self.action == "warn" and total == 1:
+            warnings.warn(str(finding), SanitizerWarning, stacklevel=2)
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        with self._lock:
+            self._kept.clear()
+            self.totals.clear()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    @overload
+    def __getitem__(self, index: int) -> Finding: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Finding]: ...
+    def __getitem__(self, index: int | slice) -> Finding | list[Finding]:
+        return self._kept[index]
+
+    def __repr__(self) -> str:
+        return f"Findings({self._kept!r})"

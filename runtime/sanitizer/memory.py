@@ -1,0 +1,190 @@
+"""Follows memory that nothing has written: new buffers, and what `set_dimension_size` adds.
+
+To each array that may hold such elements belongs a shadow: an array of booleans, true where something was
+written. Operations that move elements move their shadows likewise, those that overwrite elements write into
+the shadow; all others read, which is what is looked for. The program's results are read by its caller.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..ir import Function, Operation
+from ..ops.control import OptimizationBarrier
+from ..ops.custom_call import CustomCall
+from ..ops.declaration import Array, Op
+from ..ops.dynamic_shapes import ReadsSizes, SetDimensionSize
+from ..ops.regions import overwrites
+from ..ops.rules import with_actual_shapes
+from ..ops.scatter import Scatter
+from ..ops.tuples import GetTupleElement, Tuple
+from ..ops.verify import view_of
+from .elements import first_index, number, place
+from .findings import Violation
+
+_CREATING: Final = frozenset({"AllocateBuffer", "CreateBuffer"})
+_PASSING: Final = frozenset({"Pin", "Unpin", "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape"})
+"""Custom calls that return the very arrays which they take."""
+
+_MOVED: Final = {
+    "stablehlo.broadcast": 1,
+    "stablehlo.broadcast_in_dim": 1,
+    "stablehlo.dynamic_broadcast_in_dim": 1,
+    "stablehlo.dynamic_gather": 1,
+    "stablehlo.dynamic_pad": 2,
+    "stablehlo.dynamic_reshape": 1,
+    "stablehlo.dynamic_slice": 1,
+    "stablehlo.dynamic_update_slice": 2,
+    "stablehlo.gather": 1,
+    "stablehlo.pad": 2,
+    "stablehlo.real_dynamic_slice": 1,
+    "stablehlo.reshape": 1,
+    "stablehlo.reverse": 1,
+    "stablehlo.slice": 1,
+    "stablehlo.torch_index_select": 1,
+    "stablehlo.transpose": 1,
+    "tensor.cast": 1,
+}
+"""Operations that move elements, and how many of their first operands hold these; the others are read."""
+
+Reads = Callable[[Violation], None]
+
+
+Follow = Callable[[Sequence[Any], Sequence[Any], Reads], None]
+
+
+def may_be_unwritten(function: Function) -> bool:
+    """Whether a function has memory that nothing has written."""
+    assert function.body is not None
+    return any(_creates(operation) for operation in function.body.walk())
+
+
+def _creates(operation: Operation) -> bool:
+    if operation.name == SetDimensionSize.name:
+        return True
+    view = view_of(operation) if operation.name == CustomCall.name else None
+    return isinstance(view, CustomCall) and view.call_target_name in _CREATING
+
+
+class Shadows:
+    """The shadows of the arrays of one program's runs; many threads may run it at the same time."""
+
+    def __init__(self) -> None:
+        self._shadows: dict[int, tuple[weakref.ref[Array], Array]] = {}
+
+    def of(self, value: Any) -> Array | None:
+        """The shadow of an array; None: all of it is written."""
+        known = self._shadows.get(id(value))
+        return known[1] if known is not None and known[0]() is value else None
+
+    def enter(self, value: Array, written: Array) -> None:
+        """Let an array have a shadow, or none where all of it is written."""
+        key, shadows = id(value), self._shadows
+        if written.all():
+            shadows.pop(key, None)
+        else:
+            shadows[key] = weakref.ref(value, lambda _: shadows.pop(key, None)), written
+
+    def follow(self, view: Op) -> Follow | None:
+        """What to do after an operation has run, given its operands and results and what is told of reads."""
+        if isinstance(view, (Tuple, GetTupleElement, OptimizationBarrier, ReadsSizes)):
+            return None
+        if isinstance(view, CustomCall):
+            return self._follow_call(view)
+        if isinstance(view, SetDimensionSize):
+            return self._follow_size(view)
+        if isinstance(view, Scatter):
+            return self._follow_scatter(view)
+        if view.name == "stablehlo.select":
+            return self._follow_moves(range(1, 3), np.where)
+        if view.name == "stablehlo.concatenate":
+            return self._follow_moves(range(len(view.operation.operands)), view.reference)
+        if view.name in _MOVED:
+            return self._follow_moves(range(_MOVED[view.name]), view.reference)
+        return lambda operands, results, reads: self.read_all(operands, reads)
+
+    def read_all(self, operands: Sequence[Any], reads: Reads) -> None:
+        """All elements of these are read."""
+        if self._shadows:
+            numbers = {id(operand): position for position, operand in reversed([*enumerate(operands)])}
+            for position in sorted(numbers.values()):
+                self.read(operands[position], f"operand {position}", reads)
+
+    def read(self, value: Any, name: str, reads: Reads, chosen: Array | None = None) -> None:
+        """An array is read: all of it, or the elements that are chosen."""
+        written = self.of(value)
+        if written is None:
+            return
+        unwritten = ~written if chosen is None else ~written & chosen
+        if unwritten.any():
+            index = first_index(unwritten)
+            message = f"reads {place(index)} of {name}, which nothing has written"
+            reads(Violation(index, number(value[index]), message, int(np.count_nonzero(unwritten))))
+
+    def _follow_call(self, view: CustomCall) -> Follow | None:
+        if view.call_target_name in _PASSING:
+            return None
+        if view.call_target_name in _CREATING:
+            return lambda operands, results, reads: self.enter(
+                results[0], np.zeros(results[0].shape, np.bool_)
+            )
+        written = {operand for _, operand, _ in view.output_operand_aliases}
+
+        def follow(operands: Sequence[Any], results: Sequence[Any], reads: Reads) -> None:
+            self.read_all([value for n, value in enumerate(operands) if n not in written], reads)
+
+        return follow
+
+    def _follow_size(self, view: SetDimensionSize) -> Follow:
+        def follow(operands: Sequence[Any], results: Sequence[Any], reads: Reads) -> None:
+            operand, result = operands[0], results[0]
+            kept = tuple(slice(min(size, now)) for size, now in zip(operand.shape, result.shape, strict=True))
+            written = np.zeros(result.shape, np.bool_)
+            shadow = self.of(operand)
+            written[kept] = True if shadow is None else shadow[kept]
+            self.enter(result, written)
+
+        return follow
+
+    def _follow_moves(self, moved: range, function: Callable[..., Any]) -> Follow:
+        """The elements of some operands are moved by a function, the other operands are read."""
+
+        def follow(operands: Sequence[Any], results: Sequence[Any], reads: Reads) -> None:
+            if not self._shadows:
+                return
+            shadows = [self.of(operands[position]) for position in moved]
+            self.read_all([value for n, value in enumerate(operands) if n not in moved], reads)
+            if any(shadow is not None for shadow in shadows):
+                given = list(operands)
+                for position, shadow in zip(moved, shadows, strict=True):
+                    shape = np.shape(operands[position])
+                    given[position] = np.ones(shape, np.bool_) if shadow is None else shadow
+                self.enter(results[0], np.array(function(*given), np.bool_))
+
+        return follow
+
+    def _follow_scatter(self, view: Scatter) -> Follow:
+        count, replaces = len(view.inputs), overwrites(view.update_computation)
+
+        def follow(operands: Sequence[Any], results: Sequence[Any], reads: Reads) -> None:
+            if not self._shadows:
+                return
+            self.read_all(operands[count:], reads)
+            if all(self.of(operand) is None for operand in operands[:count]):
+                return
+            indices = operands[count]
+            positions, _ = with_actual_shapes(view, operands).destinations()(indices)
+            touched = np.zeros(operands[0].shape, np.bool_)
+            touched.reshape(-1)[positions] = True
+            for position, (operand, result) in enumerate(zip(operands[:count], results, strict=True)):
+                if not replaces:
+                    self.read(operand, f"inputs[{position}]", reads, touched)
+                written = self.of(operand)
+                if written is not None:
+                    self.enter(result, written | touched)
+
+        return follow

@@ -1,0 +1,86 @@
+"""Finds the operations that make NaN and infinity out of finite numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..ops.declaration import Array, Op
+from ..ops.elementwise_base import Elementwise
+from ..types import COMPLEX, FLOAT, TensorType
+from .elements import Inspect, first_index, number, place
+from .findings import Violation
+
+_MOVING: Final = frozenset({
+    "stablehlo.broadcast", "stablehlo.broadcast_in_dim", "stablehlo.case", "stablehlo.concatenate",
+    "stablehlo.dynamic_broadcast_in_dim", "stablehlo.dynamic_gather", "stablehlo.dynamic_pad",
+    "stablehlo.dynamic_reshape", "stablehlo.dynamic_slice", "stablehlo.dynamic_update_slice",
+    "stablehlo.gather", "stablehlo.get_tuple_element", "stablehlo.if", "stablehlo.optimization_barrier",
+    "stablehlo.pad", "stablehlo.real_dynamic_slice", "stablehlo.reshape", "stablehlo.reverse",
+    "stablehlo.select", "stablehlo.set_dimension_size", "stablehlo.slice", "stablehlo.sort",
+    "stablehlo.torch_index_select", "stablehlo.transpose", "stablehlo.tuple", "stablehlo.while",
+    "tensor.cast", "chlo.broadcast_select", "chlo.top_k",
+})  # fmt: skip
+"""What only moves elements, and what the executor runs itself: neither makes numbers."""
+
+_HARMLESS: Final = frozenset({
+    "stablehlo.ceil", "stablehlo.clamp", "stablehlo.cosine", "stablehlo.floor", "stablehlo.logistic",
+    "stablehlo.maximum", "stablehlo.minimum", "stablehlo.negate", "stablehlo.round_nearest_afz",
+    "stablehlo.round_nearest_even", "stablehlo.sign", "stablehlo.sine", "stablehlo.tanh",
+})  # fmt: skip
+"""What gives finite numbers for finite ones, in the common types of real numbers."""
+
+LEAST_WIDTH: Final = 16
+"""Bits of the types that are common: some narrower ones have neither zero nor negative numbers."""
+
+
+def non_finite(view: Op) -> Inspect | None:
+    """NaN and infinities in results of an operation whose operands, there, are finite."""
+    results = [position for position, one in enumerate(view.operation.results) if _is_float(one.type)]
+    if not results or view.name in _MOVING or (view.name in _HARMLESS and _has_common_types(view)):
+        return None
+    floats = [position for position, one in enumerate(view.operation.operands) if _is_float(one.type)]
+    is_elementwise = isinstance(view, Elementwise)
+
+    def inspect(operands: Sequence[Array], values: Sequence[Array]) -> Violation | None:
+        for position in results:
+            result = values[position]
+            finite = np.isfinite(result)
+            if np.count_nonzero(finite) == np.size(result):
+                continue
+            made = _made(~np.asarray(finite), [operands[operand] for operand in floats], is_elementwise)
+            if made is not None:
+                return _violation(np.asarray(result), made, position if len(values) > 1 else None)
+        return None
+
+    return inspect
+
+
+def _made(marked: Array, operands: Sequence[Array], is_elementwise: bool) -> Array | None:
+    """Which of the marked elements of a result come from finite ones; None: none does."""
+    for operand in operands:
+        finite = np.isfinite(operand)
+        if is_elementwise and np.shape(operand) in (marked.shape, ()):
+            marked = marked & finite
+        elif np.count_nonzero(finite) != np.size(operand):
+            return None
+    return marked if marked.any() else None
+
+
+def _violation(result: Array, made: Array, position: int | None) -> Violation:
+    index = first_index(made)
+    value = number(result[index])
+    which = "" if position is None else f" in result {position}"
+    message = f"makes {value} out of finite numbers at {place(index)}{which}"
+    return Violation(index, value, message, int(np.count_nonzero(made)))
+
+
+def _is_float(type: Any) -> bool:
+    return isinstance(type, TensorType) and bool(type.category & (FLOAT | COMPLEX))
+
+
+def _has_common_types(view: Op) -> bool:
+    types = [result.type.element_type for result in view.operation.results]  # type: ignore[union-attr]
+    return all(type.category == FLOAT and type.width >= LEAST_WIDTH for type in types)

@@ -1,0 +1,272 @@
+"""Which checks an operation gets, and how they are run with its step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from ..errors import ExecutionError, UndefinedBehaviorError, VerifyError
+from ..executor import Runner
+from ..ir import Block, Builder, Function, Module, Operation, Region, captured_values
+from ..ops.control import Case, If, While
+from ..ops.custom_call import CustomCall
+from ..ops.custom_call_targets import BUILT_IN
+from ..ops.declaration import Array, Op
+from ..ops.dynamic_shapes import RunTimeShaped
+from ..ops.scatter import Scatter
+from ..ops.verify import view_of
+from ..ops.whole_windows import moved
+from ..options import Options
+from ..plan import Plan, choose, lower
+from ..plan.choice import Choice
+from ..plan.run_time_types import has_unknown_sizes
+from ..specialize import Budget, bind
+from ..types import Type
+from . import elements, indices
+from .elements import Inspect
+from .findings import Finding, Findings, Violation
+from .memory import Follow, Shadows, may_be_unwritten
+from .non_finite import non_finite
+
+_INSPECTED: Final[dict[str, Callable[[Op], Inspect | None]]] = {
+    "unique_indices": indices.unique_indices,
+    "indices_are_sorted": indices.indices_are_sorted,
+    "clamped_indices": indices.clamped_indices,
+    "dropped_updates": indices.dropped_updates,
+    "division_by_zero": elements.division_by_zero,
+    "division_overflow": elements.division_overflow,
+    "shift_amount": elements.shift_amount,
+    "float_to_integer": elements.float_to_integer,
+    "quantized_saturation": elements.quantized_saturation,
+    "non_finite": non_finite,
+}
+"""For each check that looks at the operands and results of one operation what says how it is done."""
+
+MOST_TRIED: Final = 1 << 12
+"""Elements of the constants for which an operation with regions is run once, before all calls."""
+
+_DIVISIONS: Final = ("arith.divsi", "arith.remsi")
+"""Operations that fail where the divisor is zero."""
+
+
+class Sanitizer:
+    """Looks for what `options` say in the runs of one program.
+
+    Args:
+        options: those of the program.
+
+    Attributes:
+        findings: what was found.
+    """
+
+    def __init__(self, options: Options) -> None:
+        assert isinstance(options.sanitize, frozenset)
+        self.options = options
+        self.checks: frozenset[str] = options.sanitize
+        self.findings = Findings(options.sanitize_action)
+
+    def bind(self, module: Module, entry: str, types: Sequence[Type]) -> Function:
+        """The function `entry` with sizes known, in which all operations are left that a check is about.
+
+        Raises:
+            NimbleError: see `nimblehlo.specialize.bind`.
+        """
+        try:
+            return bind(module, entry, types, Budget(evaluate=self._on_constants))
+        except ExecutionError as error:
+            if _is_mismatch(error, None):
+                self._report_mismatch(error, ())
+            raise
+
+    def watch(self, function: Function) -> Watch:
+        """What `Program` needs to run a function under the checks."""
+        return Watch(self, function)
+
+    def inspections(self, view: Op) -> list[tuple[str, Inspect]]:
+        """The checks that concern an operation."""
+        made = [(name, make(view)) for name, make in _INSPECTED.items() if name in self.checks]
+        return [(name, inspect) for name, inspect in made if inspect is not None]
+
+    def _on_constants(self, operation: Operation, operands: Sequence[Array]) -> Any:
+        """The result of an operation on constants; None where there is a finding, so that it has to run."""
+        view = view_of(operation)
+        if operation.regions:
+            return self._trial(operation, operands) if _is_short(operation, operands) else None
+        results = _as_tuple(view.reference(*operands))
+        found = any(inspect(operands, results) is not None for _, inspect in self.inspections(view))
+        return None if found else results[0]
+
+    def _trial(self, operation: Operation, operands: Sequence[Array]) -> Any:
+        """The same for an operation with regions: a program of it alone is run."""
+        block = Block([operand.type for operand in operation.operands])
+        builder = Builder(block)
+        made = builder.copy(operation, dict(zip(operation.operands, block.arguments, strict=True)))
+        builder.create("func.return", made.results)
+        region = Region([block])
+        trial = Sanitizer(replace(self.options, sanitize_action="collect", compile="never"))
+        watch = trial.watch(Function("trial", region.type, region))
+        (result,) = watch.runner(lower(watch.function, trial.options, watch.choose)).run(list(operands))
+        return None if trial.findings else result
+
+    def report(self, check: str, operation: Operation, violation: Violation) -> None:
+        """Enter what a check found.
+
+        Raises:
+            UndefinedBehaviorError: findings are raised.
+        """
+        place, found = (operation.name, str(operation.location)), violation
+        self.findings.report(Finding(check, *place, found.index, found.value, found.message, found.count))
+
+    def report_failure(self, error: ExecutionError, view: Op, operands: Sequence[Any]) -> None:
+        """Enter the error of a step, where it is what a check is about.
+
+        Raises:
+            UndefinedBehaviorError: findings are raised.
+        """
+        if error.operation in _DIVISIONS and "division_by_zero" in self.checks:
+            pair = tuple([elements.number(operand) for operand in operands])
+            self.report("division_by_zero", view.operation, Violation((), pair, f"{pair[0]} is divided by 0"))
+        elif _is_mismatch(error, view):
+            self._report_mismatch(error, tuple([np.shape(operand) for operand in operands]))
+
+    def _report_mismatch(self, error: ExecutionError, shapes: tuple[Any, ...]) -> None:
+        if "shape_mismatch" in self.checks:
+            label = f"{error.label}: " if error.label else ""
+            message = f"{label}{error.reason}"
+            place = (str(error.operation), str(error.location))
+            self.findings.report(Finding("shape_mismatch", *place, (), shapes, message))
+
+
+def _is_short(operation: Operation, operands: Sequence[Array]) -> bool:
+    """Whether an operation with regions, which take nothing from outside, ends soon."""
+    loops = any(inner.name == While.name for inner in operation.walk())
+    small = sum(operand.size for operand in operands) <= MOST_TRIED
+    return small and not loops and not captured_values(operation.regions)
+
+
+def _is_mismatch(error: ExecutionError, view: Op | None) -> bool:
+    """Whether an error tells of shapes that do not agree: a constraint, or an assertion of the program."""
+    if isinstance(error, UndefinedBehaviorError) or error.__cause__ is not None:
+        return False
+    if error.label is not None or isinstance(error.__context__, VerifyError):
+        return True
+    if view is None:
+        return error.operation == CustomCall.name
+    if error.operation != view.name:
+        return False
+    if isinstance(view, CustomCall):
+        return view.call_target_name == "shape_assertion" or view.call_target_name not in BUILT_IN
+    return isinstance(view, RunTimeShaped) or has_unknown_sizes(view)
+
+
+def _as_tuple(results: Any) -> tuple[Any, ...]:
+    """Results of a step's function, as arrays."""
+    values = results if type(results) is tuple else (results,)
+    return tuple([np.asarray(value) if isinstance(value, np.generic) else value for value in values])
+
+
+class Watch:
+    """Chooses and watches the steps of one function."""
+
+    def __init__(self, sanitizer: Sanitizer, function: Function) -> None:
+        self.sanitizer = sanitizer
+        self.function = function
+        is_followed = "uninitialized_memory" in sanitizer.checks and may_be_unwritten(function)
+        self.shadows = Shadows() if is_followed else None
+
+    def choose(self, view: Op, options: Options) -> Choice:
+        """How an operation runs: as ever, but for its regions, which run as they are written."""
+        ways = self.sanitizer.options if not view.operation.regions else options
+        choice = choose(view, ways)
+        if isinstance(view, (While, If, Case)):
+            return choice
+        function = choice.function
+        if isinstance(view, Scatter) and ways.scatter_out_of_bounds == "window":
+            function = _dropping_windows(view, function)
+        return replace(choice, function=self._watched(view, function))
+
+    def runner(self, plan: Plan) -> Any:
+        """What runs a plan: a `Runner`, and what looks at the results that it hands over."""
+        runner = Runner(plan)
+        return runner if self.shadows is None else _ReadingRunner(runner, self)
+
+    def _watched(self, view: Op, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A step's function, followed by the checks; itself where there is nothing to check."""
+        inspections = self.sanitizer.inspections(view)
+        follow = self.shadows.follow(view) if self.shadows is not None else None
+        if not inspections and follow is None and not _may_fail(view):
+            return function
+        return _watched(self.sanitizer, view, function, inspections, follow)
+
+
+def _may_fail(view: Op) -> bool:
+    """Whether an error of an operation may be a finding."""
+    return isinstance(view, (RunTimeShaped, CustomCall)) or view.name in _DIVISIONS or has_unknown_sizes(view)
+
+
+def _watched(
+    sanitizer: Sanitizer,
+    view: Op,
+    function: Callable[..., Any],
+    inspections: Sequence[tuple[str, Inspect]],
+    follow: Follow | None,
+) -> Callable[..., Any]:
+    operation = view.operation
+
+    def reads(violation: Violation) -> None:
+        sanitizer.report("uninitialized_memory", operation, violation)
+
+    def run(*operands: Any, **regions: Any) -> Any:
+        try:
+            returned = function(*operands, **regions)
+        except ExecutionError as error:
+            sanitizer.report_failure(error, view, operands)
+            raise
+        results = _as_tuple(returned)
+        for check, inspect in inspections:
+            violation = inspect(operands, results)
+            if violation is not None:
+                sanitizer.report(check, operation, violation)
+        if follow is not None:
+            follow(operands, results, reads)
+        return results if type(returned) is tuple else results[0]
+
+    return run
+
+
+def _dropping_windows(view: Scatter, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of a scatter that leaves out whole windows."""
+    count = len(view.inputs)
+
+    def run(*operands: Array, **regions: Any) -> Any:
+        given = list(operands)
+        given[count] = moved(view, operands[0].shape, operands[count], operands[count + 1].shape)
+        return function(*given, **regions)
+
+    return run
+
+
+class _ReadingRunner:
+    """Runs a plan, whose results are read."""
+
+    def __init__(self, runner: Runner, watch: Watch) -> None:
+        assert watch.function.body is not None
+        self._runner = runner
+        self._watch = watch
+        self._terminator = watch.function.body.block.terminator
+
+    def run(self, arguments: Any, limits: Any = None) -> list[Any]:
+        """The results; see `Runner.run`."""
+        results: list[Any] = self._runner.run(arguments, limits)
+        shadows = self._watch.shadows
+        assert shadows is not None
+
+        def reads(violation: Violation) -> None:
+            self._watch.sanitizer.report("uninitialized_memory", self._terminator, violation)
+
+        for number, result in enumerate(results):
+            shadows.read(result, f"result {number}", reads)
+        return results
