@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,9 @@ _BY_VALUE: Final[dict[str, np.ufunc]] = {
     "xor": np.bitwise_xor,
 }
 """Updates whose NumPy function combines one element at a time, in order, exactly as the operation does."""
+
+_PIECE: Final = 1 << 18
+"""How many updates are applied at a time, about: their positions and values stay in the cache."""
 
 
 class Scatter(Op, name="stablehlo.scatter"):
@@ -314,7 +317,7 @@ class Scatter(Op, name="stablehlo.scatter"):
         """The function of the operands and of update_computation for one set of shapes."""
         dtypes, accumulators = [result.dtype for result in self.results], self.accumulators
         count = len(dtypes)
-        destinations = _Destinations(self, shape, indices_shape, updates_shape)
+        pieces = self.pieces(shape, indices_shape, updates_shape)
 
         def scatter(*operands: Array, update_computation: Evaluate) -> Any:
             inputs, updates = operands[:count], operands[count + 1 :]
@@ -322,17 +325,46 @@ class Scatter(Op, name="stablehlo.scatter"):
                 np.array(array.astype(dtype, copy=False), wide, order="C")
                 for array, dtype, wide in zip(inputs, dtypes, accumulators, strict=True)
             ]
-            if results[0].size and updates[0].size:
-                result_index, update_index = destinations(operands[count])
+            flat = [result.reshape(-1) for result in results]
+            for destinations, of_indices, of_updates in pieces:
+                result_index, update_index = destinations(operands[count][of_indices])
                 converted = [
-                    update.reshape(-1)[update_index].astype(dtype, copy=False).astype(wide, copy=False)
+                    update[of_updates]
+                    .reshape(-1)[update_index]
+                    .astype(dtype, copy=False)
+                    .astype(wide, copy=False)
                     for update, dtype, wide in zip(updates, dtypes, accumulators, strict=True)
                 ]
-                flat = [result.reshape(-1) for result in results]
                 self.update(flat, result_index, converted, update_computation)
             return self.rounded(results)
 
         return scatter
+
+    def pieces(
+        self, shape: Sequence[int], indices_shape: Sequence[int], updates_shape: Sequence[int]
+    ) -> list[_Piece]:
+        """What is updated at a time, one piece after the other.
+
+        Many updates are cut, so that their positions take little memory, where the order of updates is the
+        lexicographic one and their first dimension is one of index vectors, but no batching dimension.
+        """
+        total = math.prod(updates_shape)
+        if not total or not math.prod(shape):
+            return []
+        dimension = int(self.index_vector_dim == 0)
+        is_whole = 0 in self.update_window_dims or dimension in self.scatter_indices_batching_dims
+        if total <= 2 * _PIECE or is_whole or self.ordering.scatter_schedule != "lexicographic":
+            return [_Piece(_Destinations(self, shape, indices_shape, updates_shape), (), ())]
+        size, pieces, made = updates_shape[0], [], {}
+        step = max(1, _PIECE * size // total)
+        for first in range(0, size, step):
+            count = min(step, size - first)
+            if count not in made:
+                vectors = [*indices_shape[:dimension], count, *indices_shape[dimension + 1 :]]
+                made[count] = _Destinations(self, shape, vectors, [count, *updates_shape[1:]])
+            here = (slice(first, first + count),)
+            pieces.append(_Piece(made[count], (slice(None),) * dimension + here, here))
+        return pieces
 
     def update(
         self, results: list[Array], result_index: Array, updates: list[Array], update_computation: Evaluate
@@ -378,6 +410,15 @@ class Scatter(Op, name="stablehlo.scatter"):
         if combine is None or not is_plain or self.accumulators[0].kind not in "biuf":
             return None
         return functools.partial(_combine, combine)
+
+
+class _Piece(NamedTuple):
+    """Updates that are applied at a time: where they go, and which part of scatter_indices and updates they
+    are."""
+
+    destinations: _Destinations
+    of_indices: tuple[slice, ...]
+    of_updates: tuple[slice, ...]
 
 
 class _Destinations:

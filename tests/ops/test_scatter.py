@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import ml_dtypes
 import numpy as np
@@ -274,6 +275,14 @@ def test_body_whose_order_matters(case: IndexCase, element_type: str) -> None:
     lines = [f"%c = stablehlo.subtract %b0, %a0 : {type}", f"%d = stablehlo.add %c, %c : {type}"]
     body = region(*lines, types=[type], returned=["%d"])
     assert_scattered(case, element_type, body, lambda a, b: (b - a) + (b - a))
+
+
+@given(index_cases(), st.integers(1, 9), st.sampled_from(["f32", "i8"]))
+def test_updates_in_pieces(case: IndexCase, piece: int, element_type: str) -> None:
+    with mock.patch.object(scatter, "_PIECE", piece):
+        assert_scattered(case, element_type, binary("add", element_type), lambda a, b: a + b)
+        body = region(types=[tensor([], element_type)], returned=["%b0"])
+        assert_scattered(case, element_type, body, lambda a, b: b)
 
 
 @given(index_cases(), st.sampled_from([("bf16", "f32"), ("f16", "f64"), ("i8", "i32"), ("f8E5M2", "f16")]))
