@@ -71,6 +71,7 @@ class OperationReport:
         result: number of its own result that differs.
         first, greatest: differences in that one, for the operands of the first such call.
         results: names of the results that it changes by itself.
+        fails: whether it makes runs fail by itself.
         module: a program of this operation alone.
         inputs: the operands of that call, for `module`.
     """
@@ -83,11 +84,20 @@ class OperationReport:
     first: Difference
     greatest: Difference
     results: tuple[str, ...]
+    fails: bool
     module: Module
     inputs: Sequence[Any]
 
     def __str__(self) -> str:
         return f"{self.name} at {self.location}"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that failed, as the plain run did not: a check in the program, or a limit of the options."""
+
+    schedule: Schedule
+    message: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +110,7 @@ class Exploration:
         explored: how many operations have an order that was tried.
         unexplored: by name the number of operations whose order is open too, but is no option here.
         schedules: those that were tried; the first one is that of the options given.
+        failures: the runs that failed.
         seconds: how long it took.
         workers: how many runs there were at a time.
     """
@@ -109,13 +120,14 @@ class Exploration:
     explored: int
     unexplored: dict[str, int]
     schedules: Sequence[Schedule]
+    failures: Sequence[Failure]
     seconds: float
     workers: int
 
     @property
     def depends(self) -> bool:
-        """Whether a result depends on what the specification leaves open."""
-        return any(result.depends for result in self.results)
+        """Whether a result, or that the program runs to its end, depends on what is left open."""
+        return bool(self.failures) or any(result.depends for result in self.results)
 
     def __str__(self) -> str:
         return "\n".join(_lines(self))
@@ -129,6 +141,10 @@ class Exploration:
             "explored": self.explored,
             "unexplored": self.unexplored,
             "schedules": [_schedule_dict(one) for one in self.schedules],
+            "failures": [
+                {"schedule": list(self.schedules).index(one.schedule), "message": one.message}
+                for one in self.failures
+            ],
             "seconds": self.seconds,
             "workers": self.workers,
         }
@@ -208,10 +224,15 @@ def _lines(exploration: Exploration) -> Iterator[str]:
         if result.first is not None:
             yield f"result {result.name} differs between"
             yield from (f"  {schedule}" for schedule in result.first.schedules)
+    for failure in exploration.failures[:1]:
+        yield f"{len(exploration.failures)} runs fail, the first one under"
+        yield f"  {failure.schedule}"
+        yield f"  {failure.message}"
     for operation in exploration.operations:
-        reached = ", ".join(operation.results) or "none by itself"
+        results = [f"result {name}" for name in operation.results]
+        reached = ", ".join([*results, *["whether runs fail"] * operation.fails]) or "none by itself"
         yield f"responsible: {operation}"
-        yield f"  changes results: {reached}; calls that differ: {operation.calls}"
+        yield f"  changes: {reached}; calls that differ: {operation.calls}"
         yield f"  its own first difference: {_difference_text(operation.first, _unit(operation))}"
     for name, count in exploration.unexplored.items():
         yield f"not explored: {count} {name}"
@@ -300,6 +321,7 @@ def _operation_dict(operation: OperationReport, schedules: Sequence[Schedule]) -
         "calls": operation.calls,
         "result": operation.result,
         "results": list(operation.results),
+        "fails": operation.fails,
         "first": _difference_dict(operation.first, schedules),
         "greatest": _difference_dict(operation.greatest, schedules),
         "module": str(operation.module),

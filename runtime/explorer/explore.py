@@ -12,12 +12,13 @@ from typing import Any, Final
 import numpy as np
 
 from ..api import load
+from ..errors import NimbleError
 from ..options import Options
 from ..progress import Progress
 from ..types import TensorType, TupleType, Type
 from .differences import Comparison, Difference, Range, compare, difference_at
-from .exploration import Exploration, OperationReport, ResultReport
-from .responsibility import Call, Local, Recording, find_local, find_reached, leaves, shrink
+from .exploration import Exploration, Failure, OperationReport, ResultReport
+from .responsibility import FAILURE, Call, Local, Recording, find_local, find_reached, leaves, shrink
 from .runs import ExploredExecutable, Run
 from .schedules import Schedule, draw_schedules
 
@@ -61,7 +62,7 @@ def explore(
 
     Raises:
         ValueError: `schedules` or `seed` is none of these.
-        NimbleError: what `execute` raises.
+        NimbleError: what `execute` raises in the plain run. That another run fails is part of what is found.
     """
     if not isinstance(schedules, int) or schedules < 2:
         raise ValueError(f"schedules is {schedules!r}, but must be an integer from 2 on")
@@ -77,6 +78,7 @@ def explore(
         len(explorer.executable.steps),
         explorer.executable.unexplored,
         explorer.schedules,
+        explorer.failures,
         time.perf_counter() - start,
         explorer.workers,
     )
@@ -88,6 +90,7 @@ class _Explorer:
     Attributes:
         schedules: those to run, the first one being the plain run's.
         spreads: what is known of each result.
+        failures: runs that failed.
         recorded: the calls of explored steps in the plain run; None where that would take much memory.
         workers: how many runs there are at a time.
     """
@@ -99,6 +102,7 @@ class _Explorer:
         self.base = Schedule(options.scatter_schedule, options.reduction_tree)
         self.schedules = [self.base]
         self.spreads: list[_Spread] = []
+        self.failures: list[Failure] = []
         self.recorded: list[Call] | None = None
         self.workers = 1
 
@@ -122,9 +126,12 @@ class _Explorer:
             return
         progress = Progress(count - 1)
         for schedule, found in self._all(seconds):
-            for spread, comparison, array in zip(self.spreads, *found, strict=True):
-                if comparison is not None:
-                    spread.add(comparison, array, (self.base, schedule))
+            if isinstance(found, NimbleError):
+                self.failures.append(Failure(schedule, str(found)))
+            else:
+                for spread, comparison, array in zip(self.spreads, *found, strict=True):
+                    if comparison is not None:
+                        spread.add(comparison, array, (self.base, schedule))
             progress.advance()
         progress.clear()
 
@@ -148,9 +155,12 @@ class _Explorer:
         room = int(_free_bytes() * MEMORY_SHARE) // max(WAITING * needed, 1)
         return max(1, min(os.cpu_count() or 1, len(self.schedules) - 1, room))
 
-    def _compared(self, schedule: Schedule) -> tuple[list[Comparison | None], list[Array]]:
-        """What differs from the plain run under a schedule, for each result."""
-        arrays = self._run(Run(schedule))
+    def _compared(self, schedule: Schedule) -> tuple[list[Comparison | None], list[Array]] | NimbleError:
+        """What differs from the plain run under a schedule, for each result; or why the run fails."""
+        try:
+            arrays = self._run(Run(schedule))
+        except NimbleError as error:
+            return error
         pairs = zip(self.spreads, arrays, strict=True)
         comparisons = [compare(spread.plain, array, spread.type) for spread, array in pairs]
         return comparisons, arrays
@@ -162,6 +172,8 @@ class _Explorer:
     def responsible(self) -> tuple[list[OperationReport], list[tuple[int, ...]]]:
         """The operations that are responsible, and their numbers for each result."""
         changed = {number for number, spread in enumerate(self.spreads) if spread.first is not None}
+        if self.failures:
+            changed.add(FAILURE)
         if not changed:
             return [], [() for _ in self.spreads]
         found = find_local(
@@ -187,6 +199,7 @@ class _Explorer:
         """Schedules under which results differ: those that are reported first, then others."""
         differences = [spread.first for spread in self.spreads] + [spread.greatest for spread in self.spreads]
         named = [one.schedules[1] for one in differences if one is not None]
+        named += [failure.schedule for failure in self.failures[:1]]
         return list(dict.fromkeys(named))[:MOST_WITNESSES]
 
     def _reached(self, local: Local, changed: set[int], is_only: bool) -> set[int]:
@@ -206,7 +219,8 @@ class _Explorer:
             local.result,
             local.first,
             local.greatest,
-            tuple([self.spreads[number].name for number in sorted(reached)]),
+            tuple([self.spreads[number].name for number in sorted(reached - {FAILURE})]),
+            FAILURE in reached,
             module,
             inputs,
         )

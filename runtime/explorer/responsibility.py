@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import numpy as np
+
 from ..errors import NimbleError
 from ..ir import Block, Builder, Function, Module, Operation, Region, Value, captured_values
 from ..ops.verify import verify
@@ -17,6 +19,9 @@ from ..types import FunctionType, TensorType
 from .differences import Difference, compare, difference_at
 from .runs import Explored, ExploredExecutable, Run
 from .schedules import Schedule
+
+FAILURE: Final = -1
+"""Stands among the numbers of results for that a run fails."""
 
 MOST_RECORDED: Final = 1000
 """How many calls of the plain run are kept."""
@@ -93,8 +98,9 @@ def find_local(
 
     if recorded is None:
         executable.run(Run(schedules[0], observer=look), inputs)
-    for call in recorded or ():
-        _look(call, schedules, found)
+    with np.errstate(all="ignore"):
+        for call in recorded or ():
+            _look(call, schedules, found)
     return list(found.values())
 
 
@@ -143,18 +149,22 @@ def find_reached(
         run: gives the results of a run.
         local: what the operation does by itself.
         plain: the results of the plain run and their types.
-        wanted: numbers of results.
+        wanted: numbers of results, and FAILURE where runs fail.
     """
     reached: set[int] = set()
     for schedule in local.schedules:
-        results = run(Run(schedule, frozenset([local.step.number])))
-        for number in wanted - reached:
+        try:
+            results = run(Run(schedule, frozenset([local.step.number])))
+        except NimbleError:
+            reached.add(FAILURE)
+            continue
+        for number in wanted - reached - {FAILURE}:
             array, type = plain[number]
             if compare(array, results[number], type) is not None:
                 reached.add(number)
-        if reached == wanted:
+        if reached >= wanted:
             break
-    return reached
+    return reached & wanted
 
 
 def leaves(values: Sequence[Any]) -> list[Any]:

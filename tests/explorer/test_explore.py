@@ -264,6 +264,39 @@ def test_results_that_hide_a_difference_do_not_depend() -> None:
     assert exploration.explored == 1 and not exploration.depends and not exploration.operations
 
 
+def test_runs_that_fail_are_found() -> None:
+    text = f"""func.func @main(%v: tensor<600xf32>, %w: tensor<f32>) {{
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  {reduce_line("%0", "%v", 600)}
+  check.expect_eq %0, %w : tensor<f32>
+  return
+}}"""
+    values = np.random.default_rng(3).random(600, np.float32)
+    inputs = [values, reduced(values)]
+    exploration = nimblehlo.explore(text, inputs)
+    assert exploration.depends and not exploration.results and exploration.failures
+    (operation,) = exploration.operations
+    assert operation.name == "stablehlo.reduce" and operation.fails and not operation.results
+    failure = exploration.failures[0]
+    with pytest.raises(nimblehlo.ExecutionError) as caught:
+        nimblehlo.execute(text, inputs, options=failure.schedule.options())
+    assert str(caught.value) == failure.message
+    assert "changes: whether runs fail" in str(exploration) and failure.message in str(exploration)
+    assert json.loads(exploration.to_json())["failures"][0]["message"] == failure.message
+    with pytest.raises(nimblehlo.ExecutionError):
+        nimblehlo.explore(text, [values, np.float32(0)])
+
+
+def reduced(values: Any) -> Any:
+    """The sum of values by the default tree."""
+    text = f"""func.func @main(%v: tensor<600xf32>) -> tensor<f32> {{
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  {reduce_line("%0", "%v", 600)}
+  return %0 : tensor<f32>
+}}"""
+    return nimblehlo.execute(text, [values])[0]
+
+
 def test_what_has_no_option_is_named() -> None:
     text = """func.func @main(%a: tensor<3x3xf32>, %b: tensor<3x3xi32>)
     -> (tensor<3x3xf32>, tensor<3x3xi32>) {
