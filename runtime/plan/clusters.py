@@ -16,6 +16,7 @@ from ..ops.elementwise_base import Elementwise
 from ..ops.verify import TERMINATORS, view_of
 from ..options import Options, Ordering
 from ..specialize.clusters import LARGE, form_clusters
+from ..specialize.gathered import copies_long_lines, is_followed
 from ..specialize.moves import is_static_tensor
 from ..specialize.reduction_clusters import form_reduction_clusters
 from ..specialize.row_clusters import form_row_clusters
@@ -71,10 +72,11 @@ def generates(operation: Operation) -> bool:
 
 
 def is_generated(view: Op) -> bool:
-    """Whether native nests can serve an operation: a cluster, or elementwise on enough elements."""
-    if isinstance(view, Cluster):
-        return True
+    """Whether native nests can serve an operation: a cluster, a gather of anything but long lines, or
+    elementwise on enough elements."""
     operation = view.operation
+    if isinstance(view, Cluster) or (is_followed(operation) and not copies_long_lines(operation)):
+        return True
     values = (*operation.operands, *operation.results)
     if not isinstance(view, Elementwise) or not all(is_static_tensor(value.type) for value in values):
         return False

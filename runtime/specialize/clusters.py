@@ -20,7 +20,7 @@ from ..ops.verify import TERMINATORS
 from ..types import PLAIN, TensorType
 from .cleanup import remove_dead_code
 from .effects import has_no_effect
-from .gathered import GATHERS, LEAST_LINE, copies_short_lines, is_followed, line_of
+from .gathered import GATHERS, LEAST_LINE, copies_long_lines, is_followed, line_of
 from .moves import is_move, is_static_tensor
 from .scheduling import in_order
 from .unions import Unions
@@ -157,7 +157,7 @@ class _Grouping:
         return _OTHER
 
     def kind_of_gather(self, operation: Operation) -> int:
-        """What takes from values that are nowhere in memory is for kernels."""
+        """What takes from values that are nowhere in memory stands alone."""
         producer = self.producer(operation.operands[0])
         if not is_followed(operation) or (producer is not None and self.kinds[producer] == _FREE):
             return _OTHER
@@ -212,9 +212,7 @@ class _Grouping:
         return [
             Members(_size(operation.result), self.levels[index], [index])
             for index, operation in enumerate(self.operations)
-            if self.kinds[index] in (_LINES, _SHORT_LINES)
-            and _size(operation.result) >= LARGE
-            and copies_short_lines(operation)
+            if self.kinds[index] in (_LINES, _SHORT_LINES) and not copies_long_lines(operation)
         ]
 
     def find_cores(self) -> None:
@@ -331,6 +329,8 @@ class _Grouping:
         computed = sum(self.kinds[index] in _CORES for index in cluster.owned)
         if cluster.size >= LARGE:
             return computed > 0 or self.kinds[max(cluster.owned)] in (_MOVE, *_INDEXED)
+        if any(self.kinds[index] in _INDEXED for index in cluster.owned):
+            return True
         return computed >= LEAST_SMALL or any(map(self.saves, [self.operations[k] for k in cluster.owned]))
 
 

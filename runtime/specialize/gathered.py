@@ -11,7 +11,6 @@ from ..ops.column_gather import COLUMN_GATHER, FILLED_GATHER, FilledGather, Inde
 from ..ops.gather import Gather
 from ..ops.index_space import other_dimensions
 from ..ops.verify import view_of
-from .index_columns import MOST_COLUMNS
 from .moves import Place, is_static_tensor
 
 GATHERS: Final = frozenset({Gather.name, COLUMN_GATHER, FILLED_GATHER})
@@ -97,7 +96,7 @@ def is_followed(operation: Operation) -> bool:
     if not all(is_static_tensor(value.type) for value in values):
         return False
     view: Any = view_of(operation)
-    return bool(view.result.size) and all(view.slice_sizes) and len(view.start_index_map) <= MOST_COLUMNS
+    return bool(view.result.size) and all(view.slice_sizes)
 
 
 def line_of(operation: Operation) -> int:
@@ -107,15 +106,14 @@ def line_of(operation: Operation) -> int:
     return 1 if dimension is None else int(view_of(operation).slice_sizes[dimension])  # type: ignore[attr-defined]
 
 
-def copies_short_lines(operation: Operation) -> bool:
-    """Whether a gather's slices are lines that lie side by side in the operand too, and are not long."""
+def copies_long_lines(operation: Operation) -> bool:
+    """Whether a gather's slices are long lines that lie side by side in the operand too."""
     dimension = _last_offset(operation)
     if dimension is None:
         return False
     view: Any = view_of(operation)
     is_together = math.prod(view.operand.shape[dimension + 1 :]) == 1
-    line_bytes = view.slice_sizes[dimension] * view.operand.dtype.itemsize
-    return is_together and bool(line_bytes <= MOST_LINE_BYTES)
+    return is_together and bool(view.slice_sizes[dimension] * view.operand.dtype.itemsize > MOST_LINE_BYTES)
 
 
 def _last_offset(operation: Operation) -> int | None:

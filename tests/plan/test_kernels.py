@@ -68,12 +68,12 @@ func.func @main(%a: tensor<50x8xf32>, %i: tensor<400x1xi32>, %u: tensor<400x8xf3
 """
 
 GATHER = """
-func.func @main(%a: tensor<50x8xf32>, %i: tensor<400x1xi32>) -> tensor<400x8xf32> {
+func.func @main(%a: tensor<50x600xf32>, %i: tensor<400x1xi32>) -> tensor<400x600xf32> {
   %0 = "stablehlo.gather"(%a, %i) <{
     dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0],
-      start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 8>
-  }> : (tensor<50x8xf32>, tensor<400x1xi32>) -> tensor<400x8xf32>
-  return %0 : tensor<400x8xf32>
+      start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 600>
+  }> : (tensor<50x600xf32>, tensor<400x1xi32>) -> tensor<400x600xf32>
+  return %0 : tensor<400x600xf32>
 }
 """
 
@@ -123,7 +123,7 @@ CASES = {
     "cumulative maximum": (CUMULATIVE.format(name="maximum", init="0xFF800000"), [floats(20, 300)]),
     "scatter add": (SCATTER.format(body="%r = stablehlo.add %x, %y : tensor<f32>"), ROWS),
     "scatter minimum": (SCATTER.format(body="%r = stablehlo.minimum %x, %y : tensor<f32>"), ROWS),
-    "gather": (GATHER, ROWS[:2]),
+    "gather of long rows": (GATHER, [floats(50, 600), ROWS[1]]),
     "select_and_scatter": (POOL_GRADIENT, [floats(8, 16), floats(4, 8)]),
     "sort ascending": (
         SORT.format(direction="LT", kind="TOTALORDER"),

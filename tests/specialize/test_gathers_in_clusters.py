@@ -71,6 +71,10 @@ GATHERS: dict[str, tuple[Callable[..., Any], Sequence[Any], Sequence[str]]] = {
     "rows": (lambda x, i: x[i], (X, indices(200, 300)), ["gather"]),
     "rows of part": (lambda x, i: x[i, 3:50], (X, indices(200, 900)), ["gather"]),
     "short rows": (lambda x, i: x[i], (floats(900, 3), indices(900, COUNT)), ["gather"]),
+    "columns, side by side": (
+        lambda x, i: jax.vmap(lambda n: x[:5, n])(i), (X, indices(210, COUNT)), ["gather"],
+    ),
+    "few elements": (lambda x, i: x[i + 1] * 2, (X[0], indices(210, 30)), ["gather", "multiply"]),
     "windows": (windows, (X, indices(200, 4000, 2)), ["slice", "slice", "reshape", "reshape", "gather"]),
     "filled rows": (
         lambda x, i: x.at[i].get(mode="fill", fill_value=5), (X, indices(200, 300)), ["filled_gather"],
@@ -122,14 +126,12 @@ def test_what_joins(case: str) -> None:
 
 OTHERS: dict[str, tuple[Callable[..., Any], Sequence[Any]]] = {
     "long rows": (lambda x, i: x[i], (floats(200, 600), indices(200, 300))),
-    "short columns": (lambda x, i: jax.vmap(lambda n: x[:5, n])(i), (X, indices(210, COUNT))),
-    "few elements": (lambda x, i: x[i], (X[0], indices(210, 30))),
     "rows of equal elements": (lambda i: jnp.ones((300, 300))[i] * 2, (indices(300, 300),)),
 }
 
 
 @pytest.mark.parametrize("case", OTHERS)
-def test_what_is_left_to_kernels(case: str) -> None:
+def test_what_stays_outside(case: str) -> None:
     function, arguments = OTHERS[case]
     text = text_of(function, arguments)
     inside, _ = formed(text)
