@@ -312,7 +312,7 @@ def test_long_compositions_in_every_way_of_running() -> None:
     assert agree(traced(program, x), want).all()
 
 
-# Each gives the same bits in NumPy: nothing here is rounded in different ways.
+# Each gives the same numbers in NumPy: nothing here is rounded in different ways.
 STEPS: list[Callable[[Any, Any], Any]] = [
     operator.add,
     operator.sub,
@@ -351,5 +351,7 @@ def test_any_composition(steps: list[Any], dtype: Any, seed: int) -> None:
 
     with np.errstate(all="ignore"):
         want = program(*operands)
-    assert same_bits(evaluated(program, *operands), want)
-    assert same_bits(traced(program, *operands), want)
+    got = evaluated(program, *operands)
+    # Which zero is the greater one NumPy leaves open.
+    assert got.dtype == want.dtype and np.array_equal(got, want, equal_nan=True)
+    assert same_bits(traced(program, *operands), got)
