@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from .values import F32, F64, Value, bits_of, call, float_of, floating, is_nan, magnitude
+from .values import F32, F64, I64, Value, bits_of, call, float_of, floating, integer, is_nan, magnitude
 
 Combine = Callable[[ir.Value, ir.Value], ir.Value]
 
@@ -41,6 +41,23 @@ def multiply(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
 def divide(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
     """The quotient."""
     return builder.fdiv(lhs, rhs)
+
+
+def reciprocal(builder: ir.IRBuilder, divisor: ir.Value) -> ir.Value:
+    """What `divide_by` takes for a divisor of type `float`."""
+    return builder.fdiv(floating(F64, 1.0), builder.fpext(divisor, F64))
+
+
+def divide_by(builder: ir.IRBuilder, lhs: ir.Value, inverse: ir.Value) -> ir.Value:
+    """The quotient of a `float` by the divisor whose reciprocal in f64 is `inverse`, which takes no division.
+
+    The product is off by at most 2^-52 of it, and after rounding to 50 bits by less than 2^-49. A quotient of
+    two numbers of 24 bits lies at least that far from the middle between two floats, or right there, which can
+    be for subnormal ones alone; that the rounding restores. So the conversion rounds as division does.
+    """
+    product = builder.fmul(builder.fpext(lhs, F64), inverse)
+    bits = builder.add(bits_of(builder, product), integer(I64, 4))
+    return builder.fptrunc(float_of(builder, builder.and_(bits, integer(I64, -8))), F32)
 
 
 def remainder(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value) -> ir.Value:

@@ -19,6 +19,8 @@ from .space import WIDENED, combines_by, is_exact
 from .values import Value, load, rounded, store, stored_type, value_types, wrapped
 
 F32 = ELEMENT_TYPES["f32"]
+_STRAIGHT = 16
+"""So many values are folded without a loop."""
 _LINE = 64
 """Bytes that a processor fetches at once."""
 _READ, _SECOND_LEVEL, _DATA = 0, 2, 1
@@ -135,6 +137,45 @@ def generate_fold(function: ir.Function, body: Block, view_of: ViewOf, folded: E
 def address_of(builder: ir.IRBuilder, pointer: ir.Value, index: ir.Value, stored: ir.Type) -> ir.Value:
     """The address of an element of an array."""
     return builder.gep(pointer, [index], inbounds=True, source_etype=stored)
+
+
+def emit_fold(
+    builder: ir.IRBuilder,
+    body: Block,
+    view_of: ViewOf,
+    folded: ElementType,
+    values: ir.Value,
+    rooms: Sequence[ir.Value],
+    count: int,
+) -> Value:
+    """What `generate_fold` computes, of a number of values that is known: each level is a loop of its own,
+    the last ones are none.
+
+    Args:
+        values: where they are; they stay.
+        rooms: two buffers for half of them, rounded up; the second may be that of the values.
+    """
+    stored, exact = stored_type(folded), is_exact(body)
+    source, (target, other) = values, rooms
+    while count > _STRAIGHT:
+        half, left = count // 2, count - count // 2
+        with Loop(builder, INT64(0), INT64(half)) as index:
+            even = index if exact else builder.shl(index, INT64(1))
+            places = (even, builder.add(even, INT64(left if exact else 1)))
+            pair = [load(builder, folded, address_of(builder, source, place, stored)) for place in places]
+            result = combine(builder, body, view_of, folded, *pair)
+            store(builder, folded, result, address_of(builder, target, index, stored))
+        if left > half:
+            spare = INT64(half if exact else count - 1)
+            kept = load(builder, folded, address_of(builder, source, spare, stored))
+            store(builder, folded, kept, address_of(builder, target, INT64(half), stored))
+        source, target, other, count = target, other, target, left
+    last = [load(builder, folded, address_of(builder, source, INT64(k), stored)) for k in range(count)]
+    while len(last) > 1:
+        paired = len(last) & ~1
+        pairs = [combine(builder, body, view_of, folded, *last[k : k + 2]) for k in range(0, paired, 2)]
+        last = pairs + last[paired:]
+    return last[0]
 
 
 def prefetch_after(builder: ir.IRBuilder, row: ir.Value, size: int) -> None:

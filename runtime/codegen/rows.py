@@ -19,6 +19,7 @@ from ..ir import Value as IrValue
 from ..types import ElementType
 from .blocks import INT64, POINTER, ViewOf
 from .elementwise import emit
+from .elementwise_floats import divide_by, reciprocal
 from .folding import (
     F32,
     Loop,
@@ -26,7 +27,7 @@ from .folding import (
     combine,
     define_task,
     element_type_of,
-    generate_fold,
+    emit_fold,
     index_as,
     prefetch_after,
 )
@@ -72,7 +73,7 @@ class _Row:
         self.pointers = dict(zip(block.arguments, self.function.args[1:], strict=False))
         self.result_pointers = self.function.args[1 + len(block.arguments) :]
         self.rows: dict[IrValue, Value] = {}
-        self.folds: dict[tuple[str, str], ir.Function] = {}
+        self.reciprocals: dict[IrValue, ir.Value] = {}
         self.indices = self._row_indices()
         self.buffers = self._buffers()
         self._generate()
@@ -143,7 +144,8 @@ class _Row:
         targets = []
         wanted = sinks(self.form, self.block, level)
         for operation, (first, _) in rooms.items():
-            targets.append((operation.operands[0], folded_type(operation, F32), first, 1))
+            if self._in_memory(operation) is None:
+                targets.append((operation.operands[0], folded_type(operation, F32), first, 1))
         for position, value in enumerate(self.block.terminator.operands):
             if value in wanted and self.form.along_columns(value):
                 step = self.form.column_step(value)
@@ -156,6 +158,16 @@ class _Row:
                 if not kept_in_result:
                     targets.append((value, element_type_of(value), buffer, 1))
         return targets
+
+    def _in_memory(self, operation: Operation) -> ir.Value | None:
+        """Where what a reduction folds lies already, in order and in the type in which it is folded."""
+        value = operation.operands[0]
+        if folded_type(operation, F32) is not element_type_of(value):
+            return None
+        if value in self.buffers:
+            return self.buffers[value]
+        is_row = value in self.pointers and self.form.column_step(value) == 1
+        return self._at_row(self.pointers[value], value) if is_row else None
 
     def _column_pass(self, level: int, targets: Sequence[tuple[IrValue, ElementType, ir.Value, int]]) -> None:
         # Row values are computed before the loop, so that they dominate it.
@@ -180,6 +192,12 @@ class _Row:
                 self.row_value(value)
             elif isinstance(value.owner, Operation) and not self._is_kept(value, level):
                 pending += value.owner.operands
+                if self._divides_by_row(value.owner):
+                    self._prepare_reciprocal(value.owner.operands[1])
+
+    def _prepare_reciprocal(self, divisor: IrValue) -> None:
+        if divisor not in self.reciprocals:
+            self.reciprocals[divisor] = reciprocal(self.builder, self.row_value(divisor)[0])
 
     def _is_kept(self, value: IrValue, level: int) -> bool:
         return value in self.buffers and self.form.levels[value] < level
@@ -218,11 +236,19 @@ class _Row:
         if operation.name == "stablehlo.iota":
             return self._iota(value, operation, column)
         operands = [operand_value(operand) for operand in operation.operands]
+        if column is not None and self._divides_by_row(operation):
+            return (divide_by(self.builder, operands[0][0], self.reciprocals[operation.operands[1]]),)
         if operation.name in ("stablehlo.broadcast_in_dim", "stablehlo.reshape"):
             (moved,) = operands
             same: Value = moved
             return same
         return emit(self.builder, operation, operands)
+
+    def _divides_by_row(self, operation: Operation) -> bool:
+        """Whether an operation divides floats that vary along the columns by one that does not."""
+        if operation.name != "stablehlo.divide" or element_type_of(operation.result).name != "f32":
+            return False
+        return not self.form.along_columns(operation.operands[1])
 
     def _loaded(self, value: IrValue, column: ir.Value | None) -> Value:
         pointer = self._at_row(self.pointers[value], value)
@@ -260,20 +286,10 @@ class _Row:
         element_type, folded = element_type_of(operation.result), folded_type(operation, F32)
         self._prepare_rows([operation.operands[1]], 0)
         initial = self.row_value(operation.operands[1])
-        function = self._fold(operation, folded)
-        total = builder.call(function, [first, second, INT64(self.form.columns)])
-        value = load(builder, folded, total)
+        source = self._in_memory(operation)
+        values, rooms = (first, (second, first)) if source is None else (source, (first, second))
+        value = emit_fold(builder, body, self.view_of, folded, values, rooms, self.form.columns)
         combined = combine(builder, body, self.view_of, folded, initial, value)
         if folded is element_type:
             return combined
         return (rounded(builder, element_type, combined[0]),)
-
-    def _fold(self, operation: Operation, folded: ElementType) -> ir.Function:
-        """`T* fold(T* values, T* room, int64 count)`, which folds values and returns where the result is."""
-        body = operation.regions[0].block
-        type = ir.FunctionType(POINTER, [POINTER, POINTER, INT64])
-        function = ir.Function(self.module, type, self.module.get_unique_name("fold"))
-        function.linkage = "internal"
-        function.attributes.add("noinline")
-        generate_fold(function, body, self.view_of, folded)
-        return function
