@@ -211,6 +211,12 @@ class Part:
         pairs = zip(values, pointers, strict=True)
         return [_read(self.builder, value, pointer) for value, pointer in pairs]
 
+    def in_one_place(self) -> ir.Function:
+        """The function, compiled once: neither inlined nor once more for some arguments."""
+        self.function.attributes.add("noinline")
+        self.function.attributes.add("noduplicate")
+        return self.function
+
     def room(self, type: ir.Type, count: int) -> ir.Value:
         """Memory on the stack for so many elements."""
         with self.builder.goto_entry_block():

@@ -103,8 +103,7 @@ class _Reduction:
             values = [*left.load(index), *right.load(index)]
             right.store(index, self.body.on_scalars(builder, values, part.passed))
         builder.ret_void()
-        part.function.attributes.add("noinline")
-        return part.function
+        return part.in_one_place()
 
     def _pairs(self, adjacent: bool) -> ir.Function:
         """`void pairs(i64 count, ...)`: combines two rows of values into a third.
@@ -125,8 +124,7 @@ class _Reduction:
             values = [*lower.load(places[0]), *upper.load(places[1])]
             target.store(index, self.body.on_scalars(builder, values, part.passed))
         builder.ret_void()
-        part.function.attributes.add("noinline")
-        return part.function
+        return part.in_one_place()
 
     def _fold(self) -> ir.Function:
         """`void fold(i64 count, i64 columns, values..., target...)`: a chunk's total, of each column."""
@@ -152,8 +150,7 @@ class _Reduction:
             self._enter(part, stack, number, width, total)
         self._unwind(part, stack, leaves, width, total)
         builder.ret_void()
-        part.function.attributes.add("noinline")
-        return part.function
+        return part.in_one_place()
 
     def _rooms(self, part: Part) -> list[Columns]:
         """Two buffers for levels of a block."""

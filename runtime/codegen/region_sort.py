@@ -22,7 +22,7 @@ from ..ir import Region
 from ..ir import Value as IrValue
 from .blocks import INT64, ViewOf
 from .folding import Loop, address_of, define_task, least
-from .region_function import Columns, Part, RegionFunction, While, element_type_of
+from .region_function import Columns, Part, RegionFunction, Variable, While, element_type_of
 
 CHUNKS = "chunks"
 MERGES = "merges{}"
@@ -119,8 +119,7 @@ class _Sort:
                 builder.store(builder.trunc(found, _PLACE), address_of(builder, places, index, _PLACE))
         builder.store(_PLACE(_LAST), address_of(builder, places, end, _PLACE))
         builder.ret_void()
-        part.function.attributes.add("noinline")
-        return part.function
+        return part.in_one_place()
 
     def _probe(self, part: Part, index: ir.Value, low_at: ir.Value, high_at: ir.Value) -> None:
         """A step of the search for an element: halves the range in which its place lies."""
@@ -165,8 +164,7 @@ class _Sort:
             with one, Loop(builder, start, middle) as index:
                 target.copy(index, source, index)
         builder.ret_void()
-        part.function.attributes.add("noinline")
-        return part.function
+        return part.in_one_place()
 
     def chunks(self) -> ir.Function:
         """`void (i64 part, pointers...)`: sorts a chunk of a row, from the input on."""
@@ -177,18 +175,31 @@ class _Sort:
         begin = builder.mul(number, INT64(form.chunk))
         limit = least(builder, builder.add(begin, INT64(form.chunk)), INT64(form.length))
         levels = min(form.levels, (form.chunk - 1).bit_length())
-        source = inputs
-        for level in range(levels):
-            target = copies[(form.levels - 1 - level) % 2]
-            width = 1 << level
+        # The copies are filled in turn, so that the last one is the result.
+        source = [part.variable(pointer) for pointer in inputs.pointers]
+        first = (form.levels - 1) % 2
+        targets, others = (
+            [part.variable(pointer) for pointer in copies[number].pointers] for number in (first, 1 - first)
+        )
+        with Loop(builder, INT64(0), INT64(levels)) as level:
+            width = builder.shl(INT64(1), level)
             start = part.variable(begin)
+            now = [self._current(builder, variables) for variables in (source, targets)]
             with While(builder) as goes_on:
                 goes_on(builder.icmp_signed("<", start.get(), limit))
-                self._call_merge(part, start.get(), width, limit, source, target, places)
-                start.set(builder.add(start.get(), INT64(2 * width)))
-            source = target
+                steps = builder.add(level, INT64(1))
+                self._call_merge(part, start.get(), width, limit, steps, *now, places)
+                start.set(builder.add(start.get(), builder.shl(width, INT64(1))))
+            for one, target, other in zip(source, targets, others, strict=True):
+                filled, free = target.get(), other.get()
+                one.set(filled)
+                target.set(free)
+                other.set(filled)
         builder.ret_void()
         return part.function
+
+    def _current(self, builder: ir.IRBuilder, variables: Sequence[Variable]) -> Columns:
+        return Columns(builder, self.types, [variable.get() for variable in variables])
 
     def merges(self, width: int) -> ir.Function:
         """`void (i64 part, pointers...)`: merges two runs of `width` chunks."""
@@ -202,7 +213,8 @@ class _Sort:
         level = (length - 1).bit_length()
         target = (form.levels - 1 - level) % 2
         source, limit = copies[1 - target], INT64(form.length)
-        self._call_merge(part, start, length, limit, source, copies[target], places)
+        steps = INT64(length.bit_length())
+        self._call_merge(part, start, INT64(length), limit, steps, source, copies[target], places)
         builder.ret_void()
         return part.function
 
@@ -210,16 +222,16 @@ class _Sort:
         self,
         part: Part,
         start: ir.Value,
-        width: int,
+        width: ir.Value,
         limit: ir.Value,
+        steps: ir.Value,
         source: Columns,
         target: Columns,
         places: ir.Value,
     ) -> None:
-        steps = width.bit_length()
         first = self.count
         outside = part.pointers[first : first + len(self.passed)]
-        arguments = [start, INT64(width), limit, INT64(steps), *source.pointers, *target.pointers, places]
+        arguments = [start, width, limit, steps, *source.pointers, *target.pointers, places]
         part.builder.call(self.merge, [*arguments, *outside])
 
     def _task(self, name: str) -> Part:

@@ -122,8 +122,7 @@ class _Windows:
             arguments = [*folded.load(index), *values.load(builder.mul(index, step))]
             folded.store(index, self.body.on_scalars(builder, arguments, part.passed))
         builder.ret_void()
-        part.function.attributes.add("noinline")
-        return part.function
+        return part.in_one_place()
 
     def generate(self) -> ir.Function:
         count = self.count

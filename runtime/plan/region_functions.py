@@ -25,7 +25,7 @@ _CALL = 1e-5
 """Seconds that one call of a region takes by its plan."""
 _PASS = 2e-6
 """Seconds that a pass of a reference costs beside its elements, for each operation of the region."""
-_COMPILING, _COMPILING_INSTRUCTION = 0.03, 0.0015
+_COMPILING, _COMPILING_INSTRUCTION = 0.035, 0.0015
 """Seconds to compile loops around a region; more for each of its operations."""
 _NATIVE_SHARE = 0.15
 """Native code's share of NumPy's time, on one thread."""
