@@ -52,8 +52,8 @@ def divide_by(builder: ir.IRBuilder, lhs: ir.Value, inverse: ir.Value) -> ir.Val
     """The quotient of a `float` by the divisor whose reciprocal in f64 is `inverse`, which takes no division.
 
     The product is off by at most 2^-52 of it, and after rounding to 50 bits by less than 2^-49. A quotient of
-    two numbers of 24 bits lies at least that far from the middle between two floats, or right there, which can
-    be for subnormal ones alone; that the rounding restores. So the conversion rounds as division does.
+    two numbers of 24 bits lies at least that far from the middle between two floats, or right there, which
+    can be for subnormal ones alone; that the rounding restores. So the conversion rounds as division does.
     """
     product = builder.fmul(builder.fpext(lhs, F64), inverse)
     bits = builder.add(bits_of(builder, product), integer(I64, 4))
