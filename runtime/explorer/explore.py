@@ -13,6 +13,7 @@ import numpy as np
 
 from ..api import load
 from ..errors import NimbleError
+from ..ir import UNKNOWN
 from ..options import Options
 from ..progress import Progress
 from ..types import TensorType, TupleType, Type
@@ -179,19 +180,22 @@ class _Explorer:
         found = find_local(
             self.executable, self.inputs, [self.base, *self._witnesses()], self.recorded
         )
-        reached = [self._reached(local, changed, len(found) == 1) for local in found]
+        # Few operations are run alone under all of their schedules, many of them under two each.
+        most = max(2, 2 * len(self.schedules) // max(1, len(found)))
+        reached = [self._reached(local, most, changed) if len(found) > 1 else changed for local in found]
         # What no operation changes alone takes several of them: all that differ are named.
         together = changed - set().union(*reached)
-        kept = [number for number, results in enumerate(reached) if results or together]
-        operations = [self._report(found[number], reached[number]) for number in kept]
+        groups: dict[tuple[str, str], list[int]] = {}
+        for number, local in enumerate(found):
+            if reached[number] or together:
+                groups.setdefault(_place_of(local), []).append(number)
+        changes = [set().union(*[reached[number] for number in group]) for group in groups.values()]
+        operations = [
+            self._report([found[number] for number in group], changed_alone)
+            for group, changed_alone in zip(groups.values(), changes, strict=True)
+        ]
         return operations, [
-            tuple(
-                [
-                    place
-                    for place, number in enumerate(kept)
-                    if result in reached[number] or result in together
-                ]
-            )
+            tuple([place for place, alone in enumerate(changes) if result in alone or result in together])
             for result in range(len(self.spreads))
         ]
 
@@ -202,20 +206,21 @@ class _Explorer:
         named += [failure.schedule for failure in self.failures[:1]]
         return list(dict.fromkeys(named))[:MOST_WITNESSES]
 
-    def _reached(self, local: Local, changed: set[int], is_only: bool) -> set[int]:
-        if is_only:
-            return set(changed)
+    def _reached(self, local: Local, most: int, changed: set[int]) -> set[int]:
+        """The results that one operation changes by itself, under so many schedules at most."""
         plain = [(spread.plain, spread.type) for spread in self.spreads]
-        return find_reached(self._run, local, plain, changed)
+        return find_reached(self._run, local, local.schedules[:most], plain, changed)
 
-    def _report(self, local: Local, reached: set[int]) -> OperationReport:
+    def _report(self, locals: list[Local], reached: set[int]) -> OperationReport:
+        """The report of an operation, which may stand in several places of the program that runs."""
+        local = locals[0]
         operation = local.step.view.operation
         module, inputs = shrink(local)
         return OperationReport(
             operation.name,
             str(operation.location),
             local.step.knob,
-            local.calls,
+            sum(one.calls for one in locals),
             local.result,
             local.first,
             local.greatest,
@@ -266,6 +271,13 @@ class _Spread:
             self._range.least,
             self._range.most,
         )
+
+
+def _place_of(local: Local) -> tuple[str, str]:
+    """What tells an operation from others, though calls are inlined and loops unrolled."""
+    operation = local.step.view.operation
+    number = f"#{local.step.number}" if operation.location == UNKNOWN else ""
+    return operation.name, f"{operation.location}{number}"
 
 
 def _in_turn(

@@ -140,6 +140,7 @@ def _difference(call: Call, others: tuple[Any, ...], schedules: tuple[Schedule, 
 def find_reached(
     run: Callable[[Run], Sequence[Any]],
     local: Local,
+    schedules: Sequence[Schedule],
     plain: Sequence[tuple[Any, TensorType]],
     wanted: set[int],
 ) -> set[int]:
@@ -148,11 +149,12 @@ def find_reached(
     Args:
         run: gives the results of a run.
         local: what the operation does by itself.
+        schedules: those that it follows, one after the other.
         plain: the results of the plain run and their types.
         wanted: numbers of results, and FAILURE where runs fail.
     """
     reached: set[int] = set()
-    for schedule in local.schedules:
+    for schedule in schedules:
         try:
             results = run(Run(schedule, frozenset([local.step.number])))
         except NimbleError:
