@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,30 @@ from ..ops import index_space
 from ..ops.declaration import Array, Op
 from ..ops.gather import GatherRules
 from ..ops.indexing import DynamicSlice, DynamicUpdateSlice, TorchIndexSelect
-from ..ops.rules import with_actual_shapes
+from ..ops.rules import constant_operand, with_actual_shapes
 from ..ops.scatter import Scatter
 from ..ops.whole_windows import starts_outside
 from ..options import Ordering
+from ..types import TensorType
 from .elements import Inspect, first_index, number, place
 from .findings import Violation
+
+
+def _once_for_constants(view: Op, positions: Iterable[int], inspect: Inspect) -> Inspect:
+    """A check of some operands and of sizes: where these are constants, it says the same of all runs."""
+    values = (*view.operation.operands, *view.operation.results)
+    if not all(isinstance(value.type, TensorType) and value.type.is_static for value in values):
+        return inspect
+    if any(constant_operand(view.operation, position) is None for position in positions):
+        return inspect
+    said: list[Violation | None] = []
+
+    def remember(operands: Sequence[Array], results: Sequence[Array]) -> Violation | None:
+        if not said:
+            said.append(inspect(operands, results))
+        return said[0]
+
+    return remember
 
 
 def unique_indices(view: Op) -> Inspect | None:
@@ -55,7 +73,7 @@ def unique_indices(view: Op) -> Inspect | None:
         )
         return Violation(pair[1], target, message, len(repeats))
 
-    return inspect
+    return _once_for_constants(view, [count], inspect)
 
 
 def _all_differ(positions: Array, size: int) -> bool:
@@ -103,7 +121,7 @@ def indices_are_sorted(view: Op) -> Inspect | None:
         message = f"indices_are_sorted, but {place(value)} at {place(index)} comes after {place(before)}"
         return Violation(index, value, message, int(np.count_nonzero(descends)))
 
-    return inspect
+    return _once_for_constants(view, [position], inspect)
 
 
 def _descends(rows: Sequence[Array], count: int) -> Array:
@@ -119,7 +137,7 @@ def _descends(rows: Sequence[Array], count: int) -> Array:
 def clamped_indices(view: Op) -> Inspect | None:
     """Windows that were moved so that they lie within the operand, and other indices that were clamped."""
     if isinstance(view, GatherRules):
-        return _clamped_gather(view)
+        return _once_for_constants(view, range(1, len(view.operation.operands)), _clamped_gather(view))
     if isinstance(view, (DynamicSlice, DynamicUpdateSlice)):
         return _clamped_slice(view)
     return _clamped_selection(view) if isinstance(view, TorchIndexSelect) else None
@@ -161,7 +179,7 @@ def _clamped_slice(view: DynamicSlice | DynamicUpdateSlice) -> Inspect:
         message = f"the start index {place(starts)} was clamped to {place(used)}"
         return Violation((d,), tuple(starts), message)
 
-    return inspect
+    return _once_for_constants(view, range(first, len(view.operation.operands)), inspect)
 
 
 def _clamped_selection(view: TorchIndexSelect) -> Inspect:
@@ -201,7 +219,7 @@ def dropped_updates(view: Op) -> Inspect | None:
         message = f"the update at {place(index)} was dropped: its index vector is {place(value)}"
         return Violation(index, value, message, int(np.count_nonzero(away)))
 
-    return inspect
+    return _once_for_constants(view, [count], inspect)
 
 
 def _first_outside(
