@@ -31,9 +31,8 @@ from .threads import division
 from .workspace import borrowed
 
 COMBINERS = (OVERWRITE, *MONOIDS)
-_CHUNK = 1 << 22
-_LEAST_TASK_UNITS = 1 << 14
-_LEAST_SHARE = 256
+_CHUNK_BYTES = 48 << 20
+_TASK_UNITS = 1 << 14
 _OWNER_BYTES = 1 << 18
 _LEAST_OWNERS = 64
 _MOST_OWNERS = 256
@@ -169,35 +168,38 @@ class _Loops:
     def _apply_owned(self, total: int, arrays: _Arrays, threads: int | None) -> None:
         """Distribute the units to their owners, then let each owner apply its own; a bounded number at a
         time."""
-        with borrowed((min(total, _CHUNK) * self._owned_bytes, np.uint8)) as (owned,):
+        located = 1 if self.by_items else self._fields
+        most = min(total, _CHUNK_BYTES // (located * self._key_dtype.itemsize + self._owned_bytes))
+        wanted = [(most if field < located else 0, self._key_dtype) for field in range(3)]
+        with borrowed(*wanted, (most * self._owned_bytes, np.uint8)) as room:
             initial = arrays.initial
-            for first in range(0, max(1, total), _CHUNK):
+            for first in range(0, max(1, total), max(1, most)):
                 chunk = arrays._replace(initial=initial)
-                self._apply_chunk(first, min(_CHUNK, total - first), chunk, owned, threads)
+                self._apply_chunk(first, min(most, total - first), chunk, room, threads)
                 initial = initial[:0]
 
     def _apply_chunk(
-        self, first: int, count: int, arrays: _Arrays, owned: np.ndarray, threads: int | None
+        self, first: int, count: int, arrays: _Arrays, room: Sequence[np.ndarray], threads: int | None
     ) -> None:
         from . import scatter_loops, scatter_units
 
-        size = max(_LEAST_TASK_UNITS, _LEAST_SHARE * self._owners)
-        tasks = -(-count // size)
+        *located, owned = room
+        tasks = -(-count // _TASK_UNITS)
         offsets = np.empty((tasks, self._owners + 1), np.int64)
-        units = (tasks, size, first, count, *self._located(arrays), self._shift, offsets)
+        units = (tasks, _TASK_UNITS, first, count, *self._located(arrays), self._shift, offsets)
         start = ((1 << self._shift) * self._plan.grain, arrays.initial, arrays.result)
         keys = owned.view(self._key_dtype)
         owners = self._owners if tasks else 0
         if self.by_items:
             values = owned[self._owned_bytes // 2 :].view(self.storage)
             steps = [self._owned_bytes // array.itemsize for array in (keys, values)]
-            given = (arrays.values, arrays.value_step, keys, steps[0], values, steps[1])
+            given = (located[0], arrays.values, arrays.value_step, keys, steps[0], values, steps[1])
             scatter_units.distribute_values(*units, *given, threads=threads)
             items = (offsets, keys, steps[0], flat(values), steps[1])
             scatter_loops.update_items(*self.kind)(owners, *items, *start, threads=threads)
         else:
             step = self._fields
-            scatter_units.distribute_runs(*units, keys, step, threads=threads)
+            scatter_units.distribute_runs(*units, *located, keys, step, threads=threads)
             records = (keys, keys[1:], keys[2 : len(keys) * (step - 2)], step)
             runs = (*self._runs(), arrays.values)
             update = scatter_loops.update_runs(*self.kind)

@@ -11,9 +11,9 @@ import numpy as np
 
 from .arithmetic import combine, get, load, put, store
 from .compilation import Kernel, kernel
-from .memory import copy_bytes, prefetch_write
+from .memory import prefetch_write
 from .monoids import OVERWRITE
-from .scatter_runs import LINE_BYTES, combine_run, fetch_lines
+from .scatter_runs import LINE_BYTES, combine_run, copy_run, fetch_lines
 from .scatter_units import BLOCK, locate
 
 PREFETCH_PLACES = 32
@@ -35,12 +35,11 @@ def _start_range(task: int, size: int, initial: Any, result: Any) -> None:
         return
     begin = task * size
     end = min(result.size, begin + size)
-    if initial.size == 1:
-        for place in range(begin, end):
-            put(result, place, get(initial, 0))
-    else:
-        at, count = begin * result.itemsize, (end - begin) * result.itemsize
-        copy_bytes(result.view(np.uint8), at, initial.view(np.uint8), at, count)
+    if initial.size > 1:
+        copy_run(result, begin, initial, begin, end - begin)
+        return
+    for place in range(begin, end):
+        put(result, place, get(initial, 0))
 
 
 @functools.cache
@@ -119,7 +118,18 @@ def update_items_in_order(element: str, combiner: str) -> Kernel:
         for first in range(task * size, min(count, (task + 1) * size), BLOCK):
             here = min(BLOCK, min(count, (task + 1) * size) - first)
             locate(
-                first, here, units, components, slide, indices, least_index, schedule, keys, nothing, nothing
+                0,
+                first,
+                here,
+                units,
+                components,
+                slide,
+                indices,
+                least_index,
+                schedule,
+                keys,
+                nothing,
+                nothing,
             )
             apply(0, here, keys, 1, values, first, value_step, result)
 
@@ -142,7 +152,18 @@ def update_tables(element: str, combiner: str) -> Kernel:
         for first in range(task * size, min(count, (task + 1) * size), BLOCK):
             here = min(BLOCK, min(count, (task + 1) * size) - first)
             locate(
-                first, here, units, components, slide, indices, least_index, schedule, keys, nothing, nothing
+                0,
+                first,
+                here,
+                units,
+                components,
+                slide,
+                indices,
+                least_index,
+                schedule,
+                keys,
+                nothing,
+                nothing,
             )
             for unit in range(here):
                 key = np.int64(get(keys, unit))
@@ -179,7 +200,7 @@ def _apply_runs(element: str, combiner: str) -> Kernel:
         for unit in range(begin, end):
             later = min(unit + ahead, end - 1) * step
             fetch_lines(values, np.int64(get(sources, later)), lines)
-            fetch_lines(result, max(np.int64(get(keys, later)), 0) * grain, lines)
+            fetch_lines(result, max(np.int64(get(keys, later)), np.int64(0)) * grain, lines)
             key = np.int64(get(keys, unit * step))
             if key >= 0:
                 source = np.int64(get(sources, unit * step))
@@ -199,7 +220,7 @@ def _apply_runs(element: str, combiner: str) -> Kernel:
         for unit in range(begin, end):
             later = min(unit + ahead, end - 1) * step
             fetch_lines(values, np.int64(get(sources, later)), lines)
-            fetch_lines(result, max(np.int64(get(keys, later)), 0) * grain, lines)
+            fetch_lines(result, max(np.int64(get(keys, later)), np.int64(0)) * grain, lines)
             key, source = np.int64(get(keys, unit * step)) * grain, np.int64(get(sources, unit * step))
             if key < 0:
                 continue
@@ -250,7 +271,18 @@ def update_runs_in_order(element: str, combiner: str) -> Kernel:
         for first in range(task * size, min(count, (task + 1) * size), BLOCK):
             here = min(BLOCK, min(count, (task + 1) * size) - first)
             locate(
-                first, here, units, components, slide, indices, least_index, schedule, keys, sources, slides
+                0,
+                first,
+                here,
+                units,
+                components,
+                slide,
+                indices,
+                least_index,
+                schedule,
+                keys,
+                sources,
+                slides,
             )
             apply(0, here, keys, sources, slides, 1, grain, bound, runs, length, piece, values, result)
 

@@ -27,7 +27,7 @@ def combine_run(
     kind = Combination(literal(element), literal(combiner))
     most_lanes = max(1, _VECTOR_BYTES // computing_dtype(kind.element).itemsize)
 
-    def loop(builder: Any, count: Any, place: Any, source: Any, target: Any, begin: Any, lanes: int) -> None:
+    def loop(builder: Any, lanes: int, count: Any, place: Any, source: Any, target: Any, begin: Any) -> None:
         with cgutils.for_range_slice(builder, I64(0), count, I64(lanes), intp=I64, inc=True) as (step, _):
             here = builder.add(place, step)
             value = load_lanes(builder, kind.element, begin, builder.add(source, step), lanes)
@@ -40,17 +40,35 @@ def combine_run(
         target = data_of(context, builder, result, to, kind.element)
         begin = data_of(context, builder, values, origin, kind.element)
         whole = builder.and_(count, I64(-most_lanes))
-        loop(builder, whole, place, source, target, begin, most_lanes)
+        loop(builder, most_lanes, whole, place, source, target, begin)
         with cgutils.if_unlikely(builder, builder.icmp_signed("!=", whole, count)):
             rest = [builder.sub(count, whole), builder.add(place, whole), builder.add(source, whole)]
             numbers = [I64] * 3
             kinds = [*numbers, target.type, begin.type]
             name = f"rest_{'_'.join(kind).replace(':', '_').replace('>', '_')}"
-            singly = _private_function(builder.module, name, kinds, lambda *given: loop(*given, 1))
+            singly = _private_function(
+                builder.module, name, kinds, lambda inner, *given: loop(inner, 1, *given)
+            )
             builder.call(singly, [*rest, target, begin])
         return context.get_dummy_value()
 
     return types.void(element, combiner, result, types.intp, values, types.intp, types.intp), generate
+
+
+@intrinsic
+def copy_run(typing_context: Any, result: Any, place: Any, values: Any, source: Any, count: Any) -> Any:
+    """Copy `count` elements of `values` from `source` on to `result`, of the same type, from `place` on. The
+    arrays must not overlap."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        to, place, origin, source, count = arguments
+        target = builder.gep(context.make_array(result)(context, builder, to).data, [place])
+        begin = builder.gep(context.make_array(values)(context, builder, origin).data, [source])
+        item = context.get_abi_sizeof(context.get_data_type(result.dtype))
+        cgutils.raw_memcpy(builder, target, begin, count, I64(item))
+        return context.get_dummy_value()
+
+    return types.void(result, types.intp, values, types.intp, types.intp), generate
 
 
 @intrinsic

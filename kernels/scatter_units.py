@@ -106,11 +106,11 @@ def _line(
 
 @kernel
 def locate(
-    first: int, count: int, units: Any, components: Any, slide: Any, indices: Any, least_index: int,
+    at: int, first: int, count: int, units: Any, components: Any, slide: Any, indices: Any, least_index: int,
     schedule: Any, keys: Any, sources: Any, slides: Any,
 ) -> None:  # fmt: skip
     """Keys of `count` units from number `first` on, -1 where a unit is out of bounds; where the arrays are
-    not empty, also sources (places in the updates) and slides.
+    not empty, also sources (places in the updates) and slides. They are written from place `at` on.
 
     `indices` are flat. Where `schedule` is not empty it names the units.
     """
@@ -128,100 +128,90 @@ def locate(
         for member in range(bases.size):
             bases[member] = skipped * units[inner, 1 + member]
         _line_bases(line, inner, units, bases)
-        _line(done, here, inner, bases, units, components, slide, indices, least_index, keys, sources, slides)
+        _line(
+            at + done,
+            here,
+            inner,
+            bases,
+            units,
+            components,
+            slide,
+            indices,
+            least_index,
+            keys,
+            sources,
+            slides,
+        )
         done += here
 
 
 @kernel
-def _share(
-    begin: int, end: int, first: int, units: Any, components: Any, slide: Any, indices: Any,
-    least_index: int, schedule: Any, shift: int, keys: Any, offsets: Any, places: Any,
-) -> None:  # fmt: skip
-    """Where each owner's units are to lie among those from `begin` to `end`: at `offsets` and, to be counted
-    on, `places`."""
-    nothing = keys[:0]
-    owners = places.size
-    for owner in range(owners):
-        put(places, owner, np.int64(0))
-    for done in range(begin, end, BLOCK):
-        here = min(BLOCK, end - done)
-        locate(
-            first + done, here, units, components, slide, indices, least_index, schedule, keys, nothing,
-            nothing,
-        )  # fmt: skip
-        for unit in range(here):
-            key = np.int64(get(keys, unit))
-            if key >= 0:
-                put(places, key >> shift, get(places, key >> shift) + 1)
+def _share(begin: int, end: int, keys: Any, shift: int, offsets: Any) -> Any:
+    """Where each owner's units are to lie among those from `begin` to `end`: in `offsets`, and in an array to
+    be counted on."""
+    owners = offsets.size - 1
+    places = np.zeros(owners, np.int64)
+    for unit in range(begin, end):
+        key = np.int64(get(keys, unit))
+        if key >= 0:
+            put(places, key >> shift, get(places, key >> shift) + 1)
     place = begin
     for owner in range(owners):
         put(offsets, owner, place)
         place += get(places, owner)
         put(places, owner, get(offsets, owner))
     put(offsets, owners, place)
+    return places
 
 
 @kernel(parallel=True)
 def distribute_values(
     task: int, size: int, first: int, count: int, units: Any, components: Any, slide: Any, indices: Any,
-    least_index: int, schedule: Any, shift: int, offsets: Any, values: Any, value_step: int,
+    least_index: int, schedule: Any, shift: int, offsets: Any, keys: Any, values: Any, value_step: int,
     owned_keys: Any, key_step: int, owned_values: Any, owned_step: int,
 ) -> None:  # fmt: skip
     """Put the keys and values of `size` units owner by owner, in their order: those of an owner from one of
     `offsets` to the next. An owner has the keys that are equal but for `shift` bits.
 
-    A key and its value lie side by side: `owned_keys` and `owned_values` are views of one memory, with these
-    steps.
+    `keys` has room for one a unit. A key and its value then lie side by side: `owned_keys` and `owned_values`
+    are views of one memory, with these steps.
     """
-    keys, nothing = np.empty(BLOCK, owned_keys.dtype), np.empty(0, owned_keys.dtype)
-    places = np.empty(offsets.shape[1] - 1, np.int64)
+    nothing = np.empty(0, keys.dtype)
     begin, end = task * size, min(count, (task + 1) * size)
-    _share(
-        begin, end, first, units, components, slide, indices, least_index, schedule, shift, keys,
-        offsets[task], places,
+    locate(
+        begin, first + begin, end - begin, units, components, slide, indices, least_index, schedule, keys,
+        nothing, nothing,
     )  # fmt: skip
-    for done in range(begin, end, BLOCK):
-        here = min(BLOCK, end - done)
-        locate(
-            first + done, here, units, components, slide, indices, least_index, schedule, keys, nothing,
-            nothing,
-        )  # fmt: skip
-        for unit in range(here):
-            key = np.int64(get(keys, unit))
-            if key >= 0:
-                place = get(places, key >> shift)
-                put(places, key >> shift, place + 1)
-                put(owned_keys, place * key_step, get(keys, unit))
-                put(owned_values, place * owned_step, get(values, (first + done + unit) * value_step))
+    places = _share(begin, end, keys, shift, offsets[task])
+    for unit in range(begin, end):
+        key = np.int64(get(keys, unit))
+        if key >= 0:
+            place = get(places, key >> shift)
+            put(places, key >> shift, place + 1)
+            put(owned_keys, place * key_step, get(keys, unit))
+            put(owned_values, place * owned_step, get(values, (first + unit) * value_step))
 
 
 @kernel(parallel=True)
 def distribute_runs(
     task: int, size: int, first: int, count: int, units: Any, components: Any, slide: Any, indices: Any,
-    least_index: int, schedule: Any, shift: int, offsets: Any, owned: Any, step: int,
+    least_index: int, schedule: Any, shift: int, offsets: Any, keys: Any, sources: Any, slides: Any,
+    owned: Any, step: int,
 ) -> None:  # fmt: skip
     """Put `size` units owner by owner, as `distribute_values` does: records of `step` numbers, key, source
-    and, if the units slide, slide."""
-    keys, sources = np.empty(BLOCK, owned.dtype), np.empty(BLOCK, owned.dtype)
-    slides = np.empty(BLOCK if slide.size > 0 else 0, owned.dtype)
-    places = np.empty(offsets.shape[1] - 1, np.int64)
+    and, if the units slide, slide. `keys`, `sources` and `slides` have room for one a unit, or are empty."""
     begin, end = task * size, min(count, (task + 1) * size)
-    _share(
-        begin, end, first, units, components, slide, indices, least_index, schedule, shift, keys,
-        offsets[task], places,
+    locate(
+        begin, first + begin, end - begin, units, components, slide, indices, least_index, schedule, keys,
+        sources, slides,
     )  # fmt: skip
-    for done in range(begin, end, BLOCK):
-        here = min(BLOCK, end - done)
-        locate(
-            first + done, here, units, components, slide, indices, least_index, schedule, keys, sources,
-            slides,
-        )  # fmt: skip
-        for unit in range(here):
-            key = np.int64(get(keys, unit))
-            if key >= 0:
-                place = get(places, key >> shift)
-                put(places, key >> shift, place + 1)
-                put(owned, place * step, get(keys, unit))
-                put(owned, place * step + 1, get(sources, unit))
-                if slides.size > 0:
-                    put(owned, place * step + 2, get(slides, unit))
+    places = _share(begin, end, keys, shift, offsets[task])
+    for unit in range(begin, end):
+        key = np.int64(get(keys, unit))
+        if key >= 0:
+            place = get(places, key >> shift)
+            put(places, key >> shift, place + 1)
+            put(owned, place * step, get(keys, unit))
+            put(owned, place * step + 1, get(sources, unit))
+            if slides.size > 0:
+                put(owned, place * step + 2, get(slides, unit))

@@ -195,7 +195,7 @@ def test_large_scatters_of_integers_to_few_places(combiner, threads):
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_more_units_than_are_taken_at_a_time(threads, monkeypatch):
-    monkeypatch.setattr(scatter, "_CHUNK", 10_000)
+    monkeypatch.setattr(scatter, "_CHUNK_BYTES", 120_000)
     for name in ("items", "rows"):
         geometry, values, starts, updates, expected = large_case(name)
         scatter_values = prepared(geometry, [np.float32], np.int32, "add", threads=threads)
