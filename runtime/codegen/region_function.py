@@ -34,7 +34,7 @@ from .values import Value, load, store, stored_type, value_types
 
 MOST_INSTRUCTIONS = 1000
 """A region with more is not made a function: it would stand in several loops."""
-MOST_INLINED = 60
+MOST_INLINED = 200
 """A region with as many instructions becomes part of each loop that uses it."""
 
 

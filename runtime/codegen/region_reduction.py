@@ -20,6 +20,7 @@ from llvmlite import ir
 from ..ir import Region
 from ..ir import Value as IrValue
 from .blocks import INT64, ViewOf
+from .blocks.emitter import instructions
 from .folding import Loop, define_task, least
 from .region_function import Columns, Part, RegionFunction, While, element_type_of
 from .values import stored_type
@@ -27,6 +28,8 @@ from .values import stored_type
 PARTIAL = "partial"
 FINISH = "finish"
 
+_MOST_UNROLLED = 800
+"""Instructions of a tree that is made without loops."""
 _BLOCK = 256
 """Values of one result that are folded level by level before they go to the stack."""
 
@@ -69,11 +72,43 @@ def reduction_module(
         size: how many parts a task of `PARTIAL` folds.
     """
     module = ir.Module("region_reduction")
+    if form.inner == 1 and form.length * instructions(body.block) <= _MOST_UNROLLED:
+        row = _Row(module, body, passed, form, view_of)
+        define_task(module, PARTIAL, row.function, form.tasks, size)
+        return module
     made = _Reduction(module, body, passed, form, view_of)
     define_task(module, PARTIAL, made.partial(), form.tasks, size)
     if form.chunks > 1:
         define_task(module, FINISH, made.finish(), form.outer * form.tiles, 1)
     return module
+
+
+class _Row:
+    """Generates `void (i64 row, pointers...)` for few values of each result: the whole tree without loops."""
+
+    def __init__(
+        self, module: ir.Module, body: Region, passed: Sequence[IrValue], form: Form, view_of: ViewOf
+    ) -> None:
+        types = [element_type_of(value) for value in body.block.terminator.operands]
+        count = len(types)
+        combine = RegionFunction(module, body, passed, view_of)
+        part = Part(module, "row", 1, 3 * count + len(passed))
+        builder, (row,) = part.builder, part.integers
+        inputs, initial, results = (
+            Columns(builder, types, part.pointers[first : first + count])
+            for first in (0, count, 2 * count + len(passed))
+        )
+        outside = part.read(passed, part.pointers[2 * count : 2 * count + len(passed)])
+        first = builder.mul(row, INT64(form.length))
+        values = [inputs.load(builder.add(first, INT64(k))) for k in range(form.length)]
+        while len(values) > 1:
+            odd = values[len(values) // 2 * 2 :]
+            pairs = zip(values[::2], values[1::2], strict=False)
+            values = [combine.on_scalars(builder, [*left, *right], outside) for left, right in pairs] + odd
+        total = combine.on_scalars(builder, [*initial.load(INT64(0)), *values[0]], outside)
+        results.store(row, total)
+        builder.ret_void()
+        self.function = part.function
 
 
 class _Reduction:
@@ -166,7 +201,8 @@ class _Reduction:
         builder = part.builder
         left = part.variable(length)
         source = values
-        for level in range(_BLOCK.bit_length() - 1):
+        longest = min(_BLOCK, max(self.form.chunk, self.form.chunks))
+        for level in range((longest - 1).bit_length()):
             target = rooms[level % 2]
             count = left.get()
             half = builder.lshr(count, INT64(1))

@@ -61,6 +61,10 @@ class RegionCode:
         """In how many passes over arrays it does so."""
         raise NotImplementedError
 
+    def moving_seconds(self) -> float:
+        """How long the reference takes to bring elements together, beside applying the regions."""
+        return 0.0
+
     def native_calls(self) -> float:
         """How many times native code applies the regions."""
         raise NotImplementedError
@@ -160,7 +164,7 @@ class RegionCode:
         work = self.operations_on_elements()
         if all(map(is_elementwise, regions)):
             count = sum(len(region.block.operations) for region in regions)
-            reference = work * seconds + self.passes() * count * _PASS
+            reference = work * seconds + self.moving_seconds() + self.passes() * count * _PASS
         else:
             reference = work * _CALL
         compiling = _COMPILING + _COMPILING_INSTRUCTION * self.instructions() + loading_seconds()
