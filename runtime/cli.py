@@ -15,7 +15,7 @@ import numpy as np
 from .api import Executable, compile, load
 from .errors import ExecutionError, NimbleError
 from .ops.array_files import for_file, from_file
-from .options import Options
+from .options import OUT_OF_BOUNDS, SANITIZE_ACTIONS, Options
 from .progress import Progress
 from .types import BOOLEAN, COMPLEX, FLOAT, QuantizedType, TensorType, Type, storage_range
 
@@ -60,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     explore.add_argument("--json", metavar="FILE", help="store what is found")
     explore.add_argument("--plot", metavar="FILE", help="draw how far results spread (needs matplotlib)")
+    explore.set_defaults(sanitize=None, sanitize_action="raise", scatter_out_of_bounds="element")
     explore.set_defaults(command=_explore, seed=0)
     for command in (run, explore):
         command.add_argument("file", help="text, MLIR bytecode or a portable artifact")
@@ -78,6 +79,15 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--probe", metavar="FOLDER", help="where interpreter.probe writes to")
     for command in (run, check):
         command.add_argument("--seed", type=int, default=0, help="of stablehlo.rng (default: 0)")
+        command.add_argument(
+            "--sanitize", metavar="CHECKS", help="look for undefined behaviour: all, or names and commas"
+        )
+        command.add_argument(
+            "--sanitize-action", choices=SANITIZE_ACTIONS, default="raise", help="see Options"
+        )
+        command.add_argument(
+            "--scatter-out-of-bounds", choices=OUT_OF_BOUNDS, default="element", help="see Options"
+        )
     return parser
 
 
@@ -88,9 +98,19 @@ def _options(options: argparse.Namespace) -> Options:
             threads=options.threads,
             seed=options.seed,
             probe_directory=options.probe,
+            sanitize=_checks(options.sanitize),
+            sanitize_action=options.sanitize_action,
+            scatter_out_of_bounds=options.scatter_out_of_bounds,
         )
     except ValueError as error:
         raise NimbleError(str(error)) from None
+
+
+def _checks(names: str | None) -> bool | list[str]:
+    """What `Options.sanitize` takes, from what the command line says."""
+    if names is None or names == "all":
+        return names is not None
+    return [name.strip() for name in names.split(",")]
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -111,6 +131,8 @@ def _run(options: argparse.Namespace) -> int:
         f"loaded in {_milliseconds(loaded - start)}, compiled in {_milliseconds(compiled - loaded)}, "
         f"ran in {_milliseconds(end - begin)}"
     )
+    for finding in executable.findings:
+        print(f"found: {finding}", file=sys.stderr)
     if options.output:
         arrays: dict[str, Any] = {
             f"result_{index}": for_file(np.asarray(result)) for index, result in enumerate(results)

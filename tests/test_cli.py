@@ -131,3 +131,25 @@ def test_check_reports_failures(tmp_path: Path, jobs: str, capsys: pytest.Captur
 def test_check_of_nothing_is_no_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(tmp_path)]) == 1
     assert main(["check", str(tmp_path / "missing")]) == 1
+
+
+DIVIDES = """
+func.func @main() -> tensor<2xi32> {
+  %a = stablehlo.constant dense<[5, 6]> : tensor<2xi32>
+  %b = stablehlo.constant dense<[1, 0]> : tensor<2xi32>
+  %0 = stablehlo.divide %a, %b : tensor<2xi32>
+  return %0 : tensor<2xi32>
+}"""
+
+
+def test_run_under_the_sanitizer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "a.mlir"
+    file.write_text(DIVIDES)
+    assert main(["run", str(file), "--sanitize", "all"]) == 1
+    assert "UndefinedBehaviorError: stablehlo.divide: (division_by_zero)" in capsys.readouterr().err
+    assert main(["run", str(file), "--sanitize", "all", "--sanitize-action", "collect"]) == 0
+    assert "found: stablehlo.divide: (division_by_zero) 6 is divided by 0 at [1]" in capsys.readouterr().err
+    assert main(["run", str(file), "--sanitize", "shift_amount, non_finite"]) == 0
+    assert main(["run", str(file), "--sanitize", "nothing"]) == 1
+    assert "names out of" in capsys.readouterr().err
+    assert main(["check", str(file), "--sanitize", "all", "--scatter-out-of-bounds", "window"]) == 1
