@@ -8,6 +8,7 @@ Bits must be the same, those of NaNs aside, but for what the specification leave
   precision, and one rounding; any value where a partial result may overflow;
 - infinities and NaNs in the types that have neither (f4E2M1FN, f6E2M3FN, f6E3M2FN): the greatest values or a
   zero stand for them;
+- `next_after` of f8E8M0FNU, the top bit of whose codes the interpreter takes for a sign: next powers of two;
 - zeros, negative numbers and NaNs in f8E8M0FNU, which has no zero and no sign: LLVM's numbers, on which the
   interpreter rests, give some value, ml_dtypes NaN; and sums of such numbers, each step of which the
   interpreter rounds to a power of two;
@@ -116,6 +117,8 @@ def _allowed(
         return allowed | (not np.isinf(np.array(np.inf).astype(want.dtype).astype(np.float64)))
     if name == "stablehlo.sort":
         return allowed | _is_permutation(operation, arrays, index, got)
+    if name.endswith("next_after") and want.dtype.name == _SCALES:
+        return allowed | _is_next_power(*np.broadcast_arrays(*arrays), got)
     if category not in (FLOAT, COMPLEX):
         return allowed
     if name in FOLDS or name in CONTRACTIONS:
@@ -128,6 +131,13 @@ def _allowed(
     if issubclass(lookup(name) or object, Elementwise) or name.startswith("chlo.broadcast_"):
         return allowed | _within_accuracy(name, operation, arrays, want, got)
     return allowed
+
+
+def _is_next_power(x: Array, y: Array, got: Array) -> Array:
+    """Whether `got` is the power of two that follows `x` on the way to `y`."""
+    start, end = x.astype(np.float64), y.astype(np.float64)
+    following: Array = np.where(end > start, 2 * start, np.where(end < start, start / 2, start))
+    return got.astype(np.float64) == following
 
 
 def _missing_values(operation: Operation, operands: Sequence[Array], want: Array, got: Array) -> Array:
