@@ -138,7 +138,8 @@ def apply(
             elif shuffles and count > 1:
                 bits = _mixed(<uint64_t>element, key)
                 first = <uint32_t>((<uint64_t><uint32_t>bits * count) >> 32)
-                stride = _STRIDES[bits >> 60] % count
+                # Modulo two, all strides are one.
+                stride = 1 if count == 2 else _STRIDES[bits >> 60] % count
             result[element] = _folded(
                 result[element], &values[starts[element]], count, first, stride, multiplies
             )

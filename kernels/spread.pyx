@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Where arrays of floats differ in their bits, and how far apart their values are, in one pass."""
 
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 import numpy as np
 
@@ -42,38 +42,39 @@ cdef inline uint64_t _ulps(real one, real other, uint64_t bits, uint64_t other_b
 
 
 def compare(const real[::1] first, const real[::1] second):
-    """How many elements differ, any NaN being equal to any other; which one is the first; which one the first
-    of those that differ most, and by how many ulps, 2^64 - 1 where one value is NaN."""
-    cdef Py_ssize_t place, count = 0, least = -1, most = -1
+    """Where two arrays differ, any NaN being equal to any other.
+
+    Returns:
+        The places that differ, ascending; the first of those that differ most, or -1; and by how many ulps,
+        2^64 - 1 where one value is NaN.
+    """
+    cdef Py_ssize_t place, count = 0, most = -1
     cdef uint64_t bits, other_bits, distance, greatest = 0
+    # Memory that is not written to costs nothing.
+    found = np.empty(first.shape[0], np.int64)
+    cdef int64_t[::1] places = found
     with nogil:
         for place in range(first.shape[0]):
             bits, other_bits = _bits(&first[place]), _bits(&second[place])
             if _differ(first[place], second[place], bits, other_bits):
                 distance = _ulps(first[place], second[place], bits, other_bits)
-                if count == 0:
-                    least = place
                 if count == 0 or distance > greatest:
                     most, greatest = place, distance
+                places[count] = place
                 count += 1
-    return count, least, most, greatest
+    return found[:count], most, greatest
 
 
-def widen(
-    const real[::1] first, const real[::1] second, uint8_t[::1] differs, real[::1] least, real[::1] most
-):
-    """Mark the elements that differ, and take the second array's values into the range of each, NaNs aside."""
-    cdef Py_ssize_t place
+def widen(const real[::1] values, const int64_t[::1] places, uint8_t[::1] differs, real[::1] least, real[::1] most):
+    """Mark the elements at places, and take their values into the range of each, NaNs aside."""
+    cdef Py_ssize_t number, place
     cdef real value
-    # Loops without branches become loops of vectors.
     with nogil:
-        for place in range(first.shape[0]):
-            differs[place] |= _differ(
-                first[place], second[place], _bits(&first[place]), _bits(&second[place])
-            )
-        for place in range(first.shape[0]):
-            value = second[place]
-            least[place] = value if (value < least[place]) | (least[place] != least[place]) else least[place]
-        for place in range(first.shape[0]):
-            value = second[place]
-            most[place] = value if (value > most[place]) | (most[place] != most[place]) else most[place]
+        for number in range(places.shape[0]):
+            place = places[number]
+            value = values[place]
+            differs[place] = 1
+            if value < least[place] or least[place] != least[place]:
+                least[place] = value
+            if value > most[place] or most[place] != most[place]:
+                most[place] = value

@@ -40,18 +40,19 @@ class Comparison:
     """How two arrays differ.
 
     Attributes:
-        count: how many elements differ, not 0.
-        first: the place of the first one in the flattened arrays.
-        greatest: the place of the first one of those that differ most; NaN beside a number is most of all.
+        places: of the elements that differ in the flattened arrays, ascending; one at least.
+        greatest: the first of those that differ most; NaN beside a number is most of all.
         distance: of that one, as `Difference` has it, but NO_DISTANCE beside NaN.
-        places: of all that differ, ascending; None where `nimblehlo.kernels.spread` finds them again.
     """
 
-    count: int
-    first: int
+    places: Array
     greatest: int
     distance: int
-    places: Array | None
+
+    @property
+    def first(self) -> int:
+        """The first place."""
+        return int(self.places[0])
 
 
 NO_DISTANCE: Final = 2**64 - 1
@@ -66,8 +67,8 @@ def compare(first: Array, second: Array, type: TensorType) -> Comparison | None:
     """
     one, other = flat(first), flat(second)
     if spread.supports(one.dtype):
-        count, place, greatest, distance = spread.compare(one, other)
-        return Comparison(count, place, greatest, distance, None) if count else None
+        places, greatest, distance = spread.compare(one, other)
+        return Comparison(places.copy(), greatest, distance) if places.size else None
     places = np.flatnonzero(_differing_bits(one, other))
     a, b = one[places], other[places]
     nan_a, nan_b = _is_nan(a, type), _is_nan(b, type)
@@ -78,7 +79,7 @@ def compare(first: Array, second: Array, type: TensorType) -> Comparison | None:
     distances = _distances(a[different], b[different], type)
     distances[(nan_a | nan_b)[different]] = NO_DISTANCE
     most = int(np.argmax(distances))
-    return Comparison(places.size, int(places[0]), int(places[most]), int(distances[most]), places)
+    return Comparison(places, int(places[most]), int(distances[most]))
 
 
 def flat(array: Array) -> Array:
@@ -175,12 +176,9 @@ class Range:
                 plain = flat(self._plain)
                 self.least = plain.copy() if spread.supports(plain.dtype) else plain.astype(np.float64)
                 self.most = self.least.copy()
-        if comparison.places is None:
-            assert self.least is not None and self.most is not None
-            spread.widen(flat(self._plain), flat(array), self._differs, self.least, self.most)
+        if self.least is None or self.most is None:
+            self._differs[comparison.places] = 1
             return
-        self._differs[comparison.places] = 1
-        if self.least is not None and self.most is not None:
-            values = array.reshape(-1)[comparison.places].astype(np.float64)
-            for bound, extreme in ((self.least, np.fmin), (self.most, np.fmax)):
-                bound[comparison.places] = extreme(bound[comparison.places], values)
+        # f32 and f64 are taken as they are, others in f64.
+        values = flat(array).astype(self.least.dtype, copy=False)
+        spread.widen(values, comparison.places, self._differs, self.least, self.most)
