@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from ..types import ElementType, element_type_of
+from ..types import INTEGER, ElementType, element_type_of, storage_range
 from . import movement
 from . import operations as ops
 from .arguments import dimensions
@@ -40,9 +41,19 @@ def where(condition: Any, x: Any, y: Any, *, name: str = "numpy.where", label: s
 def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
     """Elements that are not below one bound and not above the other."""
     low, high = a_min if min is None else min, a_max if max is None else max
-    if low is not None:
+    if low is not None and not _is_beyond(low, a, operator.lt):
         a = apply(FUNCTIONS[np.maximum], a, low)
-    return a if high is None else apply(FUNCTIONS[np.minimum], a, high)
+    if high is not None and not _is_beyond(high, a, operator.gt):
+        a = apply(FUNCTIONS[np.minimum], a, high)
+    return a
+
+
+def _is_beyond(bound: Any, a: Any, compare: Callable[[Any, Any], bool]) -> bool:
+    """Whether a bound is below, or above, all that an integer type holds, so that it bounds nothing."""
+    if type(bound) is not int or not isinstance(a, Value) or not a.element_type.category & INTEGER:
+        return False
+    least, greatest = storage_range(a.element_type)
+    return compare(bound, least if compare is operator.lt else greatest)
 
 
 def astype(x: Any, dtype: Any, *, name: str = "numpy.astype") -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..api import Executable
 from ..errors import UnsupportedError
+from ..frontend import parse_type
 from ..ir import Module
 from ..options import Options
 from ..types import ElementType, TensorType
@@ -79,13 +80,14 @@ def trace(function: Callable[..., Any], *argument_types: Any) -> Module:
     Args:
         function: takes a traced value for each argument type and returns one, or a tuple or list of them.
             Arrays that it takes from around it become constants.
-        argument_types: for each argument a `nimblehlo.types.TensorType`, a pair of shape and element type, or
-            anything with ``shape`` and ``dtype``, such as an array.
+        argument_types: for each argument a `nimblehlo.types.TensorType`, its text, a pair of shape and
+            element type, or anything with ``shape`` and ``dtype``, such as an array.
 
     Returns:
         A verified Module whose function ``main`` has the results of `function`.
 
     Raises:
+        ParseError: a text is no type.
         VerifyError: a constraint of a pattern does not hold, or something is no type.
         UnsupportedError: traced values do not take what `function` does with them, or a size is unknown.
     """
@@ -172,6 +174,8 @@ def _listed(found: Any) -> Sequence[Any]:
 
 def _argument(tape: Tape, type: Any) -> Any:
     """A new input of a type that a user gave."""
+    if isinstance(type, str):
+        type = parse_type(type)
     if isinstance(type, tuple) and len(type) == 2:
         shape, dtype = type
     else:

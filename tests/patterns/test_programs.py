@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -10,7 +12,7 @@ import numpy as np
 import pytest
 
 import nimblehlo
-from nimblehlo import UnsupportedError, VerifyError, patterns
+from nimblehlo import ParseError, UnsupportedError, VerifyError, patterns
 from nimblehlo.ir.fingerprint import fingerprint
 from nimblehlo.patterns import programs, sn_imm, sn_zipmapreduce
 from nimblehlo.types import DYNAMIC, ELEMENT_TYPES, TensorType
@@ -29,15 +31,18 @@ def program(x: Any) -> Any:
 
 def test_types_of_arguments() -> None:
     f32 = TensorType((2, 3), ELEMENT_TYPES["f32"])
-    modules = [patterns.trace(program, type) for type in (f32, X, ((2, 3), "float32"), ([2, 3], np.float32))]
+    types = (f32, "tensor<2x3xf32>", X, ((2, 3), "float32"), ([2, 3], np.float32))
+    modules = [patterns.trace(program, type) for type in types]
     assert len({fingerprint(module) for module in modules}) == 1
     assert str(modules[0].functions["main"].type) == "(tensor<2x3xf32>) -> tensor<2x3xf32>"
 
 
 def test_a_type_that_is_none() -> None:
-    for type in ("text", 3, None):
+    for type in (3, None, "!stablehlo.token"):
         with pytest.raises(VerifyError, match="is no type"):
             patterns.trace(program, type)
+    with pytest.raises(ParseError):
+        patterns.trace(program, "tensor<2x")
     with pytest.raises(UnsupportedError, match="sizes of arguments must be known"):
         patterns.trace(program, TensorType((DYNAMIC,), ELEMENT_TYPES["f32"]))
 
@@ -48,6 +53,17 @@ def test_the_module_is_a_program() -> None:
     (result,) = nimblehlo.compile(module)(X)
     assert same_bits(result, X + X)
     assert fingerprint(nimblehlo.load(str(module))) == fingerprint(module)
+
+
+def test_tracing_loads_no_compiler() -> None:
+    code = (
+        "import sys, numpy as np\n"
+        "from nimblehlo.patterns import sn_zipmapreduce, trace\n"
+        "trace(lambda x: sn_zipmapreduce(lambda attrs, x: np.exp(x), [x], 'sum'), 'tensor<2xf32>')\n"
+        "print([name for name in ('numba', 'llvmlite', 'scipy', 'torch', 'jax') if name in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
 
 
 def test_several_arguments_and_results() -> None:

@@ -178,6 +178,8 @@ FUNCTIONS_OF_ARRAYS: dict[str, Callable[[Any], Any]] = {
     "clip": lambda x: np.clip(x, -2, 5.5),
     "clip below": lambda x: np.clip(x, None, 5),
     "clip by name": lambda x: np.clip(x, min=-1, max=3),
+    "clip beyond the type": lambda x: np.clip(x.astype(np.int8), -1000, 1000),
+    "clip of bounds": lambda x: np.clip(x, x - 1, x[:, :1]),
     "astype": lambda x: np.astype(x, np.int8) + x.astype("int16"),
     "max": lambda x: np.max(x, axis=(0, 2)),
     "amax": lambda x: np.amax(x, 1, keepdims=True),
