@@ -8,7 +8,7 @@ direction, and how floating-point values are compared:
 - "FLOAT": zeros are equal, and NaNs, which no such comparison can order, come last in either direction.
 
 Integers and booleans are compared by value whatever is said. Values become unsigned integers of the same
-order; those are sorted by NumPy, alone, or where more than one operand moves as the upper half of numbers
+order; those are sorted by `runs`, alone, or where more than one operand moves as the upper half of numbers
 whose lower half is the position, 32 bits of a key at a time. All such numbers differ, so that an unstable
 sort gives the stable result.
 """
@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from . import runs
 from .compilation import flat
 from .monoids import supports_element
 from .sort_encoding import Key, bits_dtype, encoding
@@ -26,7 +27,8 @@ from .threads import division
 
 __all__ = ["Key", "prepare", "supports"]
 
-_MOST_POSITIONS = 1 << 32
+_POSITION_BITS = 32
+_MOST_POSITIONS = 1 << _POSITION_BITS
 
 Sorting = Callable[..., tuple[np.ndarray, ...]]
 
@@ -94,8 +96,8 @@ def _values(dtype: np.dtype, key: Key, rows: int, length: int, threads: int | No
         encoded = np.empty(rows * length, bits)
         mixed = np.zeros(tasks, np.uint8)
         sort_loops.encode(tasks, size, *code, operand, encoded, mixed, threads=threads)
-        encoded.reshape(rows, length).sort(axis=-1)
-        sort_loops.decode(tasks, size, *code, encoded, result, threads=threads)
+        encoded = runs.sort(encoded, rows, length, threads)
+        sort_loops.decode(tasks, size, *code, 0, encoded, result, threads=threads)
         if mixed.any():
             sort_loops.restore(
                 row_tasks, row_size, rows, length, *code, operand, encoded, result, threads=threads
@@ -120,17 +122,22 @@ def _records(
 
         packed = np.empty(rows * length, np.uint64)
         positions = np.empty(rows * length if len(passes) > 1 else 0, np.uint32)
+        mixed = np.zeros(tasks, np.uint8)
         for number, (operand, code, shift) in enumerate(passes):
-            work = (size, length, number == 0, shift, *code, operands[operand], positions, packed)
+            work = (size, length, number == 0, shift, *code, operands[operand], positions, packed, mixed)
             sort_loops.pack(tasks, *work, threads=threads)
-            packed.reshape(rows, length).sort(axis=-1)
+            packed = runs.sort(packed, rows, length, threads)
             if len(passes) > 1:
                 former = positions.copy()
                 sort_loops.follow(
                     tasks, size, length, number == 0, packed, former, positions, threads=threads
                 )
         places = packed if len(passes) == 1 else positions
-        for source, result, dtype in zip(operands, results, types, strict=True):
+        for number, (source, result, dtype) in enumerate(zip(operands, results, types, strict=True)):
+            if len(passes) == 1 and number == order[0].operand and not mixed.any():
+                code, shift = encoding(dtype, order[0]), _POSITION_BITS
+                sort_loops.decode(tasks, size, *code, shift, packed, result, threads=threads)
+                continue
             words = max(1, dtype.itemsize // 8)
             sort_loops.move(tasks, size, length, words, places, source, result, threads=threads)
 

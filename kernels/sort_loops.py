@@ -68,12 +68,14 @@ def decode(
     infinity: Any,
     flip: Any,
     nan: Any,
+    shift: int,
     encoded: Any,
     result: Any,
 ) -> None:
-    """The elements of the codes; of elements with one code, the positive one."""
+    """The elements of the codes, which are the bits from `shift` on; of elements with one code, the positive
+    one."""
     for position in range(task * size, min((task + 1) * size, result.size)):
-        rising = np.uint64(get(encoded, position)) ^ flip
+        rising = (np.uint64(get(encoded, position)) >> np.uint64(shift)) ^ flip
         bits = rising ^ (sign if rising & sign else ones)
         if mode == UNSIGNED:
             bits = rising
@@ -133,16 +135,23 @@ def pack(
     operand: Any,
     positions: Any,
     packed: Any,
+    mixed: Any,
 ) -> None:
-    """32 bits of the key of each element, above the place that the element has in its row now."""
+    """32 bits of the key of each element, above the place that the element has in its row now; `mixed` as
+    for `encode`."""
     begin, end = task * size, min((task + 1) * size, packed.size)
     row_start = begin // length * length
+    found = 0
     for start in range(row_start, end, length):
         for place in range(max(start, begin), min(start + length, end)):
             source = place if first else start + np.int64(get(positions, place))
-            code = encoded_bits(mode, ones, sign, infinity, flip, nan, np.uint64(get(operand, source)))
+            bits = np.uint64(get(operand, source))
+            code = encoded_bits(mode, ones, sign, infinity, flip, nan, bits)
             word = (code >> np.uint64(shift)) & _POSITION
             put(packed, place, (word << _HALF) | np.uint64(place - start))
+            found |= (bits == sign) | (bits & (ones ^ sign) > infinity)
+    if mode == CANONICAL and found:
+        put(mixed, task, mixed.dtype.type(1))
 
 
 @kernel(parallel=True)

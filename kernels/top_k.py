@@ -89,8 +89,8 @@ def _partitioned(
         from . import sort_loops
 
         packed = np.empty(rows * length, np.uint64)
-        operand = flat(lines, bits_dtype(dtype))
-        work = (size, length, True, 0, *code, operand, np.empty(0, np.uint32), packed)
+        arrays = flat(lines, bits_dtype(dtype)), np.empty(0, np.uint32), packed, np.zeros(tasks, np.uint8)
+        work = (size, length, True, 0, *code, *arrays)
         sort_loops.pack(tasks, *work, threads=threads)
         by_row = packed.reshape(rows, length)
         if k < length:

@@ -5,6 +5,8 @@ Source: specification, section "Ops".
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..types import (
@@ -76,7 +78,12 @@ class Iota(Op, name="stablehlo.iota", assembly="dim = $iota_dimension attr-dict 
 
 def iota(element_type: ElementType, shape: tuple[int, ...], iota_dimension: int) -> Array:
     """The values of `iota` in an array of `shape`. Integers that do not fit wrap."""
-    indices = np.arange(shape[iota_dimension], dtype=np.int64)
-    values = numerics.converter(ELEMENT_TYPES["i64"], element_type)(indices)
+    size = shape[iota_dimension]
+    counted = np.int32 if element_type.name == "i32" and size <= 1 << 31 else np.int64
+    values = np.arange(size, dtype=counted)
+    if element_type.dtype != counted:
+        values = numerics.converter(ELEMENT_TYPES["i64"], element_type)(values)
+    if values.size == math.prod(shape):
+        return values.reshape(shape)
     trailing = (1,) * (len(shape) - iota_dimension - 1)
     return np.broadcast_to(values.reshape(-1, *trailing), shape).copy()

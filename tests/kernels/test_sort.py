@@ -143,3 +143,25 @@ def test_rejects():
             sort.prepare((3,), dtypes, 0, order)
     with pytest.raises(ValueError, match="dimension"):
         sort.prepare((3,), ["f4"], 1, [Key(0)])
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+@pytest.mark.parametrize("comparison", ["CANONICAL", "TOTALORDER"])
+@pytest.mark.parametrize("specials", [False, True])
+def test_long_rows(comparison, specials, threads):
+    rng = np.random.default_rng(11)
+    operand = rng.standard_normal(70_000).astype(np.float32)
+    if specials:
+        operand[::7] = rng.choice(np.float32([0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf]), 10_000)
+    places = np.arange(70_000, dtype=np.int32)
+    order = [Key(0, False, comparison)]
+    bits = operand.view(np.int32).astype(np.int64)
+    keys = np.where(bits < 0, -(bits & 0x7FFFFFFF) - 1, bits)
+    if comparison == "CANONICAL":
+        keys = np.where(np.isnan(operand), 1 << 40, np.where(operand == 0, 0, keys))
+    want = np.argsort(keys, kind="stable")
+    values, found = sort.prepare((70_000,), ["f4", "i4"], 0, order, threads=threads)(operand, places)
+    np.testing.assert_array_equal(found, want)
+    np.testing.assert_array_equal(values.view("i4"), operand[want].view("i4"))
+    (alone,) = sort.prepare((70_000,), ["f4"], 0, order, threads=threads)(operand)
+    np.testing.assert_array_equal(alone.view("i4"), operand[want].view("i4"))

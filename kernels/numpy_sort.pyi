@@ -1,0 +1,3 @@
+from typing import Any
+
+def sort_address(dtype: Any) -> int: ...
