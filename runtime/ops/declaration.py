@@ -229,6 +229,8 @@ class Op:
         chosen = parts.values()
         cls.declared_results = tuple(p for p in chosen if isinstance(p, Result))
         cls.declared_operands = tuple(p for p in chosen if type(p) is Operand)
+        kinds = (("operand", cls.declared_operands), ("result", cls.declared_results))
+        cls.variadic_kinds = frozenset(what for what, parts in kinds if any(part.variadic for part in parts))
         cls.declared_attributes = tuple(p for p in chosen if isinstance(p, Attribute))
         cls.declared_regions = tuple(p for p in chosen if isinstance(p, Region))
         cls.declared_constraints = tuple(p for p in chosen if isinstance(p, Constraint))
@@ -248,6 +250,7 @@ class Op:
 
     input_labels: ClassVar[dict[str, str]] = {}
     struct_fields: ClassVar[dict[str, frozenset[str]]] = {}
+    variadic_kinds: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, operation: Operation) -> None:
         """View `operation`.
@@ -277,6 +280,13 @@ class Op:
         self, declared: Sequence[Operand], actual: list[Type], what: str, view: dict[str, Any]
     ) -> None:
         """Enter the types of operands or results under their declared names."""
+        if len(declared) == len(actual) and what not in self.variadic_kinds:
+            for part, type in zip(declared, actual, strict=True):
+                reason = part.violation(type)
+                if reason is not None:
+                    raise self.error(reason, self.input_labels.get(part.name))
+                view[part.name] = type
+            return
         for part, group in zip(declared, self._groups(declared, actual, what), strict=True):
             for type in group:
                 reason = part.violation(type)
@@ -289,8 +299,6 @@ class Op:
 
     def _groups(self, declared: Sequence[Operand], actual: list[Type], what: str) -> list[list[Type]]:
         """Split operand or result types among the declared parts."""
-        if len(declared) == len(actual) and not any(part.variadic for part in declared):
-            return [[type] for type in actual]
         counts = self.segment_sizes(what, declared, len(actual))
         if sum(counts) != len(actual):
             raise self.error(f"has {len(actual)} {what}s, but must have {sum(counts)}")
