@@ -9,6 +9,7 @@ import numpy as np
 
 from ..ops.declaration import Array, Op
 from ..ops.elementwise_base import Elementwise
+from ..ops.regions import monoid
 from ..types import COMPLEX, FLOAT, TensorType
 from .elements import Inspect, first_index, number, place
 from .findings import Violation
@@ -39,6 +40,8 @@ LEAST_WIDTH: Final = 16
 def non_finite(view: Op) -> Inspect | None:
     """NaN and infinities in results of an operation whose operands, there, are finite."""
     results = [position for position, one in enumerate(view.operation.results) if _is_float(one.type)]
+    if any(monoid(region) is None for region in view.operation.regions):
+        return None  # what its body makes is found in the body
     if not results or view.name in _MOVING or (view.name in _HARMLESS and _has_common_types(view)):
         return None
     floats = [position for position, one in enumerate(view.operation.operands) if _is_float(one.type)]

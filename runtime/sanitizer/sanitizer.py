@@ -16,8 +16,9 @@ from ..ops.custom_call import CustomCall
 from ..ops.custom_call_targets import BUILT_IN
 from ..ops.declaration import Array, Op
 from ..ops.dynamic_shapes import RunTimeShaped
+from ..ops.regions import monoid
 from ..ops.scatter import Scatter
-from ..ops.verify import view_of
+from ..ops.verify import TERMINATORS, view_of
 from ..ops.whole_windows import moved
 from ..options import Options
 from ..plan import Plan, choose, lower
@@ -178,15 +179,21 @@ class Watch:
         self.shadows = Shadows() if is_followed else None
 
     def choose(self, view: Op, options: Options) -> Choice:
-        """How an operation runs: as ever, but for its regions, which run as they are written."""
-        ways = self.sanitizer.options if not view.operation.regions else options
-        choice = choose(view, ways)
+        """How an operation runs: as ever, but for regions with checks, which run as they are written."""
+        drops_windows = isinstance(view, Scatter) and options.scatter_out_of_bounds == "window"
+        as_written = drops_windows or self._has_checked_regions(view)
+        choice = choose(view, options if as_written else self.sanitizer.options)
         if isinstance(view, (While, If, Case)):
             return choice
-        function = choice.function
-        if isinstance(view, Scatter) and ways.scatter_out_of_bounds == "window":
-            function = _dropping_windows(view, function)
+        function = _dropping_windows(view, choice.function) if drops_windows else choice.function
         return replace(choice, function=self._watched(view, function))
+
+    def _has_checked_regions(self, view: Op) -> bool:
+        """Whether something may be found in the regions of an operation, so that they have to run."""
+        if isinstance(view, (While, If, Case)) or self.shadows is not None:
+            return True
+        inner = [one for region in view.operation.regions if monoid(region) is None for one in region.walk()]
+        return any(self.sanitizer.inspections(view_of(one)) for one in inner if one.name not in TERMINATORS)
 
     def runner(self, plan: Plan) -> Any:
         """What runs a plan: a `Runner`, and what looks at the results that it hands over."""
@@ -237,7 +244,7 @@ def _watched(
     return run
 
 
-def _dropping_windows(view: Scatter, function: Callable[..., Any]) -> Callable[..., Any]:
+def _dropping_windows(view: Op, function: Callable[..., Any]) -> Callable[..., Any]:
     """The function of a scatter that leaves out whole windows."""
     count = len(view.inputs)
 

@@ -8,6 +8,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import nimblehlo
+from nimblehlo.ops.custom_call import unregister_custom_call
 from nimblehlo.types import ELEMENT_TYPES, FLOAT, INTEGER, storage_range
 from tests.sanitizer.findings import findings_of, line_of, only_finding
 
@@ -233,6 +235,22 @@ def test_infinities_that_are_there_already_are_no_findings() -> None:
 
 def test_which_result_of_several_is_told() -> None:
     text = """
+    func.func @main(%a: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+      %0:2 = stablehlo.custom_call @with_its_inverse(%a) : (tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>)
+      return %0#0, %0#1 : tensor<2xf32>, tensor<2xf32>
+    }"""
+    nimblehlo.register_custom_call("with_its_inverse", lambda a: (a, 1 / a))
+    try:
+        assert not findings_of(text, np.array([1, 2], np.float32))
+        finding = only_finding(text, np.array([1, 0], np.float32))
+    finally:
+        unregister_custom_call("with_its_inverse")
+    assert (finding.operation, finding.index, finding.value) == ("stablehlo.custom_call", (1,), np.inf)
+    assert "in result 1" in finding.message
+
+
+def test_in_a_body_the_operation_that_makes_it_is_found() -> None:
+    text = """
     func.func @main(%a: tensor<2xf32>, %b: tensor<2xf32>) -> (tensor<f32>, tensor<f32>) {
       %one = stablehlo.constant dense<1.0> : tensor<f32>
       %0:2 = stablehlo.reduce(%a init: %one), (%b init: %one) across dimensions = [0]
@@ -244,10 +262,8 @@ def test_which_result_of_several_is_told() -> None:
       }
       return %0#0, %0#1 : tensor<f32>, tensor<f32>
     }"""
-    inputs = [np.ones(2, np.float32), np.full(2, 2e38, np.float32)]
-    inner, outer = findings_of(text, *inputs)
-    assert (inner.operation, outer.operation) == ("stablehlo.multiply", "stablehlo.reduce")
-    assert "in result 1" in outer.message
+    finding = only_finding(text, np.ones(2, np.float32), np.full(2, 2e38, np.float32))
+    assert (finding.operation, finding.location) == ("stablehlo.multiply", f"<text>:{line_of(text, '%t')}:16")
 
 
 def test_findings_have_python_numbers() -> None:
