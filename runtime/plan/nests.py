@@ -11,7 +11,7 @@ import numpy as np
 from ..codegen.nest import Access, Affine, Apply, Constant, Gather, Index, Load, Moving, Nest, Node, Start
 from ..ir import Block, DenseElementsAttribute, Operation, Value
 from ..ops.verify import view_of
-from ..specialize.gathered import GATHERS, Gathered, gathered
+from ..specialize.gathered import GATHERS, Gathered, gathered, read_through
 from ..specialize.moves import MOVES, Box, Place, Split, range_of, source
 from ..types import SIGNED, ElementType, TensorType
 
@@ -31,7 +31,7 @@ def nests_of(block: Block) -> list[Nest]:
 
     Args:
         block: constants of one element, iotas, moves (`nimblehlo.specialize.moves`), elementwise operations,
-            and gathers from arguments of the block; all results have one shape.
+            and gathers from arguments of the block or views of them; all results have one shape.
 
     Raises:
         ValueError: it would take too many nests.
@@ -131,25 +131,25 @@ class _Boxed:
 
     def gather(self, operation: Operation, found: Gathered) -> int:
         """The node of a gather's element."""
-        array = operation.operands[0]
-        access = self.add_access(self.arguments[array], array, found.places)
-        shape = _type(array).shape
-        place = Place(*self.accesses[access].place)
+        array, places = read_through(operation.operands[0], found, self.box, self.arguments)
+        whole = self.place_in(array, places)
+        loops = len(self.box)
+        place = self.within_box(Place(whole.offset, whole.strides[:loops]))
         moving: list[Moving] = []
-        for index in found.moving:
+        for index, stride in zip(found.moving, whole.strides[loops:], strict=True):
             number = self.numbers[index.value, index.places]
-            stride = math.prod(shape[index.dimension + 1 :])
             known = self.known_place(number, index.largest)
             if known is None:
                 self.starts.append(Start(index.largest, index.added, stride))
                 moving.append(Moving(number, _element_type(index.value), len(self.starts) - 1))
             else:
-                place = place.plus(known.scaled(stride))
-        self.accesses[access] = self.accesses[access]._replace(place=Affine(*place))
+                place = Affine(*Place(*place).plus(known.scaled(stride)))
+        self.accesses.append(Access(self.arguments[array], _element_type(array), place))
+        access = len(self.accesses) - 1
         if not moving:
             return self.node(Load(access))
         fill = None if found.fill is None else self.numbers[found.fill, ()]
-        return self.node(Gather(access, tuple(moving), fill, math.prod(shape) < _NARROW))
+        return self.node(Gather(access, tuple(moving), fill, _type(array).size < _NARROW))
 
     def known_place(self, number: int, largest: int) -> Place | None:
         """An index that counts, or never changes, and always lies within a dimension; None for others."""
@@ -171,12 +171,17 @@ class _Boxed:
 
     def add_access(self, array: int, value: Value, places: Sequence[Place]) -> int:
         """A place in an array that lies in row-major order."""
-        type = _type(value)
-        place = Place(0, (0,) * len(self.box))
-        for d, own in enumerate(places):
-            place = place.plus(own.scaled(math.prod(type.shape[d + 1 :])))
+        place = self.place_in(value, places)
         self.accesses.append(Access(array, _element_type(value), self.within_box(place)))
         return len(self.accesses) - 1
+
+    def place_in(self, value: Value, places: Sequence[Place]) -> Place:
+        """A place in the elements of an array, which lie in row-major order."""
+        shape = _type(value).shape
+        place = Place(0, (0,) * (len(places[0].strides) if places else len(self.box)))
+        for d, own in enumerate(places):
+            place = place.plus(own.scaled(math.prod(shape[d + 1 :])))
+        return place
 
     def within_box(self, place: Place) -> Affine:
         """A place with the loops counted from the box's corner."""

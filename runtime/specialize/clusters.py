@@ -20,7 +20,7 @@ from ..ops.verify import TERMINATORS
 from ..types import PLAIN, TensorType
 from .cleanup import remove_dead_code
 from .effects import has_no_effect
-from .gathered import GATHERS, LEAST_LINE, copies_long_lines, is_followed, line_of
+from .gathered import FOLLOWED_VIEWS, GATHERS, LEAST_LINE, copies_long_lines, is_followed, line_of
 from .moves import is_move, is_static_tensor
 from .scheduling import in_order
 from .unions import Unions
@@ -157,9 +157,8 @@ class _Grouping:
         return _OTHER
 
     def kind_of_gather(self, operation: Operation) -> int:
-        """What takes from values that are nowhere in memory stands alone."""
-        producer = self.producer(operation.operands[0])
-        if not is_followed(operation) or (producer is not None and self.kinds[producer] == _FREE):
+        """Whether a gather takes elements or lines."""
+        if not is_followed(operation):
             return _OTHER
         line = line_of(operation)
         if line == 1:
@@ -288,23 +287,39 @@ class _Grouping:
                 heapq.heappush(waiting, -producer)
 
     def array_of(self, index: int) -> Value | None:
-        """What an operation reads at indices: it has to be in memory."""
+        """What an operation reads at indices: it has to be in memory, or a view."""
         return self.operations[index].operands[0] if self.kinds[index] in _INDEXED else None
 
+    def is_view(self, value: Value) -> bool:
+        """Whether a value can be read at indices without being in memory."""
+        producer = self.producer(value)
+        if producer is None or self.kinds[producer] != _MOVE:
+            return False
+        return self.operations[producer].name in FOLLOWED_VIEWS
+
+    def is_read_at_indices(self, value: Value, members: set[int]) -> bool:
+        """Whether members of a cluster read a value, or a view of it, at indices."""
+        for user in members.intersection(self.users.get(value, ())):
+            result = self.operations[user].result
+            if self.array_of(user) is value:
+                return True
+            if self.is_view(result) and self.is_read_at_indices(result, members):
+                return True
+        return False
+
     def producers(self, index: int) -> list[int]:
-        """The operations that one operation's operands come from, but for what it reads at indices."""
+        """The operations that one operation's operands come from, but for what has to be in memory."""
         array = self.array_of(index)
         operands = self.operations[index].operands
-        found = [self.producer(operand) for operand in operands if operand is not array]
+        found = [self.producer(one) for one in operands if one is not array or self.is_view(one)]
         return [producer for producer in found if producer is not None]
 
     def fits(self, index: int, cluster: Members, alone: bool) -> bool:
         """Whether a cluster may compute an operation; `alone`: nothing else needs it."""
         kind, operation = self.kinds[index], self.operations[index]
         members = cluster.owned | cluster.copied
-        users = self.users[operation.result]
-        if any(user in members and self.array_of(user) is operation.result for user in users):
-            return False
+        if self.is_read_at_indices(operation.result, members):
+            return self.is_view(operation.result)
         if kind == _FREE:
             return True
         if len(members) >= MOST_OPERATIONS:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any, Final, NamedTuple
 
 from ..ir import Operation, Value
+from ..ops.broadcasting import BroadcastInDim
 from ..ops.column_gather import COLUMN_GATHER, FILLED_GATHER, FilledGather, IndexedByColumns
 from ..ops.gather import Gather
 from ..ops.index_space import other_dimensions
+from ..ops.movement import Reverse, Slice
 from ..ops.verify import view_of
-from .moves import Place, is_static_tensor
+from .moves import Box, Place, is_static_tensor, source
 
 GATHERS: Final = frozenset({Gather.name, COLUMN_GATHER, FILLED_GATHER})
+FOLLOWED_VIEWS: Final = frozenset({BroadcastInDim.name, Reverse.name, Slice.name})
+"""Moves through which a gather may read: neighbours stay neighbours."""
 
 LEAST_LINE: Final = 16
 """Elements of a slice that follow each other in the result, from which on a loop over them is worth it."""
@@ -86,6 +90,27 @@ def _index(
         batch = list(batch)
         batch.insert(view.index_vector_dim, zero._replace(offset=number))
     return indices, tuple(batch)
+
+
+def read_through(
+    array: Value, found: Gathered, box: Box, memory: Container[Value]
+) -> tuple[Value, list[Place]]:
+    """The array in memory that a gather reads from by way of views, and the places there.
+
+    The places have, after the loops of the box, one for each index, along which it grows.
+    """
+    count = len(found.moving)
+    places = [Place(place.offset, place.strides + (0,) * count) for place in found.places]
+    for number, index in enumerate(found.moving):
+        step = [0] * (len(box) + count)
+        step[len(box) + number] = 1
+        places[index.dimension] = places[index.dimension].plus(Place(0, tuple(step)))
+    whole = (*box, *[(0, index.largest + 1) for index in found.moving])
+    while array not in memory:
+        assert isinstance(array.owner, Operation)
+        number, moved = source(view_of(array.owner), places, whole)
+        array, places = array.owner.operands[number], list(moved)
+    return array, places
 
 
 def is_followed(operation: Operation) -> bool:

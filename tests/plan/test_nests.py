@@ -130,14 +130,34 @@ class RandomBlock:
         operand = self.value(source, depth - 1)
         return self.line(f"slice {operand} [{ranges}] : ({self.text(source)}) -> {self.text(shape)}")
 
+    def view(self, shape: Shape) -> str:
+        """An argument, or what can be read at indices without being in memory."""
+        own, kind = self.text(shape), self.draw.choice(("argument", "reverse", "slice", "broadcast"))
+        if kind == "reverse":
+            dims = [d for d in range(len(shape)) if self.draw.random() < 0.5]
+            return self.line(f"reverse {self.view(shape)}, dims = {dims} : {own}")
+        if kind == "slice":
+            starts = [self.draw.randint(0, 2) for _ in shape]
+            limits = [start + max(0, 2 * size - 1) for start, size in zip(starts, shape, strict=True)]
+            ranges = ", ".join(f"{a}:{b}:2" for a, b in zip(starts, limits, strict=True))
+            operand = self.view(tuple(limits))
+            return self.line(f"slice {operand} [{ranges}] : ({self.text(tuple(limits))}) -> {own}")
+        if kind == "broadcast":
+            dims = sorted(self.draw.sample(range(len(shape)), self.draw.randint(0, len(shape))))
+            source = tuple(self.draw.choice((1, shape[d])) for d in dims)
+            return self.line(
+                f"broadcast_in_dim {self.argument(source)}, dims = {dims} : ({self.text(source)}) -> {own}"
+            )
+        return self.argument(shape)
+
     def gather(self, shape: Shape, depth: int) -> str:
-        """Elements or, where there are dimensions, lines, of an argument of random sizes."""
+        """Elements or, where there are dimensions, lines, of a view of random sizes."""
         draw = self.draw
         offset = sorted(draw.sample(range(len(shape)), draw.randint(0, min(1, len(shape)))))
         batch = tuple(size for d, size in enumerate(shape) if d not in offset)
         chosen = tuple(draw.choice((1, 3, 50)) for _ in range(draw.randint(1, 2)))
         whole = tuple(shape[d] + draw.randint(0, 2) for d in offset)
-        operand = self.argument(chosen + whole)
+        operand = self.view(chosen + whole)
         index_type = draw.choice(("i8", "i32", "ui64"))
         count = len(chosen) + draw.randint(0, len(whole))
         indices = self.argument((*batch, count), index_type)

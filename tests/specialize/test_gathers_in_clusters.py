@@ -79,6 +79,23 @@ GATHERS: dict[str, tuple[Callable[..., Any], Sequence[Any], Sequence[str]]] = {
     "filled rows": (
         lambda x, i: x.at[i].get(mode="fill", fill_value=5), (X, indices(200, 300)), ["filled_gather"],
     ),
+    "rows of equal elements": (
+        lambda i: jnp.ones((300, 300))[i] * 2, (indices(300, 300),), ["gather", "multiply"],
+    ),
+    "elements of part": (
+        lambda x, i, j: x[3::2, ::-1][i, j], (X, indices(98, COUNT), PAIR[2]), ["slice", "reverse", "gather"],
+    ),
+    "elements of a part that is needed too": (
+        lambda x, i: x[2:, 3:][i, i] * 2 + x[2:, 3:].reshape(-1), (X, indices(198, 198 * 207)),
+        ["slice", "gather", "multiply", "add"],
+    ),
+    "elements of part of what is computed": (
+        lambda x, i, j: (x * 2)[3:, 4:][i, j], PAIR, ["slice", "gather"],
+    ),
+    "rows of repeated ones": (
+        lambda x, i: jnp.broadcast_to(x[:, None, :], (200, 7, 210))[i, i] + 1, (X, indices(200, 300)),
+        ["broadcast_in_dim", "gather", "add"],
+    ),
     "elements of a transpose": (
         lambda x, i, j: x.T[i, j], (PAIR[0], PAIR[2], PAIR[1]), ["transpose", "gather"],
     ),
@@ -126,7 +143,6 @@ def test_what_joins(case: str) -> None:
 
 OTHERS: dict[str, tuple[Callable[..., Any], Sequence[Any]]] = {
     "long rows": (lambda x, i: x[i], (floats(200, 600), indices(200, 300))),
-    "rows of equal elements": (lambda i: jnp.ones((300, 300))[i] * 2, (indices(300, 300),)),
 }
 
 
