@@ -72,6 +72,8 @@ class Composite(
         pure: whether that has no effect beyond its results.
     """
 
+    is_pure_by_call = True
+
     inputs = Operand(VALUE, variadic=True)
     composite_name = Attribute(STRING, key="name")
     composite_attributes = Attribute(DICTIONARY, {})

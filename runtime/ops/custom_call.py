@@ -129,6 +129,8 @@ class CustomCall(
         pure: whether this call has no effect beyond its results.
     """
 
+    is_pure_by_call = True
+
     inputs = Operand(ANY, variadic=True)
     call_target_name = Attribute(STRING)
     has_side_effect = Attribute(BOOL, False)

@@ -195,6 +195,7 @@ class Op:
         name: the operation's name with its dialect.
         assembly: its pretty form (`nimblehlo.frontend.assembly`), None: it has the generic form only.
         pure: False where it has an effect beyond its results.
+        is_pure_by_call: whether a view's own `pure` says that, not the class's.
         takes_stored_values: whether `reference` works on the stored integers of quantized tensors; otherwise
             it is given their expressed values.
         declared_operands and so on: the declared parts, in order.
@@ -203,6 +204,7 @@ class Op:
     name: ClassVar[str] = ""
     assembly: ClassVar[str | None] = None
     pure: ClassVar[bool] = True
+    is_pure_by_call: ClassVar[bool] = False
     takes_stored_values: ClassVar[bool] = False
     declared_operands: ClassVar[tuple[Operand, ...]] = ()
     declared_results: ClassVar[tuple[Result, ...]] = ()

@@ -14,8 +14,8 @@ def is_pure(block: Block) -> bool:
 def has_no_effect(operation: Operation) -> bool:
     """Whether an operation may be dropped when its results are not used, or run once instead of twice."""
     declaration = lookup(operation.name)
-    if declaration is None:
+    if declaration is None or not declaration.pure:
         return False
-    if not declaration.pure or not declaration(operation).pure:
+    if declaration.is_pure_by_call and not declaration(operation).pure:
         return False
     return all(is_pure(region.block) for region in operation.regions)
