@@ -71,15 +71,35 @@ def group(const integer[::1] destinations, Py_ssize_t size):
     return starts, order
 
 
-def take(const real[::1] values, const int32_t[::1] order):
-    """The values of those numbers, one after the other; quicker than NumPy's indexing by int32."""
-    cdef Py_ssize_t number
-    result = np.empty(order.shape[0], np.asarray(values).dtype)
-    cdef real[::1] taken = result
+def arrange(
+    const real[::1] values, const int32_t[::1] starts, const int32_t[::1] order, const int32_t[::1] elements
+):
+    """The updates of some elements, one element after the other.
+
+    Args:
+        values: the updates in lexicographic order.
+        starts, order: as `group` returns them.
+        elements: which ones, in any order.
+
+    Returns:
+        Where the updates of each of these elements begin, and at last their number; and the updates.
+    """
+    cdef Py_ssize_t number, place, total = 0
+    for number in range(elements.shape[0]):
+        total += starts[elements[number] + 1] - starts[elements[number]]
+    bounds = np.empty(elements.shape[0] + 1, np.int32)
+    result = np.empty(total, np.asarray(values).dtype)
+    cdef int32_t[::1] bound = bounds
+    cdef real[::1] arranged = result
+    cdef int32_t at = 0
     with nogil:
-        for number in range(order.shape[0]):
-            taken[number] = values[order[number]]
-    return result
+        for number in range(elements.shape[0]):
+            bound[number] = at
+            for place in range(starts[elements[number]], starts[elements[number] + 1]):
+                arranged[at] = values[order[place]]
+                at += 1
+        bound[elements.shape[0]] = at
+    return bounds, result
 
 
 cdef inline uint64_t _mixed(uint64_t element, uint64_t seed) noexcept nogil:
@@ -107,16 +127,17 @@ cdef inline real _folded(
 
 
 def apply(
-    str combiner, const int32_t[::1] elements, const int32_t[::1] starts, const real[::1] values,
+    str combiner, const int32_t[::1] elements, const int32_t[::1] bounds, const real[::1] values,
     str schedule, seed, real[::1] result,
 ):
-    """Apply grouped updates to elements of `result`, in place.
+    """Apply updates to elements of `result`, in place.
+
+    It is quickest where elements with as many updates stand side by side.
 
     Args:
         combiner: one of COMBINERS.
         elements: to which ones.
-        starts: as `group` returns it.
-        values: the updates, grouped.
+        bounds, values: as `arrange` returns them for these elements.
         schedule: one of SCHEDULES.
         seed: an integer from 0 on; of ``"shuffled"``.
         result: at first the elements of the input.
@@ -131,7 +152,7 @@ def apply(
     with nogil:
         for number in range(elements.shape[0]):
             element = elements[number]
-            count = <uint32_t>(starts[element + 1] - starts[element])
+            count = <uint32_t>(bounds[number + 1] - bounds[number])
             first, stride = 0, 1
             if reverses:
                 first = stride = count - 1
@@ -141,5 +162,5 @@ def apply(
                 # Modulo two, all strides are one.
                 stride = 1 if count == 2 else _STRIDES[bits >> 60] % count
             result[element] = _folded(
-                result[element], &values[starts[element]], count, first, stride, multiplies
+                result[element], &values[bounds[number]], count, first, stride, multiplies
             )

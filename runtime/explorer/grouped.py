@@ -20,8 +20,9 @@ class _Groups(NamedTuple):
         operand, indices, updates: the operands; they are held, so that nobody overwrites them.
         starts: where each element's updates begin.
         order: the updates' numbers in the flattened updates, grouped.
-        values: the updates, grouped.
-        contested: the elements that have several updates.
+        contested: the elements that have several updates, those with as many side by side.
+        bounds: where the updates of each of these begin.
+        values: their updates.
         settled: the result but for the contested elements, which are those of the operand.
     """
 
@@ -30,8 +31,9 @@ class _Groups(NamedTuple):
     updates: Array
     starts: Array
     order: Array
-    values: Array
     contested: Array
+    bounds: Array
+    values: Array
     settled: Array
 
 
@@ -71,13 +73,13 @@ class GroupedScatter:
         groups = self._grouped(operand, indices, updates)
         name, seed = scatter_schedule if isinstance(scatter_schedule, tuple) else (scatter_schedule, 0)
         result = groups.settled.copy()
-        self._apply(groups.contested, groups, name, seed, result)
+        self._apply(groups.contested, groups.bounds, groups.values, name, seed, result)
         return (result,)
 
-    def _apply(self, elements: Array, groups: _Groups, name: str, seed: int, result: Array) -> None:
-        grouped_updates.apply(
-            self._combiner, elements, groups.starts, groups.values, name, seed, result.reshape(-1)
-        )
+    def _apply(
+        self, elements: Array, bounds: Array, values: Array, name: str, seed: int, result: Array
+    ) -> None:
+        grouped_updates.apply(self._combiner, elements, bounds, values, name, seed, result.reshape(-1))
 
     def _grouped(self, operand: Array, indices: Array, updates: Array) -> _Groups:
         """The groups of these operands; those of the last call are kept."""
@@ -89,14 +91,17 @@ class GroupedScatter:
                     return known
             else:
                 starts, order = self._grouped_numbers(indices)
-                contested = np.flatnonzero(np.diff(starts) > 1).astype(np.int32)
-            values = grouped_updates.take(np.ascontiguousarray(updates).reshape(-1), order)
+                contested = _contested(np.diff(starts))
+            flat = np.ascontiguousarray(updates).reshape(-1)
             settled = np.array(operand, order="C")
-            groups = _Groups(operand, indices, updates, starts, order, values, contested, settled)
             single = np.flatnonzero(np.diff(starts) == 1).astype(np.int32)
-            self._apply(single, groups, "lexicographic", 0, settled)
-            self._groups = groups
-            return groups
+            single_bounds, single_values = grouped_updates.arrange(flat, starts, order, single)
+            self._apply(single, single_bounds, single_values, "lexicographic", 0, settled)
+            bounds, values = grouped_updates.arrange(flat, starts, order, contested)
+            self._groups = _Groups(
+                operand, indices, updates, starts, order, contested, bounds, values, settled
+            )
+            return self._groups
 
     def _grouped_numbers(self, indices: Array) -> tuple[Array, Array]:
         if self._are_elements:
@@ -114,6 +119,15 @@ def _indexes_elements(view: Scatter) -> bool:
         and view.scatter_dims_to_operand_dims == (0,)
         and view.scatter_indices.dtype in (np.int32, np.int64)
     )
+
+
+def _contested(counts: Array) -> Array:
+    """The elements that have several updates, those with few first."""
+    contested = np.flatnonzero(counts > 1).astype(np.int32)
+    sizes = counts[contested]
+    # NumPy sorts short integers by their digits, which is quick.
+    short = sizes.astype(np.uint16) if sizes.size and sizes.max() < 1 << 16 else sizes
+    return contested[np.argsort(short, kind="stable")]
 
 
 def _same(one: Array, other: Array) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -432,3 +433,25 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert len(json.loads(found.read_text())["schedules"]) == 5
     assert main([*arguments, "--schedules", "1"]) == 1
     assert "schedules is 1" in capsys.readouterr().err
+
+
+def test_a_million_updates_take_no_more_than_forty_runs() -> None:
+    rows, updates = 10_000, 1_000_000
+    text = scatter_text("f32", combining("add", "f32"), rows, updates)
+    inputs = scatter_inputs(np.float32, rows, updates)
+    options = Options(compile="eager")
+    executable = nimblehlo.compile(text, options=options)
+
+    def seconds(function: Any) -> float:
+        start = time.process_time()
+        function()
+        return time.process_time() - start
+
+    seconds(lambda: executable(*inputs))
+    # The machine may be busy with other work: one quiet moment is enough.
+    for _ in range(5):
+        plain = min(seconds(lambda: executable(*inputs)) for _ in range(5))
+        whole = seconds(lambda: nimblehlo.explore(text, inputs, options=options))
+        if whole <= 40 * plain:
+            return
+    pytest.fail(f"32 schedules take {whole / plain:.0f} times one run")

@@ -40,10 +40,12 @@ def test_updates_are_applied_in_the_schedule(
     for schedule, places in orders.items():
         found = np.array(np.resize(SPECIAL, size), dtype)
         wanted = found.copy()
-        elements = np.arange(size, dtype=np.int32)
-        taken = grouped_updates.take(values, order)
-        assert taken.tobytes() == values[order].tobytes()
-        grouped_updates.apply(combiner, elements, starts, taken, schedule, seed, found)
+        elements = np.random.default_rng(seed).permutation(size).astype(np.int32)
+        bounds, arranged = grouped_updates.arrange(values, starts, order, elements)
+        parts = [values[destinations == element] for element in elements]
+        assert arranged.tobytes() == np.concatenate(parts).tobytes()
+        assert bounds.tolist() == np.cumsum([0, *map(len, parts)]).tolist()
+        grouped_updates.apply(combiner, elements, bounds, arranged, schedule, seed, found)
         with np.errstate(all="ignore"):
             getattr(np, combiner).at(wanted, destinations[places], values[places])
         assert np.array_equal(found, wanted, equal_nan=True)
