@@ -30,18 +30,33 @@ typedef struct {
     char *panels;
 } UnitSide;
 
-/* What tasks read. A task of `unit_pack` does `pack_size` units: UNIT_PACKED_BLOCKS blocks of one matrix each,
-   those of the left operand first. One of `unit_multiply` does `size` units: `row_group` blocks of rows with
-   `column_group` blocks of columns. `rounds`: whether results are bf16 instead of f32. */
+/* What tasks read. The first `pack_tasks` tasks pack `pack_size` units each: UNIT_PACKED_BLOCKS blocks of one matrix,
+   those of the left operand first. The others, which must not be taken before them, wait until all is packed, and
+   multiply `size` units each: `row_group` blocks of rows with `column_group` blocks of columns. `rounds`: whether
+   results are bf16 instead of f32. */
 typedef struct {
     UnitSide left, right;
     char *result;
     int64_t batch, terms, steps, kind, rounds;
-    int64_t pack_units, pack_size;
+    int64_t pack_tasks, pack_units, pack_size;
     int64_t units, size, row_group, row_groups, column_group, column_groups;
-    /* Of each task of `unit_pack` and operand, the least absolute value of bf16 but zeros: its bits less one. */
+    /* Of each task that packs and operand, the least absolute value of bf16 but zeros: its bits less one. */
     uint16_t *least;
+    int64_t packed;
 } UnitProduct;
+
+/* Whether no subnormal number can occur: none is an operand, and all products are multiples of 2 ** -126. The field
+   of a number's exponent is the exponent plus 127, and a number is a multiple of 2 ** (exponent - 7). */
+static int unit_keeps_all(const UnitProduct *p) {
+    int fields[2];
+    for (int side = 0; side < 2 && p->kind == UNIT_BFLOAT16; side++) {
+        int least = 0xFFFF;
+        for (int64_t task = 0; task < p->pack_tasks; task++)
+            least = p->least[2 * task + side] < least ? p->least[2 * task + side] : least;
+        fields[side] = (least + 1) >> 7;
+    }
+    return p->kind != UNIT_BFLOAT16 || (fields[0] && fields[1] && fields[0] + fields[1] >= 2 * (127 + 7) - 126);
+}
 
 #if defined(__x86_64__) && defined(__linux__) && \
     (defined(__clang__) ? __clang_major__ >= 12 : defined(__GNUC__) && __GNUC__ >= 11)
@@ -192,8 +207,7 @@ UNIT_INLINE void unit_pack_all(const UnitProduct *p, int64_t task, int item) {
     for (int i = 0; i < 2; i++) p->least[2 * task + i] = unit_lowest(least[i]);
 }
 
-static UNIT_CODE void unit_pack(int64_t task, void *product) {
-    const UnitProduct *p = product;
+static UNIT_CODE void unit_pack(const UnitProduct *p, int64_t task) {
     if (p->kind == UNIT_BFLOAT16)
         unit_pack_all(p, task, 2);
     else
@@ -337,8 +351,7 @@ UNIT_INLINE void unit_multiply_unit(const UnitProduct *p, int64_t unit, int kind
             p->left.lines - i * UNIT_LINES, p->right.lines - column * UNIT_LINES, blocks);
 }
 
-static UNIT_CODE void unit_multiply(int64_t task, void *product) {
-    const UnitProduct *p = product;
+static UNIT_CODE void unit_multiply(const UnitProduct *p, int64_t task) {
     struct { uint8_t palette, start, rest[14]; uint16_t bytes[16]; uint8_t rows[16]; } layout = {.palette = 1};
     UnitWork work;
     work.blocks[0].rows = work.blocks[1].rows = 0;
@@ -360,11 +373,21 @@ static UNIT_CODE void unit_multiply(int64_t task, void *product) {
     _tile_release();
 }
 
+static UNIT_CODE void unit_task(int64_t task, void *product) {
+    UnitProduct *p = product;
+    if (task < p->pack_tasks) {
+        unit_pack(p, task);
+        __atomic_fetch_add(&p->packed, 1, __ATOMIC_RELEASE);
+        return;
+    }
+    while (__atomic_load_n(&p->packed, __ATOMIC_ACQUIRE) < p->pack_tasks) _mm_pause();
+    if (unit_keeps_all(p)) unit_multiply(p, task - p->pack_tasks);
+}
+
 #else
 
 static int unit_is_available(void) { return 0; }
-static void unit_pack(int64_t task, void *product) { (void)task, (void)product; }
-static void unit_multiply(int64_t task, void *product) { (void)task, (void)product; }
+static void unit_task(int64_t task, void *product) { (void)task, (void)product; }
 
 #endif
 #endif

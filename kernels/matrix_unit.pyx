@@ -14,7 +14,7 @@ from libc.stdint cimport int64_t, uint16_t
 
 import numpy as np
 
-from .native import run_tasks
+from .native import run_in_order
 
 cnp.import_array()
 
@@ -44,15 +44,14 @@ cdef extern from "matrix_unit.h" nogil:
         UnitSide left, right
         char *result
         int64_t batch, terms, steps, kind, rounds
-        int64_t pack_units, pack_size
+        int64_t pack_tasks, pack_units, pack_size
         int64_t units, size, row_group, row_groups, column_group, column_groups
         uint16_t *least
+        int64_t packed
 
     int unit_is_available()
-    void unit_pack(int64_t task, void *product) noexcept
-    void unit_multiply(int64_t task, void *product) noexcept
-
-ctypedef void (*Task)(int64_t, void *) noexcept nogil
+    bint unit_keeps_all(const UnitProduct *product) noexcept
+    void unit_task(int64_t task, void *product) noexcept
 
 cdef dict _KINDS = {
     ("int8", "int8", "int32"): UNIT_SIGNED_SIGNED,
@@ -76,10 +75,6 @@ cdef enum:
     # Bytes that a task packs at least, and most tasks.
     PACKED_TASK_BYTES = 1 << 18
     MOST_TASKS = 128
-
-    # The sum of the exponents' fields of two bf16 from which on their product is a multiple of 2 ** -126: a
-    # field is the exponent plus 127, and a number is a multiple of 2 ** (exponent - 7).
-    LEAST_FIELDS = 2 * (127 + 7) - 126
 
 # Terms and bytes that one thread does in a second, about.
 cdef double _BYTE_TERMS = 1e12, _FLOAT_TERMS = 5e11, _PACKED_BYTES = 1e10
@@ -180,29 +175,28 @@ cdef class Product:
         """Multiply so many matrices; whether nothing is lost."""
         cdef int64_t panel = plan.steps * UNIT_PANEL_STEP
         cdef int64_t left_bytes = batch * plan.left.blocks * panel, right_bytes = batch * plan.right.blocks * panel
-        cdef int64_t terms = batch * plan.left.lines * plan.right.lines * plan.terms, pack_tasks, tasks
+        cdef int64_t terms = batch * plan.left.lines * plan.right.lines * plan.terms, tasks
+        cdef double seconds
         cdef Panels panels
         plan.batch = batch
         plan.pack_units = batch * (packed_groups(plan.left.blocks) + packed_groups(plan.right.blocks))
-        pack_tasks = divided(plan.pack_units, (left_bytes + right_bytes) // PACKED_TASK_BYTES, &plan.pack_size)
+        plan.pack_tasks = divided(
+            plan.pack_units, (left_bytes + right_bytes) // PACKED_TASK_BYTES, &plan.pack_size
+        )
         plan.units = batch * plan.row_groups * plan.column_groups
         tasks = divided(plan.units, terms // UNIT_TERMS, &plan.size)
-        panels = Panels(left_bytes + right_bytes + 4 * pack_tasks)
+        panels = Panels(left_bytes + right_bytes + 4 * plan.pack_tasks)
         plan.left.panels, plan.right.panels = panels.memory, panels.memory + left_bytes
         plan.least = <uint16_t *>(plan.right.panels + right_bytes)
-        self.run(unit_pack, plan, pack_tasks, (left_bytes + right_bytes) / _PACKED_BYTES)
-        if plan.kind == UNIT_BFLOAT16 and not keeps_all(plan.least, pack_tasks):
-            return False
-        self.run(unit_multiply, plan, tasks, terms / self.terms_a_second)
-        return True
-
-    cdef int run(self, Task function, UnitProduct *plan, int64_t tasks, double seconds) except -1:
-        if tasks > 1:
-            run_tasks(<size_t>function, <size_t>plan, tasks, seconds, self.threads)
-        else:
+        plan.packed = 0
+        if plan.pack_tasks == tasks == 1:
             with nogil:
-                function(0, plan)
-        return 0
+                unit_task(0, plan)
+                unit_task(1, plan)
+        else:
+            seconds = (left_bytes + right_bytes) / _PACKED_BYTES + terms / self.terms_a_second
+            run_in_order(<size_t>unit_task, <size_t>plan, plan.pack_tasks + tasks, seconds, self.threads)
+        return unit_keeps_all(plan)
 
 
 cdef int64_t packed_groups(int64_t blocks) noexcept:
@@ -241,16 +235,3 @@ cdef class Panels:
         global _kept
         if self.array is not None and cnp.PyArray_NBYTES(self.array) <= MOST_KEPT_BYTES:
             _kept = self.array
-
-
-cdef bint keeps_all(uint16_t *least, int64_t tasks) noexcept:
-    """Whether no subnormal number can occur, from the least of the left and of the right operand by tasks."""
-    cdef int64_t fields[2]
-    cdef int64_t task, side
-    for side in range(2):
-        fields[side] = 0xFFFF
-        for task in range(tasks):
-            fields[side] = min(fields[side], least[2 * task + side])
-        # The least value is that of the bits less one, so that zeros are the greatest.
-        fields[side] = (fields[side] + 1) >> 7
-    return fields[0] > 0 and fields[1] > 0 and fields[0] + fields[1] >= LEAST_FIELDS

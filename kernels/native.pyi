@@ -1,7 +1,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-def run_tasks(function: int, closure: int, tasks: int, seconds: float, threads: int | None) -> None: ...
+def run_in_order(function: int, closure: int, tasks: int, seconds: float, threads: int | None) -> None: ...
 
 class Launch:
     def __init__(

@@ -22,9 +22,13 @@ cdef extern from "numpy/arrayobject.h":
     # Takes the reference to the element type that it is given.
     object PyArray_Empty(int rank, cnp.npy_intp *shape, cnp.dtype dtype, int fortran)
 
+cdef extern from "task_pool.h" nogil:
+    ctypedef void (*Task "PoolTask")(int64_t, void *) noexcept
+    bint pool_is_offered()
+    void pool_run(Task function, void *closure, int64_t tasks, int64_t threads) noexcept
+
 cnp.import_array()
 
-ctypedef void (*Task)(int64_t, void *) noexcept nogil
 ctypedef void (*Driver)(int64_t, int64_t, int64_t, int64_t) noexcept nogil
 
 cdef enum:
@@ -32,12 +36,12 @@ cdef enum:
     MOST_RANK = 64
 
 
-def run_tasks(size_t function, size_t closure, Py_ssize_t tasks, double seconds, threads):
+cdef int run_tasks(Task function, void *closure, Py_ssize_t tasks, double seconds, threads) except -1:
     """Run all tasks of a native function.
 
     Args:
-        function: its address.
-        closure: the address that it is given beside the task's number.
+        function: which one.
+        closure: what it is given beside the task's number.
         tasks: how many there are.
         seconds: how long all of them take on one thread, about.
         threads: most threads to use; None: all.
@@ -45,20 +49,35 @@ def run_tasks(size_t function, size_t closure, Py_ssize_t tasks, double seconds,
     cdef int64_t driver = 0, count = 1
     if tasks > 1 and seconds > _threads.LEAST_SECONDS:
         driver, count = _threads.way_of_running(threads)
-    if driver:
+    if count == 1 or pool_is_offered():
+        with nogil:
+            pool_run(function, closure, tasks, count)
+    elif driver:
         with _threads.launches(), nogil:
             (<Driver>driver)(<int64_t>function, <int64_t>closure, tasks, count)
-    elif count > 1:
+    elif seconds > _threads.HAND_OFF_SECONDS:
         start = perf_counter()
-        if seconds > _threads.HAND_OFF_SECONDS:
-            by_python_threads(<Task>function, <void *>closure, tasks, count)
-        else:
-            with nogil:
-                every(<Task>function, <void *>closure, tasks, 0, 1)
+        by_python_threads(function, closure, tasks, count)
         _threads.count_hand_off(perf_counter() - start)
     else:
         with nogil:
-            every(<Task>function, <void *>closure, tasks, 0, 1)
+            every(function, closure, tasks, 0, 1)
+    return 0
+
+
+def run_in_order(size_t function, size_t closure, Py_ssize_t tasks, double seconds, threads):
+    """Run tasks of which later ones may wait for earlier ones: each is taken after all earlier ones.
+
+    Args:
+        function: its address.
+        closure: the address that it is given beside the task's number.
+        tasks, seconds, threads: as for other tasks.
+    """
+    cdef int64_t count = 1
+    if seconds > _threads.LEAST_SECONDS:
+        count = _threads.way_of_running(threads)[1]
+    with nogil:
+        pool_run(<Task>function, <void *>closure, tasks, count)
 
 
 cdef int by_python_threads(Task function, void *closure, Py_ssize_t tasks, Py_ssize_t count) except -1:
@@ -145,7 +164,7 @@ cdef class Launch:
             memcpy(closure, self.template, self.words * sizeof(int64_t))
             for index in range(self.pointers):
                 closure[index] += <int64_t>data[self.arrays[index]]
-            run_tasks(<size_t>self.function, <size_t>closure, self.tasks, self.seconds, threads)
+            run_tasks(self.function, closure, self.tasks, self.seconds, threads)
         finally:
             if closure != fixed:
                 free(closure)

@@ -37,8 +37,8 @@ def are_served(lhs: ElementType, rhs: ElementType, result: ElementType) -> bool:
 
 
 def suits(rows: int, terms: int, columns: int) -> bool:
-    """Whether the unit multiplies matrices of these sizes; BLAS multiplies vectors at once."""
-    return rows > 1 and columns > 1 and rows * terms * columns >= _LEAST_TERMS
+    """Whether the unit multiplies matrices of these sizes."""
+    return rows * terms * columns >= _LEAST_TERMS
 
 
 def unit_multiplier(

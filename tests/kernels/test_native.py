@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
 
 import numpy as np
 import pytest
@@ -73,6 +74,52 @@ def test_long_closures():
     launch = Launch(address, 2, ((0, 0), (1, 0)), (10, 5, *range(500)), 0.0)
     values = np.arange(10)
     assert (NativeFunction([80], [((10,), np.int64)], [launch])(values) == 2 * values).all()
+
+
+def test_launches_at_the_same_time():
+    functions = [made(997, 50, 1.0, count) for count in (2, 3, None, 8)]
+    problems = []
+
+    def launch(number):
+        for turn in range(20):
+            values = np.arange(997) + 1000 * number + turn
+            if not (functions[(number + turn) % 4](values) == 2 * values).all():
+                problems.append((number, turn))
+
+    callers = [threading.Thread(target=launch, args=(number,)) for number in range(6)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert not problems
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+def test_a_child_has_threads_of_its_own():
+    code = """
+        import numpy as np
+        from tests.kernels.test_native import made
+        function, values = made(1000, 100, 1.0, 4), np.arange(1000)
+        for _ in range(3):
+            assert (function(values) == 2 * values).all()
+            child = os.fork()
+            if child == 0:
+                good = all((function(values + i) == 2 * (values + i)).all() for i in range(20))
+                grandchild = os.fork()
+                if grandchild == 0:
+                    os._exit(0 if (function(values) == 2 * values).all() else 1)
+                os._exit(0 if good and os.waitpid(grandchild, 0)[1] == 0 else 1)
+            assert os.waitpid(child, 0)[1] == 0
+    """
+    run(code)
+
+
+def test_an_exit_does_not_wait_for_idle_threads():
+    run("""
+        import numpy as np
+        from tests.kernels.test_native import made
+        made(1000, 100, 1.0, 4)(np.arange(1000))
+    """)
 
 
 def test_threads_are_counted_as_numba_counts_them(monkeypatch):
