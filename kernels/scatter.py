@@ -10,8 +10,9 @@ index space:
    first gives that its first values, so that what it works on is in the cache.
 
 So each element of the result sees its updates in the schedule's order whatever the number of threads. One
-thread applies the units as they come, and so do several where indices are unique and the result has its first
-values. Integers that fall on few places are combined in tables of each task instead.
+thread applies the units as they come. So do several where indices are unique and the result has its first
+values, and few where a result is small, since they would gain nothing. Integers that fall on few places are
+combined in tables of each task instead.
 """
 
 import math
@@ -37,6 +38,8 @@ _OWNER_BYTES = 1 << 18
 _LEAST_OWNERS = 64
 _MOST_OWNERS = 256
 _SERIAL_BYTES = 1 << 19
+_NEAR_BYTES = 1 << 20  # a processor's own cache holds such a result
+_LEAST_NEAR_THREADS = 3  # one thread that reads runs one after the other is as fast as two that leave gaps
 _PRIVATE_TASKS = 16
 _MOST_PRIVATE_KEYS = 1 << 14
 _WAYS = 4
@@ -121,7 +124,8 @@ class _Loops:
         work_bytes = self._work_bytes + (self._input_bytes if starts else 0)
         if work_bytes <= _SERIAL_BYTES or self._is_private or (self._is_unique and not starts):
             return False
-        return _threads.chosen_threads(threads) > 1
+        is_near = not self.by_items and self._input_bytes <= _NEAR_BYTES
+        return _threads.chosen_threads(threads) >= (_LEAST_NEAR_THREADS if is_near else 2)
 
     def run(self, arrays: _Arrays, threads: int | None) -> None:
         """Scatter all units."""

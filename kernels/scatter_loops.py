@@ -25,7 +25,7 @@ PREFETCH_LINES = 4
 
 
 @kernel
-def _start_range(task: int, size: int, initial: Any, result: Any) -> None:
+def _start_range(task: int, owners: int, size: int, initial: Any, result: Any) -> None:
     """Give an owner's part of the result its first values: those of `initial`, or its one value for all.
 
     Where `initial` is empty, they are there already. An owner has `size` elements, the last one all that are
@@ -34,7 +34,7 @@ def _start_range(task: int, size: int, initial: Any, result: Any) -> None:
     if initial.size == 0:
         return
     begin = task * size
-    end = min(result.size, begin + size)
+    end = begin + size if task < owners - 1 else result.size
     if initial.size > 1:
         copy_run(result, begin, initial, begin, end - begin)
         return
@@ -96,7 +96,7 @@ def update_items(element: str, combiner: str) -> Kernel:
         task: int, offsets: Any, keys: Any, key_step: int, values: Any, value_step: int, size: int,
         initial: Any, result: Any,
     ) -> None:  # fmt: skip
-        _start_range(task, size, initial, result)
+        _start_range(task, offsets.shape[1] - 1, size, initial, result)
         for row in range(offsets.shape[0]):
             begin, end = offsets[row, task], offsets[row, task + 1]
             apply(begin, end, keys, key_step, values, 0, value_step, result)
@@ -247,7 +247,7 @@ def update_runs(element: str, combiner: str) -> Kernel:
         task: int, offsets: Any, keys: Any, sources: Any, slides: Any, step: int, grain: int, bound: int,
         runs: Any, length: int, piece: int, values: Any, size: int, initial: Any, result: Any,
     ) -> None:  # fmt: skip
-        _start_range(task, size, initial, result)
+        _start_range(task, offsets.shape[1] - 1, size, initial, result)
         for row in range(offsets.shape[0]):
             begin, end = offsets[row, task], offsets[row, task + 1]
             apply(begin, end, keys, sources, slides, step, grain, bound, runs, length, piece, values, result)

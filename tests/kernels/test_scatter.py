@@ -1,5 +1,8 @@
 """scatter's kernels against the specification, an element at a time and bit by bit."""
 
+import contextlib
+from unittest import mock
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -74,6 +77,83 @@ def test_any_dimension_numbers(geometry, index_type, is_scheduled, seed):
     updates = rng.normal(0, 9, geometry.slices_shape).astype(np.float32)
     schedule = rng.permutation(updates.size) if is_scheduled else None
     check(geometry, values, random_indices(rng, geometry.indices_shape, index_type), updates, "add", schedule)
+
+
+@contextlib.contextmanager
+def all_have_owners():
+    """Units of small scatters are distributed to owners too, by several tasks and a few at a time."""
+    sizes = {"_SERIAL_BYTES": -1, "_NEAR_BYTES": 0, "_TASK_UNITS": 7, "_CHUNK_BYTES": 500}
+    with mock.patch.multiple(scatter, **sizes):
+        yield
+
+
+@settings(max_examples=300)
+@given(geometries(), st.sampled_from(["int32", "int64"]), st.booleans(), st.integers(0, 2**32))
+def test_any_dimension_numbers_by_owners(geometry, index_type, is_scheduled, seed):
+    rng = np.random.default_rng(seed)
+    values = random_values(rng, geometry.operand_shape, np.float32)
+    updates = rng.normal(0, 9, geometry.slices_shape).astype(np.float32)
+    schedule = rng.permutation(updates.size) if is_scheduled else None
+    indices = random_indices(rng, geometry.indices_shape, index_type)
+    with all_have_owners():
+        check(geometry, values, indices, updates, "add", schedule)
+
+
+@pytest.mark.parametrize("width", [1, 3, 15, 16, 17, 33, 64, 100])
+@pytest.mark.parametrize(
+    ("dtype", "combiner"),
+    [
+        ("float32", "add"), ("float64", "minimum"), (ml_dtypes.bfloat16, "multiply"), ("complex64", "add"),
+        ("int8", "maximum"), ("uint16", "overwrite"),
+    ],
+)  # fmt: skip
+def test_rows_of_any_width(dtype, combiner, width):
+    rng = np.random.default_rng(13)
+    rows = Geometry((9, width), (60, 1), (60, width), (1,), (0,), (), (), (0,), 1, ())
+    values = random_values(rng, rows.operand_shape, dtype)
+    updates = random_values(rng, rows.slices_shape, dtype)
+    indices = rng.integers(-2, 11, rows.indices_shape).astype(np.int32)
+    check(rows, values, indices, updates, combiner)
+    with all_have_owners():
+        check(rows, values, indices, updates, combiner)
+
+
+PARTS = Geometry((9, 8), (60, 1), (60, 5), (1,), (0,), (), (), (0,), 1, ())
+BATCHES = Geometry((3, 9, 4), (3, 20, 1), (3, 20, 4), (2,), (1,), (0,), (0,), (1,), 2, ())
+
+
+@pytest.mark.parametrize("is_unique", [False, True])
+@pytest.mark.parametrize("geometry", [ITEMS, ROWS, PARTS, BATCHES], ids=["items", "rows", "parts", "batches"])
+def test_owners_start_the_result(geometry, is_unique):
+    rng = np.random.default_rng(14)
+    shape = geometry.operand_shape
+    updates = random_values(rng, geometry.slices_shape, np.float32)
+    indices = random_indices(rng, geometry.indices_shape, np.int32)
+    if is_unique:
+        indices = np.full(geometry.indices_shape, 100, np.int32)
+        indices.reshape(-1)[: 2 if geometry is ITEMS else 1] = 0
+    with all_have_owners():
+        for values in (
+            random_values(rng, shape, np.float32),
+            np.broadcast_to(np.float32(-0.0), shape),
+            np.asfortranarray(random_values(rng, shape, np.float32)),
+            np.broadcast_to(np.arange(shape[-1], dtype=np.float32), shape),
+        ):
+            check(geometry, values, indices, updates, "add", unique_indices=is_unique)
+            place = values.copy()
+            scatter_values = prepared(geometry, [np.float32], np.int32, "add", unique_indices=is_unique)
+            (result,) = scatter_values([place], indices, [updates], in_place=True)
+            assert result is place
+            with np.errstate(all="ignore"):
+                assert same_bits(result, scattered(values, indices, updates, geometry, COMBINE["add"]))
+
+
+def test_few_updates_of_a_large_result():
+    geometry = Geometry((200_000,), (2, 1), (2,), (), (0,), (), (), (0,), 1, ())
+    values, indices = np.broadcast_to(np.float32(3), (200_000,)), np.array([[199_999], [0]], np.int32)
+    scatter_values = prepared(geometry, [np.float32], np.int32, "add")
+    (result,) = scatter_values([values], indices, [np.array([1, 2], np.float32)])
+    assert (result[0], result[-1]) == (5, 4) and (result[1:-1] == 3).all()
 
 
 @settings(max_examples=100)
@@ -152,6 +232,12 @@ def large_case(name):
     return geometry, values, starts, updates, expected
 
 
+@pytest.fixture
+def runs_have_owners(monkeypatch):
+    """Runs are distributed to owners wherever there are two threads."""
+    monkeypatch.setattr(scatter, "_NEAR_BYTES", 0)
+
+
 def test_large_scatters_by_all_threads():
     for name in LARGE:
         geometry, values, starts, updates, expected = large_case(name)
@@ -159,6 +245,7 @@ def test_large_scatters_by_all_threads():
         assert same_bits(scatter_values([values], starts, [updates])[0], expected)
 
 
+@pytest.mark.usefixtures("runs_have_owners")
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 @pytest.mark.parametrize("name", LARGE)
 def test_large_scatters_by_any_number_of_threads(name, threads):
@@ -193,6 +280,7 @@ def test_large_scatters_of_integers_to_few_places(combiner, threads):
     assert same_bits(result, expected)
 
 
+@pytest.mark.usefixtures("runs_have_owners")
 @pytest.mark.parametrize("threads", [1, 2])
 def test_more_units_than_are_taken_at_a_time(threads, monkeypatch):
     monkeypatch.setattr(scatter, "_CHUNK_BYTES", 120_000)
@@ -202,6 +290,7 @@ def test_more_units_than_are_taken_at_a_time(threads, monkeypatch):
         assert same_bits(scatter_values([values], starts, [updates])[0], expected)
 
 
+@pytest.mark.usefixtures("runs_have_owners")
 @pytest.mark.parametrize("threads", [1, 2, 8])
 def test_large_schedules(threads):
     geometry, values, starts, updates, _ = large_case("items")
