@@ -46,7 +46,7 @@ def kernel_for(view: Op, threads: int | None) -> Offer:
 
 
 def _gather(view: Any, threads: int | None) -> Offer:
-    """`nimblehlo.kernels.gather`: by item size."""
+    """`nimblehlo.kernels.gather`: by item size. Only long lines come here: for others loops are generated."""
     operand, start_indices = view.operand, view.start_indices
     if not all(view.slice_sizes):
         return None, "slices without elements"
