@@ -120,6 +120,23 @@ def test_programs_that_differ_are_told_apart(compiled: list[Any]) -> None:
     assert len(compiled) == 8
 
 
+def test_results_are_told_apart() -> None:
+    def both(attrs: Any, x: Any) -> Any:
+        less, more = x - 1, x + 1
+        return (less, more) if order else (more, less)
+
+    for order in (True, False, True):
+        less, more = sn_zipmapreduce(both, [X])[:: 1 if order else -1]
+        assert same_bits(less, X - 1) and same_bits(more, X + 1)
+        less, more = sn_zipmapreduce(functools.partial(both), [X])[:: 1 if order else -1]
+        assert same_bits(less, X - 1) and same_bits(more, X + 1)
+
+
+def test_arrays_that_a_lambda_makes() -> None:
+    for _ in range(3):
+        assert same_bits(sn_zipmapreduce(lambda attrs, x: x * [1, 2, 3] + 1, [X]), X * [1.0, 2.0, 3.0] + 1)
+
+
 def test_the_programs_used_last_are_kept(compiled: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs, "MOST_PROGRAMS", 2)
     traced_each_time = functools.partial(double)

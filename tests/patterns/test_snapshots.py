@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from nimblehlo import Options, VerifyError, patterns
-from nimblehlo.patterns import sn_gather, sn_imm, sn_iteridx, sn_select, sn_zipmapreduce
+from nimblehlo.patterns import sn_gather, sn_imm, sn_iteridx, sn_select, sn_zipmapreduce, snapshots
 from nimblehlo.patterns.snapshots import snapshot
 
 X = np.arange(4, dtype=np.float32)
@@ -168,8 +168,9 @@ def test_instructions_that_change() -> None:
     assert sn_zipmapreduce(changing, [X]).tolist() == (X + 2).tolist()
 
 
-def test_functions_that_come_and_go() -> None:
+def test_functions_that_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
     # Instructions that are gone may leave their place to others.
+    monkeypatch.setattr(snapshots, "_MOST_CODES", 1)
     for number in range(300):
         function = eval(f"lambda attrs, x: x + {number}")
         assert sn_zipmapreduce(function, [X[:1]]).tolist() == [number]

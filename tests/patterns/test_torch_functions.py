@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from nimblehlo import UnsupportedError, VerifyError
-from nimblehlo.patterns import get_int_or_float_bit_width, get_int_type, sn_gather, sn_imm, sn_zipmapreduce
+from nimblehlo.patterns import (
+    get_int_or_float_bit_width,
+    get_int_type,
+    sn_gather,
+    sn_imm,
+    sn_zipmapreduce,
+    trace,
+)
 from nimblehlo.patterns.torch_functions import _UFUNCS
 from tests.patterns import stand_in
 from tests.running import same_bits
@@ -60,6 +67,7 @@ def test_functions_of_shapes(torch: Any) -> None:
 def test_tensors_that_a_lambda_reads(torch: Any) -> None:
     bias = torch.tensor(np.float32([1, 2, 3, 4]))
     assert same_bits(evaluated(lambda x: torch.add(x, bias) + bias, X), X + np.float32([2, 4, 6, 8]))
+    assert str(trace(lambda x: torch.add(x, bias) + bias, X)).count("stablehlo.constant") == 1
 
 
 def test_results_are_tensors_where_an_operand_is(torch: Any) -> None:
