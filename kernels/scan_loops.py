@@ -3,11 +3,15 @@
 import functools
 from typing import Any
 
+from numba import types
+
 from .arithmetic import combine, get, load, put, store
 from .blocks import SCAN_BLOCK, SCAN_CHUNK, SCAN_SEGMENT
 from .compilation import Kernel, kernel
+from .monoids import Combination, computing_dtype
+from .vectors import I64, apply, cgutils, data_of, intrinsic, literal, load_lanes, store_lanes
 
-_TOGETHER = 4
+TOGETHER = 8
 
 
 @functools.cache
@@ -44,10 +48,59 @@ def in_order(element: str, monoid: str, reverse: bool) -> Kernel:
     return forward
 
 
+@intrinsic(prefer_literal=True)
+def fold_blocks(
+    typing_context: Any, element: Any, monoid: Any, reverse: Any, scans: Any, operand: Any, first: Any,
+    target: Any, to: Any,
+) -> Any:  # fmt: skip
+    """TOGETHER blocks side by side, each folded by itself: to keep several sums at a time hides the latency.
+
+    Value i lies at `first + i`, or at `first - i` in reverse. A scan writes what each block is folded to up
+    to there to `target[to + i]`; otherwise only the totals of the blocks are written.
+    """
+    kind = Combination(literal(element), literal(monoid))
+    computed, step = computing_dtype(kind.element).name, -1 if literal(reverse) else 1
+    blocks = [block * SCAN_BLOCK for block in range(TOGETHER)]
+    is_scan = literal(scans)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        begin, target_begin = arguments[5], arguments[7]
+        data = data_of(context, builder, operand, arguments[4], kind.element)
+        target_data = data_of(context, builder, target, arguments[6], computed)
+
+        def item(place: Any, block: int) -> Any:
+            distance = builder.mul(builder.add(place, I64(block)), I64(step))
+            return load_lanes(builder, kind.element, data, builder.add(begin, distance), 1)
+
+        def write(value: Any, place: Any) -> None:
+            store_lanes(builder, computed, target_data, builder.add(target_begin, place), value, 1)
+
+        sums = []
+        for block in blocks:
+            value = item(I64(0), block)
+            sums.append([cgutils.alloca_once_value(builder, part) for part in value])
+            if is_scan:
+                write(value, I64(block))
+        others = cgutils.for_range_slice(builder, I64(1), I64(SCAN_BLOCK), I64(1), intp=I64, inc=True)
+        with others as (place, _):
+            for block, slots in zip(blocks, sums, strict=True):
+                pair = [tuple(builder.load(slot) for slot in slots), item(place, block)]
+                total = apply(builder, kind, *pair[::step])
+                for slot, part in zip(slots, total, strict=True):
+                    builder.store(part, slot)
+                if is_scan:
+                    write(total, builder.add(place, I64(block)))
+        for number, slots in enumerate(() if is_scan else sums):
+            write(tuple(builder.load(slot) for slot in slots), I64(number))
+        return context.get_dummy_value()
+
+    names = (element, monoid, reverse, scans)
+    return types.void(*names, operand, types.intp, target, types.intp), generate
+
+
 @functools.cache
 def local_scan(element: str, monoid: str, reverse: bool) -> Kernel:
-    """Scan each block of `count` values by itself, into `local[to:]`: several blocks at a time hide the
-    latency.
+    """Scan each block of `count` values by itself, into `local[to:]`.
 
     Value i lies at `first + i`, or at `first - i` for a reverse scan.
     """
@@ -57,24 +110,9 @@ def local_scan(element: str, monoid: str, reverse: bool) -> Kernel:
     @kernel
     def scan(operand: Any, first: int, count: int, local: Any, to: int) -> None:
         done = 0
-        while done + _TOGETHER * SCAN_BLOCK <= count:
-            base, target = first + step * done, to + done
-            a = load(element, operand, base)
-            b = load(element, operand, base + step * SCAN_BLOCK)
-            c = load(element, operand, base + step * 2 * SCAN_BLOCK)
-            d = load(element, operand, base + step * 3 * SCAN_BLOCK)
-            for place in range(SCAN_BLOCK):
-                if place > 0:
-                    at = base + step * place
-                    a = joined(a, load(element, operand, at))
-                    b = joined(b, load(element, operand, at + step * SCAN_BLOCK))
-                    c = joined(c, load(element, operand, at + step * 2 * SCAN_BLOCK))
-                    d = joined(d, load(element, operand, at + step * 3 * SCAN_BLOCK))
-                put(local, target + place, a)
-                put(local, target + place + SCAN_BLOCK, b)
-                put(local, target + place + 2 * SCAN_BLOCK, c)
-                put(local, target + place + 3 * SCAN_BLOCK, d)
-            done += _TOGETHER * SCAN_BLOCK
+        while done + TOGETHER * SCAN_BLOCK <= count:
+            fold_blocks(element, monoid, reverse, True, operand, first + step * done, local, to + done)
+            done += TOGETHER * SCAN_BLOCK
         while done < count:
             total = load(element, operand, first + step * done)
             put(local, to + done, total)
@@ -103,13 +141,19 @@ def totals(element: str, monoid: str, reverse: bool) -> Kernel:
             start = (unit - row * segments) * SCAN_SEGMENT
             first = row * length + (length - 1 - start if reverse else start)
             whole = min(SCAN_SEGMENT, length - start) // SCAN_BLOCK
-            to = row * blocks + start // SCAN_BLOCK
-            for block in range(whole):
-                put(totals, to + block, load(element, operand, first + step * block * SCAN_BLOCK))
-            for place in range(1, SCAN_BLOCK):
-                for block in range(whole):
-                    value = load(element, operand, first + step * (block * SCAN_BLOCK + place))
-                    put(totals, to + block, joined(get(totals, to + block), value))
+            to, block = row * blocks + start // SCAN_BLOCK, 0
+            while block + TOGETHER <= whole:
+                fold_blocks(
+                    element, monoid, reverse, False, operand, first + step * block * SCAN_BLOCK, totals,
+                    to + block,
+                )  # fmt: skip
+                block += TOGETHER
+            for single in range(block, whole):
+                base = first + step * single * SCAN_BLOCK
+                total = load(element, operand, base)
+                for place in range(1, SCAN_BLOCK):
+                    total = joined(total, load(element, operand, base + step * place))
+                put(totals, to + single, total)
 
     return body
 

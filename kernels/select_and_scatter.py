@@ -88,7 +88,7 @@ def prepare(
     room = min(prod(axis.window for axis in outer), prod(axis.size for axis in outer))
     owned, tasks, size = _division(outer, (prod(shape) + source_size) * storage.itemsize, room)
     table = np.array([(a.size, a.window, a.stride, a.low, a.windows) for a in outer], np.int64).reshape(-1)
-    relative, tiles = _relative(outer), _tiles(outer)
+    relative, tiles, apart = _relative(outer), _tiles(outer), inner == 1 and outer[-1].stride > 1
     computing = computing_dtype(kind.element)
     wide = computing if computing_element(kind.element) != stored_element(kind.element) else None
 
@@ -103,8 +103,8 @@ def prepare(
         places, targets = np.empty((2, tasks * room), np.int64)
         counters = np.empty(tasks * loops.COUNTERS * len(outer), np.int64)
         is_same = not any(source.strides)
-        values = np.broadcast_to(source[(0,) * source.ndim], inner) if is_same else source
-        body = loops.windows(element, kind, comparison_direction, tiles)
+        values = np.broadcast_to(source[(0,) * source.ndim], inner * outer[-1].windows) if is_same else source
+        body = loops.windows(element, kind, comparison_direction, tiles, apart)
         shared = (size, owned, inner, table, relative, counters, room, places, targets)
         work = (*shared, flat(operand, storage), flat(values, storage), int(not is_same), initial, folded)
         body(tasks, *work, threads=threads)

@@ -118,37 +118,45 @@ def find_places(
 
 @intrinsic(prefer_literal=True)
 def scatter_window(
-    typing_context: Any, element: Any, combined: Any, monoid: Any, direction: Any, tiles: Any, operand: Any,
-    places: Any, targets: Any, at: Any, count: Any, inner: Any, source: Any, first: Any, initial: Any,
-    result: Any,
+    typing_context: Any, element: Any, combined: Any, monoid: Any, direction: Any, tiles: Any, apart: Any,
+    operand: Any, places: Any, targets: Any, at: Any, count: Any, width: Any, step: Any, source: Any,
+    first: Any, initial: Any, result: Any,
 ) -> Any:  # fmt: skip
-    """For each of `inner` values side by side, combine a value of the source with that of the result at the
-    place that a window selects, of `count` places; those with a negative target are left as they are.
+    """For each of `width` windows, combine a value of the source with that of the result at the place that
+    the window selects, of `count` places; those with a negative target are left as they are.
 
-    Where windows tile the operand, no result has a value yet: each takes `initial`, combined or as it is.
+    The next window's places are one further, or, where windows are `apart`, `step` further. Where windows
+    tile the operand, no result has a value yet: each takes `initial`, combined or as it is. Positions are
+    taken from the last to the first, so that each result is combined with its windows in order.
     """
     name, kind = literal(element), Combination(literal(combined), literal(monoid))
     folded, compare = computing_element(kind.element), _comparison(name, literal(direction))
-    is_first = literal(tiles)
+    is_first, is_apart = literal(tiles), literal(apart)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        begin, number, width, source_first = (arguments[index] for index in (8, 9, 10, 12))
-        operand_data = data_of(context, builder, operand, arguments[5], name)
-        source_data = data_of(context, builder, source, arguments[11], kind.element)
-        initial_data = data_of(context, builder, initial, arguments[13], folded)
-        result_data = data_of(context, builder, result, arguments[14], folded)
+        begin, number, columns, distance, source_first = (arguments[index] for index in (9, 10, 11, 12, 14))
+        operand_data = data_of(context, builder, operand, arguments[6], name)
+        source_data = data_of(context, builder, source, arguments[13], kind.element)
+        initial_data = data_of(context, builder, initial, arguments[15], folded)
+        result_data = data_of(context, builder, result, arguments[16], folded)
         place_data, target_data = (
             context.make_array(type)(context, builder, arguments[index]).data
-            for index, type in ((6, places), (7, targets))
+            for index, type in ((7, places), (8, targets))
         )
 
         def at_position(data: Any, position: Any) -> Any:
             return builder.load(builder.gep(data, [builder.add(begin, position)]))
 
+        def places_from(place: Any, column: Any, lanes: int) -> list[Any]:
+            if not is_apart:
+                return [builder.add(place, column)]
+            numbers = [builder.add(column, I64(lane)) for lane in range(lanes)]
+            return [builder.add(place, builder.mul(number, distance)) for number in numbers]
+
         def values(column: Any, lanes: int) -> None:
             def item(position: Any) -> Any:
-                place = builder.add(at_position(place_data, position), column)
-                return load_lanes(builder, name, operand_data, place, lanes)[0]
+                found = places_from(at_position(place_data, position), column, lanes)
+                return _gathered(builder, name, operand_data, found, lanes)
 
             best = cgutils.alloca_once_value(builder, item(I64(0)))
             chosen = cgutils.alloca_once_value(builder, splat(builder, I32(0), lanes))
@@ -161,31 +169,47 @@ def scatter_window(
             value = load_lanes(builder, kind.element, source_data, builder.add(source_first, column), lanes)
             taken = builder.load(chosen)
             with cgutils.for_range(builder, number, intp=I64) as loop:
-                target = at_position(target_data, loop.index)
+                position = builder.sub(builder.sub(number, I64(1)), loop.index)
+                target = at_position(target_data, position)
                 with builder.if_then(builder.icmp_signed(">=", target, I64(0)), likely=True):
-                    to = builder.add(target, column)
+                    found = places_from(target, column, lanes)
                     if is_first:
                         (start,) = load_lanes(builder, folded, initial_data, I64(0), 1)
                         old = splat(builder, start, lanes)
                     else:
-                        (old,) = load_lanes(builder, folded, result_data, to, lanes)
+                        old = _gathered(builder, folded, result_data, found, lanes)
                     (new,) = apply(builder, kind, (old,), value)
-                    this = splat(builder, builder.trunc(loop.index, I32), lanes)
-                    chose = builder.icmp_signed("==", taken, this)
-                    new = builder.select(chose, new, old)
-                    store_lanes(builder, folded, result_data, to, (new,), lanes)
+                    this = splat(builder, builder.trunc(position, I32), lanes)
+                    new = builder.select(builder.icmp_signed("==", taken, this), new, old)
+                    _scatter(builder, folded, result_data, found, new, lanes)
 
-        for_columns(builder, name, width, values)
+        for_columns(builder, name, columns, values)
         return context.get_dummy_value()
 
-    whole = (types.intp,) * 3
-    return (
-        types.void(
-            element, combined, monoid, direction, tiles, operand, places, targets, *whole, source, types.intp,
-            initial, result,
-        ),
-        generate,
-    )  # fmt: skip
+    names = (element, combined, monoid, direction, tiles, apart)
+    numbers = (types.intp,) * 4
+    arrays = (source, types.intp, initial, result)
+    return types.void(*names, operand, places, targets, *numbers, *arrays), generate
+
+
+def _gathered(builder: Any, element: str, data: Any, places: list[Any], lanes: int) -> Any:
+    """The values at so many places, or of neighbours from a single one on."""
+    if len(places) == 1:
+        return load_lanes(builder, element, data, places[0], lanes)[0]
+    items = [load_lanes(builder, element, data, place, 1)[0] for place in places]
+    values = splat(builder, items[0], lanes)
+    for lane, item in enumerate(items):
+        values = builder.insert_element(values, item, I32(lane))
+    return values
+
+
+def _scatter(builder: Any, element: str, data: Any, places: list[Any], values: Any, lanes: int) -> None:
+    """Write values to so many places, or to neighbours from a single one on."""
+    if len(places) == 1:
+        store_lanes(builder, element, data, places[0], (values,), lanes)
+        return
+    for lane, place in enumerate(places):
+        store_lanes(builder, element, data, place, (builder.extract_element(values, I32(lane)),), 1)
 
 
 def _comparison(element: str, direction: str) -> Callable[[Any, Any, Any], Any]:
@@ -203,8 +227,11 @@ def _comparison(element: str, direction: str) -> Callable[[Any, Any, Any], Any]:
 
 
 @functools.cache
-def windows(element: str, kind: Combination, direction: str, tiles: bool) -> Kernel:
+def windows(element: str, kind: Combination, direction: str, tiles: bool, apart: bool) -> Kernel:
     """All windows that reach into the rows that a task owns along axis `owned`.
+
+    Where elements are single values (`inner` is 1), windows side by side along the last axis that lie inside
+    of the operand are taken together.
 
     Where windows do not tile the operand, results take `initial` first: just before the first window reaches
     them if a task's results lie side by side, so that they are still in the cache.
@@ -219,6 +246,7 @@ def windows(element: str, kind: Combination, direction: str, tiles: bool) -> Ker
         rank = axes.size // _FIELDS
         at, own, extent = task * COUNTERS * rank, task * room, get(axes, owned * _FIELDS)
         begin, end = task * size, min((task + 1) * size, extent)
+        step = get(axes, (rank - 1) * _FIELDS + 2) if inner == 1 else 1
         reset(counters, at, axes, 4)
         reset(counters, at + 3 * rank, axes, 1)
         below = inner
@@ -237,18 +265,25 @@ def windows(element: str, kind: Combination, direction: str, tiles: bool) -> Ker
             for axis in range(rank):
                 window = window * get(axes, axis * _FIELDS + 4) + get(counters, at + axis)
             count = find_places(counters, at, axes, relative, owned, begin, end, inner, places, targets, own)
+            together = 1
+            if inner == 1 and count == relative.size and (owned != rank - 1 or end - begin == extent):
+                row = (rank - 1) * _FIELDS
+                room_left = get(axes, row) + get(axes, row + 3) - get(axes, row + 1)
+                inside = min(get(axes, row + 4), room_left // get(axes, row + 2) + 1)
+                together = inside - get(counters, at + rank - 1)
+                put(counters, at + rank - 1, inside - 1)
             more = advance(counters, at, rank)
             if count == 0:
                 continue
             if gradually:
-                until = min(get(places, own + count - 1) + inner, limit)
+                until = min(get(places, own + count - 1) + inner + (together - 1) * step, limit)
                 for place in range(filled, until):
                     put(result, place, start)
                 filled = max(filled, until)
             first = window * inner * source_step
             scatter_window(
-                element, combined, monoid, direction, tiles, operand, places, targets, own, count, inner,
-                source, first, initial, result,
+                element, combined, monoid, direction, tiles, apart, operand, places, targets, own, count,
+                inner * together, step, source, first, initial, result,
             )  # fmt: skip
         if gradually:
             for place in range(filled, limit):

@@ -3,8 +3,24 @@
 import functools
 from typing import Any
 
+from numba import types
+
 from .arithmetic import combine, get, load, put, store
 from .compilation import Kernel, kernel
+from .monoids import Combination
+from .vectors import (
+    I64,
+    Value,
+    apply,
+    cgutils,
+    data_of,
+    for_columns,
+    intrinsic,
+    literal,
+    load_lanes,
+    splat,
+    store_lanes,
+)
 
 _FIELDS = 7
 _PADDING = -(1 << 62)
@@ -135,6 +151,52 @@ def fold_windows(element: str, monoid: str, contiguous: bool) -> Kernel:
     return fold
 
 
+@intrinsic(prefer_literal=True)
+def fold_inside(
+    typing_context: Any, element: Any, monoid: Any, operand: Any, starts: Any, at: Any, positions: Any,
+    shift: Any, width: Any, initial: Any, result: Any, to: Any,
+) -> Any:  # fmt: skip
+    """`result[to + i]`, for each i below `width`, becomes the initial value and the elements at `i + shift`
+    behind `positions` starts, folded from the left; the initial value stands for those in the padding."""
+    kind = Combination(literal(element), literal(monoid))
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        first_start, number, distance, columns, target = (arguments[index] for index in (4, 5, 6, 7, 10))
+        data = data_of(context, builder, operand, arguments[2], kind.element)
+        initial_data = data_of(context, builder, initial, arguments[8], kind.element)
+        result_data = data_of(context, builder, result, arguments[9], kind.element)
+        start_data = context.make_array(starts)(context, builder, arguments[3]).data
+        alone = load_lanes(builder, kind.element, initial_data, I64(0), 1)
+
+        def fold(column: Any, lanes: int) -> None:
+            start = [splat(builder, part, lanes) for part in alone]
+            slots = [cgutils.alloca_once_value(builder, part) for part in start]
+            with cgutils.for_range(builder, number, intp=I64) as loop:
+                base = builder.load(builder.gep(start_data, [builder.add(first_start, loop.index)]))
+                is_padding = builder.icmp_signed("==", base, I64(_PADDING))
+                with builder.if_else(is_padding, likely=False) as (outside, inside):
+                    with outside:
+                        _combine_with(builder, kind, slots, tuple(start))
+                    with inside:
+                        place = builder.add(builder.add(base, distance), column)
+                        item = load_lanes(builder, kind.element, data, place, lanes)
+                        _combine_with(builder, kind, slots, item)
+            total = tuple(builder.load(slot) for slot in slots)
+            store_lanes(builder, kind.element, result_data, builder.add(target, column), total, lanes)
+
+        for_columns(builder, kind.element, columns, fold)
+        return context.get_dummy_value()
+
+    numbers = (types.intp,) * 4
+    return types.void(element, monoid, operand, starts, *numbers, initial, result, types.intp), generate
+
+
+def _combine_with(builder: Any, kind: Combination, slots: list[Any], value: Value) -> None:
+    total = apply(builder, kind, tuple(builder.load(slot) for slot in slots), value)
+    for slot, part in zip(slots, total, strict=True):
+        builder.store(part, slot)
+
+
 @kernel
 def inner_range(along: Any) -> tuple[int, int]:
     """The first window, and the one after the last, of which all positions along the row are elements."""
@@ -197,6 +259,16 @@ def rows(element: str, monoid: str, contiguous: bool) -> Kernel:
             while window < last:
                 checked = not left <= window < right
                 taken = 1 if checked else right - window
+                if contiguous and not checked:
+                    width = taken * inner if side_by_side else inner
+                    for number in range(window, right, taken if side_by_side else 1):
+                        to = (row * total + number) * inner
+                        shift = number * get(along, 2) * inner
+                        fold_inside(
+                            element, monoid, operand, starts, at, positions, shift, width, initial, result, to
+                        )  # fmt: skip
+                    window = right
+                    continue
                 fold(
                     operand,
                     start,

@@ -90,6 +90,10 @@ CASES = [
     (ml_dtypes.bfloat16, "GT", "add", (2, 7, 20), (1, 4, 1), (1, 4, 1), (0, 1, 0)),
     ("i1", "LE", "add", (3, 40), (1, 40), (1, 40), (0, 0)),
     ("f4", "GE", "add", (80, 90), (70, 71), (5, 6), (2, 2)),
+    ("f4", "GE", "add", (2, 3, 20, 45), (1, 1, 2, 2), (1, 1, 2, 2), (0, 0, 0, 0)),
+    ("f4", "GT", "add", (2, 3, 11, 49), (1, 1, 3, 5), (1, 1, 2, 2), (0, 0, 1, 2)),
+    ("f2", "GE", "add", (3, 9, 60), (1, 2, 3), (1, 2, 1), (0, 0, 1)),
+    ("f4", "GE", "add", (100,), (5,), (2,), (1,)),
 ]
 
 
@@ -107,15 +111,19 @@ def test_one_value_for_all_windows(windows):
     operand = sample(np.random.default_rng(3), (2, 12, 12, 19), np.float32)
     source = np.broadcast_to(np.float32(1.5), [axis.windows for axis in axes])
     check(operand, source, np.float32(-0.0), "GE", "add", axes)
+    axes = window.axes_of((2, 12, 45), (1, windows, windows), (1, 2, 2))
+    operand = sample(np.random.default_rng(3), (2, 12, 45), np.float32)
+    source = np.broadcast_to(np.float32(1.5), [axis.windows for axis in axes])
+    check(operand, source, np.float32(-0.0), "GE", "add", axes)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
-@pytest.mark.parametrize("shape", [(6, 64, 40, 8), (1, 200, 60, 8), (9, 50, 50, 20)])
-@pytest.mark.parametrize("stride", [1, 3])
+@pytest.mark.parametrize("shape", [(6, 64, 40, 8), (1, 200, 60, 8), (9, 50, 50, 20), (20, 61, 75)])
+@pytest.mark.parametrize("stride", [1, 2, 3])
 def test_bits_do_not_depend_on_threads(shape, stride, threads):
     rng = np.random.default_rng(2)
     operand = rng.standard_normal(shape).astype(np.float32)
-    windows, strides = (1, 3, 3, 1), (1, stride, stride, 1)
+    windows, strides = (1, 3, 3, 1)[: len(shape)], (1, stride, stride, 1)[: len(shape)]
     run = [
         select_and_scatter.prepare(shape, "f4", "GE", "add", windows, strides, threads=number)
         for number in (1, threads)

@@ -146,6 +146,10 @@ CASES = [
     ("?", "or", (7, 8), (3, 3), (1, 1), (1, 1)),
     ("f4", "add", (1500, 3), (2, 1), (1, 1), (0, 0)),
     ("f4", "add", (4, 1500), (3, 1), (1, 1), (1, 0)),
+    ("f4", "maximum", (2, 7, 7, 21), (1, 2, 2, 1), (1, 2, 2, 1), (0, 1, 0, 0)),
+    (ml_dtypes.bfloat16, "minimum", (2, 6, 37), (1, 3, 1), (1, 2, 1), (0, 1, 0)),
+    ("c8", "add", (2, 7, 19), (1, 3, 1), (1, 2, 1), (1, 1, 0)),
+    ("i1", "add", (2, 7, 70), (2, 3, 1), (1, 2, 1), (1, 1, 0)),
 ]
 
 
@@ -181,6 +185,20 @@ def test_cumulative(shape, dimension, reverse, init_value):
     for threads in (1, 2, 3, 8):
         run = window.prepare(shape, "f4", "add", windows, padding=padding, threads=threads)
         assert_same_bits(run(operand, init_value), want)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("dtype", ["i1", "u4", "f8", "c8"])
+def test_cumulative_types(dtype, reverse):
+    operand = sample(np.random.default_rng(5), (2, 5000), dtype)
+    if operand.dtype.kind in "fc":
+        operand = np.arange(10_000).reshape(2, 5000).astype(dtype) % 7
+    padding = [(0, 0), (0, 4999) if reverse else (4999, 0)]
+    values = operand[:, ::-1] if reverse else operand
+    want = np.cumsum(values, 1, dtype=dtype)
+    for threads in (1, 2, 3, 8):
+        run = window.prepare(operand.shape, dtype, "add", (1, 5000), padding=padding, threads=threads)
+        assert_same_bits(run(operand, 0), want[:, ::-1] if reverse else want)
 
 
 @pytest.mark.parametrize(("dtype", "monoid"), [(ml_dtypes.bfloat16, "maximum"), ("u1", "xor")])
