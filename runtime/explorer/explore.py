@@ -59,7 +59,8 @@ def explore(
         schedules: how many, from 2 on.
         seed: of the schedules, from 0 on; the first n schedules of a seed are the same whatever their number.
         entry: name of the function to run.
-        options: how it is run; `scatter_schedule` and `reduction_tree` are those of the plain run.
+        options: how it is run; `scatter_schedule` and `reduction_tree` are those of the plain run. Nothing
+            is donated or sanitized.
 
     Raises:
         ValueError: `schedules` or `seed` is none of these.
@@ -97,7 +98,7 @@ class _Explorer:
     """
 
     def __init__(self, module: Any, inputs: tuple[Any, ...], entry: str, options: Options) -> None:
-        options = dataclasses.replace(options, donate=())
+        options = dataclasses.replace(options, donate=(), sanitize=False)
         self.executable = ExploredExecutable(module, entry, options)
         self.inputs = self.executable.converted(inputs)
         self.base = Schedule(options.scatter_schedule, options.reduction_tree)
@@ -139,7 +140,9 @@ class _Explorer:
     def _all(self, seconds: float) -> Iterator[tuple[Schedule, Any]]:
         """What each schedule gives, in their order."""
         others = self.schedules[1:]
-        self.workers = self._most_workers() if seconds > LEAST_PARALLEL_SECONDS else 1
+        # Calls that probe must not overlap.
+        is_parallel = seconds > LEAST_PARALLEL_SECONDS and self.executable.options.probe_directory is None
+        self.workers = self._most_workers() if is_parallel else 1
         if self.workers == 1:
             yield from zip(others, map(self._compared, others), strict=True)
             return

@@ -16,6 +16,7 @@ from ..ops.custom_call import CustomCall
 from ..ops.custom_call_targets import BUILT_IN
 from ..ops.declaration import Array, Op
 from ..ops.dynamic_shapes import RunTimeShaped
+from ..ops.quantized_operation import has_quantized_types
 from ..ops.regions import monoid
 from ..ops.scatter import Scatter
 from ..ops.verify import TERMINATORS, view_of
@@ -180,19 +181,21 @@ class Watch:
 
     def choose(self, view: Op, options: Options) -> Choice:
         """How an operation runs: as ever, but for regions with checks, which run as they are written."""
-        drops_windows = isinstance(view, Scatter) and options.scatter_out_of_bounds == "window"
-        as_written = drops_windows or self._has_checked_regions(view)
+        as_written = self._drops_windows(view) or self._has_checked_regions(view)
         choice = choose(view, options if as_written else self.sanitizer.options)
         if isinstance(view, (While, If, Case)):
             return choice
-        function = _dropping_windows(view, choice.function) if drops_windows else choice.function
-        return replace(choice, function=self._watched(view, function))
+        return replace(choice, function=self._watched(view, choice.function))
+
+    def _drops_windows(self, view: Op) -> bool:
+        return isinstance(view, Scatter) and self.sanitizer.options.scatter_out_of_bounds == "window"
 
     def _has_checked_regions(self, view: Op) -> bool:
         """Whether something may be found in the regions of an operation, so that they have to run."""
         if isinstance(view, (While, If, Case)) or self.shadows is not None:
             return True
-        inner = [one for region in view.operation.regions if monoid(region) is None for one in region.walk()]
+        regions = [region for region in view.operation.regions if not _is_one_function(region)]
+        inner = [one for region in regions for one in region.walk()]
         return any(self.sanitizer.inspections(view_of(one)) for one in inner if one.name not in TERMINATORS)
 
     def runner(self, plan: Plan) -> Any:
@@ -204,9 +207,16 @@ class Watch:
         """A step's function, followed by the checks; itself where there is nothing to check."""
         inspections = self.sanitizer.inspections(view)
         follow = self.shadows.follow(view) if self.shadows is not None else None
+        if self._drops_windows(view):
+            return _dropping_windows(self.sanitizer, view, function, inspections, follow)
         if not inspections and follow is None and not _may_fail(view):
             return function
         return _watched(self.sanitizer, view, function, inspections, follow)
+
+
+def _is_one_function(region: Region) -> bool:
+    """Whether a region is folded without being run: it is one operation on plain elements."""
+    return monoid(region) is not None and not has_quantized_types(region.block.operations[0])
 
 
 def _may_fail(view: Op) -> bool:
@@ -244,16 +254,31 @@ def _watched(
     return run
 
 
-def _dropping_windows(view: Op, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function of a scatter that leaves out whole windows."""
-    count = len(view.inputs)
+def _dropping_windows(
+    sanitizer: Sanitizer,
+    view: Op,
+    function: Callable[..., Any],
+    inspections: Sequence[tuple[str, Inspect]],
+    follow: Follow | None,
+) -> Callable[..., Any]:
+    """A scatter that leaves out whole windows: indices are judged as given, all else as they are then."""
+    given = [one for one in inspections if one[0] in ("dropped_updates", "indices_are_sorted")]
+    inner = _watched(sanitizer, view, function, [one for one in inspections if one not in given], follow)
+    outer = _watched(sanitizer, view, lambda *operands, **regions: None, given, None)
 
-    def run(*operands: Array, **regions: Any) -> Any:
-        given = list(operands)
-        given[count] = moved(view, operands[0].shape, operands[count], operands[count + 1].shape)
-        return function(*given, **regions)
+    def run(*operands: Any, **regions: Any) -> Any:
+        outer(*operands)
+        return inner(*_with_whole_windows(view, operands), **regions)
 
     return run
+
+
+def _with_whole_windows(view: Any, operands: Sequence[Array]) -> list[Array]:
+    """The operands of a scatter, its indices such that it leaves out whole windows."""
+    count = len(view.inputs)
+    given = list(operands)
+    given[count] = moved(view, operands[0].shape, operands[count], operands[count + 1].shape)
+    return given
 
 
 class _ReadingRunner:

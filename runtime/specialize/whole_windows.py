@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from ..ir import Operation, Region
-from ..ops.whole_windows import WHOLE_WINDOWS
+from ..ops.rules import constant_operand
+from ..ops.scatter import Scatter
+from ..ops.verify import view_of
+from ..ops.whole_windows import WHOLE_WINDOWS, starts_outside
 from ..types import ELEMENT_TYPES, TensorType
 
 
@@ -20,9 +25,16 @@ def drop_whole_windows(region: Region) -> None:
 
 
 def _may_drop(scatter: Operation) -> bool:
-    """Whether windows have more than one element: else the elements left out are the windows."""
-    numbers = scatter.attributes["scatter_dimension_numbers"]
-    return bool(getattr(numbers, "fields", {}).get("update_window_dims"))
+    """Whether a window may lie in part outside; one of a single element is left out by every scatter."""
+    position = len(scatter.operands) // 2
+    types = [scatter.operands[0].type, scatter.operands[position + 1].type]
+    indices = constant_operand(scatter, position)
+    view = cast(Scatter, view_of(scatter))
+    tensors = [type for type in types if isinstance(type, TensorType) and type.is_static]
+    if indices is not None and len(tensors) == 2:
+        _, outside = starts_outside(view, tensors[0].shape, indices, tensors[1].shape)
+        return bool(outside.any())
+    return bool(view.update_window_dims)
 
 
 def _with_moved_indices(scatter: Operation) -> Operation:

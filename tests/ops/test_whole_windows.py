@@ -115,6 +115,18 @@ def test_windows_of_one_element_need_nothing() -> None:
     assert found.tolist() == [0, 1, 0, 0]
 
 
+def test_constant_indices_that_fit_need_nothing() -> None:
+    numbers = "update_window_dims = [1], scatter_dims_to_operand_dims = [0], index_vector_dim = 1"
+    text = scatter("tensor<4xf32>", "tensor<2x1xi32>", "tensor<2x2xf32>", numbers)
+    updates = np.ones((2, 2), np.float32)
+    for last, needed, expected in ((2, False, [1, 1, 1, 1]), (3, True, [1, 1, 0, 0])):
+        constant = f"%i = stablehlo.constant dense<[[0], [{last}]]> : tensor<2x1xi32>\n%0 ="
+        fixed = text.replace("%i: tensor<2x1xi32>, ", "").replace("%0 =", constant)
+        executable = nimblehlo.compile(fixed, options=Options(scatter_out_of_bounds="window"))
+        assert ("whole_windows" in executable.explain("program")) == needed
+        assert executable(np.zeros(4, np.float32), updates)[0].tolist() == expected
+
+
 @pytest.mark.parametrize("value", ["elements", None, 1, []])
 def test_other_values_are_rejected(value: Any) -> None:
     with pytest.raises(ValueError, match="must be one of \\('element', 'window'\\)"):

@@ -174,6 +174,14 @@ def test_updates_that_are_dropped(mode: str) -> None:
         assert (finding.index, finding.value) == ((2, 0), away)
 
 
+def test_windows_that_are_left_out_have_unique_indices() -> None:
+    text = scatter(", unique_indices = true")
+    inputs = operands((0, 4), (0, 4), (1, 0))
+    assert {one.check for one in findings_of(text, *inputs)} == {"unique_indices", "dropped_updates"}
+    left_out = findings_of(text, *inputs, scatter_out_of_bounds="window")
+    assert [(one.check, one.value) for one in left_out] == [("dropped_updates", (0, 4))]
+
+
 def test_what_is_found_in_bodies() -> None:
     text = scatter(body="stablehlo.divide %x, %y : tensor<f32>")
     inputs = operands((0, 0), (1, 1), (0, 1))
