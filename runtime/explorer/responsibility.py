@@ -110,7 +110,10 @@ def _look(call: Call, schedules: Sequence[Schedule], found: dict[int, Local]) ->
     for schedule in schedules[1:]:
         if getattr(schedule, step.knob) == getattr(step.base, step.knob):
             continue
-        others = step.results(schedule, call.operands, call.regions)
+        try:
+            others = step.results(schedule, call.operands, call.regions)
+        except NimbleError:
+            continue
         local = _difference(call, others, (schedules[0], schedule))
         if local is not None:
             differs = True

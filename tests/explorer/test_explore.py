@@ -17,6 +17,7 @@ from nimblehlo.cli import main
 from nimblehlo.explorer.runs import ExploredExecutable, Run
 from nimblehlo.explorer.schedules import MOST_RANDOM_UPDATES, Schedule, draw_schedules
 from tests.ops.bodies import combining, region
+from tests.ops.test_ordering import SELECT, window_text
 from tests.running import same_bits
 
 BASE = Schedule("lexicographic", "blocked")
@@ -236,6 +237,37 @@ def test_bodies_that_capture_values_are_shrunk_with_them() -> None:
     (operation,) = exploration.operations
     assert len(operation.inputs) == 3 and float(operation.inputs[2]) == np.float32(0.3)
     assert_shown(text, inputs, exploration)
+
+
+@pytest.mark.parametrize("name", ["f32", "bf16", "i32"])
+def test_windows_and_selections(name: str) -> None:
+    dtype = nimblehlo.types.ELEMENT_TYPES[name].dtype
+    generator = np.random.default_rng(5)
+    values = (generator.standard_normal(40) * 50).astype(dtype)
+    operand = np.zeros(30, dtype)
+    operand[[3, 14]] = 1
+    programs = [
+        (window_text(40, 7, 3, name), [values, np.zeros((), dtype)]),
+        (SELECT.format(t=name, body=combining("add", name)), [operand, values[:14], np.zeros((), dtype)]),
+    ]
+    options = Options(accumulate="declared")
+    for text, inputs in programs:
+        exploration = nimblehlo.explore(text, inputs, options=options)
+        assert exploration.explored == 1 and exploration.depends == (name != "i32")
+        assert_shown(text, inputs, exploration, options)
+
+
+def test_tuples_have_a_report_for_each_element() -> None:
+    text = f"""func.func @main(%v: tensor<600xf32>) -> tuple<tensor<600xf32>, tuple<tensor<f32>>> {{
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  {reduce_line("%0", "%v", 600)}
+  %1 = stablehlo.tuple %0 : tuple<tensor<f32>>
+  %2 = stablehlo.tuple %v, %1 : tuple<tensor<600xf32>, tuple<tensor<f32>>>
+  return %2 : tuple<tensor<600xf32>, tuple<tensor<f32>>>
+}}"""
+    exploration = nimblehlo.explore(text, [np.random.default_rng(3).random(600, np.float32)])
+    assert [(one.name, one.depends) for one in exploration.results] == [("0.0", False), ("0.1.0", True)]
+    assert exploration.operations[0].results == ("0.1.0",)
 
 
 @pytest.mark.parametrize(("initial", "depends"), [(0, False), (5, True)])
