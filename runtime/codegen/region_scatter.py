@@ -17,10 +17,13 @@ from typing import Any, NamedTuple
 from llvmlite import ir
 
 from ..ir import Value as IrValue
+from ..types import ElementType
 from .blocks import INT64, ViewOf
 from .blocks.elements import as_int64, row_major_steps
-from .folding import Loop, define_task, least
+from .blocks.emitter import instructions
+from .folding import Loop, address_of, define_task, least
 from .region_function import Columns, Part, RegionFunction, element_type_of
+from .values import stored_type
 
 NAME = "scatter"
 
@@ -91,13 +94,19 @@ class _Scatter:
         self.indices = part.pointers[0]
         self.updates = Columns(builder, types, part.pointers[1 : 1 + count])
         self.results = Columns(builder, types, part.pointers[1 + count + len(passed) :])
+        self.passed_pointers = part.pointers[1 + count : 1 + count + len(passed)]
         outside = part.read(passed, part.pointers[1 + count : 1 + count + len(passed)])
         self.body, self.outside = body, outside
+        is_of_points = max(window_sizes(view), default=1) == 1
+        is_long = instructions(view.update_computation.block) >= _LONG
+        self.points = _Points(module, part, body, passed, types, is_long) if is_of_points else None
         self.function = part.function
         self.lowest = builder.mul(part.integers[0], INT64(split.size))
         limit = INT64(view.inputs[0].shape[split.dimension])
         self.limit = least(builder, builder.add(self.lowest, INT64(split.size)), limit)
         self.generate()
+        if self.points is not None:
+            self.points.flush(self)
         builder.ret_void()
 
     def generate(self) -> None:
@@ -156,16 +165,127 @@ class _Scatter:
             ranges[d] = first, last
             has_some = builder.and_(has_some, builder.icmp_signed("<", first, last))
         steps = row_major_steps(shape)
+        position: ir.Value = INT64(0)
+        for d, start in starts.items():
+            position = builder.add(position, builder.mul(start, INT64(steps[d])))
+        if self.points is not None:
+            self.points.add(self, has_some, position, update)
+            return
         with builder.if_then(has_some), ExitStack() as loops:
-            position: ir.Value = INT64(0)
-            for d, start in starts.items():
-                position = builder.add(position, builder.mul(start, INT64(steps[d])))
             for d, d_update in sorted(windowed.items(), key=lambda pair: pair[1]):
                 offset = loops.enter_context(Loop(builder, *ranges[d]))
                 position = builder.add(position, builder.mul(offset, INT64(steps[d])))
                 update = builder.add(update, builder.mul(offset, INT64(update_steps[d_update])))
             values = [*self.results.load(position), *self.updates.load(update)]
             self.results.store(position, self.body.on_scalars(builder, values, self.outside))
+
+
+class _Points:
+    """Updates of single elements: those that the task has to make wait until there are some.
+
+    Then whether one is to be made takes no branch that could not be foreseen. Where the body is long, those
+    whose destinations differ are made side by side.
+    """
+
+    def __init__(
+        self,
+        module: ir.Module,
+        part: Part,
+        body: RegionFunction,
+        passed: Sequence[IrValue],
+        types: Sequence[ElementType],
+        is_long: bool,
+    ) -> None:
+        self.part = part
+        self.types = types
+        self.places = [part.room(INT64, _TOGETHER) for _ in range(2)]
+        for number in range(_TOGETHER):
+            place = address_of(part.builder, self.places[0], INT64(number), INT64)
+            part.builder.store(INT64(-1), place)
+        self.waiting = part.variable(INT64(0))
+        self.combine = self._combine(module, body, passed) if is_long else None
+        self.make = self._make(module, body, passed)
+
+    def add(self, scatter: _Scatter, counts: ir.Value, position: ir.Value, update: ir.Value) -> None:
+        """Let an update wait if it counts; make all of them when there are enough."""
+        builder, count = self.part.builder, self.waiting.get()
+        for room, place in zip(self.places, (position, update), strict=True):
+            builder.store(place, address_of(builder, room, count, INT64))
+        following = builder.add(count, builder.zext(counts, INT64))
+        self.waiting.set(following)
+        with builder.if_then(builder.icmp_signed("==", following, INT64(_TOGETHER))):
+            self.flush(scatter)
+
+    def flush(self, scatter: _Scatter) -> None:
+        """Make the updates that wait."""
+        builder, count = self.part.builder, self.waiting.get()
+        pointers = [*self.places, *scatter.results.pointers, *scatter.updates.pointers]
+        with builder.if_then(builder.icmp_signed(">", count, INT64(0))):
+            builder.call(self.make, [count, *pointers, *scatter.passed_pointers])
+        self.waiting.set(INT64(0))
+
+    def _combine(self, module: ir.Module, body: RegionFunction, passed: Sequence[IrValue]) -> ir.Function:
+        """`void (i64 count, values..., updates...)`: combines values with updates side by side."""
+        size = len(self.types)
+        part = Part(module, "combine", 1, 2 * size, passed)
+        values, updates = (Columns(part.builder, self.types, part.pointers[k : k + size]) for k in (0, size))
+        with Loop(part.builder, INT64(0), part.integers[0]) as index:
+            arguments = [*values.load(index), *updates.load(index)]
+            values.store(index, body.on_scalars(part.builder, arguments, part.passed))
+        part.builder.ret_void()
+        return part.in_one_place()
+
+    def _make(self, module: ir.Module, body: RegionFunction, passed: Sequence[IrValue]) -> ir.Function:
+        """`void (i64 count, positions, update positions, results..., updates...)`: makes updates."""
+        size = len(self.types)
+        part = Part(module, "updates", 1, 2 + 2 * size, passed)
+        builder, (count,) = part.builder, part.integers
+        positions, places = part.pointers[:2]
+        results, updates = (Columns(builder, self.types, part.pointers[k : k + size]) for k in (2, 2 + size))
+
+        def at(room: ir.Value, index: ir.Value) -> ir.Value:
+            return builder.load(address_of(builder, room, index, INT64), typ=INT64)
+
+        def one_by_one() -> None:
+            with Loop(builder, INT64(0), count) as index:
+                position = at(positions, index)
+                arguments = [*results.load(position), *updates.load(at(places, index))]
+                results.store(position, body.on_scalars(builder, arguments, part.passed))
+
+        if self.combine is None:
+            one_by_one()
+        else:
+            with builder.if_else(self._differ(part, positions, count)) as (differ, meet):
+                with differ:
+                    rooms = [self._room(part), self._room(part)]
+                    with Loop(builder, INT64(0), count) as index:
+                        rooms[0].copy(index, results, at(positions, index))
+                        rooms[1].copy(index, updates, at(places, index))
+                    pointers = [*rooms[0].pointers, *rooms[1].pointers]
+                    builder.call(self.combine, [count, *pointers, *part.outside])
+                    with Loop(builder, INT64(0), count) as index:
+                        results.copy(at(positions, index), rooms[0], index)
+                with meet:
+                    one_by_one()
+        builder.ret_void()
+        return part.in_one_place()
+
+    def _room(self, part: Part) -> Columns:
+        """Memory on the stack for the values of updates that are made side by side."""
+        rooms = [part.room(stored_type(type), _TOGETHER) for type in self.types]
+        return Columns(part.builder, self.types, rooms)
+
+    def _differ(self, part: Part, positions: ir.Value, count: ir.Value) -> ir.Value:
+        """Whether no two of the first positions are equal; what stands behind them may only hide it."""
+        builder = part.builder
+        equal = part.variable(INT64(0))
+        with Loop(builder, INT64(0), count) as one:
+            place = builder.load(address_of(builder, positions, one, INT64), typ=INT64)
+            with Loop(builder, INT64(0), INT64(_TOGETHER)) as other:
+                compared = builder.load(address_of(builder, positions, other, INT64), typ=INT64)
+                same = builder.zext(builder.icmp_signed("==", place, compared), INT64)
+                equal.set(builder.add(equal.get(), same))
+        return builder.icmp_signed("==", equal.get(), count)
 
 
 def split_of(view: Any, wanted: int) -> Split:
@@ -181,9 +301,17 @@ def split_of(view: Any, wanted: int) -> Split:
     fixed = [d for d in range(len(shape)) if d not in indexed and shape[d] * steps[d] >= wanted * _LEAST_RUN]
     large = [d for d in fixed if shape[d] >= wanted]
     dimension = large[0] if large else max(range(len(shape)), key=lambda d: shape[d])
+    if dimension in indexed:
+        wanted = min(wanted, _MOST_READERS)
     size = -(-shape[dimension] // min(wanted, shape[dimension]))
     return Split(dimension, size, -(-shape[dimension] // size))
 
 
+_LONG = 30
+"""Instructions of a body that is worth being made for several updates side by side."""
+_TOGETHER = 16
+"""Updates that are made side by side."""
+_MOST_READERS = 2
+"""Tasks of which each reads all indices, to find its own."""
 _LEAST_RUN = 16
 """Neighbouring elements that a task has of a window at least."""

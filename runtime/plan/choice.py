@@ -61,7 +61,7 @@ def choose(view: Op, options: Options) -> Choice:
         code, problem = region_code(view, options.threads)
         if code is not None:
             return _around_regions(view, code, options)
-        return Choice(reference_for(view), "reference", f"{reason}; {problem}")
+        return Choice(reference_for(view), "reference", "; ".join(filter(None, (reason, problem))))
     if options.compile == "eager" or getattr(prepare, "is_compiled_ahead", False):
         return Choice(prepare(), "kernel", reason, needs_regions=False)
     types = ", ".join([str(getattr(value.type, "element_type", "")) for value in view.operation.operands])

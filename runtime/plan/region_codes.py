@@ -24,7 +24,7 @@ from .region_functions import RegionCode, tensor
 
 
 def region_code(view: Op, threads: int | None) -> tuple[RegionCode | None, str]:
-    """The native loops of an operation with regions, or None; and why.
+    """The native loops of an operation with regions, or None; and why, "" where it never has any.
 
     Args:
         view: the operation; its sizes are known.
@@ -32,7 +32,7 @@ def region_code(view: Op, threads: int | None) -> tuple[RegionCode | None, str]:
     """
     made_by = _CODES.get(type(view))
     if made_by is None:
-        return None, "no native loops around its regions"
+        return None, ""
     values = (*view.operation.operands, *view.operation.results)
     if any(value.type.category & QUANTIZED for value in values):
         return None, "no native loops on quantized tensors"
@@ -227,7 +227,7 @@ class _ScatterCode(RegionCode):
 
 
 _MOST_PARTS = 8
-"""Parts of the destinations at most: each reads all indices."""
+"""Parts of the destinations, or of what is sorted, at most."""
 _FINDING = 6e-8
 """Seconds in which the reference finds an update's destination, and its place among those of it."""
 

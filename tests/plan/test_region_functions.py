@@ -516,3 +516,46 @@ def test_native_loops_take_over_once_they_pay() -> None:
     assert step.function.native is not None
     last = executable(*inputs)
     assert all(same_bits(a, b) for a, b in zip(first, last, strict=True))
+
+
+def test_scalars_that_are_computed_before() -> None:
+    """Init values and values from outside may come from other steps, and be used in nested regions."""
+    text = """func.func @main(%x: tensor<500xf32>, %a: tensor<f32>, %b: tensor<i1>) -> tensor<f32> {
+      %init = stablehlo.sine %a : tensor<f32>
+      %outside = stablehlo.cosine %init : tensor<f32>
+      %all = "stablehlo.reduce"(%x, %init) ({
+      ^bb0(%p: tensor<f32>, %q: tensor<f32>):
+        %s = "stablehlo.if"(%b) ({
+          %t = stablehlo.multiply %q, %outside : tensor<f32>
+          stablehlo.return %t : tensor<f32>
+        }, {
+          stablehlo.return %q : tensor<f32>
+        }) : (tensor<i1>) -> tensor<f32>
+        %u = stablehlo.subtract %s, %p : tensor<f32>
+        stablehlo.return %u : tensor<f32>
+      }) {dimensions = array<i64: 0>} : (tensor<500xf32>, tensor<f32>) -> tensor<f32>
+      return %all : tensor<f32>
+    }"""
+    for flag in (True, False):
+        check(text, "reduce", values((500,), "f32"), np.float32(0.5), np.bool_(flag))
+
+
+@pytest.mark.parametrize("destinations", [1, 3, 1000])
+@pytest.mark.parametrize("count", [1, 15, 16, 17, 700])
+def test_long_bodies_of_scatters(destinations: int, count: int) -> None:
+    """Updates are made side by side only where their destinations differ."""
+    region = body(
+        {"a": "f32", "b": "f32"},
+        """%t = stablehlo.tanh %a : tensor<f32>
+        %m = stablehlo.multiply %t, %outside : tensor<f32>
+        %r = stablehlo.add %m, %b : tensor<f32>""",
+        {"r": "f32"},
+    )
+    operands = {"x": tensor((destinations,), "f32"), "at": tensor((count, 1), "i64")}
+    operands |= {"u": tensor((count,), "f32"), "outside": "tensor<f32>"}
+    numbers = f"{{scatter_dimension_numbers = #stablehlo.scatter<{POINTS}>}}"
+    text = function(
+        operands, f'"stablehlo.scatter"(%x, %at, %u) {region} {numbers}', [tensor((destinations,), "f32")]
+    )
+    at = RNG.integers(-1, destinations + 1, (count, 1))
+    check(text, "scatter", values((destinations,), "f32"), at, values((count,), "f32"), np.float32(0.75))
