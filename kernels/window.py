@@ -231,7 +231,7 @@ def sliding(
     storage, computing = storage_dtype(kind.element), computing_dtype(kind.element)
     tasks, size = division(rows * chunks, (offsets * row.window + 1) * chunk * inner * storage.itemsize)
     table, along = _numbers(outer), _numbers([row])
-    contiguous = row.stride == 1 or inner > 1
+    apart = row.stride if inner == 1 else 1
 
     def run(operand: np.ndarray, init_value: Any) -> np.ndarray:
         from . import window_loops
@@ -240,7 +240,7 @@ def sliding(
         initial = flat(np.asarray(init_value, dtype), storage)
         starts = np.empty(tasks * (offsets * row.window + 2 * len(outer)), np.int64)
         folded = np.empty(tasks * chunk * inner, computing)
-        body = window_loops.rows(*kind, contiguous)
+        body = window_loops.rows(*kind, min(apart, window_loops.FARTHEST + 1))
         work = (
             size,
             rows,

@@ -18,12 +18,14 @@ from .vectors import (
     intrinsic,
     literal,
     load_lanes,
+    selected,
     splat,
     store_lanes,
 )
 
 _FIELDS = 7
 _PADDING = -(1 << 62)
+FARTHEST = 2
 
 
 @kernel(inline=True)
@@ -79,16 +81,16 @@ def edge_start(start: int, along: Any, window: int, position: int, inner: int) -
 
 
 @functools.cache
-def fold_windows(element: str, monoid: str, contiguous: bool) -> Kernel:
+def fold_windows(element: str, monoid: str, apart: int) -> Kernel:
     """Fold windows along a row, `width` values each, into `folded[to:]`.
 
     They are window number `window`, or `windows` from that on of which all positions are elements.
-    In the operand their values are side by side, or `stride` apart.
+    In the operand their values are side by side where `apart` is 1, else a stride apart.
     """
 
     @kernel(inline=True)
     def item(operand: Any, base: int, column: int, stride: int) -> Any:
-        return load(element, operand, base + (column if contiguous else column * stride))
+        return load(element, operand, base + (column if apart == 1 else column * stride))
 
     @kernel
     def fold(
@@ -153,19 +155,21 @@ def fold_windows(element: str, monoid: str, contiguous: bool) -> Kernel:
 
 @intrinsic(prefer_literal=True)
 def fold_inside(
-    typing_context: Any, element: Any, monoid: Any, operand: Any, starts: Any, at: Any, positions: Any,
-    shift: Any, width: Any, initial: Any, result: Any, to: Any,
+    typing_context: Any, element: Any, monoid: Any, apart: Any, operand: Any, starts: Any, at: Any,
+    positions: Any, shift: Any, width: Any, initial: Any, result: Any, to: Any,
 ) -> Any:  # fmt: skip
-    """`result[to + i]`, for each i below `width`, becomes the initial value and the elements at `i + shift`
-    behind `positions` starts, folded from the left; the initial value stands for those in the padding."""
+    """`result[to + i]`, for each i below `width`, becomes the initial value and the elements at
+    `i * apart + shift` behind `positions` starts, folded from the left; the initial value stands for those in
+    the padding. `apart` is at most FARTHEST."""
+    stride = int(literal(apart))
     kind = Combination(literal(element), literal(monoid))
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        first_start, number, distance, columns, target = (arguments[index] for index in (4, 5, 6, 7, 10))
-        data = data_of(context, builder, operand, arguments[2], kind.element)
-        initial_data = data_of(context, builder, initial, arguments[8], kind.element)
-        result_data = data_of(context, builder, result, arguments[9], kind.element)
-        start_data = context.make_array(starts)(context, builder, arguments[3]).data
+        first_start, number, distance, columns, target = (arguments[index] for index in (5, 6, 7, 8, 11))
+        data = data_of(context, builder, operand, arguments[3], kind.element)
+        initial_data = data_of(context, builder, initial, arguments[9], kind.element)
+        result_data = data_of(context, builder, result, arguments[10], kind.element)
+        start_data = context.make_array(starts)(context, builder, arguments[4]).data
         alone = load_lanes(builder, kind.element, initial_data, I64(0), 1)
 
         def fold(column: Any, lanes: int) -> None:
@@ -178,8 +182,8 @@ def fold_inside(
                     with outside:
                         _combine_with(builder, kind, slots, tuple(start))
                     with inside:
-                        place = builder.add(builder.add(base, distance), column)
-                        item = load_lanes(builder, kind.element, data, place, lanes)
+                        first = builder.add(builder.add(base, distance), builder.mul(column, I64(stride)))
+                        item = _every_other(builder, kind, data, first, lanes, stride)
                         _combine_with(builder, kind, slots, item)
             total = tuple(builder.load(slot) for slot in slots)
             store_lanes(builder, kind.element, result_data, builder.add(target, column), total, lanes)
@@ -188,7 +192,18 @@ def fold_inside(
         return context.get_dummy_value()
 
     numbers = (types.intp,) * 4
-    return types.void(element, monoid, operand, starts, *numbers, initial, result, types.intp), generate
+    names = (element, monoid, apart)
+    return types.void(*names, operand, starts, *numbers, initial, result, types.intp), generate
+
+
+def _every_other(builder: Any, kind: Combination, data: Any, first: Any, lanes: int, stride: int) -> Value:
+    """Values from a place on, side by side or every other one. Nothing is read behind the last of them."""
+    near = load_lanes(builder, kind.element, data, first, lanes)
+    if stride == 1 or lanes == 1:
+        return near
+    far = load_lanes(builder, kind.element, data, builder.add(first, I64(lanes - 1)), lanes)
+    order = [*range(0, lanes, 2), *range(lanes + 1, 2 * lanes, 2)]
+    return tuple(selected(builder, a, order, b) for a, b in zip(near, far, strict=True))
 
 
 def _combine_with(builder: Any, kind: Combination, slots: list[Any], value: Value) -> None:
@@ -217,12 +232,12 @@ def inner_range(along: Any) -> tuple[int, int]:
 
 
 @functools.cache
-def rows(element: str, monoid: str, contiguous: bool) -> Kernel:
+def rows(element: str, monoid: str, apart: int) -> Kernel:
     """Rows of results: along one axis, each of its elements `inner` values.
 
     `axes` and `along` hold _FIELDS numbers an axis; `chunk` windows along the row are folded at a time.
     """
-    fold = fold_windows(element, monoid, contiguous)
+    fold = fold_windows(element, monoid, apart)
 
     @kernel(parallel=True)
     def body(
@@ -259,13 +274,14 @@ def rows(element: str, monoid: str, contiguous: bool) -> Kernel:
             while window < last:
                 checked = not left <= window < right
                 taken = 1 if checked else right - window
-                if contiguous and not checked:
+                if apart <= FARTHEST and not checked:
                     width = taken * inner if side_by_side else inner
                     for number in range(window, right, taken if side_by_side else 1):
                         to = (row * total + number) * inner
                         shift = number * get(along, 2) * inner
                         fold_inside(
-                            element, monoid, operand, starts, at, positions, shift, width, initial, result, to
+                            element, monoid, apart, operand, starts, at, positions, shift, width, initial,
+                            result, to,
                         )  # fmt: skip
                     window = right
                     continue

@@ -150,6 +150,10 @@ CASES = [
     (ml_dtypes.bfloat16, "minimum", (2, 6, 37), (1, 3, 1), (1, 2, 1), (0, 1, 0)),
     ("c8", "add", (2, 7, 19), (1, 3, 1), (1, 2, 1), (1, 1, 0)),
     ("i1", "add", (2, 7, 70), (2, 3, 1), (1, 2, 1), (1, 1, 0)),
+    ("f4", "add", (3, 9, 75), (1, 3, 3), (1, 2, 2), (0, 1, 1)),
+    ("f8", "maximum", (3, 9, 50), (1, 2, 2), (1, 2, 2), (0, 0, 0)),
+    ("c8", "add", (90,), (4,), (2,), (0,)),
+    ("f2", "add", (4, 90), (1, 5), (1, 3), (0, 2)),
 ]
 
 
@@ -192,7 +196,7 @@ def test_cumulative(shape, dimension, reverse, init_value):
 def test_cumulative_types(dtype, reverse):
     operand = sample(np.random.default_rng(5), (2, 5000), dtype)
     if operand.dtype.kind in "fc":
-        operand = np.arange(10_000).reshape(2, 5000).astype(dtype) % 7
+        operand = (np.arange(10_000).reshape(2, 5000) % 7).astype(dtype)
     padding = [(0, 0), (0, 4999) if reverse else (4999, 0)]
     values = operand[:, ::-1] if reverse else operand
     want = np.cumsum(values, 1, dtype=dtype)
