@@ -184,11 +184,11 @@ class _Sort:
         with Loop(builder, INT64(0), INT64(levels)) as level:
             width = builder.shl(INT64(1), level)
             start = part.variable(begin)
-            now = [self._current(builder, variables) for variables in (source, targets)]
+            now, then = self._current(builder, source), self._current(builder, targets)
             with While(builder) as goes_on:
                 goes_on(builder.icmp_signed("<", start.get(), limit))
                 steps = builder.add(level, INT64(1))
-                self._call_merge(part, start.get(), width, limit, steps, *now, places)
+                self._call_merge(part, start.get(), width, limit, steps, now, then, places)
                 start.set(builder.add(start.get(), builder.shl(width, INT64(1))))
             for one, target, other in zip(source, targets, others, strict=True):
                 filled, free = target.get(), other.get()

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import Operation
+from ..ops.chlo_scan import Scan
 from ..ops.declaration import Op
 from ..ops.in_place import overwriting
 from ..ops.reduction import Reduce, layout
@@ -385,6 +386,41 @@ class _SelectCode(RegionCode):
         return _with_converted(native, given, self.operands)
 
 
+class _ScanCode(RegionCode):
+    """`chlo.scan` of small slices."""
+
+    is_one_by_one = True
+
+    def problem(self) -> str | None:
+        return None
+
+    @property
+    def length(self) -> int:
+        """The size of the scanned dimension."""
+        scanned = (*self.view.inputs, *self.view.outputs)[0]
+        return int(scanned.shape[self.view.dimension])
+
+    def make(self) -> Made:
+        from ..codegen.region_scan import NAME, scan_module
+
+        launches = ((NAME, 1, self.seconds()),)
+        return Made(lambda: scan_module(self.view, self.passed, view_of, self.length), 1, launches)
+
+    def operations_on_elements(self) -> float:
+        return float(self.length)
+
+    def passes(self) -> float:
+        return float(self.length)
+
+    def native_calls(self) -> float:
+        return float(self.length)
+
+    def called(self, native: Callable[..., Any]) -> Callable[..., Any]:
+        if len(self.results) > 1:
+            return native
+        return lambda *operands: (native(*operands),)
+
+
 def _of_types(given: Sequence[TensorType], results: Sequence[TensorType]) -> list[TensorType]:
     """The given types with the results' element types, in turn."""
     return [type.with_element_type(results[k % len(results)].element_type) for k, type in enumerate(given)]
@@ -404,6 +440,7 @@ def _with_converted(
 _CODES: dict[type[Op], type[RegionCode]] = {
     Reduce: _ReduceCode,
     ReduceWindow: _WindowCode,
+    Scan: _ScanCode,
     Scatter: _ScatterCode,
     SelectAndScatter: _SelectCode,
     Sort: _SortCode,

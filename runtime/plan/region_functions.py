@@ -40,6 +40,8 @@ class RegionCode:
     """
 
     may_overwrite: tuple[tuple[int, int], ...] = ()
+    is_one_by_one = False
+    """Whether the reference applies even elementwise regions to one element after the other."""
 
     def __init__(self, view: Any, threads: int | None) -> None:
         self.view = view
@@ -162,7 +164,7 @@ class RegionCode:
         regions = self.view.operation.regions
         seconds = sum(seconds_of_operations(region.block) for region in regions)
         work = self.operations_on_elements()
-        if all(map(is_elementwise, regions)):
+        if not self.is_one_by_one and all(map(is_elementwise, regions)):
             count = sum(len(region.block.operations) for region in regions)
             reference = work * seconds + self.moving_seconds() + self.passes() * count * _PASS
         else:

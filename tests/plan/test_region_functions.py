@@ -20,7 +20,9 @@ RNG = np.random.default_rng(20)
 def way_of(text: str, name: str, **options: Any) -> str:
     """How the only operation of that name runs when everything is compiled at once."""
     plan = nimblehlo.compile(text, options=Options(compile="eager", **options)).explain()
-    (line,) = [line for line in plan.rpartition("Plan of")[2].splitlines() if f"stablehlo.{name} " in line]
+    (line,) = [
+        line for line in plan.rpartition("Plan of")[2].splitlines() if f"{name} " in line.split("[")[0]
+    ]
     return line[line.rindex("[") :]
 
 
@@ -559,3 +561,35 @@ def test_long_bodies_of_scatters(destinations: int, count: int) -> None:
     )
     at = RNG.integers(-1, destinations + 1, (count, 1))
     check(text, "scatter", values((destinations,), "f32"), at, values((count,), "f32"), np.float32(0.75))
+
+
+SCANS = {
+    "scalars": ((300,), (), 0),
+    "slices": ((4, 50), (4,), 1),
+    "slices within": ((2, 30, 3), (2, 3), 1),
+    "first": ((30, 5), (5,), 0),
+    "one": ((1,), (), 0),
+}
+
+
+@pytest.mark.parametrize("case", SCANS)
+@pytest.mark.parametrize("is_reverse", [False, True])
+def test_scans_of_small_slices(case: str, is_reverse: bool) -> None:
+    """Inputs and carried values of several types; a value from outside."""
+    shape, rest, dimension = SCANS[case]
+    f, i = tensor(rest, "f32"), tensor(rest, "i16")
+    floats, integers = tensor(shape, "f32"), tensor(shape, "i16")
+    text = f"""func.func @main(%x: {floats}, %y: {integers}, %a: {f}, %b: {i}, %outside: {f})
+        -> ({integers}, {f}, {i}) {{
+      %all:3 = chlo.scan(%x, %y) inits(%a, %b) dimension={dimension}
+          attributes {{is_reverse = {str(is_reverse).lower()}}} {{
+      ^bb0(%p: {f}, %q: {i}, %c: {f}, %d: {i}):
+        %m = stablehlo.multiply %c, %outside : {f}
+        %n = stablehlo.add %m, %p : {f}
+        %s = stablehlo.subtract %q, %d : {i}
+        stablehlo.return %s, %n, %s : {i}, {f}, {i}
+      }} : ({floats}, {integers}, {f}, {i}) -> ({integers}, {f}, {i})
+      return %all#0, %all#1, %all#2 : {integers}, {f}, {i}
+    }}"""
+    inputs = [values(size, kind) for size in (shape, rest) for kind in ("f32", "i16")]
+    check(text, "chlo.scan", *inputs, values(rest, "f32"))
