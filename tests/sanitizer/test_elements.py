@@ -170,6 +170,19 @@ def test_saturation_of_quantized_values() -> None:
     )
 
 
+def test_saturation_at_the_lower_end() -> None:
+    type = "!quant.uniform<u8<2:200>:f32, 0.5:10>"
+    text = f"""
+    func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {{
+      %0 = stablehlo.uniform_quantize %a : (tensor<2xf32>) -> tensor<2x{type}>
+      %1 = stablehlo.uniform_dequantize %0 : (tensor<2x{type}>) -> tensor<2xf32>
+      return %1 : tensor<2xf32>
+    }}"""
+    assert not findings_of(text, np.array([-4, 95], np.float32))
+    finding = only_finding(text, np.array([95, -5], np.float32))
+    assert (finding.check, finding.index, finding.value) == ("quantized_saturation", (1,), -5.0)
+
+
 def test_saturation_along_an_axis() -> None:
     type = "!quant.uniform<i8:f32:1, {1.0, 0.1:5}>"
     text = f"""

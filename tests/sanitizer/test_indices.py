@@ -117,6 +117,19 @@ def test_batches_that_are_sorted_each() -> None:
     assert (finding.index, finding.value) == ((1, 2), (2,))
 
 
+def test_batches_side_by_side_that_are_sorted_each() -> None:
+    text = """
+    func.func @main(%a: tensor<2x5xf32>, %i: tensor<3x2x1xi32>) -> tensor<3x2xf32> {
+      %0 = "stablehlo.gather"(%a, %i) {dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [1],
+            operand_batching_dims = [0], start_indices_batching_dims = [1], start_index_map = [1],
+            index_vector_dim = 2>, slice_sizes = array<i64: 1, 1>, indices_are_sorted = true}
+        : (tensor<2x5xf32>, tensor<3x2x1xi32>) -> tensor<3x2xf32>
+      return %0 : tensor<3x2xf32>
+    }"""
+    values = np.zeros((2, 5), np.float32)
+    assert not findings_of(text, values, np.array([[[3], [1]], [[3], [2]], [[4], [4]]], np.int32))
+
+
 @pytest.mark.parametrize("index_type", ["i8", "i64", "ui32", "ui64"])
 def test_indices_of_gather_that_are_clamped(index_type: str) -> None:
     dtype = np.dtype({"i8": "i1", "i64": "i8", "ui32": "u4", "ui64": "u8"}[index_type])
@@ -172,6 +185,22 @@ def test_updates_that_are_dropped(mode: str) -> None:
     for away in ((-1, 0), (0, -1), (4, 0), (0, 5)):
         finding = only_finding(scatter(), *operands((0, 0), (1, 0), away), **options)
         assert (finding.index, finding.value) == ((2, 0), away)
+
+
+def test_the_first_of_the_updates_that_are_dropped() -> None:
+    text = """
+    func.func @main(%a: tensor<4x5xf32>, %i: tensor<2xi32>, %u: tensor<2x3xf32>) -> tensor<4x5xf32> {
+      %0 = "stablehlo.scatter"(%a, %i, %u) ({
+      ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+        stablehlo.return %y : tensor<f32>
+      }) {scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [0, 1],
+            scatter_dims_to_operand_dims = [0, 1], index_vector_dim = 0>}
+        : (tensor<4x5xf32>, tensor<2xi32>, tensor<2x3xf32>) -> tensor<4x5xf32>
+      return %0 : tensor<4x5xf32>
+    }"""
+    for start, index in (((3, 3), (0, 2)), ((3, 0), (1, 0)), ((0, 4), (0, 1)), ((0, 5), (0, 0))):
+        inputs = [np.zeros((4, 5), np.float32), np.array(start, np.int32), np.ones((2, 3), np.float32)]
+        assert only_finding(text, *inputs).index == index
 
 
 def test_windows_that_are_left_out_have_unique_indices() -> None:

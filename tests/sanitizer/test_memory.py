@@ -104,6 +104,12 @@ def test_scatter_writes_or_adds() -> None:
     assert only_finding(writes, INPUTS[0], np.int32(0)).operation == "func.return"
 
 
+def test_scatter_reads_what_it_updates_alone() -> None:
+    text = program(scatter("stablehlo.add %x, %y").replace("[[0], [3]]", "[[1], [2]]"), "%r")
+    finding = only_finding(text, *INPUTS)
+    assert (finding.operation, finding.index, finding.count) == ("func.return", (0,), 2)
+
+
 def test_a_loop_that_fills_a_buffer() -> None:
     text = """
     func.func @main(%n: tensor<i32>) -> tensor<4xf32> {
