@@ -57,8 +57,8 @@ def sn_gather(
         table, indices = _on_one_tape("sn_gather", table, indices)
         return _gather(table, indices, gather_dims, gather_lengths)
 
-    operands = {"input_tensor": input_tensor, "start_indices": start_indices}
-    return compute(record, operands, (gather_dims, gather_lengths), "sn_gather", options)
+    operands, names = (input_tensor, start_indices), ("input_tensor", "start_indices")
+    return compute(record, operands, names, (gather_dims, gather_lengths), "sn_gather", options)
 
 
 def sn_scatter(
@@ -100,8 +100,9 @@ def sn_scatter(
         target, written, indices = _on_one_tape("sn_scatter", target, written, indices)
         return _scatter(target, written, indices, scatter_dims, rmw_op, bool(unique_indices))
 
-    operands = {"operand": operand, "update": update, "start_indices": start_indices}
-    return compute(record, operands, (scatter_dims, rmw_op, unique_indices), "sn_scatter", options)
+    operands, names = (operand, update, start_indices), ("operand", "update", "start_indices")
+    settings = (scatter_dims, rmw_op, unique_indices)
+    return compute(record, operands, names, settings, "sn_scatter", options)
 
 
 def _gather(table: Value, indices: Value, gather_dims: Any, gather_lengths: Any) -> Any:

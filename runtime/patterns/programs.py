@@ -21,7 +21,7 @@ from .failures import broken
 from .modules import module_of
 from .operands import lift, value_of
 from .snapshots import Snapshot, snapshot
-from .tape import Tape, Value, active_tape
+from .tape import Array, Tape, Value, active_tape
 from .traced import Traced
 
 MOST_PROGRAMS: Final = 256
@@ -101,7 +101,8 @@ def trace(function: Callable[..., Any], *argument_types: Any) -> Module:
 
 def compute(
     record: Record,
-    operands: dict[str, Any],
+    operands: Sequence[Any],
+    names: Sequence[str],
     settings: tuple[Any, ...],
     pattern: str,
     options: Options | None,
@@ -110,7 +111,8 @@ def compute(
 
     Args:
         record: from the operands as traced values to the results; Python's numbers come as they are.
-        operands: what the user gave, under the names that errors use.
+        operands: what the user gave.
+        names: of the operands, for errors.
         settings: all else that decides what `record` does.
         pattern: for errors.
         options: how it is run.
@@ -121,29 +123,37 @@ def compute(
     """
     outer = active_tape()
     if outer is not None:
-        return record(*[lift(outer, operand, pattern) for operand in operands.values()])
-    given = [_given(operand, name, pattern) for name, operand in operands.items()]
-    arrays = [one for one in given if isinstance(one, np.ndarray)]
+        return record(*[lift(outer, operand, pattern) for operand in operands])
+    given = [
+        operand if type(operand) is np.ndarray else _given(operand, name, pattern)
+        for operand, name in zip(operands, names, strict=True)
+    ]
     decided = snapshot((pattern, *settings))
     key = decided and (decided.key, options, tuple([_type_key(one) for one in given]))
     program = _of_snapshots.get(key) if key else None
     if program is None:
-        tape, program = _traced(record, given, pattern, options)
-        if key and len(tape.arrays) == len(arrays):
+        given = [_given(operand, name, pattern) for operand, name in zip(operands, names, strict=True)]
+        program, arrays = _traced(record, given, pattern, options)
+        if key and len(arrays) == len(_arrays(given)):
             _of_snapshots.keep(key, program._replace(snapshot=decided))
-        arrays = tape.arrays
+    else:
+        arrays = _arrays(given)
     results: list[Any] = program.executable(*arrays)
-    library = library_of(operands.values())
+    library = library_of(operands)
     if library is not None:
         results = [given_to(library, array) for array in results]
     return tuple(results) if program.gives_tuple else results[0]
 
 
 def _given(operand: Any, name: str, pattern: str) -> Any:
-    """An operand as an array; Python's numbers as they are."""
+    """An operand as an array whose elements StableHLO has; Python's numbers as they are."""
     if isinstance(operand, Value):
         raise broken(pattern, f"{name} is a value that belongs to another call of a pattern")
     return operand if is_number(operand) else array_of(operand, name, pattern)
+
+
+def _arrays(given: Sequence[Any]) -> list[Array]:
+    return [one for one in given if isinstance(one, np.ndarray)]
 
 
 def _type_key(given: Any) -> Hashable:
@@ -153,8 +163,8 @@ def _type_key(given: Any) -> Hashable:
 
 def _traced(
     record: Record, given: Sequence[Any], pattern: str, options: Options | None
-) -> tuple[Tape, Program]:
-    """The tape of a call and its program, compiled when such a tape is met for the first time."""
+) -> tuple[Program, list[Array]]:
+    """A call's program, compiled when its tape is met for the first time, and what it takes."""
     tape = Tape(Traced)
     values = [tape.array(one) if isinstance(one, np.ndarray) else one for one in given]
     with tape:
@@ -165,7 +175,7 @@ def _traced(
     if executable is None:
         executable = Executable(module_of(tape.nodes, results), "main", options or _DEFAULT)
         _of_tapes.keep(key, executable)
-    return tape, Program(executable, isinstance(found, (tuple, list)))
+    return Program(executable, isinstance(found, (tuple, list))), tape.arrays
 
 
 def _listed(found: Any) -> Sequence[Any]:

@@ -127,10 +127,13 @@ def _function_key(function: FunctionType, held: list[object], depth: int) -> Has
     try:
         for name in names:
             value: Any = function.__globals__.get(name, _MISSING)
-            parts.append(_key(getattr(builtins, name) if value is _MISSING else value, held, depth))
+            if value is _MISSING:
+                value = getattr(builtins, name)
+            parts.append(id(value) if id(value) in _known else _key(value, held, depth))
         for cell in function.__closure__ or ():
             parts.append(_key(cell.cell_contents, held, depth))
-        parts.append(_key(function.__defaults__, held, depth))
+        if function.__defaults__:
+            parts.append(_key(function.__defaults__, held, depth))
         for name, value in (function.__kwdefaults__ or {}).items():
             parts.append((name, _key(value, held, depth)))
     except (AttributeError, ValueError):  # a name that is not there, a variable that is not set yet

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -100,8 +101,14 @@ def sn_zipmapreduce(
         ]
         return tuple(results) if isinstance(found, (tuple, list)) else results[0]
 
-    named = {f"operands[{position}]": operand for position, operand in enumerate(listed)}
-    return compute(record, named, (function, reduce_op, reduce_dims, keep_dims), PATTERN, options)
+    settings = (function, reduce_op, reduce_dims, keep_dims)
+    return compute(record, listed, _names(len(listed)), settings, PATTERN, options)
+
+
+@functools.cache
+def _names(count: int) -> tuple[str, ...]:
+    """What errors call the operands."""
+    return tuple([f"operands[{position}]" for position in range(count)])
 
 
 def _mapped(tape: Tape, result: Any, shape: Shape) -> Any:
@@ -195,5 +202,5 @@ def sn_select(condition: Any, on_true: Any, on_false: Any, *, options: Options |
     def record(*values: Any) -> Any:
         return where(*values, name="sn_select", label="E1")
 
-    operands = {"condition": condition, "on_true": on_true, "on_false": on_false}
-    return compute(record, operands, (), "sn_select", options)
+    operands, names = (condition, on_true, on_false), ("condition", "on_true", "on_false")
+    return compute(record, operands, names, (), "sn_select", options)
