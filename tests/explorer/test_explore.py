@@ -297,6 +297,22 @@ def test_results_that_hide_a_difference_do_not_depend() -> None:
     assert exploration.explored == 1 and not exploration.depends and not exploration.operations
 
 
+def test_operations_that_change_no_result_are_not_named() -> None:
+    text = f"""func.func @main(%v: tensor<600xf32>, %w: tensor<600xf32>) -> (tensor<f32>, tensor<f32>) {{
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  {reduce_line("%0", "%v", 600)}
+  %1 = stablehlo.floor %0 : tensor<f32>
+  {reduce_line("%2", "%w", 600)}
+  return %1, %2 : tensor<f32>, tensor<f32>
+}}"""
+    generator = np.random.default_rng(3)
+    inputs = [generator.random(600, np.float32), generator.random(600, np.float32)]
+    exploration = nimblehlo.explore(text, inputs)
+    assert exploration.explored == 2 and [one.depends for one in exploration.results] == [False, True]
+    (operation,) = exploration.operations
+    assert operation.location == "<text>:6:8" and operation.results == ("1",)
+
+
 def test_runs_that_fail_are_found() -> None:
     text = f"""func.func @main(%v: tensor<600xf32>, %w: tensor<f32>) {{
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
