@@ -205,6 +205,20 @@ def test_cumulative_types(dtype, reverse):
         assert_same_bits(run(operand, 0), want[:, ::-1] if reverse else want)
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("dtype", ["f4", "f8", ml_dtypes.bfloat16])
+def test_cumulative_extremes(dtype, reverse):
+    operand = np.random.default_rng(6).standard_normal((2, 5000)).astype(dtype)
+    operand[0, :40] = np.resize(np.array([0.0, -0.0], dtype), 40)
+    operand[1, 2600] = np.nan
+    padding = [(0, 0), (0, 4999) if reverse else (4999, 0)]
+    values = operand[:, ::-1] if reverse else operand
+    want = np.array([list(itertools.accumulate(row, ieee_maximum)) for row in values], dtype)
+    for threads in (1, 2, 3, 8):
+        run = window.prepare(operand.shape, dtype, "maximum", (1, 5000), padding=padding, threads=threads)
+        assert_same_bits(run(operand, -np.inf), want[:, ::-1] if reverse else want)
+
+
 @pytest.mark.parametrize(("dtype", "monoid"), [(ml_dtypes.bfloat16, "maximum"), ("u1", "xor")])
 def test_cumulative_agrees_with_windows(dtype, monoid):
     operand = sample(np.random.default_rng(3), (2, 300), dtype)
