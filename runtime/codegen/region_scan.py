@@ -31,7 +31,7 @@ def scan_module(view: Any, passed: Sequence[IrValue], view_of: ViewOf, size: int
     """
     module = ir.Module("region_scan")
     body = RegionFunction(module, view.body, passed, view_of)
-    groups = (view.inputs, view.inits, [value.type for value in passed], view.outputs, view.carries)
+    groups = (view.inputs, view.inits, _types(passed), view.outputs, view.carries)
     part = Part(module, "all", 1, sum(map(len, groups)))
     pointers = iter(part.pointers)
     inputs, inits, outside, outputs, carries = (
@@ -56,6 +56,10 @@ def scan_module(view: Any, passed: Sequence[IrValue], view_of: ViewOf, size: int
     builder.ret_void()
     define_task(module, NAME, part.function, 1, 1)
     return module
+
+
+def _types(values: Sequence[IrValue]) -> list[TensorType]:
+    return [value.type for value in values if isinstance(value.type, TensorType)]
 
 
 def _slice(builder: ir.IRBuilder, storage: Storage, dimension: int, position: ir.Value) -> list[ir.Value]:

@@ -118,11 +118,14 @@ def _around_regions(view: Op, code: RegionCode, options: Options) -> Choice:
     """An operation whose regions are no known form: its reference, and native code once that pays."""
     reason = f"one loop around {names_of(view.operation.regions[0].block)}"
     if options.compile == "eager":
+        problem = code.loop_problem()
+        if problem is not None:
+            return Choice(reference_for(view), "reference", problem)
         return Choice(code.step(code.function()), "generated", reason, needs_regions=bool(code.passed))
     expected = code.estimate()
     function = Generated(
         code.reference(reference_for(view)),
-        lambda: code,
+        functools.cache(code.checked),
         expected.reference_seconds,
         expected.compile_seconds,
         code.may_overwrite,

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import Operation
 from ..ops.chlo_scan import Scan
 from ..ops.declaration import Op
 from ..ops.in_place import overwriting
@@ -27,6 +26,8 @@ from .region_functions import RegionCode, tensor
 def region_code(view: Op, threads: int | None) -> tuple[RegionCode | None, str]:
     """The native loops of an operation with regions, or None; and why, "" where it never has any.
 
+    They may still turn out not to be possible (`RegionCode.checked`).
+
     Args:
         view: the operation; its sizes are known.
         threads: most threads that it may use; None: all.
@@ -40,18 +41,8 @@ def region_code(view: Op, threads: int | None) -> tuple[RegionCode | None, str]:
     if not all(tensor(value.type).size for value in values):
         return None, "there are no elements"
     code = made_by(view, threads)
-    reason = code.problem() or _regions_problem(view.operation)
+    reason = code.problem()
     return (code, "its body is compiled") if reason is None else (None, reason)
-
-
-def _regions_problem(operation: Operation) -> str | None:
-    from ..codegen.region_function import region_problem
-
-    for region in operation.regions:
-        reason = region_problem(region, view_of)
-        if reason is not None:
-            return reason
-    return None
 
 
 class _ReduceCode(RegionCode):
@@ -169,14 +160,17 @@ class _ScatterCode(RegionCode):
         self.may_overwrite = tuple([(k, k) for k in range(len(view.inputs))])
 
     def problem(self) -> str | None:
-        from ..codegen.region_scatter import order_problem
-
         view = self.view
         if view.ordering.scatter_schedule != "lexicographic":
             return f"no native loops for the schedule {view.ordering.scatter_schedule!r}"
         if view.combine is not None:
             return "its body accumulates in a wider type"
-        return order_problem(view)
+        return None
+
+    def loop_problem(self) -> str | None:
+        from ..codegen.region_scatter import order_problem
+
+        return order_problem(self.view) or super().loop_problem()
 
     @property
     def operands(self) -> list[TensorType]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..ir import Value, captured_values
 from ..ops.regions import is_elementwise
+from ..ops.verify import view_of
 from ..types import TensorType
 from .estimates import Estimate, loading_seconds, seconds_of_operations
 from .loop_clusters import Made
@@ -48,8 +49,29 @@ class RegionCode:
         self.threads = threads
 
     def problem(self) -> str | None:
-        """Why there are no native loops, the regions apart; None where there are."""
+        """Why there are no native loops, as far as that is found without loading what generates them."""
         raise NotImplementedError
+
+    def loop_problem(self) -> str | None:
+        """Why there are none otherwise; None where there are."""
+        from ..codegen.region_function import region_problem
+
+        for region in self.view.operation.regions:
+            reason = region_problem(region, view_of)
+            if reason is not None:
+                return reason
+        return None
+
+    def checked(self) -> RegionCode:
+        """This code.
+
+        Raises:
+            ValueError: there can be none.
+        """
+        reason = self.loop_problem()
+        if reason is not None:
+            raise ValueError(reason)
+        return self
 
     def make(self) -> Made:
         """The code before it is compiled."""
@@ -87,14 +109,14 @@ class RegionCode:
 
     def reference(self, reference: Callable[..., Any]) -> Callable[..., Any]:
         """The reference, called as the native code is: with values from outside behind the operands."""
-        if not self.passed:
+        if not self.captured or not self.passed:
             return reference
         count = len(self.view.operation.operands)
         return lambda *operands, **regions: reference(*operands[:count], **regions)
 
     def step(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """What a plan's step calls, by a function that takes values from outside behind the operands."""
-        if not self.passed:
+        if not self.captured or not self.passed:
             return function
         return _WithPassed(function, [self.captured.index(value) for value in self.passed])
 

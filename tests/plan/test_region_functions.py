@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -593,3 +595,16 @@ def test_scans_of_small_slices(case: str, is_reverse: bool) -> None:
     }}"""
     inputs = [values(size, kind) for size in (shape, rest) for kind in ("f32", "i16")]
     check(text, "chlo.scan", *inputs, values(rest, "f32"))
+
+
+def test_small_programs_do_not_load_the_compiler() -> None:
+    """A first result by the reference does not wait for what could make native loops."""
+    text = reduction("last of the greatest", (20,), [0])
+    program = f"""
+import sys
+import numpy as np
+import nimblehlo
+nimblehlo.execute({text!r}, [np.ones(20, np.float32), np.ones(20, np.int32), np.float32(0), np.int32(0)])
+assert "llvmlite" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
