@@ -249,6 +249,26 @@ def test_batches_longer_than_the_indices_can_count(index_type: str) -> None:
     assert "indices_are_sorted = false" in str(decomposed)
 
 
+def test_sizes_that_are_not_known() -> None:
+    """Also an index vector that is one element of the indices, in a type that cannot count the batch."""
+    scatter = SCATTER.replace("tensor<2x3x4x2xi64>", "tensor<?x3x4x2xi64>")
+    scatter = scatter.replace("tensor<2x2x3x2xi64>", "tensor<2x?x?x2xi64>")
+    scatter = scatter.replace("tensor<2x2x3x2x2xi64>", "tensor<2x?x3x2x2xi64>")
+    update = np.ones((2, 2, 3, 2, 2), np.int64)
+    assert_same_decomposed(scatter, np.arange(48).reshape(2, 3, 4, 2), INDICES, update)
+    gather = """func.func @main(%x: tensor<?x4xf32>, %i: tensor<?x?xi8>) -> tensor<?x?xf32> {
+  %0 = "stablehlo.gather"(%x, %i) {dimension_numbers = #stablehlo.gather<
+    collapsed_slice_dims = [1], operand_batching_dims = [0], start_indices_batching_dims = [1],
+    start_index_map = [1], index_vector_dim = 2>, slice_sizes = array<i64: 1, 1>,
+    indices_are_sorted = false} : (tensor<?x4xf32>, tensor<?x?xi8>) -> tensor<?x?xf32>
+  return %0 : tensor<?x?xf32>
+}"""
+    start_indices = np.random.default_rng(1).integers(-3, 6, (2, 300)).astype(np.int8)
+    decomposed = assert_same_decomposed(gather, elements((300, 4), "f32"), start_indices)
+    names = {operation.name for operation in decomposed.walk()}
+    assert {"stablehlo.dynamic_iota", "stablehlo.dynamic_reshape", "stablehlo.convert"} <= names
+
+
 def test_operations_in_regions_functions_and_nested_modules() -> None:
     inner = GATHER.replace("func.func @main", "func.func private @inner")
     gather = GATHER[GATHER.index("%result") : GATHER.index("  return")]
