@@ -51,7 +51,7 @@ def non_finite(view: Op) -> Inspect | None:
         for position in results:
             result = values[position]
             finite = np.isfinite(result)
-            if np.count_nonzero(finite) == np.size(result):
+            if np.count_nonzero(finite) == result.size:
                 continue
             made = _made(~np.asarray(finite), [operands[operand] for operand in floats], is_elementwise)
             if made is not None:

@@ -166,6 +166,8 @@ def _is_mismatch(error: ExecutionError, view: Op | None) -> bool:
 
 def _as_tuple(results: Any) -> tuple[Any, ...]:
     """Results of a step's function, as arrays."""
+    if type(results) is np.ndarray:
+        return (results,)
     values = results if type(results) is tuple else (results,)
     return tuple([np.asarray(value) if isinstance(value, np.generic) else value for value in values])
 
