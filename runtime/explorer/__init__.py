@@ -5,8 +5,9 @@ A program is run under many scatter schedules and reduction trees (`runs`), and 
 (`responsibility`).
 """
 
+from .differences import Difference
 from .exploration import Exploration, Failure, OperationReport, ResultReport
 from .explore import explore
 from .schedules import Schedule
 
-__all__ = ["Exploration", "Failure", "OperationReport", "ResultReport", "Schedule", "explore"]
+__all__ = ["Difference", "Exploration", "Failure", "OperationReport", "ResultReport", "Schedule", "explore"]
