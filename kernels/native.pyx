@@ -25,7 +25,7 @@ cdef extern from "numpy/arrayobject.h":
 cdef extern from "task_pool.h" nogil:
     ctypedef void (*Task "PoolTask")(int64_t, void *) noexcept
     bint pool_is_offered()
-    void pool_run(Task function, void *closure, int64_t tasks, int64_t threads) noexcept
+    void pool_run(Task function, void *closure, int64_t tasks, int64_t threads, bint is_long) noexcept
 
 cnp.import_array()
 
@@ -34,6 +34,10 @@ ctypedef void (*Driver)(int64_t, int64_t, int64_t, int64_t) noexcept nogil
 cdef enum:
     MOST_WORDS = 96
     MOST_RANK = 64
+
+
+# Launches that take longer wake the pool's threads; two threads save half of the time, and waking costs 0.1 ms.
+cdef double LONG_SECONDS = 3e-4
 
 
 cdef int run_tasks(Task function, void *closure, Py_ssize_t tasks, double seconds, threads) except -1:
@@ -51,7 +55,7 @@ cdef int run_tasks(Task function, void *closure, Py_ssize_t tasks, double second
         driver, count = _threads.way_of_running(threads)
     if count == 1 or pool_is_offered():
         with nogil:
-            pool_run(function, closure, tasks, count)
+            pool_run(function, closure, tasks, count, seconds > LONG_SECONDS)
     elif driver:
         with _threads.launches(), nogil:
             (<Driver>driver)(<int64_t>function, <int64_t>closure, tasks, count)
@@ -77,7 +81,7 @@ def run_in_order(size_t function, size_t closure, Py_ssize_t tasks, double secon
     if seconds > _threads.LEAST_SECONDS:
         count = _threads.way_of_running(threads)[1]
     with nogil:
-        pool_run(<Task>function, <void *>closure, tasks, count)
+        pool_run(<Task>function, <void *>closure, tasks, count, seconds > LONG_SECONDS)
 
 
 cdef int by_python_threads(Task function, void *closure, Py_ssize_t tasks, Py_ssize_t count) except -1:

@@ -1,7 +1,8 @@
 /* Threads that share the tasks of one launch at a time.
 
    The calling thread takes tasks as well, and waits for no thread that has not taken one yet: on a machine that is
-   busy otherwise it does all of them. A launch while another one runs is done by its caller alone. Threads start
+   busy otherwise it does all of them. To wake threads takes some 0.1 ms, which a short launch does not wait for unless
+   it follows soon on another one: then the threads will still be awake for the next. A launch while another one runs is done by its caller alone. Threads start
    with the first launch, sleep between launches, and call nothing of Python's; a child process after a fork starts
    threads of its own. */
 
@@ -16,10 +17,10 @@ typedef void (*PoolTask)(int64_t task, void *closure);
 
 #include <pthread.h>
 #include <signal.h>
-#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { POOL_MOST_THREADS = 256, POOL_SPINS = 1000 };
+enum { POOL_MOST_THREADS = 256, POOL_SPINS = 1000, POOL_SOON_NANOSECONDS = 30000 };
 
 static struct {
     pthread_mutex_t launching, lock;
@@ -31,7 +32,7 @@ static struct {
     int may_join, active;
     PoolTask function;
     void *closure;
-    int64_t tasks, next;
+    int64_t tasks, next, ended;
 } pool = {.launching = PTHREAD_MUTEX_INITIALIZER};
 
 static void pool_do_tasks(void) {
@@ -101,8 +102,14 @@ static void pool_start(int threads) {
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* Run all tasks by at most so many threads, the calling one among them. */
-static void pool_run(PoolTask function, void *closure, int64_t tasks, int64_t threads) {
+static int64_t pool_nanoseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * (int64_t)1000000000 + now.tv_nsec;
+}
+
+/* Run all tasks by at most so many threads, the calling one among them. `is_long`: it pays to wake them. */
+static void pool_run(PoolTask function, void *closure, int64_t tasks, int64_t threads, int is_long) {
     if (threads > tasks) threads = tasks;
     if (threads <= 1 || pthread_mutex_trylock(&pool.launching) != 0) {
         for (int64_t task = 0; task < tasks; task++) function(task, closure);
@@ -116,7 +123,8 @@ static void pool_run(PoolTask function, void *closure, int64_t tasks, int64_t th
     pool.next = 0;
     pool.may_join = (int)threads - 1;
     __atomic_store_n(&pool.number, pool.number + 1, __ATOMIC_RELAXED);
-    if (pool.sleeping) pthread_cond_broadcast(&pool.wake);
+    if (pool.sleeping && (is_long || pool_nanoseconds() - pool.ended < POOL_SOON_NANOSECONDS))
+        pthread_cond_broadcast(&pool.wake);
     pthread_mutex_unlock(&pool.lock);
     pool_do_tasks();
     pthread_mutex_lock(&pool.lock);
@@ -126,6 +134,7 @@ static void pool_run(PoolTask function, void *closure, int64_t tasks, int64_t th
         pool_pause();
     pthread_mutex_lock(&pool.lock);
     while (pool.active) pthread_cond_wait(&pool.left, &pool.lock);
+    pool.ended = pool_nanoseconds();
     pthread_mutex_unlock(&pool.lock);
     pthread_mutex_unlock(&pool.launching);
 }
@@ -135,8 +144,8 @@ static int pool_is_offered(void) { return 1; }
 #else
 
 static int pool_is_offered(void) { return 0; }
-static void pool_run(PoolTask function, void *closure, int64_t tasks, int64_t threads) {
-    (void)threads;
+static void pool_run(PoolTask function, void *closure, int64_t tasks, int64_t threads, int is_long) {
+    (void)threads, (void)is_long;
     for (int64_t task = 0; task < tasks; task++) function(task, closure);
 }
 
