@@ -11,7 +11,7 @@ from .compilation import Kernel, kernel
 from .monoids import Combination, computing_dtype
 from .vectors import I64, apply, cgutils, data_of, intrinsic, literal, load_lanes, store_lanes
 
-TOGETHER = 8
+MANY, FEW = 8, 4  # blocks at a time
 
 
 @functools.cache
@@ -50,23 +50,23 @@ def in_order(element: str, monoid: str, reverse: bool) -> Kernel:
 
 @intrinsic(prefer_literal=True)
 def fold_blocks(
-    typing_context: Any, element: Any, monoid: Any, reverse: Any, scans: Any, operand: Any, first: Any,
-    target: Any, to: Any,
+    typing_context: Any, element: Any, monoid: Any, reverse: Any, scans: Any, together: Any, operand: Any,
+    first: Any, target: Any, to: Any,
 ) -> Any:  # fmt: skip
-    """TOGETHER blocks side by side, each folded by itself: to keep several sums at a time hides the latency.
+    """So many blocks together, each folded by itself: to keep several sums at a time hides the latency.
 
     Value i lies at `first + i`, or at `first - i` in reverse. A scan writes what each block is folded to up
     to there to `target[to + i]`; otherwise only the totals of the blocks are written.
     """
     kind = Combination(literal(element), literal(monoid))
     computed, step = computing_dtype(kind.element).name, -1 if literal(reverse) else 1
-    blocks = [block * SCAN_BLOCK for block in range(TOGETHER)]
+    blocks = [block * SCAN_BLOCK for block in range(int(literal(together)))]
     is_scan = literal(scans)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        begin, target_begin = arguments[5], arguments[7]
-        data = data_of(context, builder, operand, arguments[4], kind.element)
-        target_data = data_of(context, builder, target, arguments[6], computed)
+        begin, target_begin = arguments[6], arguments[8]
+        data = data_of(context, builder, operand, arguments[5], kind.element)
+        target_data = data_of(context, builder, target, arguments[7], computed)
 
         def item(place: Any, block: int) -> Any:
             distance = builder.mul(builder.add(place, I64(block)), I64(step))
@@ -94,7 +94,7 @@ def fold_blocks(
             write(tuple(builder.load(slot) for slot in slots), I64(number))
         return context.get_dummy_value()
 
-    names = (element, monoid, reverse, scans)
+    names = (element, monoid, reverse, scans, together)
     return types.void(*names, operand, types.intp, target, types.intp), generate
 
 
@@ -110,9 +110,14 @@ def local_scan(element: str, monoid: str, reverse: bool) -> Kernel:
     @kernel
     def scan(operand: Any, first: int, count: int, local: Any, to: int) -> None:
         done = 0
-        while done + TOGETHER * SCAN_BLOCK <= count:
-            fold_blocks(element, monoid, reverse, True, operand, first + step * done, local, to + done)
-            done += TOGETHER * SCAN_BLOCK
+        while done + MANY * SCAN_BLOCK <= count:
+            base = first + step * done
+            fold_blocks(element, monoid, reverse, True, MANY, operand, base, local, to + done)
+            done += MANY * SCAN_BLOCK
+        while done + FEW * SCAN_BLOCK <= count:
+            base = first + step * done
+            fold_blocks(element, monoid, reverse, True, FEW, operand, base, local, to + done)
+            done += FEW * SCAN_BLOCK
         while done < count:
             total = load(element, operand, first + step * done)
             put(local, to + done, total)
@@ -142,12 +147,10 @@ def totals(element: str, monoid: str, reverse: bool) -> Kernel:
             first = row * length + (length - 1 - start if reverse else start)
             whole = min(SCAN_SEGMENT, length - start) // SCAN_BLOCK
             to, block = row * blocks + start // SCAN_BLOCK, 0
-            while block + TOGETHER <= whole:
-                fold_blocks(
-                    element, monoid, reverse, False, operand, first + step * block * SCAN_BLOCK, totals,
-                    to + block,
-                )  # fmt: skip
-                block += TOGETHER
+            while block + MANY <= whole:
+                base = first + step * block * SCAN_BLOCK
+                fold_blocks(element, monoid, reverse, False, MANY, operand, base, totals, to + block)
+                block += MANY
             for single in range(block, whole):
                 base = first + step * single * SCAN_BLOCK
                 total = load(element, operand, base)
