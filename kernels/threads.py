@@ -22,8 +22,8 @@ MOST_TASKS = 128
 LEAST_SECONDS = 3e-5
 """Generated code that takes less runs on the calling thread: a parallel launch costs 5 to 9 us."""
 HAND_OFF_SECONDS = 1e-3
-"""Where there is neither a pool (`task_pool.h`) nor yet a driver, longer work is shared with threads of Python's,
-which cost 0.1 ms each."""
+"""Where there is neither a pool (`task_pool.h`) nor yet a driver, longer work is shared with threads of
+Python's, which cost 0.1 ms each."""
 LOADING_SECONDS = 1.0
 """After so much time in such launches the driver is made by the way: importing Numba takes 0.7 s."""
 

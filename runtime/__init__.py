@@ -46,6 +46,7 @@ __all__ = [
     "compile",
     "decompose_batching_dims",
     "execute",
+    "explore",
     "is_refinable",
     "load",
     "patterns",

@@ -7,7 +7,7 @@ A program is run under many scatter schedules and reduction trees (`runs`), and 
 
 from .differences import Difference
 from .exploration import Exploration, Failure, OperationReport, ResultReport
-from .explore import explore
+from .exploring import explore
 from .schedules import Schedule
 
 __all__ = ["Difference", "Exploration", "Failure", "OperationReport", "ResultReport", "Schedule", "explore"]
