@@ -1,10 +1,10 @@
 /* Threads that share the tasks of one launch at a time.
 
    The calling thread takes tasks as well, and waits for no thread that has not taken one yet: on a machine that is
-   busy otherwise it does all of them. To wake threads takes some 0.1 ms, which a short launch does not wait for unless
-   it follows soon on another one: then the threads will still be awake for the next. A launch while another one runs is done by its caller alone. Threads start
-   with the first launch, sleep between launches, and call nothing of Python's; a child process after a fork starts
-   threads of its own. */
+   busy otherwise it does all of them. To wake threads takes some 0.1 ms, which a short launch does not wait for
+   unless it follows soon on another one: then the threads will still be awake for the next. A launch while another
+   one runs is done by its caller alone. Threads start with the first launch, sleep between launches, and call
+   nothing of Python's; a child process after a fork starts threads of its own. */
 
 #ifndef NIMBLEHLO_TASK_POOL_H
 #define NIMBLEHLO_TASK_POOL_H

@@ -30,12 +30,12 @@ def positive_log(x: Real) -> Real:
 
 def log(x: Real) -> Real:
     """The natural logarithm; error 0.55."""
-    return _with_poles(positive_log(x), x, 0.0)
+    return with_poles(positive_log(x), x, 0.0)
 
 
 def log1p(x: Real) -> Real:
     """log(1 + x), for values that f32 holds and for any f64 that is not negative; error 0.55."""
-    return _with_poles(_positive_log1p(x), x, -1.0)
+    return with_poles(_positive_log1p(x), x, -1.0)
 
 
 def _positive_log1p(x: Real) -> Real:
@@ -44,7 +44,7 @@ def _positive_log1p(x: Real) -> Real:
     return _near_one(where(k.compare("==", 0.0), x, m - 1.0), k)
 
 
-def _with_poles(value: Real, x: Real, pole: float) -> Real:
+def with_poles(value: Real, x: Real, pole: float) -> Real:
     """The value; -infinity at the pole, NaN below it; NaN, infinity and -0 of themselves."""
     value = where(x.compare("==", pole), -math.inf, value)
     value = where(x.compare(">=", pole), value, math.nan)

@@ -13,6 +13,7 @@ from llvmlite import ir
 
 from ..values import integer
 from .coefficients import SINGLE_ERF, SINGLE_EXP, SINGLE_LOG, SINGLE_LOG_OF_2
+from .logarithm import with_poles
 from .reals import Real, parted, polynomial, power_of_two, rounded_to_integer, where
 
 _LEAST_NORMAL, _RAISED = 2.0**-126, 24
@@ -73,7 +74,7 @@ def log(x: Real) -> Real:
     is_small = x.compare("<", _LEAST_NORMAL)
     m, k = parted(where(is_small, x * 2.0**_RAISED, x), _in_single(math.sqrt(0.5)))
     k = where(is_small, k - float(_RAISED), k)
-    return _with_poles(_positive_log(m - 1.0, k), x, 0.0)
+    return with_poles(_positive_log(m - 1.0, k), x, 0.0)
 
 
 def log1p(x: Real) -> Real:
@@ -81,15 +82,7 @@ def log1p(x: Real) -> Real:
     m, k = parted(x + 1.0, _in_single(math.sqrt(0.5)))
     # Where x is small 1 + x has lost digits, but x has them.
     f = where(k.compare("==", 0.0), x, m - 1.0)
-    return _with_poles(_positive_log(f, k), x, -1.0)
-
-
-def _with_poles(value: Real, x: Real, pole: float) -> Real:
-    """The value; -infinity at the pole, NaN below it; NaN, infinity and -0 of themselves."""
-    value = where(x.compare("==", pole), -math.inf, value)
-    value = where(x.compare(">=", pole), value, math.nan)
-    value = where(x.compare("==", math.inf), math.inf, value)
-    return value if pole == 0.0 else where(x.compare("==", 0.0), x, value)
+    return with_poles(_positive_log(f, k), x, -1.0)
 
 
 def erf(x: Real) -> Real:
