@@ -147,7 +147,7 @@ def _converter(types: Sequence[TensorType], targets: Sequence[Any]) -> Callable[
         for type, target in zip(types, targets, strict=True)
     ]
     return lambda arrays: [
-        array if function is None else function(array)
+        array if function is None else np.asarray(function(array))  # scalars come out of 0-dimensional ones
         for function, array in zip(functions, arrays, strict=True)
     ]
 
