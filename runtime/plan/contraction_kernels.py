@@ -39,6 +39,8 @@ _TRIED_ROWS, _TRIED_COLUMNS = 192, 384
 _TILES: Final = 192
 """A multiple of the rows and columns of all tiles, of BLAS and of the kernel."""
 _FEW_COLUMNS: Final = 4
+_MOST_WORK: Final = 1000
+"""What finding out whether arrays overlap may take, as NumPy counts it."""
 _BY_UNIT: Final = "the processor's matrix unit"
 
 
@@ -153,7 +155,7 @@ def _products_of_floats(view: Any, shapes: Stacks, threads: int | None) -> Offer
 
         tried = _tried(view)
         stacks = _shapes_of_stacks(view, tried[0].shape, tried[1].shape)
-        return _like_reference(view, whole, lambda zero: attempt(zero, stacks), tried)
+        return _like_reference(view, whole, lambda zero: attempt(zero, stacks), tried, _lies_in_rows)
 
     return prepare, "matrices, block by block"
 
@@ -205,6 +207,7 @@ def _like_reference(
     attempt: Callable[[float], Kernel],
     attempt_tried: Callable[[float], Kernel] | None = None,
     tried: tuple[TensorType, TensorType] | None = None,
+    lies_well: Callable[[Array], bool] = lambda array: bool(array.flags.c_contiguous),
 ) -> Kernel:
     """A kernel that gives the reference's bits, or else the reference.
 
@@ -213,25 +216,49 @@ def _like_reference(
         attempt: makes the kernel that adds 0.0, or -0.0, to each sum: BLAS gives a sum of -0 either sign.
         attempt_tried, tried: the same for operands of the types `tried`, on which both are compared; its
             results have any shape. None: the operation's own.
+        lies_well: whether an operand lies in memory so that the kernel serves, and the reference goes as it
+            did for those that were compared.
     """
     reference = _reference_of(view)
     operands = [_random(type, seed) for seed, type in enumerate(tried or (view.lhs, view.rhs))]
     expected = np.asarray(view.reference(*operands)).tobytes()
     for zero in (0.0, -0.0):
         if np.asarray((attempt_tried or attempt)(zero)(*operands)).tobytes() == expected:
-            return _guarded(attempt(zero), reference)
+            return _guarded(attempt(zero), reference, lies_well)
     return reference
 
 
-def _guarded(kernel: Kernel, reference: Kernel) -> Kernel:
+def _guarded(kernel: Kernel, reference: Kernel, lies_well: Callable[[Array], bool]) -> Kernel:
     """`kernel` for operands that lie in memory as those did with which it was tried, else `reference`."""
 
     def run(lhs: Array, rhs: Array) -> Array:
-        if not (lhs.flags.c_contiguous and rhs.flags.c_contiguous) or np.may_share_memory(lhs, rhs):
+        if not (lies_well(lhs) and lies_well(rhs)) or _share_elements(lhs, rhs):
             return np.asarray(reference(lhs, rhs))
         return np.asarray(kernel(lhs, rhs))
 
     return run
+
+
+def _share_elements(lhs: Array, rhs: Array) -> bool:
+    """Whether two arrays have elements in common, or may have: BLAS has other ways for a matrix by itself."""
+    if not np.may_share_memory(lhs, rhs):
+        return False
+    try:
+        return bool(np.shares_memory(lhs, rhs, max_work=_MOST_WORK))  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        return True
+
+
+def _lies_in_rows(array: Array) -> bool:
+    """Whether an array is C-contiguous but for gaps between rows: another leading dimension to BLAS."""
+    if array.flags.c_contiguous:
+        return True
+    least = array.itemsize
+    for size, stride in zip(reversed(array.shape), reversed(array.strides), strict=True):
+        if size > 1 and (stride < least or (least == array.itemsize and stride != least)):
+            return False
+        least = max(least, stride * size)
+    return True
 
 
 def _random(type: TensorType, seed: int) -> Array:

@@ -106,3 +106,22 @@ def test_the_kernel_serves_large_products() -> None:
     kernel = prepare()
     assert kernel is not view.bind()
     assert kernel.__module__ == contraction_kernels.__name__
+
+
+@pytest.mark.parametrize("transposed", ["", "lhs", "rhs", "lhs rhs"])
+def test_operands_with_gaps_between_rows_are_served(
+    transposed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Interleaved slices of one array, as those of queries and keys are."""
+    text = text_of((4, 192, 192, 192), "f32", transposed)
+    whole = np.random.default_rng(3).standard_normal((4, 192, 3 * 192)).astype(np.float32)
+    lhs, rhs, other = whole[..., :192], whole[..., 192:384], whole[..., ::3]
+    kernel = contraction_kernels.contraction(view_of_product(text), None)[0]()
+    reference = view_of_product(text).bind()
+    for operands in ((lhs, rhs), (rhs, rhs), (lhs, other), (whole[:, ::-1, :192], rhs)):
+        assert same_bits(np.asarray(kernel(*operands)), np.asarray(reference(*operands)))
+    calls = []
+    monkeypatch.setattr(type(view_of_product(text)), "as_stacks", lambda *arrays: calls.append(arrays))
+    with pytest.raises(TypeError):
+        kernel(lhs, rhs)
+    assert calls, "the reference served"
