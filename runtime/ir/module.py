@@ -171,6 +171,19 @@ class Function:
         self.result_attributes = tuple(result_attributes or [{} for _ in type.results])
         self.location = location
 
+    def with_body(self, body: Region | None) -> Function:
+        """A function that is the same but for its body."""
+        return Function(
+            self.name,
+            self.type,
+            body,
+            visibility=self.visibility,
+            attributes=self.attributes,
+            argument_attributes=self.argument_attributes,
+            result_attributes=self.result_attributes,
+            location=self.location,
+        )
+
     @property
     def is_public(self) -> bool:
         """Whether users may call it."""

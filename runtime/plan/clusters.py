@@ -17,8 +17,8 @@ from ..ops.verify import TERMINATORS, view_of
 from ..options import Options, Ordering
 from ..specialize.clusters import LARGE, form_clusters
 from ..specialize.gathered import copies_long_lines, is_followed
-from ..specialize.moves import is_static_tensor
 from ..specialize.reduction_clusters import form_reduction_clusters
+from ..specialize.rewriting import is_plain
 from ..specialize.row_clusters import form_row_clusters
 from ..types import TensorType
 from .estimates import estimate, saved_seconds
@@ -52,7 +52,7 @@ def _form_nothing(block: Block) -> None:
 
 def saves(operation: Operation) -> bool:
     """Whether native code for this one elementwise operation is worth its call."""
-    if not all(is_static_tensor(value.type) for value in (*operation.operands, *operation.results)):
+    if not is_plain(operation):
         return False
     return saved_seconds(operation) >= _WORTH_A_CALL and generates(operation)
 
@@ -77,8 +77,7 @@ def is_generated(view: Op) -> bool:
     operation = view.operation
     if isinstance(view, Cluster) or (is_followed(operation) and not copies_long_lines(operation)):
         return True
-    values = (*operation.operands, *operation.results)
-    if not isinstance(view, Elementwise) or not all(is_static_tensor(value.type) for value in values):
+    if not isinstance(view, Elementwise) or not is_plain(operation):
         return False
     shape, size = view.operation.result.type.shape, view.operation.result.type.size  # type: ignore[union-attr]
     alike = all(value.type.shape in (shape, ()) for value in operation.operands)  # type: ignore[union-attr]

@@ -21,7 +21,8 @@ from ..types import PLAIN, TensorType
 from .cleanup import remove_dead_code
 from .effects import has_no_effect
 from .gathered import FOLLOWED_VIEWS, GATHERS, LEAST_LINE, copies_long_lines, is_followed, line_of
-from .moves import is_move, is_static_tensor
+from .moves import is_move
+from .rewriting import is_plain, is_plain_value
 from .scheduling import in_order
 from .unions import Unions
 
@@ -93,7 +94,7 @@ def _may_pay(block: Block, saves: Generates) -> bool:
     """Whether a block holds what a cluster takes at least; else no code generator need be loaded."""
     return len(block.operations) > LEAST_SMALL or any(
         saves(operation)
-        or any(is_static_tensor(value.type) and _size(value) >= LARGE for value in operation.results)
+        or any(is_plain_value(value) and _size(value) >= LARGE for value in operation.results)
         for operation in block.operations
         if operation.name not in TERMINATORS
     )
@@ -139,8 +140,7 @@ class _Grouping:
         """What an operation is to clusters."""
         if len(operation.results) != 1 or operation.regions or operation.name in TERMINATORS:
             return _OTHER
-        values = (*operation.operands, operation.result)
-        if not all(is_static_tensor(value.type) for value in values) or _size(operation.result) == 0:
+        if not is_plain(operation) or _size(operation.result) == 0:
             return _OTHER
         if operation.name == "stablehlo.constant":
             value = operation.attributes.get("value")

@@ -13,7 +13,8 @@ from ..ops.gather import Gather
 from ..ops.index_space import other_dimensions
 from ..ops.movement import Reverse, Slice
 from ..ops.verify import view_of
-from .moves import Box, Place, is_static_tensor, source
+from .moves import Box, Place, source
+from .rewriting import is_plain
 
 GATHERS: Final = frozenset({Gather.name, COLUMN_GATHER, FILLED_GATHER})
 FOLLOWED_VIEWS: Final = frozenset({BroadcastInDim.name, Reverse.name, Slice.name})
@@ -115,10 +116,7 @@ def read_through(
 
 def is_followed(operation: Operation) -> bool:
     """Whether an operation is a gather that `gathered` can follow within a loop over its result."""
-    if operation.name not in GATHERS:
-        return False
-    values = (*operation.operands, *operation.results)
-    if not all(is_static_tensor(value.type) for value in values):
+    if operation.name not in GATHERS or not is_plain(operation):
         return False
     view: Any = view_of(operation)
     return bool(view.result.size) and all(view.slice_sizes)

@@ -30,7 +30,8 @@ def make_conversions_explicit(region: Region) -> None:
         values: dict[Value, Value] = {}
         operations: list[Operation] = []
         for operation in block.operations:
-            operation.operands = tuple([values.get(operand, operand) for operand in operation.operands])
+            if values:
+                operation.operands = tuple([values.get(operand, operand) for operand in operation.operands])
             for inner in operation.regions:
                 make_conversions_explicit(inner)
                 _substitute(inner, values)

@@ -31,17 +31,7 @@ def inline_calls(module: Module, function: Function) -> Function:
     """
     inliner = _Inliner(module.functions)
     assert function.body is not None
-    body = inliner.copy_region(function.body, {})
-    return Function(
-        function.name,
-        function.type,
-        body,
-        visibility=function.visibility,
-        attributes=function.attributes,
-        argument_attributes=function.argument_attributes,
-        result_attributes=function.result_attributes,
-        location=function.location,
-    )
+    return function.with_body(inliner.copy_region(function.body, {}))
 
 
 class _Inliner:

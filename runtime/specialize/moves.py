@@ -15,7 +15,7 @@ from ..ops.broadcasting import BroadcastInDim
 from ..ops.declaration import Op
 from ..ops.movement import Concatenate, Pad, Reshape, Reverse, Slice, Transpose
 from ..ops.verify import view_of
-from ..types import PLAIN, TensorType, Type
+from .rewriting import is_plain
 
 VIEWS = (BroadcastInDim, Reshape, Reverse, Slice, Transpose)
 """Moves whose reference is a view: it costs nothing where nothing needs the elements in order."""
@@ -56,17 +56,9 @@ class Split(Exception):
         self.index = index
 
 
-def is_static_tensor(type: Type) -> bool:
-    """Whether a type is that of plain tensors of one known shape."""
-    return isinstance(type, TensorType) and bool(type.category & PLAIN) and type.is_static
-
-
 def is_move(operation: Operation) -> bool:
     """Whether an operation moves elements so that `source` can follow them."""
-    if operation.name not in _NAMES:
-        return False
-    values = (*operation.operands, *operation.results)
-    if not all(is_static_tensor(value.type) for value in values):
+    if operation.name not in _NAMES or not is_plain(operation):
         return False
     view: Any = view_of(operation)
     if isinstance(view, Reshape):

@@ -10,7 +10,7 @@ from ..ops.reduction import Reduce
 from ..types import TensorType
 from .clusters import LARGE, Generates, Members
 from .grouping import Grouping, HasForm, ReducedSpace, is_free, reduced_space, replace_groups
-from .moves import is_static_tensor
+from .rewriting import is_plain
 
 
 def form_reduction_clusters(block: Block, generates: Generates, has_form: HasForm) -> None:
@@ -34,7 +34,7 @@ class _ReductionGrouping(Grouping):
         if operation.name == Reduce.name:
             return reduced_space(operation) == self.space and not captured_values(operation.regions)
         values = (*operation.operands, operation.result)
-        if operation.regions or not all(is_static_tensor(value.type) for value in values):
+        if operation.regions or not is_plain(operation):
             return False
         shapes = [value.type.shape for value in values if isinstance(value.type, TensorType)]
         if shapes[-1] != self.space.shape:

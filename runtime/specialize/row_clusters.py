@@ -16,7 +16,7 @@ from ..ops.reduction import Reduce
 from ..types import TensorType
 from .clusters import Generates
 from .grouping import Grouping, HasForm, is_free, reduced_space, replace_groups
-from .moves import is_static_tensor
+from .rewriting import is_plain
 
 LEAST_ROWS = 16
 """Rows are what threads share."""
@@ -73,7 +73,7 @@ class _RowGrouping(Grouping):
         if len(operation.results) != 1:
             return False
         values = (*operation.operands, operation.result)
-        if not all(is_static_tensor(value.type) for value in values):
+        if not is_plain(operation):
             return False
         if operation.name == Reduce.name:
             return space_of(operation) == self.space and not captured_values(operation.regions)

@@ -57,17 +57,7 @@ def _copied(module: Module) -> Module:
     body: list[Function | Module | Operation] = []
     for item in module.body:
         if isinstance(item, Function):
-            region = None if item.body is None else copy_region(item.body, {})
-            item = Function(
-                item.name,
-                item.type,
-                region,
-                visibility=item.visibility,
-                attributes=item.attributes,
-                argument_attributes=item.argument_attributes,
-                result_attributes=item.result_attributes,
-                location=item.location,
-            )
+            item = item.with_body(None if item.body is None else copy_region(item.body, {}))
         elif isinstance(item, Module):
             item = _copied(item)
         body.append(item)
