@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -24,6 +23,7 @@ from .ops.memory_limit import MOST_BYTES
 from .ops.verify import verify
 from .options import Options
 from .plan import Choose, Memory, Plan, all_steps, choose, lower, memory_use
+from .recent import Recent
 from .specialize import entry_function, specialize
 from .types import FunctionType, TensorType, Type
 
@@ -34,6 +34,12 @@ Array = np.ndarray[Any, Any]
 
 MOST_SPECIALIZATIONS = 64
 """How many combinations of argument sizes an Executable keeps a program for."""
+
+MOST_EXECUTED = 16
+"""How many programs that it was given as text `execute` keeps ready."""
+
+MOST_EXECUTED_BYTES = 16 << 20
+"""The most that one of them may hold: constants, and memory of results and temporaries."""
 
 
 def load(module: object) -> Module:
@@ -76,7 +82,9 @@ def compile(module: object, *, entry: str = "main", options: Options | None = No
 def execute(
     module: object, inputs: Sequence[Any] = (), *, entry: str = "main", options: Options | None = None
 ) -> list[Array]:
-    """Run a program once.
+    """Run a program.
+
+    A small program that is text stays ready for the next call with the same text, entry and options.
 
     Args:
         module: what `load` takes.
@@ -92,7 +100,19 @@ def execute(
         NimbleError: what `load` raises.
         ExecutionError: inputs do not fit, or the run failed.
     """
-    return compile(module, entry=entry, options=options)(*inputs)
+    # A path is no text: what it names may change.
+    if not isinstance(module, str) or "\n" not in module:
+        return compile(module, entry=entry, options=options)(*inputs)
+    key = (module, entry, options or Options())
+    executable = _executed.get(key)
+    if executable is not None:
+        return executable(*inputs)
+    executable = compile(module, entry=entry, options=options)
+    results = executable(*inputs)
+    needed = executable.memory()
+    if needed.constants + needed.results + needed.temporaries <= MOST_EXECUTED_BYTES:
+        _executed.keep(key, executable)
+    return results
 
 
 class Executable:
@@ -123,7 +143,7 @@ class Executable:
         self._entry = entry
         self._lock = threading.Lock()
         self._sanitizer = _sanitizer(options)
-        self._programs: OrderedDict[tuple[Type, ...], Program] = OrderedDict()
+        self._programs: Recent[tuple[Type, ...], Program] = Recent(MOST_SPECIALIZATIONS)
         static = all(not isinstance(type, TensorType) or type.is_static for type in self.input_types)
         self._only = self._specialize(self.input_types) if static else None
 
@@ -159,11 +179,8 @@ class Executable:
         with self._lock:
             program = self._programs.get(key)
             if program is None:
-                program = self._programs[key] = self._specialize(key)
-                if len(self._programs) > MOST_SPECIALIZATIONS:
-                    self._programs.popitem(last=False)
-            else:
-                self._programs.move_to_end(key)
+                program = self._specialize(key)
+                self._programs.keep(key, program)
             return program
 
     def _specialize(self, types: Sequence[Type]) -> Program:
@@ -219,11 +236,13 @@ class Executable:
         return "\n\n".join(parts)
 
     def _known_programs(self) -> list[Program]:
-        with self._lock:
-            return [self._only] if self._only else list(self._programs.values())
+        return [self._only] if self._only else self._programs.values()
 
     def __repr__(self) -> str:
         return f"Executable(@{self._entry} : {FunctionType(self.input_types, self.output_types)})"
+
+
+_executed: Recent[tuple[str, str, Options], Executable] = Recent(MOST_EXECUTED)
 
 
 def _sanitizer(options: Options) -> Sanitizer | None:

@@ -6,13 +6,15 @@ import enum
 import gc
 import threading
 import tracemalloc
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import pytest
 
 import nimblehlo
-from nimblehlo import ExecutionError, NimbleError, Options, ParseError, UnsupportedError, VerifyError
+from nimblehlo import ExecutionError, NimbleError, Options, ParseError, UnsupportedError, VerifyError, api
+from nimblehlo.recent import Recent
 
 ADD = """
 func.func @main(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32> {
@@ -38,6 +40,46 @@ def test_compile_once_call_often() -> None:
     for factor in range(5):
         a = np.full(4, factor, np.float32)
         assert executable(a, a)[0].tolist() == [2 * factor] * 4
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The options of each Executable that is made; `execute` knows no program from before."""
+    made: list[object] = []
+    original = api.Executable.__init__
+
+    def counting(self: object, module: object, entry: str, options: Options) -> None:
+        made.append(options)
+        original(self, module, entry, options)
+
+    monkeypatch.setattr(api.Executable, "__init__", counting)
+    monkeypatch.setattr(api, "_executed", Recent(2))
+    return made
+
+
+def test_execute_keeps_small_programs_that_are_text(compiled: list[object]) -> None:
+    a = np.ones(4, np.float32)
+    for factor in range(3):
+        assert nimblehlo.execute("".join(list(ADD)), [a * factor, a])[0].tolist() == [factor + 1] * 4
+    assert len(compiled) == 1
+    nimblehlo.execute(ADD, [a, a], options=Options(compile="never"))
+    assert len(compiled) == 2
+    nimblehlo.execute(ADD.replace("add", "multiply"), [a, a])
+    nimblehlo.execute(ADD, [a, a], options=Options(compile="never"))
+    assert len(compiled) == 3
+    assert nimblehlo.execute(ADD, [a, a])[0].tolist() == [2] * 4
+    assert len(compiled) == 4
+
+
+def test_execute_reads_files_and_builds_large_programs_again(compiled: list[object], tmp_path: Path) -> None:
+    a, path = np.ones(4, np.float32), tmp_path / "program.mlir"
+    for text, wanted in ((ADD, 2), (ADD.replace("add", "subtract"), 0)):
+        path.write_text(text)
+        assert nimblehlo.execute(str(path), [a, a])[0].tolist() == [wanted] * 4
+    large = api.MOST_EXECUTED_BYTES // 4 + 1
+    for _ in range(2):
+        nimblehlo.execute(ADD.replace("<4x", f"<{large}x"), [np.ones(large, np.float32)] * 2)
+    assert len(compiled) == 4
 
 
 def test_load_accepts_what_it_returned() -> None:

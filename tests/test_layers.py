@@ -44,6 +44,7 @@ TOP = {
     "inputs",
     "patterns",
     "progress",
+    "recent",
     "sanitizer",
     "transforms",
 }

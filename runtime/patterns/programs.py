@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -14,6 +12,7 @@ from ..errors import UnsupportedError
 from ..frontend import parse_type
 from ..ir import Module
 from ..options import Options
+from ..recent import Recent
 from ..types import ElementType, TensorType
 from .arrays import array_of, given_to, library_of
 from .element_types import element_type_named, is_number
@@ -30,30 +29,6 @@ MOST_PROGRAMS: Final = 256
 _DEFAULT: Final = Options()
 
 Record = Callable[..., Any]
-Kept = TypeVar("Kept")
-
-
-class Store(Generic[Kept]):
-    """Keeps the MOST_PROGRAMS values used last. Many threads may use it at the same time."""
-
-    def __init__(self) -> None:
-        self._values: OrderedDict[Hashable, Kept] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: Hashable) -> Kept | None:
-        """The value of a key, or None."""
-        with self._lock:
-            found = self._values.get(key)
-            if found is not None:
-                self._values.move_to_end(key)
-            return found
-
-    def keep(self, key: Hashable, value: Kept) -> None:
-        """Enter a value."""
-        with self._lock:
-            self._values[key] = value
-            if len(self._values) > MOST_PROGRAMS:
-                self._values.popitem(last=False)
 
 
 class Program(NamedTuple):
@@ -70,8 +45,8 @@ class Program(NamedTuple):
     snapshot: Snapshot | None = None
 
 
-_of_tapes: Store[Executable] = Store()
-_of_snapshots: Store[Program] = Store()
+_of_tapes: Recent[Hashable, Executable] = Recent(MOST_PROGRAMS)
+_of_snapshots: Recent[Hashable, Program] = Recent(MOST_PROGRAMS)
 
 
 def trace(function: Callable[..., Any], *argument_types: Any) -> Module:
