@@ -144,7 +144,7 @@ class _Loops:
             self._apply_in_order(total, arrays, threads)
 
     def _located(self, arrays: _Arrays) -> tuple[Any, ...]:
-        """What `scatter_units.locate` is given."""
+        """What `scatter_units.locate` is given as `where`."""
         return (*self._unit_arguments, arrays.indices, arrays.least_index, arrays.schedule)
 
     def _runs(self) -> tuple[Any, ...]:
@@ -161,7 +161,7 @@ class _Loops:
         if self._is_unique and self._work_bytes > _SERIAL_BYTES:
             tasks, size = division(total, self._unit_bytes + 16)
         sample = np.empty(0, self._key_dtype)
-        located = (tasks, size, total, *self._located(arrays), sample)
+        located = (tasks, size, total, self._located(arrays), sample)
         if self.by_items:
             items = (arrays.values, arrays.value_step, arrays.result)
             scatter_loops.update_items_in_order(*self.kind)(*located, *items, threads=threads)
@@ -190,7 +190,7 @@ class _Loops:
         *located, owned = room
         tasks = -(-count // _TASK_UNITS)
         offsets = np.empty((tasks, self._owners + 1), np.int64)
-        units = (tasks, _TASK_UNITS, first, count, *self._located(arrays), self._shift, offsets)
+        units = (tasks, _TASK_UNITS, first, count, self._located(arrays), self._shift, offsets)
         start = ((1 << self._shift) * self._plan.grain, arrays.initial, arrays.result)
         keys = owned.view(self._key_dtype)
         owners = self._owners if tasks else 0
@@ -221,7 +221,7 @@ class _Loops:
         sample = np.empty(0, self._key_dtype)
         values = (arrays.values, arrays.value_step, ways, width, tables.reshape(-1))
         update = update_tables(*self.kind)
-        update(tasks, size, total, *self._located(arrays), sample, *values, threads=threads)
+        update(tasks, size, total, self._located(arrays), sample, *values, threads=threads)
         if total:
             combined = _UFUNCS[self.kind.monoid].reduce(tables, axis=0, dtype=self.storage)
             _UFUNCS[self.kind.monoid](arrays.result[:width], combined, out=arrays.result[:width])

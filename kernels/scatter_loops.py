@@ -111,26 +111,13 @@ def update_items_in_order(element: str, combiner: str) -> Kernel:
 
     @kernel(parallel=True)
     def body(
-        task: int, size: int, count: int, units: Any, components: Any, slide: Any, indices: Any,
-        least_index: int, schedule: Any, sample: Any, values: Any, value_step: int, result: Any,
-    ) -> None:  # fmt: skip
+        task: int, size: int, count: int, where: Any, sample: Any, values: Any, value_step: int, result: Any
+    ) -> None:
         keys, nothing = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
-        for first in range(task * size, min(count, (task + 1) * size), BLOCK):
-            here = min(BLOCK, min(count, (task + 1) * size) - first)
-            locate(
-                0,
-                first,
-                here,
-                units,
-                components,
-                slide,
-                indices,
-                least_index,
-                schedule,
-                keys,
-                nothing,
-                nothing,
-            )
+        end = min(count, (task + 1) * size)
+        for first in range(task * size, end, BLOCK):
+            here = min(BLOCK, end - first)
+            locate(0, first, here, where, keys, nothing, nothing)
             apply(0, here, keys, 1, values, first, value_step, result)
 
     return body
@@ -144,27 +131,14 @@ def update_tables(element: str, combiner: str) -> Kernel:
 
     @kernel(parallel=True)
     def body(
-        task: int, size: int, count: int, units: Any, components: Any, slide: Any, indices: Any,
-        least_index: int, schedule: Any, sample: Any, values: Any, value_step: int, ways: int, width: int,
-        tables: Any,
+        task: int, size: int, count: int, where: Any, sample: Any, values: Any, value_step: int, ways: int,
+        width: int, tables: Any,
     ) -> None:  # fmt: skip
         keys, nothing = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
-        for first in range(task * size, min(count, (task + 1) * size), BLOCK):
-            here = min(BLOCK, min(count, (task + 1) * size) - first)
-            locate(
-                0,
-                first,
-                here,
-                units,
-                components,
-                slide,
-                indices,
-                least_index,
-                schedule,
-                keys,
-                nothing,
-                nothing,
-            )
+        end = min(count, (task + 1) * size)
+        for first in range(task * size, end, BLOCK):
+            here = min(BLOCK, end - first)
+            locate(0, first, here, where, keys, nothing, nothing)
             for unit in range(here):
                 key = np.int64(get(keys, unit))
                 if key >= 0:
@@ -262,28 +236,15 @@ def update_runs_in_order(element: str, combiner: str) -> Kernel:
 
     @kernel(parallel=True)
     def body(
-        task: int, size: int, count: int, units: Any, components: Any, slide: Any, indices: Any,
-        least_index: int, schedule: Any, sample: Any, grain: int, bound: int, runs: Any, length: int,
-        piece: int, values: Any, result: Any,
+        task: int, size: int, count: int, where: Any, sample: Any, grain: int, bound: int, runs: Any,
+        length: int, piece: int, values: Any, result: Any,
     ) -> None:  # fmt: skip
         keys, sources = np.empty(BLOCK, sample.dtype), np.empty(BLOCK, sample.dtype)
-        slides = np.empty(BLOCK if slide.size > 0 else 0, sample.dtype)
-        for first in range(task * size, min(count, (task + 1) * size), BLOCK):
-            here = min(BLOCK, min(count, (task + 1) * size) - first)
-            locate(
-                0,
-                first,
-                here,
-                units,
-                components,
-                slide,
-                indices,
-                least_index,
-                schedule,
-                keys,
-                sources,
-                slides,
-            )
+        slides = np.empty(BLOCK if where[2].size > 0 else 0, sample.dtype)
+        end = min(count, (task + 1) * size)
+        for first in range(task * size, end, BLOCK):
+            here = min(BLOCK, end - first)
+            locate(0, first, here, where, keys, sources, slides)
             apply(0, here, keys, sources, slides, 1, grain, bound, runs, length, piece, values, result)
 
     return body

@@ -1,8 +1,9 @@
 """Where the units of a scatter lie, block by block, and which owner each belongs to. Importing this module
 imports Numba.
 
-`units`, `components` and `slide` are those of `scatter_layout.Layout`; the arguments of `locate` from `units`
-to `schedule` are the same for all blocks of a call, and all loops of scatter take them in this order.
+What is the same for all blocks of a call is one argument of all loops of scatter, `where`: a tuple of
+`units`, `components` and `slide`, which are those of `scatter_layout.Layout`, the flat `indices`, the least
+index that counts, and the `schedule`, which names the units where it is not empty.
 """
 
 from typing import Any
@@ -75,10 +76,10 @@ def _slide(
 
 @kernel
 def _line(
-    at: int, count: int, inner: int, bases: Any, units: Any, components: Any, slide: Any, indices: Any,
-    least_index: int, keys: Any, sources: Any, slides: Any,
-) -> None:  # fmt: skip
+    at: int, count: int, inner: int, bases: Any, where: Any, keys: Any, sources: Any, slides: Any
+) -> None:
     """Keys, sources and slides of `count` units that differ in the innermost coordinate only."""
+    units, components, slide, indices, least_index, _ = where
     index_step, key_step, source_step = units[inner, 1], units[inner, 2], units[inner, 3]
     if sources.size > 0:
         for step in range(count):
@@ -105,15 +106,10 @@ def _line(
 
 
 @kernel
-def locate(
-    at: int, first: int, count: int, units: Any, components: Any, slide: Any, indices: Any, least_index: int,
-    schedule: Any, keys: Any, sources: Any, slides: Any,
-) -> None:  # fmt: skip
+def locate(at: int, first: int, count: int, where: Any, keys: Any, sources: Any, slides: Any) -> None:
     """Keys of `count` units from number `first` on, -1 where a unit is out of bounds; where the arrays are
-    not empty, also sources (places in the updates) and slides. They are written from place `at` on.
-
-    `indices` are flat. Where `schedule` is not empty it names the units.
-    """
+    not empty, also sources (places in the updates) and slides. They are written from place `at` on."""
+    units, schedule = where[0], where[5]
     inner = units.shape[0] - 1
     length = units[inner, 0]
     bases = np.empty(units.shape[1] - 1, np.int64)
@@ -128,20 +124,7 @@ def locate(
         for member in range(bases.size):
             bases[member] = skipped * units[inner, 1 + member]
         _line_bases(line, inner, units, bases)
-        _line(
-            at + done,
-            here,
-            inner,
-            bases,
-            units,
-            components,
-            slide,
-            indices,
-            least_index,
-            keys,
-            sources,
-            slides,
-        )
+        _line(at + done, here, inner, bases, where, keys, sources, slides)
         done += here
 
 
@@ -166,9 +149,8 @@ def _share(begin: int, end: int, keys: Any, shift: int, offsets: Any) -> Any:
 
 @kernel(parallel=True)
 def distribute_values(
-    task: int, size: int, first: int, count: int, units: Any, components: Any, slide: Any, indices: Any,
-    least_index: int, schedule: Any, shift: int, offsets: Any, keys: Any, values: Any, value_step: int,
-    owned_keys: Any, key_step: int, owned_values: Any, owned_step: int,
+    task: int, size: int, first: int, count: int, where: Any, shift: int, offsets: Any, keys: Any,
+    values: Any, value_step: int, owned_keys: Any, key_step: int, owned_values: Any, owned_step: int,
 ) -> None:  # fmt: skip
     """Put the keys and values of `size` units owner by owner, in their order: those of an owner from one of
     `offsets` to the next. An owner has the keys that are equal but for `shift` bits.
@@ -178,10 +160,7 @@ def distribute_values(
     """
     nothing = np.empty(0, keys.dtype)
     begin, end = task * size, min(count, (task + 1) * size)
-    locate(
-        begin, first + begin, end - begin, units, components, slide, indices, least_index, schedule, keys,
-        nothing, nothing,
-    )  # fmt: skip
+    locate(begin, first + begin, end - begin, where, keys, nothing, nothing)
     places = _share(begin, end, keys, shift, offsets[task])
     for unit in range(begin, end):
         key = np.int64(get(keys, unit))
@@ -194,17 +173,13 @@ def distribute_values(
 
 @kernel(parallel=True)
 def distribute_runs(
-    task: int, size: int, first: int, count: int, units: Any, components: Any, slide: Any, indices: Any,
-    least_index: int, schedule: Any, shift: int, offsets: Any, keys: Any, sources: Any, slides: Any,
-    owned: Any, step: int,
+    task: int, size: int, first: int, count: int, where: Any, shift: int, offsets: Any, keys: Any,
+    sources: Any, slides: Any, owned: Any, step: int,
 ) -> None:  # fmt: skip
     """Put `size` units owner by owner, as `distribute_values` does: records of `step` numbers, key, source
     and, if the units slide, slide. `keys`, `sources` and `slides` have room for one a unit, or are empty."""
     begin, end = task * size, min(count, (task + 1) * size)
-    locate(
-        begin, first + begin, end - begin, units, components, slide, indices, least_index, schedule, keys,
-        sources, slides,
-    )  # fmt: skip
+    locate(begin, first + begin, end - begin, where, keys, sources, slides)
     places = _share(begin, end, keys, shift, offsets[task])
     for unit in range(begin, end):
         key = np.int64(get(keys, unit))
