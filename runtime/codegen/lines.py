@@ -8,6 +8,7 @@ from typing import NamedTuple
 from llvmlite import ir
 
 from ..types import COMPLEX, ElementType
+from .streaming import store_past_caches
 from .values import I32, Value, bits_of, stored_form
 
 _VECTOR_BYTES = 64
@@ -35,9 +36,18 @@ def may_be_filled(element_type: ElementType) -> bool:
 
 
 def copy_line(
-    builder: ir.IRBuilder, element_type: ElementType, length: int, line: Line, target: ir.Value
+    builder: ir.IRBuilder,
+    element_type: ElementType,
+    length: int,
+    line: Line,
+    target: ir.Value,
+    streamed: bool = False,
 ) -> None:
-    """Copy a line of `length` elements to `target`, or fill it."""
+    """Copy a line of `length` elements to `target`, or fill it.
+
+    Args:
+        streamed: it is written past the caches, and all its pieces begin at multiples of their size.
+    """
     itemsize = element_type.dtype.itemsize
     if itemsize > _WIDEST:
         length, itemsize = length * (itemsize // _WIDEST), _WIDEST
@@ -50,7 +60,11 @@ def copy_line(
         value = builder.load(source, typ=type, align=itemsize)
         if fill is not None:
             value = builder.select(line.inside, value, _repeated(builder, fill, count))
-        builder.store(value, builder.gep(target, [place], inbounds=True, source_etype=item), align=itemsize)
+        pointer = builder.gep(target, [place], inbounds=True, source_etype=item)
+        if streamed:
+            store_past_caches(builder, value, pointer, count * itemsize)
+        else:
+            builder.store(value, pointer, align=itemsize)
 
 
 def _pieces(length: int, most: int) -> Iterator[tuple[int, int]]:

@@ -17,6 +17,7 @@ from ..ir import Operation
 from ..ir.printer import Printer
 from ..types import ELEMENT_TYPES, ElementType, TensorType
 from .lines import may_be_filled
+from .streaming import CACHE_LINE, LEAST_BYTES
 from .transposition import WIDEST, lanes_of
 
 
@@ -264,6 +265,31 @@ def is_transposition(nest: Nest) -> bool:
         and abs(source.place.strides[-1]) > 1
         and target.place.strides[-1] == 1
     )
+
+
+def may_stream(nest: Nest) -> bool:
+    """Whether the code of an arranged nest can write its results past the caches: it writes whole lines of
+    cache, or halves of them side by side."""
+    results = nest.accesses[len(nest.accesses) - len(nest.stores) :]
+    if is_transposition(nest):
+        itemsize = results[0].element_type.dtype.itemsize
+        return lanes_of(itemsize) * itemsize == CACHE_LINE
+    widths = [nest.line * access.element_type.dtype.itemsize for access in results]
+    return nest.line > 1 and all(width % CACHE_LINE == 0 or 2 * width == CACHE_LINE for width in widths)
+
+
+def streams(nest: Nest) -> bool:
+    """Whether an arranged nest writes its results past the caches, wherever these begin at lines of cache."""
+    if not may_stream(nest):
+        return False
+    elements = math.prod(nest.sizes) * nest.line
+    for access in nest.accesses[len(nest.accesses) - len(nest.stores) :]:
+        itemsize = access.element_type.dtype.itemsize
+        width = min(CACHE_LINE, nest.line * itemsize) if nest.line > 1 else CACHE_LINE
+        steps = [stride for stride in access.place.strides if stride != 1 or nest.line > 1]
+        if elements * itemsize < LEAST_BYTES or any(step * itemsize % width for step in steps):
+            return False
+    return True
 
 
 TILE_BYTES = 64

@@ -8,7 +8,8 @@ unit, and which units are in which task, follows from the nest's shape alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from llvmlite import ir
 
@@ -28,10 +29,13 @@ from .nest import (
     Nest,
     access_kind,
     is_transposition,
+    may_stream,
     nodes_needed,
+    streams,
     stride_kind,
     units_of,
 )
+from .streaming import is_aligned
 from .transposition import Side, emit_element, emit_tile, lanes_of
 from .values import I64, Value, constant, load, store, stored_type
 
@@ -45,7 +49,7 @@ _ONCE, _ROW, _ELEMENT = range(3)
 def integers(nest: Nest, blocks: Blocks, units_per_task: int) -> tuple[int, ...]:
     """The words of the closure after the pointers, for an arranged nest."""
     counts = [-(-size // extent) for size, extent in zip(nest.sizes[-2:], blocks, strict=True)]
-    words = [units_of(nest, blocks), units_per_task, *counts, *blocks, *nest.sizes]
+    words = [units_of(nest, blocks), units_per_task, int(streams(nest)), *counts, *blocks, *nest.sizes]
     for access in nest.accesses:
         words += access.place.strides
     for place in nest.indices:
@@ -128,7 +132,7 @@ class _Emitter:
         builder = ir.IRBuilder(function.append_basic_block("entry"))
         words = _Words(builder, closure)
         self.pointers = [words.take(_POINTER) for _ in nest.accesses]
-        units, per_task, middle_blocks, inner_blocks, middle_extent, inner_extent = words.take_all(6)
+        units, per_task, large, middle_blocks, inner_blocks, middle_extent, inner_extent = words.take_all(7)
         self.sizes = words.take_all(len(nest.sizes))
         self.strides = [words.take_all(len(nest.sizes)) for _ in nest.accesses]
         self.offsets: list[ir.Value] = []
@@ -137,6 +141,9 @@ class _Emitter:
             self.offsets.append(words.take())
             self.index_strides.append(words.take_all(len(nest.sizes)))
         self.starts = [StartWords(*words.take_all(3)) for _ in nest.starts]
+        self.streams = builder.trunc(large, ir.IntType(1))
+        for pointer in self.pointers[len(nest.accesses) - len(nest.stores) :]:
+            self.streams = builder.and_(self.streams, is_aligned(builder, pointer))
         first = builder.mul(task, per_task)
         stop = _least(builder, builder.add(first, per_task), units)
         self.levels = _levels(nest)
@@ -153,8 +160,11 @@ class _Emitter:
     ) -> None:
         """One block of the two inner loops."""
         builder = loop.builder
-        rest, inner_block = _divided(builder, loop.index, counts[1])
-        rest, middle_block = _divided(builder, rest, counts[0])
+        if is_transposition(self.nest):
+            rest, (middle_block, inner_block) = self.emit_tile_order(builder, loop.index, counts)
+        else:
+            rest, inner_block = _divided(builder, loop.index, counts[1])
+            rest, middle_block = _divided(builder, rest, counts[0])
         outer: list[ir.Value] = []
         for size in reversed(self.sizes[1:-2]):
             rest, index = _divided(builder, rest, size)
@@ -181,7 +191,9 @@ class _Emitter:
     ) -> None:
         """The two inner loops."""
         if is_transposition(self.nest):
-            self.emit_tiles(builder, outer, middle, inner)
+            for streamed, here in self.ways_to_store(builder):
+                with here:
+                    self.emit_tiles(builder, outer, middle, inner, streamed)
             return
         rows = _Loop(builder, "row", *middle)
         indices = [*outer, rows.index]
@@ -205,12 +217,27 @@ class _Emitter:
         self.mark(elements.body, branch)
         rows.close()
 
+    def emit_tile_order(
+        self, builder: ir.IRBuilder, unit: ir.Value, counts: tuple[ir.Value, ir.Value]
+    ) -> tuple[ir.Value, tuple[ir.Value, ir.Value]]:
+        """What is left of a unit's number, and the blocks' numbers along the two inner loops.
+
+        Blocks follow the target, but where that is written past the caches the source, which hardware reads
+        ahead.
+        """
+        middle, inner = counts
+        rest, first = _divided(builder, unit, builder.select(self.streams, middle, inner))
+        rest, second = _divided(builder, rest, builder.select(self.streams, inner, middle))
+        blocks = builder.select(self.streams, first, second), builder.select(self.streams, second, first)
+        return rest, blocks
+
     def emit_tiles(
         self,
         builder: ir.IRBuilder,
         outer: list[ir.Value],
         middle: tuple[ir.Value, ir.Value],
         inner: tuple[ir.Value, ir.Value],
+        streamed: bool,
     ) -> None:
         """The two inner loops of a transposition: whole tiles in registers, the rest by single elements."""
         itemsize = self.nest.accesses[0].element_type.dtype.itemsize
@@ -226,20 +253,22 @@ class _Emitter:
         ]
         source, target = Side(bases[0], self.strides[0][-1]), Side(bases[1], self.strides[1][-2])
         lanes = ir.Constant(I64, lanes_of(itemsize))
-        rows = _Loop(builder, "tiles", *_tile_range(builder, middle, lanes))
-        columns = _Loop(rows.builder, "tile", *_tile_range(rows.builder, inner, lanes))
+        slow, fast = (inner, middle) if streamed else (middle, inner)
+        rows = _Loop(builder, "tiles", *_tile_range(builder, slow, lanes))
+        columns = _Loop(rows.builder, "tile", *_tile_range(rows.builder, fast, lanes))
         here = columns.builder
         first = [
             here.add(here.mul(loop.index, lanes), start)
-            for loop, (start, _) in ((rows, middle), (columns, inner))
+            for loop, (start, _) in ((rows, slow), (columns, fast))
         ]
+        first = first[::-1] if streamed else first
         after = [here.add(start, lanes) for start in first]
         whole = here.and_(
             here.icmp_signed("<=", after[0], middle[1]), here.icmp_signed("<=", after[1], inner[1])
         )
         with here.if_else(whole) as (in_registers, one_by_one):
             with in_registers:
-                emit_tile(here, itemsize, source, target, first[0], first[1])
+                emit_tile(here, itemsize, source, target, first[0], first[1], streamed)
             with one_by_one:
                 one = _Loop(here, "rest", first[0], _least(here, after[0], middle[1]))
                 other = _Loop(one.builder, "element", first[1], _least(one.builder, after[1], inner[1]))
@@ -301,9 +330,21 @@ class _Emitter:
             access = self.nest.accesses[number]
             pointer = self.pointer(builder, access, self.rows[number], self.strides[number][-1], index)
             if self.nest.line > 1:
-                copy_line(builder, access.element_type, self.nest.line, self.lines[node], pointer)
+                for streamed, here in self.ways_to_store(builder):
+                    with here:
+                        line = self.lines[node]
+                        copy_line(builder, access.element_type, self.nest.line, line, pointer, streamed)
             else:
                 store(builder, access.element_type, self.values[node], pointer)
+
+    def ways_to_store(self, builder: ir.IRBuilder) -> Iterator[tuple[bool, AbstractContextManager[object]]]:
+        """Whether results are written past the caches, and the context for the code that does it so."""
+        if not may_stream(self.nest):
+            yield False, nullcontext()
+            return
+        with builder.if_else(self.streams) as (past_caches, as_usual):
+            yield True, past_caches
+            yield False, as_usual
 
     def pointer(
         self, builder: ir.IRBuilder, access: Access, row: ir.Value, stride: ir.Value, index: ir.Value

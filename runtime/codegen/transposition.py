@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from llvmlite import ir
 
+from .streaming import store_past_caches
 from .values import I32, I64
 
 _VECTOR_BYTES = 64
@@ -28,12 +29,19 @@ def lanes_of(itemsize: int) -> int:
 
 
 def emit_tile(
-    builder: ir.IRBuilder, itemsize: int, source: Side, target: Side, middle: ir.Value, inner: ir.Value
+    builder: ir.IRBuilder,
+    itemsize: int,
+    source: Side,
+    target: Side,
+    middle: ir.Value,
+    inner: ir.Value,
+    streamed: bool,
 ) -> None:
     """Copy one tile: the source lies along the middle loop, the target along the inner one.
 
     Args:
         middle, inner: the indices of the tile's first element.
+        streamed: the target is written past the caches, and its rows begin at multiples of a vector.
     """
     lanes = lanes_of(itemsize)
     element = ir.IntType(8 * itemsize)
@@ -44,11 +52,14 @@ def emit_tile(
         place = builder.add(builder.mul(index, source.stride), middle)
         pointer = builder.gep(source.pointer, [place], inbounds=True, source_etype=element)
         rows.append(builder.load(pointer, typ=vector, align=itemsize))
-    for lane, row in enumerate(_transposed(builder, rows)):
+    for lane, column in enumerate(_transposed(builder, rows)):
         index = builder.add(middle, ir.Constant(I64, lane))
         place = builder.add(builder.mul(index, target.stride), inner)
         pointer = builder.gep(target.pointer, [place], inbounds=True, source_etype=element)
-        builder.store(row, pointer, align=itemsize)
+        if streamed:
+            store_past_caches(builder, column, pointer, lanes * itemsize)
+        else:
+            builder.store(column, pointer, align=itemsize)
 
 
 def emit_element(

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nimblehlo.codegen import nest
 from nimblehlo.frontend import parse
 from nimblehlo.plan import nests
 from nimblehlo.plan.clusters import Code
 from nimblehlo.types import ELEMENT_TYPES
 from tests.kernels.indexing import Geometry, geometries
-from tests.plan.test_nests import block_of, check, check_block
+from tests.plan.test_nests import aligned, block_of, check, check_block
 
 Array = np.ndarray[Any, Any]
 
@@ -159,6 +160,28 @@ def test_filled_lines(length: int, type: str) -> None:
     assert body is not None
     operands = elements(rng, (40, length), type), elements(rng, (), type), starts(rng, (50,), "i16", 40)
     check_block(body.block, *operands)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+@pytest.mark.parametrize(("length", "is_streamed"), [(8, True), (16, True), (48, True), (20, False)])
+@pytest.mark.parametrize("start", [0, 4, 64])
+def test_large_results_of_lines_go_past_the_caches(
+    threads: int, length: int, is_streamed: bool, start: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nest, "LEAST_BYTES", 1)
+    rng = np.random.default_rng(length)
+    geometry = Geometry((40, length), (30, 7), (30, 7, length), (2,), (0,), (), (), (0,), 2, (1, length))
+    operand = elements(rng, geometry.operand_shape, "f32")
+    indices = starts(rng, geometry.indices_shape, "i32", 40)
+    text = program(geometry, "f32", "i32")
+    (wanted,) = check(text, operand, indices, threads=threads)
+    block = block_of(text)
+    assert all(nest.streams(nest.arranged(found)) == is_streamed for found in nests.nests_of(block))
+    memory = aligned(wanted.nbytes + 128).view(np.float32)
+    out = memory[start // 4 : start // 4 + wanted.size].reshape(wanted.shape)
+    Code(block, threads).function()(operand, indices, out=(out,))
+    assert out.tobytes() == wanted.tobytes()
+    assert not memory[: start // 4].any() and not memory[start // 4 + wanted.size :].any()
 
 
 @pytest.mark.parametrize("threads", [1, 2])

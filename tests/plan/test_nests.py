@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import nimblehlo
+from nimblehlo.codegen import nest
 from nimblehlo.codegen.description import block_description
 from nimblehlo.ir import Block
 from nimblehlo.ops.declaration import Op
@@ -248,6 +249,36 @@ def test_transposes(type: str, order: tuple[int, ...]) -> None:
     dtype = ELEMENT_TYPES[type].dtype
     values = np.arange(math.prod(shape)).reshape(shape) % 251
     check(transposed(shape, order, type), values.astype(dtype), threads=None)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+@pytest.mark.parametrize("start", [0, 4, 64])
+@pytest.mark.parametrize("type", ["i1", "bf16", "f32", "f64", "complex<f32>", "complex<f64>"])
+def test_large_transposes_go_past_the_caches(
+    type: str, start: int, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever the result begins, and whatever follows it in memory."""
+    monkeypatch.setattr(nest, "LEAST_BYTES", 1)
+    dtype = ELEMENT_TYPES[type].dtype
+    start = -(-start // dtype.itemsize)
+    for shape, is_streamed in (((3, 128, 70), True), ((2, 100, 70), False)):
+        block = block_of(transposed(shape, (0, 2, 1), type))
+        values = (np.arange(math.prod(shape)).reshape(shape) % 251).astype(dtype)
+        arranged = [nest.arranged(found) for found in nests_of(block)]
+        assert any(map(nest.streams, arranged)) == (is_streamed and dtype.itemsize in (4, 8))
+        memory = aligned(values.nbytes + 128 + 64).view(dtype)
+        memory[:] = 1
+        out = memory[start : start + values.size].reshape(shape[0], shape[2], shape[1])
+        (result,) = (Code(block, threads).function()(values, out=(out,)),)
+        assert result is out and out.tobytes() == values.swapaxes(1, 2).tobytes()
+        assert (memory[:start] == 1).all() and (memory[start + values.size :] == 1).all()
+
+
+def aligned(nbytes: int) -> np.ndarray:
+    """Memory that begins at a line of cache."""
+    memory = np.zeros(nbytes + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    return memory[start : start + nbytes]
 
 
 def test_many_threads_give_the_same_bits() -> None:
