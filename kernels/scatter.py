@@ -24,7 +24,7 @@ import numpy as np
 from . import threads as _threads
 from .compilation import flat
 from .copying import copied
-from .indexing import UNSIGNED_BY_SIZE, index_items
+from .indexing import UNSIGNED_BY_SIZE, index_items, row_major_steps
 from .monoids import MONOIDS, OVERWRITE, Combination, normalized, storage_dtype
 from .monoids import supports as _supports_monoid
 from .scatter_layout import DimensionNumbers, Layout, layout
@@ -35,6 +35,8 @@ COMBINERS = (OVERWRITE, *MONOIDS)
 _CHUNK_BYTES = 48 << 20
 _TASK_UNITS = 1 << 14
 _OWNER_BYTES = 1 << 18
+_CHOOSING_BYTES = 2 << 20  # a processor's own cache holds about so much
+_MOST_CHOOSING = 8
 _LEAST_OWNERS = 64
 _MOST_OWNERS = 256
 _SERIAL_BYTES = 1 << 19
@@ -73,9 +75,11 @@ class _Arrays(NamedTuple):
 
     `value_step` is 0 where one update stands for all. `initial` has the result's first values, or one for
     all of them; it is empty where they are there already.
+    `addresses` are those of the first index of each component, which have the type of `index_sample`.
     """
 
-    indices: np.ndarray
+    addresses: np.ndarray
+    index_sample: np.ndarray
     least_index: int
     values: np.ndarray
     value_step: int
@@ -137,7 +141,11 @@ class _Loops:
 
     def _run(self, arrays: _Arrays, total: int, starts: bool, threads: int | None) -> None:
         if self._has_owners(starts, threads):
-            self._apply_owned(total, arrays, threads)
+            owners = min(_threads.chosen_threads(threads), _MOST_CHOOSING)
+            if self.by_items and self._input_bytes <= owners * _CHOOSING_BYTES:
+                self._apply_chosen(owners if total else 0, total, arrays, threads)
+            else:
+                self._apply_owned(total, arrays, threads)
         elif self._is_private and self._work_bytes > _SERIAL_BYTES:
             self._apply_private(total, arrays, threads)
         else:
@@ -145,7 +153,7 @@ class _Loops:
 
     def _located(self, arrays: _Arrays) -> tuple[Any, ...]:
         """What `scatter_units.locate` is given as `where`."""
-        return (*self._unit_arguments, arrays.indices, arrays.least_index, arrays.schedule)
+        return (*self._unit_arguments, *arrays[:3], arrays.schedule)
 
     def _runs(self) -> tuple[Any, ...]:
         """What the loops are given of the runs of a unit."""
@@ -168,6 +176,17 @@ class _Loops:
         else:
             runs = (*self._runs(), arrays.values, arrays.result)
             scatter_loops.update_runs_in_order(*self.kind)(*located, *runs, threads=threads)
+
+    def _apply_chosen(self, owners: int, total: int, arrays: _Arrays, threads: int | None) -> None:
+        """Let each owner choose its units among all."""
+        from .scatter_loops import update_chosen_items
+
+        size = -(-arrays.result.size // max(1, owners))
+        owners = -(-arrays.result.size // size)
+        sample = np.empty(0, self._key_dtype)
+        items = (arrays.values, arrays.value_step, arrays.initial, arrays.result)
+        update = update_chosen_items(*self.kind)
+        update(owners, owners, size, total, self._located(arrays), sample, *items, threads=threads)
 
     def _apply_owned(self, total: int, arrays: _Arrays, threads: int | None) -> None:
         """Distribute the units to their owners, then let each owner apply its own; a bounded number at a
@@ -244,30 +263,34 @@ class PreparedScatter:
 
     def __init__(
         self, shapes: tuple[tuple[int, ...], ...], dtypes: Sequence[np.dtype], index_dtype: np.dtype,
-        loops: Sequence[_Loops], schedule: np.ndarray, threads: int | None,
+        components: int, component_step: int | None, loops: Sequence[_Loops], schedule: np.ndarray,
+        threads: int | None,
     ) -> None:  # fmt: skip
         self._shapes = shapes
         self._dtypes = dtypes
         self._index_dtype = index_dtype
+        self._components = components
+        self._component_step = component_step
         self._loops = loops
         self._schedule = schedule
         self._threads = threads
 
     def __call__(
-        self, inputs: Sequence[np.ndarray], scatter_indices: np.ndarray, updates: Sequence[np.ndarray], *,
+        self, inputs: Sequence[np.ndarray], columns: Sequence[np.ndarray], updates: Sequence[np.ndarray], *,
         in_place: bool = False, out: Sequence[np.ndarray] | None = None,
     ) -> list[np.ndarray]:  # fmt: skip
         """The results. `in_place` writes them into `inputs`, `out` into other arrays, C-contiguous ones.
 
+        `columns` are the arrays of indices: one, or one for each component of the index vectors.
         Raises ValueError where an array has not the shape and type prepared for, or cannot be written.
         """
-        self._check(inputs, scatter_indices, updates)
+        self._check(inputs, columns, updates)
         results = inputs if in_place else out
         if results is None:
             results = [np.empty(array.shape, array.dtype) for array in inputs]
         else:
             self._check_written(results)
-        indices = index_items(scatter_indices)
+        indices = [index_items(column) for column in columns]
         for number, (array, result) in enumerate(zip(inputs, results, strict=True)):
             if self._loops:
                 self._run(self._loops[number], indices, array, updates[number], result)
@@ -280,12 +303,13 @@ class PreparedScatter:
         indices = index_items(np.empty(0, self._index_dtype))
         for loops in self._loops:
             values = flat(np.empty(0, loops.storage))
-            arrays = _Arrays(indices, 0, values, 1, self._schedule, values, values.copy())
+            arrays = _Arrays(_NONE, indices, 0, values, 1, self._schedule, values, values.copy())
             loops.warm(arrays, self._threads)
 
     def _run(
-        self, loops: _Loops, indices: np.ndarray, array: np.ndarray, values: np.ndarray, result: np.ndarray
-    ) -> None:
+        self, loops: _Loops, indices: list[np.ndarray], array: np.ndarray, values: np.ndarray,
+        result: np.ndarray,
+    ) -> None:  # fmt: skip
         is_one = loops.by_items and values.size > 1 and not any(values.strides)
         items = flat(values.reshape(-1)[:1] if is_one else values, loops.storage)
         written = result.reshape(-1).view(loops.storage)
@@ -295,8 +319,16 @@ class PreparedScatter:
         elif array is not result:
             copied(array, result, self._threads)
         least_index = 0 if self._index_dtype == np.uint64 else _LEAST_INDEX
-        arrays = _Arrays(indices, least_index, items, int(not is_one), self._schedule, initial, written)
+        indexed = (self._addresses(indices), indices[0][:0], least_index)
+        arrays = _Arrays(*indexed, items, int(not is_one), self._schedule, initial, written)
         loops.run(arrays, self._threads)
+
+    def _addresses(self, indices: list[np.ndarray]) -> np.ndarray:
+        """Where the indices of each component begin."""
+        starts = np.array([column.ctypes.data for column in indices], np.int64)
+        if self._component_step is None:
+            return starts
+        return starts + np.arange(self._components) * (self._component_step * indices[0].itemsize)
 
     def _check_written(self, written: Sequence[np.ndarray]) -> None:
         for array, dtype in zip(written, self._dtypes, strict=True):
@@ -305,7 +337,7 @@ class PreparedScatter:
                 raise ValueError("results need C-contiguous, writeable arrays of the inputs' shape and types")
 
     def _check(
-        self, inputs: Sequence[np.ndarray], scatter_indices: np.ndarray, updates: Sequence[np.ndarray]
+        self, inputs: Sequence[np.ndarray], columns: Sequence[np.ndarray], updates: Sequence[np.ndarray]
     ) -> None:
         for name, arrays, shape in (
             ("inputs", inputs, self._shapes[0]),
@@ -314,11 +346,11 @@ class PreparedScatter:
             found = [(array.shape, array.dtype) for array in arrays]
             if found != [(shape, dtype) for dtype in self._dtypes]:
                 raise ValueError(f"{name} are {found}, but {shape} and {self._dtypes} were prepared for")
-        if (scatter_indices.shape, scatter_indices.dtype) != (self._shapes[1], self._index_dtype):
-            raise ValueError(
-                f"scatter_indices has shape {scatter_indices.shape} and type {scatter_indices.dtype}, "
-                f"but {self._shapes[1]} and {self._index_dtype} were prepared for"
-            )
+        count = self._components if self._component_step is None else 1
+        wanted = [(self._shapes[1], self._index_dtype)] * count
+        given = [(column.shape, column.dtype) for column in columns]
+        if given != wanted:
+            raise ValueError(f"indices are {given}, but {wanted} were prepared for")
 
 
 def prepare(
@@ -335,6 +367,7 @@ def prepare(
     scatter_indices_batching_dims: Sequence[int],
     scatter_dims_to_operand_dims: Sequence[int],
     index_vector_dim: int,
+    added_to_negative: Sequence[int] | None = None,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     schedule: np.ndarray | None = None,
@@ -343,8 +376,10 @@ def prepare(
     """Decide how to scatter arrays of these shapes; nothing is compiled yet.
 
     `dtypes` has the element type of each input, `combiner` one of COMBINERS for all inputs or for each. The
-    attributes are the specification's, and are taken to meet its constraints. `schedule` is the order in
-    which updates are applied, an int64 permutation of the numbers of the updates' index space in
+    attributes are the specification's, and are taken to meet its constraints. Where `index_vector_dim` is the
+    rank of the indices, each component of the index vectors has an array of that shape, a column; to a
+    negative index `added_to_negative` of its component is added before anything else. `schedule` is the order
+    in which updates are applied, an int64 permutation of the numbers of the updates' index space in
     lexicographic order; None is that order itself. With `unique_indices` the promise is relied upon: if it
     does not hold, which update of an element comes last is not known, nor is every update counted.
     `indices_are_sorted` promises what these loops do not need.
@@ -360,13 +395,16 @@ def prepare(
         update_window_dims, inserted_window_dims, input_batching_dims, scatter_indices_batching_dims,
         scatter_dims_to_operand_dims, index_vector_dim,
     )  # fmt: skip
+    components = len(scatter_dims_to_operand_dims)
     loops: list[_Loops] = []
     if math.prod(updates_shape) and math.prod(input_shape):
         _check_schedule(schedule, math.prod(updates_shape))
-        plan = layout(*shapes, numbers, schedule is not None)
+        plan = layout(*shapes, numbers, schedule is not None, added_to_negative or (0,) * components)
         sizes = (math.prod(input_shape), math.prod(updates_shape))
         loops = [_Loops(plan, kind, unique_indices, schedule is not None, sizes) for kind in kinds]
-    return PreparedScatter(shapes, types, np.dtype(index_dtype), loops, order, threads)
+    has_vectors = index_vector_dim < len(shapes[1])
+    step = row_major_steps(shapes[1])[index_vector_dim] if has_vectors else None
+    return PreparedScatter(shapes, types, np.dtype(index_dtype), components, step, loops, order, threads)
 
 
 def _check_schedule(schedule: np.ndarray | None, size: int) -> None:

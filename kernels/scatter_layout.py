@@ -22,6 +22,7 @@ class DimensionNumbers(NamedTuple):
     scatter_indices_batching_dims: Sequence[int]
     scatter_dims_to_operand_dims: Sequence[int]
     index_vector_dim: int
+    """The rank of the indices where each component of the index vectors has an array of its own."""
 
 
 class _Axis(NamedTuple):
@@ -38,21 +39,22 @@ class _Axis(NamedTuple):
 
 
 class _Component(NamedTuple):
-    """Of an index vector: its offset in the indices, the size of its input dimension, and that dimension's
-    step."""
+    """Of an index vector: its number, the size of its input dimension, that dimension's step, and what is
+    added to a negative index before anything else."""
 
-    offset: int
+    number: int
     bound: int
     step: int
+    added: int
 
 
 class Layout(NamedTuple):
     """What the loops of scatter are given.
 
     `units` has a row (size, index step, input step, update step, and one a component) for each dimension of
-    the units' space, `components` a row (offset in the indices, bound, input step) for each component that
-    decides over whole units. Input steps count grains of `grain` elements: the number of the grain at which a
-    unit begins, before it slides, is its *key*. Units of different keys share no element.
+    the units' space, `components` a row (number, bound, input step, added to a negative index) for each
+    component that decides over whole units. Input steps count grains of `grain` elements: the number of the
+    grain at which a unit begins, before it slides, is its *key*. Units of different keys share no element.
 
     A unit has a run at each row (input offset, update offset) of `runs`: `length` pieces of `piece` elements.
     Where `slide` is not None, one component moves the runs along a dimension, and the pieces out of its
@@ -61,7 +63,7 @@ class Layout(NamedTuple):
 
     units: np.ndarray
     components: np.ndarray
-    slide: tuple[int, int, int] | None
+    slide: tuple[int, int, int, int] | None
     runs: np.ndarray
     length: int
     piece: int
@@ -80,7 +82,7 @@ class Layout(NamedTuple):
     @property
     def last_key(self) -> int:
         """The largest key that a unit can have."""
-        checked = sum((bound - 1) * step for _, bound, step in self.components.tolist())
+        checked = sum((bound - 1) * step for _, bound, step, _ in self.components.tolist())
         return int(checked + sum((row[0] - 1) * row[2] for row in self.units.tolist()))
 
     @property
@@ -100,7 +102,7 @@ class Layout(NamedTuple):
 
 def layout(
     input_shape: Sequence[int], indices_shape: Sequence[int], updates_shape: Sequence[int],
-    numbers: DimensionNumbers, scheduled: bool,
+    numbers: DimensionNumbers, scheduled: bool, added_to_negative: Sequence[int],
 ) -> Layout:  # fmt: skip
     """Cut the updates into units: where `scheduled`, each of one element, numbered as the updates' index
     space.
@@ -110,7 +112,7 @@ def layout(
     update at most.
     Raises ValueError where the shapes do not fit each other.
     """
-    axes, components = _axes(input_shape, indices_shape, updates_shape, numbers)
+    axes, components = _axes(input_shape, indices_shape, updates_shape, numbers, added_to_negative)
     scatter_axes = [
         number for number, axis in enumerate(axes) if axis.kind == "scatter" and axis.loop.size > 1
     ]
@@ -144,10 +146,10 @@ def _assembled(
     nest = merged(Dimension(row[0], row[1:]) for row in rows) or [Dimension(1, (0,) * len(members))]
     slide = None
     if clipped is not None:
-        offset, bound, _ = components[clipped.component]
-        slide = (offset, -clipped.loop.size, bound)
+        number, bound, _, added = components[clipped.component]
+        slide = (number, -clipped.loop.size, bound, added)
     units = np.array([(loop.size, *loop.steps) for loop in nest], np.int64)
-    bounds = np.array([components[k] for k in kept], np.int64).reshape(len(kept), 3)
+    bounds = np.array([components[k] for k in kept], np.int64).reshape(len(kept), 4)
     grain = math.gcd(*units[:, 1 + _INPUT].tolist(), *bounds[:, 2].tolist()) or input_size
     units[:, 1 + _INPUT] //= grain
     bounds[:, 2] //= grain
@@ -182,11 +184,12 @@ def _axes(
     indices_shape: Sequence[int],
     updates_shape: Sequence[int],
     numbers: DimensionNumbers,
+    added_to_negative: Sequence[int],
 ) -> tuple[list[_Axis], list[_Component]]:
     """The dimensions of the updates, and the components of the index vectors."""
-    sizes, index_steps, length, offset = index_vector_layout(indices_shape, numbers.index_vector_dim)
+    sizes, index_steps, length, _ = index_vector_layout(indices_shape, numbers.index_vector_dim)
     scattered = list(numbers.scatter_dims_to_operand_dims)
-    if len(scattered) != length:
+    if len(scattered) != length and numbers.index_vector_dim < len(indices_shape):
         raise ValueError(
             f"scatter_dims_to_operand_dims has {len(scattered)} elements, but index vectors have {length}"
         )
@@ -201,8 +204,8 @@ def _axes(
     scatter_axis = window_axis = 0
     for axis, (size, update_step) in enumerate(zip(updates_shape, update_steps, strict=True)):
         if axis not in numbers.update_window_dims:
-            steps = [index_steps[scatter_axis], batching.get(scatter_axis, 0), update_step, *[0] * length]
-            axes.append(_Axis("scatter", Dimension(size, tuple(steps))))
+            steps = (index_steps[scatter_axis], batching.get(scatter_axis, 0), update_step)
+            axes.append(_Axis("scatter", Dimension(size, steps + (0,) * len(scattered))))
             expected, scatter_axis = sizes[scatter_axis], scatter_axis + 1
         else:
             dim = window_dims[window_axis]
@@ -210,7 +213,10 @@ def _axes(
             expected, window_axis = min(size, input_shape[dim]), window_axis + 1
         if size != expected:
             raise ValueError(f"updates of shape {tuple(updates_shape)} do not fit along dimension {axis}")
-    bounds = [_Component(k * offset, input_shape[dim], input_steps[dim]) for k, dim in enumerate(scattered)]
+    bounds = [
+        _Component(k, input_shape[dim], input_steps[dim], added)
+        for k, (dim, added) in enumerate(zip(scattered, added_to_negative, strict=True))
+    ]
     return axes, bounds
 
 

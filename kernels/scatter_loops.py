@@ -15,6 +15,7 @@ from .memory import prefetch_write
 from .monoids import OVERWRITE
 from .scatter_runs import LINE_BYTES, combine_run, copy_run, fetch_lines
 from .scatter_units import BLOCK, locate
+from .searches import positions_within
 
 PREFETCH_PLACES = 32
 """How many units of one element ahead their places in the result are fetched."""
@@ -100,6 +101,32 @@ def update_items(element: str, combiner: str) -> Kernel:
         for row in range(offsets.shape[0]):
             begin, end = offsets[row, task], offsets[row, task + 1]
             apply(begin, end, keys, key_step, values, 0, value_step, result)
+
+    return body
+
+
+@functools.cache
+def update_chosen_items(element: str, combiner: str) -> Kernel:
+    """Units of one element. Owner t has `size` elements, the last one all that are left, and chooses its
+    units among all."""
+    apply = _update(element, combiner)
+
+    @kernel(parallel=True)
+    def body(
+        task: int, owners: int, size: int, count: int, where: Any, sample: Any, values: Any, value_step: int,
+        initial: Any, result: Any,
+    ) -> None:  # fmt: skip
+        _start_range(task, owners, size, initial, result)
+        keys, nothing = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
+        chosen = np.empty(BLOCK + 1, np.int32)
+        least = task * size
+        own = size if task < owners - 1 else result.size - least
+        for first in range(0, count, BLOCK):
+            here = min(BLOCK, count - first)
+            locate(0, first, here, where, keys, nothing, nothing)
+            for number in range(positions_within(keys, here, least, own, chosen)):
+                unit = np.int64(get(chosen, number))
+                apply(result, np.int64(get(keys, unit)), values, (first + unit) * value_step)
 
     return body
 

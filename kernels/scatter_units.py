@@ -2,8 +2,9 @@
 imports Numba.
 
 What is the same for all blocks of a call is one argument of all loops of scatter, `where`: a tuple of
-`units`, `components` and `slide`, which are those of `scatter_layout.Layout`, the flat `indices`, the least
-index that counts, and the `schedule`, which names the units where it is not empty.
+`units`, `components` and `slide`, which are those of `scatter_layout.Layout`, the addresses of the first
+index of each component, an array whose items have their type, the least index that counts, and the
+`schedule`, which names the units where it is not empty.
 """
 
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 
 from .arithmetic import get, put
 from .compilation import kernel
+from .memory import item_at
 
 BLOCK = 1024
 """How many units are looked at in one go: what is computed of them stays in the nearest cache."""
@@ -29,21 +31,25 @@ def _line_bases(line: int, inner: int, units: Any, bases: Any) -> None:
 
 
 @kernel
-def _start(indices: Any, place: int, least_index: int) -> Any:
-    """An index; far out of bounds if it is below `least_index`, as unsigned integers above 2**63 are."""
-    start = np.int64(get(indices, place))
-    return start if start >= least_index else np.int64(-(2**63))
+def _start(sample: Any, address: int, place: int, least_index: int, added: int) -> Any:
+    """An index, with `added` if it is negative; far out of bounds if it is below `least_index`, as unsigned
+    integers above 2**63 are."""
+    start = np.int64(item_at(sample, address, place))
+    start = start if start >= least_index else np.int64(-(2**63))
+    return start + added if start < 0 else start
 
 
 @kernel
 def _component(
-    indices: Any, least_index: int, index_base: int, index_step: int, moved: int, move_step: int, bound: int,
-    input_step: int, keys: Any, at: int, count: int,
+    sample: Any, address: int, least_index: int, index_base: int, index_step: int, component: Any, moved: int,
+    move_step: int, keys: Any, at: int, count: int,
 ) -> None:  # fmt: skip
     """Move the keys of one line of units by one component of their index vectors; -1 where it is out of
     bounds."""
+    bound, input_step, added = component[1], component[2], component[3]
     for step in range(count):
-        start = _start(indices, index_base + step * index_step, least_index) + moved + step * move_step
+        start = _start(sample, address, index_base + step * index_step, least_index, added)
+        start += moved + step * move_step
         key = np.int64(get(keys, at + step))
         inside = (start >= 0) & (start < bound) & (key >= 0)
         put(keys, at + step, key + start * input_step if inside else np.int64(-1))
@@ -51,27 +57,29 @@ def _component(
 
 @kernel
 def _only_component(
-    indices: Any, index_base: int, base: int, bound: int, input_step: int, keys: Any, at: int, count: int
+    sample: Any, address: int, index_base: int, component: Any, base: int, keys: Any, at: int, count: int
 ) -> None:
     """The keys of one line of units by their only component, of indices that follow each other, in 32 bits:
-    taken as unsigned, no index out of bounds is below `bound`."""
-    limit, move, first_key = np.uint32(bound), np.int32(input_step), np.int32(base)
+    taken as unsigned, no index out of bounds is below the bound."""
+    limit, move, first_key = np.uint32(component[1]), np.int32(component[2]), np.int32(base)
+    added = np.int32(component[3])
     for step in range(count):
-        start = np.int32(get(indices, index_base + step))
+        start = np.int32(item_at(sample, address, index_base + step))
+        start = np.int32(start + added) if start < 0 else start
         key = np.int32(first_key + np.int32(start * move))
         put(keys, at + step, key if np.uint32(start) < limit else np.int32(-1))
 
 
 @kernel
 def _slide(
-    indices: Any, least_index: int, index_base: int, index_step: int, least: int, bound: int, slides: Any,
+    sample: Any, address: int, least_index: int, index_base: int, index_step: int, slide: Any, slides: Any,
     at: int, count: int,
 ) -> None:  # fmt: skip
-    """Where the runs of one line of units begin along the dimension that clips them, from `least` to
-    `bound`."""
+    """Where the runs of one line of units begin along the dimension that clips them, from the least start
+    that matters to the bound."""
     for step in range(count):
-        start = _start(indices, index_base + step * index_step, least_index)
-        put(slides, at + step, min(max(start, least), bound))
+        start = _start(sample, address, index_base + step * index_step, least_index, slide[3])
+        put(slides, at + step, min(max(start, slide[1]), slide[2]))
 
 
 @kernel
@@ -79,37 +87,38 @@ def _line(
     at: int, count: int, inner: int, bases: Any, where: Any, keys: Any, sources: Any, slides: Any
 ) -> None:
     """Keys, sources and slides of `count` units that differ in the innermost coordinate only."""
-    units, components, slide, indices, least_index, _ = where
+    units, components, slide, addresses, sample, least_index, _ = where
     index_step, key_step, source_step = units[inner, 1], units[inner, 2], units[inner, 3]
     if sources.size > 0:
         for step in range(count):
             put(sources, at + step, bases[2] + step * source_step)
     if slides.size > 0:
-        _slide(indices, least_index, bases[0] + slide[0], index_step, slide[1], slide[2], slides, at, count)
-    is_narrow = indices.itemsize <= 4 and keys.itemsize == 4
+        _slide(sample, addresses[slide[0]], least_index, bases[0], index_step, slide, slides, at, count)
+    is_narrow = sample.itemsize <= 4 and keys.itemsize == 4
     is_column = components.shape[0] == 1 and index_step == 1 and key_step == 0
     if is_narrow and is_column and bases[3] == 0 and units[inner, 4] == 0:
-        place, bound, input_step = bases[0] + components[0, 0], components[0, 1], components[0, 2]
-        _only_component(indices, place, bases[1], bound, input_step, keys, at, count)
+        address = addresses[components[0, 0]]
+        _only_component(sample, address, bases[0], components[0], bases[1], keys, at, count)
         return
     for step in range(count):
         put(keys, at + step, bases[1] + step * key_step)
     for row in range(components.shape[0]):
-        place, moved, move_step = bases[0] + components[row, 0], bases[3 + row], units[inner, 4 + row]
-        bound, input_step = components[row, 1], components[row, 2]
+        component, address = components[row], addresses[components[row, 0]]
+        moved, move_step = bases[3 + row], units[inner, 4 + row]
         if index_step == 1 and move_step == 0:  # the constants make this loop one of vectors
-            _component(indices, least_index, place, 1, moved, 0, bound, input_step, keys, at, count)
+            _component(sample, address, least_index, bases[0], 1, component, moved, 0, keys, at, count)
         else:
             _component(
-                indices, least_index, place, index_step, moved, move_step, bound, input_step, keys, at, count
-            )
+                sample, address, least_index, bases[0], index_step, component, moved, move_step, keys, at,
+                count,
+            )  # fmt: skip
 
 
 @kernel
 def locate(at: int, first: int, count: int, where: Any, keys: Any, sources: Any, slides: Any) -> None:
     """Keys of `count` units from number `first` on, -1 where a unit is out of bounds; where the arrays are
     not empty, also sources (places in the updates) and slides. They are written from place `at` on."""
-    units, schedule = where[0], where[5]
+    units, schedule = where[0], where[6]
     inner = units.shape[0] - 1
     length = units[inner, 0]
     bases = np.empty(units.shape[1] - 1, np.int64)

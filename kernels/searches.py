@@ -6,7 +6,7 @@ Each function here is compiled into the loop that calls it, as those of `arithme
 from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import binding, ir
 from numba import types
 
 from .monoids import Combination, computing_dtype
@@ -27,6 +27,9 @@ from .vectors import (
 
 _VECTOR_BYTES = 64
 _TOGETHER = 4
+_COMPRESSES = bool(dict(binding.get_host_cpu_features()).get("avx512f"))
+"""Whether the processor writes the lanes of a vector that pass a test by one instruction."""
+_COMPRESSED = 16
 
 Test = Callable[[Any, int], Any]
 """What makes code for so many positions from one on: a truth value each."""
@@ -133,6 +136,63 @@ def first_above(
 
     item = array.dtype
     return types.intp(array, types.intp, types.intp, item, item, item), generate
+
+
+@intrinsic
+def positions_within(
+    typing_context: Any, keys: Any, count: Any, least: Any, size: Any, positions: Any
+) -> Any:
+    """Write to `positions` the ascending positions among the first `count` keys of those from `least` to
+    `least + size - 1`; returns how many there are.
+
+    `positions` are of 32 bits; the last one that is written to is the one after those found.
+    """
+    key = ir.IntType(keys.dtype.bitwidth)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        read, wanted = (
+            context.make_array(array)(context, builder, arguments[at]).data
+            for at, array in ((0, keys), (4, positions))
+        )
+        count, least, size = arguments[1:4]
+        low, width = (builder.trunc(value, key) if key.width < 64 else value for value in (least, size))
+        found = cgutils.alloca_once_value(builder, I64(0))
+
+        def is_within(position: Any, lanes: int) -> Any:
+            address = builder.gep(read, [position])
+            if lanes > 1:
+                address = builder.bitcast(address, ir.VectorType(key, lanes).as_pointer())
+            item = builder.load(address, align=key.width // 8)
+            return builder.icmp_unsigned(
+                "<", builder.sub(item, splat(builder, low, lanes)), splat(builder, width, lanes)
+            )
+
+        whole = I64(0)
+        if _COMPRESSES:
+            whole = builder.and_(count, I64(-_COMPRESSED))
+            step = I64(_COMPRESSED)
+            with cgutils.for_range_slice(builder, I64(0), whole, step, intp=I64, inc=True) as (at, _):
+                passed, here = is_within(at, _COMPRESSED), builder.load(found)
+                _store_compressed(builder, builder.gep(wanted, [here]), at, passed)
+                bits = builder.bitcast(passed, ir.IntType(_COMPRESSED))
+                builder.store(builder.add(here, builder.zext(builder.ctpop(bits), I64)), found)
+        with cgutils.for_range_slice(builder, whole, count, I64(1), intp=I64, inc=True) as (at, _):
+            here = builder.load(found)
+            builder.store(builder.trunc(at, I32), builder.gep(wanted, [here]))
+            builder.store(builder.add(here, builder.zext(is_within(at, 1), I64)), found)
+        return builder.load(found)
+
+    return types.intp(keys, types.intp, types.intp, types.intp, positions), generate
+
+
+def _store_compressed(builder: Any, address: Any, first: Any, passed: Any) -> None:
+    """Write the positions from `first` on that passed, one after the other."""
+    lanes = ir.VectorType(I32, _COMPRESSED)
+    numbers = ir.Constant(lanes, [I32(lane) for lane in range(_COMPRESSED)])
+    values = builder.add(splat(builder, builder.trunc(first, I32), _COMPRESSED), numbers)
+    kind = ir.FunctionType(ir.VoidType(), [lanes, address.type, passed.type])
+    name = f"llvm.masked.compressstore.v{_COMPRESSED}i32"
+    builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [values, address, passed])
 
 
 @intrinsic(prefer_literal=True)

@@ -213,8 +213,8 @@ def _scatter(view: Any, threads: int | None) -> Offer:
 
         @in_place
         def run(*operands: Any, out: Any = NOWHERE) -> tuple[Any, ...]:
-            inputs, (indices, *updates) = operands[:count], operands[count:]
-            return tuple(prepared(inputs, indices, updates, in_place=all(one is not None for one in out)))
+            inputs, columns, updates = operands[:count], operands[count:-count], operands[-count:]
+            return tuple(prepared(inputs, columns, updates, in_place=all(one is not None for one in out)))
 
         return run
 

@@ -62,7 +62,7 @@ def random_values(rng, shape, dtype):
 def check(geometry, values, indices, updates, combiner, schedule=None, **options):
     before = values.copy()
     scatter_values = prepared(geometry, [values.dtype], indices.dtype, combiner, schedule=schedule, **options)
-    (result,) = scatter_values([values], indices, [updates])
+    (result,) = scatter_values([values], [indices], [updates])
     with np.errstate(all="ignore"):
         expected = scattered(values, indices, updates, geometry, COMBINE[combiner], schedule)
     assert same_bits(result, expected)
@@ -80,23 +80,54 @@ def test_any_dimension_numbers(geometry, index_type, is_scheduled, seed):
 
 
 @contextlib.contextmanager
-def all_have_owners():
-    """Units of small scatters are distributed to owners too, by several tasks and a few at a time."""
+def all_have_owners(*, choosing=False):
+    """Units of small scatters have owners too: tasks distribute them, a few at a time, or owners choose."""
     sizes = {"_SERIAL_BYTES": -1, "_NEAR_BYTES": 0, "_TASK_UNITS": 7, "_CHUNK_BYTES": 500}
-    with mock.patch.multiple(scatter, **sizes):
+    with mock.patch.multiple(scatter, **sizes, _CHOOSING_BYTES=1 << 20 if choosing else -1):
         yield
 
 
 @settings(max_examples=300)
-@given(geometries(), st.sampled_from(["int32", "int64"]), st.booleans(), st.integers(0, 2**32))
-def test_any_dimension_numbers_by_owners(geometry, index_type, is_scheduled, seed):
+@given(geometries(), st.sampled_from(["int32", "int64"]), st.booleans(), st.booleans(), st.integers(0, 2**32))
+def test_any_dimension_numbers_by_owners(geometry, index_type, is_scheduled, choosing, seed):
     rng = np.random.default_rng(seed)
     values = random_values(rng, geometry.operand_shape, np.float32)
     updates = rng.normal(0, 9, geometry.slices_shape).astype(np.float32)
     schedule = rng.permutation(updates.size) if is_scheduled else None
     indices = random_indices(rng, geometry.indices_shape, index_type)
-    with all_have_owners():
+    with all_have_owners(choosing=choosing):
         check(geometry, values, indices, updates, "add", schedule)
+
+
+@settings(max_examples=200)
+@given(
+    geometries().filter(lambda geometry: geometry.start_index_map),
+    st.sampled_from(["int8", "int32", "int64", "uint16"]),
+    st.booleans(),
+    st.integers(0, 2**32),
+)
+def test_columns_of_indices_that_count_from_the_end(geometry, index_type, with_owners, seed):
+    rng = np.random.default_rng(seed)
+    values = random_values(rng, geometry.operand_shape, np.float32)
+    updates = rng.normal(0, 9, geometry.slices_shape).astype(np.float32)
+    indices = random_indices(rng, geometry.indices_shape, index_type)
+    along = geometry.index_vector_dim
+    vectors = np.moveaxis(indices if along < indices.ndim else indices[..., None], along, -1)
+    scattered_dims = geometry.start_index_map
+    added = [int(rng.choice([0, geometry.operand_shape[d]])) for d in scattered_dims]
+    batching = [d - (d > along) for d in geometry.start_indices_batching_dims]
+    attributes = {**geometry.scatter_attributes(), "scatter_indices_batching_dims": batching}
+    attributes["index_vector_dim"] = vectors.ndim - 1
+    shapes = geometry.operand_shape, vectors.shape[:-1], geometry.slices_shape
+    with all_have_owners(choosing=True) if with_owners else contextlib.nullcontext():
+        scatter_values = scatter.prepare(
+            *shapes, [np.float32], index_type, "add", **attributes, added_to_negative=added
+        )
+        (result,) = scatter_values([values], list(np.moveaxis(vectors, -1, 0)), [updates])
+    wrapped = vectors.astype(np.int64)
+    wrapped = np.where(wrapped < 0, wrapped + np.array(added, np.int64), wrapped)
+    wrapped = np.moveaxis(wrapped, -1, along).reshape(indices.shape)
+    assert same_bits(result, scattered(values, wrapped, updates, geometry, COMBINE["add"]))
 
 
 @pytest.mark.parametrize("width", [1, 3, 15, 16, 17, 33, 64, 100])
@@ -142,7 +173,7 @@ def test_owners_start_the_result(geometry, is_unique):
             check(geometry, values, indices, updates, "add", unique_indices=is_unique)
             place = values.copy()
             scatter_values = prepared(geometry, [np.float32], np.int32, "add", unique_indices=is_unique)
-            (result,) = scatter_values([place], indices, [updates], in_place=True)
+            (result,) = scatter_values([place], [indices], [updates], in_place=True)
             assert result is place
             with np.errstate(all="ignore"):
                 assert same_bits(result, scattered(values, indices, updates, geometry, COMBINE["add"]))
@@ -152,7 +183,7 @@ def test_few_updates_of_a_large_result():
     geometry = Geometry((200_000,), (2, 1), (2,), (), (0,), (), (), (0,), 1, ())
     values, indices = np.broadcast_to(np.float32(3), (200_000,)), np.array([[199_999], [0]], np.int32)
     scatter_values = prepared(geometry, [np.float32], np.int32, "add")
-    (result,) = scatter_values([values], indices, [np.array([1, 2], np.float32)])
+    (result,) = scatter_values([values], [indices], [np.array([1, 2], np.float32)])
     assert (result[0], result[-1]) == (5, 4) and (result[1:-1] == 3).all()
 
 
@@ -242,7 +273,7 @@ def test_large_scatters_by_all_threads():
     for name in LARGE:
         geometry, values, starts, updates, expected = large_case(name)
         scatter_values = prepared(geometry, [np.float32], np.int32, "add")
-        assert same_bits(scatter_values([values], starts, [updates])[0], expected)
+        assert same_bits(scatter_values([values], [starts], [updates])[0], expected)
 
 
 @pytest.mark.usefixtures("runs_have_owners")
@@ -251,7 +282,7 @@ def test_large_scatters_by_all_threads():
 def test_large_scatters_by_any_number_of_threads(name, threads):
     geometry, values, starts, updates, expected = large_case(name)
     scatter_values = prepared(geometry, [np.float32], np.int32, "add", threads=threads)
-    (result,) = scatter_values([values], starts, [updates])
+    (result,) = scatter_values([values], [starts], [updates])
     assert same_bits(result, expected)
 
 
@@ -266,7 +297,7 @@ def test_large_scatters_of_integers_to_few_places(combiner, threads):
     )
     indices = rng.integers(-1, 101, (70_000, 1))
     scatter_values = prepared(geometry, [np.int32], np.int64, combiner, threads=threads)
-    (result,) = scatter_values([values], indices, [updates])
+    (result,) = scatter_values([values], [indices], [updates])
     kept = (indices[:, 0] >= 0) & (indices[:, 0] < 100)
     expected = values.copy()
     places, kept_updates = indices[kept, 0], updates[kept]
@@ -287,7 +318,7 @@ def test_more_units_than_are_taken_at_a_time(threads, monkeypatch):
     for name in ("items", "rows"):
         geometry, values, starts, updates, expected = large_case(name)
         scatter_values = prepared(geometry, [np.float32], np.int32, "add", threads=threads)
-        assert same_bits(scatter_values([values], starts, [updates])[0], expected)
+        assert same_bits(scatter_values([values], [starts], [updates])[0], expected)
 
 
 @pytest.mark.usefixtures("runs_have_owners")
@@ -296,7 +327,7 @@ def test_large_schedules(threads):
     geometry, values, starts, updates, _ = large_case("items")
     schedule = np.random.default_rng(7).permutation(updates.size)
     scatter_values = prepared(geometry, [np.float32], np.int32, "add", threads=threads, schedule=schedule)
-    (result,) = scatter_values([values], starts, [updates])
+    (result,) = scatter_values([values], [starts], [updates])
     places, kept = starts[schedule, 0], updates[schedule]
     inside = (places >= 0) & (places < values.size)
     expected = values.copy()
@@ -311,7 +342,7 @@ def test_the_schedule_decides():
     results = []
     for schedule in (None, np.array([0, 2, 1])):
         scatter_values = prepared(geometry, [np.float32], np.int32, "add", schedule=schedule)
-        results.append(float(scatter_values([values], indices, [updates])[0][0]))
+        results.append(float(scatter_values([values], [indices], [updates])[0][0]))
     assert results == [0.0, 1.0]
 
 
@@ -322,7 +353,7 @@ def test_unique_indices():
     values, updates = rng.random((5000, 33), np.float32), rng.random((5000, 33), np.float32)
     order = rng.permutation(5000).reshape(5000, 1)
     scatter_values = prepared(geometry, [np.float32], np.int64, "add", unique_indices=True)
-    (result,) = scatter_values([values], order, [updates])
+    (result,) = scatter_values([values], [order], [updates])
     expected = values.copy()
     expected[order[:, 0]] += updates
     assert same_bits(result, expected)
@@ -334,7 +365,7 @@ def test_several_inputs():
     updates = [rng.random(ITEMS.slices_shape, np.float32), rng.integers(0, 9, ITEMS.slices_shape)]
     indices = random_indices(rng, ITEMS.indices_shape, np.int32)
     dtypes = [value.dtype for value in values]
-    results = prepared(ITEMS, dtypes, np.int32, ["add", "maximum"])(values, indices, updates)
+    results = prepared(ITEMS, dtypes, np.int32, ["add", "maximum"])(values, [indices], updates)
     for result, value, update, name in zip(results, values, updates, ["add", "maximum"], strict=True):
         assert same_bits(result, scattered(value, indices, update, ITEMS, COMBINE[name]))
 
@@ -366,23 +397,23 @@ def test_in_place_and_in_arrays_of_the_caller():
     expected = scattered(values, indices, updates, ROWS, COMBINE["add"])
     scatter_rows = prepared(ROWS, [np.float32], np.int64, "add")
     out = np.empty((9, 5), np.float32)
-    assert scatter_rows([values], indices, [updates], out=[out])[0] is out and same_bits(out, expected)
-    assert scatter_rows([values], indices, [updates], in_place=True)[0] is values and same_bits(
+    assert scatter_rows([values], [indices], [updates], out=[out])[0] is out and same_bits(out, expected)
+    assert scatter_rows([values], [indices], [updates], in_place=True)[0] is values and same_bits(
         values, expected
     )
     with pytest.raises(ValueError, match="writeable"):
-        scatter_rows([np.broadcast_to(np.float32(0), (9, 5))], indices, [updates], in_place=True)
+        scatter_rows([np.broadcast_to(np.float32(0), (9, 5))], [indices], [updates], in_place=True)
 
 
 def test_what_was_not_prepared_for_is_refused():
     values, updates, indices = np.zeros((9, 5)), np.zeros((40, 5)), np.zeros((40, 1), np.int64)
     scatter_rows = prepared(ROWS, [np.float64], np.int64, "add")
     with pytest.raises(ValueError, match="inputs are"):
-        scatter_rows([values[:8]], indices, [updates])
+        scatter_rows([values[:8]], [indices], [updates])
     with pytest.raises(ValueError, match="updates are"):
-        scatter_rows([values], indices, [updates.astype(np.float32)])
-    with pytest.raises(ValueError, match="scatter_indices has shape"):
-        scatter_rows([values], indices[:8], [updates])
+        scatter_rows([values], [indices], [updates.astype(np.float32)])
+    with pytest.raises(ValueError, match="indices are"):
+        scatter_rows([values], [indices[:8]], [updates])
     with pytest.raises(ValueError, match="no kernel scatters xor on float64"):
         prepared(ROWS, [np.float64], np.int64, "xor")
     with pytest.raises(ValueError, match="permutation"):
