@@ -2,11 +2,10 @@
 
 Products are exact and sums are made in: f32 for floats up to f32, f64 for f64, the result's own type
 for complex numbers, integers modulo two to the result's width; each result is rounded once. Where
-`precision_config` allows less, this is still what happens. Matrices of floats, and of complex numbers
-unless they are small, go through BLAS, whose order of summation is its own; matrices of floats do so PART
-terms at a time, unless one of them is a vector. Small complex ones are summed from the first product to the
-last. Matrices of bf16 and narrower floats go through the processor's matrix unit, if it has one and
-`precision_config` is DEFAULT (`unit_products`).
+`precision_config` allows less, this is still what happens. Matrices of floats are multiplied as
+`float_products` says, those of bf16 and narrower ones by the processor's matrix unit, if it has one and
+`precision_config` is DEFAULT (`unit_products`). Complex matrices go through BLAS, whose order of summation is
+its own, unless they are small: these are summed from the first product to the last.
 
 Source: specification, sections "dot_general" and "convolution".
 """
@@ -15,7 +14,6 @@ from __future__ import annotations
 
 import enum
 import functools
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -39,6 +37,7 @@ from ..types import (
 from . import rules
 from .attribute_kinds import ArrayOf, Enum
 from .declaration import Array, Op, constraint
+from .float_products import contracted, contraction_of
 from .numerics import carrier, converter, rounding
 from .unit_products import are_served, unit_multiplier
 
@@ -46,15 +45,6 @@ Multiply = Callable[[Array, Array], Array]
 
 _SMALL: Final = 1 << 12
 """Integer matrices with at most this many products are multiplied as integers: BLAS would cost more."""
-PART: Final = 256
-"""Terms of sums of floats that BLAS adds up at a time: so few that it does so in one go."""
-_ON_ONE_THREAD: Final = 1 << 19
-"""Up to so many terms BLAS multiplies two matrices on the calling thread."""
-_IN_PIECES: Final = 1 << 21
-"""Up to so many terms a product is cut into such pieces. BLAS's threads would save microseconds, but where
-other processes use the processors it waits for them for milliseconds."""
-_LEAST_PIECE: Final = 8
-"""Rows or columns that a piece has at least."""
 _SMALL_COMPLEX: Final = 1 << 9
 """Complex matrices with at most this many products are summed in the order of the products."""
 
@@ -75,54 +65,6 @@ def is_by_unit(view: Any) -> bool:
     precisions = getattr(view, "precision_config", None) or ()
     types = (view.lhs.element_type, view.rhs.element_type, view.result.element_type)
     return all(precision is Precision.DEFAULT for precision in precisions) and are_served(*types)
-
-
-def matrix_product(a: Array, b: Array) -> Array:
-    """The product of stacks of matrices of one element type by BLAS, cut where that pays (`_IN_PIECES`)."""
-    rows, terms, columns = a.shape[-2], a.shape[-1], b.shape[-1]
-    pieces = _pieces(rows, terms, columns)
-    if pieces == 1:
-        whole: Array = np.matmul(a, b)
-        return whole
-    product = np.empty((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), rows, columns), a.dtype)
-    cuts = [max(rows, columns) * piece // pieces for piece in range(pieces + 1)]
-    for start, end in itertools.pairwise(cuts):
-        if rows >= columns:
-            np.matmul(a[..., start:end, :], b, out=product[..., start:end, :])
-        else:
-            np.matmul(a, b[..., start:end], out=product[..., start:end])
-    return product
-
-
-def _pieces(rows: int, terms: int, columns: int) -> int:
-    """Into how many pieces the rows, or the columns where these are more, of a product are cut."""
-    work = rows * terms * columns
-    if work <= _ON_ONE_THREAD or work > _IN_PIECES or min(rows, columns) == 1:
-        return 1
-    pieces = -(-work // _ON_ONE_THREAD)
-    return pieces if max(rows, columns) >= pieces * _LEAST_PIECE else 1
-
-
-def in_parts(a: Array, b: Array) -> Array:
-    """The product of stacks of matrices, PART terms of each sum at a time, and these sums added in order."""
-    if a.shape[-1] <= PART:
-        return matrix_product(a, b)
-    total = matrix_product(a[..., :PART], b[..., :PART, :])
-    for start in range(PART, a.shape[-1], PART):
-        total += matrix_product(a[..., start : start + PART], b[..., start : start + PART, :])
-    return total
-
-
-def contracted(a: Array, b: Array) -> Array:
-    """The product of stacks of matrices: in parts, or where one is a vector as a whole."""
-    if a.shape[-2] == 1 or b.shape[-1] == 1:
-        return matrix_product(a, b)
-    return in_parts(a, b)
-
-
-def _is_one_call(rows: int, terms: int, columns: int) -> bool:
-    """Whether `contracted` calls BLAS once for matrices of these sizes."""
-    return _pieces(rows, terms, columns) == 1 and (terms <= PART or 1 in (rows, columns))
 
 
 def multiplier(
@@ -341,20 +283,45 @@ class Contraction(Op):
         return product.reshape((*batch, *rows, *columns))
 
     def bind(self) -> Callable[..., Any]:
-        multiply = self.multiply
-        lhs_permutation, rhs_permutation, batching, contracting = self._permutations
-        is_plain = self.lhs.rank == self.rhs.rank == batching + 2 and contracting == 1
-        is_static = self.lhs.is_static and self.rhs.is_static
-        has_own_reference = type(self).reference is not Contraction.reference
-        if multiply is None or not is_plain or not is_static or has_own_reference:
+        if self.multiply is None or type(self).reference is not Contraction.reference:
             return self.reference
-        if lhs_permutation is rhs_permutation is None:
-            sizes = (*self.lhs.shape[-2:], self.rhs.shape[-1])
-            return np.matmul if multiply is contracted and _is_one_call(*sizes) else multiply
+        return self.bound(self.multiply) or self.reference
+
+    def bound(self, multiply: Multiply) -> Callable[..., Any] | None:
+        """`reference` with all that sizes tell decided, None where they are not known.
+
+        Args:
+            multiply: the product of stacks of matrices.
+        """
+        lhs_permutation, rhs_permutation, batching, contracting = self._permutations
+        if not (self.lhs.is_static and self.rhs.is_static):
+            return None
         lhs_order, rhs_order = (
-            permutation or tuple(range(batching + 2)) for permutation in (lhs_permutation, rhs_permutation)
+            permutation or tuple(range(type.rank))
+            for permutation, type in ((lhs_permutation, self.lhs), (rhs_permutation, self.rhs))
         )
-        return lambda lhs, rhs: multiply(lhs.transpose(lhs_order), rhs.transpose(rhs_order))
+        if self.lhs.rank == self.rhs.rank == batching + 2 and contracting == 1:
+            if multiply is contracted:
+                rows, terms, columns = self._matrix_sizes()
+                multiply = contraction_of(rows, terms, columns)
+            if lhs_permutation is rhs_permutation is None:
+                return multiply
+            return lambda lhs, rhs: multiply(lhs.transpose(lhs_order), rhs.transpose(rhs_order))
+        rows, terms, columns = self._matrix_sizes()
+        batch, shape = self.result_shape()[:batching], self.result_shape()
+        lhs_stack, rhs_stack = (*batch, rows, terms), (*batch, terms, columns)
+        return lambda lhs, rhs: multiply(
+            lhs.transpose(lhs_order).reshape(lhs_stack), rhs.transpose(rhs_order).reshape(rhs_stack)
+        ).reshape(shape)
+
+    def _matrix_sizes(self) -> tuple[int, int, int]:
+        """Rows, terms and columns of the matrices that are multiplied."""
+        lhs, rhs = self.lhs.shape, self.rhs.shape
+        return (
+            math.prod([lhs[d] for d in self.lhs_result_dimensions]),
+            math.prod([lhs[d] for d in self.lhs_contracting_dimensions]),
+            math.prod([rhs[d] for d in self.rhs_result_dimensions]),
+        )
 
 
 class DotDimensions(Contraction):

@@ -28,7 +28,6 @@ from .contraction_base import (
     PRECISION_CONFIG,
     Multiply,
     QuantizedContraction,
-    in_parts,
     is_by_unit,
     is_quantized_tensor,
     multiplier,
@@ -37,6 +36,7 @@ from .contraction_base import (
 )
 from .convolution_products import multiplied, scaled
 from .declaration import Array, Attribute, Op, Operand, Result, constraint
+from .float_products import in_parts
 from .window_geometry import Window, padding_shape
 
 Padding = tuple[tuple[int, ...], ...]

@@ -1,10 +1,10 @@
 """The kernels for products: `dot_general`, `dot` and `convolution`.
 
-References multiply matrices of floats by BLAS, some terms at a time, whose order of summation is its own. A
-kernel sums in an order of its own too; it serves only where both give the same bits for random operands of
-the shapes at hand, or of smaller ones that BLAS treats alike, which is tried when it is prepared: the order
-hangs on shapes, layouts and the processor, never on values. What the processor's matrix unit multiplies needs
-no compiler: of floats the reference calls the same function.
+Products of floats (`ops.float_products`) and what the processor's matrix unit multiplies are compiled ahead
+of time, and references call them too; as kernels they are told how many threads they may use. Others sum
+floats in an order of their own: they serve only where both give the same bits for random operands of the
+shapes at hand, which is tried when they are prepared: the order hangs on shapes, layouts and the processor,
+never on values.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..ops.contraction_base import PART, Contraction, computed_float, is_by_unit
+from ..ops.contraction_base import Contraction, computed_float, is_by_unit, multiplier
 from ..ops.convolution import Convolution
 from ..ops.declaration import Array
+from ..ops.float_products import contraction_of, have_threads
 from ..ops.numerics import carrier, converter, rounding
 from ..ops.unit_products import suits
 from ..types import ELEMENT_TYPES, FLOAT, INTEGER, ElementType, TensorType
@@ -32,12 +33,6 @@ _WORTHWHILE: Final = 1 << 15
 _WORTHWHILE_ALONE: Final = 1 << 20
 """The same for few products of matrices of floats."""
 _FEW_PRODUCTS: Final = 4
-_LARGE: Final = 1 << 22
-"""Terms of a product from which on BLAS treats all sizes alike."""
-_TRIED_ROWS, _TRIED_COLUMNS = 192, 384
-"""Rows and columns that are tried at least, beside what is left of a whole number of tiles."""
-_TILES: Final = 192
-"""A multiple of the rows and columns of all tiles, of BLAS and of the kernel."""
 _FEW_COLUMNS: Final = 4
 _MOST_WORK: Final = 1000
 """What finding out whether arrays overlap may take, as NumPy counts it."""
@@ -136,57 +131,18 @@ def _narrowing(result: Any) -> Kernel:
 
 
 def _products_of_floats(view: Any, shapes: Stacks, threads: int | None) -> Offer:
-    enter_lhs, enter_rhs, leave, computed = _conversions(view)
+    """What the reference calls, with threads."""
+    if not have_threads():
+        return None, "BLAS multiplies matrices"
 
+    @compiled_ahead
     def prepare() -> Kernel:
-        from ..kernels import dot
-
-        if dot.kind_of(computed.dtype, computed.dtype, computed.dtype, shapes[0][2]) is None:
-            return _reference_of(view)
-
-        def attempt(zero: float, shapes: Stacks) -> Kernel:
-            dtype = computed.dtype
-            multiply = dot.prepare(*shapes, dtype, dtype, dtype, zero=zero, threads=threads)
-            return lambda a, b: leave(multiply(*view.as_stacks(enter_lhs(a), enter_rhs(b))))
-
-        def whole(zero: float) -> Kernel:
-            multiply = attempt(zero, shapes)
-            return lambda a, b: np.asarray(multiply(a, b).reshape(view.result.shape))
-
-        tried = _tried(view)
-        stacks = _shapes_of_stacks(view, tried[0].shape, tried[1].shape)
-        return _like_reference(view, whole, lambda zero: attempt(zero, stacks), tried, _lies_in_rows)
+        types = [type.element_type for type in (view.lhs, view.rhs, view.result)]
+        (_, rows, terms), (_, _, columns) = shapes
+        kernel = view.bound(multiplier(*types, contraction_of(rows, terms, columns, threads)))
+        return kernel  # type: ignore[no-any-return]
 
     return prepare, "matrices, block by block"
-
-
-def _tried(view: Contraction) -> tuple[TensorType, TensorType]:
-    """Types of operands for which BLAS and the kernel sum as for those of `view`, but not as large.
-
-    They have the same tiles, whole ones and what is left, and the same parts of the terms. None of the
-    products of parts becomes so small that BLAS would treat it in another way.
-    """
-    (_, rows, terms), (_, _, columns) = _shapes_of_stacks(view, view.lhs.shape, view.rhs.shape)
-    lhs, rhs = list(view.lhs.shape), list(view.rhs.shape)
-    for i, j in zip(view.lhs_batching_dimensions, view.rhs_batching_dimensions, strict=True):
-        lhs[i] = rhs[j] = min(lhs[i], 2)
-    # The last part of the terms is the smallest.
-    least = -(-_LARGE // (terms % PART or min(terms, PART)))
-    if len(view.rhs_result_dimensions) == 1:
-        columns = _cut(columns, max(_TRIED_COLUMNS, -(-least // rows)))
-        rhs[view.rhs_result_dimensions[0]] = columns
-    if len(view.lhs_result_dimensions) == 1:
-        lhs[view.lhs_result_dimensions[0]] = _cut(rows, max(_TRIED_ROWS, -(-least // columns)))
-    if len(view.lhs_contracting_dimensions) == 1:
-        kept = min(terms, 2 * PART + terms % PART)
-        lhs[view.lhs_contracting_dimensions[0]] = rhs[view.rhs_contracting_dimensions[0]] = kept
-    return view.lhs.with_shape(lhs), view.rhs.with_shape(rhs)
-
-
-def _cut(size: int, least: int) -> int:
-    """A size of at least `least`, or all of it, with the same rest as `size` has of tiles of any kind."""
-    multiple = -(-least // _TILES) * _TILES
-    return size if size <= multiple else multiple + size % _TILES
 
 
 def _reference_of(view: Any) -> Kernel:
@@ -202,37 +158,28 @@ def _conversions(view: Any) -> tuple[Kernel, Kernel, Kernel, ElementType]:
     return enter_lhs, enter_rhs, converter(computed, types[2]), computed
 
 
-def _like_reference(
-    view: Any,
-    attempt: Callable[[float], Kernel],
-    attempt_tried: Callable[[float], Kernel] | None = None,
-    tried: tuple[TensorType, TensorType] | None = None,
-    lies_well: Callable[[Array], bool] = lambda array: bool(array.flags.c_contiguous),
-) -> Kernel:
+def _like_reference(view: Any, attempt: Callable[[float], Kernel]) -> Kernel:
     """A kernel that gives the reference's bits, or else the reference.
 
     Args:
         view: the operation.
         attempt: makes the kernel that adds 0.0, or -0.0, to each sum: BLAS gives a sum of -0 either sign.
-        attempt_tried, tried: the same for operands of the types `tried`, on which both are compared; its
-            results have any shape. None: the operation's own.
-        lies_well: whether an operand lies in memory so that the kernel serves, and the reference goes as it
-            did for those that were compared.
     """
     reference = _reference_of(view)
-    operands = [_random(type, seed) for seed, type in enumerate(tried or (view.lhs, view.rhs))]
+    operands = [_random(type, seed) for seed, type in enumerate((view.lhs, view.rhs))]
     expected = np.asarray(view.reference(*operands)).tobytes()
     for zero in (0.0, -0.0):
-        if np.asarray((attempt_tried or attempt)(zero)(*operands)).tobytes() == expected:
-            return _guarded(attempt(zero), reference, lies_well)
+        kernel = attempt(zero)
+        if np.asarray(kernel(*operands)).tobytes() == expected:
+            return _guarded(kernel, reference)
     return reference
 
 
-def _guarded(kernel: Kernel, reference: Kernel, lies_well: Callable[[Array], bool]) -> Kernel:
+def _guarded(kernel: Kernel, reference: Kernel) -> Kernel:
     """`kernel` for operands that lie in memory as those did with which it was tried, else `reference`."""
 
     def run(lhs: Array, rhs: Array) -> Array:
-        if not (lies_well(lhs) and lies_well(rhs)) or _share_elements(lhs, rhs):
+        if not (lhs.flags.c_contiguous and rhs.flags.c_contiguous) or _share_elements(lhs, rhs):
             return np.asarray(reference(lhs, rhs))
         return np.asarray(kernel(lhs, rhs))
 
@@ -247,18 +194,6 @@ def _share_elements(lhs: Array, rhs: Array) -> bool:
         return bool(np.shares_memory(lhs, rhs, max_work=_MOST_WORK))  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
         return True
-
-
-def _lies_in_rows(array: Array) -> bool:
-    """Whether an array is C-contiguous but for gaps between rows: another leading dimension to BLAS."""
-    if array.flags.c_contiguous:
-        return True
-    least = array.itemsize
-    for size, stride in zip(reversed(array.shape), reversed(array.strides), strict=True):
-        if size > 1 and (stride < least or (least == array.itemsize and stride != least)):
-            return False
-        least = max(least, stride * size)
-    return True
 
 
 def _random(type: TensorType, seed: int) -> Array:

@@ -1,0 +1,175 @@
+/* Products of matrices of f32 and f64: the tasks, and whether this processor has the instructions for them.
+
+   The order. PRODUCT_PART terms of each element's sum at a time are added from the first to the last, by fused
+   multiply-add from 0 on, and these sums are added one after another. Nothing else changes a bit: the kind of vectors,
+   how the matrices are cut, how they lie in memory, threads.
+
+   A unit of work is a block of rows with a block of columns. Of the columns a panel at a time is multiplied with all
+   rows, a tile after the other; it is copied where its columns do not lie side by side, or there are enough rows to
+   pay for it. */
+
+#ifndef NIMBLEHLO_MATRIX_PRODUCT_H
+#define NIMBLEHLO_MATRIX_PRODUCT_H
+
+#include <stdint.h>
+
+/* Terms of a part; rows of a full tile; most rows that read columns where they are. */
+enum { PRODUCT_PART = 256, PRODUCT_ROWS = 6, PRODUCT_DIRECT_ROWS = 48 };
+
+enum { PRODUCT_MOST_THREADS = 256 };
+
+/* One operand: lines are rows of the left matrices or columns of the right ones. Steps are in bytes; those between
+   matrices are one for each batching dimension. */
+typedef struct {
+    const char *address;
+    const int64_t *matrix_steps;
+    int64_t line_step, term_step;
+} ProductSide;
+
+/* What tasks read: task `t` does the units from `t * size` on. `work` has `work_bytes` for each thread that takes
+   part; `busy` tells whose are taken. */
+typedef struct {
+    ProductSide left, right;
+    char *result;
+    const int64_t *batch_sizes;
+    int64_t batch_rank, rows, columns, terms, item;
+    int64_t units, size, row_block, row_blocks, column_block, column_blocks;
+    char *work;
+    int64_t work_bytes, threads;
+    uint8_t busy[PRODUCT_MOST_THREADS];
+} MatrixProduct;
+
+#if (defined(__clang__) ? __clang_major__ >= 12 : defined(__GNUC__) && __GNUC__ >= 12) && \
+    (defined(__x86_64__) || defined(__aarch64__))
+
+#ifdef __clang__
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+#ifdef __x86_64__
+
+#include <immintrin.h>
+
+#define WIDE_CODE __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma")))
+#define CODE_256 __attribute__((target("avx2,fma")))
+
+#define ITEM float
+#define LANES 16
+#define VECTORS 4
+#define CODE WIDE_CODE
+#define NAME(name) wide_float_##name
+#define REPEATED(item) (VECTOR)_mm512_set1_ps(item)
+#define FUSED(a, b, sum) (VECTOR)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(sum))
+#include "product_tiles.h"
+
+#define ITEM double
+#define LANES 8
+#define VECTORS 4
+#define CODE WIDE_CODE
+#define NAME(name) wide_double_##name
+#define REPEATED(item) (VECTOR)_mm512_set1_pd(item)
+#define FUSED(a, b, sum) (VECTOR)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(sum))
+#include "product_tiles.h"
+
+#define ITEM float
+#define LANES 8
+#define VECTORS 2
+#define CODE CODE_256
+#define NAME(name) float_##name
+#define REPEATED(item) (VECTOR)_mm256_set1_ps(item)
+#define FUSED(a, b, sum) (VECTOR)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(sum))
+#include "product_tiles.h"
+
+#define ITEM double
+#define LANES 4
+#define VECTORS 2
+#define CODE CODE_256
+#define NAME(name) double_##name
+#define REPEATED(item) (VECTOR)_mm256_set1_pd(item)
+#define FUSED(a, b, sum) (VECTOR)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(sum))
+#include "product_tiles.h"
+
+#else
+
+#include <arm_neon.h>
+
+#define ITEM float
+#define LANES 4
+#define VECTORS 4
+#define CODE
+#define NAME(name) float_##name
+#define REPEATED(item) (VECTOR)vdupq_n_f32(item)
+#define FUSED(a, b, sum) (VECTOR)vfmaq_f32((float32x4_t)(sum), (float32x4_t)(a), (float32x4_t)(b))
+#include "product_tiles.h"
+
+#define ITEM double
+#define LANES 2
+#define VECTORS 4
+#define CODE
+#define NAME(name) double_##name
+#define REPEATED(item) (VECTOR)vdupq_n_f64(item)
+#define FUSED(a, b, sum) (VECTOR)vfmaq_f64((float64x2_t)(sum), (float64x2_t)(a), (float64x2_t)(b))
+#include "product_tiles.h"
+
+#endif
+
+/* The bytes of a vector, 0 where there are not the instructions. */
+static int64_t product_vector_bytes(void) {
+#ifdef __x86_64__
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        return 64;
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? 32 : 0;
+#else
+    return 16;
+#endif
+}
+
+static void product_block(
+    const MatrixProduct *p, int64_t vector_bytes, const char *left, const char *right, char *to, int64_t rows,
+    int64_t columns, char *work) {
+#ifdef __x86_64__
+    if (vector_bytes == 64) {
+        (p->item == 4 ? wide_float_multiply_block : wide_double_multiply_block)(p, left, right, to, rows, columns, work);
+        return;
+    }
+#endif
+    (void)vector_bytes;
+    (p->item == 4 ? float_multiply_block : double_multiply_block)(p, left, right, to, rows, columns, work);
+}
+
+/* Do some units. */
+static void product_task(int64_t task, void *product) {
+    MatrixProduct *p = product;
+    int64_t place = 0, vector_bytes = product_vector_bytes();
+    int64_t end = (task + 1) * p->size < p->units ? (task + 1) * p->size : p->units;
+    while (__atomic_exchange_n(&p->busy[place], 1, __ATOMIC_ACQUIRE)) place = (place + 1) % p->threads;
+    for (int64_t unit = task * p->size; unit < end; unit++) {
+        int64_t blocks = p->row_blocks * p->column_blocks, matrix = unit / blocks;
+        int64_t row = unit % blocks / p->column_blocks * p->row_block;
+        int64_t column = unit % p->column_blocks * p->column_block;
+        const char *left = p->left.address + row * p->left.line_step;
+        const char *right = p->right.address + column * p->right.line_step;
+        char *to = p->result + ((matrix * p->rows + row) * p->columns + column) * p->item;
+        for (int64_t axis = p->batch_rank - 1; axis >= 0; matrix /= p->batch_sizes[axis], axis--) {
+            left += matrix % p->batch_sizes[axis] * p->left.matrix_steps[axis];
+            right += matrix % p->batch_sizes[axis] * p->right.matrix_steps[axis];
+        }
+        product_block(
+            p, vector_bytes, left, right, to, p->rows - row < p->row_block ? p->rows - row : p->row_block,
+            p->columns - column < p->column_block ? p->columns - column : p->column_block,
+            p->work + place * p->work_bytes);
+    }
+    __atomic_store_n(&p->busy[place], 0, __ATOMIC_RELEASE);
+}
+
+#else
+
+static int64_t product_vector_bytes(void) { return 0; }
+static void product_task(int64_t task, void *product) { (void)task, (void)product; }
+
+#endif
+#endif

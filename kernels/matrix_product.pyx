@@ -1,0 +1,205 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+"""Products of stacks of matrices of f32 and of f64.
+
+All is compiled ahead of time: nothing here waits for a compiler. `matrix_product.h` holds the tasks and states the
+order in which terms are added, which hangs on the number of terms alone. BLAS is not called: its threads wait for each
+other, and for what comes next, by spinning, which costs milliseconds where other work uses the processors; and
+its order differs from one version, processor and shape to another.
+"""
+
+cimport numpy as cnp
+from cpython.ref cimport Py_INCREF
+from libc.stdint cimport int64_t, uint8_t
+from libc.string cimport memset
+
+import numpy as np
+
+from .native import run_in_order
+
+cnp.import_array()
+
+cdef extern from "numpy/arrayobject.h":
+    # Takes the reference to the element type that it is given.
+    cnp.ndarray PyArray_Empty(int rank, cnp.npy_intp *shape, cnp.dtype dtype, int fortran)
+
+cdef extern from "matrix_product.h" nogil:
+    enum:
+        PRODUCT_PART
+        PRODUCT_ROWS
+        PRODUCT_DIRECT_ROWS
+        PRODUCT_MOST_THREADS
+
+    ctypedef struct ProductSide:
+        const char *address
+        const int64_t *matrix_steps
+        int64_t line_step, term_step
+
+    ctypedef struct MatrixProduct:
+        ProductSide left, right
+        char *result
+        const int64_t *batch_sizes
+        int64_t batch_rank, rows, columns, terms, item
+        int64_t units, size, row_block, row_blocks, column_block, column_blocks
+        char *work
+        int64_t work_bytes, threads
+        uint8_t busy[PRODUCT_MOST_THREADS]
+
+    int64_t product_vector_bytes()
+    void product_task(int64_t task, void *product) noexcept
+
+PART = PRODUCT_PART
+"""Terms of a sum that are added up before they are added to the sum of those before."""
+
+cdef enum:
+    MOST_RANK = 64
+    # Columns of a full tile, and items of a vector, at most.
+    WIDTH = 64
+    LANES = 16
+    ALIGNMENT = 64
+    # Most rows and columns of a unit of work, so that what it reads and writes stays in the second cache.
+    ROW_BLOCK = 1024
+    COLUMN_BLOCK = 256
+    # So many units, or more, are made of a product that is worth them, and of a large one as many as have the
+    # terms of a large unit; least terms of one; its least rows, where columns are copied and where they are not.
+    UNITS = 6
+    LARGE_UNIT_TERMS = 1 << 27
+    UNIT_TERMS = 1 << 18
+    LEAST_ROWS = 128
+    LEAST_DIRECT_ROWS = 12
+    MOST_TASKS = 128
+
+# Bytes of products that one thread adds up in a second, about, with vectors of one byte.
+cdef double _BYTES_A_SECOND = 6e9
+
+cdef int64_t _vector_bytes = product_vector_bytes()
+
+
+def is_available():
+    """Whether this processor has the instructions, and the compiler of this module knew them."""
+    return _vector_bytes > 0
+
+
+def multiply(cnp.ndarray lhs not None, cnp.ndarray rhs not None, threads=None):
+    """The product of stacks of matrices, [..., row, term] with [..., term, column].
+
+    Args:
+        lhs, rhs: arrays of one type that is supported, of one rank, with the same batching sizes.
+        threads: most threads to use; None: all.
+
+    Raises:
+        ValueError: the operands' types or shapes are others.
+    """
+    cdef MatrixProduct product
+    cdef int rank = cnp.PyArray_NDIM(lhs), axis
+    cdef cnp.npy_intp shape[MOST_RANK]
+    cdef cnp.npy_intp *left = cnp.PyArray_STRIDES(lhs)
+    cdef cnp.npy_intp *right = cnp.PyArray_STRIDES(rhs)
+    cdef int type = cnp.PyArray_TYPE(lhs)
+    cdef int64_t batch = 1
+    if (
+        type not in (cnp.NPY_FLOAT32, cnp.NPY_FLOAT64) or cnp.PyArray_TYPE(rhs) != type or rank < 2
+        or rank != cnp.PyArray_NDIM(rhs) or not _vector_bytes
+    ):
+        raise ValueError(f"no products of {(<object>lhs).dtype} of rank {rank} and {(<object>rhs).dtype} of rank {(<object>rhs).ndim}")
+    for axis in range(rank - 2):
+        shape[axis] = cnp.PyArray_DIM(lhs, axis)
+        batch *= shape[axis]
+        if cnp.PyArray_DIM(rhs, axis) != shape[axis]:
+            raise ValueError(f"the stacks have the shapes {(<object>lhs).shape} and {(<object>rhs).shape}")
+    product.terms, product.item = cnp.PyArray_DIM(lhs, rank - 1), cnp.PyArray_ITEMSIZE(lhs)
+    if cnp.PyArray_DIM(rhs, rank - 2) != product.terms:
+        raise ValueError(f"the matrices have the shapes {(<object>lhs).shape} and {(<object>rhs).shape}")
+    product.rows = shape[rank - 2] = cnp.PyArray_DIM(lhs, rank - 2)
+    product.columns = shape[rank - 1] = cnp.PyArray_DIM(rhs, rank - 1)
+    cdef cnp.dtype dtype = <cnp.dtype>cnp.PyArray_DESCR(lhs)
+    Py_INCREF(dtype)
+    cdef cnp.ndarray result = PyArray_Empty(rank, shape, dtype, 0)
+    if not product.terms or not cnp.PyArray_SIZE(result):
+        if not product.terms:
+            result.fill(0)
+        return result
+    product.left.address, product.right.address = <char *>cnp.PyArray_DATA(lhs), <char *>cnp.PyArray_DATA(rhs)
+    product.left.matrix_steps, product.right.matrix_steps = <int64_t *>left, <int64_t *>right
+    product.left.line_step, product.left.term_step = left[rank - 2], left[rank - 1]
+    product.right.line_step, product.right.term_step = right[rank - 1], right[rank - 2]
+    product.batch_rank, product.batch_sizes = rank - 2, <int64_t *>shape
+    product.result = <char *>cnp.PyArray_DATA(result)
+    run(&product, batch, threads)
+    return result
+
+
+cdef int run(MatrixProduct *product, int64_t batch, object threads) except -1:
+    """Do all tasks of a product that has some."""
+    cdef int64_t terms = product.rows * product.columns * product.terms, tasks
+    cdef Work work
+    divide(product, batch)
+    tasks = max(1, min(product.units, min(batch * terms // UNIT_TERMS, MOST_TASKS)))
+    product.size = (product.units + tasks - 1) // tasks
+    tasks = (product.units + product.size - 1) // product.size
+    product.threads = min(tasks, PRODUCT_MOST_THREADS)
+    product.work_bytes = PRODUCT_PART * rounded(product.column_block, 1, LANES) * product.item
+    memset(product.busy, 0, product.threads)
+    work = Work(product.threads * product.work_bytes)
+    product.work = work.memory
+    if tasks == 1:
+        with nogil:
+            product_task(0, product)
+    else:
+        run_in_order(
+            <size_t>&product_task, <size_t>product, tasks,
+            batch * terms * product.item / (_BYTES_A_SECOND * _vector_bytes), threads,
+        )
+    return 0
+
+
+cdef void divide(MatrixProduct *product, int64_t batch) noexcept:
+    """Choose the units of work, by sizes alone. Each block of rows copies the columns anew."""
+    cdef int64_t rows = product.rows, columns = product.columns, terms = batch * rows * columns * product.terms
+    cdef int64_t down = (rows + ROW_BLOCK - 1) // ROW_BLOCK, across = (columns + COLUMN_BLOCK - 1) // COLUMN_BLOCK
+    cdef int64_t wanted = max(min(UNITS, terms // UNIT_TERMS), min(MOST_TASKS, terms // LARGE_UNIT_TERMS))
+    cdef int64_t least_rows = LEAST_ROWS if rows > PRODUCT_DIRECT_ROWS else LEAST_DIRECT_ROWS
+    while batch * down * across < wanted:
+        if rows // down >= 2 * least_rows and rows // down >= columns // across:
+            down *= 2
+        elif columns // across >= 2 * WIDTH:
+            across *= 2
+        elif rows // down >= 2 * least_rows:
+            down *= 2
+        else:
+            break
+    product.row_block, product.column_block = rounded(rows, down, PRODUCT_ROWS), rounded(columns, across, WIDTH)
+    product.row_blocks = (rows + product.row_block - 1) // product.row_block
+    product.column_blocks = (columns + product.column_block - 1) // product.column_block
+    product.units = batch * product.row_blocks * product.column_blocks
+
+
+cdef int64_t rounded(int64_t total, int64_t parts, int64_t multiple) noexcept:
+    """The size of a part, as a multiple."""
+    return (total + parts * multiple - 1) // (parts * multiple) * multiple
+
+
+cdef cnp.ndarray _kept = None
+
+
+cdef class Work:
+    """Aligned memory for copies. It is kept between calls: the first touch of new pages costs more than copying.
+
+    It comes from NumPy, so that limits on memory hold for it.
+    """
+
+    cdef cnp.ndarray array
+    cdef char *memory
+
+    def __cinit__(self, int64_t wanted):
+        global _kept
+        cdef cnp.npy_intp size = wanted + ALIGNMENT
+        self.array, _kept = _kept, None
+        if self.array is None or cnp.PyArray_NBYTES(self.array) < size:
+            self.array = cnp.PyArray_EMPTY(1, &size, cnp.NPY_UINT8, 0)
+        self.memory = <char *>cnp.PyArray_DATA(self.array)
+        self.memory += -<size_t>self.memory % ALIGNMENT
+
+    def __dealloc__(self):
+        global _kept
+        if self.array is not None:
+            _kept = self.array

@@ -1,0 +1,174 @@
+"""Products of stacks of matrices of floats: the stated order, whatever the shapes, layouts and threads."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from nimblehlo.kernels import matrix_product
+
+pytestmark = pytest.mark.skipif(not matrix_product.is_available(), reason="no fused multiply-add here")
+
+PART = matrix_product.PART
+DTYPES = [np.float32, np.float64]
+SHAPES = [
+    # batch, rows, terms, columns
+    ((), 1, 1, 1),
+    ((2,), 7, 3, 5),
+    ((), 6, 4, 64),
+    ((), 5, 300, 65),
+    ((3,), 13, 9, 131),
+    ((), 48, 257, 40),
+    ((2,), 49, 300, 130),
+    ((), 70, 600, 63),
+    ((2, 3), 61, 20, 16),
+    ((), 1, 515, 33),
+    ((), 33, 515, 1),
+    ((), 600, 33, 300),
+    ((40,), 9, 8, 12),
+]
+LAYOUTS = ["plain", "transposed", "strided", "reversed"]
+
+
+def laid_out(array, layout):
+    """The same array with other strides of its last two dimensions."""
+    if layout == "transposed":
+        return np.ascontiguousarray(array.swapaxes(-1, -2)).swapaxes(-1, -2)
+    if layout == "strided":
+        return array.repeat(2, axis=-2).repeat(3, axis=-1)[..., ::2, ::3]
+    if layout == "reversed":
+        return np.ascontiguousarray(array[..., ::-1, ::-1])[..., ::-1, ::-1]
+    return array
+
+
+def short(generator, shape, dtype):
+    """Numbers of so few bits that f64 holds a sum in f32 and one more product exactly."""
+    return (generator.integers(-511, 512, shape) * np.exp2(generator.integers(-4, 5, shape))).astype(dtype)
+
+
+def in_order(lhs, rhs):
+    """The sums in the order that `matrix_product.h` states, for short numbers."""
+    total = None
+    for start in range(0, lhs.shape[-1], PART):
+        part = np.zeros((*lhs.shape[:-1], rhs.shape[-1]), lhs.dtype)
+        for term in range(start, min(start + PART, lhs.shape[-1])):
+            product = lhs[..., term, np.newaxis].astype("f8") * rhs[..., term, np.newaxis, :]
+            part = (part + product).astype(lhs.dtype)
+        total = part if total is None else total + part
+    return total
+
+
+@pytest.mark.parametrize(("batch", "rows", "terms", "columns"), SHAPES)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_terms_are_added_in_the_stated_order(batch, rows, terms, columns, dtype):
+    generator = np.random.default_rng(0)
+    lhs = short(generator, (*batch, rows, terms), dtype)
+    rhs = short(generator, (*batch, terms, columns), dtype)
+    expected = in_order(lhs, rhs)
+    for lhs_layout in LAYOUTS:
+        for rhs_layout in LAYOUTS:
+            got = matrix_product.multiply(laid_out(lhs, lhs_layout), laid_out(rhs, rhs_layout))
+            assert got.dtype == dtype and got.flags.c_contiguous
+            assert got.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("terms", [5, PART, 2 * PART + 3])
+def test_each_term_is_rounded_once(terms):
+    generator = np.random.default_rng(1)
+    lhs, rhs = generator.standard_normal((2, terms)), generator.standard_normal((terms, 3))
+    got = matrix_product.multiply(lhs, rhs)
+    for row, column in np.ndindex(got.shape):
+        total = -0.0
+        for start in range(0, terms, PART):
+            part = 0.0
+            for term in range(start, min(start + PART, terms)):
+                part = float(Fraction(lhs[row, term]) * Fraction(rhs[term, column]) + Fraction(part))
+            total += part
+        assert got[row, column] == total
+
+
+@pytest.mark.parametrize(
+    ("batch", "rows", "terms", "columns"),
+    [
+        ((), 500, 600, 700),
+        ((2,), 40, 513, 1000),
+        ((20,), 33, 300, 65),
+        ((), 32, 128, 128),
+        ((), 1100, 70, 90),
+    ],
+)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("layouts", [("plain", "plain"), ("transposed", "transposed")])
+def test_blocks_and_threads_do_not_change_bits(batch, rows, terms, columns, dtype, layouts):
+    generator = np.random.default_rng(2)
+    lhs = generator.standard_normal((*batch, rows, terms)).astype(dtype)
+    rhs = generator.standard_normal((*batch, terms, columns)).astype(dtype)
+    lhs[..., 0, 0], lhs[..., 1, 1], rhs[..., 2, 2] = np.nan, np.inf, -np.inf
+    lhs, rhs = laid_out(lhs, layouts[0]), laid_out(rhs, layouts[1])
+    one, *others = [matrix_product.multiply(lhs, rhs, threads) for threads in (1, 2, 3, 8, None)]
+    for other in others:
+        np.testing.assert_array_equal(one, other)
+    for row, column in [(0, 0), (rows - 5, columns - 7), (rows // 2, columns // 2)]:
+        alone = matrix_product.multiply(lhs[..., row : row + 5, :], rhs[..., column : column + 7])
+        np.testing.assert_array_equal(one[..., row : row + 5, column : column + 7], alone)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_batching_dimensions_in_any_order(dtype):
+    generator = np.random.default_rng(3)
+    lhs = generator.standard_normal((7, 2, 9, 5)).astype(dtype).transpose(3, 1, 0, 2)
+    rhs = generator.standard_normal((2, 9, 5, 11)).astype(dtype).transpose(2, 0, 1, 3)
+    got = matrix_product.multiply(lhs, rhs)
+    expected = matrix_product.multiply(np.ascontiguousarray(lhs), np.ascontiguousarray(rhs))
+    assert got.tobytes() == expected.tobytes()
+    np.testing.assert_allclose(got, np.matmul(lhs, rhs), rtol=1e-4, atol=1e-5)
+
+
+def test_operands_may_be_the_same_and_may_repeat_elements():
+    array = np.arange(35, dtype=np.float32).reshape(5, 7)
+    np.testing.assert_array_equal(matrix_product.multiply(array, array.T), array @ array.T)
+    repeated = np.broadcast_to(array[:1], (5, 7))
+    np.testing.assert_array_equal(matrix_product.multiply(repeated, array.T), repeated @ array.T)
+    assert not np.shares_memory(matrix_product.multiply(array, array.T), array)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_special_values(dtype):
+    tiny = np.finfo(dtype).smallest_subnormal
+    lhs = np.array([[np.nan, 1, 0], [np.inf, 1, 0], [0, tiny, 0], [-0.0, -0.0, -0.0]], dtype)
+    rhs = np.array([[1, 0], [1, 1], [1, 1]], dtype)
+    with np.errstate(invalid="ignore"):
+        got = matrix_product.multiply(lhs, rhs)
+    expected = np.array([[np.nan, np.nan], [np.inf, np.nan], [tiny, tiny], [0, 0]], dtype)
+    np.testing.assert_array_equal(got, expected)
+    assert not np.signbit(got[2:]).any()
+
+
+def test_a_sum_that_vanishes_from_below_is_negative_zero():
+    small = np.full((1, 1), 1e-30, np.float32)
+    assert math.copysign(1, matrix_product.multiply(small, -small).item()) == -1
+
+
+@pytest.mark.parametrize("shape", [(0, 3, 4, 5), (2, 0, 4, 5), (2, 3, 0, 5), (2, 3, 4, 0)])
+def test_empty_dimensions(shape):
+    batch, rows, terms, columns = shape
+    got = matrix_product.multiply(np.ones((batch, rows, terms)), np.ones((batch, terms, columns)))
+    assert got.shape == (batch, rows, columns)
+    assert not got.any()
+
+
+@pytest.mark.parametrize(
+    ("lhs", "rhs"),
+    [
+        (np.ones((2, 3), "f4"), np.ones((3, 2), "f8")),
+        (np.ones((2, 3), "f2"), np.ones((3, 2), "f2")),
+        (np.ones((2, 3), "f4"), np.ones((4, 2), "f4")),
+        (np.ones((2, 2, 3), "f4"), np.ones((3, 2), "f4")),
+        (np.ones((2, 2, 3), "f4"), np.ones((1, 3, 2), "f4")),
+        (np.ones(3, "f4"), np.ones(3, "f4")),
+    ],
+)
+def test_other_operands_are_rejected(lhs, rhs):
+    with pytest.raises(ValueError, match=r"no products of|have the shapes"):
+        matrix_product.multiply(lhs, rhs)
