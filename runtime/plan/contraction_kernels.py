@@ -139,7 +139,7 @@ def _products_of_floats(view: Any, shapes: Stacks, threads: int | None) -> Offer
     def prepare() -> Kernel:
         types = [type.element_type for type in (view.lhs, view.rhs, view.result)]
         (_, rows, terms), (_, _, columns) = shapes
-        kernel = view.bound(multiplier(*types, contraction_of(rows, terms, columns, threads)))
+        kernel = view.bound(multiplier(*types, product=contraction_of(rows, terms, columns, threads)))
         return kernel  # type: ignore[no-any-return]
 
     return prepare, "matrices, block by block"
