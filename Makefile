@@ -25,7 +25,7 @@ bench:
 
 dashboard:
 	@$(SET_UP) bench
-	@$(VENV_PYTHON) -m asv publish --config benchmarks/asv.conf.json
+	@$(VENV_PYTHON) -m benchmarks.dashboard
 	@echo "look at it: $(VENV_PYTHON) -m http.server --directory .asv/html --bind localhost"
 
 docs:

@@ -16,11 +16,12 @@ CONFIGURATION = ["--config", str(Path(__file__).parent / "asv.conf.json")]
 
 
 def expression() -> str:
-    """Matches what asv runs: a program of each family at one size, the examples, the parser."""
+    """Matches what asv runs: a program of each family, small and large, the examples, the parser."""
     programs = "|".join(map(re.escape, representatives()))
+    sizes = f"{SIZES[0]}|{SIZES[-1]}"
     return "|".join(
         [
-            rf"^(calls\.Warm|ratios\.Xla|ratios\.NumPy)\..*'({programs})', '{SIZES[1]}'",
+            rf"^(calls\.Warm|ratios\.Xla|ratios\.NumPy)\..*'({programs})', '({sizes})'",
             rf"^calls\.Fresh\.track_first_result\('({programs})', '{SIZES[0]}'",
             rf"^ratios\.Memory\..*'({programs})'",
             r"^examples\.",

@@ -13,7 +13,7 @@ pytest.importorskip("jax")
 import jax
 
 import nimblehlo
-from benchmarks import plot, short
+from benchmarks import dashboard, plot, short
 from benchmarks.measuring import fresh_process, memory_copy, side_by_side, warm_up
 from benchmarks.peers import interpreter_call, ratios
 from benchmarks.programs import FAMILIES, PROGRAMS, SIZES, Program, representatives
@@ -117,12 +117,46 @@ def test_the_interpreter_runs_what_it_is_timed_with() -> None:
         assert "tensor<f64>" in str(call())
 
 
+PAGE = """<script src="https://code.jquery.com/jquery-3.3.1.min.js" integrity="sha256-FgpC"></script>
+<script src="https://cdn.test/ajax/libs/flot/0.8.3/jquery.flot.min.js" onerror="failed()"></script>
+<script src="https://cdn.test/ajax/libs/stupidtable/1.0.1/stupidtable.min.js"></script>
+<link rel="stylesheet" href="https://cdn.test/npm/bootstrap@3.1.1/dist/css/bootstrap.min.css">
+<script src="asv.js"></script><script src="https://elsewhere.example/unknown.js"></script>
+"""
+
+
+def test_the_dashboard_brings_the_scripts_of_others(tmp_path: Path) -> None:
+    urls = [match[2] for match in dashboard.REMOTE.finditer(PAGE)]
+    packages = dashboard.packages(urls)
+    assert list(packages.values()) == [
+        "jquery@^3.3.1",
+        "flot@^0.8.3",
+        "stupid-table-plugin@^1.0.1",
+        "bootstrap@^3.1.1",
+    ]
+    for name in ("jquery/dist/jquery.min.js", "flot/jquery.flot.js", "bootstrap/dist/css/bootstrap.min.css"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True)
+        path.touch()
+    found = {url: dashboard.file_of(url, package, tmp_path) for url, package in packages.items()}
+    own = {url: path.name for url, path in found.items() if path is not None}
+    page = dashboard.with_own_scripts(PAGE, own)
+    assert page.splitlines() == [
+        '<script src="jquery.min.js"></script>',
+        '<script src="jquery.flot.js"></script>',
+        PAGE.splitlines()[2],
+        '<link rel="stylesheet" href="bootstrap.min.css">',
+        PAGE.splitlines()[4],
+    ]
+
+
 def test_the_short_set_is_some_of_each_kind() -> None:
     chosen = re.compile(short.expression())
-    assert chosen.search("calls.Warm.time_call('gather_rows', 'medium')")
+    assert chosen.search("calls.Warm.time_call('gather_rows', 'small')")
+    assert chosen.search("calls.Warm.time_call('gather_rows', 'large')")
     assert chosen.search("ratios.Memory.track_share('reduce_all')")
-    assert not chosen.search("calls.Warm.time_call('gather_rows', 'large')")
-    assert not chosen.search("calls.Warm.time_call('gather_pairs', 'medium')")
+    assert not chosen.search("calls.Warm.time_call('gather_rows', 'medium')")
+    assert not chosen.search("calls.Warm.time_call('gather_pairs', 'large')")
     assert short.left_out("   gather_rows    n/a    n/a   n/a \n")
     assert not short.left_out("   gather_rows    n/a    1.2ms   n/a \n")
     assert not short.left_out("   gather_rows    n/a    failed   n/a \n")

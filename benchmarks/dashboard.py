@@ -1,0 +1,99 @@
+"""The pages of `make dashboard`: all figures that asv has stored, drawn over the commits.
+
+    python -m benchmarks.dashboard
+
+asv's page takes its scripts from servers of others, which not every browser may reach. Where npm is
+installed, they are put beside the page, so that it opens without a network.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+CONFIGURATION = Path(__file__).parent / "asv.conf.json"
+PAGES = Path(__file__).resolve().parent.parent / ".asv" / "html"
+
+REMOTE = re.compile(r'(src|href)="(https://[^"]+\.(?:js|css))"[^>\n]*?(?=/?>)')
+"""A script or style sheet of another server, with what the page says of it."""
+
+SOURCES = (
+    re.compile(r"code\.jquery\.com/(?P<name>jquery)-(?P<version>[\d.]+)\.min\.js"),
+    re.compile(r"/ajax/libs/(?P<name>[^/]+)/(?P<version>[^/]+)/"),
+    re.compile(r"/npm/(?P<name>[^/@]+)@(?P<version>[^/]+)/"),
+)
+PACKAGES = {"stupidtable": "stupid-table-plugin"}
+"""Names of libraries that npm calls otherwise."""
+
+
+def packages(urls: Iterable[str]) -> dict[str, str]:
+    """For each URL npm's package that has the file; none where its place tells none."""
+    found: dict[str, str] = {}
+    for url in urls:
+        match = next(filter(None, (source.search(url) for source in SOURCES)), None)
+        if match:
+            name = PACKAGES.get(match["name"], match["name"])
+            found[url] = f"{name}@^{match['version']}"
+    return found
+
+
+def file_of(url: str, package: str, folder: Path) -> Path | None:
+    """The file of a URL in an unpacked package; a readable script serves for a shortened one."""
+    version = package.partition("@^")[2]
+    name = url.rpartition("/")[2].replace(f"-{version}", "")
+    root = folder / package.partition("@")[0]
+    for wanted in (name, name.replace(".min.", ".")):
+        for path in sorted(root.rglob(wanted), key=lambda path: len(path.parts)):
+            return path
+    return None
+
+
+def with_own_scripts(page: str, own: Mapping[str, str]) -> str:
+    """The page, with the files of some URLs taken from where it lies itself."""
+
+    def replaced(match: re.Match[str]) -> str:
+        return f'{match[1]}="{own[match[2]]}"' if match[2] in own else match[0]
+
+    return REMOTE.sub(replaced, page)
+
+
+def bring_scripts(pages: Path) -> bool:
+    """Put the scripts of others beside the page; whether all of them are there."""
+    index = pages / "index.html"
+    page = index.read_text()
+    urls = [match[2] for match in REMOTE.finditer(page)]
+    wanted = packages(urls)
+    npm = shutil.which("npm")
+    if npm is None:
+        return not urls
+    with tempfile.TemporaryDirectory() as folder:
+        command = [npm, "install", "--silent", "--no-audit", "--no-fund", "--no-save", "--ignore-scripts"]
+        command += ["--prefix", folder, *sorted(set(wanted.values()))]
+        if subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
+            return False
+        own: dict[str, str] = {}
+        for url, package in wanted.items():
+            path = file_of(url, package, Path(folder, "node_modules"))
+            if path is not None:
+                shutil.copy(path, pages / path.name)
+                own[url] = path.name
+    index.write_text(with_own_scripts(page, own))
+    return len(own) == len(urls)
+
+
+def main() -> int:
+    """asv's exit status."""
+    command = [sys.executable, "-m", "asv", "publish", "--config", str(CONFIGURATION)]
+    status = subprocess.run(command).returncode
+    if status == 0 and not bring_scripts(PAGES):
+        print("its scripts come from other servers: npm, which could put them beside it, did not serve")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
