@@ -6,7 +6,7 @@ Source: specification, sections "convolution" and "dynamic_conv".
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,13 @@ import numpy as np
 from ..ir import Operation
 from ..types import (
     DYNAMIC,
+    FLOAT,
     INTEGER,
     PLAIN,
     QUANTIZED,
     QUANTIZED_PER_AXIS,
     QUANTIZED_PER_TENSOR,
+    ElementType,
     TensorType,
     Type,
 )
@@ -28,18 +30,20 @@ from .contraction_base import (
     PRECISION_CONFIG,
     Multiply,
     QuantizedContraction,
+    computed_float,
     is_by_unit,
     is_quantized_tensor,
     multiplier,
     precision_config_size,
     same_kind,
 )
-from .convolution_products import multiplied, scaled
+from .convolution_products import by_loops, grouped, multiplied, scaled, ungrouped
 from .declaration import Array, Attribute, Op, Operand, Result, constraint
-from .float_products import in_parts
+from .numerics import converter
 from .window_geometry import Window, padding_shape
 
 Padding = tuple[tuple[int, ...], ...]
+Conversions = tuple[Callable[[Array], Any], Callable[[Array], Any], Callable[[Array], Any], ElementType]
 
 
 class _Operands(Op):
@@ -396,56 +400,78 @@ class _Convolution(QuantizedContraction):
         return (
             None
             if any(map(is_quantized_tensor, (self.lhs, self.rhs, self.result)))
-            else multiplier(*types, in_parts, is_by_unit(self))
+            else multiplier(*types, by_unit=is_by_unit(self))
         )
+
+    @functools.cached_property
+    def is_float(self) -> bool:
+        """Whether all element types are those of floats."""
+        return all(type.category == FLOAT for type in (self.lhs, self.rhs, self.result))
 
     @property
     def is_scaling(self) -> bool:
-        """Whether scaled elements are added wherever rhs is finite: each group has one input feature."""
-        dtype = self.lhs.dtype
-        if not dtype == self.rhs.dtype == self.result.dtype or dtype.kind not in "fc" or dtype.itemsize <= 2:
+        """Whether scaled elements are added wherever rhs is finite: each feature of lhs is a group."""
+        if self.rhs.shape[self.kernel_input_feature_dimension] != 1:
             return False
-        return bool(self.rhs.shape[self.kernel_input_feature_dimension] == 1)
+        if self.lhs.dtype.kind == "c":
+            return bool(self.lhs.dtype == self.rhs.dtype == self.result.dtype)
+        outputs = self.rhs.shape[self.kernel_output_feature_dimension]
+        return self.is_float and self.batch_group_count == 1 and outputs == self.feature_group_count
 
-    def convolve(self, lhs: Array, rhs: Array, padding: Padding, multiply: Multiply | None = None) -> Array:
+    @functools.cached_property
+    def conversions(self) -> Conversions:
+        """From lhs and from rhs to the type in which floats are multiplied, from it to the result, and it."""
+        lhs, rhs, result = (type.element_type for type in (self.lhs, self.rhs, self.result))
+        computed = computed_float(lhs, rhs, result)
+        return converter(lhs, computed), converter(rhs, computed), converter(computed, result), computed
+
+    def convolve(
+        self,
+        lhs: Array,
+        rhs: Array,
+        padding: Padding,
+        multiply: Multiply | None = None,
+        threads: int | None = 1,
+    ) -> Array:
         """The result, for a padding that is known.
 
         Args:
             lhs, rhs: the operands.
             padding: as (low, high) pairs.
-            multiply: the product of stacks of matrices; None: `self.multiply`.
+            multiply: the product of stacks of matrices; None: `self.multiply`, or loops of floats.
+            threads: most threads that native code may use; None: all.
         """
         windows = self.windows(rhs.shape, padding)
+        scales = self.is_scaling and np.isfinite(rhs).all()
+        loops = None if scales or multiply else by_loops(self, windows, lhs.shape, rhs.shape, threads)
+        if loops is not None:
+            return loops(lhs, rhs)
         lhs = lhs.transpose(self.input_dimensions)
         rhs = rhs.transpose(self.kernel_dimensions)
         counts = [window.count(size) for window, size in zip(windows, lhs.shape[1:-1], strict=True)]
         reversed_axes = tuple([axis for axis, is_reversed in enumerate(self.window_reversal) if is_reversed])
-        grouped_lhs, grouped_rhs = self._grouped(lhs, np.flip(rhs, reversed_axes))
-        if self.is_scaling and np.isfinite(rhs).all():
-            product = scaled(grouped_lhs, grouped_rhs, windows, counts)
+        operands = grouped(lhs, np.flip(rhs, reversed_axes), self.feature_group_count, self.batch_group_count)
+        if scales:
+            product = self._scaled(*operands, windows, counts)
         else:
-            multiply = multiply or self.multiply
-            assert multiply is not None
-            product = multiplied(grouped_lhs, grouped_rhs, windows, counts, multiply, self.result.dtype)
-        features = np.moveaxis(product, 0, -2)
-        result = features.reshape(*features.shape[:-2], -1) if features.size else self._empty(features)
-        return result.transpose(np.argsort(self.output_dimensions))
+            multiply = multiply or self._multiplied_by(threads)
+            product = multiplied(*operands, windows, counts, multiply, self.result.dtype)
+        return ungrouped(product).transpose(np.argsort(self.output_dimensions))
 
-    @staticmethod
-    def _empty(features: Array) -> Array:
-        """Groups and features of an array without elements, merged."""
-        return features.reshape(*features.shape[:-2], features.shape[-2] * features.shape[-1])
+    def _scaled(self, lhs: Array, rhs: Array, windows: Sequence[Window], counts: Sequence[int]) -> Array:
+        """Scaled elements, floats in the type in which they are multiplied."""
+        if not self.is_float:
+            return scaled(lhs, rhs, windows, counts)
+        enter_lhs, enter_rhs, leave, _ = self.conversions
+        return np.asarray(leave(scaled(enter_lhs(lhs), enter_rhs(rhs), windows, counts)))
 
-    def _grouped(self, lhs: Array, rhs: Array) -> tuple[Array, Array]:
-        """lhs and rhs by groups, laid out as `convolution_products` takes them."""
-        features, batches = self.feature_group_count, self.batch_group_count
-        groups = max(features, batches)
-        outputs = rhs.reshape(*rhs.shape[:-1], groups, rhs.shape[-1] // groups)
-        grouped_rhs = np.moveaxis(outputs, -2, 0)
-        if batches > 1:
-            return lhs.reshape(batches, lhs.shape[0] // batches, *lhs.shape[1:]), grouped_rhs
-        inputs = lhs.reshape(*lhs.shape[:-1], features, lhs.shape[-1] // features)
-        return np.moveaxis(inputs, -2, 0), grouped_rhs
+    def _multiplied_by(self, threads: int | None) -> Multiply:
+        """The product of stacks of matrices, by so many threads where it takes any."""
+        multiply = self.multiply
+        assert multiply is not None
+        if not is_by_unit(self):
+            return multiply
+        return lambda a, b: multiply(a, b, threads)  # type: ignore[call-arg]
 
 
 class Convolution(

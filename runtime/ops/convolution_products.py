@@ -1,25 +1,125 @@
-"""Convolutions of grouped operands, batches first and features last.
+"""Convolutions: of floats by loops that were compiled ahead of time, of grouped operands by NumPy.
 
-Windows of lhs are copied into the rows of matrices, PATCHES elements at a time, and multiplied by rhs,
-groups side by side. Where each group has one input feature, scaled copies of lhs are added instead.
+For NumPy, operands have batches first and features last. Windows of lhs are copied into the rows of
+matrices, PATCHES elements at a time, and multiplied by rhs, groups side by side. Where each group has one
+input feature, scaled copies of lhs are added instead.
 
 Source: specification, section "convolution".
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from .contraction_base import Multiply
+from ..kernels import convolution
+from .contraction_base import Multiply, is_by_unit
 from .declaration import Array
 from .window_geometry import Window, window_positions
 
+_MANY_OUTPUTS: Final = 128
+"""Output features from which on copying windows for the processor's matrix unit pays."""
 PATCHES: Final = 1 << 22
 """Most elements of windows that are copied at a time, unless a single row of windows has more."""
+
+
+def by_loops(
+    view: Any, windows: Sequence[Window], lhs: Sequence[int], rhs: Sequence[int], threads: int | None
+) -> Multiply | None:
+    """What convolves floats of these shapes by `nimblehlo.kernels.convolution`, or None where that cannot.
+
+    The order in which it adds is its own, so that references call it too.
+
+    Args:
+        view: the convolution.
+        windows: along each spatial dimension.
+        lhs, rhs: the shapes.
+        threads: most threads to use; None: all.
+    """
+    if not view.is_float or not convolution.supports(view.conversions[-1].dtype):
+        return None
+    outputs = rhs[view.kernel_output_feature_dimension]
+    is_copied = not all(window.is_trivial for window in windows)
+    if is_by_unit(view) and (outputs // view.feature_group_count >= _MANY_OUTPUTS or not is_copied):
+        return None
+    shape = result_shape(view, windows, lhs, rhs)
+    if 0 in (*lhs, *rhs, *shape):
+        return None
+    groups = view.feature_group_count, view.batch_group_count
+    enter_lhs, enter_rhs, leave, computed = view.conversions
+    shapes = tuple(lhs), tuple(rhs), shape
+    convolve = _prepared(shapes, axes(view, windows, lhs), numbers(view), computed.dtype, groups, threads)
+    return lambda a, b: np.asarray(leave(convolve(enter_lhs(a), enter_rhs(b))))
+
+
+@functools.lru_cache(1 << 8)
+def _prepared(
+    shapes: Sequence[Sequence[int]],
+    axes: Sequence[convolution.Axis],
+    numbers: convolution.Numbers,
+    dtype: np.dtype[Any],
+    groups: tuple[int, int],
+    threads: int | None,
+) -> Multiply:
+    """`nimblehlo.kernels.convolution.prepare`; `groups`: how many of features, and of batches."""
+    return convolution.prepare(
+        shapes,
+        axes,
+        numbers,
+        dtype,
+        feature_group_count=groups[0],
+        batch_group_count=groups[1],
+        threads=threads,
+    )
+
+
+def result_shape(
+    view: Any, windows: Sequence[Window], lhs: Sequence[int], rhs: Sequence[int]
+) -> tuple[int, ...]:
+    """Shape of the result for operands of these shapes."""
+    sizes = [lhs[view.input_batch_dimension] // view.batch_group_count]
+    sizes += [window.count(lhs[d]) for window, d in zip(windows, view.input_spatial_dimensions, strict=True)]
+    sizes += [rhs[view.kernel_output_feature_dimension]]
+    return tuple([sizes[place] for place in np.argsort(view.output_dimensions)])
+
+
+def axes(view: Any, windows: Sequence[Window], lhs: Sequence[int]) -> tuple[convolution.Axis, ...]:
+    """The spatial dimensions of an lhs of this shape, and how windows lie along them."""
+    found = []
+    for w, d, is_reversed in zip(windows, view.input_spatial_dimensions, view.window_reversal, strict=True):
+        places = (w.stride, w.low, w.base_dilation, w.window_dilation)
+        found.append(convolution.Axis(lhs[d], w.size, w.count(lhs[d]), *places, is_reversed=is_reversed))
+    return tuple(found)
+
+
+def numbers(view: Any) -> convolution.Numbers:
+    """The dimensions of operands and result, in order."""
+    return convolution.Numbers(view.input_dimensions, view.kernel_dimensions, view.output_dimensions)
+
+
+def grouped(lhs: Array, rhs: Array, features: int, batches: int) -> tuple[Array, Array]:
+    """[batch, spatial..., feature] and [spatial..., input feature, output feature] by groups.
+
+    Args:
+        features, batches: how many groups there are of features, and of batches.
+    """
+    groups = max(features, batches)
+    outputs = rhs.reshape(*rhs.shape[:-1], groups, rhs.shape[-1] // groups)
+    grouped_rhs = np.moveaxis(outputs, -2, 0)
+    if batches > 1:
+        return lhs.reshape(batches, lhs.shape[0] // batches, *lhs.shape[1:]), grouped_rhs
+    inputs = lhs.reshape(*lhs.shape[:-1], features, lhs.shape[-1] // features)
+    return np.moveaxis(inputs, -2, 0), grouped_rhs
+
+
+def ungrouped(product: Array) -> Array:
+    """[group, batch, windows..., output feature] with groups and features merged."""
+    features = np.moveaxis(product, 0, -2)
+    return features.reshape(*features.shape[:-2], features.shape[-2] * features.shape[-1])
 
 
 def scaled(lhs: Array, rhs: Array, windows: Sequence[Window], counts: Sequence[int]) -> Array:

@@ -1,0 +1,42 @@
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+PART: int
+OUTSIDE: int
+BLOCK: int
+CHANNELS: int
+LINES: int
+MOST_AXES: int
+
+def best_level() -> int: ...
+def supports(name: str, level: int) -> bool: ...
+def vectors(name: str, level: int) -> tuple[int, int]: ...
+
+class Products:
+    def __init__(
+        self,
+        name: str,
+        level: int,
+        axes: Sequence[tuple[int, int, int, np.ndarray]],
+        tables: Mapping[str, np.ndarray],
+        layout: Mapping[str, Sequence[int]],
+        shape: Sequence[int],
+        seconds: float,
+        threads: int | None = None,
+    ) -> None: ...
+    def __call__(self, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray: ...
+
+class Scaling:
+    def __init__(
+        self,
+        name: str,
+        level: int,
+        axes: Sequence[tuple[int, int, int, np.ndarray]],
+        tables: Mapping[str, np.ndarray],
+        layout: Mapping[str, Sequence[int]],
+        shape: Sequence[int],
+        seconds: float,
+        threads: int | None = None,
+    ) -> None: ...
+    def __call__(self, lhs: np.ndarray, factors: np.ndarray) -> np.ndarray: ...
