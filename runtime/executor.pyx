@@ -114,11 +114,10 @@ cdef class Limits:
 cdef class _Step:
     """A step of a plan with its slots at hand."""
 
-    cdef object function
+    cdef object function, native
     cdef Slots operands, results, releases, captures
     cdef Py_ssize_t result
     cdef Kind kind
-    cdef bint is_ufunc
     cdef Slots overwritten, overwriting
     cdef dict regions
     cdef Runner cond, body
@@ -127,13 +126,15 @@ cdef class _Step:
 
     def __cinit__(self, step):
         self.function = step.function
+        followers = getattr(step.function, "followers", None)
+        if followers is not None:
+            followers.append(self.follow)
         self.operands = Slots(step.operands)
         self.results = Slots(step.results)
         self.releases = Slots(step.releases)
         self.captures = Slots(step.captures)
         self.result = step.results[0] if len(step.results) == 1 else -1
         self.plan_step = step
-        self.is_ufunc = isinstance(step.function, np.ufunc)
         pairs = _possible_overwrites(step)
         self.overwritten = Slots([step.operands[operand] for operand, _ in pairs])
         self.overwriting = Slots([result for _, result in pairs])
@@ -148,6 +149,10 @@ cdef class _Step:
             self.branches = [self.regions["false_branch"], self.regions["true_branch"]]
         elif self.kind == RUN_CASE:
             self.branches = self.regions["branches"]
+
+    def follow(self, native):
+        """Call native code, which needs no regions, in the function's place."""
+        self.native = native
 
 
 def _possible_overwrites(step):
@@ -366,8 +371,10 @@ cdef class Runner:
 cdef int _run_step(_Step step, list frame, Limits limits) except -1:
     cdef Py_ssize_t index
     cdef object result
-    if step.kind == CALL:
-        result = _call(step, frame)
+    if step.native is not None:
+        result = _call(step, step.native, frame)
+    elif step.kind == CALL:
+        result = _call(step, step.function, frame)
     elif step.kind == CALL_WITH_REGIONS:
         result = _call_with_regions(step, frame, limits)
     elif step.kind == RUN_WHILE:
@@ -387,13 +394,13 @@ cdef int _run_step(_Step step, list frame, Limits limits) except -1:
     return 0
 
 
-cdef object _call(_Step step, list frame):
-    """What the function of a step returns; it is lent the operands, which their slots hold."""
+cdef object _call(_Step step, object function, list frame):
+    """What a step's function returns; it is lent the operands, which their slots hold."""
     cdef PyObject *stack[MOST_STACKED + 2]
     cdef Py_ssize_t index, count = step.operands.count
     cdef object out
     if count > MOST_STACKED:
-        return _call_with_many(step, frame)
+        return _call_with_many(step, function, frame)
     for index in range(count):
         stack[1 + index] = <PyObject *>PyList_GET_ITEM(frame, step.operands.at[index])
     if step.overwritten.count:
@@ -401,15 +408,15 @@ cdef object _call(_Step step, list frame):
         if out is not None:
             stack[1 + count] = <PyObject *>out
             return PyObject_Vectorcall(
-                step.function, &stack[1], count | PY_VECTORCALL_ARGUMENTS_OFFSET, <PyObject *>_OUT
+                function, &stack[1], count | PY_VECTORCALL_ARGUMENTS_OFFSET, <PyObject *>_OUT
             )
-    return PyObject_Vectorcall(step.function, &stack[1], count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL)
+    return PyObject_Vectorcall(function, &stack[1], count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL)
 
 
-cdef object _call_with_many(_Step step, list frame):
+cdef object _call_with_many(_Step step, object function, list frame):
     cdef object out = _out(step, frame)
     cdef tuple operands = _take(frame, step.operands)
-    return step.function(*operands) if out is None else step.function(*operands, out=out)
+    return function(*operands) if out is None else function(*operands, out=out)
 
 
 cdef object _out(_Step step, list frame):

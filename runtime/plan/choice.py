@@ -57,10 +57,12 @@ def choose(view: Op, options: Options) -> Choice:
     if is_generated(view):
         return _generated(view, options)
     prepare, reason = kernel_for(view, options.threads)
+    code, problem = region_code(view, options.threads, has_kernel=prepare is not None)
+    if code is not None:
+        choice = _around_regions(view, code, options)
+        if prepare is None or choice.way != "reference":
+            return choice
     if prepare is None:
-        code, problem = region_code(view, options.threads)
-        if code is not None:
-            return _around_regions(view, code, options)
         return Choice(reference_for(view), "reference", "; ".join(filter(None, (reason, problem))))
     if options.compile == "eager" or getattr(prepare, "is_compiled_ahead", False):
         return Choice(prepare(), "kernel", reason, needs_regions=False)
@@ -115,7 +117,7 @@ def _around_reductions(view: RowCluster | ReductionCluster, code: LoopCode, opti
 
 
 def _around_regions(view: Op, code: RegionCode, options: Options) -> Choice:
-    """An operation whose regions are no known form: its reference, and native code once that pays."""
+    """An operation with regions: its reference, and loops around the regions once that pays."""
     reason = f"one loop around {names_of(view.operation.regions[0].block)}"
     if options.compile == "eager":
         problem = code.loop_problem()

@@ -1,4 +1,4 @@
-"""How each operation whose regions are no known form becomes native loops."""
+"""How each operation becomes native loops whose regions are no known form, or whose operands are small."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from ..ops.chlo_scan import Scan
 from ..ops.declaration import Op
 from ..ops.in_place import overwriting
 from ..ops.reduction import Reduce, layout
+from ..ops.regions import Order
 from ..ops.scatter import Scatter
 from ..ops.sorting import Sort
 from ..ops.verify import view_of
 from ..ops.window import ReduceWindow, SelectAndScatter
 from ..ops.window_geometry import cumulative_axis
-from ..types import QUANTIZED, TensorType
+from ..types import COMPLEX, FLOAT, QUANTIZED, TensorType
 from .loop_clusters import Made
 from .region_functions import RegionCode, tensor
 
 
-def region_code(view: Op, threads: int | None) -> tuple[RegionCode | None, str]:
+def region_code(view: Op, threads: int | None, has_kernel: bool) -> tuple[RegionCode | None, str]:
     """The native loops of an operation with regions, or None; and why, "" where it never has any.
 
     They may still turn out not to be possible (`RegionCode.checked`).
@@ -31,6 +32,7 @@ def region_code(view: Op, threads: int | None) -> tuple[RegionCode | None, str]:
     Args:
         view: the operation; its sizes are known.
         threads: most threads that it may use; None: all.
+        has_kernel: whether a hand-written kernel can serve as well; it is better on many elements.
     """
     made_by = _CODES.get(type(view))
     if made_by is None:
@@ -41,6 +43,8 @@ def region_code(view: Op, threads: int | None) -> tuple[RegionCode | None, str]:
     if not all(tensor(value.type).size for value in values):
         return None, "there are no elements"
     code = made_by(view, threads)
+    if has_kernel and not code.is_small:
+        return None, ""
     reason = code.problem()
     return (code, "its body is compiled") if reason is None else (None, reason)
 
@@ -231,9 +235,18 @@ class _SortCode(RegionCode):
     """`sort` by merging."""
 
     def problem(self) -> str | None:
-        if self.view.keys is not None:
+        if self.view.keys is not None and not (self.is_small and self.orders_all):
             return "its keys are known"
         return None if 1 < self.count < 1 << 31 else "there is nothing to sort"
+
+    @property
+    def orders_all(self) -> bool:
+        """Whether the keys, which are known, order all values: comparing numbers leaves NaN anywhere."""
+        types = [self.view.inputs[key.operand] for key in self.view.keys]
+        pairs = zip(self.view.keys, types, strict=True)
+        return all(
+            key.order is not Order.NUMBER or not type.category & (FLOAT | COMPLEX) for key, type in pairs
+        )
 
     @property
     def count(self) -> int:

@@ -1,4 +1,4 @@
-"""Operations whose regions are no known form, as native loops around the regions' native functions.
+"""Operations with regions as native loops around the regions' native functions.
 
 `RegionCode` is what all of them share; `region_codes` has a class for each operation.
 """
@@ -26,6 +26,11 @@ _CALL = 1e-5
 """Seconds that one call of a region takes by its plan."""
 _PASS = 2e-6
 """Seconds that a pass of a reference costs beside its elements, for each operation of the region."""
+MOST_SMALL_CALLS, MOST_SMALL_ELEMENTS = 1 << 13, 1 << 14
+"""Work that native loops do in less time than it takes to call a hand-written kernel: how often regions are
+applied, and the elements of an operand."""
+_SMALL_SECONDS = 1e-4
+"""Seconds that the reference takes for so little, at most."""
 _COMPILING, _COMPILING_INSTRUCTION = 0.035, 0.0015
 """Seconds to compile loops around a region; more for each of its operations."""
 _NATIVE_SHARE = 0.15
@@ -102,6 +107,13 @@ class RegionCode:
     def results(self) -> list[TensorType]:
         """The types of what it gives."""
         return [value.type for value in self.view.operation.results]
+
+    @property
+    def is_small(self) -> bool:
+        """Whether a hand-written kernel, made for many elements, would spend its time on being called."""
+        operation = self.view.operation
+        sizes = [tensor(value.type).size for value in (*operation.operands, *operation.results)]
+        return max(sizes) <= MOST_SMALL_ELEMENTS and self.native_calls() <= MOST_SMALL_CALLS
 
     def called(self, native: Callable[..., Any]) -> Callable[..., Any]:
         """A function of the operation's operands and values from outside, by one of the code's."""
@@ -189,6 +201,8 @@ class RegionCode:
         if not self.is_one_by_one and all(map(is_elementwise, regions)):
             count = sum(len(region.block.operations) for region in regions)
             reference = work * seconds + self.moving_seconds() + self.passes() * count * _PASS
+            if self.is_small:
+                reference = min(reference, _SMALL_SECONDS)
         else:
             reference = work * _CALL
         compiling = _COMPILING + _COMPILING_INSTRUCTION * self.instructions() + loading_seconds()

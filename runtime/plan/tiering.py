@@ -1,28 +1,52 @@
-"""Steps that start as reference steps and are compiled once their cost exceeds the compilation's."""
+"""Steps that start as reference steps and are compiled once their cost says so.
+
+Compiling begins beside the calls (`background`) as soon as a step has cost a small part of what compiling does,
+and a call waits for it only where the step has cost more than that. What was compiled beside calls is tried on
+the next ones, and stays if one of them is quicker than the reference ever was: on few elements it need not be.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
 from typing import Any, Protocol, TypeVar
 
+import numpy as np
+
+from .background import BACKGROUND, Job
 from .estimates import loading_seconds
 
 HOT_SECONDS = 0.3
-"""Time in a step's reference after which its kernel is compiled.
+"""Time in a step's reference after which a call waits for its kernel.
 
 Compiling a kernel costs 1 to 2 s once and 0.1 s when it lies in the cache, importing Numba 0.7 s a process.
 """
 
+WARM_SECONDS = 5e-3
+"""Time in a step's reference after which its kernel is compiled beside the calls."""
+
+NUMBA_SECONDS = 0.1
+"""Time in the references of all such steps after which Numba is imported for the first of them."""
+
 PATIENCE = 2.0
-"""A step's reference may take so many times as long as its compilation before native code is generated."""
+"""So many times as long as its compilation a step's reference may take before a call waits for native code."""
+
+EARLY_SHARE = 0.02
+"""The part of that compilation's time after which it is begun beside the calls."""
 
 QUICK_SECONDS = 2e-3
 """Time that loading generated code from the disk takes: after so much, kept code is used."""
 
-
 LEAST_SHARED_SECONDS = 2e-4
 """Steps that are expected to take less a call do not look for others that share their code."""
+
+ATTEMPTS = 5
+"""Calls on which compiled code is tried."""
+
+MOST_COPIED = 1 << 26
+"""Bytes of operands of which kernels get copies to run on beside the calls; of more they get zeros."""
 
 
 Prepare = TypeVar("Prepare", bound=Callable[[], Callable[..., Any]])
@@ -49,6 +73,10 @@ class Heat:
         self.expected = expected
 
 
+_waiting_for_numba = Heat()
+"""What steps have cost that a kernel of Numba's could serve, in all programs."""
+
+
 def share_heat(functions: Iterable[object]) -> None:
     """Let the steps of a program that share their native code be compiled by what all of them cost.
 
@@ -57,7 +85,7 @@ def share_heat(functions: Iterable[object]) -> None:
     """
     shared: dict[str, Heat] = {}
     for function in functions:
-        if isinstance(function, (Tiered, Generated)):
+        if isinstance(function, Tiering):
             key = function.key()
             if key is not None:
                 heat = shared.setdefault(key, Heat())
@@ -65,11 +93,85 @@ def share_heat(functions: Iterable[object]) -> None:
                 function.heat = heat
 
 
-class Tiered:
-    """Calls the reference until the time spent in it exceeds what the kernel's compilation costs.
+class Tiering:
+    """Calls the reference, and native code once that is there and proves to be quicker.
 
     Both give the same result, so that a caller cannot tell which one ran. Threads may call it at the same
-    time: at worst several of them prepare the kernel.
+    time: at worst several of them prepare the code.
+
+    Attributes:
+        native: the native code in use.
+        accepts_out, may_overwrite: see `nimblehlo.ops.in_place`.
+        followers: each is called with the native code when that is found to be good.
+    """
+
+    __slots__ = (
+        "accepts_out", "attempts", "candidate", "followers", "heat", "is_given_up", "job", "least",
+        "may_overwrite", "native", "reference",
+    )  # fmt: skip
+
+    def __init__(self, reference: Callable[..., Any], expected: float = 0.0) -> None:
+        self.reference = reference
+        self.heat = Heat(expected)
+        self.native: Callable[..., Any] | None = None
+        self.candidate: Callable[..., Any] | None = None
+        self.attempts = 0
+        self.least = math.inf
+        self.job: Job | None = None
+        self.is_given_up = False
+        self.accepts_out = False
+        self.may_overwrite: Sequence[tuple[int, int]] = ()
+        self.followers: list[Callable[[Callable[..., Any]], None]] = []
+
+    def key(self) -> str | None:
+        """What tells the native code from others; None where it is not looked at."""
+        raise NotImplementedError
+
+    def consider(self, operands: tuple[Any, ...]) -> None:
+        """Begin to compile, or wait for it, if the time has come."""
+        raise NotImplementedError
+
+    def __call__(self, *operands: Any, out: Any = None, **regions: Any) -> Any:
+        if self.native is None and self.candidate is None and not self.is_given_up:
+            self.consider(operands)
+            if self.candidate is None and self.job is not None and self.job.ended:
+                self.give_up()
+        function = self.native or self.candidate
+        start = perf_counter()
+        if function is None:
+            result = self.reference(*operands, **regions)
+        else:
+            result = function(*operands) if out is None else function(*operands, out=out)
+        if self.native is None:
+            self.count(perf_counter() - start, function)
+        return result
+
+    def count(self, seconds: float, candidate: Callable[..., Any] | None) -> None:
+        """Note what a call of the reference, or of a candidate, took."""
+        if candidate is None:
+            self.heat.seconds += seconds
+            self.least = min(self.least, seconds)
+        elif seconds < self.least:
+            self.use(candidate)
+        elif not BACKGROUND.is_busy:
+            self.attempts += 1
+            if self.attempts >= ATTEMPTS:
+                self.give_up()
+
+    def use(self, native: Callable[..., Any]) -> None:
+        """Call that from now on."""
+        self.native = native
+        for follower in self.followers:
+            follower(native)
+
+    def give_up(self) -> None:
+        """Let the reference stay."""
+        self.candidate = None
+        self.is_given_up = True
+
+
+class Tiered(Tiering):
+    """Calls the reference until a kernel is prepared.
 
     Args:
         reference: called with the operands and, by name, the regions.
@@ -78,7 +180,7 @@ class Tiered:
         kind: steps of one kind share their kernel's code.
     """
 
-    __slots__ = ("accepts_out", "heat", "kernel", "kind", "may_overwrite", "prepare", "reference")
+    __slots__ = ("kind", "prepare")
 
     def __init__(
         self,
@@ -86,27 +188,58 @@ class Tiered:
         prepare: Callable[[], Callable[..., Any]],
         kind: str | None = None,
     ) -> None:
-        self.kind = kind
-        self.heat = Heat()
-        self.reference = reference
+        super().__init__(reference)
         self.prepare = prepare
+        self.kind = kind
         self.accepts_out = getattr(prepare, "accepts_out", False)
         self.may_overwrite = getattr(prepare, "may_overwrite", ())
-        self.kernel: Callable[..., Any] | None = None
 
     def key(self) -> str | None:
         """What tells the kernel's code from others."""
         return self.kind
 
-    def __call__(self, *operands: Any, out: Any = None, **regions: Any) -> Any:
-        if self.kernel is None and self.heat.seconds > HOT_SECONDS:
-            self.kernel = self.prepare()
-        if self.kernel is not None:
-            return self.kernel(*operands) if out is None else self.kernel(*operands, out=out)
-        start = perf_counter()
-        result = self.reference(*operands, **regions)
-        self.heat.seconds += perf_counter() - start
-        return result
+    def count(self, seconds: float, candidate: Callable[..., Any] | None) -> None:
+        super().count(seconds, candidate)
+        if candidate is None:
+            _waiting_for_numba.seconds += seconds
+
+    def consider(self, operands: tuple[Any, ...]) -> None:
+        seconds = self.heat.seconds
+        if seconds < WARM_SECONDS:
+            return
+        if seconds > HOT_SECONDS:
+            if self.job is None:
+                self.job = Job(lambda: self.make(operands), is_quick=False)
+                self.job.run()
+            BACKGROUND.finish(self.job)
+        elif self.job is None and self.least < math.inf and _is_worth_numba():
+            copies = _copies(operands)
+            self.job = BACKGROUND.submit(Job(lambda: self.make(copies), is_quick=False))
+
+    def make(self, operands: tuple[Any, ...]) -> None:
+        """Prepare the kernel and run it, for it is compiled when it runs."""
+        kernel = self.prepare()
+        kernel(*operands)
+        self.candidate = kernel
+
+
+def _is_worth_numba() -> bool:
+    """Whether Numba is there, or what it could serve has cost enough to import it."""
+    return "numba" in sys.modules or _waiting_for_numba.seconds > NUMBA_SECONDS
+
+
+def _copies(operands: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arrays that a kernel can run on beside the calls: callers may change theirs meanwhile.
+
+    Their memory is none that the limits of a run count.
+    """
+    copies = [
+        np.ndarray(operand.shape, operand.dtype, bytearray(max(operand.nbytes, 1))) for operand in operands
+    ]
+    if sum([copy.nbytes for copy in copies]) <= MOST_COPIED:
+        for copy, operand in zip(copies, operands, strict=True):
+            copy[...] = operand
+    return tuple(copies)
 
 
 class _Code(Protocol):
@@ -118,12 +251,12 @@ class _Code(Protocol):
     def function(self) -> Callable[..., Any]: ...
 
 
-class Generated:
+class Generated(Tiering):
     """Calls the reference until generating native code pays.
 
-    That is at the first call, where one call by the reference is expected to take longer than the
+    A call waits for it at once, where one call by the reference is expected to take longer than the
     compilation; as soon as loading it pays, where it is kept on the disk; and otherwise once the reference
-    has taken `PATIENCE` times as long as the compilation. Both give the same bits.
+    has taken `PATIENCE` times as long as the compilation.
 
     Args:
         reference: called with the operands and, by name, the regions.
@@ -133,9 +266,7 @@ class Generated:
         may_overwrite: pairs of an operand and a result that may be the same memory.
     """
 
-    accepts_out = True
-
-    __slots__ = ("code", "compile_seconds", "heat", "look", "may_overwrite", "native", "reference")
+    __slots__ = ("code", "compile_seconds", "look")
 
     def __init__(
         self,
@@ -145,11 +276,10 @@ class Generated:
         compile_seconds: float,
         may_overwrite: tuple[tuple[int, int], ...],
     ) -> None:
-        self.reference = reference
+        super().__init__(reference, reference_seconds)
         self.code = code
+        self.accepts_out = True
         self.may_overwrite = may_overwrite
-        self.native: Callable[..., Any] | None = None
-        self.heat = Heat(reference_seconds)
         self.look = QUICK_SECONDS
         self.compile_seconds = compile_seconds
 
@@ -164,32 +294,33 @@ class Generated:
 
     @property
     def limit(self) -> float:
-        """The time in references after which the code is compiled."""
+        """The time in references after which a call waits for the code."""
         return 0.0 if self.heat.expected > self.compile_seconds else PATIENCE * self.compile_seconds
 
-    def __call__(self, *operands: Any, out: Any = None, **regions: Any) -> Any:
-        if self.native is not None:
-            return self.native(*operands, out=out) if out is not None else self.native(*operands)
-        if self.heat.seconds + self.heat.expected > min(self.look, self.limit):
-            native = self.considered()
-            if native is not None:
-                return native(*operands)
-        start = perf_counter()
-        result = self.reference(*operands, **regions)
-        self.heat.seconds += perf_counter() - start
-        return result
+    def consider(self, operands: tuple[Any, ...]) -> None:
+        spent = self.heat.seconds
+        if spent + self.heat.expected > min(self.look, self.limit):
+            self.look_for_code()
+        if self.job is None and self.least < math.inf and spent > EARLY_SHARE * self.compile_seconds:
+            self.job = BACKGROUND.submit(Job(self.make, is_quick=True))
 
-    def considered(self) -> Callable[..., Any] | None:
-        """The native code, if it lies on the disk or its time has come."""
-        if self.heat.seconds + self.heat.expected < min(self.limit, loading_seconds()):
+    def look_for_code(self) -> None:
+        """Have the code, if it lies on the disk or its time has come."""
+        spent = self.heat.seconds
+        if spent + self.heat.expected < min(self.limit, loading_seconds()):
             self.look = loading_seconds()
-            return None
+            return
+        is_hot = spent >= self.limit
         try:
-            code = self.code()
-            if self.heat.seconds >= self.limit or code.is_quick():
-                self.native = code.function()
+            if is_hot and self.job is not None:
+                BACKGROUND.finish(self.job)
+            elif is_hot or self.code().is_quick():
+                self.make()
             else:
                 self.look = self.limit
         except ValueError:
-            self.look = self.compile_seconds = float("inf")
-        return self.native
+            self.give_up()
+
+    def make(self) -> None:
+        """Compile."""
+        self.candidate = self.code().function()

@@ -5,32 +5,96 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import numpy as np
 import pytest
 
 from nimblehlo.plan import tiering
+from nimblehlo.plan.background import BACKGROUND
+
+ONE = np.ones(())
 
 
-def test_a_hot_step_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+class _Step:
+    """A reference and a kernel that take some time and say which of them ran."""
+
+    def __init__(self, reference_seconds: float, kernel_seconds: float) -> None:
+        self.seconds = {"reference": reference_seconds, "kernel": kernel_seconds}
+        self.calls: list[str] = []
+        self.step = tiering.Tiered(lambda value, **_: self.run("reference"), self.prepare)
+
+    def run(self, way: str) -> str:
+        self.calls.append(way)
+        time.sleep(self.seconds[way])
+        return way
+
+    def prepare(self) -> Any:
+        self.calls.append("prepare")
+        return lambda value: self.run("kernel")
+
+
+def test_a_call_waits_for_the_kernel_of_a_hot_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiering, "HOT_SECONDS", 0.02)
-    calls: list[str] = []
+    monkeypatch.setattr(tiering, "NUMBA_SECONDS", 1e9)
+    monkeypatch.setattr(tiering, "_is_worth_numba", lambda: False)
+    step = _Step(0.015, 0.001)
+    assert [step.step(ONE, body=None) for _ in range(4)] == ["reference", "reference", "kernel", "kernel"]
+    assert step.calls.count("prepare") == 1 and step.step.native is not None
 
-    def reference(value: int, **regions: Any) -> int:
-        calls.append("reference")
-        time.sleep(0.015)
-        return value
+
+def test_a_warm_step_is_compiled_beside_the_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiering, "HOT_SECONDS", 1e9)
+    monkeypatch.setattr(tiering, "WARM_SECONDS", 0.02)
+    monkeypatch.setattr(tiering, "_is_worth_numba", lambda: True)
+    step = _Step(0.015, 0.001)
+    followed: list[object] = []
+    step.step.followers.append(followed.append)
+    assert [step.step(ONE) for _ in range(2)] == ["reference"] * 2
+    assert "prepare" not in step.calls
+    step.step(ONE)
+    BACKGROUND.wait()
+    assert [step.step(ONE) for _ in range(2)] == ["kernel"] * 2
+    assert followed == [step.step.native]
+
+
+def test_a_kernel_that_is_slower_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiering, "WARM_SECONDS", 1e-3)
+    monkeypatch.setattr(tiering, "_is_worth_numba", lambda: True)
+    step = _Step(0.001, 0.01)
+    ways = []
+    for _ in range(tiering.ATTEMPTS + 12):
+        ways.append(step.step(ONE))
+        BACKGROUND.wait()
+    assert ways.count("kernel") == tiering.ATTEMPTS and ways[-1] == "reference"
+    assert step.step.is_given_up and step.step.native is None
+
+
+def test_a_kernel_that_fails_beside_the_calls_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiering, "WARM_SECONDS", 0.0)
+    monkeypatch.setattr(tiering, "_is_worth_numba", lambda: True)
 
     def prepare() -> Any:
-        calls.append("prepare")
+        raise RuntimeError("broken")
 
-        def kernel(value: int) -> int:
-            calls.append("kernel")
-            return value
+    step = tiering.Tiered(lambda value: value, prepare)
+    for _ in range(3):
+        assert step(ONE) is ONE
+        BACKGROUND.wait()
+    assert step.is_given_up
 
-        return kernel
 
-    step = tiering.Tiered(reference, prepare)
-    assert [step(value, body=None) for value in range(4)] == [0, 1, 2, 3]
-    assert calls == ["reference", "reference", "prepare", "kernel", "kernel"]
+def test_what_runs_beside_the_calls_has_operands_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiering, "WARM_SECONDS", 0.0)
+    monkeypatch.setattr(tiering, "_is_worth_numba", lambda: True)
+    seen: list[Any] = []
+    step = tiering.Tiered(lambda value: value, lambda: seen.append)
+    operands = np.arange(6, dtype=np.int32).reshape(2, 3).T
+    step(operands)
+    step(operands)
+    BACKGROUND.wait()
+    assert not np.shares_memory(seen[0], operands) and (seen[0] == operands).all()
+    monkeypatch.setattr(tiering, "MOST_COPIED", 4)
+    (zeros,) = tiering._copies((operands,))
+    assert zeros.shape == operands.shape and not zeros.any()
 
 
 def test_a_cold_step_is_not_compiled() -> None:
@@ -77,7 +141,18 @@ def test_a_call_that_takes_longer_than_compiling_waits_for_the_compiler() -> Non
     assert code.made == 1
 
 
-def test_code_is_generated_once_the_reference_has_cost_more() -> None:
+def test_code_is_generated_beside_the_calls_of_a_cheap_step() -> None:
+    code = _Code(kept=False)
+    step = _generated(code, expected=1e-6, compiling=0.05, pause=0.002)
+    ways = [step(0)[0]]
+    for _ in range(3):
+        ways.append(step(0)[0])
+        BACKGROUND.wait()
+    assert ways[:2] == ["reference"] * 2 and ways[3:] == ["native"] and code.made == 1
+
+
+def test_code_is_generated_once_the_reference_has_cost_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiering, "EARLY_SHARE", 1e9)
     code = _Code(kept=False)
     step = _generated(code, expected=0.001, compiling=0.01, pause=0.006)
     ways = [step(value)[0] for value in range(8)]
@@ -89,6 +164,7 @@ def test_kept_code_is_used_as_soon_as_loading_it_pays(monkeypatch: pytest.Monkey
     monkeypatch.setattr(tiering, "loading_seconds", lambda: 0.0)
     code = _Code(kept=True)
     assert _generated(code, expected=0.01, compiling=10.0)(0)[0] == "native"
+    monkeypatch.setattr(tiering, "EARLY_SHARE", 1e9)
     short = _generated(code, expected=1e-6, compiling=10.0, pause=0.0015)
     assert [short(value)[0] for value in range(4)] == ["reference", "reference", "native", "native"]
 

@@ -1,0 +1,111 @@
+"""The examples and the tests' models beside XLA:CPU, warm.
+
+    python -m benchmarks.models [--below 1] [NAME ...]
+
+Small programs of many kinds: here counts what a call and each of its steps cost beside the elements. XLA:CPU
+gets the same text, its arguments in its own memory; the two are called in turn once NimbleHLO has been called
+for a second. Results are compared in the tests.
+"""
+
+import argparse
+import math
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+import nimblehlo
+from tests.models import MODELS
+
+from .measuring import Action, Array, Comparison, side_by_side, warm_up
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+
+
+class Text(NamedTuple):
+    """A program as text, and what it is called with."""
+
+    name: str
+    text: str
+    inputs: list[Array]
+
+
+def examples() -> Iterator[Text]:
+    """The programs in `examples`."""
+    for path in sorted(EXAMPLES.glob("*.mlir")):
+        inputs = sorted(EXAMPLES.glob(f"{path.stem}.input*.npy"))
+        yield Text(f"examples/{path.stem}", path.read_text(), [np.load(one) for one in inputs])
+
+
+def models() -> Iterator[Text]:
+    """The tests' models that XLA:CPU runs."""
+    for name, model in MODELS.items():
+        if model.reference is None:
+            yield Text(name, model.lowered().as_text(), model.inputs())
+
+
+def xla_call(program: Text) -> Action:
+    """A call of what XLA:CPU makes of a text, until the results are ready."""
+    from jax.extend.backend import get_backend
+    from jaxlib import xla_client
+
+    backend = get_backend("cpu")
+    devices = xla_client.DeviceList(tuple(backend.devices()[:1]))
+    compiled = backend.compile_and_load(program.text, devices, xla_client.CompileOptions())
+    with jax.enable_x64(True):
+        arrays = [jax.device_put(array) for array in program.inputs]
+
+    def call() -> None:
+        for result in compiled.execute_sharded(arrays).disassemble_into_single_device_arrays():
+            result[0].block_until_ready()
+
+    return call
+
+
+def compared(program: Text) -> Comparison:
+    """Both, in turn."""
+    executable = nimblehlo.compile(program.text)
+
+    def ours() -> object:
+        return executable(*program.inputs)
+
+    warm_up(ours)
+    return side_by_side(ours, xla_call(program), most=1000)
+
+
+def main() -> int:
+    """1 where a program failed."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("names", nargs="*", help="of programs; all where there are none")
+    parser.add_argument("--below", type=float, default=math.inf, help="list only those of a lower ratio")
+    options = parser.parse_args()
+    ratios: dict[str, float] = {}
+    failed = []
+    for program in [*examples(), *models()]:
+        if options.names and program.name not in options.names:
+            continue
+        try:
+            found = compared(program)
+        except Exception as error:
+            print(f"{program.name:40} FAILED {type(error).__name__}: {str(error)[:160]}", flush=True)
+            failed.append(program.name)
+            continue
+        ratios[program.name] = found.ratio
+        if found.ratio < options.below:
+            print(
+                f"{program.name:40} XLA:CPU {found.other * 1e6:10.1f} µs, "
+                f"NimbleHLO {found.ours * 1e6:10.1f} µs, {found.ratio:6.2f} times as fast",
+                flush=True,
+            )
+    if ratios:
+        mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
+        slower = sum(ratio < 1 for ratio in ratios.values())
+        print(f"{len(ratios)} programs: geometric mean {mean:.2f}, {slower} below 1, {len(failed)} failed")
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

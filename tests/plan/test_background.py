@@ -1,0 +1,81 @@
+"""Jobs that a thread does beside the calls."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from nimblehlo.plan.background import Background, Job
+
+
+def test_jobs_are_done_in_order_quick_ones_first() -> None:
+    background, done, gate = Background(), [], threading.Event()
+    background.submit(Job(gate.wait, is_quick=True))
+    for name, is_quick in (("a", False), ("b", True), ("c", False), ("d", True)):
+        background.submit(Job(lambda name=name: done.append(name), is_quick))  # type: ignore[misc]
+    gate.set()
+    background.wait()
+    assert done == ["b", "d", "a", "c"]
+
+
+def test_the_thread_ends_with_the_jobs_and_starts_again() -> None:
+    background, interval = Background(), sys.getswitchinterval()
+    for _ in range(2):
+        job = background.submit(Job(lambda: time.sleep(0.01), is_quick=True))
+        background.wait()
+        while background.is_busy:
+            time.sleep(0.001)
+        assert job.ended and sys.getswitchinterval() == interval
+
+
+def test_whoever_needs_a_job_waits_for_it_or_does_it() -> None:
+    background, gate, done = Background(), threading.Event(), []
+    first = background.submit(Job(gate.wait, is_quick=True))
+    second = background.submit(Job(lambda: done.append(threading.current_thread()), is_quick=True))
+    background.finish(second)
+    assert done == [threading.current_thread()] and second.ended
+    threading.Timer(0.05, gate.set).start()
+    background.finish(first)
+    background.finish(first)
+    assert first.ended
+
+
+def test_a_job_that_fails_is_over() -> None:
+    background = Background()
+    job = background.submit(Job(lambda: 1 / 0, is_quick=True))
+    background.finish(job)
+    assert job.ended
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_waits_for_the_job_that_runs_and_the_child_has_its_own_thread() -> None:
+    background, begun, done = Background(), threading.Event(), []
+    background.submit(Job(lambda: (begun.set(), time.sleep(0.1), done.append(1)), is_quick=True))
+    begun.wait()
+    child = os.fork()
+    if child == 0:
+        good = done == [1]
+        job = background.submit(Job(lambda: None, is_quick=True))
+        background.finish(job)
+        os._exit(0 if good and job.ended else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    background.submit(Job(lambda: done.append(2), is_quick=True))
+    background.wait()
+    assert done == [1, 2]
+
+
+def test_the_end_of_the_interpreter_waits_for_one_job_alone() -> None:
+    code = """
+import time
+from nimblehlo.plan.background import BACKGROUND, Job
+for number in range(50):
+    BACKGROUND.submit(Job(lambda number=number: (time.sleep(0.2), print(number, flush=True)), is_quick=True))
+time.sleep(0.1)
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 0 and ended.stdout == "0\n" and not ended.stderr
