@@ -1,8 +1,9 @@
 """Steps that start as reference steps and are compiled once their cost says so.
 
-Compiling begins beside the calls (`background`) as soon as a step has cost a small part of what compiling does,
-and a call waits for it only where the step has cost more than that. What was compiled beside calls is tried on
-the next ones, and stays if one of them is quicker than the reference ever was: on few elements it need not be.
+Compiling begins beside the calls (`background`) as soon as a step has cost a small part of what compiling
+does, and a call waits for it only where the step has cost more than that. What was compiled beside calls is
+tried on the next ones, and stays if one of them is quicker than the reference ever was: on few elements it need
+not be.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ NUMBA_SECONDS = 0.1
 """Time in the references of all such steps after which Numba is imported for the first of them."""
 
 PATIENCE = 2.0
-"""So many times as long as its compilation a step's reference may take before a call waits for native code."""
+"""A step's reference may take so many times as long as its compilation before a call waits for the code."""
 
 EARLY_SHARE = 0.02
 """The part of that compilation's time after which it is begun beside the calls."""
