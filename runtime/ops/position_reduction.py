@@ -43,8 +43,16 @@ class PositionReduce(Op, name=POSITION_REDUCE):
         type: TensorType = self.init_position
         return type.with_shape(self.operand.shape)
 
+    @property
+    def positions(self) -> Array:
+        """The positions of all values."""
+        shape, along = self.operand.shape, self.dimensions[0]
+        counted = np.arange(shape[along]).astype(self.positions_type.dtype)
+        spread = counted.reshape([-1 if d == along else 1 for d in range(len(shape))])
+        return np.broadcast_to(spread, shape)
+
     @functools.cached_property
-    def _reduction(self) -> Reduce:
+    def reduction(self) -> Reduce:
         """The same with positions as an operand."""
         value, init_value, init_position = self.operation.operands
         counted = {"iota_dimension": I64.encode(self.dimensions[0])}
@@ -61,10 +69,6 @@ class PositionReduce(Op, name=POSITION_REDUCE):
         )
 
     def reference(self, operand: Array, init_value: Any, init_position: Any, *, body: Evaluate) -> Arrays:
-        reduction = self._reduction
+        reduction = self.reduction
         reduction.ordering = self.ordering
-        along = self.dimensions[0]
-        counted = np.arange(operand.shape[along]).astype(self.positions_type.dtype)
-        spread = counted.reshape([-1 if d == along else 1 for d in range(operand.ndim)])
-        positions = np.broadcast_to(spread, operand.shape)
-        return reduction.reference(operand, positions, init_value, init_position, body=body)
+        return reduction.reference(operand, self.positions, init_value, init_position, body=body)

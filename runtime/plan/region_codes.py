@@ -12,6 +12,7 @@ import numpy as np
 from ..ops.chlo_scan import Scan
 from ..ops.declaration import Op
 from ..ops.in_place import overwriting
+from ..ops.position_reduction import PositionReduce
 from ..ops.reduction import Reduce, layout
 from ..ops.regions import Order
 from ..ops.scatter import Scatter
@@ -124,6 +125,19 @@ class _ReduceCode(RegionCode):
             return tuple([array.reshape(shape) for array, shape in zip(arrays[:count], shapes, strict=True)])
 
         return run
+
+
+class _PositionCode(_ReduceCode):
+    """`reduce` of values and their positions, which are no operand."""
+
+    def __init__(self, view: Any, threads: int | None) -> None:
+        super().__init__(view.reduction, threads)
+        self.view.ordering = view.ordering
+        self.positions = view.positions
+
+    def called(self, native: Callable[..., Any]) -> Callable[..., Any]:
+        reduced, positions = super().called(native), np.ascontiguousarray(self.positions)
+        return lambda operand, *init_values: reduced(operand, positions, *init_values)
 
 
 _MOST_STACK = 1 << 17
@@ -445,6 +459,7 @@ def _with_converted(
 
 
 _CODES: dict[type[Op], type[RegionCode]] = {
+    PositionReduce: _PositionCode,
     Reduce: _ReduceCode,
     ReduceWindow: _WindowCode,
     Scan: _ScanCode,

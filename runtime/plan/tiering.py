@@ -2,8 +2,8 @@
 
 Compiling begins beside the calls (`background`) as soon as a step has cost a small part of what compiling
 does, and a call waits for it only where the step has cost more than that. What was compiled beside calls is
-tried on the next ones, and stays if one of them is quicker than the reference ever was: on few elements it need
-not be.
+tried on the next ones, and stays if one of them is quicker than the reference ever was: on few elements it
+need not be.
 """
 
 from __future__ import annotations

@@ -159,3 +159,34 @@ def test_windows(type: str, name: str) -> None:
 def test_kernels_serve_many_elements() -> None:
     text = REDUCE.replace("6x7x5", "60x70x50").format(type="f32", name="add", dimension=2, shape="60x70")
     assert not is_generated(text)
+
+
+POSITIONS = """
+func.func @main(%a: tensor<6x8x{type}>, %v: tensor<{type}>) -> (tensor<6x{type}>, tensor<6xi32>) {{
+  %p = stablehlo.iota dim = 1 : tensor<6x8xi32>
+  %i = stablehlo.constant dense<0> : tensor<i32>
+  %0:2 = stablehlo.reduce(%a init: %v), (%p init: %i) across dimensions = [1]
+      : (tensor<6x8x{type}>, tensor<6x8xi32>, tensor<{type}>, tensor<i32>) -> (tensor<6x{type}>, tensor<6xi32>)
+    reducer(%x: tensor<{type}>, %y: tensor<{type}>) (%j: tensor<i32>, %k: tensor<i32>) {{
+      %1 = stablehlo.compare GT, %x, %y : (tensor<{type}>, tensor<{type}>) -> tensor<i1>
+      %2 = stablehlo.compare NE, %x, %x : (tensor<{type}>, tensor<{type}>) -> tensor<i1>
+      %3 = stablehlo.or %1, %2 : tensor<i1>
+      %4 = stablehlo.compare EQ, %x, %y : (tensor<{type}>, tensor<{type}>) -> tensor<i1>
+      %5 = stablehlo.compare LT, %j, %k : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %6 = stablehlo.and %4, %5 : tensor<i1>
+      %7 = stablehlo.or %3, %6 : tensor<i1>
+      %8 = stablehlo.select %3, %x, %y : tensor<i1>, tensor<{type}>
+      %9 = stablehlo.select %7, %j, %k : tensor<i1>, tensor<i32>
+      stablehlo.return %8, %9 : tensor<{type}>, tensor<i32>
+    }}
+  return %0#0, %0#1 : tensor<6x{type}>, tensor<6xi32>
+}}
+"""
+
+
+@pytest.mark.parametrize("type", DTYPES)
+def test_positions(type: str) -> None:
+    text = POSITIONS.format(type=type)
+    run_every_way(text, values(type, 6, 8), values(type, seed=1))
+    plan = nimblehlo.compile(text, options=Options(compile="eager")).explain("plan")
+    assert "position_reduce" in plan and "[generated:" in plan
