@@ -166,7 +166,8 @@ func.func @main(%a: tensor<6x8x{type}>, %v: tensor<{type}>) -> (tensor<6x{type}>
   %p = stablehlo.iota dim = 1 : tensor<6x8xi32>
   %i = stablehlo.constant dense<0> : tensor<i32>
   %0:2 = stablehlo.reduce(%a init: %v), (%p init: %i) across dimensions = [1]
-      : (tensor<6x8x{type}>, tensor<6x8xi32>, tensor<{type}>, tensor<i32>) -> (tensor<6x{type}>, tensor<6xi32>)
+      : (tensor<6x8x{type}>, tensor<6x8xi32>, tensor<{type}>, tensor<i32>)
+      -> (tensor<6x{type}>, tensor<6xi32>)
     reducer(%x: tensor<{type}>, %y: tensor<{type}>) (%j: tensor<i32>, %k: tensor<i32>) {{
       %1 = stablehlo.compare GT, %x, %y : (tensor<{type}>, tensor<{type}>) -> tensor<i1>
       %2 = stablehlo.compare NE, %x, %x : (tensor<{type}>, tensor<{type}>) -> tensor<i1>
