@@ -1,7 +1,7 @@
 """How many values the loops of reductions and scans take at a time.
 
 The deciding modules divide work by these numbers, and the loops are compiled with them. All but
-SCAN_BLOCK may be changed without changing a bit of any result.
+SCAN_GROUP and SCAN_BLOCK may be changed without changing a bit of any result.
 """
 
 SHORT_ROW = 48  # rows of fewer values are folded side by side
@@ -12,6 +12,8 @@ STACK_ROWS = COLUMN_BLOCK.bit_length()  # most partial rows of a block at a time
 COLUMN_CHUNK = 1024  # columns at a time, so that partial rows stay in the first cache
 ARGUMENT_BLOCK = 4096  # neighbouring values searched at a time
 ARGUMENT_CHUNK = 512  # columns searched at a time
-SCAN_BLOCK = 256  # values of a scan that are folded from the left
-SCAN_SEGMENT = 16 * SCAN_BLOCK  # values of a scan at a time
+SCAN_GROUP = 16  # values of a scan that are folded from the left
+SCAN_BLOCK = 256  # values of a scan, the groups of which are folded from the left
+SCAN_LANES = 16  # lines of a scan side by side
+SCAN_PANEL = SCAN_LANES * SCAN_BLOCK  # values of so many lines
 SCAN_CHUNK = 512  # columns scanned at a time

@@ -193,10 +193,18 @@ def data_of(context: Any, builder: Any, array_type: Any, array: Any, element: st
     return builder.bitcast(data, stored_component(element).as_pointer())
 
 
-def load_lanes(builder: Any, element: str, data: Any, index: Any, lanes: int) -> Value:
-    """The values of `lanes` elements from `index` on; of a single one as scalars."""
+def load_lanes(builder: Any, element: str, data: Any, index: Any, lanes: int, mask: Any = None) -> Value:
+    """The values of `lanes` elements from `index` on; of a single one as scalars.
+
+    With a mask, a bit for each lane, only those elements are read; the others are zeros.
+    """
     address, stored = _place(builder, element, data, index, lanes)
-    loaded = builder.load(address, align=_alignment(stored))
+    if mask is None:
+        loaded = builder.load(address, align=_alignment(stored))
+    else:
+        zeros = ir.Constant(address.type.pointee, None)
+        bits = _of_components(builder, element, mask)
+        loaded = _call_masked(builder, "load", zeros.type, [address, I32(_alignment(stored)), bits, zeros])
     if part_count(element) == 2:
         loaded = _computed(builder, element, loaded)
         if lanes == 1:
@@ -207,8 +215,15 @@ def load_lanes(builder: Any, element: str, data: Any, index: Any, lanes: int) ->
     return (_computed(builder, element, loaded),)
 
 
-def store_lanes(builder: Any, element: str, data: Any, index: Any, value: Value, lanes: int) -> None:
-    """Write the values of `lanes` elements from `index` on, rounded to the type of results."""
+def store_lanes(
+    builder: Any, element: str, data: Any, index: Any, value: Value, lanes: int, past_caches: bool = False,
+    mask: Any = None,
+) -> None:  # fmt: skip
+    """Write the values of `lanes` elements from `index` on, rounded to the type of results.
+
+    `past_caches`: the caches do not keep them; their address is a multiple of their size. With a mask, a bit
+    for each lane, only those elements are written.
+    """
     if result_element(element) != stored_element(element):
         element = result_element(element)
         data = builder.bitcast(data, stored_component(element).as_pointer())
@@ -223,7 +238,39 @@ def store_lanes(builder: Any, element: str, data: Any, index: Any, value: Value,
             both = selected(builder, value[0], order, value[1])
     else:
         (both,) = value
-    builder.store(_rounded(builder, element, both), address, align=_alignment(stored))
+    if mask is not None:
+        arguments = [_rounded(builder, element, both), address, I32(_alignment(stored))]
+        mask = _of_components(builder, element, mask)
+        _call_masked(builder, "store", arguments[0].type, [*arguments, mask])
+    elif past_caches:
+        nbytes = lanes * part_count(element) * _alignment(stored)
+        written = builder.store(_rounded(builder, element, both), address, align=min(nbytes, 64))
+        written.set_metadata("nontemporal", builder.module.add_metadata([I32(1)]))
+    else:
+        builder.store(_rounded(builder, element, both), address, align=_alignment(stored))
+
+
+def _of_components(builder: Any, element: str, mask: Any) -> Any:
+    """A bit for each component of so many elements."""
+    parts = part_count(element)
+    lanes = [lane // parts for lane in range(parts * mask.type.count)]
+    return mask if parts == 1 else selected(builder, mask, lanes)
+
+
+def _call_masked(builder: Any, what: str, vector: Any, arguments: list[Any]) -> Any:
+    """Code for `llvm.masked.load` or `llvm.masked.store` of a vector."""
+    result = vector if what == "load" else ir.VoidType()
+    kind = ir.FunctionType(result, [argument.type for argument in arguments])
+    name = f"llvm.masked.{what}.v{vector.count}{vector.element.intrinsic_name}.p0"
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), arguments)
+
+
+def prefetch(builder: Any, element: str, data: Any, index: Any) -> None:
+    """Fetch the cache line of an element, to be read soon; it may lie outside of the array."""
+    address = builder.bitcast(_place(builder, element, data, index, 1)[0], ir.IntType(8).as_pointer())
+    kind = ir.FunctionType(ir.VoidType(), [address.type, I32, I32, I32])
+    function = builder.module.declare_intrinsic("llvm.prefetch", [address.type], kind)
+    builder.call(function, [address, I32(0), I32(2), I32(1)])
 
 
 def _place(builder: Any, element: str, data: Any, index: Any, lanes: int) -> tuple[Any, Any]:

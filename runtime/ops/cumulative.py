@@ -1,13 +1,17 @@
 """Scans: cumulative windows of `reduce_window`.
 
-The n values, from the last to the first where the padding is above, are split into blocks of SCAN_BLOCK. With
+The n values, from the last to the first where the padding is above, are split into blocks of SCAN_BLOCK, and
+these into groups of SCAN_GROUP. With
 
-- local(i): the values of i's block up to i, folded from the left,
-- carry(b): the blocks before block b, each folded from the left, these totals folded from the left,
+- in_group(i): the values of i's group up to i, folded from the left,
+- in_block(i): in_group(i) in the first group of a block; in others body(groups, in_group(i)), where the
+  totals of the block's groups before i's are folded from the left,
+- in_row(i): in_block(i) in the first block; in others body(blocks, in_block(i)), where the totals of the
+  blocks before i's are folded from the left,
 - pads(i): n - i init values, folded from the left; one, where that combined with itself is the same,
 
-result i is body(pads(i), local(i)) in the first block and body(body(pads(i), carry(b)), local(i)) in
-the others; where the padding is above, the operands of every body are exchanged.
+result i is body(pads(i), in_row(i)). The total of a group is in_group of its last value, that of a block
+in_block of its last value. Where the padding is above, the operands of every body are exchanged.
 
 Source: specification, section "reduce_window".
 """
@@ -22,33 +26,14 @@ import numpy as np
 from .declaration import Array
 from .fold import Arrays, Fold
 
+SCAN_GROUP: Final = 16
 SCAN_BLOCK: Final = 256
 
 
 def scan(values: Arrays, init_values: Arrays, fold: Fold) -> Arrays:
     """The scan along the middle axis of [outer, n, inner] arrays, n > 0."""
-    outer, count, inner = values[0].shape
-    pads = _pads(init_values, count, fold)
-    full = count // SCAN_BLOCK * SCAN_BLOCK
-    parts: list[Arrays] = []
-    carries: Arrays = ()
-    if full:
-        blocks = tuple([array[:, :full].reshape(outer, -1, SCAN_BLOCK, inner) for array in values])
-        local = _prefixes(blocks, 2, fold)
-        lead = tuple([array[:, :full].reshape(1, -1, min(SCAN_BLOCK, array.size), 1) for array in pads])
-        carries = _prefixes(tuple([array[:, :, -1] for array in local]), 1, fold)
-        parts.append(combine_broadcast([x[:, :1] for x in lead], [x[:, :1] for x in local], fold))
-        ahead = [array[:, :-1, np.newaxis] for array in carries]
-        later = combine_broadcast([x if x.shape[1] == 1 else x[:, 1:] for x in lead], ahead, fold)
-        parts.append(combine_broadcast(later, [array[:, 1:] for array in local], fold))
-    if full < count:
-        local = _prefixes(tuple([array[:, np.newaxis, full:] for array in values]), 2, fold)
-        lead = tuple([x.reshape(1, 1, -1, 1)[:, :, full if x.size > 1 else 0 :] for x in pads])
-        if carries:
-            lead = combine_broadcast(lead, [array[:, -1:, np.newaxis] for array in carries], fold)
-        parts.append(combine_broadcast(lead, local, fold))
-    flat = [[array.reshape(outer, -1, inner) for array in part] for part in parts]
-    return tuple([np.concatenate(arrays, axis=1) for arrays in zip(*flat, strict=True)])
+    pads = _pads(init_values, values[0].shape[1], fold)
+    return combine_broadcast(pads, _prefixes(values, (SCAN_BLOCK, SCAN_GROUP), fold), fold)
 
 
 def combine_broadcast(left: Sequence[Array], right: Sequence[Array], fold: Fold) -> Arrays:
@@ -57,27 +42,58 @@ def combine_broadcast(left: Sequence[Array], right: Sequence[Array], fold: Fold)
     return fold.combine(tuple([pair[0] for pair in pairs]), tuple([pair[1] for pair in pairs]))
 
 
-def _prefixes(values: Arrays, axis: int, fold: Fold) -> Arrays:
-    """Inclusive prefixes along an axis, from the left."""
+def _prefixes(values: Arrays, sizes: Sequence[int], fold: Fold) -> Arrays:
+    """Inclusive prefixes along the middle axis of [outer, n, inner] arrays.
+
+    Each part of the first of `sizes` is scanned with the other sizes, and combined with the totals of the
+    parts before it, which are folded from the left.
+    """
+    outer, count, inner = values[0].shape
+    if not sizes:
+        return _from_left(values, fold)
+    size, *finer = sizes
+    if count <= size:
+        return _prefixes(values, finer, fold)
+    number, whole = count // size, count // size * size
+    parts = tuple([array[:, :whole].reshape(outer * number, size, inner) for array in values])
+    results = _prefixes(parts, finer, fold)
+    scanned = [array.reshape(outer, number, size, inner) for array in results]
+    ahead = _from_left(tuple([array[:, :, -1] for array in scanned]), fold)
+    _combine_into([array[:, 1:] for array in scanned], [array[:, :-1, np.newaxis] for array in ahead], fold)
+    results = tuple([array.reshape(outer, whole, inner) for array in results])
+    if whole == count:
+        return results
+    rest = _prefixes(tuple([array[:, whole:] for array in values]), finer, fold)
+    _combine_into(rest, [array[:, -1:] for array in ahead], fold)
+    return tuple([np.concatenate(pair, axis=1) for pair in zip(results, rest, strict=True)])
+
+
+def _combine_into(right: Sequence[Array], left: Sequence[Array], fold: Fold) -> None:
+    """Combine arrays that broadcast, in place of those on the right."""
     if fold.ufunc is not None:
-        return (fold.ufunc.accumulate(values[0], axis=axis, dtype=values[0].dtype),)
-    results = tuple([np.empty(array.shape, array.dtype) for array in values])
-    moved = [np.moveaxis(array, axis, 0) for array in values]
-    folded = tuple([array[:1] for array in moved])
-    for position in range(values[0].shape[axis]):
-        if position:
-            folded = fold.combine(folded, tuple([array[position : position + 1] for array in moved]))
-        for result, array in zip(results, folded, strict=True):
-            np.moveaxis(result, axis, 0)[position : position + 1] = array
+        fold.ufunc(left[0], right[0], out=right[0])
+        return
+    for array, combined in zip(right, combine_broadcast(left, right, fold), strict=True):
+        array[...] = combined
+
+
+def _from_left(values: Arrays, fold: Fold) -> Arrays:
+    """Inclusive prefixes along the middle axis, folded from the left."""
+    if fold.ufunc is not None:
+        return (fold.ufunc.accumulate(values[0], axis=1, dtype=values[0].dtype),)
+    results = tuple([np.array(array) for array in values])
+    for position in range(1, values[0].shape[1]):
+        left = [array[:, position - 1 : position] for array in results]
+        _combine_into([array[:, position : position + 1] for array in results], left, fold)
     return results
 
 
 def _pads(init_values: Arrays, count: int, fold: Fold) -> Arrays:
-    """pads(0), pads(1), ... as [1, n] arrays; [1, 1] where all are the same."""
+    """pads(0), pads(1), ... as [1, n, 1] arrays; [1, 1, 1] where all are the same."""
     if is_idempotent(init_values, fold):
-        return tuple([np.reshape(value, (1, 1)) for value in init_values])
-    repeated = _prefixes(tuple([np.full((1, count), value, value.dtype) for value in init_values]), 1, fold)
-    return tuple([array[:, ::-1] for array in repeated])
+        return tuple([np.reshape(value, (1, 1, 1)) for value in init_values])
+    repeated = tuple([np.full((1, count, 1), value, value.dtype) for value in init_values])
+    return tuple([array[:, ::-1] for array in _from_left(repeated, fold)])
 
 
 def is_idempotent(init_values: Arrays, fold: Fold) -> bool:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nimblehlo.kernels import window
-from nimblehlo.kernels.blocks import SCAN_BLOCK
+from nimblehlo.kernels.blocks import SCAN_BLOCK, SCAN_GROUP, SCAN_PANEL
 
 WIDE = {"bfloat16": np.dtype("f4"), "float16": np.dtype("f4")}
 
@@ -67,20 +67,23 @@ def expected(operand, init_value, monoid, axes):
 def scanned(values, init_value, combine, reverse):
     """The scan of a vector, as the text of `scan` says."""
     values = values[::-1] if reverse else values
-    count = len(values)
-    pads = list(itertools.accumulate([init_value] * count, combine))
+    pads = list(itertools.accumulate([init_value] * len(values), combine))
     same = combine(init_value, init_value).tobytes() == init_value.tobytes()
-    blocks = [
-        list(itertools.accumulate(values[i : i + SCAN_BLOCK], combine)) for i in range(0, count, SCAN_BLOCK)
-    ]
-    carries = list(itertools.accumulate([block[-1] for block in blocks], combine))
-    result = []
-    for i in range(count):
-        pad = init_value if same else pads[count - 1 - i]
-        block = i // SCAN_BLOCK
-        prefix = combine(pad, carries[block - 1]) if block else pad
-        result.append(combine(prefix, blocks[block][i % SCAN_BLOCK]))
+    pads = [init_value] * len(values) if same else pads[::-1]
+    result = list(map(combine, pads, in_parts(values, combine, SCAN_BLOCK, SCAN_GROUP)))
     return np.array(result[::-1] if reverse else result)
+
+
+def in_parts(values, combine, size, *finer):
+    """Prefixes: those of parts of a size, each combined with the parts before it, folded from the left."""
+    parts = [values[i : i + size] for i in range(0, len(values), size)]
+    folded = [
+        in_parts(part, combine, *finer) if finer else list(itertools.accumulate(part, combine))
+        for part in parts
+    ]
+    ahead = list(itertools.accumulate([part[-1] for part in folded], combine))
+    later = zip(ahead, folded[1:], strict=False)
+    return folded[0] + [combine(total, value) for total, part in later for value in part]
 
 
 def assert_same_bits(got, want):
@@ -172,7 +175,19 @@ def test_pooling(dtype, monoid, shape, windows, strides, pad):
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("init_value", [0.0, 0.25])
 @pytest.mark.parametrize(
-    ("shape", "dimension"), [((9000,), 0), ((3, 700), 1), ((700, 3), 0), ((2, 300, 2), 1), ((2, 5), 1)]
+    ("shape", "dimension"),
+    [
+        ((9000,), 0),  # two panels and a part of one
+        ((2, 8192), 1),
+        ((3, 700), 1),
+        ((40, 5), 1),  # neighbouring rows
+        ((19, 600), 1),
+        ((32, 512), 1),
+        ((700, 3), 0),
+        ((2, 530, 40), 1),
+        ((16,), 0),
+        ((2,), 0),
+    ],
 )
 def test_cumulative(shape, dimension, reverse, init_value):
     rng = np.random.default_rng(2)
@@ -193,16 +208,57 @@ def test_cumulative(shape, dimension, reverse, init_value):
 
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("dtype", ["i1", "u4", "f8", "c8"])
-def test_cumulative_types(dtype, reverse):
-    operand = sample(np.random.default_rng(5), (2, 5000), dtype)
+@pytest.mark.parametrize("shape", [(2, 5000), (35, 275)])
+def test_cumulative_types(dtype, shape, reverse):
+    rows, size = shape
+    operand = sample(np.random.default_rng(5), shape, dtype)
     if operand.dtype.kind in "fc":
-        operand = (np.arange(10_000).reshape(2, 5000) % 7).astype(dtype)
-    padding = [(0, 0), (0, 4999) if reverse else (4999, 0)]
+        operand = (np.arange(rows * size).reshape(shape) % 7).astype(dtype)
+    padding = [(0, 0), (0, size - 1) if reverse else (size - 1, 0)]
     values = operand[:, ::-1] if reverse else operand
     want = np.cumsum(values, 1, dtype=dtype)
     for threads in (1, 2, 3, 8):
-        run = window.prepare(operand.shape, dtype, "add", (1, 5000), padding=padding, threads=threads)
+        run = window.prepare(operand.shape, dtype, "add", (1, size), padding=padding, threads=threads)
         assert_same_bits(run(operand, 0), want[:, ::-1] if reverse else want)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(("shape", "dtype"), [((2_100_000,), "f4"), ((1024, 1024), "f4"), ((300_000,), "f8")])
+def test_large_cumulative(shape, dtype, reverse):
+    operand = np.random.default_rng(7).integers(0, 3, shape).astype(dtype)
+    size, leading = shape[-1], len(shape) - 1
+    padding = [(0, 0)] * leading + [(0, size - 1) if reverse else (size - 1, 0)]
+    run = window.prepare(shape, dtype, "add", (1,) * leading + (size,), padding=padding)
+    values = operand[..., ::-1] if reverse else operand
+    want = np.cumsum(values, -1)
+    assert_same_bits(run(operand, 0), np.ascontiguousarray(want[..., ::-1] if reverse else want))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("folded", [(), (0,), (1, 2)])
+def test_panels_that_other_tasks_have_not_folded(folded, reverse):
+    """A task that begins with panel 3, as if others were at work on those before: some have been folded."""
+    from nimblehlo.kernels import scan_loops
+
+    size = 4 * SCAN_PANEL + 1000
+    operand = np.random.default_rng(8).standard_normal(size).astype(np.float32)
+    want = scanned(operand, np.float32(0), operator.add, reverse)
+    room = [np.empty(n, np.float32) for n in (2 * SCAN_PANEL, 7 * 16, 5)]
+    flags = np.zeros(scan_loops.FLAGS + 5, np.int64)
+    work = (1, size, operand, np.zeros(16, np.float32), *room, flags, 0)
+    body = scan_loops.neighbouring_blocks("float32", "add", reverse)
+    body(1, *work, np.empty(size, np.float32))
+    flags[:] = 0
+    flags[0] = 3
+    for panel in folded:
+        flags[scan_loops.FLAGS + panel] = 1
+    for panel in {0, 1, 2} - set(folded):
+        room[1][16 * panel : 16 * panel + 16] = np.nan
+    room[2][:] = np.nan
+    result = np.zeros(size, np.float32)
+    body(1, *work, result)
+    done = slice(0, size - 3 * SCAN_PANEL) if reverse else slice(3 * SCAN_PANEL, size)
+    assert_same_bits(result[done], np.asarray(want)[done])
 
 
 @pytest.mark.parametrize("reverse", [False, True])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from nimblehlo.errors import UnsupportedError
 from nimblehlo.ops import window
-from nimblehlo.ops.cumulative import SCAN_BLOCK
+from nimblehlo.ops.cumulative import SCAN_BLOCK, SCAN_GROUP
 from nimblehlo.ops.declaration import Op
 from nimblehlo.ops.window import ReduceWindow, SelectAndScatter
 from nimblehlo.ops.window_geometry import Window, overlap
@@ -160,17 +161,20 @@ def expected_scan(values: list[Any], init_value: Any, combine: Combine) -> list[
     """The scan of nimblehlo.ops.cumulative on a list."""
     idempotent = np.asarray(combine(init_value, init_value)).tobytes() == np.asarray(init_value).tobytes()
     results = []
-    carry = None
-    for start in range(0, len(values), SCAN_BLOCK):
-        local = None
-        for position, value in enumerate(values[start : start + SCAN_BLOCK], start):
-            local = value if local is None else combine(local, value)
-            pads = init_value
-            for _ in range(0 if idempotent else len(values) - position - 1):
-                pads = combine(pads, init_value)
-            lead = pads if carry is None else combine(pads, carry)
-            results.append(combine(lead, local))
-        carry = local if carry is None else combine(carry, local)
+    blocks = groups = in_group = None
+    for position, value in enumerate(values):
+        if position % SCAN_BLOCK == 0 and position:
+            total = combine(groups, in_group)
+            blocks, groups, in_group = total if blocks is None else combine(blocks, total), None, None
+        elif position % SCAN_GROUP == 0 and position:
+            groups, in_group = in_group if groups is None else combine(groups, in_group), None
+        in_group = value if in_group is None else combine(in_group, value)
+        in_block = in_group if groups is None else combine(groups, in_group)
+        in_row = in_block if blocks is None else combine(blocks, in_block)
+        pads = init_value
+        for _ in range(0 if idempotent else len(values) - position - 1):
+            pads = combine(pads, init_value)
+        results.append(combine(pads, in_row))
     return results
 
 
@@ -191,11 +195,11 @@ def decay(a: Any, b: Any) -> Any:
     ("body", "combine"), [(combining("add"), np.add), (combining("maximum"), np.maximum), (DECAY, decay)]
 )
 @pytest.mark.parametrize("init_value", [0.0, 0.25])
-@pytest.mark.parametrize("size", [1, 2, 7, SCAN_BLOCK, 2 * SCAN_BLOCK + 9])
+@pytest.mark.parametrize("size", [1, 2, 7, 20, SCAN_BLOCK, 2 * SCAN_BLOCK + 30])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_cumulative_windows(body: str, combine: Combine, init_value: float, size: int, reverse: bool) -> None:
-    if size > 7 and body is DECAY:
-        size = SCAN_BLOCK + 3
+    if size > SCAN_BLOCK and body is DECAY:
+        size = SCAN_BLOCK + SCAN_GROUP + 3
     operand = (np.random.default_rng(size).random((2, size)) / 16).astype("f")
     along = Window(size, high=size - 1) if reverse else Window(size, low=size - 1)
     result = run(operand, init_value, [Window(1), along], body, "f32")
@@ -228,9 +232,7 @@ def test_narrow_floats_are_summed_in_f32(name: str) -> None:
 @pytest.mark.parametrize("name", ["bf16", "f16", "f8E5M2"])
 def test_cumulative_windows_round_each_step(name: str) -> None:
     operand = np.random.default_rng(5).random(50).astype(ELEMENT_TYPES[name].dtype)
-    sums = [operand[0]]
-    for value in operand[1:]:
-        sums.append(sums[-1] + value)
+    sums = expected_scan(list(operand), operand.dtype.type(0), operator.add)
     found = run(operand, 0.0, [Window(50, low=49)], combining("add", name), name)
     assert found.tobytes() == np.array(sums, operand.dtype).tobytes()
 
