@@ -41,7 +41,9 @@ _LEAST_OWNERS = 64
 _MOST_OWNERS = 256
 _SERIAL_BYTES = 1 << 19
 _NEAR_BYTES = 1 << 20  # a processor's own cache holds such a result
-_LEAST_NEAR_THREADS = 3  # one thread that reads runs one after the other is as fast as two that leave gaps
+_MOST_RANGES = 8
+_LEAST_ROW_BYTES = 64
+_PAST_CACHES_BYTES = 1 << 22  # of such a result the caches could not keep much
 _PRIVATE_TASKS = 16
 _MOST_PRIVATE_KEYS = 1 << 14
 _WAYS = 4
@@ -73,9 +75,9 @@ def _combination(dtype: np.dtype, combiner: str) -> Combination:
 class _Arrays(NamedTuple):
     """The arrays of a call, flat.
 
+    `addresses` are those of the first index of each component, which have the type of `index_sample`.
     `value_step` is 0 where one update stands for all. `initial` has the result's first values, or one for
     all of them; it is empty where they are there already.
-    `addresses` are those of the first index of each component, which have the type of `index_sample`.
     """
 
     addresses: np.ndarray
@@ -86,6 +88,22 @@ class _Arrays(NamedTuple):
     schedule: np.ndarray
     initial: np.ndarray
     result: np.ndarray
+
+
+class _Batch(NamedTuple):
+    """Neighbouring units that share a range of keys, and the result, with no others: how many batches there
+    are, and what one has."""
+
+    count: int
+    units: int
+    keys: int
+
+
+def _batch_of(plan: Layout, input_size: int) -> _Batch | None:
+    """The batches into which the outermost dimension of the units cuts units and result, if it does."""
+    count, _, keys, _, *moves = plan.units[0].tolist()
+    cuts = plan.last_key - (count - 1) * keys < keys and count * keys * plan.grain == input_size
+    return _Batch(count, plan.unit_count // count, keys) if cuts and count > 1 and not any(moves) else None
 
 
 class _Loops:
@@ -116,6 +134,10 @@ class _Loops:
         is_integer = kind.element.startswith(("int", "uint")) and kind.monoid != OVERWRITE
         few_keys = last_key < _MOST_PRIVATE_KEYS and plan.unit_count > 64 * last_key
         self._is_private = self.by_items and is_integer and few_keys
+        row_bytes = plan.unit_items * self.storage.itemsize
+        self._makes_rows = plan.is_row and row_bytes >= _LEAST_ROW_BYTES
+        batch = None if is_scheduled or self.by_items else _batch_of(plan, input_size)
+        self._batch = batch if batch and self._input_bytes <= _NEAR_BYTES * batch.count else None
         row = _NONE if plan.slide is None else np.array(plan.slide, np.int64)
         self._unit_arguments = (plan.units, plan.components, row)
 
@@ -124,12 +146,11 @@ class _Loops:
         return self._plan.is_row and self._has_owners(True, threads)
 
     def _has_owners(self, starts: bool, threads: int | None) -> bool:
-        """Whether units are distributed to owners, which give the result its first values if it `starts`."""
+        """Whether ranges of keys have owners, which give the result its first values if it `starts`."""
         work_bytes = self._work_bytes + (self._input_bytes if starts else 0)
         if work_bytes <= _SERIAL_BYTES or self._is_private or (self._is_unique and not starts):
             return False
-        is_near = not self.by_items and self._input_bytes <= _NEAR_BYTES
-        return _threads.chosen_threads(threads) >= (_LEAST_NEAR_THREADS if is_near else 2)
+        return self._batch is not None or _threads.chosen_threads(threads) > 1
 
     def run(self, arrays: _Arrays, threads: int | None) -> None:
         """Scatter all units."""
@@ -144,6 +165,8 @@ class _Loops:
             owners = min(_threads.chosen_threads(threads), _MOST_CHOOSING)
             if self.by_items and self._input_bytes <= owners * _CHOOSING_BYTES:
                 self._apply_chosen(owners if total else 0, total, arrays, threads)
+            elif self._is_near(threads):
+                self._apply_near(total, arrays, threads)
             else:
                 self._apply_owned(total, arrays, threads)
         elif self._is_private and self._work_bytes > _SERIAL_BYTES:
@@ -163,19 +186,50 @@ class _Loops:
 
     def _apply_in_order(self, total: int, arrays: _Arrays, threads: int | None) -> None:
         """Apply the units as they come, several at the same time where indices are unique."""
-        from . import scatter_loops
+        from .scatter_loops import update_items_in_order
 
         tasks, size = (1, total) if total else (0, 1)
         if self._is_unique and self._work_bytes > _SERIAL_BYTES:
             tasks, size = division(total, self._unit_bytes + 16)
+        if not self.by_items:
+            self._apply_runs_in_order(tasks, size, 1, 0, total, arrays, threads)
+            return
         sample = np.empty(0, self._key_dtype)
         located = (tasks, size, total, self._located(arrays), sample)
-        if self.by_items:
-            items = (arrays.values, arrays.value_step, arrays.result)
-            scatter_loops.update_items_in_order(*self.kind)(*located, *items, threads=threads)
+        items = (arrays.values, arrays.value_step, arrays.result)
+        update_items_in_order(*self.kind)(*located, *items, threads=threads)
+
+    def _is_near(self, threads: int | None) -> bool:
+        """Whether owners find their units themselves, and the processors' own caches hold what they own."""
+        few_threads = _threads.chosen_threads(threads) <= _MOST_RANGES
+        return not self.by_items and (
+            self._batch is not None or (few_threads and self._input_bytes <= _NEAR_BYTES)
+        )
+
+    def _apply_near(self, total: int, arrays: _Arrays, threads: int | None) -> None:
+        """Let owners find their units: in batches, or as those with keys from a range of as many as there are
+        threads."""
+        batch = self._batch
+        if batch is not None:
+            work = (self._input_bytes + self._work_bytes) // batch.count
+            tasks, each = division(batch.count, work, batch.count)
+            ranges, size, width = 1, each * batch.units, each * batch.keys
         else:
-            runs = (*self._runs(), arrays.values, arrays.result)
-            scatter_loops.update_runs_in_order(*self.kind)(*located, *runs, threads=threads)
+            keys = self._plan.last_key + 1
+            width = -(-keys // _threads.chosen_threads(threads))
+            tasks = ranges = -(-keys // width)
+            size = max(1, total)
+        tasks = tasks if total else 0
+        self._apply_runs_in_order(tasks, size, ranges, width, total, arrays, threads)
+
+    def _apply_runs_in_order(
+        self, tasks: int, size: int, ranges: int, width: int, total: int, arrays: _Arrays, threads: int | None
+    ) -> None:
+        from .scatter_run_loops import update_runs_in_order
+
+        located = (self._located(arrays), np.empty(0, self._key_dtype))
+        runs = (*self._runs(), arrays.values, arrays.initial, arrays.result)
+        update_runs_in_order(*self.kind)(tasks, size, total, ranges, width, *located, *runs, threads=threads)
 
     def _apply_chosen(self, owners: int, total: int, arrays: _Arrays, threads: int | None) -> None:
         """Let each owner choose its units among all."""
@@ -204,7 +258,7 @@ class _Loops:
     def _apply_chunk(
         self, first: int, count: int, arrays: _Arrays, room: Sequence[np.ndarray], threads: int | None
     ) -> None:
-        from . import scatter_loops, scatter_units
+        from . import scatter_loops, scatter_run_loops, scatter_units
 
         *located, owned = room
         tasks = -(-count // _TASK_UNITS)
@@ -224,9 +278,30 @@ class _Loops:
             step = self._fields
             scatter_units.distribute_runs(*units, *located, keys, step, threads=threads)
             records = (keys, keys[1:], keys[2 : len(keys) * (step - 2)], step)
+            if arrays.initial.size > 0 and self._makes_rows:
+                self._make_rows(owners, offsets, keys, located[0], arrays, threads)
+                return
             runs = (*self._runs(), arrays.values)
-            update = scatter_loops.update_runs(*self.kind)
+            update = scatter_run_loops.update_runs(*self.kind)
             update(owners, offsets, *records, *runs, *start, threads=threads)
+
+    def _make_rows(
+        self, owners: int, offsets: np.ndarray, records: np.ndarray, grouped: np.ndarray, arrays: _Arrays,
+        threads: int | None,
+    ) -> None:  # fmt: skip
+        """Let owners group their units, and write each row of the result once."""
+        from .scatter_run_loops import make_rows
+
+        plan, initial, result = self._plan, arrays.initial, arrays.result
+        items = plan.length * plan.piece
+        initial_step = plan.grain
+        if initial.size == 1:
+            initial, initial_step = flat(np.repeat(initial, plan.grain)), 0
+        is_large = result.nbytes >= _PAST_CACHES_BYTES and items == plan.grain
+        past_caches = is_large and (items * result.itemsize) % 64 == result.ctypes.data % 64 == 0
+        units = (offsets, records, records[1:], 2, grouped)
+        rows = (1 << self._shift, plan.grain, items, arrays.values, initial, initial_step)
+        make_rows(*self.kind)(owners, *units, *rows, past_caches, result, threads=threads)
 
     def _apply_private(self, total: int, arrays: _Arrays, threads: int | None) -> None:
         """Integers are combined exactly in any order: each task has tables of its own at first."""

@@ -6,11 +6,26 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 
-from .monoids import OVERWRITE, Combination, computing_dtype
-from .vectors import I32, I64, apply, cgutils, data_of, intrinsic, literal, load_lanes, store_lanes
+from .arithmetic import get, put
+from .compilation import kernel
+from .monoids import OVERWRITE, WIDENED, Combination, computing_dtype
+from .vectors import (
+    I32,
+    I64,
+    apply,
+    cgutils,
+    data_of,
+    intrinsic,
+    literal,
+    load_lanes,
+    part_count,
+    store_lanes,
+)
 
 LINE_BYTES = 64
 _VECTOR_BYTES = 64
+_TOGETHER = 4
+"""How many vectors of a row are made together."""
 _BYTES = ir.IntType(8).as_pointer()
 
 
@@ -55,6 +70,106 @@ def combine_run(
     return types.void(element, combiner, result, types.intp, values, types.intp, types.intp), generate
 
 
+@intrinsic(prefer_literal=True)
+def make_row(
+    typing_context: Any, element: Any, combiner: Any, result: Any, place: Any, initial: Any, start: Any,
+    count: Any, values: Any, sources: Any, begin: Any, end: Any, ahead: Any, last: Any, past_caches: Any,
+) -> Any:  # fmt: skip
+    """Write `count` elements of `result` from `place` on, each once: those of `initial` from `start` on,
+    combined with those of `values` from each place on that `sources` has from number `begin` to `end`, in
+    their order.
+
+    The updates of the source that comes `ahead` later are fetched, or those of number `last`. `past_caches`:
+    whole vectors are written past the caches; `place` is where a line of them begins.
+    """
+    kind = Combination(literal(element), literal(combiner))
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        _, _, to, place, origin, start, count, added, places, *numbers, past_caches = arguments
+        arrays = ((result, to), (initial, origin), (values, added))
+        data = [data_of(context, builder, array, value, kind.element) for array, value in arrays]
+        source_data = context.make_array(sources)(context, builder, places).data
+        row = _Row(builder, kind, *data, place, start, source_data, *numbers)
+        with builder.if_else(builder.trunc(past_caches, ir.IntType(1))) as (past, kept):
+            with past:
+                row.make_vectors(count, True)
+            with kept:
+                row.make_vectors(count, False)
+        row.make_rest(count)
+        return context.get_dummy_value()
+
+    numbers = [types.intp] * 4
+    arrays = (result, types.intp, initial, types.intp, types.intp, values, sources)
+    return types.void(element, combiner, *arrays, *numbers, types.boolean), generate
+
+
+class _Row:
+    """Code for `make_row`, whose arguments are its attributes; arrays are pointers to their data."""
+
+    def __init__(
+        self, builder: Any, kind: Combination, result: Any, initial: Any, values: Any, place: Any, start: Any,
+        sources: Any, begin: Any, end: Any, ahead: Any, last: Any,
+    ) -> None:  # fmt: skip
+        self._builder = builder
+        self._kind = kind
+        is_rounded = kind.element in WIDENED and kind.monoid in ("add", "multiply")
+        self._step = Combination(kind.element, f"{kind.monoid}:{kind.element}") if is_rounded else kind
+        self._lanes = max(1, _VECTOR_BYTES // computing_dtype(kind.element).itemsize)
+        self._result, self._initial, self._values = result, initial, values
+        self._place, self._start = place, start
+        self._sources, self._begin, self._end = sources, begin, end
+        self._ahead, self._last = ahead, last
+
+    def make_vectors(self, count: Any, past_caches: bool) -> None:
+        """Make those elements that fill vectors."""
+        done = I64(0)
+        for vectors in (_TOGETHER, 1):
+            until = self._builder.and_(count, I64(-vectors * self._lanes))
+            step = I64(vectors * self._lanes)
+            with cgutils.for_range_slice(self._builder, done, until, step, intp=I64, inc=True) as (column, _):
+                self._make(column, vectors, self._lanes, past_caches)
+            done = until
+
+    def make_rest(self, count: Any) -> None:
+        """Make those that are left, by ever shorter vectors."""
+        builder, lanes = self._builder, self._lanes // 2
+        while lanes:
+            with builder.if_then(builder.icmp_signed("!=", builder.and_(count, I64(lanes)), I64(0))):
+                self._make(builder.and_(count, I64(-2 * lanes)), 1, lanes, False)
+            lanes //= 2
+
+    def _make(self, column: Any, vectors: int, lanes: int, past_caches: bool) -> None:
+        builder, element = self._builder, self._kind.element
+        columns = [builder.add(column, I64(number * lanes)) for number in range(vectors)]
+        slots = []
+        for here in columns:
+            parts = load_lanes(builder, element, self._initial, builder.add(self._start, here), lanes)
+            slots.append([cgutils.alloca_once_value(builder, part) for part in parts])
+        one = I64(1)
+        with cgutils.for_range_slice(builder, self._begin, self._end, one, intp=I64, inc=True) as (number, _):
+            later = builder.add(number, self._ahead)
+            later = builder.select(builder.icmp_signed("<", later, self._last), later, self._last)
+            fetched, source = self._source(later), self._source(number)
+            for here, slot in zip(columns, slots, strict=True):
+                self._fetch(builder.add(fetched, here))
+                value = load_lanes(builder, element, self._values, builder.add(source, here), lanes)
+                if self._kind.monoid != OVERWRITE:
+                    value = apply(builder, self._step, tuple(map(builder.load, slot)), value)
+                for part, kept in zip(value, slot, strict=True):
+                    builder.store(part, kept)
+        for here, slot in zip(columns, slots, strict=True):
+            place, value = builder.add(self._place, here), tuple(map(builder.load, slot))
+            store_lanes(builder, element, self._result, place, value, lanes, past_caches)
+
+    def _source(self, number: Any) -> Any:
+        value = self._builder.load(self._builder.gep(self._sources, [number]))
+        return value if value.type == I64 else self._builder.sext(value, I64)
+
+    def _fetch(self, place: Any) -> None:
+        components = self._builder.mul(place, I64(part_count(self._kind.element)))
+        _prefetch(self._builder, self._builder.gep(self._values, [components]))
+
+
 @intrinsic
 def copy_run(typing_context: Any, result: Any, place: Any, values: Any, source: Any, count: Any) -> Any:
     """Copy `count` elements of `values` from `source` on to `result`, of the same type, from `place` on. The
@@ -71,6 +186,24 @@ def copy_run(typing_context: Any, result: Any, place: Any, values: Any, source: 
     return types.void(result, types.intp, values, types.intp, types.intp), generate
 
 
+@kernel
+def start_range(task: int, owners: int, size: int, initial: Any, result: Any) -> None:
+    """Give an owner's part of the result its first values: those of `initial`, or its one value for all.
+
+    Where `initial` is empty, they are there already. An owner has `size` elements, the last one all that are
+    left.
+    """
+    if initial.size == 0:
+        return
+    begin = task * size
+    end = begin + size if task < owners - 1 else result.size
+    if initial.size > 1:
+        copy_run(result, begin, initial, begin, end - begin)
+        return
+    for place in range(begin, end):
+        put(result, place, get(initial, 0))
+
+
 @intrinsic
 def fetch_lines(typing_context: Any, array: Any, place: Any, lines: Any) -> Any:
     """Fetch so many cache lines of an array, from that of `place` on. They may lie outside of the array."""
@@ -79,14 +212,18 @@ def fetch_lines(typing_context: Any, array: Any, place: Any, lines: Any) -> Any:
         to, place, lines = arguments
         data = context.make_array(array)(context, builder, to).data
         first = builder.bitcast(builder.gep(data, [place]), _BYTES)
-        kind = ir.FunctionType(ir.VoidType(), [_BYTES, I32, I32, I32])
-        function = builder.module.declare_intrinsic("llvm.prefetch", [_BYTES], kind)
         with cgutils.for_range(builder, lines, intp=I64) as loop:
-            line = builder.gep(first, [builder.mul(loop.index, I64(LINE_BYTES))])
-            builder.call(function, [line, I32(0), I32(3), I32(1)])
+            _prefetch(builder, builder.gep(first, [builder.mul(loop.index, I64(LINE_BYTES))]))
         return context.get_dummy_value()
 
     return types.void(array, types.intp, types.intp), generate
+
+
+def _prefetch(builder: Any, pointer: Any) -> None:
+    """Fetch the cache line there, to be read."""
+    kind = ir.FunctionType(ir.VoidType(), [_BYTES, I32, I32, I32])
+    function = builder.module.declare_intrinsic("llvm.prefetch", [_BYTES], kind)
+    builder.call(function, [builder.bitcast(pointer, _BYTES), I32(0), I32(3), I32(1)])
 
 
 def _private_function(module: Any, name: str, kinds: list[Any], generate: Callable[..., None]) -> Any:

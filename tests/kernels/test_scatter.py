@@ -82,8 +82,10 @@ def test_any_dimension_numbers(geometry, index_type, is_scheduled, seed):
 @contextlib.contextmanager
 def all_have_owners(*, choosing=False):
     """Units of small scatters have owners too: tasks distribute them, a few at a time, or owners choose."""
-    sizes = {"_SERIAL_BYTES": -1, "_NEAR_BYTES": 0, "_TASK_UNITS": 7, "_CHUNK_BYTES": 500}
-    with mock.patch.multiple(scatter, **sizes, _CHOOSING_BYTES=1 << 20 if choosing else -1):
+    sizes = {"_SERIAL_BYTES": -1, "_TASK_UNITS": 7, "_CHUNK_BYTES": 500, "_LEAST_ROW_BYTES": 0}
+    near_bytes = 1 << 20 if choosing else -1
+    sizes |= {"_CHOOSING_BYTES": near_bytes, "_NEAR_BYTES": near_bytes, "_PAST_CACHES_BYTES": 0}
+    with mock.patch.multiple(scatter, **sizes):
         yield
 
 
@@ -145,17 +147,64 @@ def test_rows_of_any_width(dtype, combiner, width):
     updates = random_values(rng, rows.slices_shape, dtype)
     indices = rng.integers(-2, 11, rows.indices_shape).astype(np.int32)
     check(rows, values, indices, updates, combiner)
+    for choosing in (False, True):
+        with all_have_owners(choosing=choosing):
+            check(rows, values, indices, updates, combiner)
+
+
+def aligned(values):
+    """A copy that begins where a cache line does."""
+    memory = np.empty(values.nbytes + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    copy = memory[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
+    copy[...] = values
+    return copy
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+@pytest.mark.parametrize("combiner", ["add", "overwrite"])
+@pytest.mark.parametrize("dtype", ["float32", "complex128", ml_dtypes.bfloat16, "int8"])
+def test_rows_that_are_written_past_the_caches(dtype, combiner, threads):
+    rng = np.random.default_rng(15)
+    row = 5 * 64 // np.dtype(dtype).itemsize
+    rows = Geometry((130, row), (300, 1), (300, row), (1,), (0,), (), (), (0,), 1, ())
+    values, updates = (random_values(rng, shape, dtype) for shape in (rows.operand_shape, rows.slices_shape))
+    indices = rng.integers(-2, 133, rows.indices_shape).astype(np.int32)
+    with np.errstate(all="ignore"):
+        expected = scattered(values, indices, updates, rows, COMBINE[combiner])
     with all_have_owners():
-        check(rows, values, indices, updates, combiner)
+        scatter_values = prepared(rows, [dtype], np.int32, combiner, threads=threads)
+        for first in (0, 1):
+            out = aligned(np.zeros(values.size + first, dtype))[first:]
+            scatter_values([values], [indices], [updates], out=[out.reshape(values.shape)])
+            assert same_bits(out.reshape(values.shape), expected)
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+def test_large_batches(threads, in_place):
+    shapes = (7, 500, 33), (7, 900, 1), (7, 900, 33)
+    geometry = Geometry(*shapes, (2,), (1,), (0,), (0,), (1,), 2, ())
+    rng = np.random.default_rng(16)
+    values, updates = rng.random(shapes[0], np.float32), rng.random(shapes[2], np.float32)
+    indices = rng.integers(-20, 520, shapes[1], np.int32)
+    expected = values.copy()
+    for batch, (starts, added) in enumerate(zip(indices[..., 0], updates, strict=True)):
+        kept = (starts >= 0) & (starts < 500)
+        np.add.at(expected[batch], starts[kept], added[kept])
+    scatter_values = prepared(geometry, [np.float32], np.int32, "add", threads=threads)
+    (result,) = scatter_values([values], [indices], [updates], in_place=in_place)
+    assert same_bits(result, expected)
 
 
 PARTS = Geometry((9, 8), (60, 1), (60, 5), (1,), (0,), (), (), (0,), 1, ())
 BATCHES = Geometry((3, 9, 4), (3, 20, 1), (3, 20, 4), (2,), (1,), (0,), (0,), (1,), 2, ())
 
 
+@pytest.mark.parametrize("choosing", [False, True])
 @pytest.mark.parametrize("is_unique", [False, True])
 @pytest.mark.parametrize("geometry", [ITEMS, ROWS, PARTS, BATCHES], ids=["items", "rows", "parts", "batches"])
-def test_owners_start_the_result(geometry, is_unique):
+def test_owners_start_the_result(geometry, is_unique, choosing):
     rng = np.random.default_rng(14)
     shape = geometry.operand_shape
     updates = random_values(rng, geometry.slices_shape, np.float32)
@@ -163,7 +212,7 @@ def test_owners_start_the_result(geometry, is_unique):
     if is_unique:
         indices = np.full(geometry.indices_shape, 100, np.int32)
         indices.reshape(-1)[: 2 if geometry is ITEMS else 1] = 0
-    with all_have_owners():
+    with all_have_owners(choosing=choosing):
         for values in (
             random_values(rng, shape, np.float32),
             np.broadcast_to(np.float32(-0.0), shape),
@@ -235,6 +284,9 @@ LARGE = {
     "items": ((30_000,), (70_000, 1), (70_000,), (), (0,), 0.5),
     "items in one place": ((30_000,), (70_000, 1), (70_000,), (), (0,), 0.0),
     "rows": ((500, 33), (6000, 1), (6000, 33), (1,), (0,), 0.5),
+    "short rows": ((9000, 5), (50_000, 1), (50_000, 5), (1,), (0,), 0.5),
+    "rows in one place": ((500, 33), (6000, 1), (6000, 33), (1,), (0,), 0.0),
+    "rows beyond the caches": ((9000, 128), (6000, 1), (6000, 128), (1,), (0,), 0.5),
     "columns": ((33, 500), (6000, 1), (33, 6000), (0,), (1,), 0.5),
     "windows": ((700, 20), (6000, 1), (6000, 9, 20), (1, 2), (), 0.5),
 }
@@ -276,10 +328,11 @@ def test_large_scatters_by_all_threads():
         assert same_bits(scatter_values([values], [starts], [updates])[0], expected)
 
 
-@pytest.mark.usefixtures("runs_have_owners")
+@pytest.mark.parametrize("is_near", [False, True])
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 @pytest.mark.parametrize("name", LARGE)
-def test_large_scatters_by_any_number_of_threads(name, threads):
+def test_large_scatters_by_any_number_of_threads(name, threads, is_near, monkeypatch):
+    monkeypatch.setattr(scatter, "_NEAR_BYTES", 1 << 30 if is_near else 0)
     geometry, values, starts, updates, expected = large_case(name)
     scatter_values = prepared(geometry, [np.float32], np.int32, "add", threads=threads)
     (result,) = scatter_values([values], [starts], [updates])

@@ -1,0 +1,233 @@
+"""The loops that apply a scatter's updates where a unit is of runs of elements. Importing this module imports
+Numba.
+
+`update_runs_in_order` takes units as `scatter_units.locate` finds them, the others those of one owner after
+the other.
+"""
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from .arithmetic import get, put
+from .compilation import Kernel, kernel
+from .monoids import OVERWRITE, storage_dtype
+from .scatter_runs import LINE_BYTES, combine_run, copy_run, fetch_lines, make_row, start_range
+from .scatter_units import BLOCK, locate
+from .searches import positions_within
+
+PREFETCHED_LINES = 64
+"""How many lines of runs are fetched ahead."""
+NEAR_BYTES = 1 << 20
+"""A processor's own cache holds so much of a result: places in it need not be fetched ahead."""
+PREFETCH_LINES = 4
+"""How many lines of a run are: the processor follows by itself then."""
+
+
+@kernel
+def _units_ahead(items: int, itemsize: int) -> int:
+    """How many units ahead their runs are fetched."""
+    lines = min(-(-items * itemsize // LINE_BYTES), PREFETCH_LINES)
+    return max(2, PREFETCHED_LINES // lines)
+
+
+@functools.cache
+def _apply_runs(element: str, combiner: str) -> Kernel:
+    """Units of runs from number `begin` to `end`, in order.
+
+    `runs` has a row (input offset, update offset) for each run of a unit. A run has `length` pieces of
+    `piece` elements; with `slides`, only those pieces that are in bounds, from 0 to `bound`. Places in the
+    result are fetched where it `is_far`.
+    """
+    line_items = LINE_BYTES // storage_dtype(element).itemsize
+
+    @kernel
+    def slid(
+        key: int, source: int, slide: int, bound: int, runs: Any, length: int, piece: int, values: Any,
+        result: Any,
+    ) -> None:  # fmt: skip
+        begin, end = max(0, -slide) * piece, min(length, bound - slide) * piece
+        for run in range(runs.shape[0]):
+            place, start = key + slide * piece + runs[run, 0], source + runs[run, 1]
+            combine_run(element, combiner, result, place + begin, values, start + begin, end - begin)
+
+    @kernel(inline=True)
+    def rows(
+        begin: int, end: int, keys: Any, sources: Any, step: int, grain: int, items: int, lines: int,
+        ahead: int, is_far: bool, values: Any, result: Any,
+    ) -> None:  # fmt: skip
+        for unit in range(begin, end):
+            later = min(unit + ahead, end - 1) * step
+            fetch_lines(values, np.int64(get(sources, later)), lines)
+            if is_far:
+                fetch_lines(result, max(np.int64(get(keys, later)), np.int64(0)) * grain, lines)
+            key = np.int64(get(keys, unit * step))
+            if key >= 0:
+                source = np.int64(get(sources, unit * step))
+                combine_run(element, combiner, result, key * grain, values, source, items)
+
+    @kernel
+    def body(
+        begin: int, end: int, keys: Any, sources: Any, slides: Any, step: int, grain: int, bound: int,
+        runs: Any, length: int, piece: int, is_far: bool, values: Any, result: Any,
+    ) -> None:  # fmt: skip
+        items = length * piece
+        lines = min(-(-items * values.itemsize // LINE_BYTES), PREFETCH_LINES)
+        ahead = _units_ahead(items, values.itemsize)
+        if slides.size == 0 and runs.shape[0] == 1:
+            # The same with constants, which become quicker loops.
+            if items == line_items and step == 1:
+                rows(begin, end, keys, sources, 1, grain, line_items, 1, ahead, is_far, values, result)
+            elif items == 2 * line_items and step == 1:
+                rows(begin, end, keys, sources, 1, grain, 2 * line_items, 2, ahead, is_far, values, result)
+            elif items == 4 * line_items and step == 1:
+                rows(begin, end, keys, sources, 1, grain, 4 * line_items, 4, ahead, is_far, values, result)
+            else:
+                rows(begin, end, keys, sources, step, grain, items, lines, ahead, is_far, values, result)
+            return
+        for unit in range(begin, end):
+            later = min(unit + ahead, end - 1) * step
+            fetch_lines(values, np.int64(get(sources, later)), lines)
+            if is_far:
+                fetch_lines(result, max(np.int64(get(keys, later)), np.int64(0)) * grain, lines)
+            key, source = np.int64(get(keys, unit * step)) * grain, np.int64(get(sources, unit * step))
+            if key < 0:
+                continue
+            if slides.size > 0:
+                slide = np.int64(get(slides, unit * step))
+                slid(key, source, slide, bound, runs, length, piece, values, result)
+            else:
+                for run in range(runs.shape[0]):
+                    combine_run(
+                        element, combiner, result, key + runs[run, 0], values, source + runs[run, 1], items
+                    )
+
+    return body
+
+
+@functools.cache
+def update_runs(element: str, combiner: str) -> Kernel:
+    """Units of runs. Owner t has `size` elements, and of each row of `offsets` the units from the t-th offset
+    to the next one."""
+    apply = _apply_runs(element, combiner)
+
+    @kernel(parallel=True)
+    def body(
+        task: int, offsets: Any, keys: Any, sources: Any, slides: Any, step: int, grain: int, bound: int,
+        runs: Any, length: int, piece: int, values: Any, size: int, initial: Any, result: Any,
+    ) -> None:  # fmt: skip
+        start_range(task, offsets.shape[1] - 1, size, initial, result)
+        is_far = size * result.itemsize > NEAR_BYTES
+        for row in range(offsets.shape[0]):
+            begin, end = offsets[row, task], offsets[row, task + 1]
+            apply(
+                begin, end, keys, sources, slides, step, grain, bound, runs, length, piece, is_far, values,
+                result,
+            )  # fmt: skip
+
+    return body
+
+
+@kernel
+def _choose(keys: Any, sources: Any, slides: Any, count: int, least: int, width: int, chosen: Any) -> int:
+    """Move those of `count` units to the front whose keys are from `least` to `least + width - 1`; returns
+    how many these are."""
+    own = positions_within(keys, count, least, width, chosen)
+    for number in range(own):
+        unit = np.int64(get(chosen, number))
+        put(keys, number, get(keys, unit))
+        put(sources, number, get(sources, unit))
+        if slides.size > 0:
+            put(slides, number, get(slides, unit))
+    return own
+
+
+@functools.cache
+def update_runs_in_order(element: str, combiner: str) -> Kernel:
+    """Units of runs. There are `ranges` tasks for each `size` units in order: one of them applies those with
+    the first `width` keys, the next one those with the next ones.
+
+    Where `initial` is not empty, task t gives the t-th `width` grains of the result their first values.
+    """
+    apply = _apply_runs(element, combiner)
+
+    @kernel(parallel=True)
+    def body(
+        task: int, size: int, count: int, ranges: int, width: int, where: Any, sample: Any, grain: int,
+        bound: int, runs: Any, length: int, piece: int, values: Any, initial: Any, result: Any,
+    ) -> None:  # fmt: skip
+        part = task // ranges
+        start_range(task, ranges * -(-count // size), width * grain, initial, result)
+        keys, sources = np.empty(BLOCK, sample.dtype), np.empty(BLOCK, sample.dtype)
+        slides = np.empty(BLOCK if where[2].size > 0 else 0, sample.dtype)
+        chosen = np.empty(BLOCK + 1, np.int32)
+        is_far = (width * grain if width > 0 else result.size) * result.itemsize > NEAR_BYTES
+        end = min(count, (part + 1) * size)
+        for first in range(part * size, end, BLOCK):
+            own = min(BLOCK, end - first)
+            locate(0, first, own, where, keys, sources, slides)
+            if ranges > 1:
+                own = _choose(keys, sources, slides, own, (task - part * ranges) * width, width, chosen)
+            apply(0, own, keys, sources, slides, 1, grain, bound, runs, length, piece, is_far, values, result)
+
+    return body
+
+
+@functools.cache
+def make_rows(element: str, combiner: str) -> Kernel:
+    """The result of units of one run each. Owner t has `rows` grains, the last one all that are left, and of
+    each row of `offsets` the units from the t-th offset to the next one.
+
+    The owner groups its units by key, in `grouped`, so that it writes each element of the result once.
+    `initial` begins again for each grain, or goes on with `initial_step`.
+    """
+    is_overwritten = combiner == OVERWRITE
+
+    @kernel
+    def group(
+        task: int, offsets: Any, keys: Any, sources: Any, step: int, first: int, ends: Any, grouped: Any
+    ) -> int:
+        begin = 0
+        for row in range(offsets.shape[0]):
+            begin += offsets[row, task] - offsets[row, 0]
+            for unit in range(offsets[row, task], offsets[row, task + 1]):
+                place = np.int64(get(keys, unit * step)) - first
+                put(ends, place, 1 if is_overwritten else get(ends, place) + 1)
+        total = begin
+        for place in range(ends.size):
+            own = get(ends, place)
+            put(ends, place, total + own if is_overwritten else total)
+            total += own
+        for row in range(offsets.shape[0]):
+            for unit in range(offsets[row, task], offsets[row, task + 1]):
+                place = np.int64(get(keys, unit * step)) - first
+                at = np.int64(get(ends, place))
+                if is_overwritten:
+                    put(grouped, at - 1, get(sources, unit * step))
+                else:
+                    put(grouped, at, get(sources, unit * step))
+                    put(ends, place, at + 1)
+        return begin
+
+    @kernel(parallel=True)
+    def body(
+        task: int, offsets: Any, keys: Any, sources: Any, step: int, grouped: Any, rows: int, grain: int,
+        items: int, values: Any, initial: Any, initial_step: int, past_caches: bool, result: Any,
+    ) -> None:  # fmt: skip
+        first = task * rows
+        own = rows if task < offsets.shape[1] - 2 else result.size // grain - first
+        ends = np.zeros(own, keys.dtype)
+        begin = group(task, offsets, keys, sources, step, first, ends, grouped)
+        ahead, last = _units_ahead(items, values.itemsize), np.int64(get(ends, own - 1)) - 1
+        for row in range(own):
+            place, start, end = (first + row) * grain, (first + row) * initial_step, np.int64(get(ends, row))
+            make_row(
+                element, combiner, result, place, initial, start, items, values, grouped, begin, end, ahead,
+                last, past_caches,
+            )  # fmt: skip
+            if items < grain:
+                copy_run(result, place + items, initial, start + items, grain - items)
+            begin = end
+
+    return body
