@@ -1,37 +1,37 @@
-"""Sorting rows of unsigned integers on several threads, by NumPy's functions.
+"""How rows are cut into runs, which NumPy's functions sort on several threads, and which are merged by twos.
 
-Long rows are cut into runs, which are sorted by themselves and merged by twos.
+However a row is cut, it has one sorted order: the number of threads may decide.
 """
 
-import numpy as np
+from typing import NamedTuple
 
-from .numpy_sort import sort_address
-from .threads import chosen_threads, division
+from .threads import chosen_threads
 
-_RUNS = 2
-_LONG = 1 << 16
-"""Length from which a row is cut, where there are few of them."""
-_FEW_ROWS = 4
+MERGED = 1 << 13
+"""Numbers that are merged at a time: they stay in the second cache for what is done with them next."""
+_LEAST = 1 << 15
+"""Length of the shortest run that a row is cut into."""
+_MOST = 16
 _COST = 8
 """Bytes that could be moved in the time in which one is sorted."""
 
 
-def sort(numbers: np.ndarray, rows: int, length: int, threads: int | None) -> np.ndarray:
-    """Rows of a flat array, each sorted. `numbers` is overwritten, and may be the result."""
-    address = sort_address(numbers.dtype)
-    if not address:
-        numbers.reshape(rows, length).sort(axis=-1)
-        return numbers
-    from . import runs_loops
+class Runs(NamedTuple):
+    """Each row consists of `count` runs, a power of two, of `length` numbers; the last one may have fewer."""
 
-    # However numbers are cut, there is one sorted order: a single thread need not merge.
-    runs = _RUNS if rows < _FEW_ROWS and length >= _LONG and chosen_threads(threads) > 1 else 1
-    run = -(-length // runs)
-    tasks, size = division(rows * runs, _COST * run * numbers.itemsize)
-    runs_loops.sort_runs(tasks, size, rows, length, run, address, numbers, threads=threads)
-    while run < length:
-        merged = np.empty_like(numbers)
-        tasks, size = division(numbers.size, 2 * numbers.itemsize)
-        runs_loops.merge(tasks, size, length, run, numbers, merged, threads=threads)
-        numbers, run = merged, 2 * run
-    return numbers
+    count: int
+    length: int
+
+
+def cut(rows: int, length: int, threads: int | None) -> Runs:
+    """How rows are cut: into one run where there are as many rows as threads."""
+    count, run, available = 1, length, chosen_threads(threads)
+    while count < _MOST and rows * count < available and run >= 2 * _LEAST:
+        count *= 2
+        run = -(-length // count)
+    return Runs(count, run)
+
+
+def sorting_bytes(run: int, itemsize: int) -> int:
+    """How many bytes could be moved in the time in which a run is sorted."""
+    return _COST * run * itemsize

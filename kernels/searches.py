@@ -27,6 +27,8 @@ from .vectors import (
 
 _VECTOR_BYTES = 64
 _TOGETHER = 4
+AT_ONCE = 64
+"""Elements that `which_above` looks at."""
 _COMPRESSES = bool(dict(binding.get_host_cpu_features()).get("avx512f"))
 """Whether the processor writes the lanes of a vector that pass a test by one instruction."""
 _COMPRESSED = 16
@@ -107,35 +109,44 @@ def first_equal(typing_context: Any, element: Any, array: Any, start: Any, end: 
     return types.intp(element, array, *numbers, computed_type(name)), generate
 
 
-@intrinsic
-def first_above(
-    typing_context: Any, array: Any, start: Any, end: Any, flipped: Any, folded: Any, limit: Any
-) -> Any:
-    """The first position from `start` to `end` whose code is greater than `limit`, or `end`.
+def _which_above(folds: bool) -> Any:
+    @intrinsic
+    def which(typing_context: Any, array: Any, start: Any, flipped: Any, limit: Any) -> Any:
+        item = ir.IntType(array.dtype.bitwidth)
 
-    The code of an element, an integer of its width, is `bits ^ flipped`, and that `^ folded` where the sign
-    bit of `bits` is set; codes are compared as signed integers.
-    """
-    width = array.dtype.bitwidth
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            data = context.make_array(array)(context, builder, arguments[0]).data
+            address = builder.gep(data, [arguments[1]])
+            address = builder.bitcast(address, ir.VectorType(item, AT_ONCE).as_pointer())
+            flips, least = (splat(builder, argument, AT_ONCE) for argument in arguments[2:])
+            code = builder.xor(builder.load(address, align=item.width // 8), flips)
+            if folds:
+                last, others = item(item.width - 1), item(2 ** (item.width - 1) - 1)
+                signs = builder.ashr(code, splat(builder, last, AT_ONCE))
+                code = builder.xor(code, builder.and_(signs, splat(builder, others, AT_ONCE)))
+            return builder.bitcast(builder.icmp_signed(">", code, least), I64)
+
+        return types.uint64(array, types.intp, array.dtype, array.dtype), generate
+
+    return which
+
+
+which_above = _which_above(folds=False)
+"""A number whose bits tell which of the `AT_ONCE` elements from a place on are greater than a limit, as
+signed integers, once their bits are combined by xor with `flipped`."""
+which_above_in_total_order = _which_above(folds=True)
+"""The same, once all bits but the sign are flipped of those that have it: floats are in total order then. For
+a limit that is not negative there is no difference."""
+
+
+@intrinsic
+def lowest(typing_context: Any, bits: Any) -> Any:
+    """The number of the lowest bit that is set; there is one."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(array)(context, builder, arguments[0]).data
-        lanes = _lanes_of(width // 8)
+        return builder.cttz(arguments[0], ir.IntType(1)(1))
 
-        def test(position: Any, count: int) -> Any:
-            address = builder.gep(data, [position])
-            flips, folds, least = (splat(builder, argument, count) for argument in arguments[3:])
-            if count > 1:
-                address = builder.bitcast(address, ir.VectorType(ir.IntType(width), count).as_pointer())
-            bits = builder.load(address, align=width // 8)
-            places = splat(builder, ir.Constant(ir.IntType(width), width - 1), count)
-            code = builder.xor(builder.xor(bits, flips), builder.and_(builder.ashr(bits, places), folds))
-            return builder.icmp_signed(">", code, least)
-
-        return _first(builder, arguments[1], arguments[2], lanes, test)
-
-    item = array.dtype
-    return types.intp(array, types.intp, types.intp, item, item, item), generate
+    return types.intp(types.uint64), generate
 
 
 @intrinsic

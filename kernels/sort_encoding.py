@@ -19,18 +19,23 @@ class Key(NamedTuple):
 
 
 class Encoding(NamedTuple):
-    """How the bits of an element become an unsigned integer of the wanted order, as arguments of loops.
+    """How the bits of an element become an unsigned integer of the wanted order.
 
     `ones` has all bits of the element, `sign` its highest one, `infinity` those of +inf. `flip` is combined
     by xor with the ascending integer, `nan` stands for all NaNs.
     """
 
     mode: int
-    ones: np.uint64
-    sign: np.uint64
-    infinity: np.uint64
-    flip: np.uint64
-    nan: np.uint64
+    ones: int
+    sign: int
+    infinity: int
+    flip: int
+    nan: int
+
+    @property
+    def words(self) -> np.ndarray:
+        """What loops are given."""
+        return np.array(self, np.uint64)
 
 
 def encoding(dtype: Any, key: Key) -> Encoding:
@@ -43,7 +48,7 @@ def encoding(dtype: Any, key: Key) -> Encoding:
     if infinity:
         mode = TOTAL if key.comparison == "TOTALORDER" else CANONICAL
     nan = 0 if key.descending and key.comparison == "CANONICAL" else ones
-    return Encoding(mode, *(np.uint64(bits) for bits in (ones, ones ^ ones >> 1, infinity, flip, nan)))
+    return Encoding(mode, ones, ones ^ ones >> 1, infinity, flip, nan)
 
 
 def bits_dtype(dtype: np.dtype) -> np.dtype:

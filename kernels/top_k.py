@@ -62,7 +62,7 @@ def _few(
     dtype: np.dtype, rows: int, length: int, k: int, threads: int | None
 ) -> Callable[[np.ndarray], np.ndarray]:
     """The places of the best so far are kept while a row is read."""
-    code = encoding(dtype, sort.Key(0))
+    code = encoding(dtype, sort.Key(0)).words
     tasks, size = division(rows, length * dtype.itemsize)
 
     def places(lines: np.ndarray) -> np.ndarray:
@@ -71,7 +71,7 @@ def _few(
         indices = np.empty((rows, k), np.int32)
         best = np.empty(tasks * k, bits_dtype(dtype))
         operand = flat(lines, bits_dtype(dtype))
-        work = (size, rows, length, k, code.mode, code.ones, code.sign, best, operand, indices.reshape(-1))
+        work = (size, rows, length, k, code, best, operand, indices.reshape(-1))
         top_k_loops.few(tasks, *work, threads=threads)
         return indices
 
@@ -82,16 +82,15 @@ def _partitioned(
     dtype: np.dtype, rows: int, length: int, k: int, threads: int | None
 ) -> Callable[[np.ndarray], np.ndarray]:
     """The k smallest of numbers that hold a value, descending, above its place: no two of them are equal."""
-    code = encoding(dtype, sort.Key(0, descending=True))
-    tasks, size = division(rows * length, 8)
+    code = encoding(dtype, sort.Key(0, descending=True)).words
+    tasks, size = division(rows, 8 * length)
 
     def places(lines: np.ndarray) -> np.ndarray:
         from . import sort_loops
 
         packed = np.empty(rows * length, np.uint64)
-        arrays = flat(lines, bits_dtype(dtype)), np.empty(0, np.uint32), packed, np.zeros(tasks, np.uint8)
-        work = (size, length, True, 0, *code, *arrays)
-        sort_loops.pack(tasks, *work, threads=threads)
+        work = (size, rows, length, code, flat(lines, bits_dtype(dtype)), packed)
+        sort_loops.pack_rows(tasks, *work, threads=threads)
         by_row = packed.reshape(rows, length)
         if k < length:
             by_row.partition(k - 1, axis=-1)
@@ -105,10 +104,10 @@ def _sorted(
     dtype: np.dtype, rows: int, length: int, k: int, threads: int | None
 ) -> Callable[[np.ndarray], np.ndarray]:
     """Values of 64 bits do not fit into one number with their places: whole rows are sorted."""
-    run = sort.prepare((rows, length), [dtype, np.int32], 1, [sort.Key(0, descending=True)], threads=threads)
+    order = [sort.Key(0, descending=True)]
+    run = sort.prepare((rows, length), [dtype], 1, order, kept=(), positions=np.int32, threads=threads)
 
     def places(lines: np.ndarray) -> np.ndarray:
-        numbers = np.broadcast_to(np.arange(length, dtype=np.int32), lines.shape)
-        return np.ascontiguousarray(run(lines, numbers)[1][:, :k])
+        return np.ascontiguousarray(run(lines)[0][:, :k])
 
     return places

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nimblehlo.kernels import top_k
+from nimblehlo.kernels.threads import division
 
 ELEMENTS = ("bool", "int8", "uint16", "int32", "uint64", "int64", "bfloat16", "float16", "float32", "float64")
 
@@ -77,10 +78,28 @@ def test_any_rows(data):
     check(operand, data.draw(st.integers(0, length)))
 
 
+@pytest.mark.parametrize("element", ELEMENTS[1:])
+def test_where_the_largest_are_small(element):
+    """Negative, or no better than zero: where vectors are compared as they lie only at the end."""
+    rng = np.random.default_rng(3)
+    dtype = dtype_of(element)
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        operand = rng.choice(np.array([info.min, info.min + 1, info.min + 7], dtype), (3, 700))
+    else:
+        operand = -np.abs(rng.standard_normal((3, 700))).astype(dtype)
+        operand[:, ::50] = rng.choice(np.array([-0.0, -np.inf, -np.nan, -1e-45], dtype), (3, 14))
+    operand[1, 650:660] = 1
+    operand[2, 690] = 0
+    for k in (1, 3, 64):
+        check(operand, k)
+
+
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 @pytest.mark.parametrize("k", [5, 500])
 def test_bits_do_not_depend_on_threads(k, threads):
-    operand = np.random.default_rng(2).integers(0, 3000, (20, 4000)).astype(np.float32)
+    operand = np.random.default_rng(2).integers(0, 3000, (60, 4000)).astype(np.float32)
+    assert division(*operand.shape[:1], operand.nbytes // len(operand)).tasks > 3
     check(operand, k, threads)
 
 
