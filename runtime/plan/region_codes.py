@@ -11,7 +11,7 @@ import numpy as np
 
 from ..ops.chlo_scan import Scan
 from ..ops.declaration import Op
-from ..ops.in_place import overwriting
+from ..ops.in_place import NOWHERE, overwriting
 from ..ops.position_reduction import PositionReduce
 from ..ops.reduction import Reduce, layout
 from ..ops.regions import Order
@@ -113,6 +113,9 @@ class _ReduceCode(RegionCode):
     def called(self, native: Callable[..., Any]) -> Callable[..., Any]:
         analysis, types, placed = self.view.analysis, self.view.inputs, self.layout
         count = len(types)
+        is_as_given = [type.element_type for type in types] == list(analysis.element_types)
+        if is_as_given and placed.permutation is None and not self.made.rooms:
+            return native
         shapes = [result.shape for result in self.results]
         convert = _converter(types, analysis.element_types)
 
@@ -225,6 +228,14 @@ class _ScatterCode(RegionCode):
         targets = [result.element_type for result in self.results]
         dtypes = [result.dtype for result in self.results]
         convert = _converter(inputs, targets)
+
+        @overwriting(*self.may_overwrite)
+        def run_one(operand: Any, *others: Any, out: Any = NOWHERE) -> Any:
+            result = np.array(operand, order="C") if out[0] is None else out[0]
+            return native(*others, out=(result,))
+
+        if count == 1 and inputs[0].element_type == targets[0]:
+            return run_one
 
         @overwriting(*self.may_overwrite)
         def run(*operands: Any, out: Any = (None,) * count) -> tuple[Any, ...]:
