@@ -25,7 +25,11 @@ cdef extern from "numpy/arrayobject.h":
 cdef extern from "task_pool.h" nogil:
     ctypedef void (*Task "PoolTask")(int64_t, void *) noexcept
     bint pool_is_offered()
-    void pool_run(Task function, void *closure, int64_t tasks, int64_t threads, bint is_long) noexcept
+    enum:
+        POOL_BRIEF
+        POOL_SHORT
+        POOL_LONG
+    void pool_run(Task function, void *closure, int64_t tasks, int64_t threads, int length) noexcept
 
 cnp.import_array()
 
@@ -38,6 +42,14 @@ cdef enum:
 
 # Launches that take longer wake the pool's threads; two threads save half of the time, and waking costs 0.1 ms.
 cdef double LONG_SECONDS = 3e-4
+# Launches that take less are brief; what they must take to be shared at all.
+cdef double SHORT_SECONDS = 3e-5, BRIEF_SECONDS = 1e-5
+cdef double LEAST_SECONDS = BRIEF_SECONDS if pool_is_offered() else _threads.LEAST_SECONDS
+
+
+cdef int length_of(double seconds) noexcept nogil:
+    """What the pool is told of a launch that takes so long."""
+    return POOL_LONG if seconds > LONG_SECONDS else POOL_SHORT if seconds > SHORT_SECONDS else POOL_BRIEF
 
 
 cdef int run_tasks(Task function, void *closure, Py_ssize_t tasks, double seconds, threads) except -1:
@@ -51,11 +63,11 @@ cdef int run_tasks(Task function, void *closure, Py_ssize_t tasks, double second
         threads: most threads to use; None: all.
     """
     cdef int64_t driver = 0, count = 1
-    if tasks > 1 and seconds > _threads.LEAST_SECONDS:
+    if tasks > 1 and seconds > LEAST_SECONDS:
         driver, count = _threads.way_of_running(threads)
     if count == 1 or pool_is_offered():
         with nogil:
-            pool_run(function, closure, tasks, count, seconds > LONG_SECONDS)
+            pool_run(function, closure, tasks, count, length_of(seconds))
     elif driver:
         with _threads.launches(), nogil:
             (<Driver>driver)(<int64_t>function, <int64_t>closure, tasks, count)
@@ -78,10 +90,10 @@ def run_in_order(size_t function, size_t closure, Py_ssize_t tasks, double secon
         tasks, seconds, threads: as for other tasks.
     """
     cdef int64_t count = 1
-    if seconds > _threads.LEAST_SECONDS:
+    if seconds > LEAST_SECONDS:
         count = _threads.way_of_running(threads)[1]
     with nogil:
-        pool_run(<Task>function, <void *>closure, tasks, count, seconds > LONG_SECONDS)
+        pool_run(<Task>function, <void *>closure, tasks, count, length_of(seconds))
 
 
 cdef int by_python_threads(Task function, void *closure, Py_ssize_t tasks, Py_ssize_t count) except -1:

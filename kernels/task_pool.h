@@ -1,9 +1,10 @@
 /* Threads that share the tasks of one launch at a time.
 
    The calling thread takes tasks as well, and waits for no thread that has not taken one yet: on a machine that is
-   busy otherwise it does all of them. To wake threads takes some 0.1 ms, which a short launch does not wait for
-   unless it follows soon on another one: then the threads will still be awake for the next. A launch while another
-   one runs is done by its caller alone. Threads start with the first launch, sleep between launches, and call
+   busy otherwise it does all of them. To wake threads takes some 0.1 ms, for which launches do not wait that are not
+   long, unless they follow soon on others: then the threads will still be awake for the next; brief ones only after
+   many of them, as in a loop. Threads that are awake share the tasks of all. A launch while another one runs is done
+   by its caller alone. Threads start with the first launch, sleep between launches, and call
    nothing of Python's; a child process after a fork starts threads of its own. */
 
 #ifndef NIMBLEHLO_TASK_POOL_H
@@ -18,21 +19,24 @@ typedef void (*PoolTask)(int64_t task, void *closure);
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
-#include <unistd.h>
 
-enum { POOL_MOST_THREADS = 256, POOL_SPINS = 1000, POOL_SOON_NANOSECONDS = 30000 };
+enum { POOL_MOST_THREADS = 256, POOL_SPINS = 1000, POOL_SOON_NANOSECONDS = 30000, POOL_BURST = 16 };
+
+/* How long a launch takes. */
+enum { POOL_BRIEF, POOL_SHORT, POOL_LONG };
+
+/* Looks at what is waited for between pauses: pauses side by side are what a virtual machine takes for idling. */
+enum { POOL_LOOKS = 32 };
 
 static struct {
     pthread_mutex_t launching, lock;
     pthread_cond_t wake, left;
-    pid_t process;
-    int threads, sleeping;
-    /* The launch: how many threads may still join it, and how many take part. */
-    int64_t number;
-    int may_join, active;
+    int is_started, threads, sleeping, is_waiting;
+    /* The launch: POOL_MOST_THREADS times its number, and how many threads may still join it. */
+    int64_t launch;
     PoolTask function;
     void *closure;
-    int64_t tasks, next, ended;
+    int64_t tasks, next, finished, ended, burst;
 } pool = {.launching = PTHREAD_MUTEX_INITIALIZER};
 
 static void pool_do_tasks(void) {
@@ -49,33 +53,52 @@ static inline void pool_pause(void) {
 #endif
 }
 
+/* Wait a while for a number to change; whether it did. */
+static int pool_changes(const int64_t *number, int64_t from, int64_t unit) {
+    for (int spin = 0; spin < POOL_SPINS; spin++, pool_pause())
+        for (int look = 0; look < POOL_LOOKS; look++)
+            if (__atomic_load_n(number, __ATOMIC_ACQUIRE) / unit != from) return 1;
+    return 0;
+}
+
+/* Join a launch if it still may be. */
+static int pool_joins(int64_t launch) {
+    while (launch % POOL_MOST_THREADS)
+        if (__atomic_compare_exchange_n(&pool.launch, &launch, launch - 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+            return 1;
+    return 0;
+}
+
 static void *pool_thread(void *number) {
     int64_t seen = (int64_t)(intptr_t)number;
     for (;;) {
-        for (int spin = 0; spin < POOL_SPINS && __atomic_load_n(&pool.number, __ATOMIC_RELAXED) == seen; spin++)
-            pool_pause();
-        pthread_mutex_lock(&pool.lock);
-        while (pool.number == seen) {
-            pool.sleeping++;
-            pthread_cond_wait(&pool.wake, &pool.lock);
-            pool.sleeping--;
-        }
-        seen = pool.number;
-        if (pool.may_join > 0) {
-            pool.may_join--;
-            pool.active++;
-            pthread_mutex_unlock(&pool.lock);
-            pool_do_tasks();
+        if (!pool_changes(&pool.launch, seen, POOL_MOST_THREADS)) {
             pthread_mutex_lock(&pool.lock);
-            if (--pool.active == 0) pthread_cond_signal(&pool.left);
+            __atomic_fetch_add(&pool.sleeping, 1, __ATOMIC_SEQ_CST);
+            while (__atomic_load_n(&pool.launch, __ATOMIC_SEQ_CST) / POOL_MOST_THREADS == seen)
+                pthread_cond_wait(&pool.wake, &pool.lock);
+            __atomic_fetch_sub(&pool.sleeping, 1, __ATOMIC_SEQ_CST);
+            pthread_mutex_unlock(&pool.lock);
         }
-        pthread_mutex_unlock(&pool.lock);
+        int64_t launch = __atomic_load_n(&pool.launch, __ATOMIC_SEQ_CST);
+        seen = launch / POOL_MOST_THREADS;
+        if (!pool_joins(launch)) continue;
+        pool_do_tasks();
+        __atomic_fetch_add(&pool.finished, 1, __ATOMIC_SEQ_CST);
+        if (__atomic_load_n(&pool.is_waiting, __ATOMIC_SEQ_CST)) {
+            pthread_mutex_lock(&pool.lock);
+            pthread_cond_signal(&pool.left);
+            pthread_mutex_unlock(&pool.lock);
+        }
     }
     return NULL;
 }
 
 /* After a fork only the thread that forked is left, and no launch runs in the child. */
-static void pool_after_fork(void) { pthread_mutex_init(&pool.launching, NULL); }
+static void pool_after_fork(void) {
+    pthread_mutex_init(&pool.launching, NULL);
+    pool.is_started = 0;
+}
 
 static void pool_watch_forks(void) { pthread_atfork(NULL, NULL, pool_after_fork); }
 
@@ -83,20 +106,21 @@ static void pool_watch_forks(void) { pthread_atfork(NULL, NULL, pool_after_fork)
 static void pool_start(int threads) {
     static pthread_once_t watched = PTHREAD_ONCE_INIT;
     sigset_t all, before;
+    if (pool.is_started && pool.threads >= threads) return;
     pthread_once(&watched, pool_watch_forks);
-    if (pool.process != getpid()) {
+    if (!pool.is_started) {
         pthread_mutex_init(&pool.lock, NULL);
         pthread_cond_init(&pool.wake, NULL);
         pthread_cond_init(&pool.left, NULL);
-        pool.process = getpid();
-        pool.threads = pool.sleeping = pool.may_join = pool.active = 0;
+        pool.threads = pool.sleeping = pool.is_waiting = 0;
+        pool.is_started = 1;
     }
-    if (pool.threads >= threads) return;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
-    for (; pool.threads < threads && pool.threads < POOL_MOST_THREADS; pool.threads++) {
+    for (; pool.threads < threads && pool.threads < POOL_MOST_THREADS - 1; pool.threads++) {
         pthread_t thread;
-        if (pthread_create(&thread, NULL, pool_thread, (void *)(intptr_t)pool.number) != 0) break;
+        void *number = (void *)(intptr_t)(__atomic_load_n(&pool.launch, __ATOMIC_RELAXED) / POOL_MOST_THREADS);
+        if (pthread_create(&thread, NULL, pool_thread, number) != 0) break;
         pthread_detach(thread);
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -108,34 +132,48 @@ static int64_t pool_nanoseconds(void) {
     return now.tv_sec * (int64_t)1000000000 + now.tv_nsec;
 }
 
-/* Run all tasks by at most so many threads, the calling one among them. `is_long`: it pays to wake them. */
-static void pool_run(PoolTask function, void *closure, int64_t tasks, int64_t threads, int is_long) {
+/* Wake threads for a launch where that pays. */
+static void pool_wake(int length) {
+    pool.burst = pool_nanoseconds() - pool.ended < POOL_SOON_NANOSECONDS ? pool.burst + 1 : 0;
+    if (!__atomic_load_n(&pool.sleeping, __ATOMIC_SEQ_CST)) return;
+    if (length != POOL_LONG && pool.burst < (length == POOL_SHORT ? 1 : POOL_BURST)) return;
+    pthread_mutex_lock(&pool.lock);
+    pthread_cond_broadcast(&pool.wake);
+    pthread_mutex_unlock(&pool.lock);
+}
+
+/* Wait until so many threads have finished. */
+static void pool_wait(int64_t joined) {
+    for (int64_t finished; (finished = __atomic_load_n(&pool.finished, __ATOMIC_ACQUIRE)) < joined;)
+        if (!pool_changes(&pool.finished, finished, 1)) {
+            pthread_mutex_lock(&pool.lock);
+            __atomic_store_n(&pool.is_waiting, 1, __ATOMIC_SEQ_CST);
+            while (__atomic_load_n(&pool.finished, __ATOMIC_SEQ_CST) < joined)
+                pthread_cond_wait(&pool.left, &pool.lock);
+            __atomic_store_n(&pool.is_waiting, 0, __ATOMIC_SEQ_CST);
+            pthread_mutex_unlock(&pool.lock);
+        }
+}
+
+/* Run all tasks by at most so many threads, the calling one among them. */
+static void pool_run(PoolTask function, void *closure, int64_t tasks, int64_t threads, int length) {
     if (threads > tasks) threads = tasks;
+    if (threads > POOL_MOST_THREADS) threads = POOL_MOST_THREADS;
     if (threads <= 1 || pthread_mutex_trylock(&pool.launching) != 0) {
         for (int64_t task = 0; task < tasks; task++) function(task, closure);
         return;
     }
     pool_start((int)threads - 1);
-    pthread_mutex_lock(&pool.lock);
     pool.function = function;
     pool.closure = closure;
     pool.tasks = tasks;
-    pool.next = 0;
-    pool.may_join = (int)threads - 1;
-    __atomic_store_n(&pool.number, pool.number + 1, __ATOMIC_RELAXED);
-    if (pool.sleeping && (is_long || pool_nanoseconds() - pool.ended < POOL_SOON_NANOSECONDS))
-        pthread_cond_broadcast(&pool.wake);
-    pthread_mutex_unlock(&pool.lock);
+    pool.next = pool.finished = 0;
+    int64_t launch = (__atomic_load_n(&pool.launch, __ATOMIC_RELAXED) / POOL_MOST_THREADS + 1) * POOL_MOST_THREADS;
+    __atomic_store_n(&pool.launch, launch + threads - 1, __ATOMIC_SEQ_CST);
+    pool_wake(length);
     pool_do_tasks();
-    pthread_mutex_lock(&pool.lock);
-    pool.may_join = 0;
-    pthread_mutex_unlock(&pool.lock);
-    for (int spin = 0; spin < POOL_SPINS && __atomic_load_n(&pool.active, __ATOMIC_RELAXED); spin++)
-        pool_pause();
-    pthread_mutex_lock(&pool.lock);
-    while (pool.active) pthread_cond_wait(&pool.left, &pool.lock);
+    pool_wait(launch + threads - 1 - __atomic_exchange_n(&pool.launch, launch, __ATOMIC_SEQ_CST));
     pool.ended = pool_nanoseconds();
-    pthread_mutex_unlock(&pool.lock);
     pthread_mutex_unlock(&pool.launching);
 }
 
@@ -144,8 +182,8 @@ static int pool_is_offered(void) { return 1; }
 #else
 
 static int pool_is_offered(void) { return 0; }
-static void pool_run(PoolTask function, void *closure, int64_t tasks, int64_t threads, int is_long) {
-    (void)threads, (void)is_long;
+static void pool_run(PoolTask function, void *closure, int64_t tasks, int64_t threads, int length) {
+    (void)threads, (void)length;
     for (int64_t task = 0; task < tasks; task++) function(task, closure);
 }
 

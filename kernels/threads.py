@@ -8,6 +8,7 @@ as the user set it.
 
 import contextlib
 import ctypes
+import functools
 import importlib
 import os
 import pathlib
@@ -197,8 +198,9 @@ def way_of_running(threads: int | None) -> tuple[int, int]:
     return 0, available if threads is None else min(threads, available)
 
 
+@functools.cache
 def available_threads() -> int:
-    """How many threads Numba would use, found without it."""
+    """How many threads Numba would use, found without it, once a process."""
     named = os.environ.get("NUMBA_NUM_THREADS", "")
     if named.isdigit() and int(named) > 0:
         return int(named)

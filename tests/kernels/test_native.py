@@ -114,6 +114,27 @@ def test_a_child_has_threads_of_its_own():
     run(code)
 
 
+def test_many_brief_launches_side_by_side():
+    """Threads come and go: none may miss a task, take one twice, or one of another launch."""
+    sizes = ((7, 7, 2), (50, 9, 3), (99, 33, 8))
+    functions = [made(total, tasks, 2e-5, count) for total, tasks, count in sizes]
+    wrong = []
+
+    def launch(seed):
+        for number in range(400):
+            which = (seed + number) % 3
+            values = np.arange(seed, seed + sizes[which][0])
+            if (functions[which](values) != 2 * values).any():
+                wrong.append((seed, number))
+
+    workers = [threading.Thread(target=launch, args=(seed,)) for seed in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong
+
+
 def test_an_exit_does_not_wait_for_idle_threads():
     run("""
         import numpy as np
@@ -123,10 +144,11 @@ def test_an_exit_does_not_wait_for_idle_threads():
 
 
 def test_threads_are_counted_as_numba_counts_them(monkeypatch):
+    available_threads = threads.available_threads.__wrapped__
     monkeypatch.setenv("NUMBA_NUM_THREADS", "3")
-    assert threads.available_threads() == 3
+    assert available_threads() == 3
     monkeypatch.setenv("NUMBA_NUM_THREADS", "many")
-    assert threads.available_threads() == len(os.sched_getaffinity(0))
+    assert available_threads() == len(os.sched_getaffinity(0))
 
 
 def run(code):
