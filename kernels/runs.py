@@ -17,19 +17,19 @@ _COST = 8
 
 
 class Runs(NamedTuple):
-    """Each row consists of `count` runs, a power of two, of `length` numbers; the last one may have fewer."""
+    """Each row consists of `parts` runs, a power of two, of `length` numbers; the last one may have fewer."""
 
-    count: int
+    parts: int
     length: int
 
 
 def cut(rows: int, length: int, threads: int | None) -> Runs:
     """How rows are cut: into one run where there are as many rows as threads."""
-    count, run, available = 1, length, chosen_threads(threads)
-    while count < _MOST and rows * count < available and run >= 2 * _LEAST:
-        count *= 2
-        run = -(-length // count)
-    return Runs(count, run)
+    parts, run, available = 1, length, chosen_threads(threads)
+    while parts < _MOST and rows * parts < available and run >= 2 * _LEAST:
+        parts *= 2
+        run = -(-length // parts)
+    return Runs(parts, run)
 
 
 def sorting_bytes(run: int, itemsize: int) -> int:

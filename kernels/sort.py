@@ -119,13 +119,13 @@ def _values(dtype: np.dtype, key: Key, rows: int, length: int, threads: int | No
 
         (operand,), (result,) = operands, results
         address, runs = sort_address(bits), cut(rows, length, threads)
-        units = rows * runs.count
-        numbers = result if runs.count == 1 else np.empty(rows * length, bits)
+        units = rows * runs.parts
+        numbers = result if runs.parts == 1 else np.empty(rows * length, bits)
         mixed = np.zeros(units, np.uint8)
         tasks, size = division(units, sorting_bytes(runs.length, bits.itemsize))
         work = (size, units, *runs, length, address, code, operand, numbers, mixed)
         sort_loops.sort_values(tasks, *work, threads=threads)
-        if runs.count > 1:
+        if runs.parts > 1:
             run, numbers = _merged(numbers, runs.length, length, threads)
             tasks, size = division(rows * length, 2 * bits.itemsize)
             sort_loops.merge_values(tasks, size, length, run, code, numbers, result, threads=threads)
@@ -217,13 +217,13 @@ def _sort_by(
     from . import sort_loops
 
     address, runs = sort_address(np.uint64), cut(rows, length, threads)
-    units, code = rows * runs.count, one.code.words
+    units, code = rows * runs.parts, one.code.words
     tasks, size = division(units, sorting_bytes(runs.length, 8))
-    packed = np.empty(tasks * length if runs.count == 1 else rows * length, np.uint64)
+    packed = np.empty(tasks * length if runs.parts == 1 else rows * length, np.uint64)
     mixed = np.zeros(units, np.uint8)
     work = (size, units, *runs, length, address, code, one.shift, operand, former)
     sort_loops.sort_packed(tasks, *work, packed, mixed, positions, values, threads=threads)
-    if runs.count > 1:
+    if runs.parts > 1:
         run, packed = _merged(packed, runs.length, length, threads)
         tasks, size = division(rows * length, 16)
         rest = (length, run, code, bool(mixed.any()), operand, former, packed, positions, values)

@@ -23,6 +23,7 @@ _FAMILIES = (
     "position_reduction",
     "window",
     "sorting",
+    "position_sorting",
     "contraction",
     "convolution",
     "linalg",

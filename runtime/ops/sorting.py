@@ -77,6 +77,16 @@ def sorted_alone(array: Array, element_type: AnyElementType, key: SortKey, axis:
     return np.flip(ascending, axis) if key.descending else ascending
 
 
+def sorted_places(
+    inputs: Sequence[Array], element_types: Sequence[AnyElementType], keys: Sequence[SortKey], axis: int
+) -> Array:
+    """Where the elements of sorted slices were along an axis."""
+    columns = [ordered_integers(inputs[key.operand], element_types[key.operand], key) for key in keys]
+    if len(columns) == 1:
+        return np.argsort(columns[0], axis=axis, kind="stable")
+    return np.lexsort(columns[::-1], axis=axis)
+
+
 def merge_sort(values: Arrays, less: Less) -> Array:
     """The stable order of the rows of [rows, n] arrays, by merging runs of 1, 2, 4, ... elements.
 
@@ -190,13 +200,7 @@ class Sort(Op, name="stablehlo.sort"):
             alone = sorted_alone(inputs[0], self.inputs[0].element_type, keys[0], axis)
             if alone is not None:
                 return (alone,)
-        columns = [
-            ordered_integers(inputs[key.operand], self.inputs[key.operand].element_type, key) for key in keys
-        ]
-        if len(columns) == 1:
-            order = np.argsort(columns[0], axis=axis, kind="stable")
-        else:
-            order = np.lexsort(columns[::-1], axis=axis)
+        order = sorted_places(inputs, [type.element_type for type in self.inputs], keys, axis)
         return tuple([np.take_along_axis(array, order, axis) for array in inputs])
 
     def _sorted_by_comparator(self, inputs: Sequence[Array], comparator: Evaluate, axis: int) -> Arrays:

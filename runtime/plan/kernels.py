@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..ops.chlo import TopK
@@ -14,8 +14,9 @@ from ..ops.gather import Gather
 from ..ops.in_place import NOWHERE, overwriting
 from ..ops.linalg import SMALL_TRANSFORM, Fft
 from ..ops.position_reduction import PositionReduce
+from ..ops.position_sorting import PositionSort
 from ..ops.reduction import Reduce
-from ..ops.regions import Order, arg_reducer, comparator, monoid, overwrites, selection
+from ..ops.regions import Order, SortKey, arg_reducer, comparator, monoid, overwrites, selection
 from ..ops.scatter import Scatter
 from ..ops.sorting import Sort
 from ..ops.window import ReduceWindow, SelectAndScatter
@@ -262,18 +263,37 @@ _COMPARISONS: dict[Order, Any] = {
 
 def _sort(view: Any, threads: int | None) -> Offer:
     """`nimblehlo.kernels.sort`: recognised comparators of real keys."""
+    keys = comparator(view.comparator)
+    shape = view.inputs[0].shape
+    dimension = view.dimension % len(shape) if shape else 0
+    return _sort_by(keys, view.inputs, dimension, None, None, threads)
+
+
+def _position_sort(view: PositionSort, threads: int | None) -> Offer:
+    """`nimblehlo.kernels.sort`: positions are counted, not read."""
+    return _sort_by(view.keys, view.inputs, view.dimension, view.kept, view.results[-1].dtype, threads)
+
+
+def _sort_by(
+    keys: Sequence[SortKey] | None,
+    inputs: Sequence[TensorType],
+    dimension: int,
+    kept: Sequence[int] | None,
+    positions: Any,
+    threads: int | None,
+) -> Offer:
     from ..kernels import sort
 
-    keys = comparator(view.comparator)
     if keys is None or any(key.component != "value" for key in keys):
         return None, "the comparator has no known form"
     order = [sort.Key(key.operand, key.descending, _COMPARISONS[key.order]) for key in keys]
-    dtypes = [type.dtype for type in view.inputs]
+    dtypes = [type.dtype for type in inputs]
     if not sort.supports(dtypes, order):
         return None, "no kernel for these element types"
-    shape = view.inputs[0].shape
-    dimension = view.dimension % len(shape) if shape else 0
-    return lambda: sort.prepare(shape, dtypes, dimension, order, threads=threads), "the comparator is known"
+    shape = inputs[0].shape
+    return lambda: sort.prepare(
+        shape, dtypes, dimension, order, kept=kept, positions=positions, threads=threads
+    ), "the comparator is known"
 
 
 def _select_and_scatter(view: Any, threads: int | None) -> Offer:
@@ -340,6 +360,7 @@ _OFFERS: dict[type[Op], Callable[[Any, int | None], Offer]] = {
     Fft: _fft,
     Gather: _gather,
     PositionReduce: _position_reduce,
+    PositionSort: _position_sort,
     Reduce: _reduce,
     ReduceWindow: _reduce_window,
     Scatter: _scatter,

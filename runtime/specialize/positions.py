@@ -1,15 +1,22 @@
-"""Reductions of values beside their positions, which need not be read."""
+"""Reductions and sorts of values beside their positions, which need not be read."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from ..ir import Operation, Value
+from ..ops.attribute_kinds import I64
 from ..ops.position_reduction import POSITION_REDUCE
+from ..ops.position_sorting import POSITION_SORT
 from ..ops.reduction import Reduce
-from ..ops.regions import arg_reducer
+from ..ops.regions import arg_reducer, comparator
+from ..ops.sorting import Sort
 from .index_columns import counted_dimension
 from .rewriting import Rewriter, dimensions, tensor_type, viewed
+from .unused import kept_values
+
+_LEAST_SORTED = 1 << 10
+"""Elements from which on it pays not to make positions."""
 
 
 def reduce_counted(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
@@ -32,3 +39,34 @@ def reduce_counted(operation: Operation, rewriter: Rewriter) -> Sequence[Value] 
         operation.location,
     )
     return rewriter.place(made)
+
+
+def sort_counted(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
+    """A sort counts, where an input that is not compared has the places along the sorted dimension."""
+    view = viewed(operation, Sort)
+    inputs, keys = operation.operands, comparator(operation.regions[0])
+    if keys is None or tensor_type(inputs[0]).size < _LEAST_SORTED:
+        return None
+    compared = {key.operand for key in keys}
+    numbers = [
+        number
+        for number, value in enumerate(inputs)
+        if number not in compared and counted_dimension(value) == view.adjusted_dimension
+    ]
+    if not numbers:
+        return None
+    others = [number for number in range(len(inputs)) if number != numbers[0]]
+    block = operation.regions[0].block
+    compared_values = [2 * number + side for number in others for side in (0, 1)]
+    block.arguments = kept_values(block.arguments, compared_values)
+    made = Operation(
+        POSITION_SORT,
+        [inputs[number] for number in others],
+        [operation.results[number].type for number in (*others, numbers[0])],
+        {"dimension": I64.encode(view.adjusted_dimension), **dimensions(kept=range(len(others)))},
+        operation.regions,
+        operation.location,
+    )
+    results = list(rewriter.place(made))
+    results.insert(numbers[0], results.pop())
+    return results

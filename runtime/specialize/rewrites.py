@@ -107,10 +107,10 @@ OTHER_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
 """Asked for operands and results of any type."""
 
 LAST_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
-    **TENSOR_REWRITES,
     "stablehlo.gather": (gathers.gather_by_columns,),
+    "stablehlo.sort": (positions.sort_counted,),
 }
-"""Tried when nothing else changes any more: other rewrites look for what these take away."""
+"""Tried with the others when nothing else changes any more: other rewrites look for what these take away."""
 
 PREPARATIONS: Final[Mapping[str, Preparation]] = {"stablehlo.while": loops.declare_counter}
 """Called before an operation's regions are rebuilt."""
@@ -119,8 +119,8 @@ PREPARATIONS: Final[Mapping[str, Preparation]] = {"stablehlo.while": loops.decla
 def simplify(region: Region, budget: Budget) -> None:
     """Rewrite a function's body, in place, until nothing changes, and remove what is not needed then."""
     _run(region, TENSOR_REWRITES, budget)
-    if any(operation.name == "stablehlo.gather" for operation in region.walk()):
-        _run(region, LAST_REWRITES, budget)
+    if any(operation.name in LAST_REWRITES for operation in region.walk()):
+        _run(region, {**TENSOR_REWRITES, **LAST_REWRITES}, budget)
 
 
 def _run(region: Region, tensor_rewrites: Mapping[str, Sequence[Rewrite]], budget: Budget) -> None:

@@ -6,7 +6,10 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Final
 
 from ..ir import Block, Operation, Value
+from ..ops.position_sorting import POSITION_SORT, PositionSort
+from ..ops.verify import view_of
 from .effects import has_no_effect, is_pure
+from .rewriting import dimensions
 
 
 def drop_unused_results(operation: Operation, used: Container[Value]) -> None:
@@ -40,7 +43,7 @@ def _uses(operation: Operation) -> Iterator[Value]:
         yield from inner.operands
 
 
-def _kept(items: Sequence[Value], indices: Sequence[int]) -> tuple[Value, ...]:
+def kept_values(items: Sequence[Value], indices: Sequence[int]) -> tuple[Value, ...]:
     """Some of an owner's results or arguments, numbered anew."""
     kept = tuple([items[index] for index in indices])
     for index, value in enumerate(kept):
@@ -75,9 +78,9 @@ def _while(operation: Operation, used: Container[Value]) -> None:
     indices = sorted(live)
     _keep_operands(operation, indices)
     _keep_operands(body.terminator, indices)
-    operation.results = _kept(operation.results, indices)
+    operation.results = kept_values(operation.results, indices)
     for block in blocks:
-        block.arguments = _kept(block.arguments, indices)
+        block.arguments = kept_values(block.arguments, indices)
 
 
 def _branches(operation: Operation, used: Container[Value]) -> None:
@@ -85,7 +88,7 @@ def _branches(operation: Operation, used: Container[Value]) -> None:
     indices = [index for index, result in enumerate(operation.results) if result in used]
     for region in operation.regions:
         _keep_operands(region.block.terminator, indices)
-    operation.results = _kept(operation.results, indices)
+    operation.results = kept_values(operation.results, indices)
 
 
 def _sort(operation: Operation, used: Container[Value]) -> None:
@@ -100,8 +103,21 @@ def _sort(operation: Operation, used: Container[Value]) -> None:
     if not indices:
         return
     _keep_operands(operation, indices)
-    operation.results = _kept(operation.results, indices)
-    block.arguments = _kept(block.arguments, [2 * index + side for index in indices for side in (0, 1)])
+    operation.results = kept_values(operation.results, indices)
+    block.arguments = kept_values(block.arguments, [2 * index + side for index in indices for side in (0, 1)])
+
+
+def _position_sort(operation: Operation, used: Container[Value]) -> None:
+    """Keep the sorted inputs that are used, and the positions."""
+    view = view_of(operation)
+    assert isinstance(view, PositionSort)
+    last = len(view.kept)
+    indices = [index for index in range(last) if operation.results[index] in used]
+    operation.attributes = {
+        **operation.attributes,
+        **dimensions(kept=[view.kept[index] for index in indices]),
+    }
+    operation.results = kept_values(operation.results, [*indices, last])
 
 
 def _reduce(operation: Operation, used: Container[Value]) -> None:
@@ -124,11 +140,12 @@ def _reduce(operation: Operation, used: Container[Value]) -> None:
     both = [*indices, *[count + index for index in indices]]
     _keep_operands(operation, both)
     _keep_operands(block.terminator, indices)
-    operation.results = _kept(operation.results, indices)
-    block.arguments = _kept(block.arguments, both)
+    operation.results = kept_values(operation.results, indices)
+    block.arguments = kept_values(block.arguments, both)
 
 
 _RULES: Final[Mapping[str, Callable[[Operation, Container[Value]], None]]] = {
+    POSITION_SORT: _position_sort,
     "stablehlo.case": _branches,
     "stablehlo.if": _branches,
     "stablehlo.reduce": _reduce,

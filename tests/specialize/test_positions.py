@@ -1,4 +1,4 @@
-"""Reductions of values beside their positions."""
+"""Reductions and sorts of values beside their positions."""
 
 from __future__ import annotations
 
@@ -101,3 +101,53 @@ def test_edge_values(type: str) -> None:
     run_every_way(text, operand, dtype.type(-np.inf), np.int32(7))
     run_every_way(text, operand, dtype.type(0.0), np.int32(-1))
     run_every_way(text, operand, dtype.type(np.nan), np.int32(5))
+
+
+SORTED = "nimblehlo.position_sort"
+
+
+def sorting(
+    shape: str, positions: str, *, dimension: int = 0, compared: str = "%x, %y", returned: str = "0, 1, 2"
+) -> str:
+    """A sort of %a and %b beside positions, by %a; `returned` are the results that @main returns."""
+    given = f"tensor<{shape}xf32>"
+    types = {"0": given, "1": f"tensor<{shape}xi32>", "2": given}
+    numbers = returned.split(", ")
+    results = ", ".join(types[number] for number in numbers)
+    lines = f"""
+    %n = {positions} : tensor<{shape}xi32>
+    %r:3 = "stablehlo.sort"(%a, %n, %b) ({{
+      ^bb0(%x: tensor<f32>, %y: tensor<f32>, %i: tensor<i32>, %j: tensor<i32>,
+           %u: tensor<f32>, %v: tensor<f32>):
+        %less = stablehlo.compare LT, {compared} : ({
+        "tensor<i32>, tensor<i32>" if "%i" in compared else "tensor<f32>, tensor<f32>"
+    }) -> tensor<i1>
+        stablehlo.return %less : tensor<i1>
+    }}) {{dimension = {dimension} : i64, is_stable = true}}
+      : ({given}, tensor<{shape}xi32>, {given}) -> ({given}, tensor<{shape}xi32>, {given})
+    return {", ".join(f"%r#{number}" for number in numbers)} : {results}"""
+    return function(f"%a: {given}, %b: {given}", results, lines)
+
+
+@pytest.mark.parametrize("returned", ["1", "0, 1", "1, 2", "0, 1, 2", "2, 1"])
+@pytest.mark.parametrize(("shape", "dimension"), [("1500", 0), ("70x40", 0), ("40x70", 1), ("9x20x11", 1)])
+def test_sorted_positions_are_counted(shape: str, dimension: int, returned: str) -> None:
+    text = sorting(shape, f"stablehlo.iota dim = {dimension}", dimension=dimension, returned=returned)
+    made = left(simplified(text))
+    assert SORTED in made and "stablehlo.iota" not in made
+    rng = np.random.default_rng(0)
+    sizes = [int(size) for size in shape.split("x")]
+    a = rng.integers(-3, 4, sizes).astype(np.float32)
+    a[rng.random(sizes) < 0.2] = rng.choice(np.float32([0.0, -0.0, np.nan, -np.nan, np.inf, 1e-45]))
+    run_every_way(text, a, rng.standard_normal(sizes).astype(np.float32))
+
+
+def test_other_sorts_are_left() -> None:
+    counted = "stablehlo.iota dim = 0"
+    for text in (
+        sorting("1500", counted, compared="%i, %j"),
+        sorting("70x40", counted, dimension=1),
+        sorting("1500", counted, returned="0, 2"),
+        sorting("15", counted),
+    ):
+        assert SORTED not in left(simplified(text))

@@ -1,0 +1,49 @@
+"""The operation that the specializer makes of a `sort` of which one input counts along the sorted dimension.
+
+It occurs in specialized programs alone: no text and no bytecode may name it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from ..types import PLAIN
+from .attribute_kinds import DIMENSIONS, I64
+from .declaration import Array, Attribute, Evaluate, Op, Operand, Region, Result
+from .fold import Arrays
+from .regions import SortKey, comparator
+from .sorting import sorted_places
+
+POSITION_SORT: Final = "nimblehlo.position_sort"
+
+
+class PositionSort(Op, name=POSITION_SORT):
+    """`sort` of inputs together with their positions along `dimension`, which are not an operand.
+
+    The results are the sorted inputs whose numbers `kept` has, and then the positions. The comparator has a
+    known form.
+    """
+
+    inputs = Operand(PLAIN, variadic=True)
+    dimension = Attribute(I64)
+    kept = Attribute(DIMENSIONS)
+    comparator = Region()
+    results = Result(PLAIN, variadic=True)
+
+    def verify(self) -> None:
+        raise self.unsupported("is made by the specializer alone")
+
+    @property
+    def keys(self) -> tuple[SortKey, ...]:
+        """The keys by which the comparator orders."""
+        keys = comparator(self.comparator)
+        assert keys is not None
+        return keys
+
+    def reference(self, *inputs: Array, comparator: Evaluate) -> Arrays:
+        element_types = [type.element_type for type in self.inputs]
+        places = sorted_places(inputs, element_types, self.keys, self.dimension)
+        moved = [np.take_along_axis(inputs[number], places, self.dimension) for number in self.kept]
+        return (*moved, places.astype(self.results[-1].dtype))
