@@ -1,11 +1,12 @@
 """Compare generated functions of f32 with their references, and measure their errors.
 
-    python tools/generated_functions.py [--stride N] [--write] [FUNCTION ...]
+    python tools/generated_functions.py [--stride N] [--write] [--without-tables] [FUNCTION ...]
 
 For each function: the greatest error of its f64 value, before it is rounded to f32, in ulps of f64 against
 mpmath; and on how many arguments the bits of f32 differ from the reference's, of all 2^32 or with `--stride`
 of each N-th, for functions of two arguments of 2^24 pairs. The first that differ are printed. `--write` puts
-the rows into docs/numerics.md. All arguments of one function take some minutes.
+the rows into docs/numerics.md. `--without-tables` takes the code for CPUs that read tables slowly. All
+arguments of one function take some minutes.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from nimblehlo.codegen.mathematics import FUNCTIONS
+from nimblehlo.codegen.mathematics import FUNCTIONS, exponential
 from nimblehlo.codegen.values import F64, rounded
 from nimblehlo.ops import lookup
 from nimblehlo.types import ELEMENT_TYPES, ElementType
@@ -122,8 +123,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--stride", type=int, default=1, help="compare on each N-th value only")
     parser.add_argument("--write", action="store_true", help="put the rows into docs/numerics.md")
+    parser.add_argument("--without-tables", action="store_true", help="compute what a table would give")
     parser.add_argument("functions", nargs="*", metavar="FUNCTION", help="operations (default: all)")
     options = parser.parse_args()
+    if options.without_tables:
+        exponential.gathers_quickly = lambda: False
     for name in options.functions or FUNCTIONS:
         if name == "chlo.tan":  # The same as stablehlo.tan.
             continue

@@ -28,6 +28,8 @@ relative to each value.
 
 from typing import Final
 '''
+EXP_STEPS = 256
+"""So many powers of two, in a table, double it."""
 
 
 class Approximation(NamedTuple):
@@ -84,6 +86,13 @@ with mpmath.workdps(80):
             _series(lambda r: (mpmath.expm1(r) - r) / r**2, mpf(1) / 2),
             (-LOG2 / 2 - mpf(2) ** -20, LOG2 / 2 + mpf(2) ** -20),
             10,
+        ),
+        Approximation(
+            "NEAR_EXP",
+            "(exp(r) - 1 - r) / r^2",
+            _series(lambda r: (mpmath.expm1(r) - r) / r**2, mpf(1) / 2),
+            (-LOG2 / (2 * EXP_STEPS) - mpf(2) ** -27, LOG2 / (2 * EXP_STEPS) + mpf(2) ** -27),
+            2,
         ),
         Approximation(
             "LOG",
@@ -258,6 +267,7 @@ def numbers() -> list[str]:
     """Constants that take more digits than f64 has."""
     return [
         in_parts("LOG_OF_2", "log(2)", mpmath.log(2)),
+        in_parts("EXP_STEP", f"log(2) / {EXP_STEPS}", mpmath.log(2) / EXP_STEPS),
         in_parts("SINGLE_LOG_OF_2", "log(2), as f32, the first of 15 bits,", mpmath.log(2), 15, np.float32),
         in_parts("SHORT_LOG_OF_2", "log(2), the first of 42 bits,", mpmath.log(2), 42),
         in_parts("TWO_THIRDS", "2 / 3", mpf(2) / 3),

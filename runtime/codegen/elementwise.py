@@ -102,6 +102,16 @@ _MAKE_NAN: Final = frozenset({"stablehlo.divide", "stablehlo.remainder", "stable
 """What makes NaN of numbers: types without NaN tell its sign, which processors are free to choose."""
 
 
+_FUNCTION, _LONG = 16, 20
+"""The work of a transcendental function, that of others being 1, and how much is long for an element."""
+
+
+def is_long(operations: Sequence[Operation]) -> bool:
+    """Whether these are so many steps, each waiting for another, that a processor, which looks ahead only so
+    far, does not find the next element's among them."""
+    return sum([_FUNCTION if operation.name in MATHEMATICS else 1 for operation in operations]) >= _LONG
+
+
 def emits(operation: Operation) -> bool:
     """Whether there is code for an operation, by its name, element types and attributes."""
     return _rule(operation) is not None

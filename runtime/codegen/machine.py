@@ -7,6 +7,7 @@ version and the CPU with its features. What is loaded stays loaded, with all tha
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import pathlib
@@ -24,6 +25,8 @@ _OPTIMISATION_LEVEL = 3
 _WIDE = ",-prefer-256-bit"
 _WIDE_AT_FULL_SPEED = "avx512vbmi2"
 """CPUs that have this do not slow down for 512-bit vectors, which LLVM avoids otherwise."""
+_GATHERS_QUICKLY = "avx512fp16"
+"""CPUs that have this take few cycles to read eight values at places of their own."""
 
 
 def key_of(description: str) -> str:
@@ -45,6 +48,14 @@ def function_address(key: str, name: str, build: Build) -> int:
 def is_quick(key: str) -> bool:
     """Whether the code of that key is loaded, or lies on disk, so that it need not be compiled."""
     return _machine().has(key)
+
+
+@functools.cache
+def gathers_quickly() -> bool:
+    """Whether this CPU reads entries of a small table, one for each lane, quicker than it computes them."""
+    import llvmlite.binding as llvm
+
+    return bool(llvm.get_host_cpu_features().get(_GATHERS_QUICKLY))
 
 
 class _Machine:

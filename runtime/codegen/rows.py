@@ -192,12 +192,9 @@ class _Row:
                 self.row_value(value)
             elif isinstance(value.owner, Operation) and not self._is_kept(value, level):
                 pending += value.owner.operands
-                if self._divides_by_row(value.owner):
-                    self._prepare_reciprocal(value.owner.operands[1])
-
-    def _prepare_reciprocal(self, divisor: IrValue) -> None:
-        if divisor not in self.reciprocals:
-            self.reciprocals[divisor] = reciprocal(self.builder, self.row_value(divisor)[0])
+                divisor = self._row_divisor(value.owner)
+                if divisor is not None and divisor not in self.reciprocals:
+                    self.reciprocals[divisor] = reciprocal(self.builder, self.row_value(divisor)[0])
 
     def _is_kept(self, value: IrValue, level: int) -> bool:
         return value in self.buffers and self.form.levels[value] < level
@@ -236,19 +233,24 @@ class _Row:
         if operation.name == "stablehlo.iota":
             return self._iota(value, operation, column)
         operands = [operand_value(operand) for operand in operation.operands]
-        if column is not None and self._divides_by_row(operation):
-            return (divide_by(self.builder, operands[0][0], self.reciprocals[operation.operands[1]]),)
+        divisor = self._row_divisor(operation)
+        if column is not None and divisor is not None:
+            return (divide_by(self.builder, operands[0][0], self.reciprocals[divisor]),)
         if operation.name in ("stablehlo.broadcast_in_dim", "stablehlo.reshape"):
             (moved,) = operands
             same: Value = moved
             return same
         return emit(self.builder, operation, operands)
 
-    def _divides_by_row(self, operation: Operation) -> bool:
-        """Whether an operation divides floats that vary along the columns by one that does not."""
+    def _row_divisor(self, operation: Operation) -> IrValue | None:
+        """What does not vary along the columns, of floats, where an operation divides by it what does."""
         if operation.name != "stablehlo.divide" or element_type_of(operation.result).name != "f32":
-            return False
-        return not self.form.along_columns(operation.operands[1])
+            return None
+        dividend, divisor = operation.operands
+        while isinstance(divisor.owner, Operation) and divisor.owner.name == "stablehlo.broadcast_in_dim":
+            divisor = divisor.owner.operands[0]
+        is_one = self.form.along_columns(dividend) and not self.form.along_columns(divisor)
+        return divisor if is_one else None
 
     def _loaded(self, value: IrValue, column: ir.Value | None) -> Value:
         pointer = self._at_row(self.pointers[value], value)

@@ -3,11 +3,13 @@
 tools/generated_functions.py compares on all values of f32; here is a sample.
 """
 
+from decimal import Decimal, localcontext
+
 import numpy as np
 import pytest
 
 from nimblehlo.codegen.elementwise import emit, emits
-from nimblehlo.codegen.mathematics import FUNCTIONS
+from nimblehlo.codegen.mathematics import FUNCTIONS, exponential
 from nimblehlo.ops import lookup
 from nimblehlo.types import ELEMENT_TYPES, FLOAT
 from tests.codegen.loops import looped
@@ -77,6 +79,24 @@ def test_binary(name, type):
     bits = np.frombuffer(np.random.default_rng(6).bytes(200_000 * type.dtype.itemsize), type.dtype)
     lhs, rhs = (column.ravel() for column in np.meshgrid(edges, edges))
     check(name, type, np.concatenate([lhs, bits[::2]]), np.concatenate([rhs, bits[1::2]]))
+
+
+@pytest.mark.parametrize("by_table", [False, True])
+def test_exponentials_with_and_without_a_table(by_table, monkeypatch):
+    monkeypatch.setattr(exponential, "gathers_quickly", lambda: by_table)
+    sampled = np.arange(1, 1 << 32, 40_009, dtype=np.uint64).astype(np.uint32).view(np.float32)
+    near = np.random.default_rng(7).uniform(-105, 90, 100_000).astype(np.float32)
+    values = np.concatenate([EDGES, sampled, near])
+    for name in ("stablehlo.exponential", "stablehlo.logistic", "chlo.cosh", "chlo.erfc"):
+        check(name, F32, values)
+    check("stablehlo.power", F32, np.abs(values), np.roll(values, 1))
+
+
+def test_powers_of_the_table_are_rounded_once():
+    with localcontext(prec=60):
+        for k, entry in enumerate(exponential._powers()):
+            power = float(Decimal(2) ** (Decimal(k) / 256))
+            assert entry + (k << 44) == np.float64(power).view(np.int64)
 
 
 def test_powers_over_the_whole_range():

@@ -84,6 +84,22 @@ def test_log_softmax_and_logsumexp() -> None:
     check(lambda x: (jax.nn.log_softmax(x), jax.nn.logsumexp(x, -1)), numbers(6, 50))
 
 
+def test_division_by_a_value_of_the_row() -> None:
+    def divide(x: Any, y: Any) -> Any:
+        return x.max(-1, keepdims=True) - x / y[:, None] + x / x.sum(-1, keepdims=True)
+
+    generator = np.random.default_rng(4)
+    bits = generator.integers(0, 1 << 32, (300, 64), np.uint64).astype(np.uint32).view(np.float32)
+    divisors = np.concatenate([[0, -0.0, np.inf, np.nan, 1e-45, 3, 6e-45], numbers(293)]).astype(np.float32)
+    tiny = (generator.integers(-99, 99, (300, 64)) * 1e-45).astype(np.float32)
+    for dividends in (bits, tiny, numbers(300, 64)):
+        check(divide, dividends, divisors)
+    text = jax.jit(divide).lower(bits, divisors).as_text()
+    block, form = form_of(text)
+    assert form is not None
+    assert "fdiv float" not in str(rows.rows_module(block, form, view_of, 1))
+
+
 def test_special_values() -> None:
     x = numbers(6, 9)
     x[0, 3], x[1, 2], x[2, :], x[3, 4], x[4, :] = np.nan, np.inf, -np.inf, -0.0, 0.0

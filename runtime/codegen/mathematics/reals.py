@@ -138,7 +138,17 @@ def where(condition: ir.Value, chosen: Real | float, other: Real | float) -> Rea
 
 
 def polynomial(x: Real, coefficients: Sequence[float]) -> Real:
-    """The polynomial with these coefficients, the lowest power's first."""
+    """The polynomial with these coefficients, the lowest power's first.
+
+    Even and odd powers are summed apart, so that they need not wait for each other.
+    """
+    if len(coefficients) < 5:
+        return _by_horner(x, coefficients)
+    square = x * x
+    return _by_horner(square, coefficients[1::2]).fma(x, _by_horner(square, coefficients[::2]))
+
+
+def _by_horner(x: Real, coefficients: Sequence[float]) -> Real:
     value = x.like(coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
         value = value.fma(x, coefficient)
@@ -189,14 +199,31 @@ def parted(x: Real, least: float) -> tuple[Real, Real]:
     No instruction turns vectors of i64 into floats: k becomes the lowest bits of one.
     """
     builder, (bits, mantissa, _, code) = x.builder, x.layout
-    offset = builder.sub(x.bits(), integer(bits, _bits_of(least, code)))
+    offset = builder.sub(x.bits(), integer(bits, bits_of(least, code)))
     exponent_field = builder.and_(offset, integer(bits, -1 << mantissa))
     m = x.from_bits(builder.sub(x.bits(), exponent_field))
     biased = builder.lshr(builder.xor(offset, integer(bits, 1 << (bits.width - 1))), integer(bits, mantissa))
     whole, middle = 2.0**mantissa, 2.0 ** (bits.width - mantissa - 1)
-    k = x.from_bits(builder.or_(biased, integer(bits, _bits_of(whole, code)))) - (whole + middle)
+    k = x.from_bits(builder.or_(biased, integer(bits, bits_of(whole, code)))) - (whole + middle)
     return m, k
 
 
-def _bits_of(value: float, code: str) -> int:
+def looked_up(builder: ir.IRBuilder, name: str, table: Sequence[int], index: ir.Value) -> ir.Value:
+    """The entry of a table of i64 whose number stands in the lowest bits; the length is a power of two.
+
+    Args:
+        name: of the table, which each module has once.
+    """
+    found = builder.module.globals.get(name)
+    if found is None:
+        type = ir.ArrayType(I64, len(table))
+        found = ir.GlobalVariable(builder.module, type, name)
+        found.linkage, found.global_constant, found.align = "internal", True, 64
+        found.initializer = ir.Constant(type, [integer(I64, entry) for entry in table])
+    place = builder.and_(index, integer(I64, len(table) - 1))
+    return builder.load(builder.gep(found, [integer(I64, 0), place], inbounds=True), typ=I64)
+
+
+def bits_of(value: float, code: str = "d") -> int:
+    """A float's bits as an integer, by its width's name for `struct`."""
     return int.from_bytes(struct.pack("<" + code, value), "little")
