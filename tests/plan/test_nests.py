@@ -12,6 +12,7 @@ import pytest
 import nimblehlo
 from nimblehlo.codegen import nest
 from nimblehlo.codegen.description import block_description
+from nimblehlo.codegen.nest_emitter import nest_text
 from nimblehlo.ir import Block
 from nimblehlo.ops.declaration import Op
 from nimblehlo.plan.choice import reference_for
@@ -296,6 +297,23 @@ def test_many_threads_give_the_same_bits() -> None:
     for threads in (2, 3, None):
         for a, b in zip(one, check(text, values, np.array(1.1, np.float32), threads=threads), strict=True):
             assert a.tobytes() == b.tobytes()
+
+
+@pytest.mark.parametrize("operations", [("exponential",), ("exponential", "log_plus_one")])
+def test_what_takes_long_is_computed_for_several_elements_side_by_side(operations: tuple[str, ...]) -> None:
+    names = ["a", *map(str, range(len(operations)))]
+    lines = [
+        f"%{result} = stablehlo.{name} %{operand} : tensor<SIZExf32>"
+        for name, operand, result in zip(operations, names, names[1:], strict=False)
+    ]
+    body = "\n".join([*lines, f"return %{names[-1]} : tensor<SIZExf32>"])
+    text = "func.func @main(%a: tensor<SIZExf32>) -> tensor<SIZExf32> {\n" + body + "\n}"
+    values = np.random.default_rng(0).standard_normal(70).astype(np.float32) * 50
+    for size in (1, 7, 8, 31, 32, 33, 70):
+        check(text.replace("SIZE", str(size)), values[:size])
+    (found,) = nests_of(block_of(text.replace("SIZE", "70")))
+    is_marked = "llvm.loop.interleave.count" in nest_text(nest.arranged(found))
+    assert is_marked == (len(operations) > 1)
 
 
 def test_operands_of_any_layout() -> None:
