@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
+import gc
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
+Work = TypeVar("Work", bound=Callable[..., Any])
+
 MOST_SPECIALIZATIONS = 64
 """How many combinations of argument sizes an Executable keeps a program for."""
 
@@ -42,6 +45,23 @@ MOST_EXECUTED_BYTES = 16 << 20
 """The most that one of them may hold: constants, and memory of results and temporaries."""
 
 
+def _uncollected(function: Work) -> Work:
+    """Look for no garbage while a program is taken in: what is made then lives on."""
+
+    @functools.wraps(function)
+    def run(*arguments: Any, **settings: Any) -> Any:
+        if not gc.isenabled():
+            return function(*arguments, **settings)
+        gc.disable()
+        try:
+            return function(*arguments, **settings)
+        finally:
+            gc.enable()
+
+    return run  # type: ignore[return-value]
+
+
+@_uncollected
 def load(module: object) -> Module:
     """Parse and verify a program.
 
@@ -183,6 +203,7 @@ class Executable:
                 self._programs.keep(key, program)
             return program
 
+    @_uncollected
     def _specialize(self, types: Sequence[Type]) -> Program:
         try:
             if self._sanitizer is not None:

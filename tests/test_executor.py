@@ -23,8 +23,9 @@ def step(
     releases: tuple[int, ...] = (),
     **rest: Any,
 ) -> Step:
+    types: tuple[tuple[()], tuple[()]] = ((), ())
     return Step(
-        function, operands, results, "test.op", "file:1:2", "reference", "", "", releases=releases, **rest
+        function, operands, results, "test.op", "file:1:2", "reference", "", types, releases=releases, **rest
     )
 
 
@@ -256,7 +257,7 @@ def test_errors_in_a_loop_name_the_step_within() -> None:
     def fail(value: Any) -> Any:
         raise RuntimeError("no luck")
 
-    inner = Step(fail, (1,), (4,), "test.inner", "file:7:8", "reference", "", "", releases=(1,))
+    inner = Step(fail, (1,), (4,), "test.inner", "file:7:8", "reference", "", ((), ()), releases=(1,))
     with pytest.raises(ExecutionError, match="no luck") as caught:
         Runner(loop(3, steps=[inner], results=(3, 4))).run((0, 1, 2))
     assert (caught.value.operation, caught.value.location) == ("test.inner", "file:7:8")

@@ -187,7 +187,7 @@ def addresses(steps: list[Step], arguments: Any, slots: int, results: tuple[int,
 
 
 def step(function: Any, operands: tuple[int, ...], results: tuple[int, ...], **rest: Any) -> Step:
-    return Step(function, operands, results, "test.op", None, "reference", "", "", **rest)
+    return Step(function, operands, results, "test.op", None, "reference", "", ((), ()), **rest)
 
 
 def test_a_step_writes_into_an_operand_that_nothing_else_refers_to() -> None:

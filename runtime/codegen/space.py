@@ -118,14 +118,22 @@ class AxesOf:
         try:
             for value in values:
                 self._start(value)
+            waiting = list(operations)
             self.changed = True
-            while self.changed:
+            while self.changed and waiting:
                 self.changed = False
-                for operation in (*operations, *reversed(operations)):
+                for operation in waiting:
                     self._relate(operation)
+                waiting = [operation for operation in reversed(waiting) if not self._is_known(operation)]
+            for operation in operations:
+                self._relate(operation)
         except ValueError:
             return None
         return self.known if all(value in self.known for value in values) else None
+
+    def _is_known(self, operation: Operation) -> bool:
+        """Whether the axes of all that an operation has to do with are known."""
+        return all(value in self.known for value in (*operation.operands, *operation.results))
 
     def _start(self, value: Value) -> None:
         shape = shape_of(value)

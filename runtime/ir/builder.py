@@ -69,6 +69,8 @@ def copy_region(region: Region, values: MutableMapping[Value, Value]) -> Region:
 
 def captured_values(regions: Iterable[Region]) -> list[Value]:
     """The values that regions use but do not define, each once, in order of first use."""
+    if not regions:
+        return []
     defined: set[Value] = set()
     captured: dict[Value, None] = {}
 

@@ -110,10 +110,11 @@ def _around_reductions(view: RowCluster | ReductionCluster, code: LoopCode, opti
     if options.compile == "eager":
         return Choice(code.function(), "generated", reason, needs_regions=False)
     expected = estimate(block)
+    reference = one_by_one(block, reference_for)
     function = Generated(
-        view.reference, lambda: code, expected.reference_seconds, expected.compile_seconds, ()
+        reference, lambda: code, expected.reference_seconds, expected.compile_seconds, ()
     )
-    return Choice(function, "tiered", f"{reason}, once it pays")
+    return Choice(function, "tiered", f"{reason}, once it pays", needs_regions=False)
 
 
 def _around_regions(view: Op, code: RegionCode, options: Options) -> Choice:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -138,6 +139,7 @@ def one_by_one(block: Block, reference_for: Callable[[Op], Step]) -> Step:
     """A function that runs a block's operations one after the other by their references.
 
     Args:
+        block: of operations with one result, of which reductions alone have a region.
         reference_for: gives the function for an operation's view.
     """
     slots: dict[Value, int] = {}
@@ -150,7 +152,7 @@ def one_by_one(block: Block, reference_for: Callable[[Op], Step]) -> Step:
         for slot in operands:
             last[slot] = len(steps)
         slots[operation.result] = len(slots)
-        steps.append((reference_for(view_of(operation)), operands, operation))
+        steps.append((_reference_of(operation, reference_for), operands, operation))
     results = [slots[value] for value in block.terminator.operands]
     releases: list[list[int]] = [[] for _ in steps]
     for slot, number in last.items():
@@ -167,13 +169,22 @@ def one_by_one(block: Block, reference_for: Callable[[Op], Step]) -> Step:
             except Exception as error:
                 reason = f"failed with {type(error).__name__}: {error}"
                 raise ExecutionError(reason, operation=operation.name, location=operation.location) from error
-            values.append(np.asarray(value))
+            values.append(np.asarray(value[0] if type(value) is tuple else value))
             for slot in releases[number]:
                 values[slot] = None
         found = [_in_order(values[slot]) for slot in results]
         return found[0] if len(found) == 1 else tuple(found)
 
     return run
+
+
+def _reference_of(operation: Operation, reference_for: Callable[[Op], Step]) -> Step:
+    """An operation's reference; where it is a reduction, with its body."""
+    view = view_of(operation)
+    if not operation.regions:
+        return reference_for(view)
+    body = one_by_one(operation.regions[0].block, reference_for)
+    return functools.partial(reference_for(view), body=lambda *values: (body(*values),))
 
 
 def _in_order(array: Any) -> Any:

@@ -9,12 +9,12 @@ import sys
 from typing import NamedTuple
 
 from ..ir import Block, Operation
+from ..ops.declaration import Op, lookup
 from ..ops.elementwise_base import Elementwise
 from ..ops.gather import GatherRules
 from ..ops.movement import Concatenate, Pad
 from ..ops.reduction import Reduce
-from ..ops.verify import view_of
-from ..types import COMPLEX, FLOAT, TensorType
+from ..types import COMPLEX, FLOAT, TensorType, Type
 
 _STEP = 6e-7
 """Seconds that a reference step costs beside its elements."""
@@ -56,20 +56,20 @@ def estimate(block: Block) -> Estimate:
     reference = work = slowest = 0.0
     compiling = _COMPILING
     for operation in block.operations[:-1]:
-        view = view_of(operation)
+        declaration = _declaration(operation)
         size = _size(operation)
         reference += _STEP
-        if isinstance(view, Elementwise):
-            seconds = _seconds_an_element(operation, view)
+        if issubclass(declaration, Elementwise):
+            seconds = _seconds_an_element(operation, declaration)
             work += size * seconds
             slowest = max(slowest, seconds)
             compiling += _COMPILING_EXPENSIVE if seconds >= _EXPENSIVE else _COMPILING_PLAIN
-        elif isinstance(view, GatherRules):
+        elif issubclass(declaration, GatherRules):
             work += size * _INDEXED
-        elif isinstance(view, (Concatenate, Pad)):
+        elif issubclass(declaration, (Concatenate, Pad)):
             work += size * _PLAIN
-        elif isinstance(view, Reduce):
-            work += view.inputs[0].size * _PLAIN
+        elif issubclass(declaration, Reduce):
+            work += _size_of(operation.operands[0].type) * _PLAIN
     last = block.terminator.operands[0].type
     elements = last.size if isinstance(last, TensorType) else 1
     native = max(work, elements * _PLAIN) * _NATIVE_SHARE / max(elements, 1)
@@ -83,9 +83,11 @@ def seconds_of_operations(block: Block) -> float:
     """What NumPy takes for one element in all operations of a region."""
     seconds = 0.0
     for operation in block.operations[:-1]:
-        view = view_of(operation)
-        is_elementwise = isinstance(view, Elementwise)
-        seconds += _seconds_an_element(operation, view) if is_elementwise else _PLAIN  # type: ignore[arg-type]
+        declaration = _declaration(operation)
+        if issubclass(declaration, Elementwise):
+            seconds += _seconds_an_element(operation, declaration)
+        else:
+            seconds += _PLAIN
         seconds += sum(seconds_of_operations(region.block) for region in operation.regions)
     return max(seconds, _PLAIN)
 
@@ -97,23 +99,30 @@ def loading_seconds() -> float:
 
 def saved_seconds(operation: Operation) -> float:
     """What native code saves on an operation's elements, because NumPy has no quick loop for them."""
-    view = view_of(operation)
-    if not isinstance(view, Elementwise):
+    declaration = _declaration(operation)
+    if not issubclass(declaration, Elementwise):
         return 0.0
-    return _size(operation) * (_seconds_an_element(operation, view) - _PLAIN)
+    return _size(operation) * (_seconds_an_element(operation, declaration) - _PLAIN)
+
+
+def _declaration(operation: Operation) -> type[Op]:
+    return lookup(operation.name) or Op
 
 
 def _size(operation: Operation) -> int:
-    type = operation.results[0].type
+    return _size_of(operation.results[0].type)
+
+
+def _size_of(type: Type) -> int:
     return type.size if isinstance(type, TensorType) else 1
 
 
-def _seconds_an_element(operation: Operation, view: Elementwise) -> float:
+def _seconds_an_element(operation: Operation, declaration: type[Elementwise]) -> float:
     """What NumPy takes for one element of an elementwise operation."""
     type = operation.results[0].type
     if not isinstance(type, TensorType):
         return _PLAIN
     category, width = type.element_type.category, type.element_type.width
-    if view.wide & category:
+    if declaration.wide & category:
         return _SPECIAL if operation.name in _IN_SCIPY else _EXPENSIVE
     return _NARROW if category & (FLOAT | COMPLEX) and width < 32 else _PLAIN

@@ -97,7 +97,10 @@ class _Lowering:
             location=operation.location,
             way=choice.way,
             reason=choice.reason,
-            detail=_detail(operation),
+            types=(
+                [operand.type for operand in operation.operands],
+                [result.type for result in operation.results],
+            ),
             regions=self.lower_regions(view, captures) if choice.needs_regions else {},
             captures=tuple([slots[value] for value in captures]) if choice.needs_regions else (),
             overwrites=_overwrites(choice.function, operation),
@@ -143,9 +146,3 @@ def _overwrites(function: Callable[..., Any], operation: Operation) -> tuple[tup
 
 def _is_large_and_same(operand: Type, result: Type) -> bool:
     return operand == result and bytes_of(operand) >= _LEAST_OVERWRITTEN_BYTES
-
-
-def _detail(operation: Operation) -> str:
-    operands = ", ".join(str(operand.type) for operand in operation.operands)
-    results = ", ".join(str(result.type) for result in operation.results)
-    return f"({operands}) -> {results}"

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from ..types import Type
+
 
 @dataclass(slots=True)
 class Step:
@@ -26,7 +28,7 @@ class Step:
         operation, location: what it stands for, for messages.
         way: ``"reference"`` or ``"kernel"``, as `Executable.explain` shows it.
         reason: why this way.
-        detail: the operation with its types, for `Executable.explain`.
+        types: of the operands and of the results, for `Executable.explain`.
     """
 
     function: Callable[..., Any]
@@ -36,12 +38,18 @@ class Step:
     location: object
     way: str
     reason: str
-    detail: str
+    types: tuple[Sequence[Type], Sequence[Type]]
     regions: Mapping[str, Plan | Sequence[Plan]] = field(default_factory=dict)
     captures: tuple[int, ...] = ()
     releases: tuple[int, ...] = ()
     overwrites: tuple[tuple[int, int], ...] = ()
     control: Literal["while", "if", "case"] | None = None
+
+    @property
+    def detail(self) -> str:
+        """The types as text."""
+        operands, results = [", ".join(map(str, types)) for types in self.types]
+        return f"({operands}) -> {results}"
 
 
 @dataclass(slots=True)
