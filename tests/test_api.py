@@ -14,6 +14,7 @@ import pytest
 
 import nimblehlo
 from nimblehlo import ExecutionError, NimbleError, Options, ParseError, UnsupportedError, VerifyError, api
+from nimblehlo.plan.background import BACKGROUND
 from nimblehlo.recent import Recent
 
 ADD = """
@@ -312,6 +313,7 @@ def test_a_failed_call_leaves_nothing_behind() -> None:
     a = np.ones(250_000, np.float32)
     with pytest.raises(ExecutionError):
         executable(a, a)
+    BACKGROUND.wait()
     gc.collect()
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
