@@ -18,6 +18,7 @@ from . import convolution_tasks as tasks
 __all__ = ["Axis", "Numbers", "prepare", "prepare_scaling", "supports"]
 
 Convolution = Callable[[np.ndarray, np.ndarray], np.ndarray]
+Writer = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
 
 _UNITS = 16
 """So many units, or more, are made of work that is worth them."""
@@ -66,36 +67,36 @@ def supports(dtype: Any) -> bool:
     return bool(tasks.supports(np.dtype(dtype).name, tasks.best_level()))
 
 
-def _by_strides(
-    make: Callable[[tuple[int, ...], tuple[int, ...]], Convolution], dtype: np.dtype[Any]
-) -> Convolution:
-    """What `make` makes for the strides of operands, in items; what lies in no such way is copied."""
-    made: dict[Any, Convolution] = {}
+def _by_strides(make: Callable[..., Writer], shape: Sequence[int], dtype: np.dtype[Any]) -> Convolution:
+    """What `make` makes of operands and result for their strides; what lies in no such way is copied."""
+    made: dict[Any, Writer] = {}
 
     def run(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-        lhs, rhs = _readable(lhs), _readable(rhs)
+        lhs, rhs, result = _readable(lhs), _readable(rhs), np.empty(shape, dtype)
         key = lhs.strides, rhs.strides
-        found = made.get(key)
-        if found is None:
+        write = made.get(key)
+        if write is None:
             if len(made) >= _MOST_PLANS:
                 made.clear()
-            steps = [tuple([stride // dtype.itemsize for stride in strides]) for strides in key]
-            found = made[key] = make(steps[0], steps[1])
-        return found(lhs, rhs)
+            write = made[key] = make(lhs, rhs, result)
+        write(lhs, rhs, result)
+        return result
 
     return run
 
 
 def _readable(array: np.ndarray) -> np.ndarray:
-    """The array, or a copy where elements lie backwards or not at multiples of their size."""
-    if all(stride >= 0 and stride % array.itemsize == 0 for stride in array.strides) and array.flags.aligned:
-        return array
-    return np.ascontiguousarray(array)
+    """The array, or a copy where elements lie backwards, upon each other, or not at multiples of their size."""
+    lies_well = array.flags.c_contiguous or all(
+        size == 1 or (stride > 0 and stride % array.itemsize == 0)
+        for size, stride in zip(array.shape, array.strides, strict=True)
+    )
+    return array if lies_well and array.flags.aligned else np.ascontiguousarray(array)
 
 
-def _steps_of(shape: Sequence[int]) -> list[int]:
-    """The strides of a contiguous array, in items."""
-    return [prod(shape[number + 1 :]) for number in range(len(shape))]
+def _steps(array: np.ndarray, dimensions: Sequence[int]) -> list[int]:
+    """The strides of these dimensions, in items."""
+    return [array.strides[d] // array.itemsize for d in dimensions]
 
 
 class _Geometry(NamedTuple):
@@ -110,15 +111,25 @@ class _Geometry(NamedTuple):
     def windows(self) -> int:
         return prod(axis[0] for axis in self.axes)
 
+    @property
+    def inner(self) -> int:
+        """How many windows one after another lie equally far apart in the result."""
+        step, inner = self.axes[-1][2], 1
+        for windows, _, apart, _ in reversed(self.axes):
+            if windows > 1 and apart != step * inner:
+                break
+            inner *= windows
+        return inner
+
 
 def _geometry(
-    batch: int, axes: Sequence[Axis], numbers: Numbers, lhs_steps: Sequence[int], result_steps: Sequence[int]
+    batch: int, axes: Sequence[Axis], lhs_steps: Sequence[int], result_steps: Sequence[int]
 ) -> _Geometry:
     found = []
-    for number, axis in enumerate((Axis(batch, 1, batch), *axes), -1):
-        places = axis.places(lhs_steps[numbers.lhs[number + 1]])
-        step = result_steps[numbers.result[number + 1]]
-        found.append((axis.windows > 1, -step, number, (axis.windows, axis.window, step, places)))
+    for number, axis in enumerate((Axis(batch, 1, batch), *axes)):
+        step = result_steps[number]
+        places = axis.places(lhs_steps[number])
+        found.append((axis.windows > 1, -step, number - 1, (axis.windows, axis.window, step, places)))
     found.sort(key=lambda one: one[:3])
     order = [number for _, _, number, _ in found]
     sizes = [axis.window for axis in axes]
@@ -128,6 +139,27 @@ def _geometry(
         if number >= 0:
             along[:, column] = positions[number]
     return _Geometry(order, [one[3] for one in found], along)
+
+
+class _Problem(NamedTuple):
+    """A convolution, whatever way its arrays lie; `groups` are those of features and of batches."""
+
+    batch: int
+    axes: tuple[Axis, ...]
+    features: int
+    outputs: int
+    numbers: Numbers
+    groups: tuple[int, int]
+    dtype: np.dtype[Any]
+    threads: int | None
+
+
+class _Part(NamedTuple):
+    """A convolution of a part of rhs, to a part of the result."""
+
+    problem: _Problem
+    rhs: tuple[slice, ...]
+    result: tuple[slice, ...]
 
 
 def prepare(
@@ -152,45 +184,130 @@ def prepare(
 
     Raises ValueError where there are no loops. Source: the specification's section on convolution.
     """
-    dtype = np.dtype(dtype)
-    if not supports(dtype) or 0 in shapes[1] or 0 in shapes[2] or len(axes) >= tasks.MOST_AXES:
-        raise ValueError(f"no loops convolve {dtype}{list(shapes[0])} with {list(shapes[1])}")
-    groups = feature_group_count, batch_group_count
-    return _by_strides(
-        lambda lhs, rhs: _products(shapes, axes, numbers, dtype.name, groups, threads, lhs, rhs), dtype
-    )
+    groups = (feature_group_count, batch_group_count)
+    problem = _problem(shapes, axes, numbers, np.dtype(dtype), groups, threads)
+    everything = (slice(None),) * len(numbers.lhs)
+    whole = _Part(problem, everything, everything)
+    parts = _without_holes(whole)
+
+    def make(lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> Writer:
+        made: dict[bool, Writer] = {}
+
+        def write(lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> None:
+            # Holes are zeros, which change nothing unless they are multiplied with what is not finite.
+            by_parts = parts != [whole] and bool(problem.dtype.kind != "f" or np.isfinite(rhs).all())
+            if by_parts not in made:
+                made[by_parts] = _written(parts if by_parts else [whole], lhs, rhs, result)
+            made[by_parts](lhs, rhs, result)
+
+        return write
+
+    return _by_strides(make, shapes[2], problem.dtype)
 
 
-def _products(
+def _problem(
     shapes: Sequence[Sequence[int]],
     axes: Sequence[Axis],
     numbers: Numbers,
-    name: str,
-    counts: tuple[int, int],
+    dtype: np.dtype[Any],
+    groups: tuple[int, int],
     threads: int | None,
-    lhs_steps: Sequence[int],
-    rhs_steps: Sequence[int],
-) -> Convolution:
-    lhs_shape, rhs_shape, result_shape = shapes
-    level, groups = tasks.best_level(), max(counts)
+) -> _Problem:
+    lhs, rhs, result = shapes
+    if not supports(dtype) or 0 in (*rhs, *result) or len(axes) >= tasks.MOST_AXES:
+        raise ValueError(f"no loops convolve {dtype}{list(lhs)} with {list(rhs)}")
+    features, outputs = (rhs[d] for d in numbers.rhs[-2:])
+    batch = result[numbers.result[0]]
+    return _Problem(batch, tuple(axes), features, outputs, numbers, groups, dtype, threads)
+
+
+def _without_holes(whole: _Part) -> list[_Part]:
+    """A convolution with base dilation as several without: windows apart by whole holes share positions."""
+    parts = [whole]
+    for number, axis in enumerate(whole.problem.axes):
+        divided = []
+        for part in parts:
+            for without, positions, windows in _phases(axis):
+                axes, rhs, result = list(part.problem.axes), list(part.rhs), list(part.result)
+                axes[number] = without
+                rhs[part.problem.numbers.rhs[number]] = positions
+                result[part.problem.numbers.result[number + 1]] = windows
+                divided.append(_Part(part.problem._replace(axes=tuple(axes)), tuple(rhs), tuple(result)))
+        parts = divided
+    return parts
+
+
+def _phases(axis: Axis) -> list[tuple[Axis, slice, slice]]:
+    """Axes without base dilation, each with its positions in rhs and its windows; some have no positions."""
+    dilation = axis.base_dilation
+    if dilation == 1:
+        return [(axis, slice(None), slice(None))]
+    apart = dilation // gcd(axis.stride, dilation)
+    between = dilation // gcd(axis.window_dilation, dilation)
+    found = []
+    for first in range(min(apart, axis.windows)):
+        starts = first * axis.stride - axis.low + np.arange(min(between, axis.window)) * axis.window_dilation
+        inside = np.flatnonzero(starts % dilation == 0)
+        position = int(inside[0]) if len(inside) else axis.window
+        positions = range(position, axis.window, between)
+        without = Axis(
+            axis.size,
+            len(positions),
+            len(range(first, axis.windows, apart)),
+            apart * axis.stride // dilation,
+            -(int(starts[position]) // dilation) if positions else 0,
+            1,
+            between * axis.window_dilation // dilation,
+            axis.is_reversed,
+        )
+        begin, end = (positions[0], positions[-1]) if positions else (0, -1)
+        if axis.is_reversed:
+            begin, end = axis.window - 1 - end, axis.window - 1 - begin
+        chosen = slice(begin, end + 1, between) if positions else slice(0, 0)
+        found.append((without, chosen, slice(first, None, apart)))
+    return found
+
+
+def _written(parts: Sequence[_Part], lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> Writer:
+    """What writes the parts of a result, for arrays with these strides."""
+    empty, made = [], []
+    for part in parts:
+        if all(axis.window for axis in part.problem.axes):
+            made.append((part, _products(part.problem, lhs, rhs[part.rhs], result[part.result])))
+        else:
+            empty.append(part)
+
+    def write(lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> None:
+        for part in empty:
+            result[part.result] = 0
+        for part, multiply in made:
+            multiply(lhs, rhs[part.rhs], result[part.result])
+
+    return write
+
+
+def _products(problem: _Problem, lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> tasks.Products:
+    axes, numbers, name, features = problem.axes, problem.numbers, problem.dtype.name, problem.features
+    level, groups = tasks.best_level(), max(problem.groups)
     lanes, most = tasks.vectors(name, level)
-    features, columns = rhs_shape[numbers.rhs[-2]], rhs_shape[numbers.rhs[-1]] // groups
-    result_steps = _steps_of(result_shape)
-    batch = lhs_shape[numbers.lhs[0]] // counts[1]
-    geometry = _geometry(batch, axes, numbers, lhs_steps, result_steps)
-    feature_step, output_step = lhs_steps[numbers.lhs[-1]], result_steps[numbers.result[-1]]
-    group_step = features * feature_step if counts[1] == 1 else batch * lhs_steps[numbers.lhs[0]]
+    columns = problem.outputs // groups
+    lhs_steps, rhs_steps = _steps(lhs, numbers.lhs), _steps(rhs, numbers.rhs)
+    result_steps = _steps(result, numbers.result)
+    geometry = _geometry(problem.batch, axes, lhs_steps, result_steps)
+    feature_step, output_step = lhs_steps[-1], result_steps[-1]
+    group_step = features * feature_step if problem.groups[1] == 1 else problem.batch * lhs_steps[0]
     windows, positions = geometry.windows, len(geometry.along)
-    by_windows = output_step > 1
+    by_windows = problem.outputs > 1 and output_step > 1
     # Windows of all groups lie so that what is taken for one of them, zeros too, serves for the others.
-    is_direct = not by_windows and counts[1] == 1 and (feature_step == 1 or features * groups == 1)
+    is_alike = problem.groups[1] == 1 and (feature_step == 1 or features * groups == 1)
+    is_direct = not by_windows and is_alike
     merged = 1
-    if is_direct and groups == 1 and axes:
-        is_dense = axes[-1].window_dilation == axes[-1].base_dilation == 1
-        merged = axes[-1].window if is_dense and lhs_steps[numbers.lhs[-2]] == features else 1
+    if is_direct and groups == 1 and axes and lhs_steps[-2] == features:
+        merged = axes[-1].window if axes[-1].window_dilation == axes[-1].base_dilation == 1 else 1
     terms = positions * features
-    segments, parts = _segments(terms, merged, features)
-    inner = prod(result_shape[numbers.result[-1] + 1 :]) if by_windows else 1
+    part = -(-terms // -(-terms // tasks.PART))
+    segments, parts = _segments(terms, part, merged, features)
+    inner = geometry.inner if by_windows else 1
     vectors = min(most, -(-(inner if by_windows else columns) // lanes))
     rows = 6 if vectors == most else 8
     if by_windows:
@@ -206,36 +323,38 @@ def _products(
     across = max(1, min(groups * strips, min(_UNITS, work // _UNIT_TERMS) // blocks))
     strip_group = -(-groups * strips // across)
     units = blocks * -(-groups * strips // strip_group)
+    streams = len(parts) == 2 and result.nbytes >= tasks.LARGE
     layout = {
-        "terms": (positions, features, merged, groups, columns, terms, len(parts) - 1),
-        "steps": (feature_step, group_step, output_step, *[rhs_steps[d] for d in numbers.rhs[-2:]]),
+        "terms": (positions, features, merged, groups, columns, terms, part, len(parts) - 1),
+        "steps": (feature_step, group_step, output_step, geometry.axes[-1][2] if by_windows else 1),
+        "factor_steps": rhs_steps[-2:],
         "tiles": (by_windows, is_direct, windows, inner, block, rows, vectors, last_vectors),
-        "strips": (strips, padded, strip_group, units),
+        "strips": (strips, padded, strip_group, units, streams),
     }
     tables = {
         "along": geometry.along,
-        "factor_places": _factor_places(axes, [rhs_steps[d] for d in numbers.rhs[:-2]]),
+        "factor_places": _factor_places(axes, rhs_steps),
         "segments": segments,
         "parts": parts,
     }
-    return tasks.Products(
-        name, level, geometry.axes, tables, layout, result_shape, work / _TERMS_A_SECOND, threads
-    )
+    seconds = work / _TERMS_A_SECOND
+    return tasks.Products(name, level, geometry.axes, tables, layout, seconds, problem.threads)
 
 
-def _segments(terms: int, merged: int, features: int) -> tuple[np.ndarray, np.ndarray]:
+def _segments(terms: int, part: int, merged: int, features: int) -> tuple[np.ndarray, np.ndarray]:
     """Terms that lie side by side, as (position, skipped features, length), and where parts begin in them."""
     run = merged * features
-    starts = np.unique(np.concatenate([np.arange(0, terms, run), np.arange(0, terms, tasks.PART)]))
+    begins = np.arange(0, terms, part)
+    starts = np.union1d(np.arange(0, terms, run), begins)
     lengths = np.diff(starts, append=terms)
     segments = np.stack([starts // run * merged, starts % run, lengths], 1)
-    return segments, np.append(np.searchsorted(starts, np.arange(0, terms, tasks.PART)), len(starts))
+    return segments, np.append(np.searchsorted(starts, begins), len(starts))
 
 
 def _factor_places(axes: Sequence[Axis], steps: Sequence[int]) -> np.ndarray:
     """Where rhs has the factors of each position."""
     places = np.zeros([axis.window for axis in axes], np.int64)
-    for number, (axis, step) in enumerate(zip(axes, steps, strict=True)):
+    for number, (axis, step) in enumerate(zip(axes, steps, strict=False)):
         along = np.arange(axis.window)[:: -1 if axis.is_reversed else 1] * step
         places += along.reshape([-1 if other == number else 1 for other in range(len(axes))])
     return places.reshape(-1)
@@ -253,57 +372,45 @@ def prepare_scaling(
 
     Arguments and errors as of `prepare`.
     """
-    dtype = np.dtype(dtype)
-    if not supports(dtype) or 0 in shapes[1] or 0 in shapes[2] or len(axes) >= tasks.MOST_AXES:
-        raise ValueError(f"no loops convolve {dtype}{list(shapes[0])} with {list(shapes[1])}")
+    problem = _problem(shapes, axes, numbers, np.dtype(dtype), (1, 1), threads)
     reversals = tuple([slice(None, None, -1 if axis.is_reversed else 1) for axis in axes])
-    channels = shapes[1][numbers.rhs[-1]]
 
-    def make(lhs_steps: Sequence[int], rhs_steps: Sequence[int]) -> Convolution:
-        scale = _scaling(shapes, axes, numbers, dtype.name, threads, lhs_steps)
+    def make(lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> Writer:
+        scale = _scaling(problem, lhs, result)
 
-        def run(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+        def write(lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> None:
             factors = rhs.transpose(numbers.rhs)[reversals]
-            return scale(lhs, np.ascontiguousarray(factors).reshape(-1, channels))
+            scale(lhs, np.ascontiguousarray(factors).reshape(-1, problem.outputs), result)
 
-        return run
+        return write
 
-    return _by_strides(make, dtype)
+    return _by_strides(make, shapes[2], problem.dtype)
 
 
-def _scaling(
-    shapes: Sequence[Sequence[int]],
-    axes: Sequence[Axis],
-    numbers: Numbers,
-    name: str,
-    threads: int | None,
-    lhs_steps: Sequence[int],
-) -> Convolution:
-    lhs_shape, rhs_shape, result_shape = shapes
-    channels = rhs_shape[numbers.rhs[-1]]
-    result_steps = _steps_of(result_shape)
-    geometry = _geometry(lhs_shape[numbers.lhs[0]], axes, numbers, lhs_steps, result_steps)
-    channel_steps = lhs_steps[numbers.lhs[-1]], result_steps[numbers.result[-1]]
+def _scaling(problem: _Problem, lhs: np.ndarray, result: np.ndarray) -> tasks.Scaling:
+    channels, name = problem.outputs, problem.dtype.name
+    lhs_steps, result_steps = _steps(lhs, problem.numbers.lhs), _steps(result, problem.numbers.result)
+    geometry = _geometry(problem.batch, problem.axes, lhs_steps, result_steps)
+    channel_steps = lhs_steps[-1], result_steps[-1]
     by_channels = channels > 1 and channel_steps == (1, 1)
     in_line, positions = geometry.axes[-1][0], len(geometry.along)
     lines = geometry.windows // in_line
     line = geometry.numbers[-1]
-    axis = axes[line] if line >= 0 else Axis(in_line, 1, in_line)
-    runs, line_places = _runs(axis, lhs_steps[numbers.lhs[line + 1]])
+    axis = problem.axes[line] if line >= 0 else Axis(in_line, 1, in_line)
+    runs, line_places = _runs(axis, lhs_steps[line + 1])
     line_block = max(16, _LINE_ITEMS // channels) if by_channels else _LINE_ITEMS // tasks.LINES
     line_block = min(line_block, in_line)
     channel_block = channels if by_channels else min(channels, tasks.CHANNELS)
     line_blocks, channel_blocks = -(-in_line // line_block), -(-channels // channel_block)
     units = -(-lines // tasks.LINES) * line_blocks * channel_blocks
+    streams = positions <= tasks.ENTRIES and result.nbytes >= tasks.LARGE
     layout = {
         "blocks": (channels, lines, line_blocks, line_block, channel_blocks, channel_block),
-        "steps": (by_channels, *channel_steps, units),
+        "steps": (by_channels, *channel_steps, units, streams),
     }
     tables = {"along": geometry.along, "line_places": line_places, "runs": runs}
     seconds = geometry.windows * channels * (positions + 2) / _SCALED_A_SECOND
-    return tasks.Scaling(
-        name, tasks.best_level(), geometry.axes, tables, layout, result_shape, seconds, threads
-    )
+    return tasks.Scaling(name, tasks.best_level(), geometry.axes, tables, layout, seconds, problem.threads)
 
 
 def _runs(axis: Axis, step: int) -> tuple[np.ndarray, np.ndarray]:

@@ -31,8 +31,17 @@ CONV_INLINE CONV_VECTOR CONV_NAME(conv_load)(const CONV_ITEM *at, int64_t step, 
     return CONV_LOAD(items);
 }
 
-CONV_INLINE void CONV_NAME(conv_store)(CONV_ITEM *at, int64_t step, int64_t count, CONV_VECTOR value) {
+/* `streams`: past the caches, where a whole line of them is written. */
+CONV_INLINE void CONV_NAME(conv_store)(
+    CONV_ITEM *at, int64_t step, int64_t count, CONV_VECTOR value, int64_t streams) {
     if (step == 1 && count >= CONV_LANES) {
+#ifdef CONV_STREAM
+        if (streams && (uintptr_t)at % CONV_VECTOR_BYTES == 0) {
+            CONV_STREAM(at, value);
+            return;
+        }
+#endif
+        (void)streams;
         CONV_STORE(at, value);
         return;
     }
@@ -54,7 +63,7 @@ typedef struct {
     const CONV_ITEM *panel, *packed;
     const CONV_ITEM *const *left;
     const ConvSegment *segments;
-    int64_t segment_count, block, shift, step, terms, count, lanes, adds;
+    int64_t segment_count, block, shift, step, terms, count, lanes, lane_step, adds, streams;
     CONV_ITEM *to[8];
 } CONV_TILE;
 
@@ -102,10 +111,10 @@ CONV_INLINE void CONV_NAME(conv_multiply_tile)(int rows, int vectors, const CONV
         for (int v = 0; v < vectors; v++) {
             int64_t lanes = t->lanes - v * CONV_LANES;
             if (lanes <= 0) break;
-            CONV_ITEM *to = t->to[r] + v * CONV_LANES;
+            CONV_ITEM *to = t->to[r] + v * CONV_LANES * t->lane_step;
             CONV_VECTOR before = (CONV_VECTOR){0};
-            if (t->adds) before = CONV_NAME(conv_load)(to, 1, lanes);
-            CONV_NAME(conv_store)(to, 1, lanes, before + totals[r][v]);
+            if (t->adds) before = CONV_NAME(conv_load)(to, t->lane_step, lanes);
+            CONV_NAME(conv_store)(to, t->lane_step, lanes, before + totals[r][v], t->streams);
         }
     }
 }
@@ -138,13 +147,13 @@ CONV_CODE void CONV_NAME(conv_tile)(int64_t vectors, const CONV_TILE *t) {
 
 /* The terms of a part. */
 CONV_INLINE int64_t CONV_NAME(conv_part)(const ConvProduct *p, int64_t part) {
-    return conv_least(CONV_PART, p->terms - part * CONV_PART);
+    return conv_least(p->part, p->terms - part * p->part);
 }
 
 /* How far a strip of a part lies in the panels: [part][group][strip][term][item]. */
 CONV_INLINE int64_t CONV_NAME(conv_panel)(const ConvProduct *p, int64_t part, int64_t group, int64_t strip) {
     int64_t width = p->by_windows ? p->rows : p->vectors * CONV_LANES;
-    return part * CONV_PART * p->groups * p->padded +
+    return part * p->part * p->groups * p->padded +
            (group * p->padded + strip * width) * CONV_NAME(conv_part)(p, part);
 }
 
@@ -185,22 +194,25 @@ CONV_CODE void CONV_NAME(conv_find_rows)(
         const ConvSegment *segment = &p->segments[s];
         int64_t last = segment->position + (segment->skip + segment->length - 1) / p->features;
         int64_t first = segment->position + segment->skip / p->features, skip = segment->skip % p->features;
+        int64_t places[2][CONV_MOST_WIDTH];
+        conv_find_places(p, block, filled, first, places[0]);
+        if (first == last) {
+            for (int64_t row = 0; row < filled; row++)
+                left[row] = places[0][row] < 0 ? zeros + skip : lhs + places[0][row] + skip;
+            at += segment->length;
+            continue;
+        }
+        conv_find_places(p, block, filled, last, places[1]);
         for (int64_t row = 0; row < filled; row++) {
-            int64_t place = conv_place(p, block, row, first);
-            if (first == last) {
-                left[row] = place < 0 ? zeros + skip : lhs + place + skip;
-                continue;
-            }
-            if (place >= 0 && conv_place(p, block, row, last) >= 0) {
-                left[row] = lhs + place + skip;
+            if (places[0][row] >= 0 && places[1][row] >= 0) {
+                left[row] = lhs + places[0][row] + skip;
                 continue;
             }
             CONV_ITEM *to = edge + row * CONV_PART + at;
             left[row] = to;
             int64_t start = skip, rest = segment->length;
             for (int64_t position = first; position <= last; position++, start = 0) {
-                int64_t here = conv_least(p->features - start, rest);
-                place = conv_place(p, block, row, position);
+                int64_t here = conv_least(p->features - start, rest), place = conv_place(p, block, row, position);
                 if (place < 0) memset(to, 0, here * sizeof(CONV_ITEM));
                 else memcpy(to, lhs + place + start, here * sizeof(CONV_ITEM));
                 to += here;
@@ -219,9 +231,10 @@ typedef struct {
 /* Divide the windows of a block into spans, for one position. */
 CONV_CODE int64_t CONV_NAME(conv_spans)(
     const ConvProduct *p, const ConvBlock *block, int64_t position, CONV_NAME(ConvSpan) *spans) {
-    int64_t number = -1, next = 0;
+    int64_t number = -1, next = 0, places[CONV_MOST_WIDTH];
+    conv_find_places(p, block, block->count, position, places);
     for (int64_t row = 0; row < block->count; row++) {
-        int64_t place = conv_place(p, block, row, position);
+        int64_t place = places[row];
         CONV_NAME(ConvSpan) *span = &spans[number];
         int is_next = number >= 0 && (place < 0) == (span->place < 0);
         if (is_next && place >= 0 && span->count == 1) span->step = place - span->place, next = place;
@@ -270,7 +283,8 @@ CONV_CODE void CONV_NAME(conv_multiply)(const ConvProduct *p, int64_t unit, char
     CONV_ITEM *zeros = (CONV_ITEM *)(left + CONV_PART * CONV_BLOCK);
     if (p->is_direct) memset(zeros, 0, p->groups * p->features * sizeof(CONV_ITEM));
     for (int64_t part = 0; part < p->part_count; part++) {
-        CONV_TILE t = {.adds = part > 0, .terms = CONV_NAME(conv_part)(p, part)};
+        CONV_TILE t = {.adds = part > 0, .terms = CONV_NAME(conv_part)(p, part), .streams = p->streams};
+        t.lane_step = p->lane_step;
         int64_t now = -1;
         if (p->is_direct) {
             CONV_NAME(conv_find_rows)(p, &block, filled, part, zeros, packed, left);
@@ -312,10 +326,10 @@ CONV_CODE void CONV_NAME(conv_multiply)(const ConvProduct *p, int64_t unit, char
 
 /* What is scaled: `entries` elements for each window, `places` from the first window's on, by `factors`. */
 typedef struct {
-    int64_t entries, count, lhs_step, result_step, adds;
+    int64_t entries, count, lhs_step, result_step, adds, streams;
     const CONV_ITEM *lhs;
     CONV_ITEM *result;
-    int64_t places[256], factors[256];
+    int64_t places[CONV_ENTRIES], factors[CONV_ENTRIES];
 } CONV_NAME(ConvScaled);
 
 /* Some windows, `vectors` of channels from `channel` on, of the last of which there are `some` items. */
@@ -346,7 +360,8 @@ CONV_INLINE void CONV_NAME(conv_scale_channels)(
     for (int w = 0; w < windows; w++)
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; v++)
-            CONV_NAME(conv_store)(result + w * s->result_step + v * CONV_LANES, 1, some, totals[w][v]);
+            CONV_NAME(conv_store)(
+                result + w * s->result_step + v * CONV_LANES, 1, some, totals[w][v], s->streams);
 }
 
 CONV_INLINE void CONV_NAME(conv_scale_windows)(
@@ -378,7 +393,7 @@ CONV_INLINE void CONV_NAME(conv_scale_line)(
     }
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; v++)
-        CONV_NAME(conv_store)(result + v * CONV_LANES * result_step, result_step, some, totals[v]);
+        CONV_NAME(conv_store)(result + v * CONV_LANES * result_step, result_step, some, totals[v], s->streams);
 }
 
 CONV_INLINE void CONV_NAME(conv_scale_channel)(
@@ -418,6 +433,7 @@ CONV_CODE void CONV_NAME(conv_scale_run)(
 /* Scale one unit. */
 CONV_CODE void CONV_NAME(conv_scale)(const ConvScaling *p, int64_t unit) {
     CONV_NAME(ConvScaled) s;
+    s.streams = p->streams;
     int64_t channel = unit % p->channel_blocks * p->channel_block, rest = unit / p->channel_blocks;
     int64_t last_channel = conv_least(channel + p->channel_block, p->channels);
     int64_t begin = rest % p->line_blocks * p->line_block, line = rest / p->line_blocks * CONV_LINES;
@@ -445,7 +461,7 @@ CONV_CODE void CONV_NAME(conv_scale)(const ConvScaling *p, int64_t unit) {
             s.adds = 0;
             for (int64_t position = 0; position < p->positions || !s.adds;) {
                 s.entries = 0;
-                for (; position < p->positions && s.entries < 256; position++) {
+                for (; position < p->positions && s.entries < CONV_ENTRIES; position++) {
                     const int64_t *along = p->along + position * p->rank;
                     int64_t place = in_line[along[p->rank - 1]];
                     for (int64_t axis = 0; axis < p->rank - 1; axis++) place += places[axis][along[axis]];

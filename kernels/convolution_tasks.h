@@ -9,8 +9,9 @@
    - Elsewhere vectors run along windows, which are packed, and the rows are features of the result.
 
    The order of floats. Of each window the terms are taken in row-major order of position and input feature; what lies
-   in the padding is zero. CONV_PART of them at a time are added to +0 by fused multiply-add, and these sums are added
-   to +0 one after another. Scaled elements are rounded and added to +0 in the order of positions, without those in the
+   in the padding is zero. They are divided into the fewest parts of at most CONV_PART terms, all but the last of one
+   size. The terms of a part are added to +0 by fused multiply-add, and the sums of the parts to +0 one after another.
+   Scaled elements are rounded and added to +0 in the order of positions, without those in the
    padding. Integers are exact modulo two to the width. */
 
 #ifndef NIMBLEHLO_CONVOLUTION_TASKS_H
@@ -20,12 +21,14 @@
 #include <string.h>
 
 enum {
-    CONV_PART = 128,       /* terms of a part: its panel stays in the first cache */
+    CONV_PART = 160,       /* most terms of a part: its panel stays in the first cache */
     CONV_MOST_AXES = 16,
     CONV_BLOCK = 48,       /* most windows that are rows: whole tiles of either height */
     CONV_MOST_WIDTH = 64,  /* most items of the vectors of a tile */
     CONV_CHANNELS = 16,    /* of which lines are scaled together where vectors run along lines */
     CONV_LINES = 8,        /* that are scaled one after another */
+    CONV_ENTRIES = 256,    /* positions of which elements are scaled at a time */
+    CONV_LARGE = 1 << 22,  /* bytes of a result from which it is written past the caches: they could keep little of it */
 };
 enum { CONV_FLOAT32, CONV_FLOAT64, CONV_INT32, CONV_INT64, CONV_KINDS };
 
@@ -45,19 +48,20 @@ typedef struct {
 /* What tasks of products read. Axes are in the order in which the result has them in memory, steps are in items.
 
    `merged`: how many positions along the last spatial dimension lie side by side wherever none is in the padding, or
-   one. `along`: [position][axis]. `factor_places`: [position], items into rhs. `parts`: where the segments of each part
-   begin. `inner`: windows that are contiguous in the result, where `by_windows`. The first `pack_tasks` tasks pack
+   one. `along`: [position][axis]. `factor_places`: [position], items into rhs. `part`: terms of one. `parts`: where
+   the segments of each begin. `inner`: windows that are `lane_step` apart in the result, where `by_windows`. `streams`: whether what is written is
+   large, and written once: then it goes past the caches. The first `pack_tasks` tasks pack
    `pack_size` strips of rhs each. The others wait for them, and do `size` units each: a block of windows, and of the
    groups and strips `strip_group`. Each takes one of `slots` parts of `memory` for itself. */
 typedef struct {
     const char *lhs, *rhs;
     char *result, *panels, *memory;
-    int64_t rank, positions, features, merged, groups, columns, terms, part_count;
+    int64_t rank, positions, features, merged, groups, columns, terms, part, part_count;
     ConvAxis axes[CONV_MOST_AXES];
     const int64_t *along, *factor_places, *parts;
     const ConvSegment *segments;
-    int64_t feature_step, group_step, output_step, factor_feature_step, factor_output_step;
-    int64_t by_windows, is_direct, windows, inner, block, rows, vectors, last_vectors;
+    int64_t feature_step, group_step, output_step, lane_step, factor_feature_step, factor_output_step;
+    int64_t by_windows, is_direct, windows, inner, block, rows, vectors, last_vectors, streams;
     int64_t strips, padded, strip_group;
     int64_t pack_tasks, pack_size, units, size, slots, slot_bytes, packed;
     int32_t *busy;
@@ -79,7 +83,7 @@ typedef struct {
     const int64_t *along, *line_places;
     const ConvRun *runs;
     int64_t run_count, lines, line_blocks, line_block, channel_blocks, channel_block;
-    int64_t by_channels, lhs_channel_step, result_channel_step;
+    int64_t by_channels, lhs_channel_step, result_channel_step, streams;
     int64_t units, size, kind, level;
 } ConvScaling;
 
@@ -93,10 +97,11 @@ typedef void (*ConvTask)(void *plan, int64_t task, char *memory);
 
 static inline int64_t conv_least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* What follows a block of windows: where they lie, and where they go. */
+/* A block of windows: where they lie, and where they go. `places` has what varies with the position, along `axes`. A
+   line is of windows that differ along the last of these alone. */
 typedef struct {
     int64_t count, first_result;
-    int64_t base[CONV_MOST_WIDTH], results[CONV_MOST_WIDTH];
+    int64_t base[CONV_MOST_WIDTH], results[CONV_MOST_WIDTH], starts_line[CONV_MOST_WIDTH];
     const int64_t *places[CONV_MOST_WIDTH][CONV_MOST_AXES];
     int64_t rank;
     int axes[CONV_MOST_AXES];
@@ -120,16 +125,33 @@ static void conv_find(const ConvProduct *p, int64_t first, int64_t count, int64_
         }
         block->base[row] = base;
         block->results[row] = result;
+        block->starts_line[row] = row == 0 || base != block->base[row - 1];
+        for (int64_t i = 0; i < block->rank - 1; i++)
+            block->starts_line[row] |= block->places[row][i] != block->places[row - 1][i];
     }
     block->first_result = block->results[0];
 }
 
-/* Where the element at a position of a window lies; negative: in the padding. */
+/* Where the element at a position of one window lies; negative: in the padding. */
 static inline int64_t conv_place(const ConvProduct *p, const ConvBlock *block, int64_t row, int64_t position) {
     const int64_t *along = p->along + position * p->rank;
     int64_t place = block->base[row];
     for (int64_t i = 0; i < block->rank; i++) place += block->places[row][i][along[block->axes[i]]];
     return place;
+}
+
+/* Where the elements at a position of so many windows lie; negative: in the padding. */
+static inline void conv_find_places(
+    const ConvProduct *p, const ConvBlock *block, int64_t count, int64_t position, int64_t *places) {
+    const int64_t *along = p->along + position * p->rank;
+    int64_t last = block->rank - 1, outside = 0;
+    for (int64_t row = 0; row < count; row++) {
+        if (block->starts_line[row]) {
+            outside = block->base[row];
+            for (int64_t i = 0; i < last; i++) outside += block->places[row][i][along[block->axes[i]]];
+        }
+        places[row] = last < 0 ? outside : outside + block->places[row][last][along[block->axes[last]]];
+    }
 }
 
 #define CONV_LEVEL baseline
@@ -158,6 +180,7 @@ static inline int64_t conv_place(const ConvProduct *p, const ConvBlock *block, i
 #undef CONV_LEVEL
 #undef CONV_TARGET
 #undef CONV_VECTOR_BYTES
+#undef CONV_STREAM
 #undef CONV_VECTORS
 
 #if defined(__x86_64__)
@@ -166,6 +189,7 @@ static inline int64_t conv_place(const ConvProduct *p, const ConvBlock *block, i
 #define CONV_LEVEL avx2
 #define CONV_TARGET __attribute__((target("avx2,fma")))
 #define CONV_VECTOR_BYTES 32
+#define CONV_STREAM(at, value) _mm256_stream_si256((__m256i *)(at), (__m256i)(value))
 #define CONV_VECTORS 2
 #define CONV_ITEM float
 #define CONV_ITEM_NAME float32
@@ -184,11 +208,13 @@ static inline int64_t conv_place(const ConvProduct *p, const ConvBlock *block, i
 #undef CONV_LEVEL
 #undef CONV_TARGET
 #undef CONV_VECTOR_BYTES
+#undef CONV_STREAM
 #undef CONV_VECTORS
 
 #define CONV_LEVEL avx512
 #define CONV_TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx2,fma")))
 #define CONV_VECTOR_BYTES 64
+#define CONV_STREAM(at, value) _mm512_stream_si512((__m512i *)(at), (__m512i)(value))
 #define CONV_VECTORS 4
 #define CONV_ITEM float
 #define CONV_ITEM_NAME float32
@@ -211,6 +237,7 @@ static inline int64_t conv_place(const ConvProduct *p, const ConvBlock *block, i
 #undef CONV_LEVEL
 #undef CONV_TARGET
 #undef CONV_VECTOR_BYTES
+#undef CONV_STREAM
 #undef CONV_VECTORS
 #endif
 

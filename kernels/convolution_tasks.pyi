@@ -7,6 +7,8 @@ OUTSIDE: int
 BLOCK: int
 CHANNELS: int
 LINES: int
+ENTRIES: int
+LARGE: int
 MOST_AXES: int
 
 def best_level() -> int: ...
@@ -21,11 +23,10 @@ class Products:
         axes: Sequence[tuple[int, int, int, np.ndarray]],
         tables: Mapping[str, np.ndarray],
         layout: Mapping[str, Sequence[int]],
-        shape: Sequence[int],
         seconds: float,
         threads: int | None = None,
     ) -> None: ...
-    def __call__(self, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray: ...
+    def __call__(self, lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> None: ...
 
 class Scaling:
     def __init__(
@@ -35,8 +36,7 @@ class Scaling:
         axes: Sequence[tuple[int, int, int, np.ndarray]],
         tables: Mapping[str, np.ndarray],
         layout: Mapping[str, Sequence[int]],
-        shape: Sequence[int],
         seconds: float,
         threads: int | None = None,
     ) -> None: ...
-    def __call__(self, lhs: np.ndarray, factors: np.ndarray) -> np.ndarray: ...
+    def __call__(self, lhs: np.ndarray, factors: np.ndarray, result: np.ndarray) -> None: ...

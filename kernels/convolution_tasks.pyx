@@ -21,6 +21,8 @@ cdef extern from "convolution_tasks.h" nogil:
         CONV_MOST_WIDTH
         CONV_CHANNELS
         CONV_LINES
+        CONV_LARGE
+        CONV_ENTRIES
     int64_t CONV_OUTSIDE
 
     ctypedef struct ConvAxis:
@@ -36,14 +38,14 @@ cdef extern from "convolution_tasks.h" nogil:
         char *result
         char *panels
         char *memory
-        int64_t rank, positions, features, merged, groups, columns, terms, part_count
+        int64_t rank, positions, features, merged, groups, columns, terms, part, part_count
         ConvAxis *axes
         const int64_t *along
         const int64_t *factor_places
         const int64_t *parts
         const ConvSegment *segments
-        int64_t feature_step, group_step, output_step, factor_feature_step, factor_output_step
-        int64_t by_windows, is_direct, windows, inner, block, rows, vectors, last_vectors
+        int64_t feature_step, group_step, output_step, lane_step, factor_feature_step, factor_output_step
+        int64_t by_windows, is_direct, windows, inner, block, rows, vectors, last_vectors, streams
         int64_t strips, padded, strip_group
         int64_t pack_tasks, pack_size, units, size, slots, slot_bytes, packed
         int32_t *busy
@@ -62,7 +64,7 @@ cdef extern from "convolution_tasks.h" nogil:
         const int64_t *line_places
         const ConvRun *runs
         int64_t run_count, lines, line_blocks, line_block, channel_blocks, channel_block
-        int64_t by_channels, lhs_channel_step, result_channel_step
+        int64_t by_channels, lhs_channel_step, result_channel_step, streams
         int64_t units, size, kind, level
 
     int conv_best_level()
@@ -76,6 +78,8 @@ OUTSIDE = CONV_OUTSIDE
 BLOCK = CONV_BLOCK
 CHANNELS = CONV_CHANNELS
 LINES = CONV_LINES
+ENTRIES = CONV_ENTRIES
+LARGE = CONV_LARGE
 MOST_AXES = CONV_MOST_AXES
 
 cdef dict _KINDS = {"float32": 0, "float64": 1, "int32": 2, "int64": 3}
@@ -127,31 +131,30 @@ cdef class Products:
         axes: (windows, positions, step in the result, places) of each.
         tables: `along`, `factor_places`, `segments` and `parts`.
         layout: the fields.
-        shape: of the result.
         seconds: how long a call takes on one thread, about.
         threads: most threads to use; None: all.
     """
 
     cdef ConvProduct plan
     cdef list kept
-    cdef object shape, dtype, threads
+    cdef object threads
     cdef double seconds
     cdef int64_t tasks, panel_bytes, item
 
-    def __init__(self, name, level, axes, tables, layout, shape, seconds, threads=None):
+    def __init__(self, name, level, axes, tables, layout, seconds, threads=None):
         cdef ConvProduct *p = &self.plan
-        self.kept, self.shape, self.dtype, self.threads = [], shape, np.dtype(name), threads
-        self.seconds, self.item = seconds, self.dtype.itemsize
+        self.kept, self.threads, self.seconds, self.item = [], threads, seconds, np.dtype(name).itemsize
         p.kind, p.level, p.rank = _KINDS[name], level, len(axes)
         fill_axes(p.axes, axes, self.kept)
         p.along = <const int64_t *>cnp.PyArray_DATA(as_integers(tables["along"], self.kept))
         p.factor_places = <const int64_t *>cnp.PyArray_DATA(as_integers(tables["factor_places"], self.kept))
         p.segments = <const ConvSegment *>cnp.PyArray_DATA(as_integers(tables["segments"], self.kept))
         p.parts = <const int64_t *>cnp.PyArray_DATA(as_integers(tables["parts"], self.kept))
-        (p.positions, p.features, p.merged, p.groups, p.columns, p.terms, p.part_count) = layout["terms"]
-        (p.feature_step, p.group_step, p.output_step, p.factor_feature_step, p.factor_output_step) = layout["steps"]
+        (p.positions, p.features, p.merged, p.groups, p.columns, p.terms, p.part, p.part_count) = layout["terms"]
+        (p.feature_step, p.group_step, p.output_step, p.lane_step) = layout["steps"]
+        p.factor_feature_step, p.factor_output_step = layout["factor_steps"]
         (p.by_windows, p.is_direct, p.windows, p.inner, p.block, p.rows, p.vectors, p.last_vectors) = layout["tiles"]
-        (p.strips, p.padded, p.strip_group, p.units) = layout["strips"]
+        (p.strips, p.padded, p.strip_group, p.units, p.streams) = layout["strips"]
         strips = p.part_count * p.groups * p.strips
         self.panel_bytes = -(-p.terms * p.groups * p.padded * self.item // 64) * 64
         p.pack_tasks = divided(strips, self.panel_bytes // PACKED_TASK_BYTES, &p.pack_size)
@@ -159,10 +162,10 @@ cdef class Products:
         p.slot_bytes = CONV_MOST_WIDTH * CONV_PART * self.item + CONV_PART * CONV_BLOCK * 8
         p.slot_bytes += -(-p.groups * p.features * self.item // 64) * 64
 
-    def __call__(self, cnp.ndarray lhs, cnp.ndarray rhs):
-        """The result for operands with the strides that were prepared."""
+    def __call__(self, cnp.ndarray lhs, cnp.ndarray rhs, cnp.ndarray result):
+        """Write the result for arrays with the strides that were prepared."""
         cdef ConvProduct plan = self.plan
-        cdef cnp.ndarray result = np.empty(self.shape, self.dtype), memory
+        cdef cnp.ndarray memory
         plan.slots = min(self.tasks, _threads.way_of_running(self.threads)[1])
         plan.lhs, plan.rhs = <char *>cnp.PyArray_DATA(lhs), <char *>cnp.PyArray_DATA(rhs)
         plan.result = <char *>cnp.PyArray_DATA(result)
@@ -175,7 +178,6 @@ cdef class Products:
             run_in_order(
                 <size_t>conv_product_task, <size_t>&plan, plan.pack_tasks + self.tasks, self.seconds, self.threads
             )
-        return result
 
 
 cdef class Scaling:
@@ -183,13 +185,13 @@ cdef class Scaling:
 
     cdef ConvScaling plan
     cdef list kept
-    cdef object shape, dtype, threads
+    cdef object threads
     cdef double seconds
     cdef int64_t tasks
 
-    def __init__(self, name, level, axes, tables, layout, shape, seconds, threads=None):
+    def __init__(self, name, level, axes, tables, layout, seconds, threads=None):
         cdef ConvScaling *p = &self.plan
-        self.kept, self.shape, self.dtype, self.threads, self.seconds = [], shape, np.dtype(name), threads, seconds
+        self.kept, self.threads, self.seconds = [], threads, seconds
         p.kind, p.level, p.rank = _KINDS[name], level, len(axes)
         fill_axes(p.axes, axes, self.kept)
         p.along = <const int64_t *>cnp.PyArray_DATA(as_integers(tables["along"], self.kept))
@@ -197,17 +199,15 @@ cdef class Scaling:
         p.runs = <const ConvRun *>cnp.PyArray_DATA(as_integers(tables["runs"], self.kept))
         p.run_count, p.positions = len(tables["runs"]), len(tables["along"])
         (p.channels, p.lines, p.line_blocks, p.line_block, p.channel_blocks, p.channel_block) = layout["blocks"]
-        (p.by_channels, p.lhs_channel_step, p.result_channel_step, p.units) = layout["steps"]
+        (p.by_channels, p.lhs_channel_step, p.result_channel_step, p.units, p.streams) = layout["steps"]
         self.tasks = divided(p.units, MOST_TASKS, &p.size)
 
-    def __call__(self, cnp.ndarray lhs, cnp.ndarray factors):
-        """The result for lhs with the strides that were prepared, and factors [position, channel]."""
+    def __call__(self, cnp.ndarray lhs, cnp.ndarray factors, cnp.ndarray result):
+        """The same for factors [position, channel]."""
         cdef ConvScaling plan = self.plan
-        cdef cnp.ndarray result = np.empty(self.shape, self.dtype)
         plan.lhs, plan.factors = <char *>cnp.PyArray_DATA(lhs), <char *>cnp.PyArray_DATA(factors)
         plan.result = <char *>cnp.PyArray_DATA(result)
         run_in_order(<size_t>conv_scaling_task, <size_t>&plan, self.tasks, self.seconds, self.threads)
-        return result
 
 
 cdef int64_t divided(int64_t units, int64_t worth, int64_t *size) noexcept:

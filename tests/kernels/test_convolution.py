@@ -65,7 +65,8 @@ def part_by_part(lhs, rhs, axes, groups=(1, 1)):
 
 
 def parts_of(terms):
-    return [terms[at : at + convolution_tasks.PART] for at in range(0, len(terms), convolution_tasks.PART)]
+    size = -(-len(terms) // -(-len(terms) // convolution_tasks.PART))
+    return [terms[at : at + size] for at in range(0, len(terms), size)]
 
 
 def laid_out(array, order):
