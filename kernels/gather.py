@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .blocks import CACHE_LINE, PAST_CACHES_BYTES
 from .compilation import flat
 from .indexing import (
     UNSIGNED_BY_SIZE,
@@ -40,7 +41,6 @@ class _Geometry(NamedTuple):
             and in the result.
         columns: the numbers of the columns of indices that matter.
         components: a row of `_unit_offsets` for each of them.
-        operand_size: items of the operand.
     """
 
     units: list[Dimension]
@@ -48,11 +48,10 @@ class _Geometry(NamedTuple):
     columns: Sequence[int]
     components: np.ndarray
     item_size: int
-    operand_size: int
 
 
 class _Loops:
-    """Which loops gather where the columns lie in some way, and what they are given."""
+    """What the loops are given where the columns lie in some way."""
 
     def __init__(self, geometry: _Geometry, column_steps: Sequence[Sequence[int]]) -> None:
         units = merged(
@@ -61,56 +60,48 @@ class _Loops:
         ) if column_steps else merged(geometry.units)  # fmt: skip
         none = (0,) * len(column_steps)
         window = [Dimension(d.size, (*none, *d.steps)) for d in geometry.window]
-        item_size, units, window, components = _widened(
-            geometry.item_size, units, window, geometry.components, geometry.operand_size
-        )
+        item_size = geometry.item_size
         contiguous = bool(window) and window[-1].steps[_OPERAND:] == (1, 1)
         run = window.pop().size if contiguous else 1
         run, units, window = _split(run, item_size, units, window, none)
         if not units:
             units = [Dimension(1, (*none, 0, 0))]
         self._units = total_size(units)
-        self._kernel = "gather_items"
-        self._dtype: Any = UNSIGNED_BY_SIZE[item_size]
-        self._extra: tuple[Any, ...] = ()
-        self._filling_bytes = item_size
-        scale = 1
-        if run > 1:
-            self._kernel, self._dtype, scale = "gather_runs", np.uint8, item_size
-            self._filling_bytes = run * item_size
-        elif window or tuple(d.steps[_RESULT] for d in units) != row_major_steps([d.size for d in units]):
-            self._kernel = "gather_scattered"
-        if self._kernel != "gather_items":
-            table = np.stack([offsets(window, _OPERAND), offsets(window, _RESULT)], axis=1) * scale
-            self._extra = (table,) if run == 1 else (table, run * item_size)
+        self._run_bytes = run * item_size
+        self._runs = np.stack([offsets(window, _OPERAND), offsets(window, _RESULT)], axis=1) * item_size
         rows = [
-            (d.size, d.steps[_OPERAND] * scale, d.steps[_RESULT] * scale, *d.steps[:_OPERAND]) for d in units
+            (d.size, d.steps[_OPERAND] * item_size, d.steps[_RESULT] * item_size, *d.steps[:_OPERAND])
+            for d in units
         ]
         self._loops = np.array(rows, np.int64)
-        self._components = components * np.array([1, 1, 1, scale], np.int64)
+        self._components = geometry.components * np.array([1, 1, 1, item_size], np.int64)
         self._division = division(self._units, 2.0 * run * total_size(window) * item_size)
+        places = (self._run_bytes, *self._loops[:, 2].tolist(), *self._runs[:, 1].tolist())
+        self._in_lines = all(place % CACHE_LINE == 0 for place in places)
 
     def run(
         self, operand: np.ndarray, columns: Sequence[np.ndarray], sample: np.ndarray, result: np.ndarray,
-        fill_value: np.ndarray | None, threads: int | None, tasks: int | None = None,
+        fill_value: np.ndarray | None, threads: int | None,
     ) -> None:  # fmt: skip
-        """Run the loops; with no tasks, only compile them."""
-        tasks = self._division.tasks if tasks is None else tasks
-        loops = (self._division.size, self._units, self._loops, self._components)
-        addresses = np.array([column.__array_interface__["data"][0] for column in columns], np.int64)
-        arrays = (flat(operand, self._dtype), result.reshape(-1).view(self._dtype), self._filling(fill_value))
+        """Run the loops."""
         from . import gather_loops
 
-        getattr(gather_loops, self._kernel)(
-            tasks, *loops, addresses, sample, *arrays, *self._extra, threads=threads
+        is_large = result.nbytes >= PAST_CACHES_BYTES
+        past_caches = is_large and self._in_lines and result.ctypes.data % CACHE_LINE == 0
+        loops = (self._division.size, self._units, self._loops, self._components)
+        addresses = np.array([column.__array_interface__["data"][0] for column in columns], np.int64)
+        arrays = (flat(operand, np.uint8), result.reshape(-1).view(np.uint8), self._filling(fill_value))
+        rest = (self._runs, self._run_bytes, past_caches)
+        gather_loops.gather_runs(
+            self._division.tasks, *loops, addresses, sample, *arrays, *rest, threads=threads
         )
 
     def _filling(self, fill_value: np.ndarray | None) -> np.ndarray:
-        """What a unit outside of the operand is filled with, as items of the loops."""
+        """What a run outside of the operand is filled with."""
         if fill_value is None:
-            return np.empty(0, self._dtype)
+            return np.empty(0, np.uint8)
         items = np.ascontiguousarray(fill_value).reshape(1).view(np.uint8)
-        return np.tile(items, self._filling_bytes // items.size).view(self._dtype)
+        return np.tile(items, self._run_bytes // items.size)
 
 
 class ColumnGather:
@@ -136,9 +127,8 @@ class ColumnGather:
         operand: np.ndarray,
         columns: Sequence[np.ndarray],
         fill_value: np.ndarray | None = None,
-        out: np.ndarray | None = None,
     ) -> np.ndarray:
-        """The gathered slices, in `out` where it is given (C-contiguous, of the result's shape and type).
+        """The gathered slices.
 
         Args:
             operand, columns: arrays of the shapes and types that were prepared for.
@@ -148,29 +138,12 @@ class ColumnGather:
         Raises ValueError where an array has another shape or item size than was prepared for.
         """
         self._check(operand, columns)
-        result = np.empty(self.result_shape, operand.dtype) if out is None else out
-        if (
-            result.shape != self.result_shape
-            or result.dtype != operand.dtype
-            or not result.flags.c_contiguous
-        ):
-            raise ValueError(
-                f"out must be a C-contiguous array of shape {self.result_shape} and type {operand.dtype}"
-            )
+        result = np.empty(self.result_shape, operand.dtype)
         if result.size:
             native = [self._native(columns[number]) for number in self._geometry.columns]
             loops = self._loops_for(tuple([column.strides for column in native]))
             loops.run(operand, native, self._sample, result, fill_value, self._threads)
         return result
-
-    def warm(self) -> None:
-        """Compile now what the first call would compile."""
-        if math.prod(self.result_shape):
-            items: np.ndarray = np.empty(0, UNSIGNED_BY_SIZE[self._geometry.item_size])
-            column = np.empty(self._batch_shape, self._sample.dtype)
-            columns = [column] * len(self._geometry.columns)
-            loops = self._loops_for(tuple([column.strides] * len(columns)))
-            loops.run(items, columns, self._sample, items.copy(), None, 1, tasks=0)
 
     def _loops_for(self, strides: tuple[tuple[int, ...], ...]) -> _Loops:
         """The loops for columns of these strides in bytes."""
@@ -234,10 +207,8 @@ class PreparedGather:
             [()] if length is None else [(*before, number) for number in range(length)]
         )
 
-    def __call__(
-        self, operand: np.ndarray, start_indices: np.ndarray, out: np.ndarray | None = None
-    ) -> np.ndarray:
-        """The gathered slices, in `out` where it is given (C-contiguous, of the result's shape and type).
+    def __call__(self, operand: np.ndarray, start_indices: np.ndarray) -> np.ndarray:
+        """The gathered slices.
 
         Raises ValueError where an array has another shape or item size than was prepared for.
         """
@@ -247,11 +218,7 @@ class PreparedGather:
                 f"but {self._indices_shape} and {self._index_dtype} were prepared for"
             )
         columns = [start_indices[where] for where in self._columns]
-        return self._by_columns(operand, [np.asarray(column) for column in columns], out=out)
-
-    def warm(self) -> None:
-        """Compile now what the first call would compile."""
-        self._by_columns.warm()
+        return self._by_columns(operand, [np.asarray(column) for column in columns])
 
 
 def prepare(
@@ -355,7 +322,7 @@ def prepare_columns(
     index_type = np.dtype(index_dtype)
     components = _components(start_index_map, operand_shape, slice_sizes, index_type, added_to_negative)
     moving = [number for number, row in enumerate(components.tolist()) if row[0] > 0 or is_filled]
-    geometry = _Geometry(units, window, moving, components[moving], item_size, math.prod(operand_shape))
+    geometry = _Geometry(units, window, moving, components[moving], item_size)
     return ColumnGather(
         geometry,
         result_shape,
@@ -380,34 +347,6 @@ def _components(
         for_negative = largest if index_dtype == np.uint64 else 0
         rows.append((largest, for_negative, addend, operand_steps[dim]))
     return np.array(rows, np.int64).reshape(len(rows), 4)
-
-
-def _widened(
-    item_size: int,
-    units: list[Dimension],
-    window: list[Dimension],
-    components: np.ndarray,
-    operand_size: int,
-) -> tuple[int, list[Dimension], list[Dimension], np.ndarray]:
-    """The same gather in larger items, where such are always moved whole: a pair of float32 as 8 bytes."""
-    if not window or window[-1].steps[_OPERAND:] != (1, 1):
-        return item_size, units, window, components
-    moved = [step for d in (*units, *window[:-1]) for step in d.steps[_OPERAND:]]
-    common = math.gcd(window[-1].size, operand_size, *moved, *components[:, 3].tolist())
-    factor = 1
-    while item_size * factor < 16 and common % (factor * 2) == 0:
-        factor *= 2
-    wide = [
-        Dimension(d.size, (*d.steps[:_OPERAND], *[step // factor for step in d.steps[_OPERAND:]]))
-        for d in (*units, *window[:-1])
-    ]
-    last = [Dimension(window[-1].size // factor, window[-1].steps)] if window[-1].size > factor else []
-    return (
-        item_size * factor,
-        wide[: len(units)],
-        wide[len(units) :] + last,
-        components // np.array([1, 1, 1, factor]),
-    )
 
 
 def _split(

@@ -7,6 +7,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from .blocks import CACHE_LINE
+
 _INT64 = ir.IntType(64)
 _PIECES = (64, 32, 16, 8, 4, 2, 1)
 
@@ -43,6 +45,29 @@ def copy_bytes(typing_context: Any, destination: Any, place: Any, source: Any, s
                 _copy(builder, target, begin, size)
             with short:
                 _copy_short(builder, target, begin, size, _PIECES)
+        return context.get_dummy_value()
+
+    return types.void(destination, types.intp, source, types.intp, types.intp), generate
+
+
+@intrinsic
+def copy_past_caches(
+    typing_context: Any, destination: Any, place: Any, source: Any, start: Any, count: Any
+) -> Any:
+    """The same for whole lines of cache, which the caches do not keep then."""
+    line = ir.VectorType(_INT64, CACHE_LINE // 8)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        to, at, origin, start, size = arguments
+        target = builder.gep(context.make_array(destination)(context, builder, to).data, [at])
+        begin = builder.gep(context.make_array(source)(context, builder, origin).data, [start])
+        step = _INT64(CACHE_LINE)
+        with cgutils.for_range_slice(builder, _INT64(0), size, step, _INT64, inc=True) as (now, _):
+            pointers = [builder.gep(pointer, [now]) for pointer in (begin, target)]
+            read, written = (builder.bitcast(pointer, line.as_pointer()) for pointer in pointers)
+            stored = builder.store(builder.load(read, align=1), written, align=CACHE_LINE)
+            one = builder.module.add_metadata([ir.IntType(32)(1)])
+            stored.set_metadata("nontemporal", one)
         return context.get_dummy_value()
 
     return types.void(destination, types.intp, source, types.intp, types.intp), generate

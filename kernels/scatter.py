@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import threads as _threads
+from .blocks import PAST_CACHES_BYTES
 from .compilation import flat
 from .copying import copied
 from .indexing import UNSIGNED_BY_SIZE, index_items, row_major_steps
@@ -42,8 +43,7 @@ _MOST_OWNERS = 256
 _SERIAL_BYTES = 1 << 19
 _NEAR_BYTES = 1 << 20  # a processor's own cache holds such a result
 _MOST_RANGES = 8
-_LEAST_ROW_BYTES = 64
-_PAST_CACHES_BYTES = 1 << 22  # of such a result the caches could not keep much
+_LEAST_ROW_BYTES = 32
 _PRIVATE_TASKS = 16
 _MOST_PRIVATE_KEYS = 1 << 14
 _WAYS = 4
@@ -297,7 +297,7 @@ class _Loops:
         initial_step = plan.grain
         if initial.size == 1:
             initial, initial_step = flat(np.repeat(initial, plan.grain)), 0
-        is_large = result.nbytes >= _PAST_CACHES_BYTES and items == plan.grain
+        is_large = result.nbytes >= PAST_CACHES_BYTES and items == plan.grain
         past_caches = is_large and (items * result.itemsize) % 64 == result.ctypes.data % 64 == 0
         units = (offsets, records, records[1:], 2, grouped)
         rows = (1 << self._shift, plan.grain, items, arrays.values, initial, initial_step)

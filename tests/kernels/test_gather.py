@@ -114,16 +114,6 @@ def test_inputs_that_are_not_contiguous_or_read_only():
     check(ROWS, operand, indices)
 
 
-def test_result_in_an_array_of_the_caller():
-    rng = np.random.default_rng(5)
-    operand, indices = rng.random((50, 8), np.float32), rng.integers(0, 50, (40, 1))
-    out = np.empty((40, 8), np.float32)
-    assert prepared(ROWS, operand, indices)(operand, indices, out) is out
-    assert same_bits(out, gathered(operand, indices, ROWS))
-    with pytest.raises(ValueError, match="C-contiguous"):
-        prepared(ROWS, operand, indices)(operand, indices, np.empty((8, 40), np.float32).T)
-
-
 def test_what_was_not_prepared_for_is_refused():
     operand, indices = np.zeros((50, 8), np.float32), np.zeros((40, 1), np.int32)
     gather_rows = prepared(ROWS, operand, indices)
@@ -154,18 +144,6 @@ def test_preparing_loads_no_compiler():
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.split() == []
-
-
-def test_warm_compiles_what_the_first_call_needs():
-    from nimblehlo.kernels import gather_loops
-
-    operand, indices = np.ones((7, 9), np.int16), np.zeros((2, 40), np.uint16)
-    gather_items = prepared(ITEMS, operand, indices)
-    gather_items.warm()
-    compiled = len(gather_loops.gather_items._entry.overloads)
-    assert compiled >= 1
-    gather_items(operand, indices)
-    assert len(gather_loops.gather_items._entry.overloads) == compiled
 
 
 SLICES = {

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nimblehlo import Options, compile
 from nimblehlo.codegen import nest
 from nimblehlo.frontend import parse
+from nimblehlo.kernels.blocks import CACHE_LINE, PAST_CACHES_BYTES
 from nimblehlo.plan import nests
 from nimblehlo.plan.clusters import Code
 from nimblehlo.types import ELEMENT_TYPES
@@ -225,3 +227,19 @@ def test_other_sizes_share_their_code() -> None:
         geometry = Geometry((size, 50), (size, 1), (size,), (), (0, 1), (), (), (0,), 1, (1, 1))
         keys.add(Code(block_of(program(geometry, "f32", "i32")), 1).key)
     assert len(keys) == 1
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+@pytest.mark.parametrize("length", [640, 650])
+def test_long_lines_are_copied_by_a_kernel(length: int, threads: int) -> None:
+    """Past the caches where a large result consists of whole lines of cache: runs begin at these."""
+    geometry = Geometry((60, length), (3000,), (3000, length), (1,), (0,), (), (), (0,), 1, (1, length))
+    rng = np.random.default_rng(6)
+    operand = elements(rng, geometry.operand_shape, "f32")
+    indices = starts(rng, geometry.indices_shape, "i32", 60)
+    options = Options(compile="eager", threads=threads)
+    executable = compile(program(geometry, "f32", "i32"), options=options)
+    (result,) = executable(operand, indices)
+    assert "[kernel: gather loops" in str(executable.explain())
+    assert result.nbytes >= PAST_CACHES_BYTES and result.ctypes.data % CACHE_LINE == 0
+    assert result.tobytes() == operand[indices.clip(0, 59)].tobytes()
