@@ -98,6 +98,13 @@ _COMPLEX: Final[dict[str, Callable[..., Any]]] = {
 _EXACT_IN_F64: Final = frozenset({"stablehlo.rsqrt"})
 """Of `MATHEMATICS` those that give the references' bits of f64 too, for they only round."""
 
+_KEEP_DIGITS: Final = frozenset(
+    {"stablehlo.imag", "stablehlo.real", "chlo.conj"}
+    | {f"stablehlo.{name}" for name in ("abs", "ceil", "floor", "maximum", "minimum", "negate", "sign")}
+    | {"stablehlo.round_nearest_afz", "stablehlo.round_nearest_even"}
+)
+"""Of `_FLOATS` those whose results need no more digits than operands have, and so no rounding."""
+
 _MAKE_NAN: Final = frozenset({"stablehlo.divide", "stablehlo.remainder", "stablehlo.sqrt", *MATHEMATICS})
 """What makes NaN of numbers: types without NaN tell its sign, which processors are free to choose."""
 
@@ -163,7 +170,11 @@ def _plain_rule(name: str, type: ElementType, result: ElementType) -> Rule | Non
     on_floats = _FLOATS.get(name)
     if on_floats is None:
         return None
-    return lambda builder, operands: (rounded(builder, type, on_floats(builder, *_singles(operands))),)
+    if name in _KEEP_DIGITS and type.name in ("bf16", "f16"):
+        return lambda builder, operands: (on_floats(builder, *_singles(operands)),)
+    return lambda builder, operands: (
+        rounded(builder, type, on_floats(builder, *_singles(operands)), any_nan=False),
+    )
 
 
 def _singles(operands: Sequence[Value]) -> list[ir.Value]:
@@ -180,7 +191,9 @@ def _significant_bits(type: ElementType) -> int:
 def _in_f32(name: str, type: ElementType) -> Rule:
     """A function of a type so short that f32 tells all of its values apart."""
     function = SHORT_FUNCTIONS[name]
-    return lambda builder, operands: (rounded(builder, type, function(builder, *_singles(operands))),)
+    return lambda builder, operands: (
+        rounded(builder, type, function(builder, *_singles(operands)), any_nan=False),
+    )
 
 
 def _in_f64(name: str, type: ElementType) -> Rule | None:
@@ -194,7 +207,7 @@ def _in_f64(name: str, type: ElementType) -> Rule | None:
         value = MATHEMATICS[name](builder, *wide)
         if type.width < 32 and type.name != "f16":
             value = builder.fptrunc(value, F32)
-        return (rounded(builder, type, value),)
+        return (rounded(builder, type, value, any_nan=False),)
 
     return rule
 

@@ -318,18 +318,23 @@ def _to_code(builder: ir.IRBuilder, format: Format, value: ir.Value) -> ir.Value
     return code
 
 
-def rounded(builder: ir.IRBuilder, element_type: ElementType, value: ir.Value) -> ir.Value:
+def rounded(
+    builder: ir.IRBuilder, element_type: ElementType, value: ir.Value, any_nan: bool = True
+) -> ir.Value:
     """A `float` or `double`, rounded to the nearest value of a floating-point type, ties to even, once.
 
     What is too great becomes what ml_dtypes makes of it: infinity, NaN or the greatest value.
     f8E8M0FNU rounds ties up.
+
+    Args:
+        any_nan: whether NaN may have bits that the type lacks; what is computed of its values has none.
     """
     if element_type.width >= 32:
         return _resized(builder, value, F64 if element_type.width == 64 else F32)
     if value.type == F64:
         value = _to_odd(builder, value)
     if element_type.name == "bf16":
-        return _rounded_bf16(builder, value)
+        return _rounded_bf16(builder, value, any_nan)
     if element_type.name == "f16":
         return builder.fpext(builder.fptrunc(value, ir.HalfType()), F32)
     if element_type.name == "f8E8M0FNU":
@@ -353,12 +358,13 @@ def _to_odd(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     return float_of(builder, builder.or_(bits, builder.zext(inexact, I32)))
 
 
-def _rounded_bf16(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+def _rounded_bf16(builder: ir.IRBuilder, value: ir.Value, any_nan: bool) -> ir.Value:
     bits = bits_of(builder, value)
     last_kept = builder.and_(builder.lshr(bits, integer(I32, 16)), integer(I32, 1))
     nearest = builder.add(bits, builder.add(last_kept, integer(I32, 0x7FFF)))
-    chosen = builder.select(is_nan(builder, value), builder.or_(bits, integer(I32, _QUIET)), nearest)
-    return float_of(builder, builder.and_(chosen, integer(I32, 0xFFFF0000)))
+    if any_nan:
+        nearest = builder.select(is_nan(builder, value), builder.or_(bits, integer(I32, _QUIET)), nearest)
+    return float_of(builder, builder.and_(nearest, integer(I32, 0xFFFF0000)))
 
 
 def _rounded_exponent(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
