@@ -20,7 +20,7 @@ from .searches import positions_within
 PREFETCHED_LINES = 64
 """How many lines of runs are fetched ahead."""
 NEAR_BYTES = 1 << 20
-"""A processor's own cache holds so much of a result: places in it need not be fetched ahead."""
+"""Where a task has just written so much of the result, the processor's own cache holds it."""
 PREFETCH_LINES = 4
 """How many lines of a run are: the processor follows by itself then."""
 
@@ -30,6 +30,12 @@ def _units_ahead(items: int, itemsize: int) -> int:
     """How many units ahead their runs are fetched."""
     lines = min(-(-items * itemsize // LINE_BYTES), PREFETCH_LINES)
     return max(2, PREFETCHED_LINES // lines)
+
+
+@kernel
+def _is_far(size: int, initial: Any, result: Any) -> bool:
+    """Whether so many elements of the result, which a task works on, must be fetched."""
+    return initial.size == 0 or size * result.itemsize > NEAR_BYTES
 
 
 @functools.cache
@@ -118,7 +124,7 @@ def update_runs(element: str, combiner: str) -> Kernel:
         runs: Any, length: int, piece: int, values: Any, size: int, initial: Any, result: Any,
     ) -> None:  # fmt: skip
         start_range(task, offsets.shape[1] - 1, size, initial, result)
-        is_far = size * result.itemsize > NEAR_BYTES
+        is_far = _is_far(size, initial, result)
         for row in range(offsets.shape[0]):
             begin, end = offsets[row, task], offsets[row, task + 1]
             apply(
@@ -162,7 +168,7 @@ def update_runs_in_order(element: str, combiner: str) -> Kernel:
         keys, sources = np.empty(BLOCK, sample.dtype), np.empty(BLOCK, sample.dtype)
         slides = np.empty(BLOCK if where[2].size > 0 else 0, sample.dtype)
         chosen = np.empty(BLOCK + 1, np.int32)
-        is_far = (width * grain if width > 0 else result.size) * result.itemsize > NEAR_BYTES
+        is_far = _is_far(width * grain if width > 0 else result.size, initial, result)
         end = min(count, (part + 1) * size)
         for first in range(part * size, end, BLOCK):
             own = min(BLOCK, end - first)

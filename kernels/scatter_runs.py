@@ -1,6 +1,6 @@
 """Whole runs of elements combined at once, for the loops of scatter. Importing this module imports Numba."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from llvmlite import ir
@@ -42,29 +42,31 @@ def combine_run(
     kind = Combination(literal(element), literal(combiner))
     most_lanes = max(1, _VECTOR_BYTES // computing_dtype(kind.element).itemsize)
 
-    def loop(builder: Any, lanes: int, count: Any, place: Any, source: Any, target: Any, begin: Any) -> None:
-        with cgutils.for_range_slice(builder, I64(0), count, I64(lanes), intp=I64, inc=True) as (step, _):
-            here = builder.add(place, step)
-            value = load_lanes(builder, kind.element, begin, builder.add(source, step), lanes)
-            if kind.monoid != OVERWRITE:
-                value = apply(builder, kind, load_lanes(builder, kind.element, target, here, lanes), value)
-            store_lanes(builder, kind.element, target, here, value, lanes)
+    def combine(
+        builder: Any, lanes: int, step: Any, place: Any, source: Any, target: Any, begin: Any
+    ) -> None:
+        here = builder.add(place, step)
+        value = load_lanes(builder, kind.element, begin, builder.add(source, step), lanes)
+        if kind.monoid != OVERWRITE:
+            value = apply(builder, kind, load_lanes(builder, kind.element, target, here, lanes), value)
+        store_lanes(builder, kind.element, target, here, value, lanes)
+
+    def combine_rest(builder: Any, count: Any, *given: Any) -> None:
+        for lanes, at in _shorter_vectors(builder, count, most_lanes):
+            combine(builder, lanes, at, *given)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         _, _, to, place, origin, source, count = arguments
         target = data_of(context, builder, result, to, kind.element)
         begin = data_of(context, builder, values, origin, kind.element)
         whole = builder.and_(count, I64(-most_lanes))
-        loop(builder, most_lanes, whole, place, source, target, begin)
+        with cgutils.for_range_slice(builder, I64(0), whole, I64(most_lanes), intp=I64, inc=True) as (at, _):
+            combine(builder, most_lanes, at, place, source, target, begin)
         with cgutils.if_unlikely(builder, builder.icmp_signed("!=", whole, count)):
-            rest = [builder.sub(count, whole), builder.add(place, whole), builder.add(source, whole)]
-            numbers = [I64] * 3
-            kinds = [*numbers, target.type, begin.type]
+            kinds = [I64, I64, I64, target.type, begin.type]
             name = f"rest_{'_'.join(kind).replace(':', '_').replace('>', '_')}"
-            singly = _private_function(
-                builder.module, name, kinds, lambda inner, *given: loop(inner, 1, *given)
-            )
-            builder.call(singly, [*rest, target, begin])
+            rest = _private_function(builder.module, name, kinds, combine_rest)
+            builder.call(rest, [count, place, source, target, begin])
         return context.get_dummy_value()
 
     return types.void(element, combiner, result, types.intp, values, types.intp, types.intp), generate
@@ -132,11 +134,8 @@ class _Row:
 
     def make_rest(self, count: Any) -> None:
         """Make those that are left, by ever shorter vectors."""
-        builder, lanes = self._builder, self._lanes // 2
-        while lanes:
-            with builder.if_then(builder.icmp_signed("!=", builder.and_(count, I64(lanes)), I64(0))):
-                self._make(builder.and_(count, I64(-2 * lanes)), 1, lanes, False)
-            lanes //= 2
+        for lanes, column in _shorter_vectors(self._builder, count, self._lanes):
+            self._make(column, 1, lanes, False)
 
     def _make(self, column: Any, vectors: int, lanes: int, past_caches: bool) -> None:
         builder, element = self._builder, self._kind.element
@@ -217,6 +216,15 @@ def fetch_lines(typing_context: Any, array: Any, place: Any, lines: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(array, types.intp, types.intp), generate
+
+
+def _shorter_vectors(builder: Any, count: Any, lanes: int) -> Iterator[tuple[int, Any]]:
+    """The vectors of `count` elements that are left behind those of so many lanes, the longest ones first:
+    lanes and place. What is made for one is put where there is one."""
+    while lanes > 1:
+        lanes //= 2
+        with builder.if_then(builder.icmp_signed("!=", builder.and_(count, I64(lanes)), I64(0))):
+            yield lanes, builder.and_(count, I64(-2 * lanes))
 
 
 def _prefetch(builder: Any, pointer: Any) -> None:
