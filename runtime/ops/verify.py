@@ -5,11 +5,12 @@ Source: specification, sections "Programs", "Functions" and "Operations".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from ..errors import NimbleError, UnsupportedError, VerifyError
 from ..ir import Block, Function, Module, Operation, Region, SymbolAttribute, Value
+from ..options import Ordering
 from ..types import ELEMENT_TYPES, FunctionType, TensorType, TupleType, Type, UnrankedTensorType
 from .declaration import Op, lookup
 from .rules import all_types_agree
@@ -197,6 +198,17 @@ def view_of(operation: Operation) -> Op:
         raise
     except Exception as error:  # what is declared did not foresee what it met
         raise _malformed(operation, error) from error
+
+
+def views_under(ordering: Ordering) -> Callable[[Operation], Op]:
+    """`view_of`, for operations that are to be as `ordering` says."""
+
+    def view(operation: Operation) -> Op:
+        made = view_of(operation)
+        made.ordering = ordering
+        return made
+
+    return view
 
 
 def verify_inferred(view: Op) -> None:

@@ -12,7 +12,7 @@ from ..errors import ExecutionError, NimbleError
 from ..ir import Block, Builder, Function, Operation, Value
 from ..ops.cluster import Cluster
 from ..ops.control import While
-from ..ops.declaration import Op
+from ..ops.declaration import Op, lookup
 from ..ops.elementwise_base import Elementwise
 from ..ops.verify import TERMINATORS, view_of
 from ..options import Options, Ordering
@@ -39,7 +39,8 @@ def with_clusters(function: Function, options: Options) -> None:
     if options.compile != "never" and function.body is not None:
         has_default_folds = options.ordering._replace(scatter_schedule=None) == _DEFAULT_FOLDS
         around = _form_around_reductions if has_default_folds else _form_nothing
-        form_clusters(function.body, generates, _is_native_loop, around, saves)
+        leave = functools.partial(_is_native_loop, options.ordering)
+        form_clusters(function.body, generates, leave, around, saves)
 
 
 def _form_around_reductions(block: Block) -> None:
@@ -58,14 +59,17 @@ def saves(operation: Operation) -> bool:
     return saved_seconds(operation) >= _WORTH_A_CALL and generates(operation)
 
 
-def _is_native_loop(operation: Operation) -> bool:
-    view = view_of(operation)
-    return isinstance(view, While) and native_loop_problem(view) is None
+def _is_native_loop(ordering: Ordering, operation: Operation) -> bool:
+    if operation.name != While.name:
+        return False
+    view = While(operation)
+    view.ordering = ordering
+    return native_loop_problem(view) is None
 
 
 def generates(operation: Operation) -> bool:
     """Whether native code can be generated for an operation on elements."""
-    if not isinstance(view_of(operation), Elementwise):
+    if not _is_elementwise(operation):
         return False
     from ..codegen.elementwise import emits
 
@@ -117,7 +121,7 @@ def may_overwrite(block: Block) -> tuple[tuple[int, int], ...]:
     for operation in block.operations:
         if operation.name in TERMINATORS:
             continue
-        if not issubclass(type(view_of(operation)), Elementwise) or _tensor(operation.result).shape != shape:
+        if not _is_elementwise(operation) or _tensor(operation.result).shape != shape:
             elsewhere.update(operation.operands)
     return tuple(
         [
@@ -128,6 +132,10 @@ def may_overwrite(block: Block) -> tuple[tuple[int, int], ...]:
             if argument.type == result.type
         ]
     )
+
+
+def _is_elementwise(operation: Operation) -> bool:
+    return issubclass(lookup(operation.name) or Op, Elementwise)
 
 
 def _tensor(value: Value) -> TensorType:

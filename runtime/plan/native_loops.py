@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..ir import Value, captured_values
 from ..ops.control import While
-from ..ops.verify import view_of
+from ..ops.verify import views_under
 from .estimates import loading_seconds
 from .tiering import QUICK_SECONDS
 
@@ -33,7 +33,8 @@ def native_loop_problem(view: While) -> str | None:
     from ..codegen import native_loop
 
     operation = view.operation
-    return native_loop.native_loop_problem(operation, captured_values(operation.regions), view_of)
+    views = views_under(view.ordering)
+    return native_loop.native_loop_problem(operation, captured_values(operation.regions), views)
 
 
 def is_long(view: While) -> bool:
@@ -117,7 +118,8 @@ class NativeLoop:
         from ..kernels.native_loop import LoopFunction
 
         def text() -> str:
-            return str(native_loop.native_loop(self.view.operation, self.captured, view_of))
+            views = views_under(self.view.ordering)
+            return str(native_loop.native_loop(self.view.operation, self.captured, views))
 
         address = machine.function_address(self._key, native_loop.NAME, text)
         return LoopFunction(address, self.unchanged, FIRST_STEPS, CALL_SECONDS)

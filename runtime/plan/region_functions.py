@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..ir import Value, captured_values
 from ..ops.regions import is_elementwise
-from ..ops.verify import view_of
+from ..ops.verify import views_under
 from ..types import TensorType
 from .estimates import Estimate, loading_seconds, seconds_of_operations
 from .loop_clusters import Made
@@ -62,7 +62,7 @@ class RegionCode:
         from ..codegen.region_function import region_problem
 
         for region in self.view.operation.regions:
-            reason = region_problem(region, view_of)
+            reason = region_problem(region, views_under(self.view.ordering))
             if reason is not None:
                 return reason
         return None

@@ -363,3 +363,96 @@ def test_a_loop_of_very_much_code_keeps_its_plan() -> None:
     carried = {"x1": ("a", "tensor<16xf32>")}
     assert "too much code" in str(problem_of(counted(30, body, carried, "%x40")))
     assert problem_of(counted(30, "\n".join(body.splitlines()[:3]), carried, "%x4")) is None
+
+
+REDUCED = """
+  func.func @main(%x0: tensor<3x5x{type}>, %v0: tensor<{type}>)
+      -> (tensor<3x5x{type}>, tensor<{shape}{type}>) {{
+    %zero = stablehlo.constant dense<0> : tensor<i32>
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %limit = stablehlo.constant dense<29> : tensor<i32>
+    %r0 = stablehlo.broadcast_in_dim %v0, dims = [] : (tensor<{type}>) -> tensor<{shape}{type}>
+    %all:3 = stablehlo.while(%i = %zero, %x = %x0, %r = %r0)
+        : tensor<i32>, tensor<3x5x{type}>, tensor<{shape}{type}>
+    cond {{
+      %go = stablehlo.compare LT, %i, %limit : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %go : tensor<i1>
+    }} do {{
+      %s = stablehlo.reduce(%x init: %v0) applies stablehlo.{name} across dimensions = {dimensions}
+        : (tensor<3x5x{type}>, tensor<{type}>) -> tensor<{shape}{type}>
+      %y = stablehlo.reverse %x, dims = [1] : tensor<3x5x{type}>
+      %next = stablehlo.add %i, %one : tensor<i32>
+      stablehlo.return %next, %y, %s : tensor<i32>, tensor<3x5x{type}>, tensor<{shape}{type}>
+    }}
+    return %all#1, %all#2 : tensor<3x5x{type}>, tensor<{shape}{type}>
+  }}
+"""
+
+
+def special(dtype: Any, *shape: int) -> Any:
+    """Values among which are NaN, infinities, zeros of both signs and subnormal numbers."""
+    generator = np.random.default_rng(5)
+    array = generator.standard_normal(shape).astype(dtype)
+    values = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-42, 1e30], dtype)
+    places = generator.random(shape) < 0.4
+    array[places] = generator.choice(values, int(places.sum()))
+    return array
+
+
+@pytest.mark.parametrize("name", ["add", "multiply", "minimum", "maximum"])
+@pytest.mark.parametrize(("dimensions", "shape"), [("[0]", "5x"), ("[1]", "3x"), ("[0, 1]", "")])
+@pytest.mark.parametrize("type", ["f32", "f64", "i32", "complex<f32>"])
+def test_small_tensors_are_reduced(type: str, name: str, dimensions: str, shape: str) -> None:
+    text = REDUCED.format(type=type, name=name, dimensions=dimensions, shape=shape)
+    dtype = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "complex<f32>": np.complex64}[type]
+    if type == "i32":
+        inputs = [(np.arange(15).reshape(3, 5) * 400_000_001).astype(dtype), np.array(-7, dtype)]
+    elif type == "complex<f32>":
+        parts = np.random.default_rng(3).standard_normal((16, 2)).astype(np.float32)
+        numbers = parts.view(dtype)[:, 0]
+        inputs = [numbers[:15].reshape(3, 5), numbers[15]]
+    else:
+        inputs = [special(dtype, 3, 5), special(dtype)]
+    if type == "complex<f32>" and name in ("minimum", "maximum"):
+        run_every_way(text, *inputs)
+    else:
+        check(text, *inputs)
+
+
+@pytest.mark.parametrize("tree", ["left", "right", "balanced", ("random", 3)])
+def test_a_loop_that_reduces_by_another_tree_keeps_its_plan(tree: Any) -> None:
+    text = REDUCED.format(type="f32", name="add", dimensions="[1]", shape="3x")
+    inputs = [np.random.default_rng(1).standard_normal((3, 5), np.float32), np.float32(0.1)]
+    results = [
+        nimblehlo.execute(text, inputs, options=Options(compile=way, reduction_tree=tree))  # type: ignore[arg-type]
+        for way in ("never", "eager", "auto")
+    ]
+    first, *others = [[array.tobytes() for array in found] for found in results]
+    assert all(other == first for other in others)
+    options = Options(compile="eager", reduction_tree=tree)
+    assert "reduces by the tree" in nimblehlo.compile(text, options=options).explain("plan")
+
+
+def test_a_loop_that_accumulates_in_a_wider_type_keeps_its_plan() -> None:
+    text = REDUCED.format(type="bf16", name="add", dimensions="[1]", shape="3x")
+    assert "accumulates in a wider type" in str(problem_of(text))
+
+
+def test_positions_of_extremes_are_found_in_loops() -> None:
+    body = """
+      %p = stablehlo.iota dim = 0 : tensor<7xi32>
+      %best:2 = stablehlo.reduce(%x init: %low), (%p init: %zero) across dimensions = [0]
+        : (tensor<7xf32>, tensor<7xi32>, tensor<f32>, tensor<i32>) -> (tensor<f32>, tensor<i32>)
+        reducer(%a: tensor<f32>, %b: tensor<f32>) (%j: tensor<i32>, %k: tensor<i32>) {
+          %greater = stablehlo.compare GT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+          %value = stablehlo.select %greater, %a, %b : tensor<i1>, tensor<f32>
+          %place = stablehlo.select %greater, %j, %k : tensor<i1>, tensor<i32>
+          stablehlo.return %value, %place : tensor<f32>, tensor<i32>
+        }
+      %spread = stablehlo.broadcast_in_dim %best#0, dims = [] : (tensor<f32>) -> tensor<7xf32>
+      %y = stablehlo.subtract %spread, %x : tensor<7xf32>
+      %sum = stablehlo.add %c, %best#1 : tensor<i32>"""
+    carried = {"x": ("x0", "tensor<7xf32>"), "c": ("c0", "tensor<i32>")}
+    before = "%low = stablehlo.constant dense<0xFF800000> : tensor<f32>"
+    text = counted(50, body, carried, "%y, %sum", before=before)
+    check(text, np.array([3, 1, -2, 8, 8, -0.0, 4], np.float32), np.int32(0))

@@ -5,7 +5,7 @@ and updated in place. `block_problem` and `updates_problem` say why a block cann
 `BlockEmitter` generates it.
 """
 
-from . import control, indexing, moves
+from . import control, folds, indexing, moves
 from .arrays import updates_problem
 from .control import count_limit, emit_loop, loop_problem
 from .elements import INT64, POINTER, Elements, Storage, all_elements, is_plain, is_small, store_elements
@@ -24,6 +24,7 @@ __all__ = [
     "control",
     "count_limit",
     "emit_loop",
+    "folds",
     "indexing",
     "is_plain",
     "is_small",
