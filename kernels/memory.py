@@ -10,6 +10,8 @@ from numba.extending import intrinsic
 from .blocks import CACHE_LINE
 
 _INT64 = ir.IntType(64)
+_BYTES = ir.IntType(8).as_pointer()
+_LINE_BYTES = 64
 _PIECES = (64, 32, 16, 8, 4, 2, 1)
 
 
@@ -84,16 +86,36 @@ def item_at(typing_context: Any, sample: Any, address: Any, place: Any) -> Any:
     return sample.dtype(sample, types.intp, types.intp), generate
 
 
+def _fetch(builder: Any, address: Any, is_write: bool) -> None:
+    int32 = ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [address.type, int32, int32, int32])
+    function = builder.module.declare_intrinsic("llvm.prefetch", [address.type], kind)
+    builder.call(function, [address, int32(int(is_write)), int32(3), int32(1)])
+
+
+@intrinsic
+def fetch_from(typing_context: Any, sample: Any, address: Any, place: Any, count: Any) -> Any:
+    """Fetch so many items of the array at an address, from that place on, to be read soon; its items have the
+    type of those of `sample`. They may lie outside of the array."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        size = context.get_abi_sizeof(context.get_data_type(sample.dtype))
+        first = builder.add(arguments[1], builder.mul(arguments[2], _INT64(size)))
+        end = builder.add(first, builder.mul(arguments[3], _INT64(size)))
+        step = _INT64(_LINE_BYTES)
+        with cgutils.for_range_slice(builder, first, end, step, intp=_INT64, inc=True) as (at, _):
+            _fetch(builder, builder.inttoptr(at, _BYTES), is_write=False)
+        return context.get_dummy_value()
+
+    return types.void(sample, types.intp, types.intp, types.intp), generate
+
+
 def _prefetch(is_write: bool) -> Any:
     @intrinsic
     def prefetch(typing_context: Any, array: Any, place: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             data = context.make_array(array)(context, builder, arguments[0]).data
-            address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
-            int32 = ir.IntType(32)
-            kind = ir.FunctionType(ir.VoidType(), [address.type, int32, int32, int32])
-            function = builder.module.declare_intrinsic("llvm.prefetch", [address.type], kind)
-            builder.call(function, [address, int32(int(is_write)), int32(3), int32(1)])
+            _fetch(builder, builder.bitcast(builder.gep(data, [arguments[1]]), _BYTES), is_write)
             return context.get_dummy_value()
 
         return types.void(array, types.intp), generate

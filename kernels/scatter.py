@@ -48,6 +48,7 @@ _PRIVATE_TASKS = 16
 _MOST_PRIVATE_KEYS = 1 << 14
 _WAYS = 4
 _MOST_WAYS_KEYS = 1 << 11
+_TABLES_APART = 128  # bytes: tasks that write to one cache line wait for each other
 _LEAST_INDEX = -(2**63)
 _UFUNCS = {
     "add": np.add, "multiply": np.multiply, "minimum": np.minimum, "maximum": np.maximum,
@@ -307,18 +308,19 @@ class _Loops:
         """Integers are combined exactly in any order: each task has tables of its own at first."""
         from .scatter_loops import update_tables
 
-        width = self._plan.last_key + 1
-        ways = _WAYS if width <= _MOST_WAYS_KEYS else 1
+        keys = self._plan.last_key + 1
+        width = keys + _TABLES_APART // self.storage.itemsize
+        ways = _WAYS if keys <= _MOST_WAYS_KEYS else 1
         size = max(1, -(-total // _PRIVATE_TASKS))
         tasks = -(-total // size)
         tables = np.full((tasks * ways, width), _identity(self.kind.monoid, self.storage), self.storage)
         sample = np.empty(0, self._key_dtype)
-        values = (arrays.values, arrays.value_step, ways, width, tables.reshape(-1))
+        values = (arrays.values, arrays.value_step, ways, keys, width, tables.reshape(-1))
         update = update_tables(*self.kind)
         update(tasks, size, total, self._located(arrays), sample, *values, threads=threads)
         if total:
             combined = _UFUNCS[self.kind.monoid].reduce(tables, axis=0, dtype=self.storage)
-            _UFUNCS[self.kind.monoid](arrays.result[:width], combined, out=arrays.result[:width])
+            _UFUNCS[self.kind.monoid](arrays.result[:keys], combined[:keys], out=arrays.result[:keys])
 
 
 def _is_dense(array: np.ndarray) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .arithmetic import combine, get, load, store
+from .arithmetic import combine, get, load, put, store
 from .compilation import Kernel, kernel
 from .memory import prefetch_write
 from .monoids import OVERWRITE
@@ -131,23 +131,34 @@ def update_items_in_order(element: str, combiner: str) -> Kernel:
 @functools.cache
 def update_tables(element: str, combiner: str) -> Kernel:
     """Units of one element, `size` for each task, which has `ways` tables of `width` elements in `tables`:
-    neighbouring units go to different ones, so that they need not wait for each other."""
+    neighbouring units go to different ones, so that they need not wait for each other. The element of a table
+    after the `bound` first ones takes what is out of bounds, so that nothing hangs on a condition."""
     apply = _update(element, combiner)
+
+    @kernel
+    def combine_value(begin: int, end: int, places: Any, tables: Any, value: Any) -> None:
+        for unit in range(begin, end):
+            place = np.int64(get(places, unit))
+            store(element, tables, place, combine(element, combiner, load(element, tables, place), value))
 
     @kernel(parallel=True)
     def body(
         task: int, size: int, count: int, where: Any, sample: Any, values: Any, value_step: int, ways: int,
-        width: int, tables: Any,
+        bound: int, width: int, tables: Any,
     ) -> None:  # fmt: skip
         keys, nothing = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
+        own = tables[task * ways * width : (task + 1) * ways * width]
         end = min(count, (task + 1) * size)
         for first in range(task * size, end, BLOCK):
             here = min(BLOCK, end - first)
             locate(0, first, here, where, keys, nothing, nothing)
             for unit in range(here):
                 key = np.int64(get(keys, unit))
-                if key >= 0:
-                    table = task * ways + (unit & (ways - 1))
-                    apply(tables, table * width + key, values, (first + unit) * value_step)
+                put(keys, unit, (key if key >= 0 else bound) + (unit & (ways - 1)) * width)
+            if value_step == 0:
+                combine_value(0, here, keys, own, load(element, values, 0))
+            else:
+                for unit in range(here):
+                    apply(own, np.int64(get(keys, unit)), values, first + unit)
 
     return body

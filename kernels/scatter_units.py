@@ -13,10 +13,11 @@ import numpy as np
 
 from .arithmetic import get, put
 from .compilation import kernel
-from .memory import item_at
+from .memory import fetch_from, item_at
+from .scatter_keys import move_keys
 
-BLOCK = 1024
-"""How many units are looked at in one go: what is computed of them stays in the nearest cache."""
+BLOCK = 4096
+"""How many units are looked at in one go: what is computed of them stays in near caches."""
 
 
 @kernel
@@ -56,21 +57,6 @@ def _component(
 
 
 @kernel
-def _only_component(
-    sample: Any, address: int, index_base: int, component: Any, base: int, keys: Any, at: int, count: int
-) -> None:
-    """The keys of one line of units by their only component, of indices that follow each other, in 32 bits:
-    taken as unsigned, no index out of bounds is below the bound."""
-    limit, move, first_key = np.uint32(component[1]), np.int32(component[2]), np.int32(base)
-    added = np.int32(component[3])
-    for step in range(count):
-        start = np.int32(item_at(sample, address, index_base + step))
-        start = np.int32(start + added) if start < 0 else start
-        key = np.int32(first_key + np.int32(start * move))
-        put(keys, at + step, key if np.uint32(start) < limit else np.int32(-1))
-
-
-@kernel
 def _slide(
     sample: Any, address: int, least_index: int, index_base: int, index_step: int, slide: Any, slides: Any,
     at: int, count: int,
@@ -94,19 +80,21 @@ def _line(
             put(sources, at + step, bases[2] + step * source_step)
     if slides.size > 0:
         _slide(sample, addresses[slide[0]], least_index, bases[0], index_step, slide, slides, at, count)
-    is_narrow = sample.itemsize <= 4 and keys.itemsize == 4
-    is_column = components.shape[0] == 1 and index_step == 1 and key_step == 0
-    if is_narrow and is_column and bases[3] == 0 and units[inner, 4] == 0:
-        address = addresses[components[0, 0]]
-        _only_component(sample, address, bases[0], components[0], bases[1], keys, at, count)
-        return
-    for step in range(count):
-        put(keys, at + step, bases[1] + step * key_step)
+    if key_step == 0:
+        for step in range(count):
+            put(keys, at + step, bases[1])
+    else:
+        for step in range(count):
+            put(keys, at + step, bases[1] + step * key_step)
     for row in range(components.shape[0]):
         component, address = components[row], addresses[components[row, 0]]
         moved, move_step = bases[3 + row], units[inner, 4 + row]
-        if index_step == 1 and move_step == 0:  # the constants make this loop one of vectors
-            _component(sample, address, least_index, bases[0], 1, component, moved, 0, keys, at, count)
+        if index_step == 1 and move_step == 0:
+            fetch_from(sample, address, bases[0] + count, min(count, BLOCK))
+            if moved == 0 and sample.itemsize <= 4 and keys.itemsize == 4:
+                move_keys(32, sample, address, bases[0], least_index, moved, component, keys, at, count)
+            else:
+                move_keys(64, sample, address, bases[0], least_index, moved, component, keys, at, count)
         else:
             _component(
                 sample, address, least_index, bases[0], index_step, component, moved, move_step, keys, at,

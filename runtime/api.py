@@ -146,6 +146,8 @@ class Executable:
         options: those that it was compiled with.
     """
 
+    _scatters_by_columns = True
+
     def __init__(self, module: Module, entry: str, options: Options) -> None:
         function = entry_function(module, entry)
         inputs = len(function.type.inputs)
@@ -209,7 +211,13 @@ class Executable:
             if self._sanitizer is not None:
                 return self._sanitized(self._sanitizer, types)
             drops_windows = self.options.scatter_out_of_bounds == "window"
-            function = specialize(self._module, self._entry, types, drops_windows=drops_windows)
+            function = specialize(
+                self._module,
+                self._entry,
+                types,
+                drops_windows=drops_windows,
+                scatters_by_columns=self._scatters_by_columns,
+            )
             return self._lowered(function)
         except MemoryError as error:
             raise ExecutionError(f"@{self._entry} cannot be compiled: {error}") from None

@@ -128,6 +128,8 @@ class ExploredExecutable(Executable):
         most_updates: of any scatter.
     """
 
+    _scatters_by_columns = False
+
     def __init__(self, module: Module, entry: str, options: Options) -> None:
         self.steps: list[Explored] = []
         self.unexplored: dict[str, int] = {}

@@ -17,6 +17,7 @@ _FAMILIES = (
     "indexing",
     "gather",
     "column_gather",
+    "column_scatter",
     "scatter",
     "whole_windows",
     "reduction",

@@ -14,7 +14,7 @@ from ..types import INTEGER, PLAIN
 from .attribute_kinds import DIMENSIONS
 from .declaration import Array, Attribute, Operand, Result
 from .gather import GatherRules
-from .index_space import as_indices, other_dimensions
+from .index_space import joined_columns, other_dimensions
 
 COLUMN_GATHER: Final = "nimblehlo.gather"
 FILLED_GATHER: Final = "nimblehlo.filled_gather"
@@ -50,11 +50,7 @@ class IndexedByColumns(GatherRules):
 
     def start_indices_of(self, columns: Sequence[Array]) -> Array:
         """The index vectors, as int64."""
-        adjusted = []
-        for column, added in zip(columns, self.added_to_negative, strict=True):
-            indices = as_indices(column)
-            adjusted.append(np.where(indices < 0, indices + added, indices) if added else indices)
-        return np.stack(adjusted, -1)
+        return joined_columns(columns, self.added_to_negative)
 
     def by_start_indices(self) -> Callable[[Array, Array], Array]:
         """The function of operand and index vectors."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..ops.chlo import TopK
 from ..ops.column_gather import ColumnGather, FilledGather
+from ..ops.column_scatter import ColumnScatter
 from ..ops.contraction import Dot, DotGeneral
 from ..ops.convolution import Convolution
 from ..ops.declaration import Op
@@ -189,16 +190,18 @@ def _scatter(view: Any, threads: int | None) -> Offer:
     if view.ordering.scatter_schedule[:1] == ("shuffled",):
         return None, "no kernel shuffles updates"
     count = len(inputs)
+    by_columns = isinstance(view, ColumnScatter)
+    indices: TensorType = view.columns[0] if by_columns else view.scatter_indices
     in_place = overwriting(*[(index, index) for index in range(count)])
 
     @in_place
     def prepare() -> Kernel:
         prepared = scatter.prepare(
             inputs[0].shape,
-            view.scatter_indices.shape,
+            indices.shape,
             view.updates[0].shape,
             [type.dtype for type in inputs],
-            view.scatter_indices.dtype,
+            indices.dtype,
             combiner,
             update_window_dims=view.update_window_dims,
             inserted_window_dims=view.inserted_window_dims,
@@ -206,6 +209,7 @@ def _scatter(view: Any, threads: int | None) -> Offer:
             scatter_indices_batching_dims=view.scatter_indices_batching_dims,
             scatter_dims_to_operand_dims=view.scatter_dims_to_operand_dims,
             index_vector_dim=view.index_vector_dim,
+            added_to_negative=view.added_to_negative if by_columns else None,
             indices_are_sorted=view.indices_are_sorted,
             unique_indices=view.unique_indices,
             schedule=view.schedule(view.updates[0].size),
@@ -363,6 +367,7 @@ _OFFERS: dict[type[Op], Callable[[Any, int | None], Offer]] = {
     PositionSort: _position_sort,
     Reduce: _reduce,
     ReduceWindow: _reduce_window,
+    ColumnScatter: _scatter,
     Scatter: _scatter,
     SelectAndScatter: _select_and_scatter,
     Sort: _sort,

@@ -39,6 +39,7 @@ def specialize(
     *,
     rewrite: bool = True,
     drops_windows: bool = False,
+    scatters_by_columns: bool = True,
 ) -> Function:
     """The function `entry` with its calls inlined, sizes and constants known, needless operations removed.
 
@@ -50,6 +51,8 @@ def specialize(
             bits without.
         drops_windows: whether scatters leave out whole windows, as `Options(scatter_out_of_bounds="window")`
             asks.
+        scatters_by_columns: whether scatters may take columns of indices, which no text can say
+            (`nimblehlo.ops.column_scatter`).
 
     Raises:
         NimbleError: there is no such function, or it has no body.
@@ -63,7 +66,7 @@ def specialize(
     remove_common_subexpressions(function.body)
     remove_dead_code(function.body)
     if rewrite:
-        simplify(function.body, budget)
+        simplify(function.body, budget, scatters_by_columns=scatters_by_columns)
         promote_reductions(function.body)
         remove_dead_code(function.body)
     function.type = FunctionType(function.type.inputs, function.body.type.results)

@@ -108,6 +108,7 @@ OTHER_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
 
 LAST_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
     "stablehlo.gather": (gathers.gather_by_columns,),
+    "stablehlo.scatter": (scatters.scatter_by_columns,),
     "stablehlo.sort": (positions.sort_counted,),
 }
 """Tried with the others when nothing else changes any more: other rewrites look for what these take away."""
@@ -116,11 +117,17 @@ PREPARATIONS: Final[Mapping[str, Preparation]] = {"stablehlo.while": loops.decla
 """Called before an operation's regions are rebuilt."""
 
 
-def simplify(region: Region, budget: Budget) -> None:
-    """Rewrite a function's body, in place, until nothing changes, and remove what is not needed then."""
+def simplify(region: Region, budget: Budget, *, scatters_by_columns: bool) -> None:
+    """Rewrite a function's body, in place, until nothing changes, and remove what is not needed then.
+
+    Scatters take columns of indices only if asked to.
+    """
     _run(region, TENSOR_REWRITES, budget)
-    if any(operation.name in LAST_REWRITES for operation in region.walk()):
-        _run(region, {**TENSOR_REWRITES, **LAST_REWRITES}, budget)
+    last = dict(LAST_REWRITES)
+    if not scatters_by_columns:
+        del last["stablehlo.scatter"]
+    if any(operation.name in last for operation in region.walk()):
+        _run(region, {**TENSOR_REWRITES, **last}, budget)
 
 
 def _run(region: Region, tensor_rewrites: Mapping[str, Sequence[Rewrite]], budget: Budget) -> None:

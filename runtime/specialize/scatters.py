@@ -1,4 +1,4 @@
-"""Rewrites of scatter by what its indices are: counting ones, and those of one window."""
+"""Rewrites of scatter by what its indices are: counting ones, columns, and those of one window."""
 
 from __future__ import annotations
 
@@ -6,12 +6,21 @@ import math
 from collections.abc import Sequence
 
 from ..ir import Operation, StructAttribute, Value
+from ..ops.column_scatter import COLUMN_SCATTER
 from ..ops.index_space import batch_sizes
-from ..ops.regions import overwrites
+from ..ops.regions import monoid, overwrites
 from ..ops.scatter import Scatter
 from .cutting import joined
-from .index_columns import MOST_COLUMNS, Column, Indices, counted_dimension, cut_column
-from .rewriting import Rewriter, constant_array, defined_by, is_plain, tensor_type, viewed
+from .index_columns import (
+    MOST_COLUMNS,
+    Column,
+    Indices,
+    columns_of,
+    counted_dimension,
+    cut_column,
+    normalised,
+)
+from .rewriting import Rewriter, constant_array, defined_by, dimensions, is_plain, tensor_type, viewed
 
 
 def scatter_counted(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
@@ -49,6 +58,56 @@ def scatter_counted(operation: Operation, rewriter: Rewriter) -> Sequence[Value]
         operation.location,
     )
     return rewriter.place(made)
+
+
+def scatter_by_columns(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
+    """A scatter whose indices are put together or normalised takes them as they were before, if a kernel
+    serves it."""
+    view = viewed(operation, Scatter)
+    count, index_map = len(view.inputs), view.scatter_dims_to_operand_dims
+    start_indices = operation.operands[count]
+    is_joined = defined_by(start_indices, "stablehlo.concatenate") is not None
+    if not 0 < len(index_map) <= MOST_COLUMNS or not (is_joined or normalised(start_indices)):
+        return None
+    windows = math.prod(batch_sizes(view.scatter_indices.shape, view.index_vector_dim))
+    if windows < 2 or not view.updates[0].size or not _is_served(view):
+        return None
+    vector_dim = view.index_vector_dim
+    columns = columns_of(start_indices, vector_dim, rewriter)
+    attributes = dimensions(
+        update_window_dims=view.update_window_dims,
+        inserted_window_dims=view.inserted_window_dims,
+        input_batching_dims=view.input_batching_dims,
+        scatter_indices_batching_dims=[d - (d > vector_dim) for d in view.scatter_indices_batching_dims],
+        scatter_dims_to_operand_dims=index_map,
+        added_to_negative=[column.added for column in columns],
+    )
+    promises = ("indices_are_sorted", "unique_indices")
+    kept = {name: operation.attributes[name] for name in promises if name in operation.attributes}
+    made = Operation(
+        COLUMN_SCATTER,
+        [
+            *operation.operands[:count],
+            *[column.value for column in columns],
+            *operation.operands[count + 1 :],
+        ],
+        [result.type for result in operation.results],
+        {**attributes, **kept},
+        operation.regions,
+        operation.location,
+    )
+    return rewriter.place(made)
+
+
+def _is_served(view: Scatter) -> bool:
+    """Whether a kernel may know the body: it overwrites, or is a monoid on types that NumPy computes with."""
+    if view.results != view.inputs:
+        return False
+    body = view.update_computation
+    if overwrites(body):
+        return True
+    is_computed = all(type.dtype.isbuiltin == 1 or type.dtype.name == "bfloat16" for type in view.inputs)
+    return is_computed and monoid(body) is not None
 
 
 def _has_counted_part(start_indices: Value) -> bool:

@@ -339,7 +339,17 @@ def test_large_scatters_by_any_number_of_threads(name, threads, is_near, monkeyp
     assert same_bits(result, expected)
 
 
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", [2, 3, 8])
+@pytest.mark.parametrize("name", ["items", "items in one place"])
+def test_large_scatters_of_distributed_items(name, threads, monkeypatch):
+    monkeypatch.setattr(scatter, "_CHOOSING_BYTES", -1)
+    geometry, values, starts, updates, expected = large_case(name)
+    scatter_values = prepared(geometry, [np.float32], np.int32, "add", threads=threads)
+    (result,) = scatter_values([values], [starts], [updates])
+    assert same_bits(result, expected)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 8])
 @pytest.mark.parametrize("combiner", ["overwrite", "add", "minimum", "xor"])
 def test_large_scatters_of_integers_to_few_places(combiner, threads):
     rng = np.random.default_rng(6)
@@ -368,6 +378,7 @@ def test_large_scatters_of_integers_to_few_places(combiner, threads):
 @pytest.mark.parametrize("threads", [1, 2])
 def test_more_units_than_are_taken_at_a_time(threads, monkeypatch):
     monkeypatch.setattr(scatter, "_CHUNK_BYTES", 120_000)
+    monkeypatch.setattr(scatter, "_CHOOSING_BYTES", -1)
     for name in ("items", "rows"):
         geometry, values, starts, updates, expected = large_case(name)
         scatter_values = prepared(geometry, [np.float32], np.int32, "add", threads=threads)
@@ -421,6 +432,24 @@ def test_several_inputs():
     results = prepared(ITEMS, dtypes, np.int32, ["add", "maximum"])(values, [indices], updates)
     for result, value, update, name in zip(results, values, updates, ["add", "maximum"], strict=True):
         assert same_bits(result, scattered(value, indices, update, ITEMS, COMBINE[name]))
+
+
+@pytest.mark.parametrize("count", [0, 1, 15, 16, 17, 63, 1000])
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_positions_within(dtype, count):
+    from nimblehlo.kernels.compilation import kernel
+    from nimblehlo.kernels.searches import positions_within
+
+    @kernel
+    def find(keys, count, least, size, positions):
+        return positions_within(keys, count, least, size, positions)
+
+    keys = np.random.default_rng(15).integers(-1, 40, count + 1).astype(dtype)
+    positions = np.full(count + 2, -7, np.int32)
+    for least, size in ((0, 40), (0, 0), (10, 20), (39, 1)):
+        found = find(keys, count, least, size, positions)
+        assert list(positions[:found]) == [k for k in range(count) if least <= int(keys[k]) < least + size]
+        assert positions[count + 1] == -7
 
 
 def test_one_update_for_all():

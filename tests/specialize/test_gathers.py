@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nimblehlo.frontend import parse
+from nimblehlo.ops.verify import view_of
+from nimblehlo.specialize import specialize
 from nimblehlo.types import ELEMENT_TYPES
 from tests.specialize.simplified import assert_becomes, assert_same_bits, function, left, simplified
 
@@ -173,19 +176,61 @@ def test_what_is_filled(low: str, high: str, low_value: str, high_value: str, ot
     assert_same_bits(text, X, indices(12))
 
 
-SCATTERS: dict[str, tuple[Callable[..., Any], Sequence[Any], str]] = {
-    "counted rows": (lambda x, j, u: x.at[jnp.arange(7), j].add(u), (X, indices(7), floats(7)), "scatter"),
+SCATTERED = ["nimblehlo.scatter"]
+SCATTERS: dict[str, tuple[Callable[..., Any], Sequence[Any], Sequence[str]]] = {
+    "counted rows": (
+        lambda x, j, u: x.at[jnp.arange(7), j].add(u), (X, indices(7), floats(7)), SCATTERED
+    ),
     "counted rows, more": (
-        lambda x, j, u: x.at[jnp.arange(7)[:, None], j].set(u), (X, indices(7, 3), floats(7, 3)), "scatter",
+        lambda x, j, u: x.at[jnp.arange(7)[:, None], j].set(u), (X, indices(7, 3), floats(7, 3)), SCATTERED
     ),
     "counted by an iota": (
         lambda x, j, u: x.at[jnp.arange(17000), j].add(u),
-        (floats(17000, 3), indices(17000), floats(17000)), "scatter",
+        (floats(17000, 3), indices(17000), floats(17000)), SCATTERED,
     ),
-    "one element": (lambda x, u: x.at[2, 3].set(u), (X, floats()), "dynamic_update_slice"),
-    "one row": (lambda x, u: x.at[2].set(u), (X, floats(9)), "dynamic_update_slice"),
-    "one window": (lambda x, u: x.at[2:4, 1:].set(u), (X, floats(2, 8)), "dynamic_update_slice"),
-    "one sum": (lambda x, u: x.at[2].add(u), (X, floats(9)), "scatter"),
+    "elements": (
+        lambda x, i, j, u: x.at[i, j].add(u), (X, indices(20), indices(20), floats(20)), SCATTERED
+    ),
+    "elements by i8": (
+        lambda x, i, u: x.at[i].min(u), (floats(9), indices(20, type="int8"), floats(20)),
+        ["convert", *SCATTERED],
+    ),
+    "elements of short floats": (
+        lambda x, i, u: x.at[i].multiply(u.astype(x.dtype)),
+        (X[0].astype(jnp.bfloat16), indices(20), floats(20)), ["convert", *SCATTERED],
+    ),
+    "complex elements": (
+        lambda x, i, u: x.at[i].add(u), (X[0] * 1j, indices(20), floats(20) * 2j), SCATTERED
+    ),
+    "rows": (lambda x, i, u: x.at[i].max(u), (X, indices(20), floats(20, 9)), SCATTERED),
+    "parts of rows": (
+        lambda x, i, u: x.at[i, 2:5].add(u), (X, indices(20), floats(20, 3)), SCATTERED
+    ),
+    "columns": (lambda x, j, u: x.at[:, j].set(u), (X, indices(20), floats(7, 20)), SCATTERED),
+    "outer": (
+        lambda x, i, j, u: x.at[i[:, None], j[None, :]].add(u),
+        (X, indices(6), indices(5), floats(6, 5)), ["broadcast_in_dim", "broadcast_in_dim", *SCATTERED],
+    ),
+    "batches": (
+        jax.vmap(lambda x, i, u: x.at[i].add(u)), (floats(5, 9), indices(5, 6), floats(5, 6)), SCATTERED
+    ),
+    "batches of batches": (
+        jax.vmap(jax.vmap(lambda x, i, u: x.at[i].add(u))),
+        (floats(5, 4, 9, 3), indices(5, 4, 6), floats(5, 4, 6, 3)), SCATTERED,
+    ),
+    "bins": (lambda i: jnp.zeros(9, jnp.int32).at[i].add(1), (indices(50),), SCATTERED),
+    "no known body": (
+        lambda x, i, u: x.at[i].apply(jnp.sin), (X, indices(20), floats(20, 9)),
+        ["compare", "add", "select", "scatter"],
+    ),
+    "one element": (lambda x, u: x.at[2, 3].set(u), (X, floats()), ["dynamic_update_slice"]),
+    "one row": (lambda x, u: x.at[2].set(u), (X, floats(9)), ["dynamic_update_slice"]),
+    "one window": (lambda x, u: x.at[2:4, 1:].set(u), (X, floats(2, 8)), ["dynamic_update_slice"]),
+    "one sum": (lambda x, u: x.at[2].add(u), (X, floats(9)), ["scatter"]),
+    "one sum at an index": (
+        lambda x, i, u: x.at[i].add(u), (X, indices(), floats(9)),
+        ["compare", "add", "select", "scatter"],
+    ),
 }  # fmt: skip
 
 
@@ -194,14 +239,21 @@ def test_scatters(case: str) -> None:
     function, arguments, expected = SCATTERS[case]
     text = text_of(function, arguments)
     made = simplified(text)
-    assert expected in left(made)
-    if "counted" in case:
+    assert set(expected) <= set(left(made))
+    if expected == SCATTERED:
+        assert not {"compare", "select", "concatenate"} & set(left(made))
+    if "counted " in case:
         assert made.body is not None
-        assert "concatenate" not in left(made)
-        (scatter,) = [one for one in made.body.block.operations if one.name == "stablehlo.scatter"]
-        numbers: Any = scatter.attributes["scatter_dimension_numbers"]
-        assert numbers.fields["input_batching_dims"] == (0,)
+        (scatter,) = [one for one in made.body.block.operations if one.name == "nimblehlo.scatter"]
+        assert view_of(scatter).input_batching_dims == (0,)
     assert_same_bits(text, *arguments)
+
+
+def test_scatters_stay_where_columns_are_not_wanted() -> None:
+    function, arguments, _ = SCATTERS["elements"]
+    module = parse(text_of(function, arguments))
+    made = specialize(module, "main", scatters_by_columns=False)
+    assert "scatter" in left(made) and "nimblehlo.scatter" not in left(made)
 
 
 def test_a_scatter_outside_of_the_operand_stays() -> None:

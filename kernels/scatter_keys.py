@@ -1,0 +1,88 @@
+"""Keys of a scatter's units from indices that follow each other, vector by vector. Importing this module
+imports Numba."""
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+
+from .vectors import I64, cgutils, intrinsic, literal, splat
+
+_LANES = 16
+
+
+@intrinsic(prefer_literal=True)
+def move_keys(
+    typing_context: Any, bits: Any, sample: Any, address: Any, place: Any, least_index: Any, moved: Any,
+    component: Any, keys: Any, at: Any, count: Any,
+) -> Any:  # fmt: skip
+    """Move `count` keys, from number `at` on, by a component of index vectors; -1 where it is out of bounds.
+
+    Its indices, of the type of the items of `sample`, follow each other from a place of the array at an
+    address on. An index below `least_index` is out of bounds. To a negative one is added what `component`
+    says, a row of `scatter_layout.Layout.components`, and to all of them `moved`. So many `bits` are computed
+    with; 32 of them, which leave out `least_index` and `moved`, are enough for indices and keys of 32 bits.
+    """
+    computed = ir.IntType(literal(bits))
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        _, _, address, place, least_index, moved, component_, keys_, at, count = arguments
+        index = ir.IntType(sample.dtype.bitwidth)
+        first = builder.gep(builder.inttoptr(address, index.as_pointer()), [place])
+        target = builder.gep(context.make_array(keys)(context, builder, keys_).data, [at])
+        key_bytes = target.type.pointee.width // 8
+        row = context.make_array(component)(context, builder, component_).data
+        bound, step, added = [builder.load(builder.gep(row, [I64(number)])) for number in (1, 2, 3)]
+        numbers = [_cut(builder, value, computed) for value in (bound, step, added, least_index, moved)]
+
+        def move(number: Any, lanes: int) -> None:
+            bound, step, added, least_index, moved = [splat(builder, value, lanes) for value in numbers]
+            zero = ir.Constant(bound.type, None if lanes > 1 else 0)
+            start = _loaded(builder, first, number, lanes, computed, sample.dtype.signed)
+            if computed.width == 64:
+                least = splat(builder, I64(-(2**63)), lanes)
+                start = builder.select(builder.icmp_signed(">=", start, least_index), start, least)
+            wrapped = builder.add(start, added)
+            start = builder.select(builder.icmp_signed("<", start, zero), wrapped, start)
+            if computed.width == 64:
+                start = builder.add(start, moved)
+            key = _loaded(builder, target, number, lanes, computed, True)
+            inside = builder.and_(
+                builder.icmp_unsigned("<", start, bound), builder.icmp_signed(">=", key, zero)
+            )
+            outside = splat(builder, ir.Constant(computed, -1), lanes)
+            key = builder.select(inside, builder.add(key, builder.mul(start, step)), outside)
+            stored, place = _vector(builder, target, number, lanes)
+            builder.store(_cut(builder, key, stored), place, align=key_bytes)
+
+        whole = builder.and_(count, I64(-_LANES))
+        for begin, end, lanes in ((I64(0), whole, _LANES), (whole, count, 1)):
+            with cgutils.for_range_slice(builder, begin, end, I64(lanes), intp=I64, inc=True) as (number, _):
+                move(number, lanes)
+        return context.get_dummy_value()
+
+    numbers = [types.intp] * 4
+    return types.void(bits, sample, *numbers, component, keys, types.intp, types.intp), generate
+
+
+def _cut(builder: Any, value: Any, kind: Any) -> Any:
+    return value if value.type == kind else builder.trunc(value, kind)
+
+
+def _vector(builder: Any, base: Any, number: Any, lanes: int) -> tuple[Any, Any]:
+    """The type of so many items and the address of those from that number on."""
+    address, kind = builder.gep(base, [number]), base.type.pointee
+    if lanes == 1:
+        return kind, address
+    vector = ir.VectorType(kind, lanes)
+    return vector, builder.bitcast(address, vector.as_pointer())
+
+
+def _loaded(builder: Any, base: Any, number: Any, lanes: int, computed: Any, signed: bool) -> Any:
+    """Items from that number on, as they are computed with."""
+    _, address = _vector(builder, base, number, lanes)
+    value = builder.load(address, align=base.type.pointee.width // 8)
+    target = computed if lanes == 1 else ir.VectorType(computed, lanes)
+    if base.type.pointee.width >= computed.width:
+        return _cut(builder, value, target)
+    return builder.sext(value, target) if signed else builder.zext(value, target)
