@@ -2,7 +2,15 @@ from typing import Any
 
 import numpy as np
 
+from .native import Sequel
+
 PART: int
 
 def is_available() -> bool: ...
+class ProductAnd:
+    def __init__(
+        self, rows: int, sequel: Sequel, position: int, turned: tuple[bool, bool] = (False, False)
+    ) -> None: ...
+    def __call__(self, lhs: np.ndarray, rhs: np.ndarray, *others: np.ndarray) -> np.ndarray: ...
+
 def multiply(lhs: np.ndarray, rhs: np.ndarray, threads: int | None = None) -> np.ndarray: ...

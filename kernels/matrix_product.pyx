@@ -83,15 +83,24 @@ def multiply(cnp.ndarray lhs not None, cnp.ndarray rhs not None, threads=None):
     """The product of stacks of matrices, [..., row, term] with [..., term, column].
 
     Args:
-        lhs, rhs: arrays of one type that is supported, of one rank, with the same batching sizes.
+        lhs, rhs: arrays of f32 or of f64, of one rank, with the same batching sizes.
         threads: most threads to use; None: all.
 
     Raises:
-        ValueError: the operands' types or shapes are others.
+        ValueError: the operands' types or shapes are others, or there are not the instructions.
     """
     cdef MatrixProduct product
-    cdef int rank = cnp.PyArray_NDIM(lhs), axis
     cdef cnp.npy_intp shape[MOST_RANK]
+    cdef int64_t batch = describe(&product, lhs, rhs, shape)
+    cdef cnp.ndarray result = result_of(&product, lhs, shape)
+    if batch * product.rows * product.columns * product.terms:
+        run(&product, batch, threads)
+    return result
+
+
+cdef int64_t describe(MatrixProduct *product, cnp.ndarray lhs, cnp.ndarray rhs, cnp.npy_intp *shape) except -1:
+    """Enter the operands, and the result's shape; how many matrices there are."""
+    cdef int rank = cnp.PyArray_NDIM(lhs), axis
     cdef cnp.npy_intp *left = cnp.PyArray_STRIDES(lhs)
     cdef cnp.npy_intp *right = cnp.PyArray_STRIDES(rhs)
     cdef int type = cnp.PyArray_TYPE(lhs)
@@ -100,32 +109,87 @@ def multiply(cnp.ndarray lhs not None, cnp.ndarray rhs not None, threads=None):
         type not in (cnp.NPY_FLOAT32, cnp.NPY_FLOAT64) or cnp.PyArray_TYPE(rhs) != type or rank < 2
         or rank != cnp.PyArray_NDIM(rhs) or not _vector_bytes
     ):
-        raise ValueError(f"no products of {(<object>lhs).dtype} of rank {rank} and {(<object>rhs).dtype} of rank {(<object>rhs).ndim}")
+        raise ValueError(f"no products of {described(lhs)} and {described(rhs)}")
     for axis in range(rank - 2):
         shape[axis] = cnp.PyArray_DIM(lhs, axis)
         batch *= shape[axis]
         if cnp.PyArray_DIM(rhs, axis) != shape[axis]:
-            raise ValueError(f"the stacks have the shapes {(<object>lhs).shape} and {(<object>rhs).shape}")
+            raise ValueError(f"no products of stacks of {described(lhs)} and {described(rhs)}")
     product.terms, product.item = cnp.PyArray_DIM(lhs, rank - 1), cnp.PyArray_ITEMSIZE(lhs)
     if cnp.PyArray_DIM(rhs, rank - 2) != product.terms:
-        raise ValueError(f"the matrices have the shapes {(<object>lhs).shape} and {(<object>rhs).shape}")
+        raise ValueError(f"no products of {described(lhs)} and {described(rhs)}: their terms differ")
     product.rows = shape[rank - 2] = cnp.PyArray_DIM(lhs, rank - 2)
     product.columns = shape[rank - 1] = cnp.PyArray_DIM(rhs, rank - 1)
-    cdef cnp.dtype dtype = <cnp.dtype>cnp.PyArray_DESCR(lhs)
-    Py_INCREF(dtype)
-    cdef cnp.ndarray result = PyArray_Empty(rank, shape, dtype, 0)
-    if not product.terms or not cnp.PyArray_SIZE(result):
-        if not product.terms:
-            result.fill(0)
-        return result
     product.left.address, product.right.address = <char *>cnp.PyArray_DATA(lhs), <char *>cnp.PyArray_DATA(rhs)
     product.left.matrix_steps, product.right.matrix_steps = <int64_t *>left, <int64_t *>right
     product.left.line_step, product.left.term_step = left[rank - 2], left[rank - 1]
     product.right.line_step, product.right.term_step = right[rank - 1], right[rank - 2]
     product.batch_rank, product.batch_sizes = rank - 2, <int64_t *>shape
+    return batch
+
+
+cdef str described(cnp.ndarray array):
+    cdef object any_array = array
+    return f"{any_array.dtype}{any_array.shape}"
+
+
+cdef cnp.ndarray result_of(MatrixProduct *product, cnp.ndarray lhs, cnp.npy_intp *shape):
+    """The array for the result, entered; zeros where there are no terms."""
+    cdef cnp.dtype dtype = <cnp.dtype>cnp.PyArray_DESCR(lhs)
+    Py_INCREF(dtype)
+    cdef cnp.ndarray result = PyArray_Empty(cnp.PyArray_NDIM(lhs), shape, dtype, 0)
     product.result = <char *>cnp.PyArray_DATA(result)
-    run(&product, batch, threads)
+    if not product.terms:
+        result.fill(0)
     return result
+
+
+cdef class ProductAnd:
+    """A product of two matrices and what follows on it, block of rows by block of rows.
+
+    Args:
+        rows: of a block.
+        sequel: what follows: its launches number `others`, with the product at `position`, and then the result,
+            which is the product's memory.
+        position: the number of the product.
+        turned: whether lhs and rhs are given with rows and columns exchanged.
+    """
+
+    cdef object run
+    cdef int64_t rows
+    cdef Py_ssize_t position
+    cdef bint lhs_is_turned, rhs_is_turned
+
+    def __init__(self, rows, sequel, position, turned=(False, False)):
+        self.rows, self.run, self.position = rows, sequel.run, position
+        self.lhs_is_turned, self.rhs_is_turned = turned
+
+    def __call__(self, cnp.ndarray lhs not None, cnp.ndarray rhs not None, *others):
+        """The result.
+
+        Raises:
+            ValueError: as for `multiply`.
+        """
+        cdef MatrixProduct product
+        cdef cnp.npy_intp shape[MOST_RANK]
+        cdef Work work
+        cdef list arrays = []
+        cdef cnp.ndarray array
+        lhs = lhs.T if self.lhs_is_turned else lhs
+        rhs = rhs.T if self.rhs_is_turned else rhs
+        describe(&product, lhs, rhs, shape)
+        cdef cnp.ndarray result = result_of(&product, lhs, shape)
+        for other in others:
+            array = other
+            arrays.append(array if cnp.PyArray_ISCARRAY_RO(array) else np.array(array, order="C"))
+        arrays.insert(self.position, result)
+        arrays.append(result)
+        product.row_block, product.column_block = self.rows, rounded(product.columns, 1, WIDTH)
+        product.row_blocks = product.units = (product.rows + self.rows - 1) // self.rows
+        product.size = product.column_blocks = 1
+        work = work_for(&product, product.units)
+        self.run(<size_t>&product_task, <size_t>&product, seconds_of(&product, 1), arrays)
+        return result
 
 
 cdef int run(MatrixProduct *product, int64_t batch, object threads) except -1:
@@ -136,20 +200,29 @@ cdef int run(MatrixProduct *product, int64_t batch, object threads) except -1:
     tasks = max(1, min(product.units, min(batch * terms // UNIT_TERMS, MOST_TASKS)))
     product.size = (product.units + tasks - 1) // tasks
     tasks = (product.units + product.size - 1) // product.size
-    product.threads = min(tasks, PRODUCT_MOST_THREADS)
-    product.work_bytes = PRODUCT_PART * rounded(product.column_block, 1, LANES) * product.item
-    memset(product.busy, 0, product.threads)
-    work = Work(product.threads * product.work_bytes)
-    product.work = work.memory
+    work = work_for(product, tasks)
     if tasks == 1:
         with nogil:
             product_task(0, product)
     else:
-        run_in_order(
-            <size_t>&product_task, <size_t>product, tasks,
-            batch * terms * product.item / (_BYTES_A_SECOND * _vector_bytes), threads,
-        )
+        run_in_order(<size_t>&product_task, <size_t>product, tasks, seconds_of(product, batch), threads)
     return 0
+
+
+cdef double seconds_of(MatrixProduct *product, int64_t batch) noexcept:
+    """What a product takes on one thread, about."""
+    cdef int64_t terms = batch * product.rows * product.columns * product.terms
+    return terms * product.item / (_BYTES_A_SECOND * _vector_bytes)
+
+
+cdef Work work_for(MatrixProduct *product, int64_t tasks):
+    """Memory for so many tasks, as many of them as threads can do at a time; entered."""
+    product.threads = min(tasks, PRODUCT_MOST_THREADS)
+    product.work_bytes = PRODUCT_PART * rounded(product.column_block, 1, LANES) * product.item
+    memset(product.busy, 0, product.threads)
+    cdef Work work = Work(product.threads * product.work_bytes)
+    product.work = work.memory
+    return work
 
 
 cdef void divide(MatrixProduct *product, int64_t batch) noexcept:

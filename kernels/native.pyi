@@ -13,6 +13,10 @@ class Launch:
         seconds: float,
     ) -> None: ...
 
+class Sequel:
+    def __init__(self, blocks: Iterable[Iterable[Launch]], threads: int | None = None) -> None: ...
+    def run(self, function: int, closure: int, seconds: float, arrays: list[Any]) -> None: ...
+
 class NativeFunction:
     may_overwrite: tuple[tuple[int, int], ...]
     accepts_out: bool

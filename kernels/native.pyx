@@ -167,24 +167,115 @@ cdef class Launch:
         free(self.template)
         free(self.arrays)
 
+    cdef void fill(self, char **data, int64_t *closure) noexcept:
+        """Write the closure for arrays whose memory begins at `data`."""
+        cdef Py_ssize_t index
+        memcpy(closure, self.template, self.words * sizeof(int64_t))
+        for index in range(self.pointers):
+            closure[index] += <int64_t>data[self.arrays[index]]
+
     cdef int run(self, char **data, object threads) except -1:
         """Run all tasks on the arrays whose memory begins at `data`."""
         cdef int64_t fixed[MOST_WORDS]
         cdef int64_t *closure = fixed
-        cdef Py_ssize_t index
         if self.words > MOST_WORDS:
             closure = <int64_t *>malloc(self.words * sizeof(int64_t))
             if closure == NULL:
                 raise MemoryError
         try:
-            memcpy(closure, self.template, self.words * sizeof(int64_t))
-            for index in range(self.pointers):
-                closure[index] += <int64_t>data[self.arrays[index]]
+            self.fill(data, closure)
             run_tasks(self.function, closure, self.tasks, self.seconds, threads)
         finally:
             if closure != fixed:
                 free(closure)
         return 0
+
+
+cdef struct Call:
+    Task function
+    int64_t tasks
+    int64_t *closure
+
+
+# `first` tells for each block which call is its first, and at last how many calls there are.
+cdef struct Sequence:
+    Task before
+    void *closure
+    int64_t *first
+    Call *calls
+
+
+cdef void run_block(int64_t block, void *closure) noexcept nogil:
+    cdef Sequence *sequence = <Sequence *>closure
+    cdef int64_t number, task
+    sequence.before(block, sequence.closure)
+    for number in range(sequence.first[block], sequence.first[block + 1]):
+        for task in range(sequence.calls[number].tasks):
+            sequence.calls[number].function(task, sequence.calls[number].closure)
+
+
+cdef class Sequel:
+    """Launches for each block of what another function makes block by block: they follow on it at once.
+
+    Args:
+        blocks: for each block its launches, which are run one after the other.
+        threads: most threads that it may use; None: all.
+    """
+
+    cdef list blocks
+    cdef object threads
+    cdef Py_ssize_t calls, words
+    cdef double seconds
+
+    def __init__(self, blocks, threads=None):
+        self.blocks = [list(block) for block in blocks]
+        self.threads = threads
+        self.calls = self.words = 0
+        self.seconds = 0
+        for block in self.blocks:
+            for launch in block:
+                self.calls += 1
+                self.words += (<Launch>launch).words
+                self.seconds += (<Launch>launch).seconds
+
+    def run(self, size_t function, size_t closure, double seconds, list arrays):
+        """Run `function` and then the launches, for each block.
+
+        Args:
+            function: the address of what makes a block, given its number and the closure.
+            closure: the closure's address.
+            seconds: how long it takes for all blocks on one thread, about.
+            arrays: those that the launches number, C-contiguous.
+        """
+        cdef Py_ssize_t count = len(self.blocks), number = 0, index
+        cdef size_t bytes_needed = (
+            len(arrays) * sizeof(char *) + (count + 1 + self.words) * sizeof(int64_t) + self.calls * sizeof(Call)
+        )
+        cdef char *memory = <char *>malloc(bytes_needed)
+        cdef char **data = <char **>memory
+        cdef int64_t *words
+        cdef Sequence sequence
+        cdef Launch launch
+        if memory == NULL:
+            raise MemoryError
+        try:
+            for index in range(len(arrays)):
+                data[index] = <char *>cnp.PyArray_DATA(<cnp.ndarray?>arrays[index])
+            sequence.before, sequence.closure = <Task>function, <void *>closure
+            sequence.calls = <Call *>(data + len(arrays))
+            sequence.first = <int64_t *>(sequence.calls + self.calls)
+            words = sequence.first + count + 1
+            for index in range(count):
+                sequence.first[index] = number
+                for launch in <list>self.blocks[index]:
+                    launch.fill(data, words)
+                    sequence.calls[number] = Call(launch.function, launch.tasks, words)
+                    words += launch.words
+                    number += 1
+            sequence.first[count] = number
+            run_tasks(run_block, &sequence, count, seconds + self.seconds, self.threads)
+        finally:
+            free(memory)
 
 
 cdef class NativeFunction:

@@ -18,6 +18,7 @@ from ..ops.verify import TERMINATORS, view_of
 from ..options import Options, Ordering
 from ..specialize.clusters import LARGE, form_clusters
 from ..specialize.gathered import copies_long_lines, is_followed
+from ..specialize.moves import Box
 from ..specialize.reduction_clusters import form_reduction_clusters
 from ..specialize.rewriting import is_plain
 from ..specialize.row_clusters import form_row_clusters
@@ -206,19 +207,20 @@ class Code:
     Args:
         block: see `nests_of`.
         threads: most threads that it may use; None: all.
+        box: which of the results' elements it makes; None: all.
 
     Raises:
         ValueError: it takes too many nests.
     """
 
-    def __init__(self, block: Block, threads: int | None) -> None:
+    def __init__(self, block: Block, threads: int | None, box: Box | None = None) -> None:
         from ..codegen.machine import key_of
         from ..codegen.nest import arranged, description
         from .nests import nests_of
 
         self.block = block
         self.threads = threads
-        self.nests = [arranged(nest) for nest in nests_of(block)]
+        self.nests = [arranged(nest) for nest in nests_of(block, box)]
         self.keys = [key_of(description(nest)) for nest in self.nests]
         self.key = " ".join(self.keys)
 
@@ -236,10 +238,14 @@ class Code:
         return NativeFunction(
             [type.size * type.dtype.itemsize for type in map(_tensor, self.block.arguments)],
             [(type.shape, type.dtype) for type in results],
-            [self.launch(nest, key) for nest, key in zip(self.nests, self.keys, strict=True)],
+            self.launches(),
             self.threads,
             may_overwrite(self.block),
         )
+
+    def launches(self) -> list[Any]:
+        """The launches of the nests, to be run one after the other."""
+        return [self.launch(nest, key) for nest, key in zip(self.nests, self.keys, strict=True)]
 
     def launch(self, nest: Any, key: str) -> Any:
         """The launch of one nest."""

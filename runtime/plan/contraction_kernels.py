@@ -136,10 +136,10 @@ def _products_of_floats(view: Any, shapes: Stacks, threads: int | None) -> Offer
 
     @compiled_ahead
     def prepare() -> Kernel:
-        types = [type.element_type for type in (view.lhs, view.rhs, view.result)]
+        lhs, rhs, result = [type.element_type for type in (view.lhs, view.rhs, view.result)]
         (_, rows, terms), (_, _, columns) = shapes
-        kernel = view.bound(multiplier(*types, product=contraction_of(rows, terms, columns, threads)))
-        return kernel  # type: ignore[no-any-return]
+        product = contraction_of(rows, terms, columns, threads)
+        return view.bound(multiplier(lhs, rhs, result, product))  # type: ignore[no-any-return]
 
     return prepare, "matrices, block by block"
 

@@ -17,6 +17,7 @@ from ..types import Type
 from .choice import Choice, choose
 from .clusters import with_clusters
 from .plan import Plan, Step, all_steps
+from .sequels import tiered_functions, with_sequels
 from .tiering import share_heat
 
 _CONTROL: Final[dict[type[Op], Literal["while", "if", "case"]]] = {While: "while", If: "if", Case: "case"}
@@ -47,7 +48,7 @@ def lower(function: Function, options: Options, choose: Choose = choose) -> Plan
     assert function.body is not None
     with_clusters(function, options)
     plan = _Lowering(options, choose).lower_region(function.body, ())
-    share_heat([step.function for step in all_steps(plan)])
+    share_heat(tiered_functions(list(all_steps(plan))))
     return plan
 
 
@@ -66,7 +67,7 @@ class _Lowering:
         for value in (*block.arguments, *captures):
             arguments.append(slots.setdefault(value, len(slots)))
         constants: dict[int, object] = {}
-        steps = []
+        lowered: dict[Operation, Step] = {}
         for operation in block.operations:
             if operation.name in TERMINATORS:
                 continue
@@ -76,7 +77,8 @@ class _Lowering:
             if isinstance(constant, DenseElementsAttribute):
                 constants[slots[operation.result]] = constant.array
             else:
-                steps.append(self.lower_operation(operation, slots))
+                lowered[operation] = self.lower_operation(operation, slots)
+        steps = with_sequels(block, lowered, self.options.threads)
         results = tuple([slots[operand] for operand in block.terminator.operands])
         _release(steps, arguments, results, constants)
         slot_bytes = [bytes_of(value.type) for value in slots]

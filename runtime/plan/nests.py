@@ -26,12 +26,13 @@ _NARROW = 1 << 31
 _MOVES = frozenset(move.name for move in MOVES)
 
 
-def nests_of(block: Block) -> list[Nest]:
+def nests_of(block: Block, box: Box | None = None) -> list[Nest]:
     """The nests that together compute what a block returns.
 
     Args:
         block: constants of one element, iotas, moves (`nimblehlo.specialize.moves`), elementwise operations,
             and gathers from arguments of the block or views of them; all results have one shape.
+        box: which of the results' elements; None: all.
 
     Raises:
         ValueError: it would take too many nests.
@@ -40,7 +41,7 @@ def nests_of(block: Block) -> list[Nest]:
     shape = _type(results[0]).shape
     if 0 in shape:
         return []
-    waiting: list[Box] = [tuple([(0, size) for size in shape])]
+    waiting: list[Box] = [box or tuple([(0, size) for size in shape])]
     nests: list[Nest] = []
     while waiting:
         box = waiting.pop()

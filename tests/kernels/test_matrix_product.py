@@ -170,5 +170,5 @@ def test_empty_dimensions(shape):
     ],
 )
 def test_other_operands_are_rejected(lhs, rhs):
-    with pytest.raises(ValueError, match=r"no products of|have the shapes"):
+    with pytest.raises(ValueError, match="no products of"):
         matrix_product.multiply(lhs, rhs)

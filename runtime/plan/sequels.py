@@ -1,0 +1,159 @@
+"""A product of two matrices and the cluster that follows on it, as one step.
+
+What follows is done to each block of rows as soon as that is made, by the same thread: the block lies in its
+cache, and one launch serves both. That pays for small products, as those of a loop over time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from ..ir import Block, Operation, Value
+from ..ops.cluster import Cluster
+from ..ops.contraction import Dot, DotGeneral
+from ..ops.float_products import contracted, have_threads
+from ..ops.verify import view_of
+from ..types import TensorType
+from .clusters import Code, may_overwrite
+from .plan import Step
+
+_LEAST_TERMS: Final = 1 << 15
+"""Multiplications of products that are worth it."""
+_MOST_TERMS: Final = 1 << 21
+"""Of larger products each block of rows would copy the columns anew."""
+_BLOCK_TERMS: Final = 1 << 18
+"""Multiplications of a block of rows, about."""
+_BLOCK_ROWS: Final = 12
+"""Rows that it has at least."""
+_MOST_BLOCKS: Final = 8
+
+
+def with_sequels(block: Block, steps: dict[Operation, Step], threads: int | None) -> list[Step]:
+    """The steps of a block's operations, in order, products joined with the clusters that follow on them.
+
+    Args:
+        block: the block.
+        steps: those of its operations that have one, in order.
+        threads: most threads that they may use; None: all.
+    """
+    if not have_threads() or not any(_is_product(operation) for operation in steps):
+        return list(steps.values())
+    uses = Counter(
+        value for operation in block.operations for inner in operation.walk() for value in inner.operands
+    )
+    joined = dict(steps)
+    for operation, step in steps.items():
+        found = _product_before(operation, step, uses)
+        if found is not None:
+            product = found.owner
+            assert isinstance(product, Operation)
+            joined[operation] = _joined(joined.pop(product), product, operation, step, threads)
+    return list(joined.values())
+
+
+def _is_product(operation: Operation) -> bool:
+    """Whether an operation is a product of matrices of a size for which this pays."""
+    view = view_of(operation) if operation.name in (Dot.name, DotGeneral.name) else None
+    if not isinstance(view, (Dot, DotGeneral)) or view.multiply is not contracted or 1 in view.result.shape:
+        return False
+    if not view.lhs.rank == view.rhs.rank == view.result.rank == 2:
+        return False
+    return view.result.is_static and _LEAST_TERMS <= _terms(operation) <= _MOST_TERMS
+
+
+def _terms(operation: Operation) -> int:
+    """How many multiplications a product takes."""
+    view: Any = view_of(operation)
+    return int(view.result.size * view.lhs.shape[view.lhs_contracting_dimensions[0]])
+
+
+def _product_before(operation: Operation, step: Step, uses: Counter[Value]) -> Value | None:
+    """The product on which a cluster follows that may write its result where the product stands."""
+    is_native = step.way in ("generated", "tiered")
+    if operation.name != Cluster.name or not is_native or len(operation.results) != 1:
+        return None
+    for number, _ in may_overwrite(operation.regions[0].block):
+        value = operation.operands[number]
+        if uses[value] == 1 and isinstance(value.owner, Operation) and _is_product(value.owner):
+            return value
+    return None
+
+
+def _joined(
+    product_step: Step, product: Operation, cluster: Operation, cluster_step: Step, threads: int | None
+) -> Step:
+    """The step of both; it has the product's operands and then the cluster's other ones."""
+    position = cluster.operands.index(product.result)
+    others = [number for number in range(len(cluster.operands)) if number != position]
+    return replace(
+        cluster_step,
+        function=_Sequel(product_step.function, product, cluster_step.function, cluster, position, threads),
+        operands=(*product_step.operands, *[cluster_step.operands[number] for number in others]),
+        reason=f"{cluster_step.reason}, following on stablehlo.dot_general block by block",
+        types=(
+            [*product_step.types[0], *[cluster_step.types[0][number] for number in others]],
+            cluster_step.types[1],
+        ),
+        overwrites=(),
+    )
+
+
+class _Sequel:
+    """What such a step calls: both functions one after the other until the cluster has native code.
+
+    Attributes:
+        tiered: the cluster's function.
+        native: what does both by one launch, once it is there.
+        followers: each is called with it then.
+    """
+
+    def __init__(
+        self,
+        multiply: Callable[..., Any],
+        product: Operation,
+        tiered: Callable[..., Any],
+        cluster: Operation,
+        position: int,
+        threads: int | None,
+    ) -> None:
+        self.multiply, self.product, self.tiered, self.cluster = multiply, product, tiered, cluster
+        self.position, self.threads = position, threads
+        self.native: Callable[..., Any] | None = None
+        self.followers: list[Callable[[Callable[..., Any]], None]] = []
+
+    def __call__(self, lhs: Any, rhs: Any, *others: Any) -> Any:
+        if self.native is not None:
+            return self.native(lhs, rhs, *others)
+        product = self.multiply(lhs, rhs)
+        result = self.tiered(*others[: self.position], product, *others[self.position :])
+        if getattr(self.tiered, "native", self.tiered) is not None:
+            self.native = self.prepared()
+            for follower in self.followers:
+                follower(self.native)
+        return result
+
+    def prepared(self) -> Callable[..., Any]:
+        """Both by one launch."""
+        from ..kernels.matrix_product import ProductAnd
+        from ..kernels.native import Sequel
+
+        block, type = self.cluster.regions[0].block, self.product.result.type
+        assert isinstance(type, TensorType)
+        rows, columns = type.shape
+        blocks = max(1, min(_terms(self.product) // _BLOCK_TERMS, rows // _BLOCK_ROWS, _MOST_BLOCKS))
+        size = -(-rows // blocks)
+        launches = [
+            Code(block, self.threads, ((first, min(first + size, rows)), (0, columns))).launches()
+            for first in range(0, rows, size)
+        ]
+        view: Any = view_of(self.product)
+        turned = (view.lhs_contracting_dimensions == (0,), view.rhs_contracting_dimensions == (1,))
+        return ProductAnd(size, Sequel(launches, self.threads), self.position, turned)
+
+
+def tiered_functions(steps: Sequence[Step]) -> list[object]:
+    """The functions of steps, and of the clusters in those that were joined."""
+    return [getattr(step.function, "tiered", step.function) for step in steps]
