@@ -109,14 +109,18 @@ _MAKE_NAN: Final = frozenset({"stablehlo.divide", "stablehlo.remainder", "stable
 """What makes NaN of numbers: types without NaN tell its sign, which processors are free to choose."""
 
 
-_FUNCTION, _LONG = 16, 20
-"""The work of a transcendental function, that of others being 1, and how much is long for an element."""
+_LONG = 20
+"""So much work for an element, that of a sum or comparison being 1, is long."""
+_LONG_FUNCTIONS = frozenset({"chlo.erf_inv", "chlo.sinh", "chlo.tan"}) | {
+    f"stablehlo.{name}" for name in ("atan2", "cbrt", "cosine", "power", "sine", "tan")
+}
+_WORK: Final = dict.fromkeys(MATHEMATICS, 16) | dict.fromkeys(_LONG_FUNCTIONS, _LONG) | {"stablehlo.rsqrt": 1}
 
 
 def is_long(operations: Sequence[Operation]) -> bool:
     """Whether these are so many steps, each waiting for another, that a processor, which looks ahead only so
     far, does not find the next element's among them."""
-    return sum([_FUNCTION if operation.name in MATHEMATICS else 1 for operation in operations]) >= _LONG
+    return sum([_WORK.get(operation.name, 1) for operation in operations]) >= _LONG
 
 
 def emits(operation: Operation) -> bool:

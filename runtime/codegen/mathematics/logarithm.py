@@ -18,8 +18,7 @@ def _near_one(f: Real, k: Real) -> Real:
     correction = s * z.fma(polynomial(z, LOG), -f)
     high, low = SHORT_LOG_OF_2
     # k * high is exact.
-    total, lost = exact_sum_ordered(k * high, f)
-    return total + (lost + k.fma(low, correction))
+    return k.fma(high, f + k.fma(low, correction))
 
 
 def positive_log(x: Real) -> Real:
