@@ -16,8 +16,9 @@ import numpy as np
 from ..ir import Operation
 from ..ir.printer import Printer
 from ..types import ELEMENT_TYPES, ElementType, TensorType
+from .elementwise import is_long
 from .lines import may_be_filled
-from .streaming import CACHE_LINE, LEAST_BYTES
+from .streaming import CACHE_LINE, LEAST_BYTES, LEAST_COMPUTED_BYTES, LEAST_ROW_BYTES
 from .transposition import WIDEST, lanes_of
 
 
@@ -292,6 +293,23 @@ def streams(nest: Nest) -> bool:
     return True
 
 
+def is_buffered(nest: Nest) -> bool:
+    """Whether an arranged nest computes its results in buffers, and writes them past the caches from there:
+    they are large, lie along the innermost loop, and take longer to write than to compute."""
+    if nest.line > 1 or is_transposition(nest) or crossing_loop(nest) is not None:
+        return False
+    if is_long([node.operation for node in nest.nodes if isinstance(node, Apply)]):
+        return False
+    elements = math.prod(nest.sizes)
+    for access in nest.accesses[len(nest.accesses) - len(nest.stores) :]:
+        itemsize = access.element_type.dtype.itemsize
+        if access.place.strides[-1] != 1 or elements * itemsize < LEAST_COMPUTED_BYTES:
+            return False
+        if nest.sizes[-1] * itemsize < LEAST_ROW_BYTES:
+            return False
+    return True
+
+
 TILE_BYTES = 64
 """Extent of a tile in both directions: a cache line."""
 TILES = 4
@@ -343,7 +361,7 @@ def access_kind(place: Affine) -> str:
 def description(nest: Nest) -> str:
     """All that the code of an arranged nest depends on, as text."""
     lines = [f"loops {len(nest.sizes)}" + (" transposition" if is_transposition(nest) else "")]
-    lines.append(f"line {nest.line}")
+    lines.append(f"line {nest.line}" + (" buffered" if is_buffered(nest) else ""))
     lines += [f"access {access.element_type} {access_kind(access.place)}" for access in nest.accesses]
     lines += [f"index {access_kind(place)}" for place in nest.indices]
     lines += [f"start {stride_kind(start.stride)} {start.added != 0}" for start in nest.starts]

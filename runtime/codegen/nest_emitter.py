@@ -18,6 +18,7 @@ from ..types import ELEMENT_TYPES, ElementType, TensorType
 from .elementwise import emit, is_long
 from .gathering import StartWords, moved, with_step
 from .lines import Line, copy_line
+from .loop import DISTINCT_LOOP, Loop
 from .nest import (
     Access,
     Apply,
@@ -28,6 +29,7 @@ from .nest import (
     Load,
     Nest,
     access_kind,
+    is_buffered,
     is_transposition,
     may_stream,
     nodes_needed,
@@ -35,7 +37,7 @@ from .nest import (
     stride_kind,
     units_of,
 )
-from .streaming import is_aligned
+from .streaming import BUFFER_BYTES, CACHE_LINE, copy_past_caches, is_aligned
 from .transposition import Side, emit_element, emit_tile, lanes_of
 from .values import I64, Value, constant, load, store, stored_type
 
@@ -98,31 +100,6 @@ class _Words:
         return [self.take() for _ in range(count)]
 
 
-class _Loop:
-    """A loop from `start` up to `stop`, which may be empty; `builder` stands in its body."""
-
-    def __init__(self, builder: ir.IRBuilder, name: str, start: ir.Value, stop: ir.Value) -> None:
-        self.outside = builder
-        function = builder.function
-        self.body = function.append_basic_block(name)
-        self.after = function.append_basic_block(f"after_{name}")
-        before = builder.block
-        builder.cbranch(builder.icmp_signed("<", start, stop), self.body, self.after)
-        self.builder = ir.IRBuilder(self.body)
-        self.index = self.builder.phi(I64, name=name)
-        self.index.add_incoming(start, before)
-        self.stop = stop
-
-    def close(self) -> ir.Instruction:
-        """End the body; the builder outside stands behind the loop then. Returns the branch back."""
-        builder = self.builder
-        following = builder.add(self.index, ir.Constant(I64, 1), flags=("nuw", "nsw"))
-        self.index.add_incoming(following, builder.block)
-        branch = builder.cbranch(builder.icmp_signed("<", following, self.stop), self.body, self.after)
-        self.outside.position_at_end(self.after)
-        return branch
-
-
 class _Emitter:
     """Generates one nest."""
 
@@ -149,16 +126,29 @@ class _Emitter:
         first = builder.mul(task, per_task)
         stop = _least(builder, builder.add(first, per_task), units)
         self.levels = _levels(nest)
+        self.buffers = self.made_buffers(builder)
         self.values: list[Value] = [()] * len(nest.nodes)
         self.lines: dict[int, Line] = {}
         self.emit_nodes(_ONCE, builder, None)
-        loop = _Loop(builder, "unit", first, stop)
+        loop = Loop(builder, "unit", first, stop)
         self.emit_unit(loop, (middle_blocks, inner_blocks), (middle_extent, inner_extent))
         loop.close()
         builder.ret_void()
 
+    def made_buffers(self, builder: ir.IRBuilder) -> dict[int, ir.Value]:
+        """Memory for parts of results that are written past the caches, by the numbers of their accesses."""
+        if not is_buffered(self.nest):
+            return {}
+        made: dict[int, ir.Value] = {}
+        for number in range(len(self.nest.accesses) - len(self.nest.stores), len(self.nest.accesses)):
+            buffer = builder.alloca(ir.ArrayType(ir.IntType(8), BUFFER_BYTES))
+            buffer.align = CACHE_LINE
+            # llvmlite knows no other way to a pointer of no type, as all others here are.
+            made[number] = builder.inttoptr(builder.ptrtoint(buffer, I64), _POINTER)
+        return made
+
     def emit_unit(
-        self, loop: _Loop, counts: tuple[ir.Value, ir.Value], extents: tuple[ir.Value, ir.Value]
+        self, loop: Loop, counts: tuple[ir.Value, ir.Value], extents: tuple[ir.Value, ir.Value]
     ) -> None:
         """One block of the two inner loops."""
         builder = loop.builder
@@ -197,7 +187,7 @@ class _Emitter:
                 with here:
                     self.emit_tiles(builder, outer, middle, inner, streamed)
             return
-        rows = _Loop(builder, "row", *middle)
+        rows = Loop(builder, "row", *middle)
         indices = [*outer, rows.index]
         starts = [
             _along(rows.builder, ir.Constant(I64, 0), indices, strides)
@@ -212,12 +202,37 @@ class _Emitter:
             for offset, strides in zip(self.offsets, self.index_strides, strict=True)
         ]
         self.emit_nodes(_ROW, rows.builder, None)
-        elements = _Loop(rows.builder, "element", *inner)
+        if is_buffered(self.nest):
+            self.emit_buffered(rows.builder, inner)
+        else:
+            self.emit_elements(rows.builder, inner)
+        rows.close()
+
+    def emit_elements(self, builder: ir.IRBuilder, inner: tuple[ir.Value, ir.Value]) -> None:
+        """The innermost loop."""
+        elements = Loop(builder, "element", *inner)
         self.emit_nodes(_ELEMENT, elements.builder, elements.index)
         self.emit_stores(elements.builder, elements.index)
         branch = elements.close()
         self.mark(elements.body, branch)
-        rows.close()
+
+    def emit_buffered(self, builder: ir.IRBuilder, inner: tuple[ir.Value, ir.Value]) -> None:
+        """The innermost loop, part by part: from buffers, results are written past the caches."""
+        results = self.nest.accesses[len(self.nest.accesses) - len(self.nest.stores) :]
+        extent = BUFFER_BYTES // max(access.element_type.dtype.itemsize for access in results)
+        size, most = builder.sub(inner[1], inner[0]), ir.Constant(I64, extent)
+        parts = builder.udiv(builder.add(size, ir.Constant(I64, extent - 1)), most)
+        part = Loop(builder, "part", ir.Constant(I64, 0), parts)
+        here = part.builder
+        first = here.add(inner[0], here.mul(part.index, most))
+        stop = _least(here, here.add(first, most), inner[1])
+        self.buffered_from = first
+        self.emit_elements(here, (first, stop))
+        count = here.sub(stop, first)
+        for number, access in enumerate(results, len(self.rows) - len(results)):
+            target = _element_pointer(here, access, self.rows[number], first)
+            copy_past_caches(here, self.buffers[number], target, count, access.element_type.dtype.itemsize)
+        part.close()
 
     def emit_tile_order(
         self, builder: ir.IRBuilder, unit: ir.Value, counts: tuple[ir.Value, ir.Value]
@@ -256,8 +271,8 @@ class _Emitter:
         source, target = Side(bases[0], self.strides[0][-1]), Side(bases[1], self.strides[1][-2])
         lanes = ir.Constant(I64, lanes_of(itemsize))
         slow, fast = (inner, middle) if streamed else (middle, inner)
-        rows = _Loop(builder, "tiles", *_tile_range(builder, slow, lanes))
-        columns = _Loop(rows.builder, "tile", *_tile_range(rows.builder, fast, lanes))
+        rows = Loop(builder, "tiles", *_tile_range(builder, slow, lanes))
+        columns = Loop(rows.builder, "tile", *_tile_range(rows.builder, fast, lanes))
         here = columns.builder
         first = [
             here.add(here.mul(loop.index, lanes), start)
@@ -272,8 +287,8 @@ class _Emitter:
             with in_registers:
                 emit_tile(here, itemsize, source, target, first[0], first[1], streamed)
             with one_by_one:
-                one = _Loop(here, "rest", first[0], _least(here, after[0], middle[1]))
-                other = _Loop(one.builder, "element", first[1], _least(one.builder, after[1], inner[1]))
+                one = Loop(here, "rest", first[0], _least(here, after[0], middle[1]))
+                other = Loop(one.builder, "element", first[1], _least(one.builder, after[1], inner[1]))
                 emit_element(other.builder, itemsize, source, target, one.index, other.index)
                 other.close()
                 one.close()
@@ -330,7 +345,11 @@ class _Emitter:
         first = len(self.nest.accesses) - len(self.nest.stores)
         for number, node in enumerate(self.nest.stores, first):
             access = self.nest.accesses[number]
-            pointer = self.pointer(builder, access, self.rows[number], self.strides[number][-1], index)
+            if self.buffers:
+                place = builder.sub(index, self.buffered_from)
+                pointer = _element_pointer(builder, access, self.buffers[number], place)
+            else:
+                pointer = self.pointer(builder, access, self.rows[number], self.strides[number][-1], index)
             if self.nest.line > 1:
                 for streamed, here in self.ways_to_store(builder):
                     with here:
@@ -363,7 +382,7 @@ class _Emitter:
         """Tell LLVM that no element's accesses depend on another element's."""
         group = self.module.add_metadata([_GROUP])
         parallel = self.module.add_metadata(["llvm.loop.parallel_accesses", group])
-        properties: list[str | ir.MDValue] = [_LOOP, parallel]
+        properties: list[str | ir.MDValue] = [DISTINCT_LOOP, parallel]
         if self.is_long():
             count = ir.Constant(ir.IntType(32), _SIDE_BY_SIDE)
             properties.append(self.module.add_metadata(["llvm.loop.interleave.count", count]))
@@ -392,13 +411,13 @@ def _loaded(builder: ir.IRBuilder, access: Access, line: Line) -> Value:
     return tuple([builder.select(line.inside, a, b) for a, b in zip(value, line.fill, strict=True)])
 
 
-_GROUP, _LOOP = "access group", "loop"
-"""Stand for metadata that has to be distinct, which llvmlite cannot say."""
+_GROUP = "access group"
+"""Stands for metadata that has to be distinct, which llvmlite cannot say."""
 
 
 def _marked_parallel(text: str) -> str:
     text = re.sub(rf'(![0-9]+) = !{{ !"{_GROUP}" }}', r"\1 = distinct !{}", text)
-    return re.sub(rf'(![0-9]+) = !{{ !"{_LOOP}", ', r"\1 = distinct !{ \1, ", text)
+    return re.sub(rf'(![0-9]+) = !{{ !"{DISTINCT_LOOP}", ', r"\1 = distinct !{ \1, ", text)
 
 
 def _tile_range(

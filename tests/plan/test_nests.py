@@ -214,6 +214,10 @@ class RandomBlock:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_random_blocks(seed: int) -> None:
+    check_random_block(seed)
+
+
+def check_random_block(seed: int) -> None:
     drawn = RandomBlock(seed)
     if has_nests(block_of(drawn.module)):
         check(drawn.module, *drawn.operands())
@@ -273,6 +277,62 @@ def test_large_transposes_go_past_the_caches(
         (result,) = (Code(block, threads).function()(values, out=(out,)),)
         assert result is out and out.tobytes() == values.swapaxes(1, 2).tobytes()
         assert (memory[:start] == 1).all() and (memory[start + values.size :] == 1).all()
+
+
+@pytest.fixture
+def past_caches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Results of any size are computed in buffers."""
+    monkeypatch.setattr(nest, "LEAST_COMPUTED_BYTES", 1)
+    monkeypatch.setattr(nest, "LEAST_ROW_BYTES", 1)
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.usefixtures("past_caches")
+def test_random_blocks_past_the_caches(seed: int) -> None:
+    check_random_block(seed)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+@pytest.mark.parametrize("start", [0, 1, 5, 64])
+@pytest.mark.parametrize("type", ["i8", "bf16", "f32", "complex<f32>", "complex<f64>"])
+@pytest.mark.usefixtures("past_caches")
+def test_results_past_the_caches_begin_anywhere(type: str, start: int, threads: int) -> None:
+    for shape in ((40_001,), (7, 3001), (300, 15), (3, 1)):
+        given, row = f"tensor<{'x'.join(map(str, shape))}x{type}>", f"tensor<{shape[-1]}x{type}>"
+        block = block_of(f"""
+          func.func @main(%a: {given}, %b: {row}) -> ({given}, {given}) {{
+            %0 = stablehlo.broadcast_in_dim %b, dims = [{len(shape) - 1}] : ({row}) -> {given}
+            %1 = stablehlo.add %a, %0 : {given}
+            return %1, %0 : {given}, {given}
+          }}
+        """)
+        arranged = [nest.arranged(found) for found in nests_of(block)]
+        assert all(nest.is_buffered(found) for found in arranged)
+        dtype = ELEMENT_TYPES[type].dtype
+        a, b = (np.arange(math.prod(sizes)) % 119 for sizes in (shape, shape[-1:]))
+        a, b = a.reshape(shape).astype(dtype), b.astype(dtype)
+        results = []
+        for _ in range(2):
+            memory = aligned(a.nbytes + 100 * dtype.itemsize).view(dtype)
+            results.append((memory, memory[start : start + a.size].reshape(shape)))
+        Code(block, threads).function()(a, b, out=tuple(result for _, result in results))
+        for (memory, result), want in zip(results, (a + b, np.broadcast_to(b, shape)), strict=True):
+            assert result.tobytes() == want.astype(dtype).tobytes()
+            assert not memory[:start].any() and not memory[start + a.size :].any()
+
+
+@pytest.mark.usefixtures("past_caches")
+def test_results_past_the_caches_may_take_the_place_of_operands() -> None:
+    text = """
+      func.func @main(%a: tensor<5000xf32>, %b: tensor<5000xf32>) -> tensor<5000xf32> {
+        %0 = stablehlo.subtract %a, %b : tensor<5000xf32>
+        return %0 : tensor<5000xf32>
+      }
+    """
+    a, b = np.random.default_rng(0).standard_normal((2, 5000)).astype(np.float32)
+    for place, wanted in ((a.copy(), a - b), (b.copy(), a - b)):
+        operands = (place, b) if place[0] == a[0] else (a, place)
+        assert Code(block_of(text), 2).function()(*operands, out=(place,)).tobytes() == wanted.tobytes()
 
 
 def aligned(nbytes: int) -> np.ndarray:
