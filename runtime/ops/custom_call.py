@@ -219,6 +219,11 @@ class CustomCall(
         assert self.target is not None
         return self.target.run(self, *self._without_shapes(inputs))
 
+    def bind(self) -> Callable[..., Any]:
+        if self.target is None or self.target.bind is None or self.shape_operands:
+            return self.reference
+        return self.target.bind(self)
+
     def _without_shapes(self, values: Sequence[Any]) -> Sequence[Any]:
         """What stands for each operand that is not the shape of a result."""
         if not self.shape_operands:

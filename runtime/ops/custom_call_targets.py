@@ -49,11 +49,13 @@ class Target:
         run: called with the operation's view and its inputs; returns a tuple of results.
         verify: raises a VerifyError or an UnsupportedError for a view that it cannot run.
         pure: whether it has no effect beyond its results.
+        bind: gives, for a view, a function of the inputs alone that does the same; None: there is none.
     """
 
     run: Callable[..., tuple[Any, ...]]
     verify: Callable[[CustomCall], None] | None = None
     pure: bool = True
+    bind: Callable[[CustomCall], Callable[..., tuple[Any, ...]]] | None = None
 
 
 def _verify_pair(view: CustomCall) -> None:
@@ -168,7 +170,9 @@ BUILT_IN: Final[dict[str, Target]] = {
     "Pin": Target(_identity, buffers.verify_pin),
     "Unpin": Target(_identity, buffers.verify_pin),
     **{name: Target(host_functions.run, host_functions.verify) for name in host_functions.TARGETS},
-    **{name: Target(routine.run, routine.verify) for name, routine in ROUTINES.items()},
+    **{
+        name: Target(routine.run, routine.verify, bind=routine.bind) for name, routine in ROUTINES.items()
+    },
     **{name: Target(target.run, target.verify) for name, target in REPLACED_TARGETS.items()},
 }
 """All of them by name."""

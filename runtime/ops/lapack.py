@@ -124,33 +124,47 @@ class Routine:
 
     def run(self, view: CustomCall, *operands: Array) -> tuple[Any, ...]:
         """Solve all problems of a batch."""
+        return self.bind(view)(*operands)
+
+    def bind(self, view: CustomCall) -> Callable[..., tuple[Any, ...]]:
+        """What solves all problems of a batch, with all found that does not depend on their elements."""
         given: Any = view.configuration
         parameters = {
             name: given[name] if allowed is None else chr(given[name])
             for name, allowed in self.parameters.items()
         }
-        matrices = [
-            _reread(operand, _layout(view.operand_layouts, position, operand), _columns(operand, shape))
-            for position, (operand, shape) in enumerate(zip(operands, self.operands, strict=True))
-        ]
-        results = self._solve(parameters, matrices, [type.shape for type in view.results])
-        return tuple(
-            [
-                _reread(result, _columns(result, shape), _layout(view.result_layouts, position, result))
-                for position, (result, shape) in enumerate(zip(results, self.results, strict=True))
-            ]
-        )
-
-    def _solve(
-        self, parameters: Parameters, matrices: Sequence[Array], shapes: Sequence[tuple[int, ...]]
-    ) -> list[Array]:
         names = ELEMENTS[self.library.prefix]
         dtypes = [ELEMENT_TYPES[names[shape.elements]].dtype for shape in self.results]
-        declared = list(zip(shapes, dtypes, strict=True))
-        if any(matrix.size == 0 for matrix in matrices):
-            return [np.zeros(shape, dtype) for shape, dtype in declared]
-        solved = self.compute(self.library, parameters, *map(_as_list, matrices, self.operands))
-        return [_as_declared(value, *type) for value, type in zip(solved, declared, strict=True)]
+        declared = list(zip([type.shape for type in view.results], dtypes, strict=True))
+        if any(type.size == 0 for type in view.inputs):
+            return lambda *operands: tuple([np.zeros(shape, dtype) for shape, dtype in declared])
+        enter = [
+            _rereading(_layout(view.operand_layouts, position, type.rank), _columns(type.rank, shape))
+            for position, (type, shape) in enumerate(zip(view.inputs, self.operands, strict=True))
+        ]
+        leave = [
+            _rereading(_columns(type.rank, shape), _layout(view.result_layouts, position, type.rank))
+            for position, (type, shape) in enumerate(zip(view.results, self.results, strict=True))
+        ]
+        lists = [
+            _as_list(type.shape, len(shape.letters))
+            for type, shape in zip(view.inputs, self.operands, strict=True)
+        ]
+
+        def run(*operands: Array) -> tuple[Any, ...]:
+            matrices = [
+                reread(operand).reshape(shape)
+                for reread, operand, shape in zip(enter, operands, lists, strict=True)
+            ]
+            solved = self.compute(self.library, parameters, *matrices)
+            return tuple(
+                [
+                    reread(_as_declared(value, *type))
+                    for reread, value, type in zip(leave, solved, declared, strict=True)
+                ]
+            )
+
+        return run
 
 
 def _as_declared(value: Array | None, shape: tuple[int, ...], dtype: Any) -> Array:
@@ -163,32 +177,37 @@ def _as_declared(value: Array | None, shape: tuple[int, ...], dtype: Any) -> Arr
     return value.reshape(shape).astype(dtype, copy=False)
 
 
-def _as_list(batch: Array, shape: Shape) -> Array:
-    """A batch of any dimensions as one of one dimension."""
-    rank = batch.ndim - len(shape.letters)
-    return batch.reshape(math.prod(batch.shape[:rank]), *batch.shape[rank:])
+def _as_list(shape: tuple[int, ...], last: int) -> tuple[int, ...]:
+    """The shape of a batch as one of one dimension; the `last` dimensions are those of a problem."""
+    rank = len(shape) - last
+    return (math.prod(shape[:rank]), *shape[rank:])
 
 
-def _layout(layouts: Sequence[Sequence[int]] | None, position: int, array: Array) -> Sequence[int]:
+def _layout(layouts: Sequence[Sequence[int]] | None, position: int, rank: int) -> Sequence[int]:
     """An array's dimensions, the one whose elements are neighbours first; by default the last dimension."""
-    return range(array.ndim)[::-1] if layouts is None else layouts[position]
+    return range(rank)[::-1] if layouts is None else layouts[position]
 
 
-def _columns(array: Array, shape: Shape) -> Sequence[int]:
+def _columns(rank: int, shape: Shape) -> Sequence[int]:
     """The layout in which LAPACK has a batch of matrices or vectors."""
-    order = list(range(array.ndim))[::-1]
+    order = list(range(rank))[::-1]
     if len(shape.letters) == 2:
         order[:2] = order[1::-1]
     return order
 
 
-def _reread(array: Array, written: Sequence[int], read: Sequence[int]) -> Array:
-    """An array of the same shape whose buffer in layout `read` is that of `array` in layout `written`."""
+def _rereading(written: Sequence[int], read: Sequence[int]) -> Callable[[Array], Array]:
+    """What gives an array of the same shape whose buffer in layout `read` is that of its argument in layout
+    `written`."""
     if list(written) == list(read):
-        return array
-    buffer = array.transpose(written[::-1]).ravel()
-    stored = buffer.reshape([array.shape[dimension] for dimension in read[::-1]])
-    return stored.transpose(np.argsort(read[::-1]))
+        return lambda array: array
+    order, places = written[::-1], np.argsort(read[::-1])
+
+    def reread(array: Array) -> Array:
+        buffer = array.transpose(order).ravel()
+        return buffer.reshape([array.shape[dimension] for dimension in read[::-1]]).transpose(places)
+
+    return reread
 
 
 def _potrf(library: Library, parameters: Parameters, x: Array) -> tuple[Array | None, ...]:

@@ -32,6 +32,12 @@ _ON_ONE_THREAD: Final = 1 << 18
 """Problems with matrices of so many elements are solved on the calling thread: more threads gain little on
 them, and where other processes use the processors they wait for each other for milliseconds."""
 
+_ALONE: Final = 1 << 10
+"""Problems of so few elements the library leaves to the calling thread by itself."""
+
+_MOST_WORKSPACES: Final = 1000
+"""Kinds of problems of which the sizes of workspaces are kept."""
+
 Argument = Array | str | int
 
 
@@ -117,6 +123,7 @@ class Library:
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
         self.is_real = prefix in "sd"
+        self.workspaces: dict[tuple[Argument, ...], list[int]] = {}
 
     def empty(self, name: str, kind: str, *shape: int) -> Array:
         """An array for what a routine writes: of kind T, R or C, or I as wide as its integers are."""
@@ -134,8 +141,9 @@ class Library:
         """
         address, integer = _native(self.prefix + name)
         matrices = [each for each in arguments if isinstance(each, np.ndarray) and each.ndim == 3]
-        is_small = all(batch.size <= count * _ON_ONE_THREAD for batch in matrices)
-        with _one_thread if is_small else contextlib.nullcontext():
+        largest = max([batch.size for batch in matrices], default=0)
+        is_alone = count * _ALONE < largest <= count * _ON_ONE_THREAD
+        with _one_thread if is_alone else contextlib.nullcontext():
             call_for_each(address, count, integer is np.int64, arguments)
 
     def call_with_workspace(
@@ -150,12 +158,17 @@ class Library:
             kinds: what the workspaces hold, as `empty` names it.
             rest: what follows.
         """
-        found = [self.empty(name, kind, 1) for kind in kinds]
-        asked: list[Argument] = [item for work in found for item in (work, -1)]
-        self.call(name, 1, *arguments, *asked, *rest)
+        problem = (name, *[each for each in arguments if not isinstance(each, np.ndarray)])
+        sizes = self.workspaces.get(problem)
+        if sizes is None:
+            found = [self.empty(name, kind, 1) for kind in kinds]
+            asked: list[Argument] = [item for work in found for item in (work, -1)]
+            self.call(name, 1, *arguments, *asked, *rest)
+            sizes = [max(1, _rounded_up(work[0])) for work in found]
+            if len(self.workspaces) < _MOST_WORKSPACES:
+                self.workspaces[problem] = sizes
         given: list[Argument] = []
-        for kind, work in zip(kinds, found, strict=True):
-            size = max(1, _rounded_up(work[0]))
+        for kind, size in zip(kinds, sizes, strict=True):
             given += [self.empty(name, kind, 1, size), size]
         self.call(name, count, *arguments, *given, *rest)
 
