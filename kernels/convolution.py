@@ -112,6 +112,12 @@ class _Geometry(NamedTuple):
         return prod(axis[0] for axis in self.axes)
 
     @property
+    def last(self) -> int:
+        """The number of the last axis that has several positions; -1 where there is none."""
+        several = [number for number, axis in zip(self.numbers, self.axes, strict=True) if axis[1] > 1]
+        return several[-1] if several else -1
+
+    @property
     def inner(self) -> int:
         """How many windows one after another lie equally far apart in the result."""
         step, inner = self.axes[-1][2], 1
@@ -302,8 +308,10 @@ def _products(problem: _Problem, lhs: np.ndarray, rhs: np.ndarray, result: np.nd
     is_alike = problem.groups[1] == 1 and (feature_step == 1 or features * groups == 1)
     is_direct = not by_windows and is_alike
     merged = 1
-    if is_direct and groups == 1 and axes and lhs_steps[-2] == features:
-        merged = axes[-1].window if axes[-1].window_dilation == axes[-1].base_dilation == 1 else 1
+    is_dense = is_direct and groups == 1 and geometry.last == len(axes) - 1 >= 0
+    is_dense = is_dense and lhs_steps[-2] == features
+    if is_dense and axes[-1].window_dilation == axes[-1].base_dilation == 1:
+        merged = axes[-1].window
     terms = positions * features
     part = -(-terms // -(-terms // tasks.PART))
     segments, parts = _segments(terms, part, merged, features)

@@ -184,7 +184,7 @@ CONV_CODE void CONV_NAME(conv_pack)(const ConvProduct *p, int64_t number) {
 }
 
 /* Find where the rows of a block lie for each segment of a part. Windows that reach into the padding while their terms
-   are merged are copied into `edge`, CONV_PART items of each. */
+   are merged are copied into `edge`. */
 CONV_CODE void CONV_NAME(conv_find_rows)(
     const ConvProduct *p, const ConvBlock *block, int64_t filled, int64_t part, const CONV_ITEM *zeros,
     CONV_ITEM *edge, const CONV_ITEM **left) {
@@ -208,13 +208,21 @@ CONV_CODE void CONV_NAME(conv_find_rows)(
                 left[row] = lhs + places[0][row] + skip;
                 continue;
             }
-            CONV_ITEM *to = edge + row * CONV_PART + at;
+            if (conv_is_outside(p, block, row, first)) {
+                left[row] = zeros;
+                continue;
+            }
+            /* Whole vectors are stored: the rest of the last one is overwritten, or lies between the rows. */
+            CONV_ITEM *to = edge + row * (CONV_PART + CONV_LANES) + at;
             left[row] = to;
             int64_t start = skip, rest = segment->length;
             for (int64_t position = first; position <= last; position++, start = 0) {
                 int64_t here = conv_least(p->features - start, rest), place = conv_place(p, block, row, position);
-                if (place < 0) memset(to, 0, here * sizeof(CONV_ITEM));
-                else memcpy(to, lhs + place + start, here * sizeof(CONV_ITEM));
+                for (int64_t i = 0; i < here; i += CONV_LANES) {
+                    CONV_VECTOR items = {0};
+                    if (place >= 0) items = CONV_NAME(conv_load)(lhs + place + start + i, 1, here - i);
+                    CONV_STORE(to + i, items);
+                }
                 to += here;
                 rest -= here;
             }
@@ -281,7 +289,7 @@ CONV_CODE void CONV_NAME(conv_multiply)(const ConvProduct *p, int64_t unit, char
     CONV_ITEM *packed = (CONV_ITEM *)memory;
     const CONV_ITEM **left = (const CONV_ITEM **)(packed + CONV_MOST_WIDTH * CONV_PART);
     CONV_ITEM *zeros = (CONV_ITEM *)(left + CONV_PART * CONV_BLOCK);
-    if (p->is_direct) memset(zeros, 0, p->groups * p->features * sizeof(CONV_ITEM));
+    if (p->is_direct) memset(zeros, 0, (p->groups * p->features + CONV_PART) * sizeof(CONV_ITEM));
     for (int64_t part = 0; part < p->part_count; part++) {
         CONV_TILE t = {.adds = part > 0, .terms = CONV_NAME(conv_part)(p, part), .streams = p->streams};
         t.lane_step = p->lane_step;

@@ -109,25 +109,36 @@ typedef struct {
 
 /* Find the windows from number `first` on; those behind the last one are like it, up to `filled`. */
 static void conv_find(const ConvProduct *p, int64_t first, int64_t count, int64_t filled, ConvBlock *block) {
-    block->count = count;
-    block->rank = 0;
+    int64_t window[CONV_MOST_AXES], rest = first, kept = 0, row = 0;
+    for (int64_t axis = p->rank - 1; axis >= 0; axis--) {
+        window[axis] = rest % p->axes[axis].count;
+        rest /= p->axes[axis].count;
+    }
     for (int axis = 0; axis < p->rank; axis++)
-        if (p->axes[axis].positions > 1) block->axes[block->rank++] = axis;
-    for (int64_t row = 0; row < filled; row++) {
-        int64_t rest = first + conv_least(row, count - 1), base = 0, result = 0, kept = block->rank;
-        for (int64_t axis = p->rank - 1; axis >= 0; axis--) {
+        if (p->axes[axis].positions > 1) block->axes[kept++] = axis;
+    block->rank = kept;
+    block->count = count;
+    int64_t last = kept ? block->axes[kept - 1] : -1;
+    for (int64_t changed = 0; row < count; row++) {
+        int64_t base = 0, result = 0;
+        for (int64_t axis = 0, i = 0; axis < p->rank; axis++) {
             const ConvAxis *a = &p->axes[axis];
-            int64_t window = rest % a->count;
-            rest /= a->count;
-            result += window * a->result_step;
-            if (a->positions > 1) block->places[row][--kept] = a->places + window * a->positions;
-            else base += a->places[window];
+            const int64_t *places = a->places + window[axis] * a->positions;
+            result += window[axis] * a->result_step;
+            if (a->positions > 1) block->places[row][i++] = places;
+            else base += *places;
         }
         block->base[row] = base;
         block->results[row] = result;
-        block->starts_line[row] = row == 0 || base != block->base[row - 1];
-        for (int64_t i = 0; i < block->rank - 1; i++)
-            block->starts_line[row] |= block->places[row][i] != block->places[row - 1][i];
+        block->starts_line[row] = row == 0 || changed != last || base != block->base[row - 1];
+        for (changed = p->rank - 1; changed >= 0 && ++window[changed] == p->axes[changed].count; changed--)
+            window[changed] = 0;
+    }
+    for (; row < filled; row++) {
+        block->base[row] = block->base[count - 1];
+        block->results[row] = block->results[count - 1];
+        block->starts_line[row] = 0;
+        for (int64_t i = 0; i < kept; i++) block->places[row][i] = block->places[count - 1][i];
     }
     block->first_result = block->results[0];
 }
@@ -138,6 +149,14 @@ static inline int64_t conv_place(const ConvProduct *p, const ConvBlock *block, i
     int64_t place = block->base[row];
     for (int64_t i = 0; i < block->rank; i++) place += block->places[row][i][along[block->axes[i]]];
     return place;
+}
+
+/* Whether all of a window lies in the padding that differs from a position only along the last axis. */
+static inline int conv_is_outside(const ConvProduct *p, const ConvBlock *block, int64_t row, int64_t position) {
+    const int64_t *along = p->along + position * p->rank;
+    int64_t place = block->base[row];
+    for (int64_t i = 0; i < block->rank - 1; i++) place += block->places[row][i][along[block->axes[i]]];
+    return place < 0;
 }
 
 /* Where the elements at a position of so many windows lie; negative: in the padding. */

@@ -160,7 +160,7 @@ cdef class Products:
         p.pack_tasks = divided(strips, self.panel_bytes // PACKED_TASK_BYTES, &p.pack_size)
         self.tasks = divided(p.units, MOST_TASKS, &p.size)
         p.slot_bytes = CONV_MOST_WIDTH * CONV_PART * self.item + CONV_PART * CONV_BLOCK * 8
-        p.slot_bytes += -(-p.groups * p.features * self.item // 64) * 64
+        p.slot_bytes += -(-(p.groups * p.features + CONV_PART) * self.item // 64) * 64
 
     def __call__(self, cnp.ndarray lhs, cnp.ndarray rhs, cnp.ndarray result):
         """Write the result for arrays with the strides that were prepared."""
