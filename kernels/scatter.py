@@ -7,12 +7,14 @@ index space:
 1. the units are distributed to owners, each of which has a range of the places where units begin; a unit
    stays behind those before it;
 2. each owner applies its units in their order. Where its range of places is a range of the result too, it
-   first gives that its first values, so that what it works on is in the cache.
+   first gives that its first values, so that what it works on is in the cache; rows that are not very short
+   are made one after the other then, from the first value and all updates.
 
-So each element of the result sees its updates in the schedule's order whatever the number of threads. One
-thread applies the units as they come. So do several where indices are unique and the result has its first
-values, and few where a result is small, since they would gain nothing. Integers that fall on few places are
-combined in tables of each task instead.
+So each element of the result sees its updates in the schedule's order whatever the number of threads. Where
+caches hold what the owners have, each looks for its units itself. Batches are owners of what is theirs. One
+thread applies the units as they come, and so do several where indices are unique and the result has its first
+values. Of windows that slide, each task applies those parts that lie in its part of the input. Integers that
+fall on few places are combined in tables of each task instead.
 """
 
 import math
@@ -28,7 +30,7 @@ from .copying import copied
 from .indexing import UNSIGNED_BY_SIZE, index_items, row_major_steps
 from .monoids import MONOIDS, OVERWRITE, Combination, normalized, storage_dtype
 from .monoids import supports as _supports_monoid
-from .scatter_layout import DimensionNumbers, Layout, layout
+from .scatter_layout import DimensionNumbers, Layout, Windows, layout, windows
 from .threads import division
 from .workspace import borrowed
 
@@ -111,12 +113,14 @@ class _Loops:
     """The loops that scatter updates into one input: which there are, and the calls."""
 
     def __init__(
-        self, plan: Layout, kind: Combination, is_unique: bool, is_scheduled: bool, sizes: tuple[int, int]
-    ) -> None:
+        self, plan: Layout, sliding: Windows | None, kind: Combination, is_unique: bool, is_scheduled: bool,
+        sizes: tuple[int, int],
+    ) -> None:  # fmt: skip
         self.kind = kind
         self.storage = storage_dtype(kind.element)
-        self.by_items = plan.is_single_items and not is_scheduled
+        self.by_items = plan.is_single_items and not is_scheduled and sliding is None
         self._plan = plan
+        self._windows = sliding
         self._is_unique = is_unique
         self._unit_bytes = 2 * plan.unit_items * self.storage.itemsize
         self._work_bytes = plan.unit_count * (16 + self._unit_bytes)
@@ -144,7 +148,7 @@ class _Loops:
 
     def starts_ranges(self, threads: int | None) -> bool:
         """Whether owners give the result its first values, where it has none yet."""
-        return self._plan.is_row and self._has_owners(True, threads)
+        return self._windows is None and self._plan.is_row and self._has_owners(True, threads)
 
     def _has_owners(self, starts: bool, threads: int | None) -> bool:
         """Whether ranges of keys have owners, which give the result its first values if it `starts`."""
@@ -162,7 +166,9 @@ class _Loops:
         self._run(arrays, 0, self._plan.is_row, threads)
 
     def _run(self, arrays: _Arrays, total: int, starts: bool, threads: int | None) -> None:
-        if self._has_owners(starts, threads):
+        if self._windows is not None:
+            self._apply_windows(self._windows, min(total, 1), arrays, threads)
+        elif self._has_owners(starts, threads):
             owners = min(_threads.chosen_threads(threads), _MOST_CHOOSING)
             if self.by_items and self._input_bytes <= owners * _CHOOSING_BYTES:
                 self._apply_chosen(owners if total else 0, total, arrays, threads)
@@ -231,6 +237,20 @@ class _Loops:
         located = (self._located(arrays), np.empty(0, self._key_dtype))
         runs = (*self._runs(), arrays.values, arrays.initial, arrays.result)
         update_runs_in_order(*self.kind)(tasks, size, total, ranges, width, *located, *runs, threads=threads)
+
+    def _apply_windows(self, plan: Windows, tasks: int, arrays: _Arrays, threads: int | None) -> None:
+        """Apply windows that slide as they come; each task has a part of the input's places of its own."""
+        from .scatter_window_loops import update_windows
+
+        count = math.prod(plan.units[:, 0].tolist())
+        divided = int(plan.components[:, 2].argmax())
+        bound = int(plan.components[divided, 1])
+        if self._work_bytes > _SERIAL_BYTES:
+            tasks *= min(_threads.chosen_threads(threads), _MOST_RANGES, bound)
+        width = -(-bound // max(1, tasks))
+        indexed = (plan.units, plan.components, *arrays[:3])
+        runs = (plan.runs, plan.items, plan.inner, plan.piece, arrays.values, arrays.result)
+        update_windows(*self.kind)(tasks, count, divided, width, *indexed, *runs, threads=threads)
 
     def _apply_chosen(self, owners: int, total: int, arrays: _Arrays, threads: int | None) -> None:
         """Let each owner choose its units among all."""
@@ -476,9 +496,11 @@ def prepare(
     loops: list[_Loops] = []
     if math.prod(updates_shape) and math.prod(input_shape):
         _check_schedule(schedule, math.prod(updates_shape))
-        plan = layout(*shapes, numbers, schedule is not None, added_to_negative or (0,) * components)
+        added = added_to_negative or (0,) * components
+        plan = layout(*shapes, numbers, schedule is not None, added)
+        sliding = None if schedule is not None else windows(*shapes, numbers, added)
         sizes = (math.prod(input_shape), math.prod(updates_shape))
-        loops = [_Loops(plan, kind, unique_indices, schedule is not None, sizes) for kind in kinds]
+        loops = [_Loops(plan, sliding, kind, unique_indices, schedule is not None, sizes) for kind in kinds]
     has_vectors = index_vector_dim < len(shapes[1])
     step = row_major_steps(shapes[1])[index_vector_dim] if has_vectors else None
     return PreparedScatter(shapes, types, np.dtype(index_dtype), components, step, loops, order, threads)

@@ -9,6 +9,7 @@ import numpy as np
 from .indexing import Dimension, index_vector_layout, merged, offsets, row_major_steps, total_size
 
 _MOST_RUNS = 1024
+_MOST_RUNS_OF_WINDOWS = 1 << 14
 _FEW_UNITS = 64
 _INDICES, _INPUT, _UPDATES, _MOVES = range(4)
 
@@ -130,6 +131,64 @@ def layout(
     while window and (total_size(window) > _MOST_RUNS or total_size(loops) < _FEW_UNITS):
         loops.append(window.pop(0))
     return _assembled(loops, window, components, clipped, block, math.prod(input_shape))
+
+
+class Windows(NamedTuple):
+    """Windows that slide, for loops that take each whole.
+
+    `units` has a row (size, index step, input step, update step) for each dimension of the windows' space,
+    `components` a row (number, bound, input step, added to a negative index, the window's size) for each
+    component of the index vectors. A window has a run of `items` neighbours at each row (input offset, update
+    offset, steps along each component) of `runs`; if `inner` is no less than 0, the component of that number
+    moves along the runs too, by `piece` elements each step.
+    """
+
+    units: np.ndarray
+    components: np.ndarray
+    runs: np.ndarray
+    items: int
+    inner: int
+    piece: int
+
+
+def windows(
+    input_shape: Sequence[int], indices_shape: Sequence[int], updates_shape: Sequence[int],
+    numbers: DimensionNumbers, added_to_negative: Sequence[int],
+) -> Windows | None:  # fmt: skip
+    """The same updates as windows that slide; None where none does, where windows do not lie inside all
+    dimensions of the indices, or have very many runs."""
+    axes, components = _axes(input_shape, indices_shape, updates_shape, numbers, added_to_negative)
+    axes = [axis for axis in axes if axis.loop.size != 1]
+    outside = [axis for axis in axes if axis.kind == "scatter"]
+    inside = axes[len(outside) :]
+    kinds = {axis.kind for axis in inside}
+    clipped, piece = _clipped(inside, components)
+    inner, items = -1, 1
+    if clipped is not None:
+        inner, items = clipped.component, clipped.loop.size * piece
+        inside = inside[: inside.index(clipped)]
+    elif inside and inside[-1].kind == "window" and inside[-1].loop.steps[_INPUT:_MOVES] == (1, 1):
+        items = inside.pop().loop.size
+    loops = [axis.loop for axis in inside]
+    if "slide" not in kinds or "scatter" in kinds or total_size(loops) > _MOST_RUNS_OF_WINDOWS:
+        return None
+    sizes = [1] * len(components)
+    for axis in axes:
+        if axis.kind == "slide":
+            sizes[axis.component] = axis.loop.size
+    input_offsets = offsets(loops, _INPUT)
+    moves = [offsets(loops, _MOVES + k) for k in range(len(components))]
+    for component, along in zip(components, moves, strict=True):
+        input_offsets = input_offsets + component.step * along
+    space = merged(Dimension(axis.loop.size, axis.loop.steps[:_MOVES]) for axis in outside)
+    return Windows(
+        units=np.array([(loop.size, *loop.steps) for loop in space] or [(1, 0, 0, 0)], np.int64),
+        components=np.array([(*one, size) for one, size in zip(components, sizes, strict=True)], np.int64),
+        runs=np.stack([input_offsets, offsets(loops, _UPDATES), *moves], axis=1),
+        items=items,
+        inner=inner,
+        piece=piece,
+    )
 
 
 def _assembled(

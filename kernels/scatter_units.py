@@ -32,7 +32,7 @@ def _line_bases(line: int, inner: int, units: Any, bases: Any) -> None:
 
 
 @kernel
-def _start(sample: Any, address: int, place: int, least_index: int, added: int) -> Any:
+def start_at(sample: Any, address: int, place: int, least_index: int, added: int) -> Any:
     """An index, with `added` if it is negative; far out of bounds if it is below `least_index`, as unsigned
     integers above 2**63 are."""
     start = np.int64(item_at(sample, address, place))
@@ -49,7 +49,7 @@ def _component(
     bounds."""
     bound, input_step, added = component[1], component[2], component[3]
     for step in range(count):
-        start = _start(sample, address, index_base + step * index_step, least_index, added)
+        start = start_at(sample, address, index_base + step * index_step, least_index, added)
         start += moved + step * move_step
         key = np.int64(get(keys, at + step))
         inside = (start >= 0) & (start < bound) & (key >= 0)
@@ -64,7 +64,7 @@ def _slide(
     """Where the runs of one line of units begin along the dimension that clips them, from the least start
     that matters to the bound."""
     for step in range(count):
-        start = _start(sample, address, index_base + step * index_step, least_index, slide[3])
+        start = start_at(sample, address, index_base + step * index_step, least_index, slide[3])
         put(slides, at + step, min(max(start, slide[1]), slide[2]))
 
 

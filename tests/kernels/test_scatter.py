@@ -180,6 +180,24 @@ def test_rows_that_are_written_past_the_caches(dtype, combiner, threads):
             assert same_bits(out.reshape(values.shape), expected)
 
 
+@pytest.mark.parametrize("window", [(3, 4), (3, 1), (1, 4), (61, 1), (1, 1)])
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+def test_many_windows_that_slide_two_ways(threads, window):
+    count = 30_000 // window[0]
+    geometry = Geometry((61, 50, 3), (count, 2), (count, *window, 3), (1, 2, 3), (), (), (), (0, 1), 1, ())
+    rng = np.random.default_rng(17)
+    values, updates = rng.random((61, 50, 3), np.float32), rng.random(geometry.slices_shape, np.float32)
+    starts = rng.integers(-5, 62, (count, 2), np.int32)
+    starts[:2] = [[-(2**31), 0], [2**31 - 1, 2**31 - 1]]
+    places = starts[:, None, None].astype(np.int64) + np.indices(window).transpose(1, 2, 0)
+    kept = ((places >= 0) & (places < (61, 50))).all(-1)
+    scatter_values = prepared(geometry, [np.float32], np.int32, "add", threads=threads)
+    for added in (updates, np.broadcast_to(np.float32(0.3), updates.shape)):
+        expected = values.copy()
+        np.add.at(expected, tuple(places[kept].T), added[kept])
+        assert same_bits(scatter_values([values], [starts], [added])[0], expected)
+
+
 @pytest.mark.parametrize("in_place", [False, True])
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 def test_large_batches(threads, in_place):
