@@ -6,7 +6,10 @@
 
    A unit of work is a block of rows with a block of columns. Of the columns a panel at a time is multiplied with all
    rows, a tile after the other; it is copied where its columns do not lie side by side, or there are enough rows to
-   pay for it. */
+   pay for it.
+
+   A matrix times its own transpose is symmetric to the bit: of its blocks those above the diagonal are computed, and
+   written below it as well. */
 
 #ifndef NIMBLEHLO_MATRIX_PRODUCT_H
 #define NIMBLEHLO_MATRIX_PRODUCT_H
@@ -16,7 +19,8 @@
 /* Terms of a part; rows of a full tile; most rows that read columns where they are. */
 enum { PRODUCT_PART = 256, PRODUCT_ROWS = 6, PRODUCT_DIRECT_ROWS = 48 };
 
-enum { PRODUCT_MOST_THREADS = 256 };
+/* Tasks of which each has a place to work at of its own. */
+enum { PRODUCT_MOST_THREADS = 256, PRODUCT_OWN_WORK = 8 };
 
 /* One operand: lines are rows of the left matrices or columns of the right ones. Steps are in bytes; those between
    matrices are one for each batching dimension. */
@@ -26,14 +30,14 @@ typedef struct {
     int64_t line_step, term_step;
 } ProductSide;
 
-/* What tasks read: task `t` does the units from `t * size` on. `work` has `work_bytes` for each thread that takes
-   part; `busy` tells whose are taken. */
+/* What tasks read: task `t` does the units from `t * size` on. `work` has `threads` places of `work_bytes` each: one
+   for each task, or `busy` tells which are taken. */
 typedef struct {
     ProductSide left, right;
     char *result;
     const int64_t *batch_sizes;
     int64_t batch_rank, rows, columns, terms, item;
-    int64_t units, size, row_block, row_blocks, column_block, column_blocks;
+    int64_t units, size, row_block, row_blocks, column_block, column_blocks, is_symmetric;
     char *work;
     int64_t work_bytes, threads;
     uint8_t busy[PRODUCT_MOST_THREADS];
@@ -141,29 +145,47 @@ static void product_block(
     (p->item == 4 ? float_multiply_block : double_multiply_block)(p, left, right, to, rows, columns, work);
 }
 
+static void product_mirror(
+    const MatrixProduct *p, int64_t vector_bytes, const char *from, int64_t rows, int64_t columns, char *to) {
+    int64_t step = p->columns * p->item;
+#ifdef __x86_64__
+    if (vector_bytes == 64) {
+        (p->item == 4 ? wide_float_mirror : wide_double_mirror)(from, step, rows, columns, to);
+        return;
+    }
+#endif
+    (void)vector_bytes;
+    (p->item == 4 ? float_mirror : double_mirror)(from, step, rows, columns, to);
+}
+
 /* Do some units. */
 static void product_task(int64_t task, void *product) {
     MatrixProduct *p = product;
     int64_t place = 0, vector_bytes = product_vector_bytes();
     int64_t end = (task + 1) * p->size < p->units ? (task + 1) * p->size : p->units;
-    while (__atomic_exchange_n(&p->busy[place], 1, __ATOMIC_ACQUIRE)) place = (place + 1) % p->threads;
+    if (p->threads <= PRODUCT_OWN_WORK) place = task;
+    else
+        while (__atomic_exchange_n(&p->busy[place], 1, __ATOMIC_ACQUIRE)) place = (place + 1) % p->threads;
     for (int64_t unit = task * p->size; unit < end; unit++) {
         int64_t blocks = p->row_blocks * p->column_blocks, matrix = unit / blocks;
         int64_t row = unit % blocks / p->column_blocks * p->row_block;
         int64_t column = unit % p->column_blocks * p->column_block;
+        int64_t rows = p->rows - row < p->row_block ? p->rows - row : p->row_block;
+        int64_t columns = p->columns - column < p->column_block ? p->columns - column : p->column_block;
         const char *left = p->left.address + row * p->left.line_step;
         const char *right = p->right.address + column * p->right.line_step;
-        char *to = p->result + ((matrix * p->rows + row) * p->columns + column) * p->item;
+        char *whole = p->result + matrix * p->rows * p->columns * p->item;
+        char *to = whole + (row * p->columns + column) * p->item;
+        if (p->is_symmetric && column < row) continue;
         for (int64_t axis = p->batch_rank - 1; axis >= 0; matrix /= p->batch_sizes[axis], axis--) {
             left += matrix % p->batch_sizes[axis] * p->left.matrix_steps[axis];
             right += matrix % p->batch_sizes[axis] * p->right.matrix_steps[axis];
         }
-        product_block(
-            p, vector_bytes, left, right, to, p->rows - row < p->row_block ? p->rows - row : p->row_block,
-            p->columns - column < p->column_block ? p->columns - column : p->column_block,
-            p->work + place * p->work_bytes);
+        product_block(p, vector_bytes, left, right, to, rows, columns, p->work + place * p->work_bytes);
+        if (p->is_symmetric && column > row)
+            product_mirror(p, vector_bytes, to, rows, columns, whole + (column * p->columns + row) * p->item);
     }
-    __atomic_store_n(&p->busy[place], 0, __ATOMIC_RELEASE);
+    if (p->threads > PRODUCT_OWN_WORK) __atomic_store_n(&p->busy[place], 0, __ATOMIC_RELEASE);
 }
 
 #else

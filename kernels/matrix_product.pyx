@@ -39,7 +39,7 @@ cdef extern from "matrix_product.h" nogil:
         char *result
         const int64_t *batch_sizes
         int64_t batch_rank, rows, columns, terms, item
-        int64_t units, size, row_block, row_blocks, column_block, column_blocks
+        int64_t units, size, row_block, row_blocks, column_block, column_blocks, is_symmetric
         char *work
         int64_t work_bytes, threads
         uint8_t busy[PRODUCT_MOST_THREADS]
@@ -66,6 +66,8 @@ cdef enum:
     UNIT_TERMS = 1 << 18
     LEAST_ROWS = 128
     LEAST_DIRECT_ROWS = 12
+    # Blocks of rows of a symmetric product, unless they were larger than others.
+    MOST_MIRRORED = 8
     MOST_TASKS = 128
 
 # Bytes of products that one thread adds up in a second, about, with vectors of one byte.
@@ -187,6 +189,7 @@ cdef class ProductAnd:
         product.row_block, product.column_block = self.rows, rounded(product.columns, 1, WIDTH)
         product.row_blocks = product.units = (product.rows + self.rows - 1) // self.rows
         product.size = product.column_blocks = 1
+        product.is_symmetric = 0
         work = work_for(&product, product.units)
         self.run(<size_t>&product_task, <size_t>&product, seconds_of(&product, 1), arrays)
         return result
@@ -231,6 +234,10 @@ cdef void divide(MatrixProduct *product, int64_t batch) noexcept:
     cdef int64_t down = (rows + ROW_BLOCK - 1) // ROW_BLOCK, across = (columns + COLUMN_BLOCK - 1) // COLUMN_BLOCK
     cdef int64_t wanted = max(min(UNITS, terms // UNIT_TERMS), min(MOST_TASKS, terms // LARGE_UNIT_TERMS))
     cdef int64_t least_rows = LEAST_ROWS if rows > PRODUCT_DIRECT_ROWS else LEAST_DIRECT_ROWS
+    product.is_symmetric = rows >= 2 * LEAST_ROWS and is_by_own_transpose(product)
+    if product.is_symmetric:
+        down = across = min((rows + LEAST_ROWS - 1) // LEAST_ROWS, max(MOST_MIRRORED, down))
+        wanted = 0
     while batch * down * across < wanted:
         if rows // down >= 2 * least_rows and rows // down >= columns // across:
             down *= 2
@@ -241,9 +248,25 @@ cdef void divide(MatrixProduct *product, int64_t batch) noexcept:
         else:
             break
     product.row_block, product.column_block = rounded(rows, down, PRODUCT_ROWS), rounded(columns, across, WIDTH)
+    if product.is_symmetric:
+        product.row_block = product.column_block
     product.row_blocks = (rows + product.row_block - 1) // product.row_block
     product.column_blocks = (columns + product.column_block - 1) // product.column_block
     product.units = batch * product.row_blocks * product.column_blocks
+
+
+cdef bint is_by_own_transpose(MatrixProduct *product) noexcept:
+    """Whether the right matrices are the left ones with rows and columns exchanged."""
+    cdef ProductSide *left = &product.left
+    cdef ProductSide *right = &product.right
+    cdef int64_t axis
+    for axis in range(product.batch_rank):
+        if left.matrix_steps[axis] != right.matrix_steps[axis] and product.batch_sizes[axis] > 1:
+            return False
+    return (
+        product.rows == product.columns and left.address == right.address
+        and left.line_step == right.line_step and left.term_step == right.term_step
+    )
 
 
 cdef int64_t rounded(int64_t total, int64_t parts, int64_t multiple) noexcept:

@@ -117,6 +117,17 @@ INLINE void NAME(turn)(const char *from, int64_t line_step, char *to, int64_t to
     UNROLL for (int term = 0; term < LANES; term++) *(NAME(Loose) *)(to + term * to_step) = a[term];
 }
 
+/* Write a block with rows and columns exchanged. */
+static CODE void NAME(mirror)(const char *from, int64_t step, int64_t rows, int64_t columns, char *to) {
+    int64_t item = sizeof(ITEM), whole_rows = rows / LANES * LANES, whole_columns = columns / LANES * LANES;
+    for (int64_t column = 0; column < whole_columns; column += LANES)
+        for (int64_t row = 0; row < whole_rows; row += LANES)
+            NAME(turn)(from + row * step + column * item, step, to + column * step + row * item, step);
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = row < whole_rows ? whole_columns : 0; column < columns; column++)
+            *(NAME(Item) *)(to + column * step + row * item) = *(const NAME(Item) *)(from + row * step + column * item);
+}
+
 /* Write the columns of one part as panels: WIDTH columns each but for the last one, as whole vectors; for each term a
    row, behind the last column zeros. */
 static CODE void NAME(pack)(

@@ -28,15 +28,23 @@ enum { POOL_BRIEF, POOL_SHORT, POOL_LONG };
 /* Looks at what is waited for between pauses: pauses side by side are what a virtual machine takes for idling. */
 enum { POOL_LOOKS = 32 };
 
+#define POOL_LINE __attribute__((aligned(64)))
+
+/* What threads look at while others write has lines of cache of its own. */
 static struct {
-    pthread_mutex_t launching, lock;
+    pthread_mutex_t launching;
+    int64_t ended, burst;
+    int is_started, threads;
+    POOL_LINE pthread_mutex_t lock;
     pthread_cond_t wake, left;
-    int is_started, threads, sleeping, is_waiting;
-    /* The launch: POOL_MOST_THREADS times its number, and how many threads may still join it. */
-    int64_t launch;
-    PoolTask function;
+    int sleeping, is_waiting;
+    /* POOL_MOST_THREADS times the launch's number, and how many threads may still join it. */
+    POOL_LINE int64_t launch;
+    POOL_LINE PoolTask function;
     void *closure;
-    int64_t tasks, next, finished, ended, burst;
+    int64_t tasks;
+    POOL_LINE int64_t next;
+    POOL_LINE int64_t finished;
 } pool = {.launching = PTHREAD_MUTEX_INITIALIZER};
 
 static void pool_do_tasks(void) {

@@ -128,9 +128,25 @@ def test_batching_dimensions_in_any_order(dtype):
 def test_operands_may_be_the_same_and_may_repeat_elements():
     array = np.arange(35, dtype=np.float32).reshape(5, 7)
     np.testing.assert_array_equal(matrix_product.multiply(array, array.T), array @ array.T)
-    repeated = np.broadcast_to(array[:1], (5, 7))
+    repeated = np.broadcast_to(np.arange(7, dtype=np.float32), (300, 7))
+    other = matrix_product.multiply(repeated, repeated.T.copy())
+    np.testing.assert_array_equal(matrix_product.multiply(repeated, repeated.T), other)
+    repeated = repeated[:5]
     np.testing.assert_array_equal(matrix_product.multiply(repeated, array.T), repeated @ array.T)
     assert not np.shares_memory(matrix_product.multiply(array, array.T), array)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("shape", [(256, 40), (300, 600), (3, 257, 33), (2, 1100, 3)])
+def test_symmetric_products_have_the_bits_of_others(dtype, layout, shape):
+    array = laid_out(np.random.default_rng(4).standard_normal(shape).astype(dtype), layout)
+    array[..., 3, 1], array[..., -1, 2] = np.nan, -np.inf
+    turned = array.swapaxes(-1, -2)
+    expected = matrix_product.multiply(array, turned.copy())
+    for threads in (1, 2, 3, 8):
+        np.testing.assert_array_equal(matrix_product.multiply(array, turned, threads), expected)
+    assert np.isnan(expected).any() and np.isfinite(expected).any()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
