@@ -316,6 +316,7 @@ def _products(problem: _Problem, lhs: np.ndarray, rhs: np.ndarray, result: np.nd
     part = -(-terms // -(-terms // tasks.PART))
     segments, parts = _segments(terms, part, merged, features)
     inner = geometry.inner if by_windows else 1
+    by_groups = groups > columns == 1 and group_step == output_step == rhs_steps[-1] == 1
     vectors = min(most, -(-(inner if by_windows else columns) // lanes))
     rows = 6 if vectors == most else 8
     if by_windows:
@@ -331,12 +332,17 @@ def _products(problem: _Problem, lhs: np.ndarray, rhs: np.ndarray, result: np.nd
     across = max(1, min(groups * strips, min(_UNITS, work // _UNIT_TERMS) // blocks))
     strip_group = -(-groups * strips // across)
     units = blocks * -(-groups * strips // strip_group)
+    if by_groups:
+        blocks, vectors = -(-windows // tasks.FEW), most
+        while vectors > 1 and blocks * groups < _UNITS // 2 * vectors * lanes:
+            vectors //= 2
+        units = blocks * -(-groups // (vectors * lanes))
     streams = len(parts) == 2 and result.nbytes >= tasks.LARGE
     layout = {
         "terms": (positions, features, merged, groups, columns, terms, part, len(parts) - 1),
         "steps": (feature_step, group_step, output_step, geometry.axes[-1][2] if by_windows else 1),
         "factor_steps": rhs_steps[-2:],
-        "tiles": (by_windows, is_direct, windows, inner, block, rows, vectors, last_vectors),
+        "tiles": (by_windows, by_groups, is_direct, windows, inner, block, rows, vectors, last_vectors),
         "strips": (strips, padded, strip_group, units, streams),
     }
     tables = {

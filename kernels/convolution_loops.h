@@ -332,6 +332,70 @@ CONV_CODE void CONV_NAME(conv_multiply)(const ConvProduct *p, int64_t unit, char
     }
 }
 
+/* Multiply windows of `vectors` of groups from `group` on, of the last of which there are `some` items. */
+CONV_INLINE void CONV_NAME(conv_multiply_lanes)(
+    int vectors, const ConvProduct *p, const ConvBlock *block, int64_t group, int64_t some, const CONV_ITEM *zeros) {
+    for (int64_t part = 0; part < p->part_count; part++) {
+        CONV_VECTOR totals[CONV_FEW][4];
+#pragma GCC unroll 4
+        for (int r = 0; r < CONV_FEW; r++)
+#pragma GCC unroll 4
+            for (int v = 0; v < vectors; v++) totals[r][v] = (CONV_VECTOR){0};
+        for (int64_t s = p->parts[part]; s < p->parts[part + 1]; s++) {
+            const ConvSegment *segment = &p->segments[s];
+            const CONV_ITEM *left[CONV_FEW], *rhs = (const CONV_ITEM *)p->rhs + group;
+            int64_t places[CONV_FEW], steps[CONV_FEW];
+            conv_find_places(p, block, CONV_FEW, segment->position, places);
+#pragma GCC unroll 4
+            for (int r = 0; r < CONV_FEW; r++) {
+                steps[r] = places[r] < 0 ? 0 : p->feature_step;
+                left[r] = places[r] < 0 ? zeros : (const CONV_ITEM *)p->lhs + group + places[r];
+                left[r] += segment->skip * steps[r];
+            }
+            rhs += p->factor_places[segment->position] + segment->skip * p->factor_feature_step;
+            for (int64_t i = 0; i < segment->length; i++, rhs += p->factor_feature_step) {
+                CONV_VECTOR right[4];
+#pragma GCC unroll 4
+                for (int v = 0; v < vectors; v++) right[v] = CONV_NAME(conv_load)(rhs + v * CONV_LANES, 1, some);
+#pragma GCC unroll 4
+                for (int r = 0; r < CONV_FEW; r++) {
+#pragma GCC unroll 4
+                    for (int v = 0; v < vectors; v++)
+                        totals[r][v] = CONV_FMA(
+                            CONV_NAME(conv_load)(left[r] + v * CONV_LANES, 1, some), right[v], totals[r][v]);
+                    left[r] += steps[r];
+                }
+            }
+        }
+#pragma GCC unroll 4
+        for (int r = 0; r < CONV_FEW; r++)
+#pragma GCC unroll 4
+            for (int v = 0; v < vectors; v++) {
+                if (r >= block->count) break;
+                CONV_ITEM *to = (CONV_ITEM *)p->result + block->results[r] + group + v * CONV_LANES;
+                CONV_VECTOR before = (CONV_VECTOR){0};
+                if (part) before = CONV_NAME(conv_load)(to, 1, some);
+                CONV_NAME(conv_store)(to, 1, some, before + totals[r][v], p->streams);
+            }
+    }
+}
+
+/* Multiply one unit where vectors run along groups. */
+CONV_CODE void CONV_NAME(conv_multiply_groups)(const ConvProduct *p, int64_t unit, char *memory) {
+    int64_t width = p->vectors * CONV_LANES, across = (p->groups + width - 1) / width;
+    int64_t first = unit / across * CONV_FEW, group = unit % across * width;
+    int64_t last = conv_least(group + width, p->groups);
+    ConvBlock block;
+    conv_find(p, first, conv_least(CONV_FEW, p->windows - first), CONV_FEW, &block);
+    memset(memory, 0, CONV_MOST_WIDTH * sizeof(CONV_ITEM));
+    const CONV_ITEM *zeros = (const CONV_ITEM *)memory;
+    for (; group + CONV_VECTORS * CONV_LANES <= last; group += CONV_VECTORS * CONV_LANES)
+        CONV_NAME(conv_multiply_lanes)(CONV_VECTORS, p, &block, group, CONV_LANES, zeros);
+    for (; group + CONV_LANES <= last; group += CONV_LANES)
+        CONV_NAME(conv_multiply_lanes)(1, p, &block, group, CONV_LANES, zeros);
+    if (group < last) CONV_NAME(conv_multiply_lanes)(1, p, &block, group, last - group, zeros);
+}
+
 /* What is scaled: `entries` elements for each window, `places` from the first window's on, by `factors`. */
 typedef struct {
     int64_t entries, count, lhs_step, result_step, adds, streams;

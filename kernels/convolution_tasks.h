@@ -7,6 +7,8 @@
    - Where the result's features are contiguous, vectors run along them: the right side is rhs, packed into panels.
      Rows are windows, read where they lie in lhs if its features are contiguous, or else packed.
    - Elsewhere vectors run along windows, which are packed, and the rows are features of the result.
+   - Where each group has one feature of the result, and groups are contiguous in all arrays, vectors run along them:
+     nothing is packed.
 
    The order of floats. Of each window the terms are taken in row-major order of position and input feature; what lies
    in the padding is zero. They are divided into the fewest parts of at most CONV_PART terms, all but the last of one
@@ -27,6 +29,7 @@ enum {
     CONV_MOST_WIDTH = 64,  /* most items of the vectors of a tile */
     CONV_CHANNELS = 16,    /* of which lines are scaled together where vectors run along lines */
     CONV_LINES = 8,        /* that are scaled one after another */
+    CONV_FEW = 4,          /* windows that are rows where vectors run along groups */
     CONV_ENTRIES = 256,    /* positions of which elements are scaled at a time */
     CONV_LARGE = 1 << 22,  /* bytes of a result from which it is written past the caches: they could keep little of it */
 };
@@ -49,7 +52,8 @@ typedef struct {
 
    `merged`: how many positions along the last spatial dimension lie side by side wherever none is in the padding, or
    one. `along`: [position][axis]. `factor_places`: [position], items into rhs. `part`: terms of one. `parts`: where
-   the segments of each begin. `inner`: windows that are `lane_step` apart in the result, where `by_windows`. `streams`: whether what is written is
+   the segments of each begin. `inner`: windows that are `lane_step` apart in the result, where `by_windows`. `by_groups`: a unit is
+   CONV_FEW windows of as many groups as `vectors` hold. `streams`: whether what is written is
    large, and written once: then it goes past the caches. The first `pack_tasks` tasks pack
    `pack_size` strips of rhs each. The others wait for them, and do `size` units each: a block of windows, and of the
    groups and strips `strip_group`. Each takes one of `slots` parts of `memory` for itself. */
@@ -61,7 +65,7 @@ typedef struct {
     const int64_t *along, *factor_places, *parts;
     const ConvSegment *segments;
     int64_t feature_step, group_step, output_step, lane_step, factor_feature_step, factor_output_step;
-    int64_t by_windows, is_direct, windows, inner, block, rows, vectors, last_vectors, streams;
+    int64_t by_windows, by_groups, is_direct, windows, inner, block, rows, vectors, last_vectors, streams;
     int64_t strips, padded, strip_group;
     int64_t pack_tasks, pack_size, units, size, slots, slot_bytes, packed;
     int32_t *busy;
@@ -264,13 +268,14 @@ static inline void conv_find_places(
 typedef struct {
     void (*pack)(const ConvProduct *, int64_t);
     void (*multiply)(const ConvProduct *, int64_t, char *);
+    void (*multiply_groups)(const ConvProduct *, int64_t, char *);
     void (*scale)(const ConvScaling *, int64_t);
     int64_t vector_bytes, vectors;
 } ConvLoops;
 
 #define CONV_LOOPS(item, level, bytes, vectors) \
     { CONV_NAMED(conv_pack, item, level), CONV_NAMED(conv_multiply, item, level), \
-      CONV_NAMED(conv_scale, item, level), bytes, vectors }
+      CONV_NAMED(conv_multiply_groups, item, level), CONV_NAMED(conv_scale, item, level), bytes, vectors }
 
 static const ConvLoops conv_loops[][CONV_KINDS] = {
 #if defined(__aarch64__)
@@ -320,8 +325,9 @@ static void conv_product_task(int64_t task, void *product) {
     int64_t slot = 0;
     while (__atomic_exchange_n(&p->busy[slot], 1, __ATOMIC_ACQUIRE)) slot = (slot + 1) % p->slots;
     int64_t first = (task - p->pack_tasks) * p->size;
+    void (*multiply)(const ConvProduct *, int64_t, char *) = p->by_groups ? loops->multiply_groups : loops->multiply;
     for (int64_t unit = first; unit < conv_least(first + p->size, p->units); unit++)
-        loops->multiply(p, unit, p->memory + slot * p->slot_bytes);
+        multiply(p, unit, p->memory + slot * p->slot_bytes);
     __atomic_store_n(&p->busy[slot], 0, __ATOMIC_RELEASE);
 }
 

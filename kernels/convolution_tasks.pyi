@@ -9,6 +9,7 @@ CHANNELS: int
 LINES: int
 ENTRIES: int
 LARGE: int
+FEW: int
 MOST_AXES: int
 
 def best_level() -> int: ...

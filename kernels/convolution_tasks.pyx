@@ -22,6 +22,7 @@ cdef extern from "convolution_tasks.h" nogil:
         CONV_CHANNELS
         CONV_LINES
         CONV_LARGE
+        CONV_FEW
         CONV_ENTRIES
     int64_t CONV_OUTSIDE
 
@@ -45,7 +46,7 @@ cdef extern from "convolution_tasks.h" nogil:
         const int64_t *parts
         const ConvSegment *segments
         int64_t feature_step, group_step, output_step, lane_step, factor_feature_step, factor_output_step
-        int64_t by_windows, is_direct, windows, inner, block, rows, vectors, last_vectors, streams
+        int64_t by_windows, by_groups, is_direct, windows, inner, block, rows, vectors, last_vectors, streams
         int64_t strips, padded, strip_group
         int64_t pack_tasks, pack_size, units, size, slots, slot_bytes, packed
         int32_t *busy
@@ -80,6 +81,7 @@ CHANNELS = CONV_CHANNELS
 LINES = CONV_LINES
 ENTRIES = CONV_ENTRIES
 LARGE = CONV_LARGE
+FEW = CONV_FEW
 MOST_AXES = CONV_MOST_AXES
 
 cdef dict _KINDS = {"float32": 0, "float64": 1, "int32": 2, "int64": 3}
@@ -153,11 +155,12 @@ cdef class Products:
         (p.positions, p.features, p.merged, p.groups, p.columns, p.terms, p.part, p.part_count) = layout["terms"]
         (p.feature_step, p.group_step, p.output_step, p.lane_step) = layout["steps"]
         p.factor_feature_step, p.factor_output_step = layout["factor_steps"]
-        (p.by_windows, p.is_direct, p.windows, p.inner, p.block, p.rows, p.vectors, p.last_vectors) = layout["tiles"]
+        (p.by_windows, p.by_groups, p.is_direct, p.windows, p.inner, p.block, p.rows, p.vectors, p.last_vectors) = layout["tiles"]
         (p.strips, p.padded, p.strip_group, p.units, p.streams) = layout["strips"]
-        strips = p.part_count * p.groups * p.strips
-        self.panel_bytes = -(-p.terms * p.groups * p.padded * self.item // 64) * 64
-        p.pack_tasks = divided(strips, self.panel_bytes // PACKED_TASK_BYTES, &p.pack_size)
+        if not p.by_groups:
+            strips = p.part_count * p.groups * p.strips
+            self.panel_bytes = -(-p.terms * p.groups * p.padded * self.item // 64) * 64
+            p.pack_tasks = divided(strips, self.panel_bytes // PACKED_TASK_BYTES, &p.pack_size)
         self.tasks = divided(p.units, MOST_TASKS, &p.size)
         p.slot_bytes = CONV_MOST_WIDTH * CONV_PART * self.item + CONV_PART * CONV_BLOCK * 8
         p.slot_bytes += -(-(p.groups * p.features + CONV_PART) * self.item // 64) * 64

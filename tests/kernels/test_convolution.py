@@ -153,6 +153,31 @@ def test_floats_are_added_in_the_stated_order(axes, groups, order):
 
 
 @needs_floats
+@pytest.mark.parametrize("axes", [AXES[1], AXES[2], (axis(60, 50, low=1, high=1),)])
+@pytest.mark.parametrize("count", [3, 16, 70, 150])
+@pytest.mark.parametrize("of_batches", [False, True])
+def test_vectors_run_along_groups_that_are_contiguous(axes, count, of_batches):
+    """As those of gradients of convolutions channel by channel."""
+    generator = np.random.default_rng(8)
+    features = 5 if of_batches else 1
+    shape = (count, *(a.size for a in axes), features) if of_batches else (2, *(a.size for a in axes), count)
+    lhs, rhs = (
+        short_floats(generator, shape),
+        short_floats(generator, (*(a.window for a in axes), features, count)),
+    )
+    rank, groups = lhs.ndim, (1, count) if of_batches else (count, 1)
+    channels_last = (
+        (rank - 1, *range(1, rank - 1), 0),
+        (*range(1, rank - 1), 0, rank - 1),
+        tuple(range(rank)),
+    )
+    orders = channels_last if of_batches else ORDERS["features last"](rank)
+    expected = part_by_part(lhs, rhs, axes, groups)
+    for threads in (1, 2, 3, 8):
+        assert same_bits(convolved(lhs, rhs, axes, groups, orders, threads=threads), expected)
+
+
+@needs_floats
 def test_sums_of_negative_zeros_are_zero():
     lhs, rhs = np.full((1, 5, 3), -0.0, np.float32), np.ones((2, 3, 4), np.float32)
     assert not np.signbit(convolved(lhs, rhs, (axis(5, 2),))).any()
