@@ -148,10 +148,6 @@ def convolution(view: Convolution, threads: int | None) -> Offer:
     """`nimblehlo.kernels.convolution`: products of windows with rhs, and scaled elements."""
     padding = view.known_padding()
     windows = view.windows(view.rhs.shape, padding)
-    terms = view.result.size * math.prod(window.size for window in windows)
-    terms *= view.rhs.shape[view.kernel_input_feature_dimension]
-    if terms < _WORTHWHILE:
-        return None, "too small for a kernel"
     types = [type.element_type for type in (view.lhs, view.rhs, view.result)]
     if all(type.category & INTEGER for type in types):
         return _convolution_of_integers(view, windows, threads)
