@@ -1,14 +1,17 @@
 """What sorts runs by a native function, and merges them, inside kernels. Importing this module imports
 Numba."""
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 
 from .arithmetic import get, put
 from .compilation import kernel
-from .vectors import I32, I64, intrinsic
+from .runs import MERGED
+from .vectors import I32, I64, cgutils, intrinsic, selected
 
 _POINTER = ir.IntType(8).as_pointer()
 _SORT = ir.FunctionType(I32, [_POINTER, I64, _POINTER])
@@ -41,59 +44,146 @@ def split(numbers: Any, first: int, middle: int, end: int, count: int) -> int:
     return low
 
 
-@kernel(inline=True)
-def takes_first(numbers: Any, a: int, a_end: int, b: int, b_end: int, last: int) -> bool:
-    """Whether the next number of two runs, which may have come to their ends, is that at `a`, not `b`."""
-    left, right = get(numbers, min(a, last)), get(numbers, min(b, last))
-    return bool((b == b_end) | ((a < a_end) & (left <= right)))
+LANES = 16
+"""Numbers that are merged at a time; fewer where they do not fit a vector."""
+SLACK = 2 * LANES
+"""How many numbers a merge may write behind its last one."""
 
 
-@kernel(inline=True)
-def takes_second(numbers: Any, a: int, a_begin: int, b: int, b_begin: int, first: int) -> bool:
-    """Whether the last number of two runs, of which nothing may be left, is that before `b`, not `a`."""
-    left, right = get(numbers, max(a - 1, first)), get(numbers, max(b - 1, first))
-    return bool((a == a_begin) | ((b > b_begin) & (left <= right)))
+def _lanes_of(width: int) -> int:
+    return min(LANES, 512 // width)
+
+
+def _sorted_halves(builder: Any, left: Any, right: Any) -> tuple[Any, Any]:
+    """The lesser and the greater half of two sorted vectors, each sorted."""
+    lanes = left.type.count
+    right = selected(builder, right, range(lanes - 1, -1, -1))
+    halves = _ordered(builder, left, right)
+    distance = lanes // 2
+    while distance:
+        halves = tuple([_stage(builder, half, distance) for half in halves])
+        distance //= 2
+    return halves
+
+
+def _ordered(builder: Any, left: Any, right: Any) -> tuple[Any, Any]:
+    """The lesser and the greater number of each lane."""
+    is_less = builder.icmp_unsigned("<", left, right)
+    return builder.select(is_less, left, right), builder.select(is_less, right, left)
+
+
+def _stage(builder: Any, vector: Any, distance: int) -> Any:
+    """A vector whose lanes that are so far apart are in order."""
+    lanes = vector.type.count
+    others = selected(builder, vector, [lane ^ distance for lane in range(lanes)])
+    lesser, greater = _ordered(builder, vector, others)
+    chosen = [lane + lanes if lane & distance else lane for lane in range(lanes)]
+    return selected(builder, lesser, chosen, greater)
+
+
+class _Merge:
+    """Code for one merge of two runs: its state, and its steps.
+
+    Args:
+        data: the numbers' address.
+        ends: where the two runs end.
+        starts: where they begin, for this merge.
+    """
+
+    def __init__(self, builder: Any, data: Any, ends: Sequence[Any], starts: Sequence[Any]) -> None:
+        self.builder = builder
+        self.data = data
+        self.ends = ends
+        self.lanes = _lanes_of(data.type.pointee.width)
+        self.vector = ir.VectorType(data.type.pointee, self.lanes)
+        self.room = cgutils.alloca_once(builder, self.vector)
+        self.places = [cgutils.alloca_once_value(builder, start) for start in starts]
+        first = [self.taken(place, end) for place, end in zip(self.places, ends, strict=True)]
+        self.left, self.right = (cgutils.alloca_once_value(builder, vector) for vector in first)
+
+    def taken(self, place: Any, end: Any) -> Any:
+        """The next numbers of a run, and behind its end the greatest number."""
+        builder, vector = self.builder, self.vector
+        first = builder.load(place)
+        after = builder.add(first, I64(self.lanes))
+        builder.store(after, place)
+        found = cgutils.alloca_once(builder, vector)
+        with builder.if_else(builder.icmp_signed("<=", after, end), likely=True) as (whole, part):
+            with whole:
+                address = builder.bitcast(builder.gep(self.data, [first]), vector.as_pointer())
+                builder.store(builder.load(address, align=vector.element.width // 8), found)
+            with part:
+                builder.store(ir.Constant(vector, [vector.element(-1)] * self.lanes), self.room)
+                items = builder.bitcast(self.room, self.data.type)
+                with cgutils.for_range_slice(builder, first, end, I64(1), intp=I64, inc=True) as (at, _):
+                    item = builder.load(builder.gep(self.data, [at]))
+                    builder.store(item, builder.gep(items, [builder.sub(at, first)]))
+                builder.store(builder.load(self.room), found)
+        return builder.load(found)
+
+    def step(self, address: Any) -> None:
+        """Write the next numbers to an address."""
+        builder = self.builder
+        lesser, greater = _sorted_halves(builder, builder.load(self.left), builder.load(self.right))
+        address = builder.bitcast(address, self.vector.as_pointer())
+        builder.store(lesser, address, align=self.vector.element.width // 8)
+        builder.store(greater, self.left)
+        a, b = (builder.load(place) for place in self.places)
+        has_a, has_b = (
+            builder.icmp_signed("<", place, end) for place, end in zip((a, b), self.ends, strict=True)
+        )
+        heads = [
+            builder.load(builder.gep(self.data, [builder.select(has, place, I64(0))]))
+            for has, place in ((has_a, a), (has_b, b))
+        ]
+        no_greater = builder.and_(has_a, builder.icmp_unsigned("<=", *heads))
+        takes_a = builder.or_(no_greater, builder.not_(has_b))
+        place = builder.select(takes_a, self.places[0], self.places[1])
+        builder.store(self.taken(place, builder.select(takes_a, *self.ends)), self.right)
+
+
+@intrinsic
+def merge_twice(
+    typing_context: Any, numbers: Any, ends: Any, starts: Any, steps: Any, target: Any, places: Any
+) -> Any:
+    """Merge two runs from two pairs of places at once, which hides latency: for so many vectors each.
+
+    Args:
+        ends: where the runs end, a pair.
+        starts: of the first merge in both runs, and of the second one.
+        places: where in `target` the two merges write.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data, written = (
+            context.make_array(array)(context, builder, arguments[number]).data
+            for number, array in ((0, numbers), (4, target))
+        )
+        both_ends, both_starts, both_places = (
+            cgutils.unpack_tuple(builder, arguments[number]) for number in (1, 2, 5)
+        )
+        merges = [_Merge(builder, data, both_ends, both_starts[at : at + 2]) for at in (0, 2)]
+        with cgutils.for_range(builder, arguments[3], intp=I64) as loop:
+            for merge, place in zip(merges, both_places, strict=True):
+                at = builder.add(place, builder.mul(loop.index, I64(merge.lanes)))
+                merge.step(builder.gep(written, [at]))
+        return context.get_dummy_value()
+
+    pair, four = types.UniTuple(types.intp, 2), types.UniTuple(types.intp, 4)
+    return types.void(numbers, pair, four, types.intp, target, pair), generate
 
 
 @kernel
-def merge_block(
-    numbers: Any, first: int, middle: int, end: int, begin: int, stop: int, target: Any, at: int
-) -> None:
-    """Write numbers `begin` to `stop` of two runs side by side, as they are merged, to `target` from `at` on.
-
-    Both halves are merged from both ends at once, which hides latency.
-    """
-    last = end - 1
-    size = stop - begin
-    halves = begin + size // 2
-    a0 = first + split(numbers, first, middle, end, begin - first)
-    a1 = first + split(numbers, first, middle, end, halves - first)
-    a2 = first + split(numbers, first, middle, end, stop - first)
-    b0, b1, b2 = begin + middle - a0, halves + middle - a1, stop + middle - a2
-    a, b, c, d, e, f, g, h = a0, b0, a1, b1, a1, b1, a2, b2
-    steps = size // 4
-    middle_at, end_at = at + size // 2, at + size
-    for step in range(steps):
-        one = takes_first(numbers, a, a1, b, b1, last)
-        two = takes_second(numbers, c, a0, d, b0, first)
-        three = takes_first(numbers, e, a2, f, b2, last)
-        four = takes_second(numbers, g, a1, h, b1, first)
-        put(target, at + step, get(numbers, a if one else b))
-        put(target, middle_at - 1 - step, get(numbers, (d if two else c) - 1))
-        put(target, middle_at + step, get(numbers, e if three else f))
-        put(target, end_at - 1 - step, get(numbers, (h if four else g) - 1))
-        a, b = a + one, b + (1 - one)
-        c, d = c - (1 - two), d - two
-        e, f = e + three, f + (1 - three)
-        g, h = g - (1 - four), h - four
-    for step in range(steps, size // 2 - steps):
-        one = takes_first(numbers, a, a1, b, b1, last)
-        put(target, at + step, get(numbers, a if one else b))
-        a, b = a + one, b + (1 - one)
-    for step in range(steps, size - size // 2 - steps):
-        three = takes_first(numbers, e, a2, f, b2, last)
-        put(target, middle_at + step, get(numbers, e if three else f))
-        e, f = e + three, f + (1 - three)
+def merge_block(numbers: Any, first: int, middle: int, end: int, begin: int, stop: int, target: Any) -> None:
+    """Write numbers `begin` to `stop` of two runs side by side, as they are merged, to the start of `target`,
+    which has room for `SLACK` more."""
+    lanes = min(LANES, 64 // numbers.itemsize)
+    steps = (stop - begin + 2 * lanes - 1) // (2 * lanes)
+    halves = min(begin + steps * lanes, stop)
+    a = first + split(numbers, first, middle, end, begin - first)
+    c = first + split(numbers, first, middle, end, halves - first)
+    starts = a, begin + middle - a, c, halves + middle - c
+    merge_twice(numbers, (middle, end), starts, steps, target, (0, steps * lanes))
 
 
 @kernel(inline=True)
@@ -108,9 +198,12 @@ def pair_at(place: int, length: int, run: int) -> tuple[int, int, int]:
 @kernel(parallel=True)
 def merge(task: int, size: int, length: int, run: int, numbers: Any, target: Any) -> None:
     """Merge each two sorted runs side by side of each row."""
+    merged = np.empty(MERGED + SLACK, numbers.dtype)
     begin, end = task * size, min((task + 1) * size, numbers.size)
     while begin < end:
         first, middle, last = pair_at(begin, length, run)
-        stop = min(last, end)
-        merge_block(numbers, first, middle, last, begin, stop, target, begin)
+        stop = min(last, end, begin + MERGED)
+        merge_block(numbers, first, middle, last, begin, stop, merged)
+        for step in range(stop - begin):
+            put(target, begin + step, get(merged, step))
         begin = stop

@@ -12,7 +12,7 @@ import numpy as np
 from .arithmetic import get, put
 from .compilation import kernel
 from .runs import MERGED
-from .runs_loops import merge_block, pair_at, sort_numbers
+from .runs_loops import SLACK, merge_block, pair_at, sort_numbers
 from .sort_encoding import CANONICAL, SIGNED, TOTAL, UNSIGNED
 
 _POSITION = np.uint64(0xFFFFFFFF)
@@ -130,12 +130,12 @@ def sort_values(
 @kernel(parallel=True)
 def merge_values(task: int, size: int, length: int, run: int, code: Any, numbers: Any, result: Any) -> None:
     """Merge the two runs of codes of each row, and make them elements."""
-    merged = np.empty(MERGED, numbers.dtype)
+    merged = np.empty(MERGED + SLACK, numbers.dtype)
     begin, end = task * size, min((task + 1) * size, numbers.size)
     while begin < end:
         first, middle, last = pair_at(begin, length, run)
         stop = min(last, end, begin + MERGED)
-        merge_block(numbers, first, middle, last, begin, stop, merged, 0)
+        merge_block(numbers, first, middle, last, begin, stop, merged)
         decode(code, merged, 0, stop - begin, result, begin)
         begin = stop
 
@@ -235,12 +235,12 @@ def merge_packed(
     packed: Any, positions: Any, values: Any,
 ) -> None:  # fmt: skip
     """Merge the two runs of each row, and `unpack` what they become."""
-    merged = np.empty(MERGED, np.uint64)
+    merged = np.empty(MERGED + SLACK, np.uint64)
     begin, end = task * size, min((task + 1) * size, packed.size)
     while begin < end:
         first, middle, last = pair_at(begin, length, run)
         stop = min(last, end, begin + MERGED)
-        merge_block(packed, first, middle, last, begin, stop, merged, 0)
+        merge_block(packed, first, middle, last, begin, stop, merged)
         row_start = begin // length * length
         unpack(code, is_mixed, merged, 0, row_start, begin, stop - begin, operand, former, positions, values)
         begin = stop

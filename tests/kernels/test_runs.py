@@ -22,7 +22,7 @@ def numbers_of(rng, size, dtype, different):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @settings(max_examples=60, deadline=None)
-@given(st.integers(1, 3), st.integers(1, 70), st.integers(1, 40), st.integers(1, 30), st.integers(1, 200))
+@given(st.integers(1, 3), st.integers(1, 500), st.integers(1, 300), st.integers(1, 250), st.integers(1, 200))
 def test_pairs_of_runs_are_merged(dtype, rows, length, different, run, size):
     numbers = numbers_of(np.random.default_rng(length), rows * length, dtype, different).reshape(rows, length)
     merged = np.empty(rows * length, dtype)
