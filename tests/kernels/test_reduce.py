@@ -266,6 +266,28 @@ def test_arg(element, shape, dimension, direction):
         np.testing.assert_array_equal(index, want[1])
 
 
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+@pytest.mark.parametrize(("shape", "dimension"), [((60, 9000), 1), ((900, 700), 0), ((40, 90, 130), 1)])
+def test_arg_by_any_number_of_threads(shape, dimension, threads):
+    """Where several tasks share rows, blocks of rows, or columns."""
+    rng = np.random.default_rng(9)
+    operand = rng.integers(-9, 9, shape).astype(np.float32)
+    operand[rng.random(shape) < 1 / 5000] = np.nan
+    operand[operand == 0] = -0.0
+    indices = np.moveaxis(
+        np.broadcast_to(np.arange(shape[dimension]), np.moveaxis(operand, dimension, -1).shape), -1, dimension
+    )
+    for direction, extreme in (("maximum", np.argmax), ("minimum", np.argmin)):
+        run = reduce.prepare_arg(shape, np.float32, np.int32, (dimension,), direction, threads=threads)
+        initial = np.float32({"maximum": -np.inf, "minimum": np.inf}[direction])
+        wanted = extreme(operand, axis=dimension)
+        for counted in (None, np.ascontiguousarray(indices.astype(np.int32))):
+            value, index = run(operand, counted, initial, 0)
+            np.testing.assert_array_equal(index, wanted)
+            found = np.take_along_axis(operand, np.expand_dims(wanted, dimension), dimension)
+            np.testing.assert_array_equal(value, found.squeeze(dimension))
+
+
 def test_arg_rejects():
     assert not reduce.supports_arg((2, 3, 4), np.float32, np.int32, (0, 2))
     with pytest.raises(ValueError, match="no kernel"):
