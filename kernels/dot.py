@@ -1,13 +1,7 @@
-"""Products of stacks of matrices, [batch, row, term] with [batch, term, column], of floats and integers.
+"""Products of stacks of matrices, [batch, row, term] with [batch, term, column], of integers.
 
-The right matrices are copied into panels, of which a task multiplies some with a block of rows. BLAS's own
-threads wait for each other by spinning, which costs milliseconds where other work uses the processors; tasks
-do not wait.
-
-The order. PART of each element's terms at a time are added from the first to the last, of floats by fused
-multiply-add, and these sums added one after another: OpenBLAS adds so few terms in this way. Whether it
-does so for some shapes on this processor can be found out by comparing. Sums of integers are exact modulo two
-to the width.
+The right matrices are copied into panels, of which a task multiplies some with a block of rows. Sums are
+exact modulo two to the width.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,10 +17,10 @@ __all__ = ["kind_of", "prepare"]
 
 Product = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
-PART = 256
-"""Terms of floats that are added up before they are added to the sum."""
+_PART = 256
+"""Terms that are added up before they are added to the sum."""
 _ROW_BLOCK = 192
-"""Most rows that are multiplied with one panel after the other: of PART terms they stay in the cache."""
+"""Most rows that are multiplied with one panel after the other: of _PART terms they stay in the cache."""
 _COLUMN_BLOCK = 256
 """Most columns of a unit of work, unless a panel has more."""
 _UNITS = 16
@@ -46,18 +40,8 @@ def kind_of(lhs: np.dtype[Any], rhs: np.dtype[Any], result: np.dtype[Any], terms
     """The kind of tiles (`tiles`) that multiplies such items, or None where no kernel does."""
     from . import tiles
 
-    if result.kind == "f":
-        kind = f"float{8 * result.itemsize}" if result.itemsize in (4, 8) and lhs == rhs == result else None
-    elif any(dtype.kind not in "iu" for dtype in (lhs, rhs, result)):
+    if any(dtype.kind not in "iu" for dtype in (lhs, rhs, result)):
         return None
-    else:
-        kind = _integer_kind(lhs, rhs, result, terms)
-    return kind if kind is not None and tiles.supports(kind) else None
-
-
-def _integer_kind(lhs: np.dtype[Any], rhs: np.dtype[Any], result: np.dtype[Any], terms: int) -> str:
-    from . import tiles
-
     largest = prod(max(-int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)) for dtype in (lhs, rhs))
     fits = result.itemsize <= 4 or (largest * terms < 1 << 31 and result.kind == "i")
     if fits and lhs == rhs == np.int8 and tiles.supports("bytes"):
@@ -75,7 +59,6 @@ def prepare(
     rhs_dtype: Any,
     result_dtype: Any,
     *,
-    zero: float = 0.0,
     threads: int | None = None,
 ) -> Product:
     """A function of [batch, row, term] and [batch, term, column] of these shapes that multiplies them.
@@ -83,7 +66,6 @@ def prepare(
     Args:
         lhs_shape, rhs_shape: without a size of zero.
         lhs_dtype, rhs_dtype, result_dtype: types of NumPy.
-        zero: 0.0 or -0.0, which is added to each sum of floats.
         threads: most threads to use; None: all.
 
     Raises ValueError where no kernel serves.
@@ -98,7 +80,7 @@ def prepare(
     strips, padded = product_loops.panel_widths(kind, columns)
     per = _ITEMS_A_WORD.get(kind, 1)
     words = -(-terms // per)
-    items = padded * (words + -(-words // PART))
+    items = padded * (words + -(-words // _PART))
     computed = np.dtype(kind if per == 1 else np.int32)
     is_fused = per == 1 and batch >= 8 and rows * terms * columns <= _OWN_PANELS
     grid = _Grid(rows, 1, columns, 1) if is_fused else _grid(kind, batch, rows, words, columns)
@@ -117,14 +99,14 @@ def prepare(
                 if not is_fused:
                     pack(
                         *division(count * strips, 4 * terms * padded / strips), count * strips, strips, items,
-                        columns, terms, PART * per, source, sample, *map(int, right_steps), panels,
+                        columns, terms, _PART * per, source, sample, *map(int, right_steps), panels,
                         threads=threads,
                     )  # fmt: skip
                 units = count * grid.row_blocks * grid.column_blocks
                 multiply(
                     *division(units, grid.rows * grid.columns * words * _TERM_BYTES), units, *grid, rows,
-                    columns, words, PART, items, left[first:].ctypes.data, left_steps, source, sample,
-                    right_steps, panels, result[first:].reshape(-1), zero, threads=threads,
+                    columns, words, _PART, items, left[first:].ctypes.data, left_steps, source, sample,
+                    right_steps, panels, result[first:].reshape(-1), threads=threads,
                 )  # fmt: skip
         return result.astype(dtype, copy=False)
 

@@ -38,14 +38,12 @@ def _tile_of(kind: str) -> Any:
     @kernel
     def run(
         last: int, width: int, left: int, row_step: int, term_step: int, panel: int, terms: int, target: int,
-        target_step: int, zero: float, adds: int,
+        target_step: int, adds: int,
     ) -> None:  # fmt: skip
         if width == one:
-            tile(kind, 1, last, left, row_step, term_step, panel, terms, target, target_step, zero, adds)
+            tile(kind, 1, last, left, row_step, term_step, panel, terms, target, target_step, adds)
         else:
-            tile(
-                kind, VECTORS, last, left, row_step, term_step, panel, terms, target, target_step, zero, adds
-            )
+            tile(kind, VECTORS, last, left, row_step, term_step, panel, terms, target, target_step, adds)
 
     return run
 
@@ -165,7 +163,7 @@ def multiply_rows(kind: str) -> Any:
     @kernel
     def run(
         rows: int, columns: int, terms: int, chunk: int, left: int, row_step: int, term_step: int,
-        panels: int, result: Any, at: int, result_step: int, zero: float, edge: Any,
+        panels: int, result: Any, at: int, result_step: int, edge: Any,
     ) -> None:  # fmt: skip
         column = 0
         while column < columns:
@@ -181,7 +179,7 @@ def multiply_rows(kind: str) -> Any:
                         target, step = edge.ctypes.data + row * width * item, width
                     source = left + (row * row_step + begin * term_step) * item
                     one_tile(
-                        last, width, source, row_step, term_step, panel, here_terms, target, step, zero,
+                        last, width, source, row_step, term_step, panel, here_terms, target, step,
                         1 if begin else 0,
                     )  # fmt: skip
                 panel += width * (here_terms + 1) * item
@@ -209,7 +207,7 @@ def products(kind: str) -> Any:
     def multiply_units(
         task: int, size: int, total: int, block: int, blocks: int, group: int, groups: int, rows: int,
         columns: int, terms: int, chunk: int, items: int, left: int, left_steps: Any, source: int,
-        sample: Any, right_steps: Any, panels: Any, result: Any, zero: float,
+        sample: Any, right_steps: Any, panels: Any, result: Any,
     ) -> None:  # fmt: skip
         edge = np.empty(edge_size(block, one), panels.dtype)
         packed = np.empty(items if panels.size == 0 else 0, panels.dtype)
@@ -229,7 +227,7 @@ def products(kind: str) -> Any:
             multiply(
                 min(block, rows - row), min(group, columns - column), terms, chunk,
                 left + (which * left_steps[0] + row * left_steps[1]) * item, left_steps[1], left_steps[2],
-                address, result, (which * rows + row) * columns + column, columns, zero, edge,
+                address, result, (which * rows + row) * columns + column, columns, edge,
             )  # fmt: skip
 
     return multiply_units

@@ -3,7 +3,6 @@
 A tile is the product of some rows of one matrix with some vectors of columns of another, for each of which
 the terms are added one after the other, from the first to the last. How a term is added is its `kind`:
 
-- "float32", "float64": by fused multiply-add, as BLAS does where the processor has it;
 - "int32", "int64": modulo two to the width;
 - "pairs": an item of 32 bits holds two int16, whose products are added to an int32;
 - "bytes": an item of 32 bits holds four bytes, unsigned on the left and signed on the right, in the same way.
@@ -41,16 +40,12 @@ VECTORS = 4 if VECTOR_BYTES == 64 else 2
 def supports(kind: str) -> bool:
     """Whether this processor has the instructions that make tiles of this kind quick."""
     features = _features()
-    if kind.startswith("float"):
-        return bool(features.get("fma")) or "neon" in features
     if kind == "bytes":
         return VECTOR_BYTES == 64 and bool(features.get("avx512vnni"))
     return kind != "pairs" or "sse2" in features
 
 
 def _item(kind: str) -> Any:
-    if kind.startswith("float"):
-        return ir.DoubleType() if kind == "float64" else ir.FloatType()
     return ir.IntType(64 if kind == "int64" else 32)
 
 
@@ -68,9 +63,6 @@ def _function(builder: Any, name: str, parameters: list[Any], result: Any) -> An
 
 def _add_term(builder: Any, kind: str, left: Any, right: Any, total: Any) -> Any:
     """`total` with the products of two vectors added."""
-    if kind.startswith("float"):
-        name = f"llvm.fma.v{total.type.count}f{8 * VECTOR_BYTES // total.type.count}"
-        return builder.call(_function(builder, name, [total.type] * 3, total.type), [left, right, total])
     if kind.startswith("int"):
         return builder.add(total, builder.mul(left, right))
     if kind == "bytes":
@@ -139,28 +131,24 @@ class _Tile:
         row = self.builder.select(inside, I64(number), last)
         return self.builder.gep(left, [self.builder.mul(row_step, row)])
 
-    def write(self, sums: list[list[Any]], target: Any, target_step: Any, zero: Any, adds: Any) -> None:
-        """Write the sums, or add them to what is there. `zero` is added to floats first."""
+    def write(self, sums: list[list[Any]], target: Any, target_step: Any, adds: Any) -> None:
+        """Write the sums, or add them to what is there."""
         builder = self.builder
-        is_float = self.kind.startswith("float")
-        addend = _repeated(builder, zero, self.vector) if is_float else None
         with builder.if_else(adds) as (add, replace):
             for branch, is_adding in ((add, True), (replace, False)):
                 with branch:
                     for row, vectors in enumerate(sums):
                         offset = builder.mul(target_step, I64(row))
                         for number, value in enumerate(vectors):
-                            value = builder.fadd(value, addend) if is_float else value
                             if is_adding:
-                                before = self.load(target, offset, number)
-                                value = (builder.fadd if is_float else builder.add)(before, value)
+                                value = builder.add(self.load(target, offset, number), value)
                             self.store(value, target, offset, number)
 
 
 @intrinsic
 def tile(
     typing_context: Any, kind: Any, vectors: Any, last: Any, left: Any, row_step: Any, term_step: Any,
-    panel: Any, terms: Any, target: Any, target_step: Any, zero: Any, adds: Any,
+    panel: Any, terms: Any, target: Any, target_step: Any, adds: Any,
 ) -> Any:  # fmt: skip
     """Write one tile, or add it to what is there.
 
@@ -171,18 +159,15 @@ def tile(
         panel: address of the start values, then of the vectors of each term.
         terms: how many there are.
         target: address of the first result; rows are `target_step` items apart.
-        zero: 0.0 or -0.0, which is added to each sum: whether a sum of -0 becomes +0.
         adds: whether to add to what is there.
     """
     name, vector_count = literal(kind), literal(vectors)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        _, _, last, left, row_step, term_step, panel, terms, target, target_step, zero, adds = arguments
+        _, _, last, left, row_step, term_step, panel, terms, target, target_step, adds = arguments
         code = _Tile(builder, name, vector_count)
         sums = code.sums(last, code.pointer(left), row_step, term_step, code.pointer(panel), terms)
-        zero = builder.fptrunc(zero, code.item) if name == "float32" else zero
-        code.write(sums, code.pointer(target), target_step, zero, builder.trunc(adds, ir.IntType(1)))
+        code.write(sums, code.pointer(target), target_step, builder.trunc(adds, ir.IntType(1)))
         return context.get_dummy_value()
 
-    integers = [types.intp] * 8
-    return types.void(kind, vectors, *integers, types.float64, types.intp), generate
+    return types.void(kind, vectors, *[types.intp] * 9), generate

@@ -30,8 +30,8 @@ Stacks = tuple[list[int], list[int]]
 
 _WORTHWHILE: Final = 1 << 15
 """Least terms in all for which a kernel is worth its launch."""
-_WORTHWHILE_ALONE: Final = 1 << 20
-"""The same for few products of matrices of floats."""
+_WORTHWHILE_ALONE: Final = 1 << 18
+"""The same for few products of matrices of floats: the reference does smaller ones on one thread, too."""
 _FEW_PRODUCTS: Final = 4
 _OUTPUTS_BY_UNIT: Final = 16
 """Output features of a group from which on the matrix unit convolves integers."""
