@@ -33,16 +33,17 @@ def supports(dtype, str combiner):
     return combiner in COMBINERS and np.dtype(dtype) in (np.float32, np.float64)
 
 
-def group(const integer[::1] destinations, Py_ssize_t size):
+def group(const integer[::1] destinations, Py_ssize_t size, const real[::1] values):
     """Group updates by the element that they go to, those of an element in their order.
 
     Args:
         destinations: the number of the element for each update, no more than MOST; updates whose number is not
             from 0 to `size` - 1 are left out.
         size: number of elements, no more than MOST.
+        values: the updates.
 
     Returns:
-        For each element where its updates begin, and at last their number; and the updates' numbers, grouped.
+        For each element where its updates begin, and at last their number; and the updates, grouped.
     """
     cdef Py_ssize_t count = destinations.shape[0], number
     starts = np.zeros(size + 1, np.int32)
@@ -59,26 +60,23 @@ def group(const integer[::1] destinations, Py_ssize_t size):
             own = begin[number]
             begin[number] = total
             total += own
-    order = np.empty(total, np.int32)
-    cdef int32_t[::1] grouped = order
+    result = np.empty(total, np.asarray(values).dtype)
+    cdef real[::1] grouped = result
     with nogil:
         for number in range(count):
             element = destinations[number]
             if 0 <= element < size:
                 at = begin[element + 1]
                 begin[element + 1] = at + 1
-                grouped[at] = <int32_t>number
-    return starts, order
+                grouped[at] = values[number]
+    return starts, result
 
 
-def arrange(
-    const real[::1] values, const int32_t[::1] starts, const int32_t[::1] order, const int32_t[::1] elements
-):
+def arrange(const real[::1] grouped, const int32_t[::1] starts, const int32_t[::1] elements):
     """The updates of some elements, one element after the other.
 
     Args:
-        values: the updates in lexicographic order.
-        starts, order: as `group` returns them.
+        grouped, starts: as `group` returns them.
         elements: which ones, in any order.
 
     Returns:
@@ -88,7 +86,7 @@ def arrange(
     for number in range(elements.shape[0]):
         total += starts[elements[number] + 1] - starts[elements[number]]
     bounds = np.empty(elements.shape[0] + 1, np.int32)
-    result = np.empty(total, np.asarray(values).dtype)
+    result = np.empty(total, np.asarray(grouped).dtype)
     cdef int32_t[::1] bound = bounds
     cdef real[::1] arranged = result
     cdef int32_t at = 0
@@ -96,7 +94,7 @@ def arrange(
         for number in range(elements.shape[0]):
             bound[number] = at
             for place in range(starts[elements[number]], starts[elements[number] + 1]):
-                arranged[at] = values[order[place]]
+                arranged[at] = grouped[place]
                 at += 1
         bound[elements.shape[0]] = at
     return bounds, result
@@ -109,20 +107,20 @@ cdef inline uint64_t _mixed(uint64_t element, uint64_t seed) noexcept nogil:
     return bits ^ (bits >> 31)
 
 
+cdef inline real _combined(real total, real value, bint multiplies) noexcept nogil:
+    return total * value if multiplies else total + value
+
+
 cdef inline real _folded(
     real total, const real *values, uint32_t count, uint32_t first, uint32_t stride, bint multiplies
 ) noexcept nogil:
     """Combine a value with others one after the other: `first`, then `stride` further on, and round."""
     cdef uint32_t place = first, left
     for left in range(count):
-        if multiplies:
-            total = total * values[place]
-        else:
-            total = total + values[place]
+        total = _combined(total, values[place], multiplies)
         # Both are below 2^31, so that the sum does not wrap.
         place += stride
-        if place >= count:
-            place -= count
+        place -= count & (0 - <uint32_t>(place >= count))
     return total
 
 
@@ -147,11 +145,14 @@ def apply(
     cdef uint64_t bits, key = <uint64_t>(int(seed) % 2**64)
     cdef bint multiplies = combiner == "multiply", shuffles = schedule == "shuffled"
     cdef bint reverses = schedule == "reverse"
-    cdef uint32_t count, first, stride
-    cdef Py_ssize_t number, element
+    cdef uint32_t count, first, stride, known = 0
+    cdef uint32_t[16] strides
+    cdef Py_ssize_t number, element, way
+    cdef const real *own
     with nogil:
         for number in range(elements.shape[0]):
             element = elements[number]
+            own = &values[bounds[number]]
             count = <uint32_t>(bounds[number + 1] - bounds[number])
             first, stride = 0, 1
             if reverses:
@@ -159,8 +160,14 @@ def apply(
             elif shuffles and count > 1:
                 bits = _mixed(<uint64_t>element, key)
                 first = <uint32_t>((<uint64_t><uint32_t>bits * count) >> 32)
-                # Modulo two, all strides are one.
-                stride = 1 if count == 2 else _STRIDES[bits >> 60] % count
-            result[element] = _folded(
-                result[element], &values[bounds[number]], count, first, stride, multiplies
-            )
+                if count == 2:
+                    result[element] = _combined(
+                        _combined(result[element], own[first], multiplies), own[1 - first], multiplies
+                    )
+                    continue
+                if count != known:  # dividing takes long
+                    known = count
+                    for way in range(16):
+                        strides[way] = _STRIDES[way] % count
+                stride = strides[bits >> 60]
+            result[element] = _folded(result[element], own, count, first, stride, multiplies)

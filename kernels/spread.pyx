@@ -24,11 +24,6 @@ cdef inline uint64_t _bits(const real *value) noexcept nogil:
         return (<const uint64_t *>value)[0]
 
 
-cdef inline bint _differ(real one, real other, uint64_t bits, uint64_t other_bits) noexcept nogil:
-    """Whether bits differ, and not both values are NaN."""
-    return (bits != other_bits) & ((one == one) | (other == other))
-
-
 cdef inline uint64_t _ulps(real one, real other, uint64_t bits, uint64_t other_bits) noexcept nogil:
     """Steps between two values; `_NAN` where one is NaN."""
     cdef uint64_t sign, size, other_size
@@ -48,33 +43,36 @@ def compare(const real[::1] first, const real[::1] second):
         The places that differ, ascending; the first of those that differ most, or -1; and by how many ulps,
         2^64 - 1 where one value is NaN.
     """
-    cdef Py_ssize_t place, count = 0, most = -1
-    cdef uint64_t bits, other_bits, distance, greatest = 0
+    cdef Py_ssize_t place, number, differing = 0, count = 0, most = -1
+    cdef uint64_t distance, greatest = 0
     # Memory that is not written to costs nothing.
-    found = np.empty(first.shape[0], np.int64)
+    found = np.empty(first.shape[0] + 1, np.int64)
     cdef int64_t[::1] places = found
     with nogil:
+        # Each place is written down, and kept if the next one does not take its room: no branch to guess.
         for place in range(first.shape[0]):
-            bits, other_bits = _bits(&first[place]), _bits(&second[place])
-            if _differ(first[place], second[place], bits, other_bits):
-                distance = _ulps(first[place], second[place], bits, other_bits)
-                if count == 0 or distance > greatest:
-                    most, greatest = place, distance
-                places[count] = place
-                count += 1
+            places[differing] = place
+            differing += _bits(&first[place]) != _bits(&second[place])
+        for number in range(differing):
+            place = places[number]
+            if first[place] != first[place] and second[place] != second[place]:
+                continue
+            distance = _ulps(first[place], second[place], _bits(&first[place]), _bits(&second[place]))
+            if count == 0 or distance > greatest:
+                most, greatest = place, distance
+            places[count] = place
+            count += 1
     return found[:count], most, greatest
 
 
 def widen(const real[::1] values, const int64_t[::1] places, uint8_t[::1] differs, real[::1] least, real[::1] most):
     """Mark the elements at places, and take their values into the range of each, NaNs aside."""
     cdef Py_ssize_t number, place
-    cdef real value
+    cdef real value, low, high
     with nogil:
         for number in range(places.shape[0]):
             place = places[number]
-            value = values[place]
+            value, low, high = values[place], least[place], most[place]
             differs[place] = 1
-            if value < least[place] or least[place] != least[place]:
-                least[place] = value
-            if value > most[place] or most[place] != most[place]:
-                most[place] = value
+            least[place] = value if (value < low) | (low != low) else low
+            most[place] = value if (value > high) | (high != high) else high

@@ -68,7 +68,7 @@ def compare(first: Array, second: Array, type: TensorType) -> Comparison | None:
     one, other = flat(first), flat(second)
     if spread.supports(one.dtype):
         places, greatest, distance = spread.compare(one, other)
-        return Comparison(places.copy(), greatest, distance) if places.size else None
+        return Comparison(places, greatest, distance) if places.size else None
     places = np.flatnonzero(_differing_bits(one, other))
     a, b = one[places], other[places]
     nan_a, nan_b = _is_nan(a, type), _is_nan(b, type)

@@ -18,8 +18,6 @@ class _Groups(NamedTuple):
 
     Attributes:
         operand, indices, updates: the operands; they are held, so that nobody overwrites them.
-        starts: where each element's updates begin.
-        order: the updates' numbers in the flattened updates, grouped.
         contested: the elements that have several updates, those with as many side by side.
         bounds: where the updates of each of these begin.
         values: their updates.
@@ -29,8 +27,6 @@ class _Groups(NamedTuple):
     operand: Array
     indices: Array
     updates: Array
-    starts: Array
-    order: Array
     contested: Array
     bounds: Array
     values: Array
@@ -85,30 +81,26 @@ class GroupedScatter:
         """The groups of these operands; those of the last call are kept."""
         with self._lock:
             known = self._groups
-            if known is not None and _same(known.indices, indices):
-                starts, order, contested = known.starts, known.order, known.contested
-                if _same(known.updates, updates) and _same(known.operand, operand):
-                    return known
-            else:
-                starts, order = self._grouped_numbers(indices)
-                contested = _contested(np.diff(starts))
-            flat = np.ascontiguousarray(updates).reshape(-1)
+            if known is not None and all(map(_same, known[:3], (operand, indices, updates))):
+                return known
+            starts, grouped = self._grouped_updates(indices, np.ascontiguousarray(updates).reshape(-1))
+            counts = np.diff(starts)
             settled = np.array(operand, order="C")
-            single = np.flatnonzero(np.diff(starts) == 1).astype(np.int32)
-            single_bounds, single_values = grouped_updates.arrange(flat, starts, order, single)
-            self._apply(single, single_bounds, single_values, "lexicographic", 0, settled)
-            bounds, values = grouped_updates.arrange(flat, starts, order, contested)
-            self._groups = _Groups(
-                operand, indices, updates, starts, order, contested, bounds, values, settled
-            )
+            single = np.flatnonzero(counts == 1).astype(np.int32)
+            bounds, values = grouped_updates.arrange(grouped, starts, single)
+            self._apply(single, bounds, values, "lexicographic", 0, settled)
+            contested = _contested(counts)
+            bounds, values = grouped_updates.arrange(grouped, starts, contested)
+            self._groups = _Groups(operand, indices, updates, contested, bounds, values, settled)
             return self._groups
 
-    def _grouped_numbers(self, indices: Array) -> tuple[Array, Array]:
+    def _grouped_updates(self, indices: Array, updates: Array) -> tuple[Array, Array]:
         if self._are_elements:
-            return grouped_updates.group(np.ascontiguousarray(indices).reshape(-1), self._size)
+            return grouped_updates.group(np.ascontiguousarray(indices).reshape(-1), self._size, updates)
         result_index, update_index = self._destinations.in_order(indices)
-        starts, order = grouped_updates.group(np.ascontiguousarray(result_index), self._size)
-        return starts, order if isinstance(update_index, slice) else update_index[order].astype(np.int32)
+        return grouped_updates.group(
+            np.ascontiguousarray(result_index), self._size, np.ascontiguousarray(updates[update_index])
+        )
 
 
 def _indexes_elements(view: Scatter) -> bool:

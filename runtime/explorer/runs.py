@@ -98,8 +98,7 @@ class Explored:
     ) -> tuple[Any, ...]:
         """What the operation gives under a schedule."""
         chosen = getattr(schedule, self.knob)
-        is_base = chosen == getattr(self.base, self.knob)
-        if not is_base and self._grouped is not None and self._grouped.serves(chosen):
+        if self._grouped is not None and self._grouped.serves(chosen):
             return self._grouped(chosen, *operands)
         choice = self._choice(chosen)
         found = choice.function(*operands, **regions) if choice.needs_regions else choice.function(*operands)

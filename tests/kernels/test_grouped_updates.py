@@ -28,8 +28,8 @@ def test_updates_are_applied_in_the_schedule(
     drawn = data.draw(st.lists(st.tuples(st.integers(0, size - 1), st.sampled_from(SPECIAL)), max_size=70))
     destinations = np.array([destination for destination, _ in drawn], np.int64)
     values = np.array([value for _, value in drawn], dtype)
-    starts, order = grouped_updates.group(destinations, size)
-    assert order.tolist() == np.argsort(destinations, kind="stable").tolist()
+    starts, grouped = grouped_updates.group(destinations, size, values)
+    assert grouped.tobytes() == values[np.argsort(destinations, kind="stable")].tobytes()
     assert starts.tolist() == np.searchsorted(np.sort(destinations), np.arange(size + 1)).tolist()
     orders = {
         "lexicographic": np.arange(len(drawn)),
@@ -41,7 +41,7 @@ def test_updates_are_applied_in_the_schedule(
         found = np.array(np.resize(SPECIAL, size), dtype)
         wanted = found.copy()
         elements = np.random.default_rng(seed).permutation(size).astype(np.int32)
-        bounds, arranged = grouped_updates.arrange(values, starts, order, elements)
+        bounds, arranged = grouped_updates.arrange(grouped, starts, elements)
         parts = [values[destinations == element] for element in elements]
         assert arranged.tobytes() == np.concatenate(parts).tobytes()
         assert bounds.tolist() == np.cumsum([0, *map(len, parts)]).tolist()
@@ -56,15 +56,15 @@ def test_updates_are_applied_in_the_schedule(
 def test_updates_outside_are_left_out(dtype: Any) -> None:
     far = np.iinfo(dtype)
     destinations = np.array([2, -1, 0, 3, 2, far.min, far.max, 0, 2], dtype)
-    starts, order = grouped_updates.group(destinations, 3)
-    assert starts.tolist() == [0, 2, 2, 5] and order.tolist() == [2, 7, 0, 4, 8]
+    starts, grouped = grouped_updates.group(destinations, 3, np.arange(9.0))
+    assert starts.tolist() == [0, 2, 2, 5] and grouped.tolist() == [2, 7, 0, 4, 8]
 
 
 def test_what_is_supported() -> None:
     assert grouped_updates.supports(np.float32, "add") and grouped_updates.supports(np.float64, "multiply")
     assert not grouped_updates.supports(np.float16, "add")
     assert not grouped_updates.supports(np.float32, "maximum")
-    starts, order = grouped_updates.group(np.empty(0, np.int64), 0)
-    assert starts.tolist() == [0] and not order.size
+    starts, grouped = grouped_updates.group(np.empty(0, np.int64), 0, np.empty(0, "f"))
+    assert starts.tolist() == [0] and not grouped.size
     with pytest.raises(ValueError, match="no loop"):
-        grouped_updates.apply("add", order, starts, np.empty(0, "f"), "random", 0, np.empty(0, "f"))
+        grouped_updates.apply("add", np.empty(0, "i"), starts, grouped, "random", 0, np.empty(0, "f"))
