@@ -295,8 +295,10 @@ def streams(nest: Nest) -> bool:
 
 def is_buffered(nest: Nest) -> bool:
     """Whether an arranged nest computes its results in buffers, and writes them past the caches from there:
-    they are large, lie along the innermost loop, and take longer to write than to compute."""
+    they are large, lie along the innermost loop, and take longer to write than to find or compute."""
     if nest.line > 1 or is_transposition(nest) or crossing_loop(nest) is not None:
+        return False
+    if any(isinstance(node, Gather) for node in nest.nodes):
         return False
     if is_long([node.operation for node in nest.nodes if isinstance(node, Apply)]):
         return False
