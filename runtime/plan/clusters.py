@@ -17,6 +17,7 @@ from ..ops.elementwise_base import Elementwise
 from ..ops.verify import TERMINATORS, view_of
 from ..options import Options, Ordering
 from ..specialize.clusters import LARGE, form_clusters
+from ..specialize.few_updates import take_index_vectors
 from ..specialize.gathered import copies_long_lines, is_followed
 from ..specialize.moves import Box
 from ..specialize.reduction_clusters import form_reduction_clusters
@@ -26,6 +27,7 @@ from ..types import TensorType
 from .estimates import estimate, saved_seconds
 from .loop_clusters import has_reduction_form, has_row_form
 from .native_loops import native_loop_problem
+from .region_codes import has_few_updates
 
 Step = Callable[..., Any]
 
@@ -40,6 +42,7 @@ def with_clusters(function: Function, options: Options) -> None:
     if options.compile != "never" and function.body is not None:
         has_default_folds = options.ordering._replace(scatter_schedule=None) == _DEFAULT_FOLDS
         around = _form_around_reductions if has_default_folds else _form_nothing
+        take_index_vectors(function.body, has_few_updates)
         leave = functools.partial(_is_native_loop, options.ordering)
         form_clusters(function.body, generates, leave, around, saves)
 

@@ -50,6 +50,11 @@ def region_code(view: Op, threads: int | None, has_kernel: bool) -> tuple[Region
     return (code, "its body is compiled") if reason is None else (None, reason)
 
 
+def has_few_updates(view: Any) -> bool:
+    """Whether loops are generated for a scatter, whatever its body."""
+    return _ScatterCode(view, None).is_small
+
+
 class _ReduceCode(RegionCode):
     """`reduce`, in its own order."""
 
