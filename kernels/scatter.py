@@ -46,6 +46,7 @@ _SERIAL_BYTES = 1 << 19
 _NEAR_BYTES = 1 << 20  # a processor's own cache holds such a result
 _MOST_RANGES = 8
 _LEAST_ROW_BYTES = 32
+_LEAST_CHOSEN_BYTES = 64  # to choose among units takes as long as to apply shorter ones
 _PRIVATE_TASKS = 16
 _MOST_PRIVATE_KEYS = 1 << 14
 _WAYS = 4
@@ -223,7 +224,8 @@ class _Loops:
             ranges, size, width = 1, each * batch.units, each * batch.keys
         else:
             keys = self._plan.last_key + 1
-            width = -(-keys // _threads.chosen_threads(threads))
+            is_short = self._unit_bytes < 2 * _LEAST_CHOSEN_BYTES
+            width = -(-keys // (1 if is_short else _threads.chosen_threads(threads)))
             tasks = ranges = -(-keys // width)
             size = max(1, total)
         tasks = tasks if total else 0

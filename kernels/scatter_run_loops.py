@@ -13,7 +13,16 @@ import numpy as np
 from .arithmetic import get, put
 from .compilation import Kernel, kernel
 from .monoids import OVERWRITE, storage_dtype
-from .scatter_runs import LINE_BYTES, combine_run, copy_run, fetch_lines, make_row, start_range
+from .scatter_runs import (
+    LINE_BYTES,
+    combine_run,
+    combine_short_run,
+    copy_run,
+    fetch_lines,
+    make_row,
+    run_lanes,
+    start_range,
+)
 from .scatter_units import BLOCK, locate
 from .searches import positions_within
 
@@ -46,7 +55,7 @@ def _apply_runs(element: str, combiner: str) -> Kernel:
     `piece` elements; with `slides`, only those pieces that are in bounds, from 0 to `bound`. Places in the
     result are fetched where it `is_far`.
     """
-    line_items = LINE_BYTES // storage_dtype(element).itemsize
+    line_items, vector_items = LINE_BYTES // storage_dtype(element).itemsize, run_lanes(element)
 
     @kernel
     def slid(
@@ -61,7 +70,7 @@ def _apply_runs(element: str, combiner: str) -> Kernel:
     @kernel(inline=True)
     def rows(
         begin: int, end: int, keys: Any, sources: Any, step: int, grain: int, items: int, lines: int,
-        ahead: int, is_far: bool, values: Any, result: Any,
+        ahead: int, is_far: bool, is_short: bool, values: Any, result: Any,
     ) -> None:  # fmt: skip
         for unit in range(begin, end):
             later = min(unit + ahead, end - 1) * step
@@ -71,7 +80,10 @@ def _apply_runs(element: str, combiner: str) -> Kernel:
             key = np.int64(get(keys, unit * step))
             if key >= 0:
                 source = np.int64(get(sources, unit * step))
-                combine_run(element, combiner, result, key * grain, values, source, items)
+                if is_short:
+                    combine_short_run(element, combiner, result, key * grain, values, source, items)
+                else:
+                    combine_run(element, combiner, result, key * grain, values, source, items)
 
     @kernel
     def body(
@@ -84,13 +96,18 @@ def _apply_runs(element: str, combiner: str) -> Kernel:
         if slides.size == 0 and runs.shape[0] == 1:
             # The same with constants, which become quicker loops.
             if items == line_items and step == 1:
-                rows(begin, end, keys, sources, 1, grain, line_items, 1, ahead, is_far, values, result)
+                rows(begin, end, keys, sources, 1, grain, line_items, 1, ahead, is_far, False, values, result)
             elif items == 2 * line_items and step == 1:
-                rows(begin, end, keys, sources, 1, grain, 2 * line_items, 2, ahead, is_far, values, result)
-            elif items == 4 * line_items and step == 1:
-                rows(begin, end, keys, sources, 1, grain, 4 * line_items, 4, ahead, is_far, values, result)
+                rows(
+                    begin, end, keys, sources, 1, grain, 2 * line_items, 2, ahead, is_far, False, values,
+                    result,
+                )  # fmt: skip
+            elif items < vector_items:
+                rows(begin, end, keys, sources, step, grain, items, 1, ahead, is_far, True, values, result)
             else:
-                rows(begin, end, keys, sources, step, grain, items, lines, ahead, is_far, values, result)
+                rows(
+                    begin, end, keys, sources, step, grain, items, lines, ahead, is_far, False, values, result
+                )  # fmt: skip
             return
         for unit in range(begin, end):
             later = min(unit + ahead, end - 1) * step

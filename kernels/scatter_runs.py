@@ -1,5 +1,6 @@
 """Whole runs of elements combined at once, for the loops of scatter. Importing this module imports Numba."""
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -40,36 +41,61 @@ def combine_run(
     The arrays must not overlap. `combiner` is a monoid, or OVERWRITE.
     """
     kind = Combination(literal(element), literal(combiner))
-    most_lanes = max(1, _VECTOR_BYTES // computing_dtype(kind.element).itemsize)
-
-    def combine(
-        builder: Any, lanes: int, step: Any, place: Any, source: Any, target: Any, begin: Any
-    ) -> None:
-        here = builder.add(place, step)
-        value = load_lanes(builder, kind.element, begin, builder.add(source, step), lanes)
-        if kind.monoid != OVERWRITE:
-            value = apply(builder, kind, load_lanes(builder, kind.element, target, here, lanes), value)
-        store_lanes(builder, kind.element, target, here, value, lanes)
-
-    def combine_rest(builder: Any, count: Any, *given: Any) -> None:
-        for lanes, at in _shorter_vectors(builder, count, most_lanes):
-            combine(builder, lanes, at, *given)
+    lanes = run_lanes(kind.element)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         _, _, to, place, origin, source, count = arguments
         target = data_of(context, builder, result, to, kind.element)
         begin = data_of(context, builder, values, origin, kind.element)
-        whole = builder.and_(count, I64(-most_lanes))
-        with cgutils.for_range_slice(builder, I64(0), whole, I64(most_lanes), intp=I64, inc=True) as (at, _):
-            combine(builder, most_lanes, at, place, source, target, begin)
+        whole = builder.and_(count, I64(-lanes))
+        with cgutils.for_range_slice(builder, I64(0), whole, I64(lanes), intp=I64, inc=True) as (at, _):
+            _combine_vector(builder, kind, lanes, at, place, source, target, begin)
         with cgutils.if_unlikely(builder, builder.icmp_signed("!=", whole, count)):
             kinds = [I64, I64, I64, target.type, begin.type]
             name = f"rest_{'_'.join(kind).replace(':', '_').replace('>', '_')}"
-            rest = _private_function(builder.module, name, kinds, combine_rest)
+            rest = _private_function(builder.module, name, kinds, functools.partial(_combine_rest, kind))
             builder.call(rest, [count, place, source, target, begin])
         return context.get_dummy_value()
 
     return types.void(element, combiner, result, types.intp, values, types.intp, types.intp), generate
+
+
+@intrinsic(prefer_literal=True)
+def combine_short_run(
+    typing_context: Any, element: Any, combiner: Any, result: Any, place: Any, values: Any, source: Any,
+    count: Any,
+) -> Any:  # fmt: skip
+    """The same for fewer than `run_lanes` elements, quicker."""
+    kind = Combination(literal(element), literal(combiner))
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        _, _, to, place, origin, source, count = arguments
+        target = data_of(context, builder, result, to, kind.element)
+        begin = data_of(context, builder, values, origin, kind.element)
+        _combine_rest(kind, builder, count, place, source, target, begin)
+        return context.get_dummy_value()
+
+    return types.void(element, combiner, result, types.intp, values, types.intp, types.intp), generate
+
+
+def run_lanes(element: str) -> int:
+    """How many elements of a run are combined at once."""
+    return max(1, _VECTOR_BYTES // computing_dtype(element).itemsize)
+
+
+def _combine_vector(
+    builder: Any, kind: Combination, lanes: int, step: Any, place: Any, source: Any, target: Any, begin: Any
+) -> None:
+    here = builder.add(place, step)
+    value = load_lanes(builder, kind.element, begin, builder.add(source, step), lanes)
+    if kind.monoid != OVERWRITE:
+        value = apply(builder, kind, load_lanes(builder, kind.element, target, here, lanes), value)
+    store_lanes(builder, kind.element, target, here, value, lanes)
+
+
+def _combine_rest(kind: Combination, builder: Any, count: Any, *given: Any) -> None:
+    for lanes, at in _shorter_vectors(builder, count, run_lanes(kind.element)):
+        _combine_vector(builder, kind, lanes, at, *given)
 
 
 @intrinsic(prefer_literal=True)
@@ -116,7 +142,7 @@ class _Row:
         self._kind = kind
         is_rounded = kind.element in WIDENED and kind.monoid in ("add", "multiply")
         self._step = Combination(kind.element, f"{kind.monoid}:{kind.element}") if is_rounded else kind
-        self._lanes = max(1, _VECTOR_BYTES // computing_dtype(kind.element).itemsize)
+        self._lanes = run_lanes(kind.element)
         self._result, self._initial, self._values = result, initial, values
         self._place, self._start = place, start
         self._sources, self._begin, self._end = sources, begin, end

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .compilation import Kernel, kernel
-from .scatter_runs import combine_run
+from .scatter_runs import combine_run, combine_short_run, run_lanes
 from .scatter_units import start_at
 
 
@@ -19,6 +19,7 @@ def update_windows(element: str, combiner: str) -> Kernel:
     `units`, `components`, `runs`, `items`, `inner` and `piece` are those of `scatter_layout.Windows`,
     `addresses`, `sample` and `least_index` as in `scatter_units`.
     """
+    vector_items = run_lanes(element)
 
     @kernel
     def apply_part(
@@ -71,9 +72,14 @@ def update_windows(element: str, combiner: str) -> Kernel:
                     is_inside &= (start >= low[number]) & (start <= high[number] - component[4])
                     is_touched &= (start > low[number] - component[4]) & (start < high[number])
                 if is_inside:
-                    for run in range(runs.shape[0]):
-                        place, first = base + runs[run, 0], source + runs[run, 1]
-                        combine_run(element, combiner, result, place, values, first, items)
+                    if items < vector_items:
+                        for run in range(runs.shape[0]):
+                            place, first = base + runs[run, 0], source + runs[run, 1]
+                            combine_short_run(element, combiner, result, place, values, first, items)
+                    else:
+                        for run in range(runs.shape[0]):
+                            place, first = base + runs[run, 0], source + runs[run, 1]
+                            combine_run(element, combiner, result, place, values, first, items)
                 elif is_touched:
                     apply_part(starts, low, high, base, source, runs, items, inner, piece, values, result)
 
