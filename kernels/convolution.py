@@ -86,7 +86,7 @@ def _by_strides(make: Callable[..., Writer], shape: Sequence[int], dtype: np.dty
 
 
 def _readable(array: np.ndarray) -> np.ndarray:
-    """The array, or a copy where elements lie backwards, upon each other, or not at multiples of their size."""
+    """The array, or a copy where items lie backwards, upon each other, or not at multiples of their size."""
     lies_well = array.flags.c_contiguous or all(
         size == 1 or (stride > 0 and stride % array.itemsize == 0)
         for size, stride in zip(array.shape, array.strides, strict=True)
@@ -312,7 +312,7 @@ def _products(problem: _Problem, lhs: np.ndarray, rhs: np.ndarray, result: np.nd
     is_dense = is_dense and lhs_steps[-2] == features
     if is_dense and axes[-1].window_dilation == axes[-1].base_dilation == 1:
         merged = axes[-1].window
-    terms = positions * features
+    terms, has_holes = positions * features, any(axis.base_dilation > 1 for axis in axes)
     part = -(-terms // -(-terms // tasks.PART))
     segments, parts = _segments(terms, part, merged, features)
     inner = geometry.inner if by_windows else 1
@@ -339,7 +339,7 @@ def _products(problem: _Problem, lhs: np.ndarray, rhs: np.ndarray, result: np.nd
         units = blocks * -(-groups // (vectors * lanes))
     streams = len(parts) == 2 and result.nbytes >= tasks.LARGE
     layout = {
-        "terms": (positions, features, merged, groups, columns, terms, part, len(parts) - 1),
+        "terms": (positions, features, has_holes, merged, groups, columns, terms, part, len(parts) - 1),
         "steps": (feature_step, group_step, output_step, geometry.axes[-1][2] if by_windows else 1),
         "factor_steps": rhs_steps[-2:],
         "tiles": (by_windows, by_groups, is_direct, windows, inner, block, rows, vectors, last_vectors),

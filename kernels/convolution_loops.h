@@ -236,10 +236,23 @@ typedef struct {
     int64_t first, count, place, step;
 } CONV_NAME(ConvSpan);
 
-/* Divide the windows of a block into spans, for one position. */
+/* Divide the windows of a block into spans, for one position: line by line where all of a line lies inside. */
 CONV_CODE int64_t CONV_NAME(conv_spans)(
     const ConvProduct *p, const ConvBlock *block, int64_t position, CONV_NAME(ConvSpan) *spans) {
     int64_t number = -1, next = 0, places[CONV_MOST_WIDTH];
+    if (!p->has_holes && block->line_count * 4 <= block->count) {
+        for (; number + 1 < block->line_count; number++) {
+            int64_t first = block->lines[number + 1], count = block->lines[number + 2] - first;
+            CONV_NAME(ConvSpan) *span = &spans[number + 1];
+            span->first = first, span->count = count, span->step = 0;
+            span->place = conv_place(p, block, first, position);
+            if (conv_is_outside(p, block, first, position)) continue;
+            if (span->place < 0 || conv_place(p, block, first + count - 1, position) < 0) break;
+            if (count > 1) span->step = conv_place(p, block, first + 1, position) - span->place;
+        }
+        if (number + 1 == block->line_count) return number + 1;
+        number = -1;
+    }
     conv_find_places(p, block, block->count, position, places);
     for (int64_t row = 0; row < block->count; row++) {
         int64_t place = places[row];
@@ -256,6 +269,13 @@ CONV_CODE int64_t CONV_NAME(conv_spans)(
     return number + 1;
 }
 
+/* Copy items that lie `step` apart. Constant steps, as most are, make vectors of the loop. */
+CONV_INLINE void CONV_NAME(conv_copy)(CONV_ITEM *to, const CONV_ITEM *from, int64_t step, int64_t count) {
+    if (step == 1) for (int64_t i = 0; i < count; i++) to[i] = from[i];
+    else if (step == 2) for (int64_t i = 0; i < count; i++) to[i] = from[2 * i];
+    else for (int64_t i = 0; i < count; i++) to[i] = from[i * step];
+}
+
 /* Pack a part of the terms of a block of windows: [term][width]. */
 CONV_CODE void CONV_NAME(conv_pack_windows)(
     const ConvProduct *p, const ConvBlock *block, int64_t part, int64_t group, int64_t width, CONV_ITEM *to) {
@@ -268,9 +288,8 @@ CONV_CODE void CONV_NAME(conv_pack_windows)(
             for (int64_t i = 0; i < count; i++) {
                 const CONV_ITEM *from = lhs + spans[i].place + term * p->feature_step;
                 CONV_ITEM *lanes = to + spans[i].first;
-                if (spans[i].place < 0) for (int64_t lane = 0; lane < spans[i].count; lane++) lanes[lane] = 0;
-                else if (spans[i].step == 1) for (int64_t lane = 0; lane < spans[i].count; lane++) lanes[lane] = from[lane];
-                else for (int64_t lane = 0; lane < spans[i].count; lane++) lanes[lane] = from[lane * spans[i].step];
+                if (spans[i].place < 0) memset(lanes, 0, spans[i].count * sizeof(CONV_ITEM));
+                else CONV_NAME(conv_copy)(lanes, from, spans[i].step, spans[i].count);
             }
             for (int64_t lane = block->count; lane < width; lane++) to[lane] = 0;
         }
@@ -497,6 +516,8 @@ CONV_CODE void CONV_NAME(conv_scale_run)(
         CONV_ITEM *result = s->result + channel * p->result_channel_step;
         if (s->lhs_step == 1 && s->result_step == 1)
             CONV_NAME(conv_scale_channel)(s, lhs, factors + channel, result, 1, 1);
+        else if (s->lhs_step == 2 && s->result_step == 1)
+            CONV_NAME(conv_scale_channel)(s, lhs, factors + channel, result, 2, 1);
         else
             CONV_NAME(conv_scale_channel)(s, lhs, factors + channel, result, s->lhs_step, s->result_step);
     }

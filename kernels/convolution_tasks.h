@@ -50,7 +50,7 @@ typedef struct {
 
 /* What tasks of products read. Axes are in the order in which the result has them in memory, steps are in items.
 
-   `merged`: how many positions along the last spatial dimension lie side by side wherever none is in the padding, or
+   `has_holes`: whether there is base dilation. `merged`: how many positions along the last spatial dimension lie side by side wherever none is in the padding, or
    one. `along`: [position][axis]. `factor_places`: [position], items into rhs. `part`: terms of one. `parts`: where
    the segments of each begin. `inner`: windows that are `lane_step` apart in the result, where `by_windows`. `by_groups`: a unit is
    CONV_FEW windows of as many groups as `vectors` hold. `streams`: whether what is written is
@@ -60,7 +60,7 @@ typedef struct {
 typedef struct {
     const char *lhs, *rhs;
     char *result, *panels, *memory;
-    int64_t rank, positions, features, merged, groups, columns, terms, part, part_count;
+    int64_t rank, positions, features, has_holes, merged, groups, columns, terms, part, part_count;
     ConvAxis axes[CONV_MOST_AXES];
     const int64_t *along, *factor_places, *parts;
     const ConvSegment *segments;
@@ -102,12 +102,13 @@ typedef void (*ConvTask)(void *plan, int64_t task, char *memory);
 static inline int64_t conv_least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* A block of windows: where they lie, and where they go. `places` has what varies with the position, along `axes`. A
-   line is of windows that differ along the last of these alone. */
+   line is of windows that differ along the last of these alone; `lines` has where each begins, and where the last ends. */
 typedef struct {
     int64_t count, first_result;
     int64_t base[CONV_MOST_WIDTH], results[CONV_MOST_WIDTH], starts_line[CONV_MOST_WIDTH];
     const int64_t *places[CONV_MOST_WIDTH][CONV_MOST_AXES];
-    int64_t rank;
+    int64_t rank, line_count;
+    int64_t lines[CONV_MOST_WIDTH + 1];
     int axes[CONV_MOST_AXES];
 } ConvBlock;
 
@@ -122,6 +123,7 @@ static void conv_find(const ConvProduct *p, int64_t first, int64_t count, int64_
         if (p->axes[axis].positions > 1) block->axes[kept++] = axis;
     block->rank = kept;
     block->count = count;
+    block->line_count = 0;
     int64_t last = kept ? block->axes[kept - 1] : -1;
     for (int64_t changed = 0; row < count; row++) {
         int64_t base = 0, result = 0;
@@ -135,9 +137,11 @@ static void conv_find(const ConvProduct *p, int64_t first, int64_t count, int64_
         block->base[row] = base;
         block->results[row] = result;
         block->starts_line[row] = row == 0 || changed != last || base != block->base[row - 1];
+        if (block->starts_line[row]) block->lines[block->line_count++] = row;
         for (changed = p->rank - 1; changed >= 0 && ++window[changed] == p->axes[changed].count; changed--)
             window[changed] = 0;
     }
+    block->lines[block->line_count] = count;
     for (; row < filled; row++) {
         block->base[row] = block->base[count - 1];
         block->results[row] = block->results[count - 1];

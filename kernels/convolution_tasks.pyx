@@ -39,7 +39,7 @@ cdef extern from "convolution_tasks.h" nogil:
         char *result
         char *panels
         char *memory
-        int64_t rank, positions, features, merged, groups, columns, terms, part, part_count
+        int64_t rank, positions, features, has_holes, merged, groups, columns, terms, part, part_count
         ConvAxis *axes
         const int64_t *along
         const int64_t *factor_places
@@ -152,7 +152,7 @@ cdef class Products:
         p.factor_places = <const int64_t *>cnp.PyArray_DATA(as_integers(tables["factor_places"], self.kept))
         p.segments = <const ConvSegment *>cnp.PyArray_DATA(as_integers(tables["segments"], self.kept))
         p.parts = <const int64_t *>cnp.PyArray_DATA(as_integers(tables["parts"], self.kept))
-        (p.positions, p.features, p.merged, p.groups, p.columns, p.terms, p.part, p.part_count) = layout["terms"]
+        (p.positions, p.features, p.has_holes, p.merged, p.groups, p.columns, p.terms, p.part, p.part_count) = layout["terms"]
         (p.feature_step, p.group_step, p.output_step, p.lane_step) = layout["steps"]
         p.factor_feature_step, p.factor_output_step = layout["factor_steps"]
         (p.by_windows, p.by_groups, p.is_direct, p.windows, p.inner, p.block, p.rows, p.vectors, p.last_vectors) = layout["tiles"]

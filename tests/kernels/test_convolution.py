@@ -159,19 +159,14 @@ def test_floats_are_added_in_the_stated_order(axes, groups, order):
 def test_vectors_run_along_groups_that_are_contiguous(axes, count, of_batches):
     """As those of gradients of convolutions channel by channel."""
     generator = np.random.default_rng(8)
-    features = 5 if of_batches else 1
-    shape = (count, *(a.size for a in axes), features) if of_batches else (2, *(a.size for a in axes), count)
-    lhs, rhs = (
-        short_floats(generator, shape),
-        short_floats(generator, (*(a.window for a in axes), features, count)),
-    )
+    features, sizes = 5 if of_batches else 1, [a.size for a in axes]
+    lhs = short_floats(generator, (count, *sizes, features) if of_batches else (2, *sizes, count))
+    rhs = short_floats(generator, (*(a.window for a in axes), features, count))
     rank, groups = lhs.ndim, (1, count) if of_batches else (count, 1)
-    channels_last = (
-        (rank - 1, *range(1, rank - 1), 0),
-        (*range(1, rank - 1), 0, rank - 1),
-        tuple(range(rank)),
-    )
-    orders = channels_last if of_batches else ORDERS["features last"](rank)
+    lhs_order = (rank - 1, *range(1, rank - 1), 0)
+    rhs_order = (*range(1, rank - 1), 0, rank - 1)
+    is_last = ORDERS["features last"](rank)
+    orders = (lhs_order, rhs_order, is_last[2]) if of_batches else is_last
     expected = part_by_part(lhs, rhs, axes, groups)
     for threads in (1, 2, 3, 8):
         assert same_bits(convolved(lhs, rhs, axes, groups, orders, threads=threads), expected)
