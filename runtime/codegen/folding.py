@@ -36,18 +36,22 @@ def define_task(module: ir.Module, name: str, body: ir.Function, total: int, siz
         total: how many numbers there are.
         size: how many of them a task has.
     """
-    task = ir.Function(module, TASK_TYPE, name)
-    builder = ir.IRBuilder(task.append_basic_block("entry"))
-    number, pointers = task.args
-    arguments = [
-        builder.load(address_of(builder, pointers, INT64(k), POINTER), typ=POINTER)
-        for k in range(len(body.args) - 1)
-    ]
+    builder, number, arguments = begin_task(module, name, len(body.args) - 1)
     first = builder.mul(number, INT64(size))
     last = least(builder, builder.add(first, INT64(size)), INT64(total))
     with Loop(builder, first, last) as index:
         builder.call(body, [index, *arguments])
     builder.ret_void()
+
+
+def begin_task(module: ir.Module, name: str, count: int) -> tuple[ir.IRBuilder, ir.Value, list[ir.Value]]:
+    """A task `void name(int64 task, ptr pointers)` of a module, where it begins: the builder, the number, and
+    the first so many pointers."""
+    task = ir.Function(module, TASK_TYPE, name)
+    builder = ir.IRBuilder(task.append_basic_block("entry"))
+    number, pointers = task.args
+    places = [address_of(builder, pointers, INT64(k), POINTER) for k in range(count)]
+    return builder, number, [builder.load(place, typ=POINTER) for place in places]
 
 
 def least(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
@@ -178,14 +182,14 @@ def emit_fold(
     return last[0]
 
 
-def prefetch_after(builder: ir.IRBuilder, row: ir.Value, size: int) -> None:
-    """Ask for the `size` bytes behind a row of so many bytes; nothing need be there."""
+def prefetch_after(builder: ir.IRBuilder, row: ir.Value, size: int, distance: int) -> None:
+    """Ask for the `size` bytes that lie so far behind the beginning of a row; nothing need be there."""
     flag = ir.IntType(32)
     prefetch = builder.module.declare_intrinsic(
         "llvm.prefetch.p0", (), ir.FunctionType(ir.VoidType(), [POINTER, flag, flag, flag])
     )
     with Loop(builder, INT64(0), INT64(-(-size // _LINE))) as number:
-        place = builder.add(INT64(size), builder.mul(number, INT64(_LINE)))
+        place = builder.add(INT64(distance), builder.mul(number, INT64(_LINE)))
         address = builder.gep(row, [place], source_etype=ir.IntType(8))
         builder.call(prefetch, [address, flag(_READ), flag(_SECOND_LEVEL), flag(_DATA)])
 

@@ -19,6 +19,8 @@ from .space import Axes, AxesOf, is_computed, one_step, reduction_problem, shape
 
 MOST_BUFFER_BYTES = 1 << 18
 """A row's buffers lie on the stack."""
+_LEAST_COLUMNS, _MOST_ROWS, _GROUP_BYTES = 64, 4, 8 << 10
+"""Rows of so many columns are computed together: so many at most, and no more bytes than stay at hand."""
 CHEAP = 6
 """The cost up to which a value is computed again in a later pass."""
 EXPENSIVE = 16
@@ -175,6 +177,19 @@ def buffer_bytes(form: RowForm, block: Block) -> int:
     reductions = [operation for operation in block.operations if operation.name == "stablehlo.reduce"]
     folded = sum(2 * max(4, _item_bytes(operation.operands[0].type)) for operation in reductions)
     return form.columns * (kept + folded)
+
+
+def group_size(form: RowForm, block: Block) -> int:
+    """How many rows each pass goes through before the next one.
+
+    Short rows gain nothing, for processors look ahead past them; of long ones, passes last longer than what
+    they wait for.
+    """
+    if form.columns < _LEAST_COLUMNS:
+        return 1
+    read = [value for value in block.arguments if form.along_columns(value)]
+    row = form.columns * sum(_item_bytes(value.type) for value in [*read, *form.saved])
+    return max(1, min(_MOST_ROWS, _GROUP_BYTES // max(row, 1)))
 
 
 def reductions_at(form: RowForm, block: Block, level: int) -> list[Operation]:

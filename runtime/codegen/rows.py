@@ -24,14 +24,15 @@ from .folding import (
     F32,
     Loop,
     address_of,
+    begin_task,
     combine,
-    define_task,
     element_type_of,
     emit_fold,
     index_as,
+    least,
     prefetch_after,
 )
-from .row_form import RowForm, pass_count, reductions_at, sinks
+from .row_form import RowForm, group_size, pass_count, reductions_at, sinks
 from .space import folded_type
 from .values import Value, constant, load, rounded, store, stored_type
 
@@ -48,60 +49,62 @@ def rows_module(block: Block, form: RowForm, view_of: ViewOf, size: int) -> ir.M
         size: how many rows a task computes.
     """
     module = ir.Module(NAME)
-    row = _Row(module, block, form, view_of).function
-    define_task(module, NAME, row, form.rows, size)
+    group = group_size(form, block)
+    function = _Rows(module, block, form, view_of, group).function
+    _define_task(module, function, form.rows, size, group)
     return module
 
 
-class _Row:
-    """Generates `void row(int64 row, T* noalias...)`, which computes one row."""
+def _define_task(module: ir.Module, body: ir.Function, rows: int, size: int, group: int) -> None:
+    """Define the task `NAME`, which calls a function for each group of its rows: the first, where it ends."""
+    builder, number, arguments = begin_task(module, NAME, len(body.args) - 2)
+    first = builder.mul(number, INT64(size))
+    last = least(builder, builder.add(first, INT64(size)), INT64(rows))
+    count = builder.udiv(builder.add(builder.sub(last, first), INT64(group - 1)), INT64(group))
+    with Loop(builder, INT64(0), count) as index:
+        start = builder.add(first, builder.mul(index, INT64(group)))
+        builder.call(body, [start, least(builder, builder.add(start, INT64(group)), last), *arguments])
+    builder.ret_void()
 
-    def __init__(self, module: ir.Module, block: Block, form: RowForm, view_of: ViewOf) -> None:
+
+class _Rows:
+    """Generates `void rows(int64 first, int64 last, T* noalias...)`, which computes a group of rows.
+
+    Each pass goes through all of them, so that the end of a row's reduction, whose steps wait for each other,
+    runs beside the next row's pass.
+    """
+
+    def __init__(self, module: ir.Module, block: Block, form: RowForm, view_of: ViewOf, group: int) -> None:
         self.module = module
         self.block = block
         self.form = form
         self.view_of = view_of
+        self.group = group
         self.results = list(dict.fromkeys(block.terminator.operands))
         values = [*block.arguments, *block.terminator.operands]
         pointers = [POINTER] * len(values)
-        self.function = ir.Function(module, ir.FunctionType(ir.VoidType(), [INT64, *pointers]), "row")
+        type = ir.FunctionType(ir.VoidType(), [INT64, INT64, *pointers])
+        self.function = ir.Function(module, type, "group")
         self.function.linkage = "internal"
         self.function.attributes.add("noinline")
-        for argument in self.function.args[1:]:
+        for argument in self.function.args[2:]:
             argument.add_attribute("noalias")
         self.builder = ir.IRBuilder(self.function.append_basic_block("entry"))
-        self.pointers = dict(zip(block.arguments, self.function.args[1:], strict=False))
-        self.result_pointers = self.function.args[1 + len(block.arguments) :]
-        self.rows: dict[IrValue, Value] = {}
-        self.reciprocals: dict[IrValue, ir.Value] = {}
-        self.indices = self._row_indices()
-        self.buffers = self._buffers()
+        self.pointers = dict(zip(block.arguments, self.function.args[2:], strict=False))
+        self.result_pointers = self.function.args[2 + len(block.arguments) :]
+        self.kept_rooms = {
+            value: self._room(stored_type(element_type_of(value)), group * form.columns)
+            for value in form.saved
+            if not self._is_kept_in_result(value)
+        }
+        self.reduced_rooms: dict[IrValue, ir.Value] = {}
         self._generate()
 
-    def _row_indices(self) -> list[ir.Value]:
-        """The row's index along each of the dimensions that number the rows."""
-        rest, indices = self.function.args[0], []
-        for size in reversed(self.form.shape[1 : self.form.row_rank]):
-            indices.append(self.builder.urem(rest, INT64(size)))
-            rest = self.builder.udiv(rest, INT64(size))
-        return [rest, *reversed(indices)][: self.form.row_rank]
+    def _is_kept_in_result(self, value: IrValue) -> bool:
+        return value in self.results and self.form.column_step(value) == 1
 
-    def _buffers(self) -> dict[IrValue, ir.Value]:
-        """Where values are kept for later passes: in the memory of a result, or on the stack."""
-        buffers = {}
-        for value in self.form.saved:
-            if value in self.results and self._is_row_of_result(value):
-                position = list(self.block.terminator.operands).index(value)
-                buffers[value] = self._at_row(self.result_pointers[position], value)
-            else:
-                buffers[value] = self._room(stored_type(element_type_of(value)))
-        return buffers
-
-    def _is_row_of_result(self, value: IrValue) -> bool:
-        return self.form.column_step(value) == 1
-
-    def _room(self, type: ir.Type) -> ir.Value:
-        room = self.builder.alloca(ir.ArrayType(type, self.form.columns))
+    def _room(self, type: ir.Type, count: int) -> ir.Value:
+        room = self.builder.alloca(ir.ArrayType(type, count))
         room.align = 64
         return self.builder.gep(room, [INT64(0), INT64(0)], inbounds=True)
 
@@ -109,32 +112,77 @@ class _Row:
         passes = pass_count(self.form, self.block)
         rooms = [self._fold_rooms(level) for level in range(passes)]
         for level in range(passes):
-            targets = self._targets(level, rooms[level])
-            if targets:
-                self._column_pass(level, targets)
-            if level == 0:
-                self._prefetch_next_row()
-            for operation, (first, second) in rooms[level].items():
-                self.rows[operation.result] = self._folded(operation, first, second)
+            with Loop(self.builder, *self.function.args[:2]) as row:
+                self._begin_row(row)
+                self._generate_pass(level, rooms[level])
+                if level == passes - 1:
+                    self._store_row_values()
+        self.builder.ret_void()
+
+    def _begin_row(self, row: ir.Value) -> None:
+        """What is known of a row where a pass over it begins."""
+        self.indices = self._row_indices(row)
+        self.place = self.builder.sub(row, self.function.args[0])
+        self.rows: dict[IrValue, Value] = {}
+        self.reciprocals: dict[IrValue, ir.Value] = {}
+        self.buffers = {value: self._buffer(value) for value in self.form.saved}
+
+    def _row_indices(self, row: ir.Value) -> list[ir.Value]:
+        """The row's index along each of the dimensions that number the rows."""
+        rest, indices = row, []
+        for size in reversed(self.form.shape[1 : self.form.row_rank]):
+            indices.append(self.builder.urem(rest, INT64(size)))
+            rest = self.builder.udiv(rest, INT64(size))
+        return [rest, *reversed(indices)][: self.form.row_rank]
+
+    def _buffer(self, value: IrValue) -> ir.Value:
+        """Where a row's value is kept for later passes: in the memory of a result, or on the stack."""
+        room = self.kept_rooms.get(value)
+        if room is None:
+            position = list(self.block.terminator.operands).index(value)
+            return self._at_row(self.result_pointers[position], value)
+        start = self.builder.mul(self.place, INT64(self.form.columns))
+        return address_of(self.builder, room, start, stored_type(element_type_of(value)))
+
+    def _generate_pass(self, level: int, rooms: dict[Operation, tuple[ir.Value, ir.Value]]) -> None:
+        targets = self._targets(level, rooms)
+        if targets:
+            self._column_pass(level, targets)
+        if level == 0:
+            self._prefetch_next_rows()
+        for operation, (first, second) in rooms.items():
+            result = operation.result
+            self.rows[result] = self._folded(operation, first, second)
+            store(self.builder, element_type_of(result), self.rows[result], self._reduced_place(result))
+
+    def _reduced_place(self, value: IrValue) -> ir.Value:
+        """Where the present row's value of a reduction is for later passes."""
+        stored = stored_type(element_type_of(value))
+        return address_of(self.builder, self.reduced_rooms[value], self.place, stored)
+
+    def _store_row_values(self) -> None:
         for position, value in enumerate(self.block.terminator.operands):
             if not self.form.along_columns(value):
                 pointer = self._at_row(self.result_pointers[position], value)
                 store(self.builder, element_type_of(value), self.row_value(value), pointer)
-        self.builder.ret_void()
 
-    def _prefetch_next_row(self) -> None:
-        """Ask for the arguments' next rows while this one is computed: processors do not look past a page."""
+    def _prefetch_next_rows(self) -> None:
+        """Ask for a row of the arguments' next group while this one is computed: processors do not look past
+        a page."""
         for value in self.block.arguments:
             if self.form.column_step(value) == 1 and any(self.form.steps(value)[: self.form.row_rank]):
                 row = self._at_row(self.pointers[value], value)
-                prefetch_after(self.builder, row, self.form.columns * element_type_of(value).dtype.itemsize)
+                size = self.form.columns * element_type_of(value).dtype.itemsize
+                prefetch_after(self.builder, row, size, self.group * size)
 
     def _fold_rooms(self, level: int) -> dict[Operation, tuple[ir.Value, ir.Value]]:
         """Two buffers for each reduction of a pass; on the stack's top once, whatever the number of rows."""
         rooms = {}
         for operation in reductions_at(self.form, self.block, level):
-            type = stored_type(folded_type(operation, F32))
-            rooms[operation] = (self._room(type), self._room(type))
+            type, columns = stored_type(folded_type(operation, F32)), self.form.columns
+            rooms[operation] = (self._room(type, columns), self._room(type, columns))
+            result = operation.result
+            self.reduced_rooms[result] = self._room(stored_type(element_type_of(result)), self.group)
         return rooms
 
     def _targets(
@@ -152,11 +200,9 @@ class _Row:
                 assert step is not None
                 pointer = self._at_row(self.result_pointers[position], value)
                 targets.append((value, element_type_of(value), pointer, step))
-        for value, buffer in self.buffers.items():
-            if value in wanted and not any(target[2] is buffer for target in targets):
-                kept_in_result = value in self.results and self._is_row_of_result(value)
-                if not kept_in_result:
-                    targets.append((value, element_type_of(value), buffer, 1))
+        for value in self.kept_rooms:
+            if value in wanted:
+                targets.append((value, element_type_of(value), self.buffers[value], 1))
         return targets
 
     def _in_memory(self, operation: Operation) -> ir.Value | None:
@@ -202,7 +248,11 @@ class _Row:
     def row_value(self, value: IrValue) -> Value:
         """A value that does not vary along the columns, computed where the builder stands or before."""
         if value not in self.rows:
-            self.rows[value] = self._computed(value, self.row_value, None)
+            if value in self.reduced_rooms:
+                place = self._reduced_place(value)
+                self.rows[value] = load(self.builder, element_type_of(value), place)
+            else:
+                self.rows[value] = self._computed(value, self.row_value, None)
         return self.rows[value]
 
     def column_value(

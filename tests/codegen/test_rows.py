@@ -66,7 +66,7 @@ def layer_norm(x: Any, scale: Any, bias: Any) -> Any:
     return (x - mean) * jax.lax.rsqrt(x.var(-1, keepdims=True) + 1e-5) * scale + bias
 
 
-SHAPES = [(1, 1), (3, 1), (1, 2), (5, 7), (2, 64), (4, 129), (2, 3, 5), (2, 2, 2, 33)]
+SHAPES = [(1, 1), (3, 1), (1, 2), (5, 7), (2, 64), (11, 129), (2, 3, 5), (2, 2, 2, 33), (3, 5, 2, 65)]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -80,8 +80,29 @@ def test_layer_norm(shape: tuple[int, ...]) -> None:
     check(layer_norm, numbers(*shape), numbers(shape[-1], seed=1), numbers(shape[-1], seed=2))
 
 
-def test_log_softmax_and_logsumexp() -> None:
-    check(lambda x: (jax.nn.log_softmax(x), jax.nn.logsumexp(x, -1)), numbers(6, 50))
+@pytest.mark.parametrize("shape", [(6, 50), (9, 100)])
+def test_log_softmax_and_logsumexp(shape: tuple[int, ...]) -> None:
+    check(lambda x: (jax.nn.log_softmax(x), jax.nn.logsumexp(x, -1)), numbers(*shape))
+
+
+@pytest.mark.parametrize(("columns", "expected"), [(63, 1), (64, 4), (256, 4), (512, 2), (1024, 1), (9, 1)])
+def test_rows_of_middling_length_are_computed_together(columns: int, expected: int) -> None:
+    text = jax.jit(lambda x: jax.nn.softmax(x, -1)).lower(numbers(8, columns)).as_text()
+    block, form = form_of(text)
+    assert form is not None and row_form.group_size(form, block) == expected
+
+
+def test_rows_of_a_group_keep_apart() -> None:
+    """Reductions of several types, values kept in a result, results and operands of rows."""
+
+    def function(x: Any, y: Any, z: Any) -> Any:
+        e = jnp.exp(x * z[:, None])
+        total, most = e.sum(-1), y.max(-1)
+        scaled = e / total[:, None]
+        return e, scaled, total, most, jnp.where(y == most[:, None], scaled, x), scaled.max(-1)
+
+    y = np.random.default_rng(3).integers(-99, 99, (10, 96)).astype(np.int16)
+    check(function, numbers(10, 96), y, numbers(10))
 
 
 def test_division_by_a_value_of_the_row() -> None:
