@@ -47,7 +47,7 @@ def _rest(x: Real, k: Real, step: tuple[float, float], tail: Real | None) -> Rea
 
 
 def exp(x: Real, tail: Real | None = None) -> Real:
-    """exp(x + tail); error 0.8."""
+    """exp(x + tail); error 0.95."""
     x = x.within(-REACH, REACH)
     if gathers_quickly():
         return _exp_by_table(x, tail)
@@ -107,6 +107,6 @@ def sinh(x: Real) -> Real:
 
 
 def cosh(x: Real) -> Real:
-    """The hyperbolic cosine; error 1."""
+    """The hyperbolic cosine; error 1.4."""
     e = exp(abs(x))
     return (e + 1.0 / e) * 0.5

@@ -95,7 +95,7 @@ def _log_in_parts(x: Real) -> tuple[Real, Real]:
 
 
 def power(x: Real, y: Real) -> Real:
-    """x to the power of y, with C's rules for what is no number; error 0.8."""
+    """x to the power of y, with C's rules for what is no number; error 0.9."""
     a = abs(x)
     high, low = _log_in_parts(a)
     high = where(a.compare("==", 0.0), -math.inf, where(a.compare("==", math.inf), math.inf, high))

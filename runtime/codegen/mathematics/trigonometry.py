@@ -75,7 +75,7 @@ def sin(x: Real) -> Real:
 
 
 def cos(x: Real) -> Real:
-    """The cosine; error 0.6."""
+    """The cosine; error 0.7."""
     r, tail, k = _reduced(x)
     sine, cosine = _sine_and_cosine(r, tail)
     value = where(_is_odd(x.builder, k), sine, cosine)
