@@ -12,6 +12,7 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_New, PyTuple_SET_ITEM
+from libc.stdint cimport int32_t, int64_t, uint64_t
 
 from time import perf_counter
 
@@ -27,6 +28,7 @@ cdef extern from "Python.h":
 
 cdef extern from "numpy/arrayobject.h":
     object PyArray_FromScalar(object scalar, PyObject *dtype)
+    cnp.ndarray PyArray_SimpleNew(int rank, cnp.npy_intp *shape, int type)
     object PyArray_NewFromDescr(
         void *subtype, void *stolen_dtype, int rank, cnp.npy_intp *shape, cnp.npy_intp *strides, void *data,
         int flags, PyObject *like,
@@ -42,6 +44,23 @@ cdef enum Kind:
     RUN_WHILE
     RUN_IF
     RUN_CASE
+
+cdef enum Scalar:
+    NO_SCALAR
+    ADD
+    SUBTRACT
+    EQUAL
+    NOT_EQUAL
+    LESS
+    LESS_EQUAL
+    GREATER
+    GREATER_EQUAL
+
+# What loops do with their counters: NumPy's calls cost more than the work.
+cdef dict _SCALARS = {
+    np.add: ADD, np.subtract: SUBTRACT, np.equal: EQUAL, np.not_equal: NOT_EQUAL, np.less: LESS,
+    np.less_equal: LESS_EQUAL, np.greater: GREATER, np.greater_equal: GREATER_EQUAL,
+}
 
 cdef double _SECONDS_BETWEEN_YIELDS = 0.005
 cdef tuple _OUT = ("out",)
@@ -118,6 +137,7 @@ cdef class _Step:
     cdef Slots operands, results, releases, captures
     cdef Py_ssize_t result
     cdef Kind kind
+    cdef Scalar scalar
     cdef Slots overwritten, overwriting
     cdef dict regions
     cdef Runner cond, body
@@ -135,6 +155,7 @@ cdef class _Step:
         self.captures = Slots(step.captures)
         self.result = step.results[0] if len(step.results) == 1 else -1
         self.plan_step = step
+        self.scalar = _SCALARS.get(step.function, NO_SCALAR) if isinstance(step.function, np.ufunc) else NO_SCALAR
         pairs = _possible_overwrites(step)
         self.overwritten = Slots([step.operands[operand] for operand, _ in pairs])
         self.overwriting = Slots([result for _, result in pairs])
@@ -399,6 +420,10 @@ cdef object _call(_Step step, object function, list frame):
     cdef PyObject *stack[MOST_STACKED + 2]
     cdef Py_ssize_t index, count = step.operands.count
     cdef object out
+    if step.scalar:
+        out = _of_scalars(step.scalar, frame[step.operands.at[0]], frame[step.operands.at[1]])
+        if out is not None:
+            return out
     if count > MOST_STACKED:
         return _call_with_many(step, function, frame)
     for index in range(count):
@@ -411,6 +436,53 @@ cdef object _call(_Step step, object function, list frame):
                 function, &stack[1], count | PY_VECTORCALL_ARGUMENTS_OFFSET, <PyObject *>_OUT
             )
     return PyObject_Vectorcall(function, &stack[1], count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL)
+
+
+cdef object _of_scalars(Scalar operation, object lhs, object rhs):
+    """The result for two integers of i32, or two of i64; None for all else."""
+    cdef int type
+    cdef int64_t a, b
+    cdef cnp.ndarray result
+    if not (_is_scalar(lhs) and _is_scalar(rhs)):
+        return None
+    type = cnp.PyArray_TYPE(<cnp.ndarray>lhs)
+    if cnp.PyArray_TYPE(<cnp.ndarray>rhs) != type or type not in (cnp.NPY_INT32, cnp.NPY_INT64):
+        return None
+    a, b = _integer(<cnp.ndarray>lhs, type), _integer(<cnp.ndarray>rhs, type)
+    if operation >= EQUAL:
+        result = PyArray_SimpleNew(0, NULL, cnp.NPY_BOOL)
+        (<char *>cnp.PyArray_DATA(result))[0] = _holds(operation, a, b)
+        return result
+    a = <int64_t>(<uint64_t>a + <uint64_t>b if operation == ADD else <uint64_t>a - <uint64_t>b)
+    result = PyArray_SimpleNew(0, NULL, type)
+    if type == cnp.NPY_INT32:
+        (<int32_t *>cnp.PyArray_DATA(result))[0] = <int32_t>a
+    else:
+        (<int64_t *>cnp.PyArray_DATA(result))[0] = a
+    return result
+
+
+cdef inline bint _is_scalar(object value):
+    if type(value) is not cnp.ndarray or cnp.PyArray_NDIM(<cnp.ndarray>value) != 0:
+        return False
+    return cnp.PyArray_ISBEHAVED_RO(<cnp.ndarray>value)
+
+
+cdef inline int64_t _integer(cnp.ndarray array, int type) noexcept:
+    cdef void *data = cnp.PyArray_DATA(array)
+    return (<int32_t *>data)[0] if type == cnp.NPY_INT32 else (<int64_t *>data)[0]
+
+
+cdef bint _holds(Scalar relation, int64_t a, int64_t b) noexcept:
+    if relation == EQUAL:
+        return a == b
+    if relation == NOT_EQUAL:
+        return a != b
+    if relation == LESS:
+        return a < b
+    if relation == LESS_EQUAL:
+        return a <= b
+    return a > b if relation == GREATER else a >= b
 
 
 cdef object _call_with_many(_Step step, object function, list frame):

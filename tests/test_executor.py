@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import time
 import weakref
 from collections.abc import Callable
@@ -293,3 +294,24 @@ def test_more_operands_than_the_stack_takes() -> None:
     slots = tuple(range(count))
     plan = Plan([step(lambda *values: sum(values), slots, (count,))], count + 1, slots, (count,), {})
     assert Runner(plan).run(tuple(range(count))) == [sum(range(count))]
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint32, np.int8, np.float32, ">i4"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        np.add, np.subtract, np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal,
+        np.multiply,
+    ],
+)  # fmt: skip
+def test_functions_of_scalars_do_what_numpy_does(dtype: Any, function: np.ufunc) -> None:
+    runner = Runner(Plan([step(function, (0, 1), (2,))], 3, (0, 1), (2,), {}))
+    kind = np.dtype(dtype)
+    extremes = [np.iinfo(kind).min, np.iinfo(kind).max] if kind.kind in "iu" else [np.nan, np.inf]
+    for a, b, shape in itertools.product((0, 1, 3, *extremes), (0, 3, *extremes), ((), 3)):
+        lhs, rhs = np.array(a, kind), np.full(shape, b, kind)
+        with np.errstate(all="ignore"):
+            (got,) = runner.run([lhs, rhs])
+            expected = np.asarray(function(lhs, rhs))
+        assert type(got) is np.ndarray and got.dtype == expected.dtype
+        np.testing.assert_array_equal(got, expected, strict=True)

@@ -17,6 +17,7 @@ from .attribute_kinds import DIMENSIONS, I64
 from .declaration import Array, Attribute, Op, Operand, Result, constraint
 from .in_place import NOWHERE, overwriting
 from .index_space import as_indices
+from .sliding import SlidingWindow
 
 
 def _same_start_index_types(start_indices: Sequence[Type]) -> str | None:
@@ -108,8 +109,7 @@ class DynamicSlice(
     def bind(self) -> Callable[..., Any]:
         if not self.operand.is_static:
             return self.reference
-        window = _window_of(self.slice_sizes, self.operand.shape)
-        return lambda operand, *start_indices: operand[window(start_indices)]
+        return SlidingWindow(self.slice_sizes, self.operand.shape)
 
 
 class DynamicUpdateSlice(
