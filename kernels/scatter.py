@@ -47,16 +47,8 @@ _NEAR_BYTES = 1 << 20  # a processor's own cache holds such a result
 _MOST_RANGES = 8
 _LEAST_ROW_BYTES = 32
 _LEAST_CHOSEN_BYTES = 64  # to choose among units takes as long as to apply shorter ones
-_PRIVATE_TASKS = 16
 _MOST_PRIVATE_KEYS = 1 << 14
-_WAYS = 4
-_MOST_WAYS_KEYS = 1 << 11
-_TABLES_APART = 128  # bytes: tasks that write to one cache line wait for each other
 _LEAST_INDEX = -(2**63)
-_UFUNCS = {
-    "add": np.add, "multiply": np.multiply, "minimum": np.minimum, "maximum": np.maximum,
-    "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
-}  # fmt: skip
 _NONE = np.empty(0, np.int64)
 _NONE.flags.writeable = False
 
@@ -327,34 +319,16 @@ class _Loops:
         make_rows(*self.kind)(owners, *units, *rows, past_caches, result, threads=threads)
 
     def _apply_private(self, total: int, arrays: _Arrays, threads: int | None) -> None:
-        """Integers are combined exactly in any order: each task has tables of its own at first."""
-        from .scatter_loops import update_tables
+        from .scatter_tables import combine_in_tables
 
-        keys = self._plan.last_key + 1
-        width = keys + _TABLES_APART // self.storage.itemsize
-        ways = _WAYS if keys <= _MOST_WAYS_KEYS else 1
-        size = max(1, -(-total // _PRIVATE_TASKS))
-        tasks = -(-total // size)
-        tables = np.full((tasks * ways, width), _identity(self.kind.monoid, self.storage), self.storage)
-        sample = np.empty(0, self._key_dtype)
-        values = (arrays.values, arrays.value_step, ways, keys, width, tables.reshape(-1))
-        update = update_tables(*self.kind)
-        update(tasks, size, total, self._located(arrays), sample, *values, threads=threads)
-        if total:
-            combined = _UFUNCS[self.kind.monoid].reduce(tables, axis=0, dtype=self.storage)
-            _UFUNCS[self.kind.monoid](arrays.result[:keys], combined[:keys], out=arrays.result[:keys])
+        located = (self._located(arrays), np.empty(0, self._key_dtype))
+        values = (arrays.values, arrays.value_step, arrays.result[: self._plan.last_key + 1])
+        combine_in_tables(self.kind, total, *located, *values, threads)
 
 
 def _is_dense(array: np.ndarray) -> bool:
     """Whether an array's elements lie one after the other, or are one for all."""
     return array.flags.c_contiguous or not any(array.strides)
-
-
-def _identity(monoid: str, dtype: np.dtype) -> int:
-    """The value that changes no integer that it is combined with."""
-    limits = np.iinfo(dtype)
-    known = {"multiply": 1, "minimum": limits.max, "maximum": limits.min}
-    return int(np.array(-1).astype(dtype)) if monoid == "and" else int(known.get(monoid, 0))
 
 
 class PreparedScatter:
