@@ -321,9 +321,9 @@ class _Loops:
     def _apply_private(self, total: int, arrays: _Arrays, threads: int | None) -> None:
         from .scatter_tables import combine_in_tables
 
-        located = (self._located(arrays), np.empty(0, self._key_dtype))
-        values = (arrays.values, arrays.value_step, arrays.result[: self._plan.last_key + 1])
-        combine_in_tables(self.kind, total, *located, *values, threads)
+        where, sample = self._located(arrays), np.empty(0, self._key_dtype)
+        result = arrays.result[: self._plan.last_key + 1]
+        combine_in_tables(self.kind, total, where, sample, arrays.values, arrays.value_step, result, threads)
 
 
 def _is_dense(array: np.ndarray) -> bool:
