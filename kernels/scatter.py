@@ -86,22 +86,6 @@ class _Arrays(NamedTuple):
     result: np.ndarray
 
 
-class _Batch(NamedTuple):
-    """Neighbouring units that share a range of keys, and the result, with no others: how many batches there
-    are, and what one has."""
-
-    count: int
-    units: int
-    keys: int
-
-
-def _batch_of(plan: Layout, input_size: int) -> _Batch | None:
-    """The batches into which the outermost dimension of the units cuts units and result, if it does."""
-    count, _, keys, _, *moves = plan.units[0].tolist()
-    cuts = plan.last_key - (count - 1) * keys < keys and count * keys * plan.grain == input_size
-    return _Batch(count, plan.unit_count // count, keys) if cuts and count > 1 and not any(moves) else None
-
-
 class _Loops:
     """The loops that scatter updates into one input: which there are, and the calls."""
 
@@ -134,8 +118,8 @@ class _Loops:
         self._is_private = self.by_items and is_integer and few_keys
         row_bytes = plan.unit_items * self.storage.itemsize
         self._makes_rows = plan.is_row and row_bytes >= _LEAST_ROW_BYTES
-        batch = None if is_scheduled or self.by_items else _batch_of(plan, input_size)
-        self._batch = batch if batch and self._input_bytes <= _NEAR_BYTES * batch.count else None
+        batches = None if is_scheduled or self.by_items else plan.batches(input_size)
+        self._batches = batches if batches and self._input_bytes <= _NEAR_BYTES * batches.number else None
         row = _NONE if plan.slide is None else np.array(plan.slide, np.int64)
         self._unit_arguments = (plan.units, plan.components, row)
 
@@ -148,7 +132,7 @@ class _Loops:
         work_bytes = self._work_bytes + (self._input_bytes if starts else 0)
         if work_bytes <= _SERIAL_BYTES or self._is_private or (self._is_unique and not starts):
             return False
-        return self._batch is not None or _threads.chosen_threads(threads) > 1
+        return self._batches is not None or _threads.chosen_threads(threads) > 1
 
     def run(self, arrays: _Arrays, threads: int | None) -> None:
         """Scatter all units."""
@@ -203,17 +187,17 @@ class _Loops:
         """Whether owners find their units themselves, and the processors' own caches hold what they own."""
         few_threads = _threads.chosen_threads(threads) <= _MOST_RANGES
         return not self.by_items and (
-            self._batch is not None or (few_threads and self._input_bytes <= _NEAR_BYTES)
+            self._batches is not None or (few_threads and self._input_bytes <= _NEAR_BYTES)
         )
 
     def _apply_near(self, total: int, arrays: _Arrays, threads: int | None) -> None:
         """Let owners find their units: in batches, or as those with keys from a range of as many as there are
         threads."""
-        batch = self._batch
-        if batch is not None:
-            work = (self._input_bytes + self._work_bytes) // batch.count
-            tasks, each = division(batch.count, work, batch.count)
-            ranges, size, width = 1, each * batch.units, each * batch.keys
+        batches = self._batches
+        if batches is not None:
+            work = (self._input_bytes + self._work_bytes) // batches.number
+            tasks, each = division(batches.number, work, batches.number)
+            ranges, size, width = 1, each * batches.units, each * batches.keys
         else:
             keys = self._plan.last_key + 1
             is_short = self._unit_bytes < 2 * _LEAST_CHOSEN_BYTES

@@ -49,6 +49,15 @@ class _Component(NamedTuple):
     added: int
 
 
+class Batches(NamedTuple):
+    """Neighbouring units that share a range of keys, and of the input, with no others: the number of batches,
+    and what one has."""
+
+    number: int
+    units: int
+    keys: int
+
+
 class Layout(NamedTuple):
     """What the loops of scatter are given.
 
@@ -99,6 +108,13 @@ class Layout(NamedTuple):
         """Whether a unit is one run of neighbours within its grain, so that ranges of keys are ranges of the
         input."""
         return self.slide is None and len(self.runs) == 1 and self.piece <= self.grain
+
+    def batches(self, input_size: int) -> Batches | None:
+        """The batches into which the outermost dimension of the units cuts units and input, if it does."""
+        number, _, keys, _, *moves = self.units[0].tolist()
+        cuts = self.last_key - (number - 1) * keys < keys and number * keys * self.grain == input_size
+        cuts = cuts and number > 1 and not any(moves)
+        return Batches(number, self.unit_count // number, keys) if cuts else None
 
 
 def layout(

@@ -218,9 +218,9 @@ def make_rows(element: str, combiner: str) -> Kernel:
                 place = np.int64(get(keys, unit * step)) - first
                 put(ends, place, 1 if is_overwritten else get(ends, place) + 1)
         total = begin
-        for place in range(ends.size):
-            own = get(ends, place)
-            put(ends, place, total + own if is_overwritten else total)
+        for row in range(ends.size):
+            own = int(get(ends, row))
+            put(ends, row, total + own if is_overwritten else total)
             total += own
         for row in range(offsets.shape[0]):
             for unit in range(offsets[row, task], offsets[row, task + 1]):

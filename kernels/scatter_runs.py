@@ -1,7 +1,7 @@
 """Whole runs of elements combined at once, for the loops of scatter. Importing this module imports Numba."""
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -117,7 +117,7 @@ def make_row(
         arrays = ((result, to), (initial, origin), (values, added))
         data = [data_of(context, builder, array, value, kind.element) for array, value in arrays]
         source_data = context.make_array(sources)(context, builder, places).data
-        row = _Row(builder, kind, *data, place, start, source_data, *numbers)
+        row = _Row(builder, kind, data, place, start, source_data, numbers)
         with builder.if_else(builder.trunc(past_caches, ir.IntType(1))) as (past, kept):
             with past:
                 row.make_vectors(count, True)
@@ -132,21 +132,21 @@ def make_row(
 
 
 class _Row:
-    """Code for `make_row`, whose arguments are its attributes; arrays are pointers to their data."""
+    """Code for `make_row`, whose arguments are its attributes; arrays are pointers to their data: `data` of
+    `result`, `initial` and `values`, and `sources`. `numbers` are `begin`, `end`, `ahead` and `last`."""
 
     def __init__(
-        self, builder: Any, kind: Combination, result: Any, initial: Any, values: Any, place: Any, start: Any,
-        sources: Any, begin: Any, end: Any, ahead: Any, last: Any,
+        self, builder: Any, kind: Combination, data: Sequence[Any], place: Any, start: Any, sources: Any,
+        numbers: Sequence[Any],
     ) -> None:  # fmt: skip
         self._builder = builder
         self._kind = kind
         is_rounded = kind.element in WIDENED and kind.monoid in ("add", "multiply")
         self._step = Combination(kind.element, f"{kind.monoid}:{kind.element}") if is_rounded else kind
         self._lanes = run_lanes(kind.element)
-        self._result, self._initial, self._values = result, initial, values
-        self._place, self._start = place, start
-        self._sources, self._begin, self._end = sources, begin, end
-        self._ahead, self._last = ahead, last
+        self._result, self._initial, self._values = data
+        self._place, self._start, self._sources = place, start, sources
+        self._begin, self._end, self._ahead, self._last = numbers
 
     def make_vectors(self, count: Any, past_caches: bool) -> None:
         """Make those elements that fill vectors."""
