@@ -268,27 +268,18 @@ def is_transposition(nest: Nest) -> bool:
     )
 
 
-def may_stream(nest: Nest) -> bool:
-    """Whether the code of an arranged nest can write its results past the caches: it writes whole lines of
-    cache, or halves of them side by side."""
-    results = nest.accesses[len(nest.accesses) - len(nest.stores) :]
-    if is_transposition(nest):
-        itemsize = results[0].element_type.dtype.itemsize
-        return lanes_of(itemsize) * itemsize == CACHE_LINE
-    widths = [nest.line * access.element_type.dtype.itemsize for access in results]
-    return nest.line > 1 and all(width % CACHE_LINE == 0 or 2 * width == CACHE_LINE for width in widths)
-
-
 def streams(nest: Nest) -> bool:
-    """Whether an arranged nest writes its results past the caches, wherever these begin at lines of cache."""
-    if not may_stream(nest):
+    """Whether an arranged nest writes its results past the caches, where these begin at lines of cache: they
+    are large, and written by whole lines of cache, or by halves of them side by side."""
+    if nest.line == 1 and not is_transposition(nest):
         return False
     elements = math.prod(nest.sizes) * nest.line
     for access in nest.accesses[len(nest.accesses) - len(nest.stores) :]:
         itemsize = access.element_type.dtype.itemsize
-        width = min(CACHE_LINE, nest.line * itemsize) if nest.line > 1 else CACHE_LINE
-        steps = [stride for stride in access.place.strides if stride != 1 or nest.line > 1]
-        if elements * itemsize < LEAST_BYTES or any(step * itemsize % width for step in steps):
+        width = (nest.line if nest.line > 1 else lanes_of(itemsize)) * itemsize
+        piece = CACHE_LINE // 2 if nest.line > 1 and 2 * width == CACHE_LINE else CACHE_LINE
+        steps = [step * itemsize for step in access.place.strides if step != 1 or nest.line > 1]
+        if elements * itemsize < LEAST_BYTES or any(step % piece for step in (width, *steps)):
             return False
     return True
 
@@ -364,6 +355,7 @@ def description(nest: Nest) -> str:
     """All that the code of an arranged nest depends on, as text."""
     lines = [f"loops {len(nest.sizes)}" + (" transposition" if is_transposition(nest) else "")]
     lines.append(f"line {nest.line}" + (" buffered" if is_buffered(nest) else ""))
+    lines.append("streamed" if streams(nest) else "")
     lines += [f"access {access.element_type} {access_kind(access.place)}" for access in nest.accesses]
     lines += [f"index {access_kind(place)}" for place in nest.indices]
     lines += [f"start {stride_kind(start.stride)} {start.added != 0}" for start in nest.starts]

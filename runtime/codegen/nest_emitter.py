@@ -8,8 +8,7 @@ unit, and which units are in which task, follows from the nest's shape alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Sequence
 
 from llvmlite import ir
 
@@ -31,7 +30,6 @@ from .nest import (
     access_kind,
     is_buffered,
     is_transposition,
-    may_stream,
     nodes_needed,
     streams,
     stride_kind,
@@ -53,7 +51,7 @@ _ONCE, _ROW, _ELEMENT = range(3)
 def integers(nest: Nest, blocks: Blocks, units_per_task: int) -> tuple[int, ...]:
     """The words of the closure after the pointers, for an arranged nest."""
     counts = [-(-size // extent) for size, extent in zip(nest.sizes[-2:], blocks, strict=True)]
-    words = [units_of(nest, blocks), units_per_task, int(streams(nest)), *counts, *blocks, *nest.sizes]
+    words = [units_of(nest, blocks), units_per_task, *counts, *blocks, *nest.sizes]
     for access in nest.accesses:
         words += access.place.strides
     for place in nest.indices:
@@ -111,7 +109,7 @@ class _Emitter:
         builder = ir.IRBuilder(function.append_basic_block("entry"))
         words = _Words(builder, closure)
         self.pointers = [words.take(_POINTER) for _ in nest.accesses]
-        units, per_task, large, middle_blocks, inner_blocks, middle_extent, inner_extent = words.take_all(7)
+        units, per_task, middle_blocks, inner_blocks, middle_extent, inner_extent = words.take_all(6)
         self.sizes = words.take_all(len(nest.sizes))
         self.strides = [words.take_all(len(nest.sizes)) for _ in nest.accesses]
         self.offsets: list[ir.Value] = []
@@ -120,9 +118,9 @@ class _Emitter:
             self.offsets.append(words.take())
             self.index_strides.append(words.take_all(len(nest.sizes)))
         self.starts = [StartWords(*words.take_all(3)) for _ in nest.starts]
-        self.streams = builder.trunc(large, ir.IntType(1))
+        self.aligned = ir.Constant(ir.IntType(1), 1)
         for pointer in self.pointers[len(nest.accesses) - len(nest.stores) :]:
-            self.streams = builder.and_(self.streams, is_aligned(builder, pointer))
+            self.aligned = builder.and_(self.aligned, is_aligned(builder, pointer))
         first = builder.mul(task, per_task)
         stop = _least(builder, builder.add(first, per_task), units)
         self.levels = _levels(nest)
@@ -152,8 +150,10 @@ class _Emitter:
     ) -> None:
         """One block of the two inner loops."""
         builder = loop.builder
-        if is_transposition(self.nest):
-            rest, (middle_block, inner_block) = self.emit_tile_order(builder, loop.index, counts)
+        if is_transposition(self.nest) and streams(self.nest):
+            # Hardware reads ahead along the source; what is written past the caches needs no order.
+            rest, middle_block = _divided(builder, loop.index, counts[0])
+            rest, inner_block = _divided(builder, rest, counts[1])
         else:
             rest, inner_block = _divided(builder, loop.index, counts[1])
             rest, middle_block = _divided(builder, rest, counts[0])
@@ -183,9 +183,7 @@ class _Emitter:
     ) -> None:
         """The two inner loops."""
         if is_transposition(self.nest):
-            for streamed, here in self.ways_to_store(builder):
-                with here:
-                    self.emit_tiles(builder, outer, middle, inner, streamed)
+            self.emit_tiles(builder, outer, middle, inner)
             return
         rows = Loop(builder, "row", *middle)
         indices = [*outer, rows.index]
@@ -234,29 +232,18 @@ class _Emitter:
             copy_past_caches(here, self.buffers[number], target, count, access.element_type.dtype.itemsize)
         part.close()
 
-    def emit_tile_order(
-        self, builder: ir.IRBuilder, unit: ir.Value, counts: tuple[ir.Value, ir.Value]
-    ) -> tuple[ir.Value, tuple[ir.Value, ir.Value]]:
-        """What is left of a unit's number, and the blocks' numbers along the two inner loops.
-
-        Blocks follow the target, but where that is written past the caches the source, which hardware reads
-        ahead.
-        """
-        middle, inner = counts
-        rest, first = _divided(builder, unit, builder.select(self.streams, middle, inner))
-        rest, second = _divided(builder, rest, builder.select(self.streams, inner, middle))
-        blocks = builder.select(self.streams, first, second), builder.select(self.streams, second, first)
-        return rest, blocks
-
     def emit_tiles(
         self,
         builder: ir.IRBuilder,
         outer: list[ir.Value],
         middle: tuple[ir.Value, ir.Value],
         inner: tuple[ir.Value, ir.Value],
-        streamed: bool,
     ) -> None:
-        """The two inner loops of a transposition: whole tiles in registers, the rest by single elements."""
+        """The two inner loops of a transposition: whole tiles in registers, the rest by single elements.
+
+        A target that is written past the caches, and does not begin at a line of cache, gets single ones.
+        """
+        streamed = streams(self.nest)
         itemsize = self.nest.accesses[0].element_type.dtype.itemsize
         element = ir.IntType(8 * itemsize)
         bases = [
@@ -283,6 +270,8 @@ class _Emitter:
         whole = here.and_(
             here.icmp_signed("<=", after[0], middle[1]), here.icmp_signed("<=", after[1], inner[1])
         )
+        if streamed:
+            whole = here.and_(whole, self.aligned)
         with here.if_else(whole) as (in_registers, one_by_one):
             with in_registers:
                 emit_tile(here, itemsize, source, target, first[0], first[1], streamed)
@@ -351,21 +340,20 @@ class _Emitter:
             else:
                 pointer = self.pointer(builder, access, self.rows[number], self.strides[number][-1], index)
             if self.nest.line > 1:
-                for streamed, here in self.ways_to_store(builder):
-                    with here:
-                        line = self.lines[node]
-                        copy_line(builder, access.element_type, self.nest.line, line, pointer, streamed)
+                self.emit_line(builder, access, self.lines[node], pointer)
             else:
                 store(builder, access.element_type, self.values[node], pointer)
 
-    def ways_to_store(self, builder: ir.IRBuilder) -> Iterator[tuple[bool, AbstractContextManager[object]]]:
-        """Whether results are written past the caches, and the context for the code that does it so."""
-        if not may_stream(self.nest):
-            yield False, nullcontext()
+    def emit_line(self, builder: ir.IRBuilder, access: Access, line: Line, target: ir.Value) -> None:
+        """Copy a line to its place."""
+        if not streams(self.nest):
+            copy_line(builder, access.element_type, self.nest.line, line, target)
             return
-        with builder.if_else(self.streams) as (past_caches, as_usual):
-            yield True, past_caches
-            yield False, as_usual
+        with builder.if_else(self.aligned) as (past_caches, as_usual):
+            with past_caches:
+                copy_line(builder, access.element_type, self.nest.line, line, target, streamed=True)
+            with as_usual:
+                copy_line(builder, access.element_type, self.nest.line, line, target)
 
     def pointer(
         self, builder: ir.IRBuilder, access: Access, row: ir.Value, stride: ir.Value, index: ir.Value
