@@ -224,6 +224,7 @@ cdef class Sequel:
 
     cdef list blocks
     cdef object threads
+    cdef int64_t pooled
     cdef Py_ssize_t calls, words
     cdef double seconds
 
@@ -232,6 +233,8 @@ cdef class Sequel:
         self.threads = threads
         self.calls = self.words = 0
         self.seconds = 0
+        # Asking for each call would cost a loop as much as what it launches.
+        self.pooled = _threads.way_of_running(threads)[1] if pool_is_offered() else 0
         for block in self.blocks:
             for launch in block:
                 self.calls += 1
@@ -248,6 +251,7 @@ cdef class Sequel:
             arrays: those that the launches number, C-contiguous.
         """
         cdef Py_ssize_t count = len(self.blocks), number = 0, index
+        cdef int64_t threads
         cdef size_t bytes_needed = (
             len(arrays) * sizeof(char *) + (count + 1 + self.words) * sizeof(int64_t) + self.calls * sizeof(Call)
         )
@@ -273,7 +277,13 @@ cdef class Sequel:
                     words += launch.words
                     number += 1
             sequence.first[count] = number
-            run_tasks(run_block, &sequence, count, seconds + self.seconds, self.threads)
+            seconds += self.seconds
+            if self.pooled:
+                threads = self.pooled if seconds > LEAST_SECONDS else 1
+                with nogil:
+                    pool_run(run_block, &sequence, count, threads, length_of(seconds))
+            else:
+                run_tasks(run_block, &sequence, count, seconds, self.threads)
         finally:
             free(memory)
 

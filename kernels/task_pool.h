@@ -142,8 +142,8 @@ static int64_t pool_nanoseconds(void) {
 
 /* Wake threads for a launch where that pays. */
 static void pool_wake(int length) {
-    pool.burst = pool_nanoseconds() - pool.ended < POOL_SOON_NANOSECONDS ? pool.burst + 1 : 0;
     if (!__atomic_load_n(&pool.sleeping, __ATOMIC_SEQ_CST)) return;
+    pool.burst = pool_nanoseconds() - pool.ended < POOL_SOON_NANOSECONDS ? pool.burst + 1 : 0;
     if (length != POOL_LONG && pool.burst < (length == POOL_SHORT ? 1 : POOL_BURST)) return;
     pthread_mutex_lock(&pool.lock);
     pthread_cond_broadcast(&pool.wake);
@@ -175,10 +175,13 @@ static void pool_run(PoolTask function, void *closure, int64_t tasks, int64_t th
     pool.function = function;
     pool.closure = closure;
     pool.tasks = tasks;
-    pool.next = pool.finished = 0;
+    /* The first task is the caller's, so that in a loop the same thread meets the same memory. */
+    pool.next = 1;
+    pool.finished = 0;
     int64_t launch = (__atomic_load_n(&pool.launch, __ATOMIC_RELAXED) / POOL_MOST_THREADS + 1) * POOL_MOST_THREADS;
     __atomic_store_n(&pool.launch, launch + threads - 1, __ATOMIC_SEQ_CST);
     pool_wake(length);
+    function(0, closure);
     pool_do_tasks();
     pool_wait(launch + threads - 1 - __atomic_exchange_n(&pool.launch, launch, __ATOMIC_SEQ_CST));
     pool.ended = pool_nanoseconds();
