@@ -1,4 +1,4 @@
-"""Keys of a scatter's units from indices that follow each other, vector by vector. Importing this module
+"""Keys of a scatter's units from indices with equal steps, vector by vector. Importing this module
 imports Numba."""
 
 from typing import Any
@@ -13,20 +13,22 @@ _LANES = 16
 
 @intrinsic(prefer_literal=True)
 def move_keys(
-    typing_context: Any, bits: Any, sample: Any, address: Any, place: Any, least_index: Any, moved: Any,
-    component: Any, keys: Any, at: Any, count: Any,
+    typing_context: Any, bits: Any, sample: Any, address: Any, place: Any, index_step: Any, least_index: Any,
+    moved: Any, component: Any, keys: Any, at: Any, count: Any,
 ) -> Any:  # fmt: skip
     """Move `count` keys, from number `at` on, by a component of index vectors; -1 where it is out of bounds.
 
-    Its indices, of the type of the items of `sample`, follow each other from a place of the array at an
-    address on. An index below `least_index` is out of bounds. To a negative one is added what `component`
-    says, a row of `scatter_layout.Layout.components`, and to all of them `moved`. So many `bits` are computed
-    with; 32 of them, which leave out `least_index` and `moved`, are enough for indices and keys of 32 bits.
+    Its indices, of the type of the items of `sample`, lie in the array at an address, from a place on and
+    `index_step` apart; it is quickest where that is the constant 1. An index below `least_index` is out of
+    bounds. To a negative one is added what `component` says, a row of `scatter_layout.Layout.components`, and
+    to all of them `moved`. So many `bits` are computed with; 32 of them, which leave out `least_index` and
+    `moved`, are enough for indices and keys of 32 bits.
     """
     computed = ir.IntType(literal(bits))
+    follow = isinstance(index_step, types.Literal) and index_step.literal_value == 1
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        _, _, address, place, least_index, moved, component_, keys_, at, count = arguments
+        _, _, address, place, apart, least_index, moved, component_, keys_, at, count = arguments
         index = ir.IntType(sample.dtype.bitwidth)
         first = builder.gep(builder.inttoptr(address, index.as_pointer()), [place])
         target = builder.gep(context.make_array(keys)(context, builder, keys_).data, [at])
@@ -38,7 +40,11 @@ def move_keys(
         def move(number: Any, lanes: int) -> None:
             bound, step, added, least_index, moved = [splat(builder, value, lanes) for value in numbers]
             zero = ir.Constant(bound.type, None if lanes > 1 else 0)
-            start = _loaded(builder, first, number, lanes, computed, sample.dtype.signed)
+            if follow:
+                start = _loaded(builder, first, number, lanes)
+            else:
+                start = _collected(builder, first, builder.mul(number, apart), apart, lanes)
+            start = _widened(builder, start, computed, sample.dtype.signed)
             if computed.width == 64:
                 least = splat(builder, I64(-(2**63)), lanes)
                 start = builder.select(builder.icmp_signed(">=", start, least_index), start, least)
@@ -46,7 +52,7 @@ def move_keys(
             start = builder.select(builder.icmp_signed("<", start, zero), wrapped, start)
             if computed.width == 64:
                 start = builder.add(start, moved)
-            key = _loaded(builder, target, number, lanes, computed, True)
+            key = _widened(builder, _loaded(builder, target, number, lanes), computed, True)
             inside = builder.and_(
                 builder.icmp_unsigned("<", start, bound), builder.icmp_signed(">=", key, zero)
             )
@@ -61,8 +67,9 @@ def move_keys(
                 move(number, lanes)
         return context.get_dummy_value()
 
-    numbers = [types.intp] * 4
-    return types.void(bits, sample, *numbers, component, keys, types.intp, types.intp), generate
+    pair = [types.intp] * 2
+    step = index_step if follow else types.intp
+    return types.void(bits, sample, *pair, step, *pair, component, keys, *pair), generate
 
 
 def _cut(builder: Any, value: Any, kind: Any) -> Any:
@@ -78,11 +85,31 @@ def _vector(builder: Any, base: Any, number: Any, lanes: int) -> tuple[Any, Any]
     return vector, builder.bitcast(address, vector.as_pointer())
 
 
-def _loaded(builder: Any, base: Any, number: Any, lanes: int, computed: Any, signed: bool) -> Any:
-    """Items from that number on, as they are computed with."""
+def _loaded(builder: Any, base: Any, number: Any, lanes: int) -> Any:
+    """Items from that number on."""
     _, address = _vector(builder, base, number, lanes)
-    value = builder.load(address, align=base.type.pointee.width // 8)
-    target = computed if lanes == 1 else ir.VectorType(computed, lanes)
-    if base.type.pointee.width >= computed.width:
+    return builder.load(address, align=base.type.pointee.width // 8)
+
+
+def _collected(builder: Any, base: Any, number: Any, apart: Any, lanes: int) -> Any:
+    """Items from that number on, so far apart."""
+    item = builder.load(builder.gep(base, [number]))
+    if lanes == 1:
+        return item
+    items = ir.Constant(ir.VectorType(item.type, lanes), ir.Undefined)
+    for lane in range(lanes):
+        items = builder.insert_element(items, item, ir.IntType(32)(lane))
+        if lane < lanes - 1:
+            number = builder.add(number, apart)
+            item = builder.load(builder.gep(base, [number]))
+    return items
+
+
+def _widened(builder: Any, value: Any, computed: Any, signed: bool) -> Any:
+    """Items as they are computed with."""
+    is_vector = isinstance(value.type, ir.VectorType)
+    target = ir.VectorType(computed, value.type.count) if is_vector else computed
+    width = value.type.element.width if is_vector else value.type.width
+    if width >= computed.width:
         return _cut(builder, value, target)
     return builder.sext(value, target) if signed else builder.zext(value, target)

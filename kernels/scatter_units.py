@@ -89,17 +89,21 @@ def _line(
     for row in range(components.shape[0]):
         component, address = components[row], addresses[components[row, 0]]
         moved, move_step = bases[3 + row], units[inner, 4 + row]
-        if index_step == 1 and move_step == 0:
-            fetch_from(sample, address, bases[0] + count, min(count, BLOCK))
-            if moved == 0 and sample.itemsize <= 4 and keys.itemsize == 4:
-                move_keys(32, sample, address, bases[0], least_index, moved, component, keys, at, count)
-            else:
-                move_keys(64, sample, address, bases[0], least_index, moved, component, keys, at, count)
-        else:
+        if move_step != 0:
             _component(
                 sample, address, least_index, bases[0], index_step, component, moved, move_step, keys, at,
                 count,
             )  # fmt: skip
+            continue
+        first = bases[0]
+        if index_step == 1:
+            fetch_from(sample, address, first + count, min(count, BLOCK))
+        if index_step != 1:
+            move_keys(64, sample, address, first, index_step, least_index, moved, component, keys, at, count)
+        elif moved == 0 and sample.itemsize <= 4 and keys.itemsize == 4:
+            move_keys(32, sample, address, first, 1, least_index, moved, component, keys, at, count)
+        else:
+            move_keys(64, sample, address, first, 1, least_index, moved, component, keys, at, count)
 
 
 @kernel
