@@ -169,10 +169,10 @@ def test_kept_code_is_used_as_soon_as_loading_it_pays(monkeypatch: pytest.Monkey
 
 
 def test_the_compiler_is_not_loaded_for_a_look_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiering, "loading_seconds", lambda: 0.02)
-    step = _generated(_Code(kept=True), expected=0.005, compiling=10.0, pause=0.006)
-    ways = [step(value)[0] for value in range(6)]
-    assert ways[:2] == ["reference"] * 2 and ways[4:] == ["native"] * 2
+    monkeypatch.setattr(tiering, "loading_seconds", lambda: 0.06)
+    step = _generated(_Code(kept=True), expected=0.005, compiling=10.0, pause=0.02)
+    ways = [step(value)[0] for value in range(8)]
+    assert ways[0] == "reference" and ways[-1] == "native"
 
 
 def test_where_there_can_be_no_code_the_reference_stays() -> None:
