@@ -39,7 +39,7 @@ def with_sequels(block: Block, steps: dict[Operation, Step], threads: int | None
         steps: those of its operations that have one, in order.
         threads: most threads that they may use; None: all.
     """
-    if not have_threads() or not any(_is_product(operation) for operation in steps):
+    if not any(_is_product(operation) for operation in steps) or not have_threads():
         return list(steps.values())
     uses = Counter(
         value for operation in block.operations for inner in operation.walk() for value in inner.operands
