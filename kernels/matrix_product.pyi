@@ -1,5 +1,3 @@
-from typing import Any
-
 import numpy as np
 
 from .native import Sequel
