@@ -4,34 +4,32 @@ In each window, the positions that lie in the operand are compared from the left
 element so far selected stays where `comparison_direction` holds between it and the next one. The source's
 values that fall on one result element are combined with init_value from the left in row-major order of the
 source; sums and products of float16 and bfloat16 are computed in float32 and rounded once, or otherwise where
-`accumulate` says so (`monoids.normalized`). A task owns a range of the
-operand along one dimension and goes through all windows that reach into it, so that the bits do not depend
-on the number of threads.
+`accumulate` says so (`monoids.normalized`).
+
+A task makes blocks of the result: it finds the choices of all windows that reach into a block, and then
+combines each element with the values of those windows that chose it. So each element is written once, and
+the bits do not depend on the number of threads.
 """
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .compilation import flat
-from .monoids import (
-    computing_dtype,
-    computing_element,
-    is_exact,
-    normalized,
-    storage_dtype,
-    stored_element,
-    supports_element,
-)
+from .monoids import computing_dtype, is_exact, normalized, storage_dtype, supports_element
 from .monoids import supports as supports_monoid
-from .threads import MOST_TASKS, division
+from .threads import division
 from .window import Axis, axes_of, merged
 
-_ENOUGH = 8
-_MOST_NOTED = 4096
-_MOST_PLACES = 1 << 22
+_LARGE_BYTES = 1 << 22  # of results that are written past the caches
+_LINE_BYTES = 1 << 15  # of the choices and values of a line of windows in a block
+_BLOCK_BYTES = 1 << 17  # of those in a block
+_MOST_BYTES = 1 << 27  # of those of all tasks
+_MOST_TASKS = 64
+_WITHIN = 4  # times as large as a window is a block at least
+_CHOICE_BYTES = 4
 DIRECTIONS = ("GE", "GT", "LE", "LT")
 
 SelectAndScatter = Callable[[np.ndarray, np.ndarray, Any], np.ndarray]
@@ -76,75 +74,99 @@ def prepare(
     axes = axes_of(shape, window_dimensions, window_strides, padding=padding)
     kind = normalized(dtype, monoid, accumulate)
     element = np.dtype(dtype).name
-    storage = storage_dtype(element)
+    storage, computing = storage_dtype(element), computing_dtype(kind.element)
     source_size = prod(axis.windows for axis in axes)
     if prod(shape) == 0 or source_size == 0:
         return lambda operand, source, init_value: np.full(shape, init_value, dtype)
-    *outer, row = merged(axes)
-    inner = row.size if row.plain else 1
-    if not row.plain:
-        outer.append(row)
-    outer = outer or [Axis(1)]
-    room = min(prod(axis.window for axis in outer), prod(axis.size for axis in outer))
-    owned, tasks, size = _division(outer, (prod(shape) + source_size) * storage.itemsize, room)
-    table = np.array([(a.size, a.window, a.stride, a.low, a.windows) for a in outer], np.int64).reshape(-1)
-    relative, tiles, apart = _relative(outer), _tiles(outer), inner == 1 and outer[-1].stride > 1
-    computing = computing_dtype(kind.element)
-    wide = computing if computing_element(kind.element) != stored_element(kind.element) else None
+    blocks = _Blocks.of(axes, computing.itemsize)
+    along, inner = blocks.along, blocks.inner
+    units, offsets = blocks.units, prod(axis.window for axis in blocks.outer)
+    unit_bytes = (prod(shape) + source_size) * storage.itemsize / units
+    tasks, _ = division(units, unit_bytes, max(1, min(_MOST_TASKS, _MOST_BYTES // blocks.task_bytes)))
+    tables = _numbers(blocks.outer), _numbers([along])
+    apart = along.stride if inner == 1 else 1
+    past_caches = int(prod(shape) * storage.itemsize >= _LARGE_BYTES)
 
     def run(operand: np.ndarray, source: np.ndarray, init_value: Any) -> np.ndarray:
         from . import select_and_scatter_loops as loops
 
         result = np.empty(shape, dtype)
-        folded = result.reshape(-1).view(storage) if wide is None else np.empty(result.size, wide)
-        initial = np.empty(1, dtype)
-        initial[:] = init_value
-        initial = initial.view(storage) if wide is None else initial.astype(wide)
-        places, targets = np.empty((2, tasks * room), np.int64)
-        counters = np.empty(tasks * loops.COUNTERS * len(outer), np.int64)
+        initial = np.asarray(init_value, dtype).reshape(1).astype(computing)
         is_same = not any(source.strides)
-        values = np.broadcast_to(source[(0,) * source.ndim], inner * outer[-1].windows) if is_same else source
-        body = loops.windows(element, kind, comparison_direction, tiles, apart)
-        shared = (size, owned, inner, table, relative, counters, room, places, targets)
-        work = (*shared, flat(operand, storage), flat(values, storage), int(not is_same), initial, folded)
+        values = source[(0,) * source.ndim].reshape(1) if is_same else source
+        lines = blocks.lines
+        rows, numbers = np.empty((2, tasks * blocks.room), np.int64)
+        choices = np.empty(tasks * lines * blocks.pitch, np.int32)
+        taken = np.empty(tasks * (1 if is_same else lines) * blocks.pitch, computing)
+        pairs, ends = np.empty(tasks * blocks.pairs, np.int64), np.empty(tasks * (along.stride + 1), np.int64)
+        folded = np.empty(tasks * blocks.pitch * along.stride if apart > 1 else 0, computing)
+        body = loops.blocks(element, kind, comparison_direction, apart, along.window)
+        numbers_of_blocks = (units, blocks.owned, blocks.block, blocks.chunk)
+        room = (inner, offsets, blocks.room, lines, blocks.pitch, blocks.pairs)
+        buffers = (rows, numbers, choices, taken, pairs, ends, folded)
+        arrays = (flat(operand, storage), flat(values, storage), is_same, initial, past_caches)
+        written = result.reshape(-1).view(storage)
+        work = (np.zeros(1, np.int64), *numbers_of_blocks, *tables, *room, *buffers, *arrays, written)
         body(tasks, *work, threads=threads)
-        if wide is not None:
-            round_tasks, items = division(folded.size, 2 * storage.itemsize)
-            written = result.reshape(-1).view(storage)
-            loops.rounded(kind.element)(round_tasks, items, folded, written, threads=threads)
         return result
 
     return run
 
 
-def _relative(outer: list[Axis]) -> np.ndarray:
-    """Where the positions of a window lie behind its first one; none where there are too many to note."""
-    sizes, windows = [axis.size for axis in outer], [axis.window for axis in outer]
-    if prod(windows) > _MOST_NOTED:
-        return np.empty(0, np.int64)
-    steps = [prod(sizes[number + 1 :]) for number in range(len(sizes))]
-    offsets = np.indices(windows).reshape(len(windows), -1)
-    return np.asarray(np.array(steps, np.int64) @ offsets, np.int64)
+class _Blocks(NamedTuple):
+    """How the result is divided into blocks: `block` lines along axis `owned` of the `outer` ones,
+    `chunk` elements of `inner` columns along the last axis with windows.
 
-
-def _tiles(outer: list[Axis]) -> bool:
-    """Whether each element lies in exactly one window."""
-    return all(a.stride == a.window and 0 <= a.low <= a.windows * a.stride - a.size for a in outer)
-
-
-def _division(outer: list[Axis], total_bytes: int, room: int) -> tuple[int, int, int]:
-    """The axis along which the operand is divided, the number of tasks, and how many rows of that axis each
-    one owns.
-
-    Windows that reach into the rows of two tasks are looked at twice: tasks own many rows for a window's
-    size. A task notes `room` places.
+    For one of them a task notes so many `lines` of choices, `pitch` apart, so many rows of windows
+    (`room`), and numbers that say which windows an element lies in (`pairs`).
     """
-    owned = max(range(min(2, len(outer))), key=lambda number: outer[number].size / outer[number].window)
-    if outer[0].plain and outer[0].size >= _ENOUGH:
-        owned = 0
-    axis = outer[owned]
-    tasks, size = division(axis.size, total_bytes / axis.size, max(1, min(MOST_TASKS, _MOST_PLACES // room)))
-    if axis.window > 1 and tasks > 1:
-        size = -(-max(size, _ENOUGH * axis.window) // axis.stride) * axis.stride
-        tasks = -(-axis.size // size)
-    return owned, tasks, size
+
+    outer: list[Axis]
+    along: Axis
+    inner: int
+    owned: int
+    block: int
+    chunk: int
+    lines: int
+    pitch: int
+    room: int
+    pairs: int
+    task_bytes: int
+
+    @classmethod
+    def of(cls, axes: Sequence[Axis], itemsize: int) -> "_Blocks":
+        """The blocks of an operand whose values are computed with in so many bytes."""
+        *outer, along = merged(axes)
+        inner = 1
+        if outer and along.plain:
+            inner, along = along.size, outer.pop()
+        outer = outer or [Axis(1)]
+        owned = next((number for number, axis in enumerate(outer) if not axis.plain), 0)
+        axis, reach = outer[owned], -(-along.window // along.stride)
+        window_bytes = inner * (_CHOICE_BYTES + itemsize)
+        windows = max(_LINE_BYTES // window_bytes, _WITHIN * reach)
+        chunk = min(along.size, windows * along.stride)
+        pitch = ((chunk - 1) // along.stride + 1 + reach) * inner
+        behind = prod(other.windows for other in outer[owned + 1 :])
+        lines = max(1, _BLOCK_BYTES // (pitch // inner * window_bytes * behind))
+        least = _WITHIN * axis.window if axis.window > axis.stride else 1
+        block = min(axis.size, max(lines * axis.stride, least))
+        lines = ((block + axis.window - 2) // axis.stride + 2) * behind
+        room = min(
+            prod(other.window for other in outer),
+            max(prod(other.size for other in outer), prod(other.windows for other in outer)),
+        )
+        pairs = 3 * along.window * prod(-(-other.window // other.stride) for other in outer)
+        task_bytes = lines * pitch * window_bytes // inner + 16 * room + 8 * pairs
+        return cls(outer, along, inner, owned, block, chunk, lines, pitch, room, pairs, task_bytes)
+
+    @property
+    def units(self) -> int:
+        """How many blocks there are."""
+        outer = prod(axis.size for axis in self.outer[: self.owned])
+        return outer * -(-self.outer[self.owned].size // self.block) * -(-self.along.size // self.chunk)
+
+
+def _numbers(axes: Sequence[Axis]) -> np.ndarray:
+    """The axes as loops read them."""
+    return np.array([(a.size, a.window, a.stride, a.low, a.windows) for a in axes], np.int64).reshape(-1)

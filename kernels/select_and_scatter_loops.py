@@ -1,304 +1,311 @@
-"""The loop of `select_and_scatter`, whose text gives the order."""
+"""The loops of `select_and_scatter`, whose text gives the order.
+
+A line is all that lies along the last axis with windows, of several columns each where elements are not
+single values. Windows lie in lines of windows, elements in lines of elements; `axes` are the axes before.
+"""
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
-from numba import types
-
-from .arithmetic import get, put, store
+from .arithmetic import get, load, put, store, uncounted
+from .atomics import add_atomically
 from .compilation import Kernel, kernel
 from .monoids import Combination, computing_element
-from .vectors import (
-    I32,
-    I64,
-    apply,
-    cgutils,
-    data_of,
-    for_columns,
-    intrinsic,
-    literal,
-    load_lanes,
-    splat,
-    store_lanes,
-)
+from .select_and_scatter_lines import FARTHEST, FEW, NOTHING, choose, collect, interleave
 
 _FIELDS = 5
-COUNTERS = 6
 
 
 @kernel
-def reset(counters: Any, at: int, axes: Any, field: int) -> None:
-    """Counters of each axis, as three rows: the current index, the first one, the end (from a field)."""
-    rank = axes.size // _FIELDS
-    for axis in range(rank):
-        put(counters, at + axis, 0)
-        put(counters, at + rank + axis, 0)
-        put(counters, at + 2 * rank + axis, get(axes, axis * _FIELDS + field))
-
-
-@kernel
-def advance(counters: Any, at: int, rank: int) -> bool:
-    """Go to the next index in row-major order; after the last, to the first, and return False."""
-    for axis in range(at + rank - 1, at - 1, -1):
-        following = get(counters, axis) + 1
-        if following < get(counters, axis + 2 * rank):
-            put(counters, axis, following)
-            return True
-        put(counters, axis, get(counters, axis + rank))
-    return False
-
-
-@kernel
-def place_of(counters: Any, windows: int, offsets: int, axes: Any) -> int:
-    """The row of the operand at an offset of a window; -1 in the padding."""
-    place = 0
-    for axis in range(axes.size // _FIELDS):
-        at = axis * _FIELDS
-        element = (
-            get(counters, windows + axis) * get(axes, at + 2)
-            + get(counters, offsets + axis)
-            - get(axes, at + 3)
-        )
-        if element < 0 or element >= get(axes, at):
-            return -1
-        place = place * get(axes, at) + element
-    return place
-
-
-@kernel
-def own_windows(counters: Any, at: int, axes: Any, owned: int, begin: int, end: int) -> bool:
-    """Restrict the windows along the owned axis to those that reach into its range; False where none does."""
-    rank, field = axes.size // _FIELDS, owned * _FIELDS
-    window, stride, low = get(axes, field + 1), get(axes, field + 2), get(axes, field + 3)
-    first = max(0, (begin + low - window) // stride + 1)
-    last = min(get(axes, field + 4) - 1, (end - 1 + low) // stride)
-    put(counters, at + owned, first)
-    put(counters, at + rank + owned, first)
-    put(counters, at + 2 * rank + owned, last + 1)
-    return bool(first <= last)
-
-
-@kernel
-def find_places(
-    counters: Any, at: int, axes: Any, relative: Any, owned: int, begin: int, end: int, inner: int,
-    places: Any, targets: Any, to: int,
+def find_rows(
+    line: int, offsets: int, axes: Any, only: int, window: int, row_size: int, rows: Any, numbers: Any,
+    at: int,
 ) -> int:  # fmt: skip
-    """Where the values at each position of a window begin, in `places`, and in `targets` where they lie in
-    the task's range, -1 elsewhere; positions in the padding are left out. Returns how many there are."""
-    rank, base, within = axes.size // _FIELDS, 0, relative.size > 0
-    below, first = 1, 0
-    for axis in range(rank):
-        field = axis * _FIELDS
-        start = get(counters, at + axis) * get(axes, field + 2) - get(axes, field + 3)
-        if start < 0 or start + get(axes, field + 1) > get(axes, field):
-            within = False
-        base = base * get(axes, field) + start
-        below = below * get(axes, field) if axis > owned else 1
-        first = start if axis == owned else first
-    field = owned * _FIELDS
-    inside = begin <= first and first + get(axes, field + 1) <= end
-    if within and inside:
-        for position in range(relative.size):
-            place = (base + get(relative, position)) * inner
-            put(places, to + position, place)
-            put(targets, to + position, place)
-        return int(relative.size)
-    count, offsets, more = 0, at + 3 * rank, True
-    while more:
-        place = place_of(counters, at, offsets, axes)
-        more = advance(counters, offsets, rank)
-        if place >= 0:
-            own = inside or begin <= place // below % get(axes, field) < end
-            put(places, to + count, place * inner)
-            put(targets, to + count, place * inner if own else -1)
+    """Where the rows of a line of windows begin in the operand, and the number of the first position in
+    each; those in the padding are left out. Returns how many there are.
+
+    Where no axis behind `only` has any effect, and none before it has windows, offsets are those along it.
+    """
+    count = 0
+    if only >= 0:
+        size, stride = get(axes, only), get(axes, only + 2)
+        outer = line // get(axes, only + 4)
+        start = (line - outer * get(axes, only + 4)) * stride - get(axes, only + 3)
+        for offset in range(max(0, -start), min(offsets, size - start)):
+            put(rows, at + count, (outer * size + start + offset) * row_size)
+            put(numbers, at + count, offset * window)
+            count += 1
+        return count
+    for offset in range(offsets):
+        place, scale, inside = 0, 1, True
+        lines, positions = line, offset
+        for axis in range(axes.size - _FIELDS, -1, -_FIELDS):
+            size = get(axes, axis)
+            element = lines % get(axes, axis + 4) * get(axes, axis + 2) + positions % get(axes, axis + 1)
+            element -= get(axes, axis + 3)
+            inside = inside and 0 <= element < size
+            lines, positions = lines // get(axes, axis + 4), positions // get(axes, axis + 1)
+            place, scale = place + element * scale, scale * size
+        if inside:
+            put(rows, at + count, place * row_size)
+            put(numbers, at + count, offset * window)
             count += 1
     return count
 
 
-@intrinsic(prefer_literal=True)
-def scatter_window(
-    typing_context: Any, element: Any, combined: Any, monoid: Any, direction: Any, tiles: Any, apart: Any,
-    operand: Any, places: Any, targets: Any, at: Any, count: Any, width: Any, step: Any, source: Any,
-    first: Any, initial: Any, result: Any,
-) -> Any:  # fmt: skip
-    """For each of `width` windows, combine a value of the source with that of the result at the place that
-    the window selects, of `count` places; those with a negative target are left as they are.
-
-    The next window's places are one further, or, where windows are `apart`, `step` further. Where windows
-    tile the operand, no result has a value yet: each takes `initial`, combined or as it is. Positions are
-    taken from the last to the first, so that each result is combined with its windows in order.
-    """
-    name, kind = literal(element), Combination(literal(combined), literal(monoid))
-    folded, compare = computing_element(kind.element), _comparison(name, literal(direction))
-    is_first, is_apart = literal(tiles), literal(apart)
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        begin, number, columns, distance, source_first = (arguments[index] for index in (9, 10, 11, 12, 14))
-        operand_data = data_of(context, builder, operand, arguments[6], name)
-        source_data = data_of(context, builder, source, arguments[13], kind.element)
-        initial_data = data_of(context, builder, initial, arguments[15], folded)
-        result_data = data_of(context, builder, result, arguments[16], folded)
-        place_data, target_data = (
-            context.make_array(type)(context, builder, arguments[index]).data
-            for index, type in ((7, places), (8, targets))
-        )
-
-        def at_position(data: Any, position: Any) -> Any:
-            return builder.load(builder.gep(data, [builder.add(begin, position)]))
-
-        def places_from(place: Any, column: Any, lanes: int) -> list[Any]:
-            if not is_apart:
-                return [builder.add(place, column)]
-            numbers = [builder.add(column, I64(lane)) for lane in range(lanes)]
-            return [builder.add(place, builder.mul(number, distance)) for number in numbers]
-
-        def values(column: Any, lanes: int) -> None:
-            def item(position: Any) -> Any:
-                found = places_from(at_position(place_data, position), column, lanes)
-                return _gathered(builder, name, operand_data, found, lanes)
-
-            best = cgutils.alloca_once_value(builder, item(I64(0)))
-            chosen = cgutils.alloca_once_value(builder, splat(builder, I32(0), lanes))
-            others = cgutils.for_range_slice(builder, I64(1), number, I64(1), intp=I64, inc=True)
-            with others as (position, _):
-                now, before, other = builder.load(best), builder.load(chosen), item(position)
-                stays, this = compare(builder, now, other), builder.trunc(position, I32)
-                builder.store(builder.select(stays, now, other), best)
-                builder.store(builder.select(stays, before, splat(builder, this, lanes)), chosen)
-            value = load_lanes(builder, kind.element, source_data, builder.add(source_first, column), lanes)
-            taken = builder.load(chosen)
-            with cgutils.for_range(builder, number, intp=I64) as loop:
-                position = builder.sub(builder.sub(number, I64(1)), loop.index)
-                target = at_position(target_data, position)
-                with builder.if_then(builder.icmp_signed(">=", target, I64(0)), likely=True):
-                    found = places_from(target, column, lanes)
-                    if is_first:
-                        (start,) = load_lanes(builder, folded, initial_data, I64(0), 1)
-                        old = splat(builder, start, lanes)
-                    else:
-                        old = _gathered(builder, folded, result_data, found, lanes)
-                    (new,) = apply(builder, kind, (old,), value)
-                    this = splat(builder, builder.trunc(position, I32), lanes)
-                    new = builder.select(builder.icmp_signed("==", taken, this), new, old)
-                    _scatter(builder, folded, result_data, found, new, lanes)
-
-        for_columns(builder, name, columns, values)
-        return context.get_dummy_value()
-
-    names = (element, combined, monoid, direction, tiles, apart)
-    numbers = (types.intp,) * 4
-    arrays = (source, types.intp, initial, result)
-    return types.void(*names, operand, places, targets, *numbers, *arrays), generate
-
-
-def _gathered(builder: Any, element: str, data: Any, places: list[Any], lanes: int) -> Any:
-    """The values at so many places, or of neighbours from a single one on."""
-    if len(places) == 1:
-        return load_lanes(builder, element, data, places[0], lanes)[0]
-    items = [load_lanes(builder, element, data, place, 1)[0] for place in places]
-    values = splat(builder, items[0], lanes)
-    for lane, item in enumerate(items):
-        values = builder.insert_element(values, item, I32(lane))
-    return values
-
-
-def _scatter(builder: Any, element: str, data: Any, places: list[Any], values: Any, lanes: int) -> None:
-    """Write values to so many places, or to neighbours from a single one on."""
-    if len(places) == 1:
-        store_lanes(builder, element, data, places[0], (values,), lanes)
-        return
-    for lane, place in enumerate(places):
-        store_lanes(builder, element, data, place, (builder.extract_element(values, I32(lane)),), 1)
-
-
-def _comparison(element: str, direction: str) -> Callable[[Any, Any, Any], Any]:
-    """Code that tells whether the number selected so far stays selected."""
-    relation = {"GE": ">=", "GT": ">", "LE": "<=", "LT": "<"}[direction]
-
-    def compare(builder: Any, left: Any, right: Any) -> Any:
-        if element.startswith("uint"):
-            return builder.icmp_unsigned(relation, left, right)
-        if element.startswith("int"):
-            return builder.icmp_signed(relation, left, right)
-        return builder.fcmp_ordered(relation, left, right)
-
-    return compare
+@kernel
+def find_lines(
+    row: int, offsets: int, axes: Any, only: int, window: int, lines: Any, numbers: Any, at: int
+) -> int:
+    """The lines of windows that a line of elements lies in, in order, and the number of the first
+    position there. Returns how many there are. `only` is as above."""
+    count = 0
+    if only >= 0:
+        size, stride, windows = get(axes, only), get(axes, only + 2), get(axes, only + 4)
+        outer = row // size
+        start = row - outer * size + get(axes, only + 3)
+        last = start // stride
+        for number in range(max(0, (start - offsets) // stride + 1), min(last + 1, windows)):
+            put(lines, at + count, outer * windows + number)
+            put(numbers, at + count, (start - number * stride) * window)
+            count += 1
+        return count
+    for offset in range(offsets - 1, -1, -1):
+        line, scale, inside = 0, 1, True
+        elements, positions = row, offset
+        for axis in range(axes.size - _FIELDS, -1, -_FIELDS):
+            size, windows, stride = get(axes, axis), get(axes, axis + 4), get(axes, axis + 2)
+            start = elements % size + get(axes, axis + 3) - positions % get(axes, axis + 1)
+            inside = inside and start >= 0 and start % stride == 0 and start // stride < windows
+            elements, positions = elements // size, positions // get(axes, axis + 1)
+            line, scale = line + start // stride * scale, scale * windows
+        if inside:
+            put(lines, at + count, line)
+            put(numbers, at + count, offset * window)
+            count += 1
+    return count
 
 
 @functools.cache
-def windows(element: str, kind: Combination, direction: str, tiles: bool, apart: bool) -> Kernel:
-    """All windows that reach into the rows that a task owns along axis `owned`.
+def choose_line(element: str, direction: str, apart: int, few: int) -> Kernel:
+    """The choices of the windows number `first` to `last` along a line, to `choices[to:]`; NOTHING where
+    there is no such window, or no element in it."""
 
-    Where elements are single values (`inner` is 1), windows side by side along the last axis that lie inside
-    of the operand are taken together.
-
-    Where windows do not tile the operand, results take `initial` first: just before the first window reaches
-    them if a task's results lie side by side, so that they are still in the cache.
-    """
-    combined, monoid = kind
-
-    @kernel(parallel=True)
+    @kernel
     def body(
-        task: int, size: int, owned: int, inner: int, axes: Any, relative: Any, counters: Any, room: int,
-        places: Any, targets: Any, operand: Any, source: Any, source_step: int, initial: Any, result: Any,
+        operand: Any, rows: Any, numbers: Any, at: int, count: int, along: Any, inner: int, first: int,
+        last: int,
+        choices: Any, to: int,
     ) -> None:  # fmt: skip
-        rank = axes.size // _FIELDS
-        at, own, extent = task * COUNTERS * rank, task * room, get(axes, owned * _FIELDS)
-        begin, end = task * size, min((task + 1) * size, extent)
-        step = get(axes, (rank - 1) * _FIELDS + 2) if inner == 1 else 1
-        reset(counters, at, axes, 4)
-        reset(counters, at + 3 * rank, axes, 1)
-        below = inner
-        for axis in range(owned + 1, rank):
-            below *= get(axes, axis * _FIELDS)
-        start = get(initial, 0)
-        filled, limit = begin * below, end * below
-        if not tiles and owned > 0:
-            for group in range(result.size // (extent * below)):
-                for place in range(group * extent * below + filled, group * extent * below + limit):
-                    put(result, place, start)
-        gradually = not tiles and owned == 0
-        more = own_windows(counters, at, axes, owned, begin, end)
-        while more:
-            window = 0
-            for axis in range(rank):
-                window = window * get(axes, axis * _FIELDS + 4) + get(counters, at + axis)
-            count = find_places(counters, at, axes, relative, owned, begin, end, inner, places, targets, own)
-            together = 1
-            if inner == 1 and count == relative.size and (owned != rank - 1 or end - begin == extent):
-                row = (rank - 1) * _FIELDS
-                room_left = get(axes, row) + get(axes, row + 3) - get(axes, row + 1)
-                inside = min(get(axes, row + 4), room_left // get(axes, row + 2) + 1)
-                together = inside - get(counters, at + rank - 1)
-                put(counters, at + rank - 1, inside - 1)
-            more = advance(counters, at, rank)
-            if count == 0:
-                continue
-            if gradually:
-                until = min(get(places, own + count - 1) + inner + (together - 1) * step, limit)
-                for place in range(filled, until):
-                    put(result, place, start)
-                filled = max(filled, until)
-            first = window * inner * source_step
-            scatter_window(
-                element, combined, monoid, direction, tiles, apart, operand, places, targets, own, count,
-                inner * together, step, source, first, initial, result,
+        size, width, stride = get(along, 0), get(along, 1), get(along, 2)
+        low, windows = get(along, 3), get(along, 4)
+        begin, end = max(first, 0), min(last + 1, windows)
+        if count == 0:
+            end = begin
+        inside = min(max((low + stride - 1) // stride, begin), max(end, begin))
+        inside_end = max(min((size - width + low) // stride + 1, end), inside)
+        number = first
+        while number <= last:
+            target, start = to + (number - first) * inner, number * stride - low
+            together = inside_end - number if inside <= number < inside_end else 1
+            from_, until = max(0, -start), min(width, size - start)
+            if begin <= number < end and from_ < until:
+                choose(
+                    element, direction, apart, few, operand, rows, numbers, at, count, start * inner, inner,
+                    from_, until, 1 if inner == 1 else together, stride * inner,
+                    together if inner == 1 else inner, choices, target,
+                )  # fmt: skip
+            else:
+                for column in range(target, target + inner):
+                    put(choices, column, NOTHING)
+            number += together
+
+    return body
+
+
+@kernel
+def find_pairs(
+    lines: Any, numbers: Any, at: int, count: int, first_line: int, along: Any, inner: int, pitch: int,
+    source_pitch: int, own: int, own_source: int, pairs: Any, to: int, ends: Any, ends_at: int,
+) -> None:  # fmt: skip
+    """The pairs of each phase of a line of elements, as `collect` takes them."""
+    width, stride = get(along, 1), get(along, 2)
+    reach = (width - 1) // stride
+    place = to
+    for phase in range(stride):
+        put(ends, ends_at + phase, place)
+        for index in range(count):
+            line = get(lines, at + index) - first_line
+            for back in range(reach, -1, -1):
+                offset = phase + back * stride
+                if offset < width:
+                    window = (reach - back) * inner
+                    put(pairs, place, own + line * pitch + window)
+                    put(pairs, place + 1, own_source + line * source_pitch + window)
+                    put(pairs, place + 2, get(numbers, at + index) + offset)
+                    place += 3
+    put(ends, ends_at + stride, place)
+
+
+@functools.cache
+def make_line(combined: str, monoid: str) -> Kernel:
+    """A line of elements, from place `x` to `x_end`, of several columns each or of windows that are one
+    apart."""
+
+    @kernel
+    def body(
+        choices: Any, values: Any, initial: Any, pairs: Any, ends: Any, at: int, along: Any, inner: int,
+        row: int,
+        x: int, x_end: int, folded: Any, own_folded: int, past_caches: int, result: Any,
+    ) -> None:  # fmt: skip
+        stride, low = get(along, 2), get(along, 3)
+        first, last = (x + low) // stride, (x_end - 1 + low) // stride
+        first_phase, last_phase = x + low - first * stride, x_end - 1 + low - last * stride
+        origin = (row * get(along, 0) + first * stride - low) * inner
+        window, windows = 0, last + 1 - first
+        while window < windows:
+            # Whole strides are taken together, but for what there is of the first and of the last one.
+            together, begin, end = windows - window, 0, stride
+            if window == 0 and first_phase > 0:
+                together, begin = 1, first_phase
+            elif last_phase < stride - 1 and together > 1:
+                together -= 1
+            if window + together == windows:
+                end = last_phase + 1
+            count, width = (1, together * inner) if stride == 1 else (together, inner)
+            collect(
+                combined, monoid, combined, choices, values, initial, pairs, ends, at, window * inner,
+                begin, end,
+                inner, count, inner, stride * inner, width, past_caches, result,
+                origin + window * stride * inner,
             )  # fmt: skip
-        if gradually:
-            for place in range(filled, limit):
-                put(result, place, start)
+            window += together
 
     return body
 
 
 @functools.cache
-def rounded(element: str) -> Kernel:
-    """Computed values rounded to their element type."""
+def make_line_by_phases(combined: str, monoid: str, phases: int) -> Kernel:
+    """A line of single elements: those of each phase into `folded` from a place on, then all in turn.
+    There are so many phases, or where 0 any number."""
+    computed = computing_element(combined)
+
+    @kernel
+    def body(
+        choices: Any, values: Any, initial: Any, pairs: Any, ends: Any, at: int, along: Any, inner: int,
+        row: int,
+        x: int, x_end: int, folded: Any, own_folded: int, past_caches: int, result: Any,
+    ) -> None:  # fmt: skip
+        stride, low = get(along, 2), get(along, 3)
+        first = (x + low) // stride
+        windows = (x_end - 1 + low) // stride + 1 - first
+        collect(
+            combined, monoid, computed, choices, values, initial, pairs, ends, at, 0, 0, stride, windows,
+            1, 0, 0,
+            windows, 0, folded, own_folded,
+        )  # fmt: skip
+        start = row * get(along, 0) + first * stride - low
+        whole = x_end + low - first * stride
+        window = 0
+        while window < windows:
+            begin = x + low - first * stride if window == 0 else 0
+            end = min(whole - window * stride, stride)
+            together = 1
+            if phases and begin == 0 and end == stride:
+                together = whole // stride - window
+                interleave(
+                    combined, phases, folded, own_folded + window, windows, together, result,
+                    start + window * stride,
+                )  # fmt: skip
+            else:
+                for phase in range(begin, end):
+                    value = get(folded, own_folded + phase * windows + window)
+                    store(combined, result, start + window * stride + phase, value)
+            window += together
+
+    return body
+
+
+@functools.cache
+def blocks(element: str, kind: Combination, direction: str, apart: int, window: int) -> Kernel:
+    """Blocks of the result, along axis `owned` and along the lines: the choices of all windows that reach
+    into one, then its elements. `along` is the axis of the lines; a block has `block` lines of elements
+    and `chunk` elements of them.
+
+    Where elements are single values, `apart` in windows, a line is made phase after phase.
+    """
+    combined, monoid = kind
+    apart, few = min(apart, FARTHEST), window if window <= FEW else 0
+    choose_all = choose_line(element, direction, apart, few)
+    phases = apart if apart < FARTHEST else 0
+    make = make_line(combined, monoid) if apart == 1 else make_line_by_phases(combined, monoid, phases)
 
     @kernel(parallel=True)
-    def body(task: int, size: int, folded: Any, result: Any) -> None:
-        for position in range(task * size, min((task + 1) * size, folded.size)):
-            store(element, result, position, get(folded, position))
+    def body(
+        task: int, taken: Any, units: int, owned: int, block: int, chunk: int, axes: Any, along: Any,
+        inner: int,
+        offsets: int, room: int, most_lines: int, pitch: int, most_pairs: int, rows: Any, numbers: Any,
+        choices: Any,
+        values: Any, pairs: Any, ends: Any, folded: Any, operand: Any, source: Any, is_same: bool,
+        initial: Any,
+        past_caches: int, result: Any,
+    ) -> None:  # fmt: skip
+        axes, along, rows, numbers = uncounted(axes), uncounted(along), uncounted(rows), uncounted(numbers)
+        choices, values = uncounted(choices), uncounted(values)
+        pairs, ends = uncounted(pairs), uncounted(ends)
+        folded, operand, source = uncounted(folded), uncounted(operand), uncounted(source)
+        initial, result = uncounted(initial), uncounted(result)
+        length, width, stride, low = get(along, 0), get(along, 1), get(along, 2), get(along, 3)
+        reach = (width - 1) // stride
+        at, own = task * room, task * most_lines * pitch
+        own_source, source_pitch = (task * pitch, 0) if is_same else (own, pitch)
+        own_pairs, own_ends, own_folded = task * most_pairs, task * (stride + 1), task * (pitch * stride)
+        if is_same:
+            for place in range(own_source, own_source + pitch):
+                put(values, place, load(combined, source, 0))
+        rank = axes.size // _FIELDS
+        only = owned * _FIELDS if owned == rank - 1 else -1
+        behind, windows_behind = 1, 1
+        for axis in range(owned + 1, rank):
+            behind *= get(axes, axis * _FIELDS)
+            windows_behind *= get(axes, axis * _FIELDS + 4)
+        owned_size, owned_low = get(axes, owned * _FIELDS), get(axes, owned * _FIELDS + 3)
+        owned_width, owned_stride = get(axes, owned * _FIELDS + 1), get(axes, owned * _FIELDS + 2)
+        owned_windows = get(axes, owned * _FIELDS + 4)
+        chunks, parts = (length + chunk - 1) // chunk, (owned_size + block - 1) // block
+        unit = add_atomically(taken, 0, 1)
+        while unit < units:
+            x, part = unit % chunks * chunk, unit // chunks
+            outer, part = part // parts, part % parts
+            x_end = min(x + chunk, length)
+            first, last = (x + low) // stride, (x_end - 1 + low) // stride
+            begin, end = part * block, min((part + 1) * block, owned_size)
+            first_line = max((begin + owned_low - owned_width) // owned_stride + 1, 0)
+            last_line = min((end - 1 + owned_low) // owned_stride, owned_windows - 1)
+            first_line = (outer * owned_windows + first_line) * windows_behind
+            last_line = (outer * owned_windows + last_line + 1) * windows_behind
+            for line in range(first_line, last_line):
+                to = own + (line - first_line) * pitch
+                count = find_rows(line, offsets, axes, only, width, length * inner, rows, numbers, at)
+                choose_all(operand, rows, numbers, at, count, along, inner, first - reach, last, choices, to)
+                if not is_same:
+                    windows = get(along, 4)
+                    left, right = max(first - reach, 0), min(last + 1, windows)
+                    to += (left - first + reach) * inner
+                    origin = (line * windows + left) * inner
+                    for place in range((right - left) * inner):
+                        put(values, to + place, load(combined, source, origin + place))
+            for row in range((outer * owned_size + begin) * behind, (outer * owned_size + end) * behind):
+                count = find_lines(row, offsets, axes, only, width, rows, numbers, at)
+                find_pairs(
+                    rows, numbers, at, count, first_line, along, inner, pitch, source_pitch, own, own_source,
+                    pairs, own_pairs, ends, own_ends,
+                )  # fmt: skip
+                make(
+                    choices, values, initial, pairs, ends, own_ends, along, inner, row, x, x_end, folded,
+                    own_folded,
+                    past_caches, result,
+                )  # fmt: skip
+            unit = add_atomically(taken, 0, 1)
 
     return body
