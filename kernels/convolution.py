@@ -62,9 +62,11 @@ class Numbers(NamedTuple):
     result: Sequence[int]
 
 
-def supports(dtype: Any) -> bool:
-    """Whether there are loops for this element type, which lhs, rhs and the result must have."""
-    return bool(tasks.supports(np.dtype(dtype).name, tasks.best_level()))
+def supports(shapes: Sequence[Sequence[int]], dtype: Any) -> bool:
+    """Whether there are loops for lhs, rhs and the result of these shapes, all of this element type."""
+    has_elements = all(0 not in shape for shape in shapes)
+    few_axes = len(shapes[0]) - 2 < tasks.MOST_AXES
+    return has_elements and few_axes and bool(tasks.supports(np.dtype(dtype).name, tasks.best_level()))
 
 
 def _by_strides(make: Callable[..., Writer], shape: Sequence[int], dtype: np.dtype[Any]) -> Convolution:
@@ -220,7 +222,7 @@ def _problem(
     threads: int | None,
 ) -> _Problem:
     lhs, rhs, result = shapes
-    if not supports(dtype) or 0 in (*rhs, *result) or len(axes) >= tasks.MOST_AXES:
+    if not supports(shapes, dtype):
         raise ValueError(f"no loops convolve {dtype}{list(lhs)} with {list(rhs)}")
     features, outputs = (rhs[d] for d in numbers.rhs[-2:])
     batch = result[numbers.result[0]]

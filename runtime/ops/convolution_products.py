@@ -40,18 +40,17 @@ def by_loops(
         lhs, rhs: the shapes.
         threads: most threads to use; None: all.
     """
-    if not view.is_float or not convolution.supports(view.conversions[-1].dtype):
+    if not view.is_float:
+        return None
+    shapes = tuple(lhs), tuple(rhs), result_shape(view, windows, lhs, rhs)
+    if not convolution.supports(shapes, view.conversions[-1].dtype):
         return None
     outputs = rhs[view.kernel_output_feature_dimension]
     is_copied = not all(window.is_trivial for window in windows)
     if is_by_unit(view) and (outputs // view.feature_group_count >= _MANY_OUTPUTS or not is_copied):
         return None
-    shape = result_shape(view, windows, lhs, rhs)
-    if 0 in (*lhs, *rhs, *shape):
-        return None
     groups = view.feature_group_count, view.batch_group_count
     enter_lhs, enter_rhs, leave, computed = view.conversions
-    shapes = tuple(lhs), tuple(rhs), shape
     convolve = _prepared(shapes, axes(view, windows, lhs), numbers(view), computed.dtype, groups, threads)
     return lambda a, b: np.asarray(leave(convolve(enter_lhs(a), enter_rhs(b))))
 

@@ -185,9 +185,10 @@ def _scaling(view: Convolution, windows: Sequence[Window], dtype: Any, threads: 
     """The kernel that scales elements of this type, where there is one."""
     from ..kernels import convolution
 
-    if not convolution.supports(dtype):
+    shapes, axes, numbers = _laid_out(view, windows)
+    if not convolution.supports(shapes, dtype):
         return None
-    return convolution.prepare_scaling(*_laid_out(view, windows), dtype, threads=threads)
+    return convolution.prepare_scaling(shapes, axes, numbers, dtype, threads=threads)
 
 
 def _laid_out(view: Convolution, windows: Sequence[Window]) -> tuple[Any, Any, Any]:
@@ -204,12 +205,12 @@ def _convolution_of_integers(view: Convolution, windows: Sequence[Window], threa
     lhs_type, rhs_type = carrier(view.lhs.element_type), carrier(view.rhs.element_type)
     groups = max(view.feature_group_count, view.batch_group_count)
     outputs = view.rhs.shape[view.kernel_output_feature_dimension] // groups
-    terms = math.prod(view.rhs.shape) // (outputs * groups)
+    terms = math.prod(view.rhs.shape) // max(1, outputs * groups)
     leave = _narrowing(view.result)
     if outputs >= _OUTPUTS_BY_UNIT and _unit_holds(lhs_type, rhs_type, result, terms):
         return compiled_ahead(lambda: _integers_by_unit(view, lhs_type, rhs_type, threads)), _BY_UNIT
-    if not convolution.supports(computed):
-        return None, "no loops for this processor"
+    if not convolution.supports(_laid_out(view, windows)[0], computed):
+        return None, "no loops for this processor, or no elements"
     has_one_feature = view.rhs.shape[view.kernel_input_feature_dimension] == 1
     is_scaling = has_one_feature and outputs == view.batch_group_count == 1
 

@@ -11,8 +11,10 @@ from nimblehlo.kernels import convolution, convolution_tasks
 from nimblehlo.kernels.convolution import Axis, Numbers
 from tests.running import run_every_way, same_bits
 
-needs_floats = pytest.mark.skipif(not convolution.supports("float32"), reason="no fused multiply-add here")
-needs_integers = pytest.mark.skipif(not convolution.supports("int32"), reason="no loops for this compiler")
+SMALL = ((2, 2),) * 3
+
+needs_floats = pytest.mark.skipif(not convolution.supports(SMALL, "float32"), reason="no fused multiply-add")
+needs_integers = pytest.mark.skipif(not convolution.supports(SMALL, "int32"), reason="no loops for this compiler")
 
 
 def axis(size, window, stride=1, low=0, high=0, base=1, dilation=1, is_reversed=False):
@@ -261,7 +263,7 @@ def test_operands_may_lie_in_memory_in_any_way():
 
 def test_what_has_no_loops_is_rejected():
     numbers = Numbers((0, 1), (0, 1), (0, 1))
-    for dtype, shapes in (("float16", ((2, 2),) * 3), ("int32", ((0, 2), (2, 2), (0, 2)))):
+    for dtype, shapes in (("float16", SMALL), ("int32", ((0, 2), (2, 2), (0, 2)))):
         with pytest.raises(ValueError, match="no loops convolve"):
             convolution.prepare(shapes, (), numbers, dtype)
         with pytest.raises(ValueError, match="no loops convolve"):
@@ -352,6 +354,19 @@ def test_programs_have_the_same_bits_in_every_way(name, element_type, special):
     for threads in (2, 3, 8):
         options = Options(compile="eager", threads=threads)
         assert same_bits(nimblehlo.execute(text, operands, options=options)[0], result)
+
+
+@pytest.mark.parametrize("element_type", ["f32", "bf16", "i8", "i64"])
+@pytest.mark.parametrize(
+    ("lhs", "rhs"), [((2, 4, 3), (7, 3, 5)), ((0, 4, 3), (2, 3, 5)), ((2, 4, 3), (2, 3, 0))]
+)
+def test_convolutions_without_elements(element_type, lhs, rhs):
+    windows, outputs = max(0, lhs[1] - rhs[0] + 1), rhs[2]
+    result = (lhs[0], windows, outputs)
+    types = [f"tensor<{'x'.join(map(str, shape))}x{element_type}>" for shape in (lhs, rhs, result)]
+    text = program("[b, 0, f]x[0, i, o]->[b, 0, f]", *types)
+    inputs = nimblehlo.load(text).functions["main"].type.inputs
+    assert run_every_way(text, *[np.zeros(type.shape, type.dtype) for type in inputs])[0].shape == result
 
 
 def test_factors_that_are_not_finite_make_padding_nan():
