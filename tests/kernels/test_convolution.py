@@ -14,7 +14,7 @@ from tests.running import run_every_way, same_bits
 SMALL = ((2, 2),) * 3
 
 needs_floats = pytest.mark.skipif(not convolution.supports(SMALL, "float32"), reason="no fused multiply-add")
-needs_integers = pytest.mark.skipif(not convolution.supports(SMALL, "int32"), reason="no loops for this compiler")
+needs_integers = pytest.mark.skipif(not convolution.supports(SMALL, "int32"), reason="no loops here")
 
 
 def axis(size, window, stride=1, low=0, high=0, base=1, dilation=1, is_reversed=False):
