@@ -21,10 +21,7 @@ INLINE void NAME(tile)(
     const char *lines[PRODUCT_ROWS];
     UNROLL for (int row = 0; row < rows; row++) {
         lines[row] = left + row * row_step;
-        UNROLL for (int number = 0; number < vectors; number++) {
-            if (0) __builtin_prefetch(to + row * to_step + number * sizeof(VECTOR), 1);
-            sums[row][number] = (VECTOR){0};
-        }
+        UNROLL for (int number = 0; number < vectors; number++) sums[row][number] = (VECTOR){0};
     }
     for (int64_t term = 0, along = 0; term < terms; term++, along += term_step, right += right_step) {
         VECTOR columns[VECTORS];
