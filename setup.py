@@ -1,5 +1,6 @@
 """Where the packages and the Cython extensions lie; all else about the distribution is in pyproject.toml."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -47,4 +48,5 @@ setup(
     include_package_data=False,
     package_data={"": ["py.typed", "*.pyi", "*.pxd"]},
     ext_modules=cythonize(extensions(), build_dir="build/cython", language_level=3),
+    options={"build_ext": {"parallel": os.cpu_count()}},
 )

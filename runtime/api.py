@@ -21,6 +21,7 @@ from .ir import Function, Module
 from .memory import LEAST_LARGE, RECYCLING, Retention, limited, run_with
 from .ops.call_state import needs_call_state, new_call
 from .ops.memory_limit import MOST_BYTES
+from .ops.user_functions import Registry
 from .ops.verify import verify
 from .options import Options
 from .plan import Choose, Memory, Plan, all_steps, choose, lower, memory_use
@@ -123,7 +124,7 @@ def execute(
     # A path is no text: what it names may change.
     if not isinstance(module, str) or "\n" not in module:
         return compile(module, entry=entry, options=options)(*inputs)
-    key = (module, entry, options or Options())
+    key = (module, entry, options or Options(), Registry.changes)
     executable = _executed.get(key)
     if executable is not None:
         return executable(*inputs)
@@ -271,7 +272,7 @@ class Executable:
         return f"Executable(@{self._entry} : {FunctionType(self.input_types, self.output_types)})"
 
 
-_executed: Recent[tuple[str, str, Options], Executable] = Recent(MOST_EXECUTED)
+_executed: Recent[tuple[str, str, Options, int], Executable] = Recent(MOST_EXECUTED)
 
 
 def _sanitizer(options: Options) -> Sanitizer | None:

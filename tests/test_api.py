@@ -7,6 +7,7 @@ import gc
 import threading
 import tracemalloc
 from pathlib import Path
+from typing import Literal
 
 import ml_dtypes
 import numpy as np
@@ -14,7 +15,6 @@ import pytest
 
 import nimblehlo
 from nimblehlo import ExecutionError, NimbleError, Options, ParseError, UnsupportedError, VerifyError, api
-from nimblehlo.plan.background import BACKGROUND
 from nimblehlo.recent import Recent
 
 ADD = """
@@ -301,7 +301,8 @@ def test_many_threads_share_an_executable() -> None:
     assert not wrong
 
 
-def test_a_failed_call_leaves_nothing_behind() -> None:
+@pytest.mark.parametrize("compile", ["never", "eager"])
+def test_a_failed_call_leaves_nothing_behind(compile: Literal["never", "eager"]) -> None:
     text = """
     func.func @main(%a: tensor<250000xf32>, %b: tensor<250000xf32>) -> tensor<250000xf32> {
       %0 = stablehlo.add %a, %a : tensor<250000xf32>
@@ -309,11 +310,10 @@ def test_a_failed_call_leaves_nothing_behind() -> None:
       return %0 : tensor<250000xf32>
     }
     """
-    executable = nimblehlo.compile(text)
+    executable = nimblehlo.compile(text, options=Options(compile=compile))
     a = np.ones(250_000, np.float32)
     with pytest.raises(ExecutionError):
         executable(a, a)
-    BACKGROUND.wait()
     gc.collect()
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]

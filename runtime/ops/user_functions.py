@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -25,21 +25,29 @@ Entry = TypeVar("Entry")
 
 
 class Registry(Generic[Entry]):
-    """What is registered under names. Threads may use it at the same time; the last registration holds."""
+    """What is registered under names. Threads may use it at the same time; the last registration holds.
+
+    Attributes:
+        changes: how often any registry has changed: what programs were made of before may be otherwise now.
+    """
+
+    changes: ClassVar[int] = 0
+    _lock: ClassVar[threading.Lock] = threading.Lock()
 
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
-        self._lock = threading.Lock()
 
     def register(self, name: str, entry: Entry) -> None:
         """Enter an entry; what was registered under the name before is replaced."""
         with self._lock:
             self._entries[name] = entry
+            Registry.changes += 1
 
     def unregister(self, name: str) -> None:
         """Take an entry back; KeyError where there is none."""
         with self._lock:
             del self._entries[name]
+            Registry.changes += 1
 
     def find(self, name: str) -> Entry | None:
         """The entry of that name, or None."""

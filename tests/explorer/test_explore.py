@@ -497,7 +497,7 @@ def test_a_million_updates_take_no_more_than_forty_runs() -> None:
 
     seconds(lambda: executable(*inputs))
     # The machine may be busy with other work: one quiet moment is enough.
-    for _ in range(5):
+    for _ in range(20):
         plain = min(seconds(lambda: executable(*inputs)) for _ in range(5))
         whole = seconds(lambda: nimblehlo.explore(text, inputs, options=options))
         if whole <= 40 * plain:
