@@ -111,17 +111,25 @@ cdef inline real _combined(real total, real value, bint multiplies) noexcept nog
     return total * value if multiplies else total + value
 
 
-cdef inline real _folded(
-    real total, const real *values, uint32_t count, uint32_t first, uint32_t stride, bint multiplies
+cdef enum:
+    LANES = 8  # Elements whose updates are combined side by side: one addition alone waits for the one before it.
+
+
+cdef inline void _fold(
+    real *totals, const real **values, uint32_t *places, const uint32_t *strides, uint32_t count, int lanes,
+    bint multiplies,
 ) noexcept nogil:
-    """Combine a value with others one after the other: `first`, then `stride` further on, and round."""
-    cdef uint32_t place = first, left
+    """Combine each of some values with `count` others one after the other, each time a stride further on, and
+    round."""
+    cdef uint32_t left, place
+    cdef int lane
     for left in range(count):
-        total = _combined(total, values[place], multiplies)
-        # Both are below 2^31, so that the sum does not wrap.
-        place += stride
-        place -= count & (0 - <uint32_t>(place >= count))
-    return total
+        for lane in range(lanes):
+            place = places[lane]
+            totals[lane] = _combined(totals[lane], values[lane][place], multiplies)
+            # Both are below 2^31, so that the sum does not wrap.
+            place += strides[lane]
+            places[lane] = place - (count & (0 - <uint32_t>(place >= count)))
 
 
 def apply(
@@ -145,29 +153,40 @@ def apply(
     cdef uint64_t bits, key = <uint64_t>(int(seed) % 2**64)
     cdef bint multiplies = combiner == "multiply", shuffles = schedule == "shuffled"
     cdef bint reverses = schedule == "reverse"
-    cdef uint32_t count, first, stride, known = 0
+    cdef uint32_t count, known = 0
     cdef uint32_t[16] strides
-    cdef Py_ssize_t number, element, way
-    cdef const real *own
+    cdef uint32_t[LANES] places, steps
+    cdef real[LANES] totals
+    cdef const real *own[LANES]
+    cdef Py_ssize_t number = 0, element, way, end = elements.shape[0]
+    cdef int lane, lanes
     with nogil:
-        for number in range(elements.shape[0]):
-            element = elements[number]
-            own = &values[bounds[number]]
+        while number < end:
             count = <uint32_t>(bounds[number + 1] - bounds[number])
-            first, stride = 0, 1
-            if reverses:
-                first = stride = count - 1
-            elif shuffles and count > 1:
-                bits = _mixed(<uint64_t>element, key)
-                first = <uint32_t>((<uint64_t><uint32_t>bits * count) >> 32)
-                if count == 2:
-                    result[element] = _combined(
-                        _combined(result[element], own[first], multiplies), own[1 - first], multiplies
-                    )
-                    continue
-                if count != known:  # dividing takes long
-                    known = count
-                    for way in range(16):
-                        strides[way] = _STRIDES[way] % count
-                stride = strides[bits >> 60]
-            result[element] = _folded(result[element], own, count, first, stride, multiplies)
+            lanes = 1
+            while lanes < LANES and number + lanes < end and (
+                <uint32_t>(bounds[number + lanes + 1] - bounds[number + lanes]) == count
+            ):
+                lanes += 1
+            if shuffles and count != known and count > 2:  # dividing takes long
+                known = count
+                for way in range(16):
+                    strides[way] = _STRIDES[way] % count
+            for lane in range(lanes):
+                element = elements[number + lane]
+                totals[lane], own[lane] = result[element], &values[bounds[number + lane]]
+                places[lane], steps[lane] = 0, 1
+                if reverses:
+                    places[lane] = steps[lane] = count - 1
+                elif shuffles and count > 1:
+                    bits = _mixed(<uint64_t>element, key)
+                    places[lane] = <uint32_t>((<uint64_t><uint32_t>bits * count) >> 32)
+                    if count > 2:
+                        steps[lane] = strides[bits >> 60]
+            if lanes == LANES:
+                _fold(totals, own, places, steps, count, LANES, multiplies)
+            else:
+                _fold(totals, own, places, steps, count, lanes, multiplies)
+            for lane in range(lanes):
+                result[elements[number + lane]] = totals[lane]
+            number += lanes

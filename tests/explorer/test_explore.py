@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from pathlib import Path
 from typing import Any
@@ -498,13 +497,9 @@ def test_a_million_updates_take_no_more_than_forty_runs() -> None:
 
     seconds(lambda: executable(*inputs))
     # The machine may be busy with other work: one quiet moment is enough.
-    for _ in range(20):
+    for _ in range(5):
         plain = min(seconds(lambda: executable(*inputs)) for _ in range(5))
         whole = seconds(lambda: nimblehlo.explore(text, inputs, options=options))
         if whole <= 40 * plain:
             return
-    reason = f"32 schedules take {whole / plain:.0f} times one run"
-    # Beside other work each of the two waits for memory as long as chance has it.
-    if os.getloadavg()[0] > (os.cpu_count() or 1) / 2 + 0.5:
-        pytest.skip(f"{reason}, but other processes run too")
-    pytest.fail(reason)
+    pytest.fail(f"32 schedules take {whole / plain:.0f} times one run")
