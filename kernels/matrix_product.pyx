@@ -18,6 +18,8 @@ from .native import run_in_order
 
 cnp.import_array()
 
+include "aligned_memory.pxi"
+
 cdef extern from "numpy/arrayobject.h":
     # Takes the reference to the element type that it is given.
     cnp.ndarray PyArray_Empty(int rank, cnp.npy_intp *shape, cnp.dtype dtype, int fortran)
@@ -55,7 +57,6 @@ cdef enum:
     # Columns of a full tile, and items of a vector, at most.
     WIDTH = 64
     LANES = 16
-    ALIGNMENT = 64
     # Most rows and columns of a unit of work, so that what it reads and writes stays in the second cache.
     ROW_BLOCK = 1024
     COLUMN_BLOCK = 256
@@ -174,7 +175,7 @@ cdef class ProductAnd:
         """
         cdef MatrixProduct product
         cdef cnp.npy_intp shape[MOST_RANK]
-        cdef Work work
+        cdef AlignedMemory work
         cdef list arrays = []
         cdef cnp.ndarray array
         lhs = lhs.T if self.lhs_is_turned else lhs
@@ -198,7 +199,7 @@ cdef class ProductAnd:
 cdef int run(MatrixProduct *product, int64_t batch, object threads) except -1:
     """Do all tasks of a product that has some."""
     cdef int64_t terms = product.rows * product.columns * product.terms, tasks
-    cdef Work work
+    cdef AlignedMemory work
     divide(product, batch)
     tasks = max(1, min(product.units, min(batch * terms // UNIT_TERMS, MOST_TASKS)))
     product.size = (product.units + tasks - 1) // tasks
@@ -218,12 +219,12 @@ cdef double seconds_of(MatrixProduct *product, int64_t batch) noexcept:
     return terms * product.item / (_BYTES_A_SECOND * _vector_bytes)
 
 
-cdef Work work_for(MatrixProduct *product, int64_t tasks):
+cdef AlignedMemory work_for(MatrixProduct *product, int64_t tasks):
     """Memory for so many tasks, as many of them as threads can do at a time; entered."""
     product.threads = min(tasks, PRODUCT_MOST_THREADS)
     product.work_bytes = PRODUCT_PART * rounded(product.column_block, 1, LANES) * product.item
     memset(product.busy, 0, product.threads)
-    cdef Work work = Work(product.threads * product.work_bytes)
+    cdef AlignedMemory work = AlignedMemory(product.threads * product.work_bytes)
     product.work = work.memory
     return work
 
@@ -272,30 +273,3 @@ cdef bint is_by_own_transpose(MatrixProduct *product) noexcept:
 cdef int64_t rounded(int64_t total, int64_t parts, int64_t multiple) noexcept:
     """The size of a part, as a multiple."""
     return (total + parts * multiple - 1) // (parts * multiple) * multiple
-
-
-cdef cnp.ndarray _kept = None
-
-
-cdef class Work:
-    """Aligned memory for copies. It is kept between calls: the first touch of new pages costs more than copying.
-
-    It comes from NumPy, so that limits on memory hold for it.
-    """
-
-    cdef cnp.ndarray array
-    cdef char *memory
-
-    def __cinit__(self, int64_t wanted):
-        global _kept
-        cdef cnp.npy_intp size = wanted + ALIGNMENT
-        self.array, _kept = _kept, None
-        if self.array is None or cnp.PyArray_NBYTES(self.array) < size:
-            self.array = cnp.PyArray_EMPTY(1, &size, cnp.NPY_UINT8, 0)
-        self.memory = <char *>cnp.PyArray_DATA(self.array)
-        self.memory += -<size_t>self.memory % ALIGNMENT
-
-    def __dealloc__(self):
-        global _kept
-        if self.array is not None:
-            _kept = self.array

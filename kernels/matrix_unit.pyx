@@ -18,6 +18,8 @@ from .native import run_in_order
 
 cnp.import_array()
 
+include "aligned_memory.pxi"
+
 cdef extern from "numpy/arrayobject.h":
     # Takes the reference to the element type that it is given.
     cnp.ndarray PyArray_Empty(int rank, cnp.npy_intp *shape, cnp.dtype dtype, int fortran)
@@ -63,7 +65,6 @@ cdef dict _KINDS = {
 }
 
 cdef enum:
-    ALIGNMENT = 64
     # Most bytes of the panels of columns that a unit of work multiplies: they stay in the second cache.
     GROUP_BYTES = 1 << 19
     # So many units, or more, are made of a product that is worth them; least terms of one.
@@ -71,7 +72,6 @@ cdef enum:
     UNIT_TERMS = 1 << 22
     # Bytes of panels that are made at a time, unless one matrix has more; most that are kept.
     PANEL_BYTES = 1 << 25
-    MOST_KEPT_BYTES = 1 << 26
     # Bytes that a task packs at least, and most tasks.
     PACKED_TASK_BYTES = 1 << 18
     MOST_TASKS = 128
@@ -177,7 +177,7 @@ cdef class Product:
         cdef int64_t left_bytes = batch * plan.left.blocks * panel, right_bytes = batch * plan.right.blocks * panel
         cdef int64_t terms = batch * plan.left.lines * plan.right.lines * plan.terms, tasks
         cdef double seconds
-        cdef Panels panels
+        cdef AlignedMemory panels
         plan.batch = batch
         plan.pack_units = batch * (packed_groups(plan.left.blocks) + packed_groups(plan.right.blocks))
         plan.pack_tasks = divided(
@@ -185,7 +185,7 @@ cdef class Product:
         )
         plan.units = batch * plan.row_groups * plan.column_groups
         tasks = divided(plan.units, terms // UNIT_TERMS, &plan.size)
-        panels = Panels(left_bytes + right_bytes + 4 * plan.pack_tasks)
+        panels = AlignedMemory(left_bytes + right_bytes + 4 * plan.pack_tasks)
         plan.left.panels, plan.right.panels = panels.memory, panels.memory + left_bytes
         plan.least = <uint16_t *>(plan.right.panels + right_bytes)
         plan.packed = 0
@@ -208,30 +208,3 @@ cdef int64_t divided(int64_t units, int64_t worth, int64_t *size) noexcept:
     cdef int64_t tasks = max(1, min(units, min(worth, MOST_TASKS)))
     size[0] = (units + tasks - 1) // tasks
     return (units + size[0] - 1) // size[0]
-
-
-cdef cnp.ndarray _kept = None
-
-
-cdef class Panels:
-    """Aligned memory for panels. Some is kept between calls: the first touch of new pages costs more than packing.
-
-    It comes from NumPy, so that limits on memory hold for it.
-    """
-
-    cdef cnp.ndarray array
-    cdef char *memory
-
-    def __cinit__(self, int64_t wanted):
-        global _kept
-        cdef cnp.npy_intp size = wanted + ALIGNMENT
-        self.array, _kept = _kept, None
-        if self.array is None or cnp.PyArray_NBYTES(self.array) < size:
-            self.array = cnp.PyArray_EMPTY(1, &size, cnp.NPY_UINT8, 0)
-        self.memory = <char *>cnp.PyArray_DATA(self.array)
-        self.memory += -<size_t>self.memory % ALIGNMENT
-
-    def __dealloc__(self):
-        global _kept
-        if self.array is not None and cnp.PyArray_NBYTES(self.array) <= MOST_KEPT_BYTES:
-            _kept = self.array
