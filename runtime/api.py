@@ -314,9 +314,9 @@ class Program:
         self._donated = range(count) if options.donate == "all" else options.donate
         self._has_limits = (options.max_steps, options.max_bytes, options.timeout) != (None, None, None)
         needed = self.memory.results + self.memory.temporaries
-        self._handler = RECYCLING if needed >= LEAST_LARGE else None
+        self._handler = RECYCLING if needed + self.memory.arguments >= LEAST_LARGE else None
         self._is_plain = not self._has_call_state and self._handler is None and options.max_bytes is None
-        self._retention = Retention(min(needed + needed // 4, MOST_BYTES // 4)) if self._handler else None
+        self._retention = Retention(needed, MOST_BYTES // 4) if self._handler else None
 
     def run(self, arguments: tuple[Any, ...]) -> list[Any]:
         """The results, which belong to the caller, for arguments that fit."""
@@ -333,7 +333,9 @@ class Program:
         handler = self._handler
         if self._options.max_bytes is not None:
             handler = limited(self._options.max_bytes)
-        return self._results(arguments) if handler is None else run_with(handler, self._results, arguments)
+        if handler is None:
+            return self._results(arguments)
+        return run_with(handler, self._results, arguments, self._retention)
 
     def _results(self, arguments: tuple[Any, ...]) -> list[Any]:
         options, limits = self._options, None

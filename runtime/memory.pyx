@@ -7,7 +7,7 @@ holds on to the handler that it came from, and may outlive the run, the program,
 
 Blocks of LEAST_LARGE bytes and more are rounded up to size classes, eight to each power of two. A freed one waits
 in its class; the one that waits longest is given back to the system once more bytes wait than the greatest need of
-the programs that are alive (`Retention`).
+the programs that are alive (`Retention`). A program's need is what its runs were seen to hold.
 
 A limited handler also counts: it refuses what would let the arrays of one run exceed a number of bytes.
 """
@@ -70,7 +70,7 @@ LEAST_LARGE = 1 << 16
 cdef size_t _LEAST_LARGE = LEAST_LARGE
 cdef size_t _ALIGNMENT = 64
 cdef size_t _HUGE_PAGE = 1 << 21
-cdef size_t _LEAST_HUGE = 1 << 22
+cdef size_t _LEAST_HUGE = _HUGE_PAGE
 cdef const char *_CAPSULE = "mem_handler"
 
 # What stands right before an array's data: the bytes asked for, and whether a whole Block stands there.
@@ -103,6 +103,8 @@ cdef Block *_newest = NULL
 cdef Block *_oldest = NULL
 cdef size_t _idle = 0
 cdef size_t _most_idle = 0
+cdef size_t _live = 0
+cdef size_t _peak = 0
 
 
 cdef inline Tag *_tag(void *data) noexcept nogil:
@@ -174,6 +176,7 @@ cdef Block *_new_large(size_t capacity) noexcept nogil:
 
 
 cdef void *_take_large(size_t bytes) noexcept nogil:
+    global _live, _peak
     cdef size_t capacity = 0
     cdef size_t size_class
     cdef Block *block
@@ -184,6 +187,8 @@ cdef void *_take_large(size_t bytes) noexcept nogil:
     block = _classes[size_class]
     if block != NULL:
         _unlink(block)
+    _live += capacity
+    _peak = max(_peak, _live)
     PyThread_release_lock(_lock)
     if block == NULL:
         block = _new_large(capacity)
@@ -191,11 +196,20 @@ cdef void *_take_large(size_t bytes) noexcept nogil:
             _release_idle()
             block = _new_large(capacity)
             if block == NULL:
+                _forget_live(capacity)
                 return NULL
     block.capacity = capacity
     block.size_class = size_class
     block.tag = Tag(bytes, 1)
     return <char *>block + sizeof(Block)
+
+
+cdef void _forget_live(size_t capacity) noexcept nogil:
+    """Count a block no more that could not be had."""
+    global _live
+    PyThread_acquire_lock(_lock, 1)
+    _live -= capacity
+    PyThread_release_lock(_lock)
 
 
 cdef void _release_idle() noexcept nogil:
@@ -254,6 +268,7 @@ cdef void *_calloc(void *context, size_t count, size_t size) noexcept nogil:
 
 cdef void _free(void *context, void *data, size_t size) noexcept nogil:
     """Free a block; `size` is not relied upon: NumPy's differs for arrays without elements."""
+    global _live
     if data == NULL:
         return
     _leave(<Account *>context, _tag(data).bytes)
@@ -261,6 +276,7 @@ cdef void _free(void *context, void *data, size_t size) noexcept nogil:
         free(_tag(data))
         return
     PyThread_acquire_lock(_lock, 1)
+    _live -= (<Block *>data - 1).capacity
     _link(<Block *>data - 1)
     _trim(_most_idle)
     PyThread_release_lock(_lock)
@@ -308,13 +324,30 @@ def limited(most):
     return PyCapsule_New(limited_handler, _CAPSULE, _forget)
 
 
-def run_with(handler, function, argument):
-    """`function(argument)`, while the arrays that this thread makes come from a handler."""
+def run_with(handler, function, argument, Retention retention=None):
+    """`function(argument)`, while the arrays that this thread makes come from a handler.
+
+    Args:
+        retention: raised to what the large arrays held at the same time, those of concurrent runs among them.
+    """
+    cdef size_t start = _begin_watch()
     before = PyDataMem_SetHandler(handler)
     try:
         return function(argument)
     finally:
         PyDataMem_SetHandler(before)
+        if retention is not None:
+            retention.raise_to(_peak - start if _peak > start else 0)
+
+
+cdef size_t _begin_watch() noexcept nogil:
+    """What is alive now, from which the peak is watched."""
+    global _peak
+    cdef size_t start
+    PyThread_acquire_lock(_lock, 1)
+    start = _peak = _live
+    PyThread_release_lock(_lock)
+    return start
 
 
 # One program's wish, in a list of all of them.
@@ -344,18 +377,34 @@ cdef class Retention:
     """A program's claim on idle memory, for as long as this object lives.
 
     Args:
-        bytes: what a run needs at the same time.
+        bytes: what a run needs at the same time; a quarter more is kept, for what fits no block exactly.
+        most: what is kept at most; None: no limit.
     """
 
     cdef Claim claim
+    cdef size_t most
 
-    def __cinit__(self, bytes):
-        self.claim.bytes = min(bytes, (<size_t>-1) >> 1)
+    def __cinit__(self, bytes, most=None):
+        self.most = (<size_t>-1) >> 2 if most is None else most
+        self.claim.bytes = self._claimed(min(bytes, (<size_t>-1) >> 2))
         PyThread_acquire_lock(_lock, 1)
         self.claim.previous = &_claims
         self.claim.next = _claims.next
         _claims.next.previous = &self.claim
         _claims.next = &self.claim
+        _set_most_idle()
+        PyThread_release_lock(_lock)
+
+    cdef size_t _claimed(self, size_t bytes) noexcept nogil:
+        return min(bytes + bytes // 4, self.most)
+
+    cdef void raise_to(self, size_t bytes) noexcept nogil:
+        """Claim what a run was seen to need, where that is more."""
+        cdef size_t claimed = self._claimed(bytes)
+        if claimed <= self.claim.bytes:
+            return
+        PyThread_acquire_lock(_lock, 1)
+        self.claim.bytes = claimed
         _set_most_idle()
         PyThread_release_lock(_lock)
 
