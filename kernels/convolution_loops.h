@@ -1,6 +1,6 @@
-/* The loops of convolutions for one element type and one instruction set. `convolution_tasks.h` includes this once for
-   each, and says what they do; it defines CONV_ITEM, CONV_ITEM_NAME, CONV_LEVEL, CONV_TARGET, CONV_VECTOR_BYTES, the
-   most CONV_VECTORS of a tile and, for floats, CONV_FMA. */
+/* The loops of convolutions for one element type and one level of instructions. `convolution_level.h` includes this once
+   for each type, and defines CONV_ITEM, CONV_ITEM_NAME and, for floats, CONV_FMA; `convolution_tasks.h` says what the
+   loops do. */
 
 #define CONV_CODE static CONV_TARGET
 #define CONV_INLINE static inline CONV_TARGET __attribute__((always_inline))

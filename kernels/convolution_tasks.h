@@ -184,31 +184,15 @@ static inline void conv_find_places(
 #define CONV_LEVEL baseline
 #define CONV_TARGET
 #define CONV_VECTOR_BYTES 16
-#define CONV_VECTORS 2
 #if defined(__aarch64__)
 #include <arm_neon.h>
-#undef CONV_VECTORS
 #define CONV_VECTORS 4
-#define CONV_ITEM float
-#define CONV_ITEM_NAME float32
-#define CONV_FMA(a, b, c) vfmaq_f32(c, a, b)
-#include "convolution_loops.h"
-#define CONV_ITEM double
-#define CONV_ITEM_NAME float64
-#define CONV_FMA(a, b, c) vfmaq_f64(c, a, b)
-#include "convolution_loops.h"
+#define CONV_FMA_FLOAT32(a, b, c) vfmaq_f32(c, a, b)
+#define CONV_FMA_FLOAT64(a, b, c) vfmaq_f64(c, a, b)
+#else
+#define CONV_VECTORS 2
 #endif
-#define CONV_ITEM uint32_t
-#define CONV_ITEM_NAME int32
-#include "convolution_loops.h"
-#define CONV_ITEM uint64_t
-#define CONV_ITEM_NAME int64
-#include "convolution_loops.h"
-#undef CONV_LEVEL
-#undef CONV_TARGET
-#undef CONV_VECTOR_BYTES
-#undef CONV_STREAM
-#undef CONV_VECTORS
+#include "convolution_level.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -216,56 +200,24 @@ static inline void conv_find_places(
 #define CONV_LEVEL avx2
 #define CONV_TARGET __attribute__((target("avx2,fma")))
 #define CONV_VECTOR_BYTES 32
-#define CONV_STREAM(at, value) _mm256_stream_si256((__m256i *)(at), (__m256i)(value))
 #define CONV_VECTORS 2
-#define CONV_ITEM float
-#define CONV_ITEM_NAME float32
-#define CONV_FMA(a, b, c) (CONV_VECTOR) _mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c))
-#include "convolution_loops.h"
-#define CONV_ITEM double
-#define CONV_ITEM_NAME float64
-#define CONV_FMA(a, b, c) (CONV_VECTOR) _mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c))
-#include "convolution_loops.h"
-#define CONV_ITEM uint32_t
-#define CONV_ITEM_NAME int32
-#include "convolution_loops.h"
-#define CONV_ITEM uint64_t
-#define CONV_ITEM_NAME int64
-#include "convolution_loops.h"
-#undef CONV_LEVEL
-#undef CONV_TARGET
-#undef CONV_VECTOR_BYTES
-#undef CONV_STREAM
-#undef CONV_VECTORS
+#define CONV_STREAM(at, value) _mm256_stream_si256((__m256i *)(at), (__m256i)(value))
+#define CONV_FMA_FLOAT32(a, b, c) (CONV_VECTOR) _mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c))
+#define CONV_FMA_FLOAT64(a, b, c) (CONV_VECTOR) _mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c))
+#include "convolution_level.h"
 
 #define CONV_LEVEL avx512
 #define CONV_TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx2,fma")))
 #define CONV_VECTOR_BYTES 64
-#define CONV_STREAM(at, value) _mm512_stream_si512((__m512i *)(at), (__m512i)(value))
 #define CONV_VECTORS 4
-#define CONV_ITEM float
-#define CONV_ITEM_NAME float32
-#define CONV_FMA(a, b, c) (CONV_VECTOR) _mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c))
-#define CONV_LOAD_SOME(at, n) (CONV_VECTOR) _mm512_maskz_loadu_ps((__mmask16)((1u << (n)) - 1), at)
-#define CONV_STORE_SOME(at, n, v) _mm512_mask_storeu_ps(at, (__mmask16)((1u << (n)) - 1), (__m512)(v))
-#include "convolution_loops.h"
-#define CONV_ITEM double
-#define CONV_ITEM_NAME float64
-#define CONV_FMA(a, b, c) (CONV_VECTOR) _mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c))
-#define CONV_LOAD_SOME(at, n) (CONV_VECTOR) _mm512_maskz_loadu_pd((__mmask8)((1u << (n)) - 1), at)
-#define CONV_STORE_SOME(at, n, v) _mm512_mask_storeu_pd(at, (__mmask8)((1u << (n)) - 1), (__m512d)(v))
-#include "convolution_loops.h"
-#define CONV_ITEM uint32_t
-#define CONV_ITEM_NAME int32
-#include "convolution_loops.h"
-#define CONV_ITEM uint64_t
-#define CONV_ITEM_NAME int64
-#include "convolution_loops.h"
-#undef CONV_LEVEL
-#undef CONV_TARGET
-#undef CONV_VECTOR_BYTES
-#undef CONV_STREAM
-#undef CONV_VECTORS
+#define CONV_STREAM(at, value) _mm512_stream_si512((__m512i *)(at), (__m512i)(value))
+#define CONV_FMA_FLOAT32(a, b, c) (CONV_VECTOR) _mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c))
+#define CONV_FMA_FLOAT64(a, b, c) (CONV_VECTOR) _mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c))
+#define CONV_LOAD_SOME_FLOAT32(at, n) (CONV_VECTOR) _mm512_maskz_loadu_ps((__mmask16)((1u << (n)) - 1), at)
+#define CONV_LOAD_SOME_FLOAT64(at, n) (CONV_VECTOR) _mm512_maskz_loadu_pd((__mmask8)((1u << (n)) - 1), at)
+#define CONV_STORE_SOME_FLOAT32(at, n, v) _mm512_mask_storeu_ps(at, (__mmask16)((1u << (n)) - 1), (__m512)(v))
+#define CONV_STORE_SOME_FLOAT64(at, n, v) _mm512_mask_storeu_pd(at, (__mmask8)((1u << (n)) - 1), (__m512d)(v))
+#include "convolution_level.h"
 #endif
 
 /* What loops of one element type at one level there are. */
