@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,10 +18,10 @@ from ..ops.scatter import Scatter
 from ..ops.sorting import Sort
 from ..ops.verify import view_of
 from ..ops.window import ReduceWindow, SelectAndScatter
-from ..ops.window_geometry import cumulative_axis
 from ..types import COMPLEX, FLOAT, QUANTIZED, TensorType
 from .loop_clusters import Made
-from .region_functions import RegionCode, tensor
+from .region_functions import RegionCode, converters, fold_problem, tensor
+from .window_codes import SelectCode, window_code
 
 
 def region_code(view: Op, threads: int | None, has_kernel: bool) -> tuple[RegionCode | None, str]:
@@ -62,7 +61,7 @@ class _ReduceCode(RegionCode):
         view = self.view
         if view.ordering.reduction_tree != "blocked":
             return f"no native loops for the tree {view.ordering.reduction_tree!r}"
-        return _fold_problem(view.analysis, view.ordering.accumulate, view.results)
+        return fold_problem(view.analysis, view.ordering.accumulate, view.results)
 
     @functools.cached_property
     def layout(self) -> Any:
@@ -122,7 +121,7 @@ class _ReduceCode(RegionCode):
         if is_as_given and placed.permutation is None and not self.made.rooms:
             return native
         shapes = [result.shape for result in self.results]
-        convert = _converter(types, analysis.element_types)
+        convert = converters(types, analysis.element_types)
 
         def run(*operands: Any) -> tuple[Any, ...]:
             inputs = convert(operands[:count])
@@ -154,28 +153,6 @@ _MANY = 32
 """Parts of a fold that are enough to be shared among threads."""
 _LEAST_CHUNK = 1 << 12
 """Values that are worth a part of their own."""
-
-
-def _fold_problem(analysis: Any, accumulate: str, results: Sequence[TensorType]) -> str | None:
-    """Why a body is not folded in its own types, or None where it is."""
-    fold = analysis.monoid_fold(accumulate)
-    if fold is not None and list(fold.dtypes) != [result.dtype for result in results]:
-        return "its body accumulates in a wider type"
-    return None
-
-
-def _converter(types: Sequence[TensorType], targets: Sequence[Any]) -> Callable[..., list[Any]]:
-    """What converts arrays of some types to a region's own element types."""
-    from ..ops.numerics import converter
-
-    functions = [
-        None if type.element_type == target else converter(type.element_type, target)  # type: ignore[arg-type]
-        for type, target in zip(types, targets, strict=True)
-    ]
-    return lambda arrays: [
-        array if function is None else np.asarray(function(array))  # scalars come out of 0-dimensional ones
-        for function, array in zip(functions, arrays, strict=True)
-    ]
 
 
 class _ScatterCode(RegionCode):
@@ -232,7 +209,7 @@ class _ScatterCode(RegionCode):
         inputs, count = self.view.inputs, len(self.view.inputs)
         targets = [result.element_type for result in self.results]
         dtypes = [result.dtype for result in self.results]
-        convert = _converter(inputs, targets)
+        convert = converters(inputs, targets)
 
         @overwriting(*self.may_overwrite)
         def run_one(operand: Any, *others: Any, out: Any = NOWHERE) -> Any:
@@ -346,83 +323,6 @@ _PROBE = 12
 """As many operations on arrays as a step of a binary search is in the reference."""
 
 
-class _WindowCode(RegionCode):
-    """`reduce_window`, each window folded from the left."""
-
-    def problem(self) -> str | None:
-        view = self.view
-        if view.ordering.reduction_tree != "blocked":
-            return f"no native loops for the tree {view.ordering.reduction_tree!r}"
-        shape = view.inputs[0].shape
-        if not shape or cumulative_axis(view.windows, shape) is not None:
-            return "its windows are cumulative"
-        return _fold_problem(view.analysis, view.accumulate, view.results)
-
-    @property
-    def operands(self) -> list[TensorType]:
-        return _of_types((*self.view.inputs, *self.view.init_values), self.results)
-
-    def make(self) -> Made:
-        from ..codegen.region_windows import WINDOWS, lines_of, window_module
-
-        seconds = self.seconds()
-        tasks, size = self.division(lines_of(self.view), seconds)
-        return Made(
-            lambda: window_module(self.view, self.passed, view_of, size), size, ((WINDOWS, tasks, seconds),)
-        )
-
-    def operations_on_elements(self) -> float:
-        return self.native_calls()
-
-    def passes(self) -> float:
-        return float(math.prod(window.size for window in self.view.windows))
-
-    def native_calls(self) -> float:
-        return float(self.view.results[0].size) * self.passes()
-
-    def called(self, native: Callable[..., Any]) -> Callable[..., Any]:
-        return _with_converted(native, (*self.view.inputs, *self.view.init_values), self.operands)
-
-
-class _SelectCode(RegionCode):
-    """`select_and_scatter`, in the order of `source`."""
-
-    def problem(self) -> str | None:
-        view = self.view
-        if view.ordering.reduction_tree != "blocked":
-            return f"no native loops for the tree {view.ordering.reduction_tree!r}"
-        return _fold_problem(view.analysis, view.ordering.accumulate, self.results)
-
-    @property
-    def operands(self) -> list[TensorType]:
-        given = (self.view.source, self.view.init_value)
-        return [self.view.operand, *_of_types(given, self.results)]
-
-    def make(self) -> Made:
-        from ..codegen.region_windows import SELECTIONS, selection_module, slices_of
-
-        seconds = self.seconds()
-        tasks, size = self.division(slices_of(self.view), seconds)
-        return Made(
-            lambda: selection_module(self.view, self.passed, view_of, size),
-            size,
-            ((SELECTIONS, tasks, seconds),),
-        )
-
-    def operations_on_elements(self) -> float:
-        return self.native_calls()
-
-    def passes(self) -> float:
-        return float(math.prod(window.size for window in self.view.windows))
-
-    def native_calls(self) -> float:
-        return float(self.view.source.size) * (1 + self.passes())
-
-    def called(self, native: Callable[..., Any]) -> Callable[..., Any]:
-        given = (self.view.operand, self.view.source, self.view.init_value)
-        return _with_converted(native, given, self.operands)
-
-
 class _ScanCode(RegionCode):
     """`chlo.scan` of small slices."""
 
@@ -458,28 +358,12 @@ class _ScanCode(RegionCode):
         return lambda *operands: (native(*operands),)
 
 
-def _of_types(given: Sequence[TensorType], results: Sequence[TensorType]) -> list[TensorType]:
-    """The given types with the results' element types, in turn."""
-    return [type.with_element_type(results[k % len(results)].element_type) for k, type in enumerate(given)]
-
-
-def _with_converted(
-    native: Callable[..., Any], types: Sequence[TensorType], targets: Sequence[TensorType]
-) -> Callable[..., Any]:
-    """A function whose first operands are converted to other element types."""
-    if list(types) == list(targets):
-        return native
-    count = len(types)
-    convert = _converter(types, [target.element_type for target in targets])
-    return lambda *operands: native(*convert(operands[:count]), *operands[count:])
-
-
-_CODES: dict[type[Op], type[RegionCode]] = {
+_CODES: dict[type[Op], Callable[[Any, int | None], RegionCode]] = {
     PositionReduce: _PositionCode,
     Reduce: _ReduceCode,
-    ReduceWindow: _WindowCode,
+    ReduceWindow: window_code,
     Scan: _ScanCode,
     Scatter: _ScatterCode,
-    SelectAndScatter: _SelectCode,
+    SelectAndScatter: SelectCode,
     Sort: _SortCode,
 }

@@ -9,6 +9,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..ir import Value, captured_values
 from ..ops.regions import is_elementwise
 from ..ops.verify import views_under
@@ -251,3 +253,41 @@ def tensor(type: Any) -> TensorType:
     """A type that is one of tensors."""
     assert isinstance(type, TensorType)
     return type
+
+
+def fold_problem(analysis: Any, accumulate: str, results: Sequence[TensorType]) -> str | None:
+    """Why a body is not folded in its own types, or None where it is."""
+    fold = analysis.monoid_fold(accumulate)
+    if fold is not None and list(fold.dtypes) != [result.dtype for result in results]:
+        return "its body accumulates in a wider type"
+    return None
+
+
+def converters(types: Sequence[TensorType], targets: Sequence[Any]) -> Callable[..., list[Any]]:
+    """What converts arrays of some types to a region's own element types."""
+    from ..ops.numerics import converter
+
+    functions = [
+        None if type.element_type == target else converter(type.element_type, target)  # type: ignore[arg-type]
+        for type, target in zip(types, targets, strict=True)
+    ]
+    return lambda arrays: [
+        array if function is None else np.asarray(function(array))  # scalars come out of 0-dimensional ones
+        for function, array in zip(functions, arrays, strict=True)
+    ]
+
+
+def of_types(given: Sequence[TensorType], results: Sequence[TensorType]) -> list[TensorType]:
+    """The given types with the results' element types, in turn."""
+    return [type.with_element_type(results[k % len(results)].element_type) for k, type in enumerate(given)]
+
+
+def with_converted(
+    native: Callable[..., Any], types: Sequence[TensorType], targets: Sequence[TensorType]
+) -> Callable[..., Any]:
+    """A function whose first operands are converted to other element types."""
+    if list(types) == list(targets):
+        return native
+    count = len(types)
+    convert = converters(types, [target.element_type for target in targets])
+    return lambda *operands: native(*convert(operands[:count]), *operands[count:])

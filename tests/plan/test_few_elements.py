@@ -191,3 +191,46 @@ def test_positions(type: str) -> None:
     run_every_way(text, values(type, 6, 8), values(type, seed=1))
     plan = nimblehlo.compile(text, options=Options(compile="eager")).explain("plan")
     assert "position_reduce" in plan and "[generated:" in plan
+
+
+CUMULATIVE = """
+func.func @main(%a: tensor<{shape}x{type}>, %i: tensor<{type}>) -> tensor<{shape}x{type}> {{
+  %0 = "stablehlo.reduce_window"(%a, %i) ({{
+  ^bb0(%x: tensor<{type}>, %y: tensor<{type}>):
+    {body}
+    stablehlo.return %r : tensor<{type}>
+  }}) {{window_dimensions = array<i64: {windows}>, padding = dense<{padding}> : tensor<{rank}x2xi64>}}
+    : (tensor<{shape}x{type}>, tensor<{type}>) -> tensor<{shape}x{type}>
+  return %0 : tensor<{shape}x{type}>
+}}
+"""
+BODIES = {
+    "sum": "%r = stablehlo.add %x, %y : tensor<{type}>",
+    "maximum": "%r = stablehlo.maximum %x, %y : tensor<{type}>",
+    "not associative": """%s = stablehlo.multiply %x, %x : tensor<{type}>
+    %r = stablehlo.subtract %s, %y : tensor<{type}>""",
+}
+
+
+@pytest.mark.parametrize("type", ["f32", "f64", "bf16", "i32", "i8"])
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("is_reverse", [False, True])
+@pytest.mark.parametrize(("shape", "axis"), [((9,), 0), ((16,), 0), ((300,), 0), ((3, 40, 2), 1)])
+def test_cumulative_windows(
+    type: str, body: str, is_reverse: bool, shape: tuple[int, ...], axis: int
+) -> None:
+    padding = [[0, 0] for _ in shape]
+    padding[axis][is_reverse] = shape[axis] - 1
+    text = CUMULATIVE.format(
+        type=type,
+        body=BODIES[body].format(type=type),
+        shape="x".join(map(str, shape)),
+        rank=len(shape),
+        windows=", ".join([str(size if d == axis else 1) for d, size in enumerate(shape)]),
+        padding=padding,
+    )
+    for init in (0, 1.5):
+        with np.errstate(all="ignore"):
+            init_value = np.asarray(init).astype(DTYPES[type])
+        run_every_way(text, values(type, *shape), init_value)
+    assert is_generated(text)
