@@ -51,8 +51,8 @@ def windowed_dims(view: Any) -> dict[int, int]:
     return dict(zip(kept, view.update_window_dims, strict=True))
 
 
-def order_problem(view: Any) -> str | None:
-    """Why taking window after window gives a destination its updates in another order; None: it does not.
+def keeps_order(view: Any) -> bool:
+    """Whether taking window after window gives each destination its updates in their order.
 
     Updates are in the row-major order of all their dimensions. Those of a destination come from one place in
     the window along each dimension that no index moves, so that these dimensions may stand anywhere.
@@ -65,13 +65,11 @@ def order_problem(view: Any) -> str | None:
     scattered = [
         d for d, size in enumerate(view.updates[0].shape) if d not in view.update_window_dims and size > 1
     ]
-    if any(window < other for window in moving for other in scattered):
-        return "its windows move along a dimension before those of the indices"
-    return None
+    return not any(window < other for window in moving for other in scattered)
 
 
 def scatter_module(view: Any, passed: Sequence[IrValue], split: Split, view_of: ViewOf) -> ir.Module:
-    """The module with the task `NAME` of a scatter that has no `order_problem`."""
+    """The module with the task `NAME` of a scatter."""
     module = ir.Module("region_scatter")
     function = _Scatter(module, view, passed, split, view_of).function
     define_task(module, NAME, function, split.tasks, 1)
@@ -110,23 +108,28 @@ class _Scatter:
         builder.ret_void()
 
     def generate(self) -> None:
-        """The loops over index vectors, and what each does."""
+        """The loops over index vectors, and what each does; or those over all updates, in their order."""
         view, builder = self.view, self.builder
         shape, vector = view.scatter_indices.shape, view.index_vector_dim
         steps = row_major_steps(shape)
-        update_steps = row_major_steps(view.updates[0].shape)
-        scattered = [d for d in range(view.updates[0].rank) if d not in view.update_window_dims]
-        dims = [d for d in range(len(shape)) if d != vector]
+        updates = view.updates[0].shape
+        update_steps = row_major_steps(updates)
+        scattered = [d for d in range(len(updates)) if d not in view.update_window_dims]
+        looped = scattered if keeps_order(view) else range(len(updates))
         at: dict[int, ir.Value] = {}
         position: ir.Value = INT64(0)
         update: ir.Value = INT64(0)
         with ExitStack() as loops:
-            for d, d_update in zip(dims, scattered, strict=True):
-                at[d] = loops.enter_context(Loop(builder, INT64(0), INT64(shape[d])))
-                position = builder.add(position, builder.mul(at[d], INT64(steps[d])))
-                update = builder.add(update, builder.mul(at[d], INT64(update_steps[d_update])))
+            for d in looped:
+                at[d] = loops.enter_context(Loop(builder, INT64(0), INT64(updates[d])))
+                update = builder.add(update, builder.mul(at[d], INT64(update_steps[d])))
+            vectors = dict(zip([d for d in range(len(shape)) if d != vector], scattered, strict=True))
+            indices = {d: at[d_update] for d, d_update in vectors.items()}
+            for d, index in indices.items():
+                position = builder.add(position, builder.mul(index, INT64(steps[d])))
             step = steps[vector] if vector < len(shape) else 1
-            self.window(self.starts(at, position, step), update, update_steps)
+            offsets = {d: at[d_update] for d, d_update in windowed_dims(view).items() if d_update in at}
+            self.window(self.starts(indices, position, step), offsets, update, update_steps)
 
     def starts(self, at: dict[int, ir.Value], position: ir.Value, step: int) -> dict[int, ir.Value]:
         """Where a window starts, along each dimension that an index or a batch decides."""
@@ -148,8 +151,18 @@ class _Scatter:
     def most(self, a: ir.Value, b: ir.Value) -> ir.Value:
         return self.builder.select(self.builder.icmp_signed(">", a, b), a, b)
 
-    def window(self, starts: dict[int, ir.Value], update: ir.Value, update_steps: Sequence[int]) -> None:
-        """Apply the part of a window that lies within this task's destinations."""
+    def window(
+        self,
+        starts: dict[int, ir.Value],
+        offsets: dict[int, ir.Value],
+        update: ir.Value,
+        update_steps: Sequence[int],
+    ) -> None:
+        """Apply the part of a window that lies within this task's destinations.
+
+        Args:
+            offsets: where in the window, along the dimensions that loops run over already.
+        """
         view, builder = self.view, self.builder
         shape, sizes = view.inputs[0].shape, window_sizes(view)
         windowed = windowed_dims(view)
@@ -162,6 +175,9 @@ class _Scatter:
                 lowest, limit = self.lowest, self.limit
             first = self.most(builder.sub(lowest, start), INT64(0))
             last = least(builder, builder.sub(limit, start), INT64(sizes[d]))
+            if d in offsets:
+                first = self.most(first, offsets[d])
+                last = least(builder, last, builder.add(offsets[d], INT64(1)))
             ranges[d] = first, last
             has_some = builder.and_(has_some, builder.icmp_signed("<", first, last))
         steps = row_major_steps(shape)
@@ -173,9 +189,12 @@ class _Scatter:
             return
         with builder.if_then(has_some), ExitStack() as loops:
             for d, d_update in sorted(windowed.items(), key=lambda pair: pair[1]):
-                offset = loops.enter_context(Loop(builder, *ranges[d]))
+                if d in offsets:
+                    offset = offsets[d]
+                else:
+                    offset = loops.enter_context(Loop(builder, *ranges[d]))
+                    update = builder.add(update, builder.mul(offset, INT64(update_steps[d_update])))
                 position = builder.add(position, builder.mul(offset, INT64(steps[d])))
-                update = builder.add(update, builder.mul(offset, INT64(update_steps[d_update])))
             values = [*self.results.load(position), *self.updates.load(update)]
             self.results.store(position, self.body.on_scalars(builder, values, self.outside))
 

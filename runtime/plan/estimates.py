@@ -18,9 +18,11 @@ from ..types import COMPLEX, FLOAT, TensorType, Type
 
 _STEP = 6e-7
 """Seconds that a reference step costs beside its elements."""
-_PLAIN, _NARROW, _INDEXED, _EXPENSIVE, _SPECIAL = 1e-9, 6e-9, 10e-9, 15e-9, 60e-9
-"""Seconds an element in NumPy: arithmetic; floats narrower than f32, which are converted; elements that
-indices choose; transcendental functions; those in SciPy."""
+_PLAIN, _CHOSEN, _NARROW, _INDEXED, _EXPENSIVE, _SPECIAL = 1e-9, 3e-9, 6e-9, 10e-9, 15e-9, 60e-9
+"""Seconds an element in NumPy: arithmetic; choices between operands, which take branches or several passes;
+floats narrower than f32, which are converted; elements that indices choose; transcendental functions; those
+in SciPy."""
+_CHOICES = frozenset(f"stablehlo.{name}" for name in ("clamp", "maximum", "minimum"))
 _LOADING_SCIPY = 0.1
 """Seconds to import SciPy's functions."""
 _NATIVE_SHARE = 0.15
@@ -125,4 +127,7 @@ def _seconds_an_element(operation: Operation, declaration: type[Elementwise]) ->
     category, width = type.element_type.category, type.element_type.width
     if declaration.wide & category:
         return _SPECIAL if operation.name in _IN_SCIPY else _EXPENSIVE
-    return _NARROW if category & (FLOAT | COMPLEX) and width < 32 else _PLAIN
+    if category & (FLOAT | COMPLEX) and width < 32:
+        return _NARROW
+    is_chosen = operation.name == "stablehlo.select" or (operation.name in _CHOICES and category == FLOAT)
+    return _CHOSEN if is_chosen else _PLAIN

@@ -170,11 +170,6 @@ class _ScatterCode(RegionCode):
             return "its body accumulates in a wider type"
         return None
 
-    def loop_problem(self) -> str | None:
-        from ..codegen.region_scatter import order_problem
-
-        return order_problem(self.view) or super().loop_problem()
-
     @property
     def operands(self) -> list[TensorType]:
         pairs = zip(self.view.updates, self.results, strict=True)

@@ -333,6 +333,18 @@ SCATTERS = {
         (90, 4, 5),
         "update_window_dims = [1, 2], scatter_dims_to_operand_dims = [1, 0], index_vector_dim = 0",
     ),
+    "windows move before the indices": (
+        (30,),
+        (50, 1),
+        (4, 50),
+        "update_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1",
+    ),
+    "windows move before the indices and behind them": (
+        (15, 16),
+        (90, 2),
+        (4, 90, 5),
+        "update_window_dims = [0, 2], scatter_dims_to_operand_dims = [1, 0], index_vector_dim = 1",
+    ),
     "batches": (
         (6, 50, 3),
         (80, 6, 1),
@@ -350,16 +362,6 @@ def test_scatters_of_any_shape(case: str) -> None:
     text = scatter("half", [shape, indices, updates], numbers)
     at = RNG.integers(-4, max(shape) + 2, indices).astype(np.int32)
     check(text, "scatter", values(shape, "bf16"), at, values(updates, "bf16"))
-
-
-def test_windows_that_move_before_the_indices_stay_references() -> None:
-    """There, window after window is not the order of the updates."""
-    numbers = "update_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1"
-    text = scatter("half", [(30,), (50, 1), (4, 50)], numbers)
-    assert "reference" in way_of(text, "scatter")
-    run_every_way(
-        text, values((30,), "bf16"), RNG.integers(-2, 30, (50, 1)).astype(np.int32), values((4, 50), "bf16")
-    )
 
 
 @pytest.mark.parametrize("index", ["i8", "ui8", "i64", "ui64"])
