@@ -1,9 +1,20 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
-import numpy as np
-
 def capsule_address(capsule: object) -> int: ...
-def call_for_each(
-    address: int, count: int, has_wide_integers: bool, arguments: Sequence[np.ndarray[Any, Any] | str | int]
-) -> None: ...
+
+class Call:
+    def __init__(
+        self,
+        address: int,
+        has_wide_integers: bool,
+        count: int,
+        arguments: Sequence[Any],
+        results: Sequence[tuple[Sequence[int], Any]],
+        context: AbstractContextManager[Any] | None = None,
+    ) -> None: ...
+
+class Procedure:
+    def __init__(self, prepare: Callable[[], Call]) -> None: ...
+    def __call__(self, *operands: Any) -> tuple[Any, ...]: ...

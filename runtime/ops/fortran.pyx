@@ -1,14 +1,25 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 """Calls of Fortran routines by their address, once for each problem of a batch.
 
-A Fortran routine takes addresses alone, and after them the lengths of its character arguments.
+A Fortran routine takes addresses alone, and after them the lengths of its character arguments. All that does not
+depend on the elements is found when a call is prepared: what a small problem costs is little more than the routine.
 """
 
 cimport numpy as cnp
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
-from libc.stdint cimport int32_t, int64_t, uintptr_t
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t, uintptr_t
+from libc.string cimport memcpy, memset
+
+import numpy as np
 
 cnp.import_array()
+
+cdef extern from "numpy/arrayobject.h":
+    # These take the reference to the element type that they are given.
+    cnp.ndarray PyArray_Empty(int rank, cnp.npy_intp *shape, cnp.dtype dtype, int fortran)
+    cnp.ndarray PyArray_Zeros(int rank, cnp.npy_intp *shape, cnp.dtype dtype, int fortran)
 
 # Arguments in excess are not seen, as the caller removes what it has passed. A 1 is the length of a character.
 cdef extern from *:
@@ -26,57 +37,335 @@ cdef extern from *:
         MOST_ARGUMENTS
     void call_routine(uintptr_t address, const uintptr_t *arguments) noexcept nogil
 
+cdef enum:
+    # Bytes that are on the stack where a problem needs no more.
+    ON_STACK = 16384
+    # Columns that are transposed at once.
+    STRIP = 16
+    ALIGNMENT = 64
+    MOST_RANK = 64
+
+cdef enum Place:
+    IN_WORKSPACE
+    IN_RESULT
+    IN_OPERAND
+
+cdef struct Pair:
+    uint64_t first, second
+
+ctypedef fused Element:
+    uint32_t
+    uint64_t
+    Pair
+
+ctypedef fused Real:
+    float
+    double
+
 
 def capsule_address(capsule) -> int:
     """The address of a function in a capsule, such as those of `scipy.linalg.cython_lapack`."""
     return <uintptr_t> PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule))
 
 
-def call_for_each(uintptr_t address, Py_ssize_t count, bint has_wide_integers, arguments) -> None:
-    """Call a routine `count` times.
+cdef void copy_elements(
+    Element *to, const char *source, Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t row, Py_ssize_t column
+) noexcept nogil:
+    cdef Py_ssize_t i, j, first = 0, last
+    while first < columns:
+        last = min(first + STRIP, columns)
+        for i in range(rows):
+            for j in range(first, last):
+                to[i * columns + j] = (<const Element *> (source + i * row + j * column))[0]
+        first = last
+
+
+cdef void copy_matrix(
+    char *to, const char *source, Py_ssize_t rows, Py_ssize_t columns, Py_ssize_t row, Py_ssize_t column,
+    Py_ssize_t item,
+) noexcept nogil:
+    """Copy a matrix whose rows and columns are so many bytes apart to one stored row by row."""
+    cdef Py_ssize_t i
+    if columns == 1 or column == item:
+        if rows == 1 or row == columns * item:
+            memcpy(to, source, rows * columns * item)
+        else:
+            for i in range(rows):
+                memcpy(to + i * columns * item, source + i * row, columns * item)
+    elif item == 4:
+        copy_elements(<uint32_t *> to, source, rows, columns, row, column)
+    elif item == 8:
+        copy_elements(<uint64_t *> to, source, rows, columns, row, column)
+    else:
+        copy_elements(<Pair *> to, source, rows, columns, row, column)
+
+
+cdef void unpack(Real *to, const Real *packed, const Real *imaginary, Py_ssize_t order) noexcept nogil:
+    """Complex eigenvectors, row by row; those of a conjugate pair are packed into two real columns."""
+    cdef Py_ssize_t i, j
+    cdef Real sign
+    for j in range(order):
+        sign = 0
+        if imaginary[j] > 0 and j + 1 < order:
+            sign = 1
+        elif imaginary[j] < 0 and j > 0:
+            sign = -1
+        for i in range(order):
+            if sign > 0:
+                to[2 * (i * order + j)] = packed[j * order + i]
+                to[2 * (i * order + j) + 1] = packed[(j + 1) * order + i]
+            elif sign < 0:
+                to[2 * (i * order + j)] = packed[(j - 1) * order + i]
+                to[2 * (i * order + j) + 1] = -packed[j * order + i]
+            else:
+                to[2 * (i * order + j)] = packed[j * order + i]
+                to[2 * (i * order + j) + 1] = 0
+
+
+cdef struct Part:
+    Place place
+    # The operand that it begins as and the result that it ends as; -1: none.
+    Py_ssize_t source, result
+    # How many dimensions a problem has of it, 0 to 2.
+    int rank
+    Py_ssize_t rows, columns, item
+    # In bytes: where it is in the workspace, what the routine does not see of it, how far problems are apart.
+    Py_ssize_t offset, skipped, stride, result_stride
+    bint by_columns, is_zero
+    # The argument with the imaginary parts of eigenvalues whose vectors it has; -1: it has no such vectors.
+    Py_ssize_t pairs
+
+
+cdef class Call:
+    """One routine with all that a call of it needs but for the arrays.
 
     Args:
         address: where the routine is.
-        count: how many problems there are.
         has_wide_integers: whether the routine's integers have 64 bits, and not 32.
-        arguments: characters, integers, arrays. An array whose first dimension has size `count` gives its i-th
-            part to the i-th call; all calls share any other. What the routine writes to is the caller's to have
-            made large enough.
+        count: how many problems there are.
+        arguments: characters, integers, constant arrays, or pairs of the bytes of an element and a
+            `lapack_library.Buffer`. What the routine writes to is the caller's to have made large enough.
+        results: shape and element type of each result; zero where no argument becomes it.
+        context: what is entered around the calls; None: nothing.
 
     Raises:
         OverflowError: an integer is too large for the routine.
         ValueError: there are too many arguments.
     """
+
+    cdef uintptr_t address
+    cdef Py_ssize_t count, used, bytes
     cdef uintptr_t passed[MOST_ARGUMENTS]
-    cdef Py_ssize_t strides[MOST_ARGUMENTS]
     cdef int64_t wide[MOST_ARGUMENTS]
     cdef int32_t narrow[MOST_ARGUMENTS]
     cdef char characters[MOST_ARGUMENTS]
-    cdef Py_ssize_t used = len(arguments), position = 0, problem
-    cdef cnp.ndarray array
-    if used > MOST_ARGUMENTS - 4:
-        raise ValueError(f"a routine has {used} arguments")
-    for argument in arguments:
-        strides[position] = 0
-        if isinstance(argument, str):
-            characters[position] = ord(argument)
-            passed[position] = <uintptr_t> &characters[position]
-        elif isinstance(argument, int) and has_wide_integers:
-            wide[position] = argument
-            passed[position] = <uintptr_t> &wide[position]
-        elif isinstance(argument, int):
-            narrow[position] = argument
-            passed[position] = <uintptr_t> &narrow[position]
-        else:
-            array = argument
-            passed[position] = <uintptr_t> cnp.PyArray_DATA(array)
-            if cnp.PyArray_NDIM(array) > 0 and cnp.PyArray_DIM(array, 0) == count:
-                strides[position] = cnp.PyArray_STRIDE(array, 0)
-        position += 1
-    for position in range(used, MOST_ARGUMENTS):
-        passed[position] = 1
-    with nogil:
-        for problem in range(count):
-            call_routine(address, passed)
-            for position in range(used):
-                passed[position] += strides[position]
+    cdef bint is_part[MOST_ARGUMENTS]
+    cdef Part parts[MOST_ARGUMENTS]
+    cdef tuple shapes, dtypes
+    cdef list made, constants
+    cdef object context
+
+    def __init__(
+        self, uintptr_t address, bint has_wide_integers, Py_ssize_t count, arguments, results, context=None
+    ):
+        cdef Py_ssize_t position = 0
+        self.address, self.count, self.used, self.bytes = address, count, len(arguments), 0
+        if self.used > MOST_ARGUMENTS - 4:
+            raise ValueError(f"a routine has {self.used} arguments")
+        self.shapes = tuple([tuple(shape) for shape, _ in results])
+        self.dtypes = tuple([np.dtype(dtype) for _, dtype in results])
+        self.made = [False] * len(results)
+        self.constants = []
+        self.context = context
+        for argument in arguments:
+            self.is_part[position] = False
+            if isinstance(argument, str):
+                self.characters[position] = ord(argument)
+                self.passed[position] = <uintptr_t> &self.characters[position]
+            elif isinstance(argument, int) and has_wide_integers:
+                self.wide[position] = argument
+                self.passed[position] = <uintptr_t> &self.wide[position]
+            elif isinstance(argument, int):
+                self.narrow[position] = argument
+                self.passed[position] = <uintptr_t> &self.narrow[position]
+            elif isinstance(argument, np.ndarray):
+                self.constants.append(argument)
+                self.passed[position] = <uintptr_t> cnp.PyArray_DATA(<cnp.ndarray> argument)
+            else:
+                self.is_part[position] = True
+                self.enter(argument[0], argument[1], &self.parts[position])
+            position += 1
+        for position in range(self.used, MOST_ARGUMENTS):
+            self.passed[position] = 1
+
+    cdef int enter(self, Py_ssize_t item, buffer, Part *part) except -1:
+        cdef Py_ssize_t size
+        part.rank = len(buffer.shape)
+        part.rows = buffer.shape[0] if part.rank == 2 else 1
+        part.columns = buffer.shape[part.rank - 1] if part.rank else 1
+        part.item, part.skipped = item, buffer.skipped * item
+        part.source = -1 if buffer.source is None else buffer.source
+        part.result = -1 if buffer.result is None else buffer.result
+        part.pairs = -1 if buffer.pairs is None else buffer.pairs
+        part.is_zero = buffer.is_zero
+        part.by_columns = buffer.by_columns and part.rows != 1 and part.columns != 1
+        size = part.rows * part.columns * item
+        part.stride = part.offset = part.result_stride = 0
+        part.place = IN_WORKSPACE
+        if part.result >= 0:
+            self.made[part.result] = True
+            part.result_stride = part.rows * part.columns * self.dtypes[part.result].itemsize
+            if not part.by_columns and part.pairs < 0 and part.result_stride == size:
+                part.place, part.stride = IN_RESULT, size
+        elif buffer.is_read_only and not part.by_columns:
+            part.place, part.stride = IN_OPERAND, size
+        if part.place == IN_WORKSPACE:
+            part.offset = self.bytes
+            self.bytes += (size // ALIGNMENT + 1) * ALIGNMENT
+        return 0
+
+    cdef tuple run(self, tuple operands):
+        """The results for some operands."""
+        cdef uintptr_t passed[MOST_ARGUMENTS]
+        cdef char *sources[MOST_ARGUMENTS]
+        cdef char *targets[MOST_ARGUMENTS]
+        cdef Py_ssize_t strides[MOST_ARGUMENTS][3]
+        cdef char fixed[ON_STACK + ALIGNMENT]
+        cdef char *workspace = fixed
+        cdef Py_ssize_t position
+        cdef cnp.npy_intp bytes = self.bytes + ALIGNMENT
+        cdef Part *part
+        cdef cnp.ndarray array
+        cdef list held = []
+        cdef tuple results = self.empty_results()
+        if self.bytes > ON_STACK:
+            array = cnp.PyArray_SimpleNew(1, &bytes, cnp.NPY_UINT8)
+            held.append(array)
+            workspace = <char *> cnp.PyArray_DATA(array)
+        workspace += (ALIGNMENT - <uintptr_t> workspace % ALIGNMENT) % ALIGNMENT
+        memcpy(passed, self.passed, sizeof(passed))
+        for position in range(self.used):
+            if not self.is_part[position]:
+                continue
+            part = &self.parts[position]
+            passed[position] = <uintptr_t> (workspace + part.offset)
+            if part.source >= 0:
+                array = _by_problems(operands[part.source], part, strides[position])
+                held.append(array)
+                sources[position] = <char *> cnp.PyArray_DATA(array)
+                if part.place == IN_OPERAND:
+                    passed[position] = <uintptr_t> sources[position]
+            if part.result >= 0:
+                targets[position] = <char *> cnp.PyArray_DATA(<cnp.ndarray> results[part.result])
+                if part.place == IN_RESULT:
+                    passed[position] = <uintptr_t> targets[position]
+            passed[position] += part.skipped
+        with nogil:
+            self.run_all(passed, sources, targets, strides)
+        return results
+
+    cdef tuple empty_results(self):
+        cdef Py_ssize_t position, axis, rank, count = len(self.shapes)
+        cdef cnp.npy_intp shape[MOST_RANK]
+        cdef tuple sizes, results = PyTuple_New(count)
+        cdef cnp.dtype dtype
+        cdef object array
+        for position in range(count):
+            sizes, dtype = self.shapes[position], self.dtypes[position]
+            rank = len(sizes)
+            for axis in range(rank):
+                shape[axis] = sizes[axis]
+            Py_INCREF(dtype)
+            if self.made[position]:
+                array = PyArray_Empty(rank, shape, dtype, 0)
+            else:
+                array = PyArray_Zeros(rank, shape, dtype, 0)
+            Py_INCREF(array)
+            PyTuple_SET_ITEM(results, position, array)
+        return results
+
+    cdef void run_all(
+        self, uintptr_t *passed, char **sources, char **targets, Py_ssize_t (*strides)[3]
+    ) noexcept nogil:
+        cdef Py_ssize_t problem, position
+        cdef Part *part
+        for problem in range(self.count):
+            for position in range(self.used):
+                if self.is_part[position]:
+                    part = &self.parts[position]
+                    begin(part, <char *> passed[position] - part.skipped, sources[position], strides[position])
+            call_routine(self.address, passed)
+            for position in range(self.used):
+                part = &self.parts[position]
+                if self.is_part[position] and part.result >= 0 and part.place != IN_RESULT:
+                    end(part, <char *> passed[position] - part.skipped, targets[position], passed)
+                    targets[position] += part.result_stride
+            for position in range(self.used):
+                if self.is_part[position]:
+                    passed[position] += self.parts[position].stride
+                    if self.parts[position].source >= 0:
+                        sources[position] += strides[position][0]
+
+
+cdef void begin(const Part *part, char *memory, const char *source, const Py_ssize_t *strides) noexcept nogil:
+    """Give a part the elements that it begins with."""
+    if part.is_zero:
+        memset(memory, 0, part.rows * part.columns * part.item)
+    elif part.source < 0 or part.place == IN_OPERAND:
+        return
+    elif part.by_columns:
+        copy_matrix(memory, source, part.columns, part.rows, strides[2], strides[1], part.item)
+    else:
+        copy_matrix(memory, source, part.rows, part.columns, strides[1], strides[2], part.item)
+
+
+cdef void end(const Part *part, const char *memory, char *target, const uintptr_t *passed) noexcept nogil:
+    """Make a result of a part that is in the workspace."""
+    cdef Py_ssize_t index, size = part.rows * part.columns
+    if part.pairs >= 0 and part.item == sizeof(float):
+        unpack(<float *> target, <const float *> memory, <const float *> passed[part.pairs], part.rows)
+    elif part.pairs >= 0:
+        unpack(<double *> target, <const double *> memory, <const double *> passed[part.pairs], part.rows)
+    elif part.result_stride != size * part.item:
+        for index in range(size):
+            (<int32_t *> target)[index] = <int32_t> (<const int64_t *> memory)[index]
+    else:
+        copy_matrix(target, memory, part.rows, part.columns, part.item, part.rows * part.item, part.item)
+
+
+cdef cnp.ndarray _by_problems(cnp.ndarray array, const Part *part, Py_ssize_t *strides):
+    """An operand whose problems are equally far apart; how far in bytes they, their rows and columns are."""
+    cdef int rank = cnp.PyArray_NDIM(array)
+    if not cnp.PyArray_ISCARRAY_RO(array) and (rank - part.rank > 1 or part.place == IN_OPERAND):
+        array = np.array(array, order="C")
+    if cnp.PyArray_IS_C_CONTIGUOUS(array):
+        # Dimensions of size 1 may have any stride.
+        strides[1], strides[2] = part.columns * part.item, part.item
+        strides[0] = part.rows * strides[1]
+    else:
+        strides[0] = cnp.PyArray_STRIDE(array, 0) if rank > part.rank else 0
+        strides[1] = cnp.PyArray_STRIDE(array, rank - 2) if part.rank == 2 else 0
+        strides[2] = cnp.PyArray_STRIDE(array, rank - 1) if part.rank else 0
+    return array
+
+
+cdef class Procedure:
+    """Calls a routine for batches of problems: a function from operands to a tuple of results.
+
+    Args:
+        prepare: gives a `Call`; it is asked when the first call is made.
+    """
+
+    cdef object prepare
+    cdef Call call
+
+    def __init__(self, prepare):
+        self.prepare = prepare
+
+    def __call__(self, *operands):
+        if self.call is None:
+            self.call = self.prepare()
+        if self.call.context is None:
+            return self.call.run(operands)
+        with self.call.context:
+            return self.call.run(operands)

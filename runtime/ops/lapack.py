@@ -18,18 +18,32 @@ import numpy as np
 
 from ..types import ELEMENT_TYPES, TensorType
 from .declaration import Array
-from .lapack_library import ELEMENTS, LIBRARIES, Argument, Library, by_columns, factors, solutions
+from .fortran import Call, Procedure
+from .lapack_library import (
+    ELEMENTS,
+    LIBRARIES,
+    Argument,
+    Buffer,
+    Library,
+    Workspace,
+    factors,
+    information,
+    solutions,
+)
 from .rules import first, same_element_type, same_shape, shapes_agree
 
 if TYPE_CHECKING:
     from .custom_call import CustomCall
 
 Parameters = dict[str, Any]
-Compute = Callable[..., tuple[Array | None, ...]]
-"""Called with a Library, the parameters, and batches of matrices or vectors of one batch dimension; returns
-results of the same kind.
+Sizes = tuple[int, ...]
+Problem = tuple[str, list[Argument]]
+"""A routine's name without the letter of its element type, and what it takes.
 
-A result that the parameters do not ask for, whose values are open, is None."""
+A result that the parameters do not ask for, whose values are open, is none of the arguments."""
+Describe = Callable[..., Problem]
+"""Called with a Library, the parameters, and for each operand the sizes that a problem has."""
+Reread = Callable[[Array], Array]
 
 
 @dataclass(frozen=True)
@@ -46,16 +60,18 @@ class Routine:
 
     Attributes:
         library: where it is.
-        compute: runs it on a batch of problems.
+        describe: tells what it is called with.
         operands, results: their signature.
         parameters: for each parameter the characters allowed, None where it is a number.
+        check: called with the operands before; None: their elements do not matter.
     """
 
     library: Library
-    compute: Compute
+    describe: Describe
     operands: tuple[Shape, ...]
     results: tuple[Shape, ...]
     parameters: dict[str, str | None] = field(default_factory=dict)
+    check: Callable[..., None] | None = None
 
     def verify(self, view: CustomCall) -> None:
         """Check operands, results and parameters of a custom call.
@@ -128,16 +144,12 @@ class Routine:
 
     def bind(self, view: CustomCall) -> Callable[..., tuple[Any, ...]]:
         """What solves all problems of a batch, with all found that does not depend on their elements."""
-        given: Any = view.configuration
-        parameters = {
-            name: given[name] if allowed is None else chr(given[name])
-            for name, allowed in self.parameters.items()
-        }
         names = ELEMENTS[self.library.prefix]
         dtypes = [ELEMENT_TYPES[names[shape.elements]].dtype for shape in self.results]
         declared = list(zip([type.shape for type in view.results], dtypes, strict=True))
         if any(type.size == 0 for type in view.inputs):
             return lambda *operands: tuple([np.zeros(shape, dtype) for shape, dtype in declared])
+        procedure = Procedure(lambda: self._call(view, declared))
         enter = [
             _rereading(_layout(view.operand_layouts, position, type.rank), _columns(type.rank, shape))
             for position, (type, shape) in enumerate(zip(view.inputs, self.operands, strict=True))
@@ -146,41 +158,35 @@ class Routine:
             _rereading(_columns(type.rank, shape), _layout(view.result_layouts, position, type.rank))
             for position, (type, shape) in enumerate(zip(view.results, self.results, strict=True))
         ]
-        lists = [
-            _as_list(type.shape, len(shape.letters))
-            for type, shape in zip(view.inputs, self.operands, strict=True)
-        ]
+        if self.check is None and not any([*enter, *leave]):
+            return procedure
 
         def run(*operands: Array) -> tuple[Any, ...]:
-            matrices = [
-                reread(operand).reshape(shape)
-                for reread, operand, shape in zip(enter, operands, lists, strict=True)
-            ]
-            solved = self.compute(self.library, parameters, *matrices)
-            return tuple(
-                [
-                    reread(_as_declared(value, *type))
-                    for reread, value, type in zip(leave, solved, declared, strict=True)
-                ]
-            )
+            if self.check is not None:
+                self.check(*operands)
+            solved = procedure(*map(_reread, enter, operands))
+            return tuple(map(_reread, leave, solved))
 
         return run
 
-
-def _as_declared(value: Array | None, shape: tuple[int, ...], dtype: Any) -> Array:
-    """A result with all batch dimensions."""
-    if value is None:
-        return np.zeros(shape, dtype)
-    last = shape[len(shape) - value.ndim + 1 :]
-    if value.shape[1:] != last:
-        raise ValueError(f"gives {value.shape[1:]} where {last} is declared")
-    return value.reshape(shape).astype(dtype, copy=False)
-
-
-def _as_list(shape: tuple[int, ...], last: int) -> tuple[int, ...]:
-    """The shape of a batch as one of one dimension; the `last` dimensions are those of a problem."""
-    rank = len(shape) - last
-    return (math.prod(shape[:rank]), *shape[rank:])
+    def _call(self, view: CustomCall, declared: list[tuple[tuple[int, ...], Any]]) -> Call:
+        given: Any = view.configuration
+        parameters = {
+            name: given[name] if allowed is None else chr(given[name])
+            for name, allowed in self.parameters.items()
+        }
+        problem = [
+            type.shape[type.rank - len(shape.letters) :]
+            for type, shape in zip(view.inputs, self.operands, strict=True)
+        ]
+        batch = view.inputs[0].shape[: view.inputs[0].rank - len(problem[0])]
+        name, arguments = self.describe(self.library, parameters, *problem)
+        for argument in arguments:
+            if isinstance(argument, Buffer) and argument.result is not None:
+                shape = declared[argument.result][0][len(batch) :]
+                if argument.shape != shape:
+                    raise ValueError(f"gives {argument.shape} where {shape} is declared")
+        return self.library.call(name, arguments, math.prod(batch), declared)
 
 
 def _layout(layouts: Sequence[Sequence[int]] | None, position: int, rank: int) -> Sequence[int]:
@@ -196,11 +202,11 @@ def _columns(rank: int, shape: Shape) -> Sequence[int]:
     return order
 
 
-def _rereading(written: Sequence[int], read: Sequence[int]) -> Callable[[Array], Array]:
+def _rereading(written: Sequence[int], read: Sequence[int]) -> Reread | None:
     """What gives an array of the same shape whose buffer in layout `read` is that of its argument in layout
-    `written`."""
+    `written`; None where that is the argument."""
     if list(written) == list(read):
-        return lambda array: array
+        return None
     order, places = written[::-1], np.argsort(read[::-1])
 
     def reread(array: Array) -> Array:
@@ -210,191 +216,153 @@ def _rereading(written: Sequence[int], read: Sequence[int]) -> Callable[[Array],
     return reread
 
 
-def _potrf(library: Library, parameters: Parameters, x: Array) -> tuple[Array | None, ...]:
-    return factors(library, x, parameters["uplo"] == "L")
+def _reread(reread: Reread | None, array: Array) -> Array:
+    return array if reread is None else reread(array)
 
 
-def _geqrf(library: Library, parameters: Parameters, x: Array) -> tuple[Array | None, ...]:
-    count, m, n = x.shape
-    columns, tau = by_columns(x), library.empty("geqrf", "T", count, min(m, n))
-    info = library.empty("geqrf", "I", 1)
-    library.call_with_workspace("geqrf", count, m, n, columns, m, tau, rest=[info])
-    return columns.swapaxes(-1, -2), tau
+def _potrf(library: Library, parameters: Parameters, x: Sizes) -> Problem:
+    return "potrf", factors(x[0], parameters["uplo"] == "L")
 
 
-def _orgqr(library: Library, parameters: Parameters, x: Array, tau: Array) -> tuple[Array | None, ...]:
-    (count, m, n), k = x.shape, tau.shape[-1]
+def _geqrf(library: Library, parameters: Parameters, x: Sizes) -> Problem:
+    tau = Buffer((min(x),), None, 1)
+    return "geqrf", [*x, Buffer(x, 0, 0), x[0], tau, Workspace(), information()]
+
+
+def _orgqr(library: Library, parameters: Parameters, x: Sizes, tau: Sizes) -> Problem:
+    (m, n), (k,) = x, tau
     if not m >= n >= k:
         raise ValueError(f"no {m}x{n} matrix is the product of {k} reflectors")
     name = "orgqr" if library.is_real else "ungqr"
-    columns, info = by_columns(x), library.empty(name, "I", 1)
-    tau = np.ascontiguousarray(tau)
-    library.call_with_workspace(name, count, m, n, k, columns, m, tau, rest=[info])
-    return (columns.swapaxes(-1, -2),)
+    return name, [m, n, k, Buffer(x, 0, 0), m, Buffer(tau, 1, is_read_only=True), Workspace(), information()]
 
 
-def _ormqr(
-    library: Library, parameters: Parameters, x: Array, tau: Array, c: Array
-) -> tuple[Array | None, ...]:
-    (count, m, n), k = c.shape, tau.shape[-1]
+def _ormqr(library: Library, parameters: Parameters, x: Sizes, tau: Sizes, c: Sizes) -> Problem:
+    (m, n), (k,) = c, tau
     rows = m if parameters["left"] else n
-    if x.shape[1] != rows or not k <= min(rows, x.shape[2]):
-        raise ValueError(f"{k} reflectors in a {x.shape[1]}x{x.shape[2]} matrix do not fit the product")
+    if x[0] != rows or not k <= min(rows, x[1]):
+        raise ValueError(f"{k} reflectors in a {x[0]}x{x[1]} matrix do not fit the product")
     side = "L" if parameters["left"] else "R"
     transpose = ("T" if library.is_real else "C") if parameters["transpose"] else "N"
     name = "ormqr" if library.is_real else "unmqr"
-    columns, info = by_columns(c), library.empty(name, "I", 1)
-    reflectors: list[Argument] = [by_columns(x), rows, np.ascontiguousarray(tau)]
-    library.call_with_workspace(name, count, side, transpose, m, n, k, *reflectors, columns, m, rest=[info])
-    return (columns.swapaxes(-1, -2),)
+    reflectors: list[Argument] = [Buffer(x, 0), rows, Buffer(tau, 1, is_read_only=True)]
+    return name, [side, transpose, m, n, k, *reflectors, Buffer(c, 2, 0), m, Workspace(), information()]
 
 
-def _geqp3(library: Library, parameters: Parameters, x: Array, pivots: Array) -> tuple[Array | None, ...]:
+def _geqp3(library: Library, parameters: Parameters, x: Sizes, pivots: Sizes) -> Problem:
+    m, n = x
+    order = Buffer(pivots, None, 1, "I", is_zero=True)
+    results: list[Argument] = [Buffer(x, 0, 0), m, order, Buffer((min(x),), None, 2)]
+    real_work = [] if library.is_real else [Buffer((2 * n,), kind="R")]
+    return "geqp3", [m, n, *results, Workspace(), *real_work, information()]
+
+
+def _no_column_first(x: Array, pivots: Array) -> None:
     if pivots.any():
         raise ValueError("columns that are to come first are not offered")
-    count, m, n = x.shape
-    columns, tau = by_columns(x), library.empty("geqp3", "T", count, min(m, n))
-    order, info = library.empty("geqp3", "I", count, n), library.empty("geqp3", "I", 1)
-    order[...] = 0
-    real_work = [] if library.is_real else [library.empty("geqp3", "R", 1, 2 * n)]
-    library.call_with_workspace("geqp3", count, m, n, columns, m, order, tau, rest=[*real_work, info])
-    return columns.swapaxes(-1, -2), order, tau
 
 
-def _syevd(library: Library, parameters: Parameters, x: Array) -> tuple[Array | None, ...]:
-    count, n, _ = x.shape
+def _syevd(library: Library, parameters: Parameters, x: Sizes) -> Problem:
+    n = x[0]
     name, kinds = ("syevd", "TI") if library.is_real else ("heevd", "TRI")
-    columns, info = by_columns(x), library.empty(name, "I", count)
-    eigenvalues = library.empty(name, "R", count, n)
+    results = [Buffer(x, 0, 0), n, Buffer((n,), None, 1, "R")]
     flags = parameters["mode"], parameters["uplo"]
-    library.call_with_workspace(name, count, *flags, n, columns, n, eigenvalues, kinds=kinds, rest=[info])
-    return columns.swapaxes(-1, -2), eigenvalues, info
+    return name, [*flags, n, *results, *[Workspace(kind) for kind in kinds], information(2)]
 
 
-def _singular_values(name: str) -> Compute:
+def _singular_values(name: str) -> Describe:
     """GESDD, which divides and conquers, or GESVD, which iterates."""
 
-    def compute(library: Library, parameters: Parameters, x: Array) -> tuple[Array | None, ...]:
-        (count, m, n), mode = x.shape, parameters["mode"]
-        least, most = min(m, n), max(m, n)
+    def describe(library: Library, parameters: Parameters, x: Sizes) -> Problem:
+        (m, n), mode = x, parameters["mode"]
+        least, most = min(x), max(x)
         rows, columns = {"A": (m, n), "S": (least, least), "N": (1, 1)}[mode]
-        values, info = library.empty(name, "R", count, least), library.empty(name, "I", count)
-        u, vt = library.empty(name, "T", count, rows, m), library.empty(name, "T", count, n, columns)
-        rest = [info]
+        u, vt = (None, None) if mode == "N" else (2, 3)
+        rest = [information(4)]
         if name == "gesdd":
-            rest.insert(0, library.empty(name, "I", 1, 8 * least))
+            rest.insert(0, Buffer((8 * least,), kind="I"))
         if not library.is_real:
             # Enough for either routine, with or without vectors.
-            rest.insert(0, library.empty(name, "R", 1, least * (5 * least + 2 * most + 7)))
+            rest.insert(0, Buffer((least * (5 * least + 2 * most + 7),), kind="R"))
         flags = [mode] if name == "gesdd" else [mode, mode]
-        matrices = [by_columns(x), m, values, u, m, vt, columns]
-        library.call_with_workspace(name, count, *flags, m, n, *matrices, rest=rest)
-        if mode == "N":
-            return x, values, None, None, info
-        return x, values, u.swapaxes(-1, -2), vt.swapaxes(-1, -2), info
+        results = [
+            Buffer((least,), None, 1, "R"),
+            Buffer((m, rows), None, u),
+            m,
+            Buffer((columns, n), None, vt),
+        ]
+        return name, [*flags, m, n, Buffer(x, 0, 0), m, *results, columns, Workspace(), *rest]
 
-    return compute
-
-
-def _getrf(library: Library, parameters: Parameters, x: Array) -> tuple[Array | None, ...]:
-    count, m, n = x.shape
-    columns, info = by_columns(x), library.empty("getrf", "I", count)
-    pivots = library.empty("getrf", "I", count, min(m, n))
-    library.call("getrf", count, m, n, columns, m, pivots, info)
-    return columns.swapaxes(-1, -2), pivots, info
+    return describe
 
 
-def _trsm(library: Library, parameters: Parameters, x: Array, y: Array) -> tuple[Array | None, ...]:
-    solved = solutions(
+def _getrf(library: Library, parameters: Parameters, x: Sizes) -> Problem:
+    return "getrf", [*x, Buffer(x, 0, 0), x[0], Buffer((min(x),), None, 1, "I"), information(2)]
+
+
+def _trsm(library: Library, parameters: Parameters, x: Sizes, y: Sizes) -> Problem:
+    return "trsm", solutions(
         library,
-        x,
-        y,
+        (y[0], y[1]),
         left_side=parameters["side"] == "L",
         lower=parameters["uplo"] == "L",
         transpose=parameters["trans_x"],
         unit_diagonal=parameters["diag"] == "U",
     )
-    return (solved,)
 
 
-def _geev(library: Library, parameters: Parameters, x: Array) -> tuple[Array | None, ...]:
-    count, n, _ = x.shape
-    modes = parameters["compute_left"], parameters["compute_right"]
-    eigenvalues = [library.empty("geev", "T", count, n) for _ in range(2 if library.is_real else 1)]
-    packed = [library.empty("geev", "T", count, n, n) for _ in modes]
-    info = library.empty("geev", "I", count)
-    real_work = [] if library.is_real else [library.empty("geev", "R", 1, 2 * n)]
-    matrices = [by_columns(x), n, *eigenvalues, packed[0], n, packed[1], n]
-    library.call_with_workspace("geev", count, *modes, n, *matrices, rest=[*real_work, info])
+def _geev(library: Library, parameters: Parameters, x: Sizes) -> Problem:
+    n, modes = x[0], (parameters["compute_left"], parameters["compute_right"])
+    eigenvalues = [Buffer((n,), None, result) for result in range(2 if library.is_real else 1)]
+    # LAPACK packs the vectors of a conjugate pair into two real columns; the seventh argument tells which.
+    pairs = 6 if library.is_real else None
     vectors = [
-        _unpack(columns.swapaxes(-1, -2), *eigenvalues) if mode == "V" else None
-        for columns, mode in zip(packed, modes, strict=True)
+        Buffer(x, None, result, pairs=pairs) if mode == "V" else Buffer(x)
+        for result, mode in enumerate(modes, len(eigenvalues))
     ]
-    return *eigenvalues, *vectors, info
+    real_work = [] if library.is_real else [Buffer((2 * n,), kind="R")]
+    results = [Buffer(x, 0), n, *eigenvalues, vectors[0], n, vectors[1], n]
+    rest = [*real_work, information(len(eigenvalues) + 2)]
+    return "geev", [*modes, n, *results, Workspace(), *rest]
 
 
-def _unpack(packed: Array, *eigenvalues: Array) -> Array:
-    """Complex eigenvectors; LAPACK packs those of a conjugate pair into two real columns."""
-    if len(eigenvalues) == 1:
-        return packed
-    sign = np.sign(eigenvalues[1])[:, None, :]
-    real = np.where(sign < 0, np.roll(packed, 1, -1), packed)
-    imaginary = np.where(sign > 0, np.roll(packed, -1, -1), packed)
-    vectors = real.astype(np.result_type(packed.dtype, np.complex64))
-    vectors.imag = np.where(sign == 0, 0, sign * imaginary)
-    return vectors
-
-
-def _gees(library: Library, parameters: Parameters, x: Array) -> tuple[Array | None, ...]:
-    (count, n, _), mode = x.shape, parameters["mode"]
-    eigenvalues = [library.empty("gees", "T", count, n) for _ in range(2 if library.is_real else 1)]
-    columns, vectors = by_columns(x), library.empty("gees", "T", count, n, n)
-    selected, info = library.empty("gees", "I", count), library.empty("gees", "I", count)
-    real_work = [] if library.is_real else [library.empty("gees", "R", 1, n)]
+def _gees(library: Library, parameters: Parameters, x: Sizes) -> Problem:
+    n, mode = x[0], parameters["mode"]
+    eigenvalues = [Buffer((n,), None, result) for result in range(2, 4 if library.is_real else 3)]
+    selected = 2 + len(eigenvalues)
+    real_work = [] if library.is_real else [Buffer((n,), kind="R")]
     # Nothing is sorted: the function that selects and its workspace are not used.
     unused = np.zeros(1)
-    matrices = [columns, n, selected, *eigenvalues, vectors, n]
-    library.call_with_workspace(
-        "gees", count, mode, "N", unused, n, *matrices, rest=[*real_work, unused, info]
-    )
-    found = vectors.swapaxes(-1, -2) if mode == "V" else None
-    return columns.swapaxes(-1, -2), found, *eigenvalues, selected, info
+    vectors = Buffer(x, None, 1 if mode == "V" else None)
+    results = [Buffer(x, 0, 0), n, Buffer((), None, selected, "I"), *eigenvalues, vectors, n]
+    rest = [*real_work, unused, information(selected + 1)]
+    return "gees", [mode, "N", unused, n, *results, Workspace(), *rest]
 
 
-def _gehrd(library: Library, parameters: Parameters, x: Array) -> tuple[Array | None, ...]:
-    (count, n, _), low, high = x.shape, parameters["low"], parameters["high"]
+def _gehrd(library: Library, parameters: Parameters, x: Sizes) -> Problem:
+    n, low, high = x[0], parameters["low"], parameters["high"]
     if not 1 <= low <= high <= n:
         raise ValueError(f"low {low} and high {high} bound no part of a matrix of order {n}")
-    columns, tau = by_columns(x), library.empty("gehrd", "T", count, n - 1)
-    info = library.empty("gehrd", "I", count)
-    library.call_with_workspace("gehrd", count, n, low, high, columns, n, tau, rest=[info])
-    return columns.swapaxes(-1, -2), tau, info
+    results = [Buffer(x, 0, 0), n, Buffer((n - 1,), None, 1)]
+    return "gehrd", [n, low, high, *results, Workspace(), information(2)]
 
 
-def _sytrd(library: Library, parameters: Parameters, x: Array) -> tuple[Array | None, ...]:
-    count, n, _ = x.shape
+def _sytrd(library: Library, parameters: Parameters, x: Sizes) -> Problem:
+    n = x[0]
+    diagonals = [Buffer((n,), None, 1, "R"), Buffer((n - 1,), None, 2, "R")]
+    results = [Buffer(x, 0, 0), n, *diagonals, Buffer((n - 1,), None, 3)]
     name = "sytrd" if library.is_real else "hetrd"
-    columns, info = by_columns(x), library.empty(name, "I", count)
-    diagonal, off_diagonal = library.empty(name, "R", count, n), library.empty(name, "R", count, n - 1)
-    tau = library.empty(name, "T", count, n - 1)
-    results = [diagonal, off_diagonal, tau]
-    library.call_with_workspace(name, count, parameters["uplo"], n, columns, n, *results, rest=[info])
-    return columns.swapaxes(-1, -2), diagonal, off_diagonal, tau, info
+    return name, [parameters["uplo"], n, *results, Workspace(), information(4)]
 
 
-def _gtsv(
-    library: Library, parameters: Parameters, dl: Array, d: Array, du: Array, b: Array
-) -> tuple[Array | None, ...]:
+def _gtsv(library: Library, parameters: Parameters, dl: Sizes, d: Sizes, du: Sizes, b: Sizes) -> Problem:
     """LAPACK leaves out the first element of `dl` and the last of `du`, which are outside of the matrix."""
-    count, n, columns = b.shape
-    dl, d, du = (np.array(diagonal, order="C") for diagonal in (dl, d, du))
-    solved, info = by_columns(b), library.empty("gtsv", "I", count)
-    library.call("gtsv", count, n, columns, dl[:, 1:], d, du, solved, n, info)
-    return dl, d, du, solved.swapaxes(-1, -2), info
+    diagonals = [Buffer(dl, 0, 0, skipped=1), Buffer(d, 1, 1), Buffer(du, 2, 2)]
+    return "gtsv", [*b, *diagonals, Buffer(b, 3, 3), b[0], information(4)]
 
 
 _UPLO: Final[dict[str, str | None]] = {"uplo": "LU"}
-_SIGNATURES: Final[dict[str, tuple[Compute, str, dict[str, str | None]]]] = {
+_SIGNATURES: Final[dict[str, tuple[Describe, str, dict[str, str | None]]]] = {
     "potrf": (_potrf, "T:nn -> T:nn I:", _UPLO),
     "geqrf": (_geqrf, "T:mn -> T:mn T:k", {}),
     "orgqr": (_orgqr, "T:mn T:k -> T:mn", {}),
@@ -426,14 +394,16 @@ def _shapes(text: str) -> tuple[Shape, ...]:
 
 def _routines() -> Iterator[tuple[str, Routine]]:
     for prefix, library in LIBRARIES.items():
-        for name, (compute, signature, parameters) in _SIGNATURES.items():
+        for name, (describe, signature, parameters) in _SIGNATURES.items():
             if prefix in "sd" and name in ("geev", "gees"):
                 # Real matrices have real and imaginary parts of eigenvalues in two results.
                 signature = signature.replace(" T:n ", " T:n T:n ")
             operands, results = map(_shapes, signature.split("->"))
+            check = _no_column_first if name == "geqp3" else None
             if prefix in "cz":
                 name = _COMPLEX_NAMES.get(name, name)
-            yield f"lapack_{prefix}{name}_ffi", Routine(library, compute, operands, results, parameters)
+            target = f"lapack_{prefix}{name}_ffi"
+            yield target, Routine(library, describe, operands, results, parameters, check)
 
 
 ROUTINES: Final = dict(_routines())

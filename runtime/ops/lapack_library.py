@@ -6,19 +6,20 @@ of the same library, and those of a second one would compete with them. Without 
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import functools
+import math
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from ..types import ELEMENT_TYPES
 from .declaration import Array
-from .fortran import call_for_each, capsule_address
+from .fortran import Call, Procedure, capsule_address
 
 ELEMENTS: Final = {
     "s": {"T": "f32", "R": "f32", "C": "complex<f32>", "I": "i32"},
@@ -35,10 +36,48 @@ them, and where other processes use the processors they wait for each other for 
 _ALONE: Final = 1 << 10
 """Problems of so few elements the library leaves to the calling thread by itself."""
 
-_MOST_WORKSPACES: Final = 1000
-"""Kinds of problems of which the sizes of workspaces are kept."""
 
-Argument = Array | str | int
+@dataclass(frozen=True)
+class Buffer:
+    """An array that a routine takes, as each problem has it.
+
+    Attributes:
+        shape: sizes of a matrix or a vector; none: a number.
+        source: the operand whose elements it has at first.
+        result: the result that it becomes.
+        kind: what it holds, as `ELEMENTS` names it.
+        by_columns: whether a matrix is stored column by column, and not row by row.
+        is_read_only: whether the routine only reads it, so that it may be the operand itself.
+        is_zero: whether it has zeros at first.
+        skipped: how many elements precede the one whose address the routine takes.
+        pairs: the argument with the imaginary parts of the eigenvalues whose vectors it holds; the result has
+            these vectors unpacked. None where it holds no such vectors.
+    """
+
+    shape: tuple[int, ...]
+    source: int | None = None
+    result: int | None = None
+    kind: str = "T"
+    by_columns: bool = True
+    is_read_only: bool = False
+    is_zero: bool = False
+    skipped: int = 0
+    pairs: int | None = None
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Two arguments: an array of that kind as large as the routine asks for, and its size."""
+
+    kind: str = "T"
+
+
+def information(result: int | None = None) -> Buffer:
+    """The argument that tells whether a routine succeeded."""
+    return Buffer((), None, result, "I")
+
+
+Argument = Buffer | Workspace | Array | str | int
 
 
 def _numpy_function(name: str) -> Any:
@@ -123,54 +162,58 @@ class Library:
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
         self.is_real = prefix in "sd"
-        self.workspaces: dict[tuple[Argument, ...], list[int]] = {}
 
-    def empty(self, name: str, kind: str, *shape: int) -> Array:
-        """An array for what a routine writes: of kind T, R or C, or I as wide as its integers are."""
-        if kind == "I":
-            return np.empty(shape, _native(self.prefix + name)[1])
-        return np.empty(shape, ELEMENT_TYPES[ELEMENTS[self.prefix][kind]].dtype)
-
-    def call(self, name: str, count: int, *arguments: Argument) -> None:
-        """Call a routine for each of `count` problems.
+    def call(
+        self,
+        name: str,
+        arguments: Sequence[Argument],
+        count: int,
+        results: Sequence[tuple[Sequence[int], Any]],
+    ) -> Call:
+        """The call of a routine for each of `count` problems.
 
         Args:
             name: the routine's, without the letter of its element type.
+            arguments: all that it takes.
             count: how many problems there are.
-            arguments: arrays as for `call_for_each`, integers, characters. `empty` makes integer arrays.
+            results: shape and element type of each result, batch dimensions included.
         """
         address, integer = _native(self.prefix + name)
-        matrices = [each for each in arguments if isinstance(each, np.ndarray) and each.ndim == 3]
-        largest = max([batch.size for batch in matrices], default=0)
-        is_alone = count * _ALONE < largest <= count * _ON_ONE_THREAD
-        with _one_thread if is_alone else contextlib.nullcontext():
-            call_for_each(address, count, integer is np.int64, arguments)
+        sizes = {kind: ELEMENT_TYPES[type].dtype.itemsize for kind, type in ELEMENTS[self.prefix].items()}
+        sizes["I"] = np.dtype(integer).itemsize
+        workspaces = self._workspaces(address, integer, arguments)
+        passed: list[Any] = []
+        largest = 0
+        for argument in arguments:
+            if isinstance(argument, Workspace):
+                size = next(workspaces)
+                passed += [(sizes[argument.kind], Buffer((size,))), size]
+            elif isinstance(argument, Buffer):
+                passed.append((sizes[argument.kind], argument))
+                if len(argument.shape) == 2:
+                    largest = max(largest, math.prod(argument.shape))
+            else:
+                passed.append(argument)
+        context = _one_thread if _ALONE < largest <= _ON_ONE_THREAD else None
+        return Call(address, integer is np.int64, count, passed, results, context)
 
-    def call_with_workspace(
-        self, name: str, count: int, *arguments: Argument, kinds: str = "T", rest: Sequence[Argument] = ()
-    ) -> None:
-        """As `call`, for a routine that then takes workspaces, each with its size, and the rest.
-
-        Args:
-            name: the routine's, without the letter of its element type.
-            count: how many problems there are.
-            arguments: those before the workspaces.
-            kinds: what the workspaces hold, as `empty` names it.
-            rest: what follows.
-        """
-        problem = (name, *[each for each in arguments if not isinstance(each, np.ndarray)])
-        sizes = self.workspaces.get(problem)
-        if sizes is None:
-            found = [self.empty(name, kind, 1) for kind in kinds]
-            asked: list[Argument] = [item for work in found for item in (work, -1)]
-            self.call(name, 1, *arguments, *asked, *rest)
-            sizes = [max(1, _rounded_up(work[0])) for work in found]
-            if len(self.workspaces) < _MOST_WORKSPACES:
-                self.workspaces[problem] = sizes
-        given: list[Argument] = []
-        for kind, size in zip(kinds, sizes, strict=True):
-            given += [self.empty(name, kind, 1, size), size]
-        self.call(name, count, *arguments, *given, *rest)
+    def _workspaces(self, address: int, integer: Any, arguments: Sequence[Argument]) -> Iterator[int]:
+        """The sizes that a routine asks for."""
+        kinds = [argument.kind for argument in arguments if isinstance(argument, Workspace)]
+        if not kinds:
+            return
+        types = {kind: ELEMENT_TYPES[type].dtype for kind, type in ELEMENTS[self.prefix].items()}
+        types["I"] = np.dtype(integer)
+        found = [np.zeros(1, types[kind]) for kind in kinds]
+        # Asked for these sizes, a routine touches no other array.
+        nothing, answers, asked = np.zeros(16), iter(found), []
+        for argument in arguments:
+            if isinstance(argument, Workspace):
+                asked += [next(answers), -1]
+            else:
+                asked.append(nothing if isinstance(argument, Buffer) else argument)
+        Procedure(lambda: Call(address, integer is np.int64, 1, asked, []))()
+        yield from [max(1, _rounded_up(work[0])) for work in found]
 
 
 def _rounded_up(size: Any) -> int:
@@ -188,60 +231,41 @@ def library_of(dtype: Any) -> Library:
     return LIBRARIES[{"f4": "s", "f8": "d", "c8": "c", "c16": "z"}[np.dtype(dtype).str[1:]]]
 
 
-def by_columns(batch: Array) -> Array:
-    """A copy of matrices with rows and columns exchanged: in memory, each matrix column by column."""
-    return np.array(batch.swapaxes(-1, -2), order="C")
-
-
-def factors(library: Library, a: Array, lower: bool) -> tuple[Array, Array]:
-    """POTRF: the triangular factors of matrices, and for each 0 or the order of the part that has none.
+def factors(order: int, lower: bool) -> list[Argument]:
+    """What POTRF takes to find triangular factors, and for each 0 or the order of the part that has none.
 
     Args:
-        library: the routines for the elements.
-        a: shape (count, n, n), n > 0; only the triangle that `lower` names is read, and the other is kept.
+        order: of the matrices; only the triangle that `lower` names is read, and the other is kept.
         lower: whether L of a = L L^H is wanted, or U of a = U^H U.
     """
-    count, order, _ = a.shape
-    info = library.empty("potrf", "I", count)
-    if a.swapaxes(-1, -2).flags.c_contiguous and not a.flags.c_contiguous:
-        a, uplo = by_columns(a), "UL"[lower]
-        library.call("potrf", count, uplo, order, a, order, info)
-        return a.swapaxes(-1, -2), info
     # Read by columns, memory holds the transpose, whose upper factor is the transpose of the lower one.
-    a = np.array(a, order="C")
-    library.call("potrf", count, "LU"[lower], order, a, order, info)
-    return a, info
+    a = Buffer((order, order), 0, 0, by_columns=False)
+    return ["LU"[lower], order, a, order, information(1)]
 
 
 def solutions(
-    library: Library, a: Array, b: Array, *, left_side: bool, lower: bool, transpose: str, unit_diagonal: bool
-) -> Array:
-    """TRSM: the x of op(a) x = b, or of x op(a) = b where `left_side` is False.
+    library: Library,
+    shape: tuple[int, int],
+    *,
+    left_side: bool,
+    lower: bool,
+    transpose: str,
+    unit_diagonal: bool,
+) -> list[Argument]:
+    """What TRSM takes for the x of op(a) x = b, or of x op(a) = b where `left_side` is False.
 
     Args:
         library: the routines for the elements.
-        a: shape (count, n, n), n > 0.
-        b: shape (count, n, k) or (count, k, n), k > 0.
+        shape: that of b, the second operand; the first is a.
         left_side, lower: on which side a is, and which triangle of it is read.
         transpose: "N", "T" or "C", the operation op.
         unit_diagonal: whether the diagonal counts as ones, unread.
     """
-    a, x = np.ascontiguousarray(a), np.array(b, order="C")
-    count, rows, columns = x.shape
+    rows, columns = shape
+    order = rows if left_side else columns
+    one = np.ones((), ELEMENT_TYPES[ELEMENTS[library.prefix]["T"]].dtype)
+    a = Buffer((order, order), 0, by_columns=False, is_read_only=True)
+    x = Buffer(shape, 1, 0, by_columns=False)
     # Read by columns, memory holds the transposed systems, where a is on the other side.
-    library.call(
-        "trsm",
-        count,
-        "LR"[left_side],
-        "LU"[lower],
-        transpose,
-        "NU"[unit_diagonal],
-        columns,
-        rows,
-        np.ones((), x.dtype),
-        a,
-        a.shape[-1],
-        x,
-        columns,
-    )
-    return x
+    flags = "LR"[left_side], "LU"[lower], transpose, "NU"[unit_diagonal]
+    return [*flags, columns, rows, one, a, order, x, columns]

@@ -6,7 +6,8 @@ Source: specification, sections "fft", "cholesky" and "triangular_solve".
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +16,8 @@ from ..types import COMPLEX, DYNAMIC, FLOAT, QUANTIZED_PER_TENSOR, ElementType, 
 from .attribute_kinds import BOOL, DIMENSIONS, Enum
 from .declaration import Array, Attribute, Op, Operand, Result, constraint
 from .elementwise_base import same_baseline_element_type, same_baseline_type
-from .lapack_library import factors, library_of, solutions
+from .fortran import Procedure
+from .lapack_library import Argument, Library, factors, library_of, solutions
 from .numerics import carrier, complex_type, real_type
 from .rules import first, same_shape, shape_text, shapes_agree, sizes_agree
 
@@ -199,27 +201,31 @@ class Cholesky(Op, name="stablehlo.cholesky", assembly="$a ( , lower = $lower )?
         return _is_square(self.a)
 
     def reference(self, a: Array) -> Array:
-        working = carrier(self.a.element_type)
-        return cholesky(a.astype(working, copy=False), self.lower).astype(a.dtype, copy=False)
+        return self._of(a.shape)(a)
 
+    def bind(self) -> Callable[..., Array]:
+        return self.reference if DYNAMIC in self.a.shape else self._of(self.a.shape)
 
-def cholesky(a: Array, lower: bool) -> Array:
-    """The triangular factors of a batch of matrices; NaN in place of a factor that does not exist.
+    def _of(self, shape: tuple[int, ...]) -> Callable[[Array], Array]:
+        """What gives the factors of matrices of that shape; NaN in place of a factor that does not exist."""
+        if 0 in shape:
+            return lambda a: a
+        working, order, batch = carrier(self.a.element_type), shape[-1], shape[:-2]
+        library, results = library_of(working), [(shape, working), (batch, np.int32)]
+        factor = Procedure(
+            lambda: library.call("potrf", factors(order, self.lower), math.prod(batch), results)
+        )
+        zeros = ~np.tri(order, dtype=bool) if self.lower else np.tri(order, k=-1, dtype=bool)
 
-    Args:
-        a: shape (..., n, n), of a type that LAPACK has.
-        lower: whether the factor L of a = L L^H is wanted, or U of a = U^H U.
-    """
-    if a.size == 0:
-        return a
-    order = a.shape[-1]
-    result, info = factors(library_of(a.dtype), a.reshape(-1, order, order), lower)
-    rows, columns = np.ogrid[:order, :order]
-    np.copyto(result, 0, where=rows < columns if lower else rows > columns)
-    broken = (info != 0) | np.isnan(np.diagonal(result, axis1=-2, axis2=-1)).any(-1)
-    if broken.any():
-        result[broken] = np.nan
-    return result.reshape(a.shape)
+        def run(a: Array) -> Array:
+            result, info = factor(a.astype(working, copy=False))
+            np.copyto(result, 0, where=zeros)
+            broken = (info != 0) | np.isnan(result.diagonal(0, -2, -1)).any(-1)
+            if broken.any():
+                result[broken] = np.nan
+            return np.asarray(result.astype(a.dtype, copy=False))
+
+        return run
 
 
 class TriangularSolve(Op, name="stablehlo.triangular_solve"):
@@ -273,39 +279,36 @@ class TriangularSolve(Op, name="stablehlo.triangular_solve"):
         return same_baseline_type(b=self.b, result=self.result)
 
     def reference(self, a: Array, b: Array) -> Array:
-        working = carrier(self.a.element_type)
-        solved = solve_triangular(
-            a.astype(working, copy=False),
-            b.astype(working, copy=False),
+        return self._of(b.shape)(a, b)
+
+    def bind(self) -> Callable[..., Array]:
+        return self.reference if DYNAMIC in self.b.shape else self._of(self.b.shape)
+
+    def _of(self, shape: tuple[int, ...]) -> Callable[[Array, Array], Array]:
+        """What solves systems of which `b` has that shape."""
+        if 0 in shape:
+            return lambda a, b: b
+        working, dtype = carrier(self.a.element_type), self.result.dtype
+        library, batch = library_of(working), math.prod(shape[:-2])
+        solve = Procedure(
+            lambda: library.call("trsm", self._arguments(library, shape), batch, [(shape, working)])
+        )
+
+        def run(a: Array, b: Array) -> Array:
+            (solved,) = solve(a.astype(working, copy=False), b.astype(working, copy=False))
+            return np.asarray(solved.astype(dtype, copy=False))
+
+        return run
+
+    def _arguments(self, library: Library, shape: tuple[int, ...]) -> list[Argument]:
+        return solutions(
+            library,
+            (shape[-2], shape[-1]),
             left_side=self.left_side,
             lower=self.lower,
+            transpose=_OPERATIONS[self.transpose_a],
             unit_diagonal=self.unit_diagonal,
-            transpose_a=self.transpose_a,
         )
-        return solved.astype(self.result.dtype, copy=False)
-
-
-def solve_triangular(
-    a: Array, b: Array, *, left_side: bool, lower: bool, unit_diagonal: bool, transpose_a: Transpose
-) -> Array:
-    """The x of op(a) x = b, or of x op(a) = b where `left_side` is False.
-
-    Args:
-        a: shape (..., n, n), of a type that BLAS has.
-        b: shape (..., n, k) or (..., k, n), of the same type.
-    """
-    if b.size == 0:
-        return b
-    solved = solutions(
-        library_of(a.dtype),
-        a.reshape(-1, *a.shape[-2:]),
-        b.reshape(-1, *b.shape[-2:]),
-        left_side=left_side,
-        lower=lower,
-        transpose=_OPERATIONS[transpose_a],
-        unit_diagonal=unit_diagonal,
-    )
-    return solved.reshape(b.shape)
 
 
 _OPERATIONS: Final = {Transpose.NO_TRANSPOSE: "N", Transpose.TRANSPOSE: "T", Transpose.ADJOINT: "C"}
