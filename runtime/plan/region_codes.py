@@ -236,6 +236,8 @@ _FINDING = 6e-8
 class _SortCode(RegionCode):
     """`sort` by merging."""
 
+    most_small_calls = 1 << 13
+
     def problem(self) -> str | None:
         if self.view.keys is not None and not (self.is_small and self.orders_all):
             return "its keys are known"

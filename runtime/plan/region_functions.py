@@ -28,11 +28,11 @@ _CALL = 1e-5
 """Seconds that one call of a region takes by its plan."""
 _PASS = 2e-6
 """Seconds that a pass of a reference costs beside its elements, for each operation of the region."""
-MOST_SMALL_CALLS, MOST_SMALL_ELEMENTS = 1 << 13, 1 << 14
-"""Work that native loops do in less time than it takes to call a hand-written kernel: how often regions are
-applied, and the elements of an operand."""
+MOST_SMALL_ELEMENTS = 1 << 15
+"""Elements of an operand that native loops read in less time than it takes to call a hand-written kernel."""
 _SMALL_SECONDS = 1e-4
-"""Seconds that the reference takes for so little, at most."""
+"""Seconds that the reference takes for up to _SMALL_CALLS applications of a region, and for as many more."""
+_SMALL_CALLS = 1 << 13
 _COMPILING, _COMPILING_INSTRUCTION = 0.035, 0.0015
 """Seconds to compile loops around a region; more for each of its operations."""
 _NATIVE_SHARE = 0.15
@@ -48,6 +48,8 @@ class RegionCode:
     """
 
     may_overwrite: tuple[tuple[int, int], ...] = ()
+    most_small_calls = 1 << 16
+    """How often native loops apply regions in less time than it takes to call a hand-written kernel."""
     is_one_by_one = False
     """Whether the reference applies even elementwise regions to one element after the other."""
 
@@ -115,7 +117,7 @@ class RegionCode:
         """Whether a hand-written kernel, made for many elements, would spend its time on being called."""
         operation = self.view.operation
         sizes = [tensor(value.type).size for value in (*operation.operands, *operation.results)]
-        return max(sizes) <= MOST_SMALL_ELEMENTS and self.native_calls() <= MOST_SMALL_CALLS
+        return max(sizes) <= MOST_SMALL_ELEMENTS and self.native_calls() <= self.most_small_calls
 
     def called(self, native: Callable[..., Any]) -> Callable[..., Any]:
         """A function of the operation's operands and values from outside, by one of the code's."""
@@ -204,7 +206,7 @@ class RegionCode:
             count = sum(len(region.block.operations) for region in regions)
             reference = work * seconds + self.moving_seconds() + self.passes() * count * _PASS
             if self.is_small:
-                reference = min(reference, _SMALL_SECONDS)
+                reference = min(reference, _SMALL_SECONDS * max(1.0, self.native_calls() / _SMALL_CALLS))
         else:
             reference = work * _CALL
         compiling = _COMPILING + _COMPILING_INSTRUCTION * self.instructions() + loading_seconds()

@@ -61,6 +61,8 @@ class _WindowCode(RegionCode):
 class _CumulativeCode(_WindowCode):
     """`reduce_window` whose windows hold all elements up to theirs."""
 
+    most_small_calls = 1 << 13
+
     @functools.cached_property
     def sizes(self) -> tuple[int, int, int]:
         """The sizes before, along and behind the scanned dimension."""
