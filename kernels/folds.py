@@ -9,13 +9,14 @@ instruction, then by whole pieces, which puts the totals in order. So one pass l
 values; passes follow one another until a single value is left.
 """
 
+import contextlib
 from typing import Any, NamedTuple
 
 from llvmlite import ir
 from numba import types
 
-from .blocks import ROW_BLOCK
-from .monoids import Combination, computing_dtype, is_exact
+from .blocks import CACHE_LINE, ROW_BLOCK
+from .monoids import Combination, computing_dtype, is_exact, storage_dtype
 from .vectors import (
     I32,
     I64,
@@ -32,6 +33,8 @@ from .vectors import (
     load_lanes,
     packed,
     part_count,
+    prefetch,
+    read_ahead,
     selected,
     splat,
     store_lanes,
@@ -39,6 +42,8 @@ from .vectors import (
 
 _PIECE_BYTES = 16
 _UNROLLED = 4
+_ROWS_AT_ONCE = 8
+_NEAR_BYTES = 1 << 14
 
 
 def _piece_of(element: str) -> int:
@@ -64,6 +69,9 @@ class _Source(NamedTuple):
     def values(self, position: Any, lanes: int) -> Value:
         index = self.builder.add(self.start, position)
         return load_lanes(self.builder, self.kind.element, self.data, index, lanes)
+
+    def read_ahead(self, position: Any, count: int) -> None:
+        read_ahead(self.builder, self.kind.element, self.data, self.builder.add(self.start, position), count)
 
     def loop(self, begin: Any, end: Any, step: int) -> Any:
         """A loop over positions."""
@@ -175,6 +183,8 @@ def _pass(source: _Source, target: Any) -> Any:
     for vectors in (lanes, _piece_of(kind.element), 1):
         end = builder.and_(source.count, I64(-lanes * vectors))
         with source.loop(begin, end, lanes * vectors) as (at, _):
+            if vectors == lanes and not source.padded:
+                source.read_ahead(at, lanes * vectors)
             value = _folded_square(source, at, vectors)
             value = _first(builder, _across(builder, kind, value, vectors), vectors)
             store_lanes(builder, computed, target, builder.lshr(at, shift), value, vectors)
@@ -244,6 +254,7 @@ def _fold_lanes(source: _Source) -> Value:
             _write(builder, slots, source.values(I64(number * lanes), lanes))
         end = builder.and_(source.count, I64(-step))
         with source.loop(I64(step), end, step) as (at, _):
+            source.read_ahead(at, step)
             for number, slots in enumerate(vectors):
                 add_to(slots, builder.add(at, I64(number * lanes)))
         for slots in vectors[1:]:
@@ -271,6 +282,27 @@ def fold_block(typing_context: Any, element: Any, monoid: Any, array: Any, start
         return packed(context, builder, kind.element, total)
 
     return computed_type(kind.element)(element, monoid, array, types.intp, types.intp), generate
+
+
+def _rows_ahead(builder: Any, element: str, stride: Any) -> Any:
+    """How far the rows lie that are folded next, where these are short; long ones processors fetch well."""
+    distance = builder.mul(stride, I64(_ROWS_AT_ONCE))
+    limit = I64(_NEAR_BYTES // storage_dtype(element).itemsize)
+    return builder.select(builder.icmp_signed("<=", distance, limit), distance, I64(0))
+
+
+def _fetch_rows(builder: Any, element: str, data: Any, places: list[Any], ahead: Any, column: Any) -> None:
+    """Fetch a vector of columns of the rows that lie so far ahead, a cache line of them twice at most; of
+    elements that fill whole lines processors do it as well themselves."""
+    per_line = CACHE_LINE // storage_dtype(element).itemsize
+    if lanes_of(element) >= per_line:
+        return
+    with contextlib.ExitStack() as first:
+        if 2 * lanes_of(element) < per_line:
+            begins = builder.icmp_signed("==", builder.and_(column, I64(per_line - 1)), I64(0))
+            first.enter_context(builder.if_then(begins))
+        for place in places:
+            prefetch(builder, element, data, builder.add(place, ahead), locality=3)
 
 
 @intrinsic(prefer_literal=True)
@@ -301,10 +333,13 @@ def fold_rows(
         data = data_of(context, builder, array, operand, kind.element)
         target_data = data_of(context, builder, totals, target, computed)
         starts = [builder.add(begin, builder.mul(step, I64(row))) for row in range(count_of_rows)]
+        ahead = _rows_ahead(builder, kind.element, step)
 
         def fold(column: Any, count: int) -> None:
             places = [builder.add(start, column) for start in starts]
             values = [load_lanes(builder, kind.element, data, place, count) for place in places]
+            if count_of_rows == _ROWS_AT_ONCE and count == lanes_of(kind.element):
+                _fetch_rows(builder, kind.element, data, places, ahead, column)
             while len(values) > 1:
                 pairs = zip(values[0::2], values[1::2], strict=True)
                 values = [apply(builder, kind, left, right) for left, right in pairs]
