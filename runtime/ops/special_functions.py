@@ -295,48 +295,67 @@ def lgamma(operand: Array) -> Array:
     """The logarithm of the gamma function's absolute value."""
     from scipy import special
 
+    operand = np.asarray(operand)
+    value = np.asarray(special.gammaln(operand))
     # Near zero SciPy takes 1 / x for infinite where x is subnormal.
     magnitude = np.abs(operand)
     near_zero = magnitude < 1e-300
-    value = np.where(near_zero, -np.log(np.where(near_zero, magnitude, 1)), special.gammaln(operand))
-    value = np.where(np.isinf(operand), np.inf, value)
+    if near_zero.any():
+        value = np.where(near_zero, -np.log(np.where(near_zero, magnitude, 1)), value)
+    value = np.where(magnitude == np.inf, np.inf, value)
     # Its zeros are at 1 and 2, where SciPy's error, small beside 1, is not small beside the value.
-    near_one, near_two = np.abs(operand - 1) < 0.5, np.abs(operand - 2) <= 0.5
-    if near_one.any() or near_two.any():
-        distance = np.where(near_one, operand - 1, np.where(near_two, operand - 2, 0))
+    near = (operand > 0.5) & (operand <= 2.5)
+    if near.any():
+        chosen = operand[near]
+        near_one = chosen < 1.35
+        distance = np.where(near_one, chosen - 1, chosen - 2)
         series = _lgamma_above_two(distance)
-        value = np.where(near_two, series, value)
-        value = np.where(near_one, series - np.log1p(distance), value)
+        value[near] = np.where(near_one, series - np.log1p(distance), series)
     return value
 
 
+_SERIES_BLOCK = 1 << 12
+
+
 def _lgamma_above_two(distance: Array) -> Array:
-    """lgamma(2 + z) for |z| <= 0.5: z * (1 - euler) + the sum for k >= 2 of (-z)^k * (zeta(k) - 1) / k."""
-    total = np.zeros_like(distance)
-    for coefficient in _lgamma_coefficients():
-        total = total * distance + coefficient
-    return total * distance
+    """lgamma(2 + z) for -0.65 <= z <= 0.5.
+
+    It is z * (1 - euler) + the sum for k >= 2 of (-z)^k * (zeta(k) - 1) / k, the least terms first.
+    """
+    if distance.size > _SERIES_BLOCK:
+        starts = range(0, distance.size, _SERIES_BLOCK)
+        return np.concatenate([_lgamma_above_two(distance[k : k + _SERIES_BLOCK]) for k in starts])
+    coefficients = _lgamma_coefficients()
+    powers = np.multiply.accumulate(np.broadcast_to(distance, (len(coefficients), distance.size)))
+    powers *= coefficients
+    series: Array = np.add.reduce(powers[::-1]) + (1 - np.euler_gamma)
+    return series * distance
 
 
 @functools.cache
-def _lgamma_coefficients() -> list[float]:
-    """Those of z^27 to z^1 in `_lgamma_above_two`; the next term is below 2^-53 of the sum."""
+def _lgamma_coefficients() -> Array:
+    """Those of z^2 to z^33 in `_lgamma_above_two`, a column; later terms are below 2^-53 of the sum."""
     from scipy import special
 
-    order = np.arange(27, 1, -1)
-    return [*(np.where(order % 2, -1, 1) * special.zetac(order) / order).tolist(), 1 - np.euler_gamma]
+    order = np.arange(2, 34)
+    column: Array = np.where(order % 2, -1, 1) * special.zetac(order) / order
+    return column[:, np.newaxis]
 
 
 def digamma(operand: Array) -> Array:
     """The derivative of lgamma; NaN at its poles."""
     from scipy import special
 
+    operand = np.asarray(operand)
+    value = np.asarray(special.digamma(operand))
+    if not (operand <= 0).any():
+        return value
     pole = (operand <= 0) & (operand == np.floor(operand))
     # Beside a pole all depends on the distance from it, which must not be rounded.
     distance = operand - np.rint(operand)
     beside = (operand < -0.5) & (np.abs(distance) < 0.05) & ~pole
     reflected = special.digamma(1 - operand) - np.pi / np.tan(np.pi * np.where(beside, distance, 0.05))
-    return np.where(pole, np.nan, np.where(beside, reflected, special.digamma(operand)))
+    return np.where(pole, np.nan, np.where(beside, reflected, value))
 
 
 def bessel_i1e(operand: Array) -> Array:
@@ -366,11 +385,13 @@ def zeta(x: Array, q: Array) -> Array:
     """The Hurwitz zeta function, for 1 <= x."""
     from scipy import special
 
-    value = special.zeta(x, q)
-    pole = (q <= 0) & (q == np.floor(q))
-    # At a pole the terms of odd exponents have no common sign on both sides.
-    value = np.where(pole & (np.fmod(x, 2) != 0), np.nan, value)
-    return np.where(x < 1, np.nan, np.where(x == 1, np.inf, value))
+    value = np.asarray(special.zeta(x, q))
+    if not (np.min(x, initial=2) > 1 and np.min(q, initial=1) > 0):
+        pole = (q <= 0) & (q == np.floor(q))
+        # At a pole the terms of odd exponents have no common sign on both sides.
+        value = np.where(pole & (np.fmod(x, 2) != 0), np.nan, value)
+        value = np.where(x < 1, np.nan, np.where(x == 1, np.inf, value))
+    return value
 
 
 def polygamma(n: Array, x: Array) -> Array:
@@ -378,5 +399,8 @@ def polygamma(n: Array, x: Array) -> Array:
     from scipy import special
 
     factor = np.where(np.fmod(n, 2) == 0, -1.0, 1.0) * special.gamma(n + 1)
-    value = np.where(n == 0, digamma(x), factor * zeta(n + 1, x))
+    value = factor * zeta(n + 1, x)
+    is_first = n == 0
+    if is_first.any():
+        value = np.where(is_first, digamma(x), value)
     return np.where((n < 0) | (n != np.floor(n)), np.nan, value)

@@ -22,6 +22,8 @@ _PLAIN, _CHOSEN, _NARROW, _INDEXED, _EXPENSIVE, _SPECIAL = 1e-9, 3e-9, 6e-9, 10e
 """Seconds an element in NumPy: arithmetic; choices between operands, which take branches or several passes;
 floats narrower than f32, which are converted; elements that indices choose; transcendental functions; those
 in SciPy."""
+_CALLS = {"stablehlo.count_leading_zeros": 9, "stablehlo.reduce_precision": 16}
+"""How many calls of NumPy a reference makes where these are many."""
 _CHOICES = frozenset(f"stablehlo.{name}" for name in ("clamp", "maximum", "minimum"))
 _LOADING_SCIPY = 0.1
 """Seconds to import SciPy's functions."""
@@ -60,7 +62,7 @@ def estimate(block: Block) -> Estimate:
     for operation in block.operations[:-1]:
         declaration = _declaration(operation)
         size = _size(operation)
-        reference += _STEP
+        reference += _STEP * _CALLS.get(operation.name, 1)
         if issubclass(declaration, Elementwise):
             seconds = _seconds_an_element(operation, declaration)
             work += size * seconds
@@ -100,11 +102,12 @@ def loading_seconds() -> float:
 
 
 def saved_seconds(operation: Operation) -> float:
-    """What native code saves on an operation's elements, because NumPy has no quick loop for them."""
+    """What native code saves on an operation because NumPy has no quick loop for it, or takes many calls."""
     declaration = _declaration(operation)
     if not issubclass(declaration, Elementwise):
         return 0.0
-    return _size(operation) * (_seconds_an_element(operation, declaration) - _PLAIN)
+    calls = _STEP * (_CALLS.get(operation.name, 1) - 1)
+    return calls + _size(operation) * (_seconds_an_element(operation, declaration) - _PLAIN)
 
 
 def _declaration(operation: Operation) -> type[Op]:
