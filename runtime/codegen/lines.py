@@ -59,7 +59,7 @@ def copy_line(
         source = builder.gep(line.pointer, [place], inbounds=True, source_etype=item)
         value = builder.load(source, typ=type, align=itemsize)
         if fill is not None:
-            value = builder.select(line.inside, value, _repeated(builder, fill, count))
+            value = builder.select(line.inside, value, repeated(builder, fill, count))
         pointer = builder.gep(target, [place], inbounds=True, source_etype=item)
         if streamed:
             store_past_caches(builder, value, pointer, count * itemsize)
@@ -95,7 +95,8 @@ def _bits(builder: ir.IRBuilder, element_type: ElementType, value: Value, item: 
     return builder.or_(real, builder.shl(imaginary, ir.Constant(item, item.width // 2)))
 
 
-def _repeated(builder: ir.IRBuilder, value: ir.Value, count: int) -> ir.Value:
+def repeated(builder: ir.IRBuilder, value: ir.Value, count: int) -> ir.Value:
+    """A value in all lanes of a vector; of a single lane that."""
     if count == 1:
         return value
     type = ir.VectorType(value.type, count)

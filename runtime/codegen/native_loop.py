@@ -1,4 +1,4 @@
-"""A `while` of scalar work as one native function.
+"""A `while` of scalar work, or of work on small arrays, as one native function.
 
 It has the form `int64 loop(int8 **state, int8 **captured, int64 most_steps)`: `state` points to the memory of
 each carried value, which it reads, and where it leaves the last value of those that steps change; `captured`
@@ -17,6 +17,7 @@ from llvmlite import ir
 from ..ir import Operation
 from ..ir import Value as IrValue
 from ..types import TensorType
+from .arrays import ArrayEmitter, emit_while, while_problem
 from .blocks import (
     INT64,
     POINTER,
@@ -48,6 +49,12 @@ def native_loop_problem(operation: Operation, captured: Sequence[IrValue], view_
     for value in captured:
         if not is_plain(value.type):
             return f"uses {value.type}"
+    reason = _scalar_problem(operation, view_of)
+    return reason if reason is None else while_problem(operation, view_of)
+
+
+def _scalar_problem(operation: Operation, view_of: ViewOf) -> str | None:
+    """Why a `while` is no loop of scalar work, whose small tensors stay in registers."""
     reason = loop_problem(operation, view_of)
     if reason is not None:
         return reason
@@ -67,8 +74,22 @@ def native_loop(operation: Operation, captured: Sequence[IrValue], view_of: View
     state, outside, most_steps = function.args
     homes = [_storage(builder, state, k, operand) for k, operand in enumerate(operation.operands)]
     around = [_storage(builder, outside, k, value) for k, value in enumerate(captured)]
-    environment = {value: _bound(builder, home) for value, home in zip(captured, around, strict=True)}
-    emitter = BlockEmitter(builder, view_of, environment)
+    if _scalar_problem(operation, view_of) is None:
+        environment = {value: _bound(builder, home) for value, home in zip(captured, around, strict=True)}
+        goes_on = _scalar_loop(BlockEmitter(builder, view_of, environment), operation, homes, most_steps)
+    else:
+        emitter = ArrayEmitter(builder, view_of)
+        emitter.bound.update(zip(captured, map(emitter.result, around), strict=True))
+        goes_on = emit_while(emitter, operation, homes, most_steps)
+    builder.ret(builder.zext(goes_on, INT64))
+    return module
+
+
+def _scalar_loop(
+    emitter: BlockEmitter, operation: Operation, homes: Sequence[Storage], most_steps: ir.Value
+) -> ir.Value:
+    """A loop of scalar work; returns whether `cond` still holds at its end."""
+    builder = emitter.builder
     results, goes_on = emit_loop(emitter, operation, [_bound(builder, home) for home in homes], most_steps)
     body = operation.regions[1].block
     for home, result, handed_on, argument in zip(
@@ -77,8 +98,7 @@ def native_loop(operation: Operation, captured: Sequence[IrValue], view_of: View
         if isinstance(result, Elements) and handed_on is not argument:
             positions = [INT64(k) for k in range(len(result.values))]
             store_elements(builder, home, positions, result)
-    builder.ret(builder.zext(goes_on, INT64))
-    return module
+    return goes_on
 
 
 def _storage(builder: ir.IRBuilder, pointers: ir.Value, number: int, value: IrValue) -> Storage:

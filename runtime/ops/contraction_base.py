@@ -37,7 +37,7 @@ from ..types import (
 from . import rules
 from .attribute_kinds import ArrayOf, Enum
 from .declaration import Array, Op, constraint
-from .float_products import contracted, contraction_of
+from .float_products import contracted, contraction_of, part_of
 from .numerics import carrier, converter, rounding
 from .unit_products import are_served, unit_multiplier
 
@@ -313,6 +313,11 @@ class Contraction(Op):
         return lambda lhs, rhs: multiply(
             lhs.transpose(lhs_order).reshape(lhs_stack), rhs.transpose(rhs_order).reshape(rhs_stack)
         ).reshape(shape)
+
+    @property
+    def terms_of_a_part(self) -> int | None:
+        """How many terms of each sum are added up at a time; None where the order is not the stated one."""
+        return part_of(*self._matrix_sizes()) if self.multiply is contracted else None
 
     def _matrix_sizes(self) -> tuple[int, int, int]:
         """Rows, terms and columns of the matrices that are multiplied."""

@@ -2,8 +2,8 @@
 
 They are added up by `kernels/matrix_product.pyx`, PART terms of a sum at a time, in an order that nothing but
 the number of terms changes. References and kernels call the same function. What it does not serve is left to
-BLAS, whose order is its own: a vector's products, and processors without fused multiply-add, where BLAS is
-given PART terms at a time as well.
+BLAS, whose order is its own: a vector's products of many terms, and processors without fused multiply-add,
+where BLAS is given PART terms at a time as well.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ _IN_PIECES: Final = 1 << 21
 other processes use the processors it waits for them for milliseconds."""
 _LEAST_PIECE: Final = 8
 """Rows or columns that a piece has at least."""
+_MOST_OF_VECTOR: Final = 1 << 12
+"""A vector's products of at most so many terms in all are added up in parts, too: BLAS would save nothing."""
 
 
 @functools.cache
@@ -90,8 +92,8 @@ def _in_parts_by_blas(a: Array, b: Array) -> Array:
 
 
 def contracted(a: Array, b: Array, threads: int | None = None) -> Array:
-    """The product of stacks of matrices: in parts, or where one is a vector as a whole, by BLAS."""
-    if a.shape[-2] == 1 or b.shape[-1] == 1:
+    """The product of stacks of matrices: in parts, or where one is a long vector as a whole, by BLAS."""
+    if _is_long_vector(a.shape[-2], a.shape[-1], b.shape[-1]):
         return by_blas(a, b)
     return in_parts(a, b, threads)
 
@@ -103,12 +105,22 @@ def contraction_of(rows: int, terms: int, columns: int, threads: int | None = No
         rows, terms, columns: the sizes.
         threads: most threads that it may use where it knows of them; None: all.
     """
-    if 1 in (rows, columns):
+    if _is_long_vector(rows, terms, columns):
         return np.matmul if _pieces(rows, terms, columns) == 1 else by_blas
     multiply = _tiles()
     if multiply is not None:
         return multiply if threads is None else functools.partial(multiply, threads=threads)
     return np.matmul if _pieces(rows, terms, columns) == 1 and terms <= PART else _in_parts_by_blas
+
+
+def _is_long_vector(rows: int, terms: int, columns: int) -> bool:
+    """Whether one of two matrices is a vector, and BLAS multiplies them."""
+    return 1 in (rows, columns) and (not 0 < rows * terms * columns <= _MOST_OF_VECTOR or _tiles() is None)
+
+
+def part_of(rows: int, terms: int, columns: int) -> int | None:
+    """How many terms of a sum are added up at a time, where the order is the stated one; else None."""
+    return None if _tiles() is None or _is_long_vector(rows, terms, columns) else PART
 
 
 def have_threads() -> bool:

@@ -142,13 +142,18 @@ class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
         """What the body computes."""
         return Body(self.body)
 
+    @property
+    def layout(self) -> Layout:
+        """How the inputs are seen as [outer, n, inner]."""
+        return layout(self.inputs[0].shape, self.dimensions)
+
     def reference(self, *operands: Array, body: Evaluate) -> Arrays:
         analysis, tree = self.analysis, self.ordering.reduction_tree
         fold = analysis.fold(body, self.ordering.accumulate)
         count = len(operands) // 2
         init_values = analysis.enter(operands[count:], self.init_values, fold)
         inputs = analysis.enter(operands[:count], self.inputs, fold)
-        placed = layout(inputs[0].shape, self.dimensions)
+        placed = self.layout
         if tree != "blocked":
             values = self._in_order(inputs, placed)
             folded = fold_tree(values, init_values, fold, tree)

@@ -224,25 +224,25 @@ def test_two_arrays_that_begin_as_one_stay_apart() -> None:
 
 READ_AFTER_UPDATE = """%w = stablehlo.broadcast_in_dim %i, dims = [] : (tensor<i32>) -> tensor<1xi32>
       %y = stablehlo.dynamic_update_slice %a, %w, %i
-          : (tensor<40xi32>, tensor<1xi32>, tensor<i32>) -> tensor<40xi32>
-      %s = stablehlo.dynamic_slice %a, %i, sizes = [1] : (tensor<40xi32>, tensor<i32>) -> tensor<1xi32>
+          : (tensor<5000xi32>, tensor<1xi32>, tensor<i32>) -> tensor<5000xi32>
+      %s = stablehlo.dynamic_slice %a, %i, sizes = [1] : (tensor<5000xi32>, tensor<i32>) -> tensor<1xi32>
       %z = stablehlo.dynamic_update_slice %y, %s, %zero
-          : (tensor<40xi32>, tensor<1xi32>, tensor<i32>) -> tensor<40xi32>"""
+          : (tensor<5000xi32>, tensor<1xi32>, tensor<i32>) -> tensor<5000xi32>"""
 
 
 @pytest.mark.parametrize(
     ("body", "carried", "handed_on", "told"),
     [
-        (READ_AFTER_UPDATE, {"a": ("x0", "tensor<40xi32>")}, "%z", "used after its update"),
+        (READ_AFTER_UPDATE, {"a": ("x0", "tensor<5000xi32>")}, "%z", "used after its update"),
         (
             "",
-            {"a": ("x0", "tensor<40xi32>"), "b": ("x1", "tensor<40xi32>")},
+            {"a": ("x0", "tensor<5000xi32>"), "b": ("x1", "tensor<5000xi32>")},
             "%b, %a",
             "at another position",
         ),
         (
-            "%y = stablehlo.add %a, %a : tensor<40xi32>",
-            {"a": ("x0", "tensor<40xi32>")},
+            "%y = stablehlo.add %a, %a : tensor<5000xi32>",
+            {"a": ("x0", "tensor<5000xi32>")},
             "%y",
             "is not small",
         ),
@@ -253,7 +253,7 @@ def test_other_loops_keep_their_plans(
 ) -> None:
     text = counted(30, body, carried, handed_on)
     assert told in str(problem_of(text))
-    inputs = [np.arange(40, dtype=np.int32) * (k + 1) for k in range(len(carried))]
+    inputs = [np.arange(5000, dtype=np.int32) * (k + 1) for k in range(len(carried))]
     run_every_way(text, *inputs)
 
 
@@ -359,9 +359,9 @@ def test_more_values_than_have_room_on_the_stack() -> None:
 
 
 def test_a_loop_of_very_much_code_keeps_its_plan() -> None:
-    body = "\n      ".join(f"%x{k + 1} = stablehlo.tanh %x{k} : tensor<16xf32>" for k in range(1, 40))
+    body = "\n      ".join(f"%x{k + 1} = stablehlo.tanh %x{k} : tensor<16xf32>" for k in range(1, 420))
     carried = {"x1": ("a", "tensor<16xf32>")}
-    assert "too much code" in str(problem_of(counted(30, body, carried, "%x40")))
+    assert "too much code" in str(problem_of(counted(30, body, carried, "%x420")))
     assert problem_of(counted(30, "\n".join(body.splitlines()[:3]), carried, "%x4")) is None
 
 

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ...ir import Block, Operation, Value
+from ...types import Type
 from .elements import is_small
 
 _UPDATES = frozenset({"stablehlo.dynamic_update_slice", "stablehlo.scatter"})
 
 
-def updates_problem(block: Block, own: Sequence[Value]) -> str | None:
+IsArray = Callable[[Type], bool]
+"""Whether tensors of a type are arrays that are updated in place."""
+
+
+def _is_array(type: Type) -> bool:
+    return not is_small(type)
+
+
+def updates_problem(block: Block, own: Sequence[Value], is_array: IsArray = _is_array) -> str | None:
     """Why the arrays that a block uses cannot be updated in place, or None where they can.
 
     Args:
@@ -18,12 +27,12 @@ def updates_problem(block: Block, own: Sequence[Value]) -> str | None:
         own: the values that the body carries: it may write to these arrays, and must hand each on at its
             position. Without any, nothing may be updated.
     """
-    walk = _Walk({value: value for value in own if not is_small(value.type)}, set(own))
+    walk = _Walk({value: value for value in own if is_array(value.type)}, set(own), is_array)
     reason = walk.block_problem(block)
     if reason is not None:
         return reason
     for value, expected in zip(block.terminator.operands, own, strict=bool(own)):
-        if not is_small(value.type) and walk.home_of(value) is not expected:
+        if is_array(value.type) and walk.home_of(value) is not expected:
             return "hands on an array at another position"
     return None
 
@@ -37,7 +46,8 @@ class _Walk:
         stale: values whose memory holds a later version.
     """
 
-    def __init__(self, homes: dict[Value, Value], writable: set[Value]) -> None:
+    def __init__(self, homes: dict[Value, Value], writable: set[Value], is_array: IsArray) -> None:
+        self.is_array = is_array
         self.homes = homes
         self.writable = writable
         self.stale: set[Value] = set()
@@ -69,7 +79,7 @@ class _Walk:
     def update(self, operation: Operation) -> str | None:
         """The first operand's memory gets the result's values."""
         operand, result = operation.operands[0], operation.results[0]
-        if is_small(operand.type):
+        if not self.is_array(operand.type):
             return None
         home = self.home_of(operand)
         if home not in self.writable:
@@ -88,7 +98,7 @@ class _Walk:
             if reason is not None:
                 return reason
             handed_on = region.block.terminator.operands
-            homes.append([None if is_small(value.type) else self.home_of(value) for value in handed_on])
+            homes.append([self.home_of(value) if self.is_array(value.type) else None for value in handed_on])
             after |= self.stale - set(handed_on)
         if any(other != homes[0] for other in homes):
             return "branches hand on different arrays"
@@ -98,7 +108,7 @@ class _Walk:
     def loop(self, operation: Operation) -> str | None:
         """The arrays that an inner loop carries stay where they are."""
         cond, body = (region.block for region in operation.regions)
-        homes = [None if is_small(value.type) else self.home_of(value) for value in operation.operands]
+        homes = [self.home_of(value) if self.is_array(value.type) else None for value in operation.operands]
         arrays = [home for home in homes if home is not None]
         if len(set(arrays)) < len(arrays):
             return "an inner loop carries an array twice"
@@ -118,7 +128,7 @@ class _Walk:
         for value, handed_on, argument in zip(
             operation.operands, body.terminator.operands, body.arguments, strict=True
         ):
-            if handed_on is not argument and not is_small(value.type):
+            if handed_on is not argument and self.is_array(value.type):
                 self.stale.add(value)
         return self.enter_results(operation, homes)
 

@@ -22,6 +22,11 @@ def _problem(operation: Operation, view_of: ViewOf) -> str | None:
     if reason is not None:
         return reason
     view = view_of(operation)
+    return order_problem(view) or block_problem(view.body.block, view_of)
+
+
+def order_problem(view: Any) -> str | None:
+    """Why a reduction is not made in its own types by adjacent pairs, or None where it is."""
     if view.ordering.reduction_tree != "blocked":
         return f"reduces by the tree {view.ordering.reduction_tree!r}"
     types = [type.element_type for type in view.inputs]
@@ -30,7 +35,7 @@ def _problem(operation: Operation, view_of: ViewOf) -> str | None:
     fold = view.analysis.monoid_fold(view.ordering.accumulate)
     if fold is not None and list(fold.dtypes) != [type.dtype for type in view.results]:
         return "accumulates in a wider type"
-    return block_problem(view.body.block, view_of)
+    return None
 
 
 def _emit(emitter: BlockEmitter, operation: Operation) -> Sequence[Bound]:

@@ -1,0 +1,25 @@
+"""Blocks of operations on small arrays as LLVM code: bodies of loops, and runs of small steps.
+
+Single elements are LLVM values; arrays lie on the stack, where each operation makes a new one. Arrays of more
+elements are only read, or updated in place where a loop carries them. `block_problem` says why a block cannot
+be generated; an `ArrayEmitter` generates it.
+"""
+
+from . import control, elementwise, indexing, moves, products, reductions
+from .control import emit_while, while_problem
+from .emitter import ArrayEmitter, block_problem, is_large, is_single
+
+__all__ = [
+    "ArrayEmitter",
+    "block_problem",
+    "control",
+    "elementwise",
+    "emit_while",
+    "indexing",
+    "is_large",
+    "is_single",
+    "moves",
+    "products",
+    "reductions",
+    "while_problem",
+]

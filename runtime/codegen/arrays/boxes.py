@@ -1,0 +1,73 @@
+"""Copies of boxes of elements from one array to another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import NamedTuple
+
+from llvmlite import ir
+
+from ..blocks import INT64, Bound, Elements, Storage
+from ..blocks.elements import element_pointer, row_major_steps
+from ..values import stored_type
+from .emitter import ArrayEmitter, element_type_of
+
+
+class Side(NamedTuple):
+    """Where the elements of a box lie: the first one, and the steps between neighbours by dimension."""
+
+    bound: Bound
+    first: ir.Value
+    steps: Sequence[int]
+
+
+def whole(storage: Storage) -> Side:
+    """A whole array, as one line."""
+    return Side(storage, INT64(0), (1,))
+
+
+def window(storage: Storage, first: ir.Value) -> Side:
+    """A window of an array."""
+    return Side(storage, first, row_major_steps(storage.type.shape))
+
+
+def copy(emitter: ArrayEmitter, target: Side, source: Side, sizes: Sequence[int]) -> None:
+    """Copy a box; a source that is a single element is written to all of it."""
+    builder = emitter.builder
+    assert isinstance(target.bound, Storage)
+    merged = _merged(target.steps, source.steps, sizes)
+    to, at = target.first, source.first
+    with ExitStack() as loops:
+        for size, target_step, source_step in merged:
+            index = loops.enter_context(emitter.loop(size))
+            to = builder.add(to, builder.mul(index, INT64(target_step)))
+            at = builder.add(at, builder.mul(index, INT64(source_step)))
+        if isinstance(source.bound, Elements):
+            emitter.put(target.bound, to, source.bound.scalar)
+        else:
+            # As bits, so that NaN keep theirs.
+            stored = stored_type(element_type_of(source.bound.type))
+            element = builder.load(element_pointer(builder, source.bound, at), typ=stored)
+            builder.store(element, element_pointer(builder, target.bound, to))
+
+
+def copy_all(emitter: ArrayEmitter, target: Storage, source: Bound) -> None:
+    """Copy all elements of a tensor to another of as many."""
+    count = max(target.type.size, 1)
+    if isinstance(source, Elements):
+        emitter.put(target, INT64(0), source.scalar)
+    else:
+        copy(emitter, whole(target), whole(source), [count])
+
+
+def _merged(target: Sequence[int], source: Sequence[int], sizes: Sequence[int]) -> list[tuple[int, int, int]]:
+    """Size and steps of each dimension, those joined that make up one line on both sides."""
+    merged: list[tuple[int, int, int]] = []
+    for size, to, at in zip(sizes, target, source, strict=True):
+        if size == 1:
+            continue
+        if merged and merged[-1][1:] == (to * size, at * size):
+            size *= merged.pop()[0]
+        merged.append((size, to, at))
+    return merged

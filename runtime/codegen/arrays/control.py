@@ -1,0 +1,200 @@
+"""Branches, loops and clusters within blocks on small arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from llvmlite import ir
+
+from ...ir import Operation, Region
+from ..blocks import INT64, Bound, Elements, Storage, ViewOf, count_limit, updates_problem
+from ..values import Value
+from .boxes import copy_all
+from .emitter import (
+    FORMS,
+    ArrayEmitter,
+    Form,
+    block_problem,
+    inner_problem,
+    is_large,
+    is_single,
+    types_problem,
+)
+from .indexing import IN_PLACE
+
+MOST_INNER_STEPS = 1 << 12
+"""A loop within a block that may take more is left to the plan: native code is not interrupted there."""
+
+
+def while_problem(operation: Operation, view_of: ViewOf) -> str | None:
+    """Why a `while` cannot be generated, or None where it can."""
+    reason = types_problem(operation, frozenset({operation.name}))
+    if reason is not None:
+        return reason
+    cond, body = (region.block for region in operation.regions)
+    return (
+        block_problem(cond, view_of)
+        or block_problem(body, view_of, IN_PLACE)
+        or updates_problem(cond, (), is_large)
+        or updates_problem(body, body.arguments, is_large)
+    )
+
+
+def emit_while(
+    emitter: ArrayEmitter, operation: Operation, homes: Sequence[Storage], budget: ir.Value | None = None
+) -> ir.Value:
+    """Generate a `while` that has no `while_problem`; returns whether `cond` still holds at its end.
+
+    Args:
+        homes: memory for each carried value: it holds the first ones, and then the last ones.
+        budget: most steps to do, as i64; None: no limit.
+    """
+    builder = emitter.builder
+    cond, body = (region.block for region in operation.regions)
+    carried = [_Carried(emitter, home) for home in homes]
+    left = None if budget is None else _Variable(emitter, (budget,))
+    head, step, end = (builder.append_basic_block(name) for name in ("cond", "body", "end"))
+    builder.branch(head)
+    builder.position_at_end(head)
+    (condition,) = emitter.emit_block(cond, [one.read() for one in carried])
+    assert isinstance(condition, Elements)
+    (holds,) = condition.scalar
+    goes_on = holds
+    if left is not None:
+        goes_on = builder.and_(holds, builder.icmp_signed(">", left.get()[0], INT64(0)))
+    builder.cbranch(goes_on, step, end)
+    builder.position_at_end(step)
+    handed_on = emitter.emit_block(body, [one.read() for one in carried])
+    pointers = {one.home.pointer for one in carried}
+    handed_on = [
+        _kept(emitter, bound, pointers - {one.home.pointer})
+        for one, bound in zip(carried, handed_on, strict=True)
+    ]
+    for one, bound in zip(carried, handed_on, strict=True):
+        one.write(bound)
+    if left is not None:
+        left.set((builder.sub(left.get()[0], INT64(1)),))
+    builder.branch(head)
+    builder.position_at_end(end)
+    for one in carried:
+        one.leave()
+    return holds
+
+
+def _kept(emitter: ArrayEmitter, bound: Bound, homes: set[ir.Value]) -> Bound:
+    """What is handed on: a copy where it lies in the memory of another carried value."""
+    if not isinstance(bound, Storage) or bound.pointer not in homes:
+        return bound
+    room = emitter.room(bound.type)
+    copy_all(emitter, room, bound)
+    return room
+
+
+class _Variable:
+    """An element that changes: memory on the stack, which becomes registers."""
+
+    def __init__(self, emitter: ArrayEmitter, initial: Value) -> None:
+        self.builder = emitter.builder
+        with self.builder.goto_entry_block():
+            self.rooms = [self.builder.alloca(part.type) for part in initial]
+        self.set(initial)
+
+    def get(self) -> Value:
+        return tuple([self.builder.load(room) for room in self.rooms])
+
+    def set(self, value: Value) -> None:
+        for room, part in zip(self.rooms, value, strict=True):
+            self.builder.store(part, room)
+
+
+class _Carried:
+    """A value that a loop carries: an element in registers, an array in its home."""
+
+    def __init__(self, emitter: ArrayEmitter, home: Storage) -> None:
+        self.emitter = emitter
+        self.home = home
+        single = is_single(home.type)
+        self.variable = _Variable(emitter, emitter.loaded(home).scalar) if single else None
+
+    def read(self) -> Bound:
+        return self.home if self.variable is None else Elements((self.variable.get(),))
+
+    def write(self, bound: Bound) -> None:
+        if self.variable is not None:
+            assert isinstance(bound, Elements)
+            self.variable.set(bound.scalar)
+        elif isinstance(bound, Storage) and bound.pointer is not self.home.pointer:
+            copy_all(self.emitter, self.home, bound)
+
+    def leave(self) -> None:
+        """Leave the last value in memory."""
+        if self.variable is not None:
+            self.emitter.put(self.home, INT64(0), self.variable.get())
+
+
+def _inner_problem(operation: Operation, view_of: ViewOf) -> str | None:
+    limit = count_limit(operation)
+    if limit is None or limit > MOST_INNER_STEPS:
+        return "an inner loop of an unknown or great number of steps"
+    return inner_problem(operation, view_of)
+
+
+def _emit_inner(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
+    homes = []
+    for operand in operation.operands:
+        kind: Any = operand.type
+        homes.append(emitter.room(kind))
+        copy_all(emitter, homes[-1], emitter.bound[operand])
+    emit_while(emitter, operation, homes)
+    return [emitter.result(home) for home in homes]
+
+
+def _emit_if(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
+    return _emit_branches(emitter, operation, list(emitter.element(operation.operands[0])))
+
+
+def _emit_case(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
+    (index,) = emitter.element(operation.operands[0])
+    chosen = [
+        emitter.builder.icmp_signed("==", index, index.type(number))
+        for number in range(len(operation.regions) - 1)
+    ]
+    return _emit_branches(emitter, operation, chosen)
+
+
+def _emit_branches(
+    emitter: ArrayEmitter, operation: Operation, conditions: Sequence[ir.Value]
+) -> Sequence[Bound]:
+    """The first region whose condition holds, or the last one; all leave their results in one place."""
+    builder = emitter.builder
+    rooms = [emitter.room(result.type) for result in operation.results]  # type: ignore[arg-type]
+    end = builder.append_basic_block("joined")
+
+    def branch(region: Region) -> None:
+        for room, bound in zip(rooms, emitter.emit_block(region.block, []), strict=True):
+            copy_all(emitter, room, bound)
+        builder.branch(end)
+
+    for condition, region in zip(conditions, operation.regions, strict=False):
+        here, otherwise = builder.append_basic_block("branch"), builder.append_basic_block("otherwise")
+        builder.cbranch(condition, here, otherwise)
+        builder.position_at_end(here)
+        branch(region)
+        builder.position_at_end(otherwise)
+    branch(operation.regions[-1])
+    builder.position_at_end(end)
+    return [emitter.result(room) for room in rooms]
+
+
+def _emit_cluster(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
+    """The operations of a cluster, one by one."""
+    operands = [emitter.bound[operand] for operand in operation.operands]
+    return emitter.emit_block(operation.regions[0].block, operands)
+
+
+for _name in ("cluster", "row_cluster", "reduction_cluster"):
+    FORMS[f"nimblehlo.{_name}"] = Form(inner_problem, _emit_cluster)
+FORMS["stablehlo.while"] = Form(_inner_problem, _emit_inner)
+FORMS["stablehlo.if"] = Form(inner_problem, _emit_if)
+FORMS["stablehlo.case"] = Form(inner_problem, _emit_case)

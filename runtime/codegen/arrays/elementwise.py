@@ -1,0 +1,69 @@
+"""Elementwise operations, constants and iotas on small arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+
+from ...ir import Operation
+from ..blocks import INT64, Bound, Elements, Storage, ViewOf
+from ..elementwise import emit, emits
+from ..values import constant
+from .emitter import ELEMENTWISE, FORMS, ArrayEmitter, Form, is_single
+
+
+def _problem(operation: Operation, view_of: ViewOf) -> str | None:
+    if len(operation.results) != 1 or operation.regions or not emits(operation):
+        return "is not generated"
+    shape = operation.result.type.shape  # type: ignore[union-attr]
+    for operand in operation.operands:
+        if not is_single(operand.type) and operand.type.shape != shape:  # type: ignore[union-attr]
+            return "operands of several shapes"
+    return None
+
+
+def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
+    kind: Any = operation.result.type
+    bounds = [emitter.bound[operand] for operand in operation.operands]
+    if is_single(kind):
+        values = [emitter.element(operand) for operand in operation.operands]
+        return [Elements((emit(emitter.builder, operation, values),))]
+    storage = emitter.room(kind)
+    with emitter.loop(kind.size) as index:
+        values = [emitter.at(bound, index) for bound in bounds]
+        emitter.put(storage, index, emit(emitter.builder, operation, values))
+    return [storage]
+
+
+def _no_problem(operation: Operation, view_of: ViewOf) -> str | None:
+    return None
+
+
+def _emit_constant(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
+    attribute: Any = operation.attributes["value"]
+    return [constant_array(emitter, operation.result.type, attribute.array)]
+
+
+def _emit_iota(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
+    return [constant_array(emitter, operation.result.type, emitter.view_of(operation).reference())]
+
+
+def constant_array(emitter: ArrayEmitter, kind: Any, array: Any) -> Bound:
+    """A known tensor: an LLVM value, or a constant in memory."""
+    if is_single(kind):
+        return Elements((constant(kind.element_type, np.asarray(array).reshape(-1)[0]),))
+    content = bytearray(np.ascontiguousarray(array).tobytes())
+    type = ir.ArrayType(ir.IntType(8), len(content))
+    module = emitter.builder.module
+    data = ir.GlobalVariable(module, type, module.get_unique_name("data"))
+    data.linkage, data.global_constant, data.initializer = "internal", True, ir.Constant(type, content)
+    data.align = 64
+    return Storage(kind, emitter.builder.gep(data, [INT64(0), INT64(0)], inbounds=True))
+
+
+FORMS[ELEMENTWISE] = Form(_problem, _emit)
+FORMS["stablehlo.constant"] = Form(_no_problem, _emit_constant)
+FORMS["stablehlo.iota"] = Form(_no_problem, _emit_iota)

@@ -1,0 +1,236 @@
+"""The frame in which blocks of operations on small arrays become LLVM code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import ir
+
+from ...ir import Block, Operation, Region, captured_values
+from ...ir import Value as IrValue
+from ...types import TensorType, Type
+from .. import blocks
+from ..blocks import INT64, POINTER, BlockEmitter, Bound, Elements, Storage, ViewOf, is_plain
+from ..blocks.elements import as_int64, element_count, load_elements, spilled, store_elements
+from ..values import Value, stored_type
+
+MOST_ELEMENTS = 1 << 12
+"""Arrays with more elements are not made."""
+MOST_BYTES = 1 << 18
+"""Bytes on the stack for the arrays of a block."""
+MOST_OPERATIONS = 400
+"""Operations of a block, those of its regions included: more would take seconds to compile."""
+
+_ALIGNMENT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How operations of one kind are generated.
+
+    Attributes:
+        problem: why an operation whose types are plain cannot be generated, or None.
+        emit: generates it; returns what its results are bound to.
+    """
+
+    problem: Callable[[Operation, ViewOf], str | None]
+    emit: Callable[[ArrayEmitter, Operation], Sequence[Bound]]
+
+
+FORMS: dict[str, Form] = {}
+"""The forms of operations by name; the modules of this folder enter theirs."""
+
+ELEMENTWISE = ""
+"""Under this name stands the form of all other operations."""
+
+
+def form_of(operation: Operation) -> Form:
+    """How an operation is generated."""
+    return FORMS.get(operation.name) or FORMS[ELEMENTWISE]
+
+
+def is_single(type: Type) -> bool:
+    """Whether tensors of a type are one element, which is held as an LLVM value."""
+    return is_plain(type) and element_count(type) == 1
+
+
+def is_large(type: Type) -> bool:
+    """Whether tensors of a type are never made anew."""
+    return is_plain(type) and element_count(type) > MOST_ELEMENTS
+
+
+def block_problem(block: Block, view_of: ViewOf, in_place: frozenset[str] = frozenset()) -> str | None:
+    """Why a block of operations cannot be generated, or None where it can.
+
+    Args:
+        in_place: names of operations that may give large arrays, those of their operands.
+    """
+    if sum(1 for _ in _walk(block)) > MOST_OPERATIONS:
+        return "is too much code"
+    if bytes_of(block) > MOST_BYTES:
+        return "needs too much memory"
+    return _problem(block, view_of, in_place)
+
+
+def _problem(block: Block, view_of: ViewOf, in_place: frozenset[str]) -> str | None:
+    for operation in block.operations[:-1]:
+        reason = types_problem(operation, in_place) or form_of(operation).problem(operation, view_of)
+        if reason is not None:
+            return f"{operation.name}: {reason}"
+    return None
+
+
+def types_problem(operation: Operation, in_place: frozenset[str] = frozenset()) -> str | None:
+    """Why an operation's types are none that are generated."""
+    for value in (*operation.operands, *operation.results):
+        if not is_plain(value.type) or not element_count(value.type):
+            return f"{value.type} is not generated"
+    if operation.name not in in_place:
+        for value in operation.results:
+            if is_large(value.type):
+                return f"{value.type} is not small"
+    return None
+
+
+def inner_problem(operation: Operation, view_of: ViewOf) -> str | None:
+    """Why the blocks of an operation's regions cannot be generated within another block."""
+    for region in operation.regions:
+        reason = _problem(region.block, view_of, frozenset())
+        if reason is not None:
+            return reason
+    return None
+
+
+def body_problem(region: Region, view_of: ViewOf) -> str | None:
+    """Why the body of a reduction or an update of single elements cannot be generated."""
+    block = region.block
+    for value in (*block.arguments, *block.terminator.operands):
+        if not is_single(value.type):
+            return f"its body has {value.type}"
+    if captured_values([region]):
+        return "its body uses values from outside"
+    return blocks.block_problem(block, view_of)
+
+
+def _walk(block: Block) -> Iterator[Operation]:
+    for operation in block.operations:
+        yield from operation.walk()
+
+
+def bytes_of(block: Block) -> int:
+    """Bytes of the arrays that the operations of a block make, those in their regions included."""
+    made = [value.type for operation in _walk(block) for value in operation.results]
+    return sum(
+        type.size * type.dtype.itemsize
+        for type in made
+        if isinstance(type, TensorType) and not is_large(type)
+    )
+
+
+class ArrayEmitter:
+    """Generates the code of blocks at the place where a builder stands.
+
+    Args:
+        builder: where to generate, in a function whose entry block ends in a branch.
+        view_of: gives an operation's view.
+        environment: what the values that blocks use from outside are bound to.
+    """
+
+    def __init__(
+        self, builder: ir.IRBuilder, view_of: ViewOf, environment: Mapping[IrValue, Bound] | None = None
+    ) -> None:
+        self.builder = builder
+        self.view_of = view_of
+        self.bound: dict[IrValue, Bound] = dict(environment or {})
+
+    def emit_block(self, block: Block, arguments: Sequence[Bound]) -> list[Bound]:
+        """Generate a block's operations; returns what its terminator hands on."""
+        self.bound.update(zip(block.arguments, arguments, strict=True))
+        for operation in block.operations[:-1]:
+            results = form_of(operation).emit(self, operation)
+            self.bound.update(zip(operation.results, results, strict=True))
+        return [self.bound[value] for value in block.terminator.operands]
+
+    def element(self, value: IrValue) -> Value:
+        """What a tensor of one element is bound to."""
+        bound = self.bound[value]
+        assert isinstance(bound, Elements)
+        return bound.scalar
+
+    def indices(self, values: Iterable[IrValue]) -> list[ir.Value]:
+        """Integer tensors of one element as i64."""
+        return [as_int64(self.builder, element_type(value), self.element(value)) for value in values]
+
+    def storage(self, value: IrValue) -> Storage:
+        """A tensor in memory: where it is, or a copy of a single element on the stack."""
+        bound = self.bound[value]
+        if isinstance(bound, Storage):
+            return bound
+        assert isinstance(value.type, TensorType)
+        return spilled(self.builder, value.type, bound)
+
+    def at(self, bound: Bound, position: ir.Value) -> Value:
+        """The element of a tensor at a position; of a single one, that."""
+        if isinstance(bound, Elements):
+            return bound.scalar
+        return load_elements(self.builder, bound, [position]).scalar
+
+    def put(self, storage: Storage, position: ir.Value, value: Value) -> None:
+        """Write an element to a position."""
+        store_elements(self.builder, storage, [position], Elements((value,)))
+
+    def room(self, type: TensorType) -> Storage:
+        """Memory on the stack for a tensor."""
+        stored = stored_type(element_type_of(type))
+        with self.builder.goto_entry_block():
+            room = self.builder.alloca(ir.ArrayType(stored, max(element_count(type), 1)))
+            room.align = _ALIGNMENT
+            pointer = self.builder.gep(room, [INT64(0), INT64(0)], inbounds=True)
+        # Vectors are stored there as well as elements.
+        pointer.type = POINTER
+        return Storage(type, pointer)
+
+    def result(self, storage: Storage) -> Bound:
+        """What a result that was written to memory is bound to."""
+        return self.loaded(storage) if is_single(storage.type) else storage
+
+    def loaded(self, storage: Storage) -> Elements:
+        """A single element in memory."""
+        return load_elements(self.builder, storage, [INT64(0)])
+
+    def applied(self, block: Block, items: Sequence[Value]) -> list[Value]:
+        """What a body of single elements makes of some."""
+        emitter = BlockEmitter(self.builder, self.view_of)
+        results = emitter.emit_block(block, [Elements((item,)) for item in items])
+        return [result.scalar for result in results if isinstance(result, Elements)]
+
+    @contextmanager
+    def loop(self, count: int | ir.Value, first: ir.Value | None = None) -> Iterator[ir.Value]:
+        """A loop over [first, count), at least one step; yields the index."""
+        builder = self.builder
+        before = builder.block
+        body = builder.append_basic_block("body")
+        builder.branch(body)
+        builder.position_at_end(body)
+        index = builder.phi(INT64)
+        index.add_incoming(INT64(0) if first is None else first, before)
+        yield index
+        following = builder.add(index, INT64(1), flags=("nuw", "nsw"))
+        index.add_incoming(following, builder.block)
+        end = builder.append_basic_block("end")
+        limit = INT64(count) if isinstance(count, int) else count
+        builder.cbranch(builder.icmp_signed("<", following, limit), body, end)
+        builder.position_at_end(end)
+
+
+def element_type(value: IrValue) -> Any:
+    """The element type of a tensor."""
+    return element_type_of(value.type)
+
+
+def element_type_of(type: Any) -> Any:
+    """The element type of a type of tensors."""
+    return type.element_type

@@ -1,0 +1,178 @@
+"""Small products of matrices of f32 and f64, in the order in which `nimblehlo.ops.float_products` adds up.
+
+A part of each sum is added from the first term to the last by fused multiply-add from 0 on, and the parts one
+after another.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from llvmlite import ir
+
+from ...ir import Operation
+from ...types import FLOAT
+from ..blocks import INT64, Bound, Storage, ViewOf
+from ..blocks.elements import element_pointer, row_major_steps
+from ..lines import repeated
+from ..values import stored_type
+from .boxes import Side, copy
+from .emitter import FORMS, ArrayEmitter, Form
+
+MOST_PRODUCTS = 1 << 15
+"""Larger products are better left to what shares them among threads."""
+_ROWS = 4
+"""Rows of a tile."""
+_LANES = 16
+"""Columns of a full tile."""
+
+
+class _Sizes(NamedTuple):
+    """A stack of products [rows, terms] by [terms, columns]."""
+
+    batch: int
+    rows: int
+    terms: int
+    columns: int
+
+
+def _problem(operation: Operation, view_of: ViewOf) -> str | None:
+    view = view_of(operation)
+    types = {type.element_type for type in (view.lhs, view.rhs, view.result)}
+    (type,) = types if len(types) == 1 else (None,)
+    if type is None or type.category != FLOAT or type.width < 32 or view.algorithm is not None:
+        return "has element types that are not generated"
+    if math.prod(_sizes(view)) > MOST_PRODUCTS:
+        return "has many products"
+    if view.terms_of_a_part is None:
+        return "is left to a library"
+    return None
+
+
+def _sizes(view: Any) -> _Sizes:
+    def of(shape: Sequence[int], dimensions: Sequence[int]) -> int:
+        return math.prod([shape[d] for d in dimensions])
+
+    return _Sizes(
+        of(view.lhs.shape, view.lhs_batching_dimensions),
+        of(view.lhs.shape, view.lhs_result_dimensions),
+        of(view.lhs.shape, view.lhs_contracting_dimensions),
+        of(view.rhs.shape, view.rhs_result_dimensions),
+    )
+
+
+def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
+    view, kind = emitter.view_of(operation), operation.result.type
+    lhs = (*view.lhs_batching_dimensions, *view.lhs_result_dimensions, *view.lhs_contracting_dimensions)
+    rhs = (*view.rhs_batching_dimensions, *view.rhs_contracting_dimensions, *view.rhs_result_dimensions)
+    left = _in_order(emitter, emitter.storage(view.operation.operands[0]), lhs)
+    right = _in_order(emitter, emitter.storage(view.operation.operands[1]), rhs)
+    result = emitter.room(kind)  # type: ignore[arg-type]
+    _Product(emitter, _sizes(view), left, right, result).emit(view.terms_of_a_part)
+    return [emitter.result(result)]
+
+
+def _in_order(emitter: ArrayEmitter, storage: Storage, dimensions: Sequence[int]) -> Storage:
+    """An array whose dimensions lie in that order: a copy, unless they do."""
+    shape = storage.type.shape
+    large = [d for d in dimensions if shape[d] > 1]
+    sizes = [shape[d] for d in dimensions]
+    kind = storage.type.with_shape(tuple(sizes))
+    if large == sorted(large):
+        return Storage(kind, storage.pointer)
+    made, steps = emitter.room(kind), row_major_steps(shape)
+    source = Side(storage, INT64(0), [steps[d] for d in dimensions])
+    copy(emitter, Side(made, INT64(0), row_major_steps(sizes)), source, sizes)
+    return made
+
+
+class _Product:
+    """Generates a stack of products, tile by tile."""
+
+    def __init__(
+        self, emitter: ArrayEmitter, sizes: _Sizes, left: Storage, right: Storage, result: Storage
+    ) -> None:
+        self.emitter = emitter
+        self.builder = emitter.builder
+        self.sizes = sizes
+        self.left, self.right, self.result = left, right, result
+        self.scalar = stored_type(result.type.element_type)  # type: ignore[arg-type]
+
+    def emit(self, part: int) -> None:
+        builder, sizes = self.builder, self.sizes
+        with self.emitter.loop(sizes.batch) as number:
+            left = builder.mul(number, INT64(sizes.rows * sizes.terms))
+            right = builder.mul(number, INT64(sizes.terms * sizes.columns))
+            result = builder.mul(number, INT64(sizes.rows * sizes.columns))
+            for row, rows, row_tiles in _tiles(sizes.rows, (_ROWS, 1)):
+                with self.emitter.loop(row_tiles) as at_row:
+                    first_row = builder.add(builder.mul(at_row, INT64(rows)), INT64(row))
+                    start = builder.add(left, builder.mul(first_row, INT64(sizes.terms)))
+                    line = builder.add(result, builder.mul(first_row, INT64(sizes.columns)))
+                    for column, lanes, tiles in _tiles(sizes.columns, (_LANES, _LANES // 4, 1)):
+                        with self.emitter.loop(tiles) as at:
+                            first = builder.add(builder.mul(at, INT64(lanes)), INT64(column))
+                            self.tile(
+                                rows, lanes, part, start, builder.add(right, first), builder.add(line, first)
+                            )
+
+    def tile(
+        self, rows: int, lanes: int, part: int, left: ir.Value, right: ir.Value, result: ir.Value
+    ) -> None:
+        """Some rows and columns: the terms one after the other."""
+        builder, sizes = self.builder, self.sizes
+        type = ir.VectorType(self.scalar, lanes) if lanes > 1 else self.scalar
+        zero = ir.Constant(type, None) if lanes > 1 else ir.Constant(type, 0.0)
+        with builder.goto_entry_block():
+            sums = [builder.alloca(type) for _ in range(rows)]
+        fused = self.fused(type, lanes)
+        for start in range(0, sizes.terms, part):
+            before = [builder.load(room, typ=type) for room in sums] if start else []
+            for room in sums:
+                builder.store(zero, room)
+            with self.emitter.loop(min(start + part, sizes.terms), INT64(start)) as term:
+                place = builder.add(right, builder.mul(term, INT64(sizes.columns)))
+                values = self.load(self.right, place, type)
+                for row, room in enumerate(sums):
+                    at = builder.add(left, builder.add(term, INT64(row * sizes.terms)))
+                    factor = repeated(builder, self.load(self.left, at, self.scalar), lanes)
+                    total = builder.call(fused, [factor, values, builder.load(room, typ=type)])
+                    builder.store(total, room)
+            for room, total in zip(sums, before, strict=False):
+                builder.store(builder.fadd(total, builder.load(room, typ=type)), room)
+        for row, room in enumerate(sums):
+            place = builder.add(result, INT64(row * sizes.columns))
+            pointer = element_pointer(builder, self.result, place)
+            builder.store(builder.load(room, typ=type), pointer, align=self.item)
+
+    def fused(self, type: ir.Type, lanes: int) -> ir.Function:
+        """The fused multiply-add of a type."""
+        module, bits = self.builder.module, 8 * self.item
+        name = f"llvm.fma.v{lanes}f{bits}" if lanes > 1 else f"llvm.fma.f{bits}"
+        known: Any = module.globals.get(name)
+        return known or ir.Function(module, ir.FunctionType(type, [type] * 3), name)
+
+    @property
+    def item(self) -> int:
+        """Bytes of an element: vectors are aligned no better."""
+        return self.result.type.dtype.itemsize
+
+    def load(self, storage: Storage, position: ir.Value, type: ir.Type) -> ir.Value:
+        pointer = element_pointer(self.builder, storage, position)
+        return self.builder.load(pointer, typ=type, align=self.item)
+
+
+def _tiles(count: int, sizes: Sequence[int]) -> list[tuple[int, int, int]]:
+    """A range cut into tiles, the largest first: where those of a size start, the size, and how many."""
+    found, start = [], 0
+    for size in sizes:
+        number = (count - start) // size
+        if number:
+            found.append((start, size, number))
+            start += number * size
+    return found
+
+
+FORMS["stablehlo.dot_general"] = Form(_problem, _emit)

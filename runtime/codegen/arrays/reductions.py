@@ -1,0 +1,131 @@
+"""Reductions of small arrays in the order of their references: by adjacent pairs, level by level."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from llvmlite import ir
+
+from ...ir import Operation
+from ..blocks import INT64, Bound, Elements, ViewOf
+from ..blocks.elements import row_major_steps
+from ..blocks.folds import order_problem
+from ..values import Value
+from .boxes import Side, copy
+from .elementwise import constant_array
+from .emitter import FORMS, ArrayEmitter, Form, body_problem, is_large
+
+
+def _problem(operation: Operation, view_of: ViewOf) -> str | None:
+    return _reduction_problem(view_of(operation), view_of)
+
+
+def _reduction_problem(view: Any, view_of: ViewOf) -> str | None:
+    if any(is_large(type) for type in view.inputs):
+        return "reduces a large tensor"
+    return order_problem(view) or body_problem(view.body, view_of)
+
+
+def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
+    count = len(operation.results)
+    inputs = [emitter.bound[value] for value in operation.operands[:count]]
+    return _reduced(emitter, operation, emitter.view_of(operation), inputs)
+
+
+def _position_problem(operation: Operation, view_of: ViewOf) -> str | None:
+    return _reduction_problem(_with_positions(operation, view_of), view_of)
+
+
+def _with_positions(operation: Operation, view_of: ViewOf) -> Any:
+    """The reduction whose positions are an operand."""
+    view = view_of(operation)
+    reduction = view.reduction
+    reduction.ordering = view.ordering
+    return reduction
+
+
+def _emit_position(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
+    view = emitter.view_of(operation)
+    positions = constant_array(emitter, view.positions_type.with_shape(view.operand.shape), view.positions)
+    inputs = [emitter.bound[operation.operands[0]], positions]
+    return _reduced(emitter, operation, _with_positions(operation, emitter.view_of), inputs)
+
+
+def _reduced(
+    emitter: ArrayEmitter, operation: Operation, view: Any, inputs: Sequence[Bound]
+) -> Sequence[Bound]:
+    """Fold tensors beside each other, and then the initial values with the totals."""
+    initial = [emitter.element(value) for value in operation.operands[-len(inputs) :]]
+    fold = _Fold(emitter, view)
+    columns = [fold.arranged(bound) for bound in inputs]
+    length = fold.sizes[1]
+    while length > 1:
+        columns = fold.halved(columns, length)
+        length = -(-length // 2)
+    rooms = [emitter.room(result.type) for result in operation.results]  # type: ignore[arg-type]
+    with emitter.loop(fold.sizes[0] * fold.sizes[2]) as index:
+        items = [*initial, *(emitter.at(column, index) for column in columns)]
+        for room, value in zip(rooms, emitter.applied(view.body.block, items), strict=True):
+            emitter.put(room, index, value)
+    return [emitter.result(room) for room in rooms]
+
+
+class _Fold:
+    """Folds arrays of [outer, length, inner] along their middle dimension.
+
+    Attributes:
+        sizes: of these dimensions at first.
+    """
+
+    def __init__(self, emitter: ArrayEmitter, view: Any) -> None:
+        self.emitter = emitter
+        self.block = view.body.block
+        self.layout = view.layout
+        self.sizes = self.layout.sizes
+
+    def arranged(self, storage: Bound) -> Bound:
+        """An operand in that order: a copy where its dimensions are reduced in between others."""
+        emitter, permutation = self.emitter, self.layout.permutation
+        if permutation is None or isinstance(storage, Elements):
+            return storage
+        shape, steps = storage.type.shape, row_major_steps(storage.type.shape)
+        sizes = [shape[d] for d in permutation]
+        made = emitter.room(storage.type.with_shape(tuple(sizes)))
+        source = Side(storage, INT64(0), [steps[d] for d in permutation])
+        copy(emitter, Side(made, INT64(0), row_major_steps(sizes)), source, sizes)
+        return made
+
+    def halved(self, columns: Sequence[Bound], length: int) -> list[Bound]:
+        """Adjacent pairs combined; a last one without a partner as it is."""
+        emitter, builder = self.emitter, self.emitter.builder
+        outer, _, inner = self.sizes
+        half = -(-length // 2)
+        rooms = [
+            emitter.room(column.type.with_shape((outer, half, inner)))  # type: ignore[union-attr]
+            for column in columns
+        ]
+        with ExitStack() as loops:
+            line = loops.enter_context(emitter.loop(outer))
+            to, start = builder.mul(line, INT64(half * inner)), builder.mul(line, INT64(length * inner))
+            with emitter.loop(length // 2) as pair, emitter.loop(inner) as index:
+                place = builder.add(builder.mul(pair, INT64(inner)), index)
+                left = builder.add(start, builder.add(builder.mul(pair, INT64(2 * inner)), index))
+                right = builder.add(left, INT64(inner))
+                items: list[Value] = [emitter.at(column, at) for at in (left, right) for column in columns]
+                self.write(rooms, builder.add(to, place), emitter.applied(self.block, items))
+            if length % 2:
+                with emitter.loop(inner) as index:
+                    last = builder.add(start, builder.add(index, INT64((length - 1) * inner)))
+                    place = builder.add(to, builder.add(index, INT64((half - 1) * inner)))
+                    self.write(rooms, place, [emitter.at(column, last) for column in columns])
+        return list(rooms)
+
+    def write(self, rooms: Sequence[Any], place: ir.Value, values: Sequence[Value]) -> None:
+        for room, value in zip(rooms, values, strict=True):
+            self.emitter.put(room, place, value)
+
+
+FORMS["stablehlo.reduce"] = Form(_problem, _emit)
+FORMS["nimblehlo.position_reduce"] = Form(_position_problem, _emit_position)

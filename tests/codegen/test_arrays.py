@@ -1,0 +1,191 @@
+"""Loops over small arrays as native code: the same bits as their plans, operation by operation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from .test_native_loop import check, counted, problem_of
+
+Array = np.ndarray[Any, Any]
+RNG = np.random.default_rng(5)
+SPECIAL = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-45, -1e-45, 3e38])
+
+
+def floats(*shape: int, dtype: Any = np.float32) -> Array:
+    """Random values, special ones among them."""
+    array = RNG.standard_normal(shape)
+    places = RNG.random(shape) < 0.05
+    array[places] = RNG.choice(SPECIAL, int(places.sum()))
+    with np.errstate(all="ignore"):
+        return array.astype(dtype)
+
+
+def type_of(array: Array) -> str:
+    names = {"float32": "f32", "float64": "f64", "int32": "i32", "bool": "i1"}
+    return f"tensor<{''.join(f'{size}x' for size in array.shape)}{names[array.dtype.name]}>"
+
+
+def check_body(body: str, handed_on: str, steps: int = 10, **carried: Array) -> None:
+    """A loop that carries arrays under their names, with that body."""
+    types = {name: (f"{name}0", type_of(array)) for name, array in carried.items()}
+    check(counted(steps, body, types, handed_on), *carried.values())
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "numbers", "result"),
+    [
+        ((7, 9), (9, 21), "contracting_dims = [1] x [0]", "7x21"),
+        ((9, 7), (21, 9), "contracting_dims = [0] x [1]", "7x21"),
+        ((1, 40), (40, 5), "contracting_dims = [1] x [0]", "1x5"),
+        ((40,), (40,), "contracting_dims = [0] x [0]", ""),
+        ((5,), (6,), "contracting_dims = [] x []", "5x6"),
+        ((3, 300), (300, 2), "contracting_dims = [1] x [0]", "3x2"),
+        ((3, 600), (600, 17), "contracting_dims = [1] x [0]", "3x17"),
+        ((2, 3, 4), (4, 2, 5), "batching_dims = [0] x [1], contracting_dims = [2] x [0]", "2x3x5"),
+        ((3, 4, 5), (5, 6, 4), "contracting_dims = [1, 2] x [2, 0]", "3x6"),
+    ],
+)
+def test_products(lhs: Any, rhs: Any, numbers: str, result: str, dtype: Any) -> None:
+    # Without special values: NaN would hide the order of additions.
+    a, b = (RNG.standard_normal(shape).astype(dtype) for shape in (lhs, rhs))
+    a.reshape(-1)[0] = -0.0
+    c = np.zeros([int(size) for size in result.split("x") if size], dtype)
+    body = f"""%r = stablehlo.dot_general %a, %b, {numbers}
+        : ({type_of(a)}, {type_of(b)}) -> {type_of(c)}
+      %half = stablehlo.constant dense<0.5> : {type_of(c)}
+      %old = stablehlo.multiply %c, %half : {type_of(c)}
+      %new = stablehlo.add %r, %old : {type_of(c)}
+      %na = stablehlo.negate %a : {type_of(a)}"""
+    check_body(body, "%na, %b, %new", a=a, b=b, c=c)
+
+
+def test_products_of_many_terms_keep_their_plans() -> None:
+    body = """%r = stablehlo.dot_general %a, %a, contracting_dims = [1] x [0]
+        : (tensor<60x60xf32>, tensor<60x60xf32>) -> tensor<60x60xf32>"""
+    text = counted(10, body, {"a": ("a0", "tensor<60x60xf32>")}, "%r")
+    assert "has many products" in str(problem_of(text))
+    vector = """%r = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
+        : (tensor<100x100xf32>, tensor<100xf32>) -> tensor<100xf32>"""
+    carried = {"a": ("a0", "tensor<100x100xf32>"), "b": ("b0", "tensor<100xf32>")}
+    assert "left to a library" in str(problem_of(counted(10, vector, carried, "%a, %r")))
+
+
+MOVES = {
+    "transpose": "%y = stablehlo.transpose %x, dims = [2, 0, 1] : (tensor<4x5x6xf32>) -> tensor<6x4x5xf32>",
+    "reverse": "%y = stablehlo.reverse %x, dims = [0, 2] : tensor<4x5x6xf32>",
+    "slice": "%y = stablehlo.slice %x [1:3, 0:5:2, 2:6:3] : (tensor<4x5x6xf32>) -> tensor<2x3x2xf32>",
+    "reshape": "%y = stablehlo.reshape %x : (tensor<4x5x6xf32>) -> tensor<20x6xf32>",
+    "pad": """%p = stablehlo.constant dense<7.0> : tensor<f32>
+      %y = stablehlo.pad %x, %p, low = [2, -1, 1], high = [0, 3, -2], interior = [1, 0, 2]
+        : (tensor<4x5x6xf32>, tensor<f32>) -> tensor<9x7x15xf32>""",
+    "concatenate": """%s = stablehlo.slice %x [0:4, 1:3, 0:6] : (tensor<4x5x6xf32>) -> tensor<4x2x6xf32>
+      %y = stablehlo.concatenate %s, %x, %s, dim = 1
+        : (tensor<4x2x6xf32>, tensor<4x5x6xf32>, tensor<4x2x6xf32>) -> tensor<4x9x6xf32>""",
+    "broadcast": """%s = stablehlo.slice %x [0:1, 0:5, 0:1] : (tensor<4x5x6xf32>) -> tensor<1x5x1xf32>
+      %y = stablehlo.broadcast_in_dim %s, dims = [2, 1, 0] : (tensor<1x5x1xf32>) -> tensor<3x5x2xf32>""",
+}
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_moves(name: str) -> None:
+    """What was moved is carried, and the operand changes behind it."""
+    result = MOVES[name].rpartition("tensor<")[2]
+    kept = floats(*[int(size) for size in result.split("x")[:-1]])
+    body = f"{MOVES[name]}\n      %n = stablehlo.negate %x : tensor<4x5x6xf32>"
+    check_body(body, "%n, %y", x=floats(4, 5, 6), k=kept)
+
+
+@pytest.mark.parametrize("name", ["add", "maximum"])
+@pytest.mark.parametrize(
+    ("dimensions", "shape"), [("0", "7x19"), ("1", "5x19"), ("2", "5x7"), ("0, 2", "7"), ("0, 1, 2", "")]
+)
+def test_reductions(name: str, dimensions: str, shape: str) -> None:
+    kept = floats(*[int(size) for size in shape.split("x") if size])
+    body = f"""%y = stablehlo.reduce(%x init: %v) applies stablehlo.{name} across dimensions = [{dimensions}]
+        : (tensor<5x7x19xf32>, tensor<f32>) -> {type_of(kept)}
+      %n = stablehlo.negate %x : tensor<5x7x19xf32>"""
+    check_body(body, "%n, %v, %y", x=floats(5, 7, 19), v=np.float32(0.5).reshape(()), k=kept)
+
+
+def test_windows_at_indices() -> None:
+    body = """%s = stablehlo.dynamic_slice %x, %j, %j, sizes = [3, 4]
+        : (tensor<9x8xf32>, tensor<i32>, tensor<i32>) -> tensor<3x4xf32>
+      %t = stablehlo.multiply %s, %s : tensor<3x4xf32>
+      %y = stablehlo.dynamic_update_slice %x, %t, %i, %j
+        : (tensor<9x8xf32>, tensor<3x4xf32>, tensor<i32>, tensor<i32>) -> tensor<9x8xf32>
+      %z = stablehlo.subtract %y, %x : tensor<9x8xf32>
+      %three = stablehlo.constant dense<3> : tensor<i32>
+      %k = stablehlo.add %j, %three : tensor<i32>"""
+    check_body(body, "%z, %k", x=floats(9, 8), j=np.array(-4, np.int32))
+
+
+def test_elements_are_gathered_by_vectors_that_stand_first() -> None:
+    body = """%y = "stablehlo.gather"(%x, %at) <{slice_sizes = array<i64: 1, 3>, dimension_numbers =
+        #stablehlo.gather<offset_dims = [0], collapsed_slice_dims = [0], start_index_map = [1, 0],
+        index_vector_dim = 0>}> : (tensor<9x8xf32>, tensor<2x6xi32>) -> tensor<3x6xf32>
+      %w = stablehlo.add %at, %at : tensor<2x6xi32>"""
+    at = RNG.integers(-3, 10, (2, 6)).astype(np.int32)
+    check_body(body, "%x, %w, %y", x=floats(9, 8), at=at, k=floats(3, 6))
+
+
+def test_rows_are_gathered_and_scattered() -> None:
+    body = """%g = "stablehlo.gather"(%x, %at) <{slice_sizes = array<i64: 1, 8>, dimension_numbers =
+        #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0],
+        index_vector_dim = 1>}> : (tensor<9x8xf32>, tensor<6x1xi32>) -> tensor<6x8xf32>
+      %y = "stablehlo.scatter"(%x, %at, %g) <{scatter_dimension_numbers = #stablehlo.scatter<
+        update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0],
+        index_vector_dim = 1>}> ({
+        ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+          %c = stablehlo.subtract %b, %a : tensor<f32>
+          stablehlo.return %c : tensor<f32>
+      }) : (tensor<9x8xf32>, tensor<6x1xi32>, tensor<6x8xf32>) -> tensor<9x8xf32>
+      %z = stablehlo.add %y, %x : tensor<9x8xf32>"""
+    at = np.array([3, -1, 3, 9, 2**31 - 1, 0], np.int32).reshape(6, 1)
+    check_body(body, "%z, %at", x=floats(9, 8), at=at)
+
+
+def test_arrays_change_places() -> None:
+    a, b, c = floats(30), floats(30), floats(5, 6)
+    body = "%d = stablehlo.reshape %c : (tensor<5x6xf32>) -> tensor<30xf32>\n" + (
+        "      %e = stablehlo.reshape %a : (tensor<30xf32>) -> tensor<5x6xf32>"
+    )
+    check_body(body, "%b, %d, %e", a=a, b=b, c=c)
+
+
+def test_branches_hand_on_arrays() -> None:
+    body = """%two = stablehlo.constant dense<2> : tensor<i32>
+      %r = stablehlo.remainder %i, %two : tensor<i32>
+      %y:2 = "stablehlo.case"(%r) ({
+        %p = stablehlo.negate %a : tensor<30xf32>
+        stablehlo.return %p, %b : tensor<30xf32>, tensor<30xf32>
+      }, {
+        stablehlo.return %b, %a : tensor<30xf32>, tensor<30xf32>
+      }) : (tensor<i32>) -> (tensor<30xf32>, tensor<30xf32>)"""
+    check_body(body, "%y#0, %y#1", a=floats(30), b=floats(30))
+
+
+def test_inner_loops_leave_their_arrays_alone() -> None:
+    body = """%n:2 = stablehlo.while(%j = %zero, %v = %a) : tensor<i32>, tensor<30xf32>
+      cond {
+        %g = stablehlo.compare LT, %j, %limit : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        stablehlo.return %g : tensor<i1>
+      } do {
+        %w = stablehlo.multiply %v, %b : tensor<30xf32>
+        %k = stablehlo.add %j, %one : tensor<i32>
+        stablehlo.return %k, %w : tensor<i32>, tensor<30xf32>
+      }
+      %y = stablehlo.subtract %n#1, %a : tensor<30xf32>"""
+    check_body(body, "%b, %y", steps=11, a=floats(30), b=floats(30))
+
+
+def test_large_arrays_are_read_and_updated_in_place() -> None:
+    body = """%s = stablehlo.dynamic_slice %x, %i, %zero, sizes = [1, 100]
+        : (tensor<60x100xf32>, tensor<i32>, tensor<i32>) -> tensor<1x100xf32>
+      %t = stablehlo.add %s, %h : tensor<1x100xf32>
+      %y = stablehlo.dynamic_update_slice %x, %t, %i, %zero
+        : (tensor<60x100xf32>, tensor<1x100xf32>, tensor<i32>, tensor<i32>) -> tensor<60x100xf32>"""
+    check_body(body, "%y, %t", steps=60, x=floats(60, 100), h=floats(1, 100))
