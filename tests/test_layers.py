@@ -21,7 +21,8 @@ MAY_IMPORT = {
     "options": {"errors"},
     "types": {"errors"},
     "ir": BASE,
-    "ops": BASE | {"ir", "kernels.convolution", "kernels.matrix_product", "kernels.matrix_unit"},
+    "ops": BASE
+    | {"ir", "kernels.convolution", "kernels.fourier", "kernels.matrix_product", "kernels.matrix_unit"},
     "frontend": PROGRAM,
     "specialize": PROGRAM,
     "codegen": BASE | {"ir", "kernels"},

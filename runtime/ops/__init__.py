@@ -27,6 +27,7 @@ _FAMILIES = (
     "position_sorting",
     "contraction",
     "convolution",
+    "fourier",
     "linalg",
     "random",
     "control",

@@ -1,40 +1,25 @@
-"""Linear algebra and Fourier transforms: `fft`, `cholesky`, `triangular_solve`.
+"""Linear algebra: `cholesky`, `triangular_solve`.
 
-Source: specification, sections "fft", "cholesky" and "triangular_solve".
+Source: specification, sections "cholesky" and "triangular_solve".
 """
 
 from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 
-from ..types import COMPLEX, DYNAMIC, FLOAT, QUANTIZED_PER_TENSOR, ElementType, TensorType, Type
-from .attribute_kinds import BOOL, DIMENSIONS, Enum
+from ..types import COMPLEX, DYNAMIC, FLOAT, QUANTIZED_PER_TENSOR, TensorType
+from .attribute_kinds import BOOL, Enum
 from .declaration import Array, Attribute, Op, Operand, Result, constraint
 from .elementwise_base import same_baseline_element_type, same_baseline_type
 from .fortran import Procedure
 from .lapack_library import Argument, Library, factors, library_of, solutions
-from .numerics import carrier, complex_type, real_type
-from .rules import first, same_shape, shape_text, shapes_agree, sizes_agree
-
-SMALL_TRANSFORM: Final = 1 << 14
-"""Up to so many elements NumPy's transform serves: SciPy's is faster, but its import takes 0.2 s."""
-
-
-class FftType(enum.StrEnum):
-    """Direction and kind of a Fourier transform."""
-
-    FFT = "FFT"
-    IFFT = "IFFT"
-    RFFT = "RFFT"
-    IRFFT = "IRFFT"
-
-
-FFT_TYPE: Final = Enum("fft_type", FftType)
+from .numerics import carrier
+from .rules import first, shape_text, shapes_agree, sizes_agree
 
 
 class Transpose(enum.StrEnum):
@@ -44,134 +29,6 @@ class Transpose(enum.StrEnum):
     NO_TRANSPOSE = "NO_TRANSPOSE"
     TRANSPOSE = "TRANSPOSE"
     ADJOINT = "ADJOINT"
-
-
-class Fft(
-    Op,
-    name="stablehlo.fft",
-    assembly="$operand , type = $fft_type , length = $fft_length attr-dict : functional-type",
-):
-    """Fourier transforms over the last one to three dimensions."""
-
-    operand = Operand(FLOAT | COMPLEX)
-    fft_type = Attribute(FFT_TYPE)
-    fft_length = Attribute(DIMENSIONS)
-    result = Result(FLOAT | COMPLEX)
-
-    @constraint
-    def C1(self) -> str | None:
-        """size(fft_length) <= rank(operand)"""
-        if len(self.fft_length) <= self.operand.rank:
-            return None
-        return f"fft_length has {len(self.fft_length)} elements, but operand has rank {self.operand.rank}"
-
-    @constraint
-    def C2(self) -> str | None:
-        """element types: FFT, IFFT: the same complex type; RFFT: real to complex; IRFFT: complex to real"""
-        real = self.fft_type == FftType.RFFT
-        source, target = self.operand.element_type, self.result.element_type
-        if source.category != (FLOAT if real else COMPLEX) or source.width < 32:
-            return f"operand of {self.fft_type} has elements {source}"
-        expected = self._result_element_type()
-        return (
-            None
-            if target is expected
-            else f"result has elements {target}, but {self.fft_type} gives {expected}"
-        )
-
-    @constraint
-    def C3(self) -> str | None:
-        """1 <= size(fft_length) <= 3"""
-        if 1 <= len(self.fft_length) <= 3:
-            return None
-        return f"fft_length has {len(self.fft_length)} elements, but must have 1 to 3"
-
-    @constraint
-    def C4(self) -> str | None:
-        """shape(real)[-size(fft_length):] = fft_length for the real one of operand and result"""
-        count = len(self.fft_length)
-        for name, type in (("operand", self.operand), ("result", self.result)):
-            if type.category == FLOAT and not shapes_agree(type.shape[-count:], self.fft_length):
-                sizes = shape_text(type.shape[-count:])
-                return f"the last sizes of {name} are {sizes}, but fft_length is {list(self.fft_length)}"
-        return None
-
-    @constraint
-    def C5(self) -> str | None:
-        """shape(result) = shape(operand), but dim(complex, -1) = (n = dim(real, -1)) = 0 ? 0 : n / 2 + 1"""
-        expected = list(self.operand.shape)
-        if self.fft_type == FftType.RFFT:
-            expected[-1] = _half(expected[-1])
-        elif self.fft_type == FftType.IRFFT:
-            if not sizes_agree(expected[-1], _half(self.result.shape[-1])):
-                return f"operand has last size {expected[-1]}, but result has {self.result.shape[-1]}"
-            expected[-1] = self.result.shape[-1]
-        return same_shape("result", self.result, "the shape that follows from operand", expected)
-
-    def infer(self) -> list[Type]:
-        """One transform size is not in the operand: that of IRFFT's last dimension."""
-        return [TensorType(self._result_shape(self.operand.shape), self._result_element_type())]
-
-    def reference(self, operand: Array) -> Array:
-        if operand.size <= SMALL_TRANSFORM:
-            return self._by(np.fft, operand)
-        return self.transform(operand)
-
-    def transform(self, operand: Array, threads: int = 1, overwrite: bool = False) -> Array:
-        """As `reference`, by SciPy, which gives the same bits whatever the number of threads.
-
-        Args:
-            operand: as declared.
-            threads: how many to use.
-            overwrite: whether `operand` may hold anything afterwards, the result if that is best.
-        """
-        import scipy.fft
-
-        return self._by(scipy.fft, operand, workers=threads, overwrite_x=overwrite)
-
-    def _by(self, library: Any, operand: Array, **options: Any) -> Array:
-        if operand.size == 0:
-            return np.zeros(self._result_shape(operand.shape), self.result.dtype)
-        options["axes"] = tuple(range(-len(self.fft_length), 0))
-        if self.fft_type == FftType.FFT:
-            if len(self.fft_length) == 1 and _is_real(operand):
-                return _whole(library.rfftn(operand.real, **options), operand.shape[-1])
-            return np.asarray(library.fftn(operand, **options))
-        if self.fft_type == FftType.IFFT:
-            return np.asarray(library.ifftn(operand, **options))
-        if self.fft_type == FftType.RFFT:
-            return np.asarray(library.rfftn(operand, **options))
-        return np.asarray(library.irfftn(operand, s=self.fft_length, **options))
-
-    def _result_element_type(self) -> ElementType:
-        element_type: ElementType = self.operand.element_type
-        if self.fft_type == FftType.RFFT:
-            return complex_type(element_type)
-        return real_type(element_type) if self.fft_type == FftType.IRFFT else element_type
-
-    def _result_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """The result's shape for an operand of that shape."""
-        if self.fft_type == FftType.RFFT:
-            return (*shape[:-1], _half(shape[-1]))
-        if self.fft_type == FftType.IRFFT:
-            return (*shape[:-1], self.fft_length[-1])
-        return tuple(shape)
-
-
-def _is_real(operand: Array) -> bool:
-    """Whether all imaginary parts are +0: a transform of the real parts alone takes half the work."""
-    codes = operand.imag.view(f"u{operand.itemsize // 2}")
-    return not (codes[(0,) * (codes.ndim - 1)].any() or codes.any())
-
-
-def _whole(half: Array, size: int) -> Array:
-    """All `size` values of a real signal's transform from the first half, whose conjugates the others are."""
-    return np.concatenate([half, np.conj(half[..., (size - 1) // 2 : 0 : -1])], axis=-1)
-
-
-def _half(size: int) -> int:
-    """How many of `size` values of a real signal's transform tell all of them."""
-    return size if size in (0, DYNAMIC) else size // 2 + 1
 
 
 class Cholesky(Op, name="stablehlo.cholesky", assembly="$a ( , lower = $lower )? attr-dict : same-type"):

@@ -11,9 +11,9 @@ from ..ops.column_scatter import ColumnScatter
 from ..ops.contraction import Dot, DotGeneral
 from ..ops.convolution import Convolution
 from ..ops.declaration import Op
+from ..ops.fourier import SMALL_TRANSFORM, Fft, FftOfReal
 from ..ops.gather import Gather
 from ..ops.in_place import NOWHERE, overwriting
-from ..ops.linalg import SMALL_TRANSFORM, Fft
 from ..ops.position_reduction import PositionReduce
 from ..ops.position_sorting import PositionSort
 from ..ops.reduction import Reduce
@@ -24,6 +24,7 @@ from ..ops.window import ReduceWindow, SelectAndScatter
 from ..types import QUANTIZED, TensorType
 from . import contraction_kernels
 from .quantized_sums import quantized_sum
+from .tiering import compiled_ahead
 
 Kernel = Callable[..., Any]
 Prepare = Callable[[], Kernel]
@@ -335,24 +336,12 @@ def _top_k(view: Any, threads: int | None) -> Offer:
     return lambda: top_k.prepare(operand.shape, operand.dtype, view.k, threads=threads), "by selection"
 
 
-def _fft(view: Fft, threads: int | None) -> Offer:
-    """SciPy's transforms on several threads; the reference takes one."""
+def _fft(view: Fft | FftOfReal, threads: int | None) -> Offer:
+    """What the reference calls, with threads."""
+    shape = view.operand.shape
     if view.operand.size <= SMALL_TRANSFORM:
         return None, "a small transform takes one thread"
-
-    in_place = overwriting((0, 0))
-
-    @in_place
-    def prepare() -> Kernel:
-        from ..kernels.threads import way_of_running
-
-        @in_place
-        def run(operand: Any, out: Any = NOWHERE) -> Any:
-            return view.transform(operand, way_of_running(threads)[1], overwrite=out[0] is not None)
-
-        return run
-
-    return prepare, "transforms on several threads"
+    return compiled_ahead(lambda: view.transformer(shape, threads)), "transforms on several threads"
 
 
 _OFFERS: dict[type[Op], Callable[[Any, int | None], Offer]] = {
@@ -362,6 +351,7 @@ _OFFERS: dict[type[Op], Callable[[Any, int | None], Offer]] = {
     Dot: contraction_kernels.contraction,
     DotGeneral: contraction_kernels.contraction,
     Fft: _fft,
+    FftOfReal: _fft,
     Gather: _gather,
     PositionReduce: _position_reduce,
     PositionSort: _position_sort,

@@ -1,0 +1,337 @@
+/* The transforms of LANES lines side by side, included by fourier.h for each kind of vectors. It takes ITEM, LANES,
+   CODE and NAME, and ends their definitions.
+
+   Complex values are pairs of vectors: real parts, imaginary parts, a lane for each line. */
+
+#if LANES == 1
+typedef ITEM NAME(vector);
+#else
+typedef ITEM NAME(vector) __attribute__((vector_size(LANES * sizeof(ITEM))));
+#endif
+#define VECTOR NAME(vector)
+typedef struct { VECTOR re, im; } NAME(value);
+#define VALUE NAME(value)
+
+static inline CODE VALUE NAME(sum)(VALUE a, VALUE b) { return (VALUE){a.re + b.re, a.im + b.im}; }
+static inline CODE VALUE NAME(difference)(VALUE a, VALUE b) { return (VALUE){a.re - b.re, a.im - b.im}; }
+static inline CODE VALUE NAME(scaled)(VALUE a, ITEM factor) { return (VALUE){a.re * factor, a.im * factor}; }
+/* a - ib and a + ib */
+static inline CODE VALUE NAME(minus_turned)(VALUE a, VALUE b) { return (VALUE){a.re + b.im, a.im - b.re}; }
+static inline CODE VALUE NAME(plus_turned)(VALUE a, VALUE b) { return (VALUE){a.re - b.im, a.im + b.re}; }
+static inline CODE VALUE NAME(product)(VALUE a, const ITEM *root) {
+    return (VALUE){a.re * root[0] - a.im * root[1], a.re * root[1] + a.im * root[0]};
+}
+
+static inline CODE __attribute__((always_inline)) void NAME(four)(VALUE *a) {
+    VALUE even = NAME(sum)(a[0], a[2]), even_rest = NAME(difference)(a[0], a[2]);
+    VALUE odd = NAME(sum)(a[1], a[3]), odd_rest = NAME(difference)(a[1], a[3]);
+    a[0] = NAME(sum)(even, odd);
+    a[1] = NAME(minus_turned)(even_rest, odd_rest);
+    a[2] = NAME(difference)(even, odd);
+    a[3] = NAME(plus_turned)(even_rest, odd_rest);
+}
+
+/* The transform of `radix` values in place; `roots` are those of a prime radix that has no code of its own. */
+static inline CODE __attribute__((always_inline)) void NAME(butterfly)(VALUE *a, int64_t radix, const ITEM *roots) {
+    if (radix == 2) {
+        VALUE first = a[0];
+        a[0] = NAME(sum)(first, a[1]);
+        a[1] = NAME(difference)(first, a[1]);
+    } else if (radix == 3) {
+        VALUE both = NAME(sum)(a[1], a[2]), turned = NAME(difference)(a[1], a[2]);
+        VALUE middle = NAME(difference)(a[0], NAME(scaled)(both, (ITEM)0.5));
+        turned = NAME(scaled)(turned, (ITEM)0.866025403784438646763723170752936183);
+        a[0] = NAME(sum)(a[0], both);
+        a[1] = NAME(minus_turned)(middle, turned);
+        a[2] = NAME(plus_turned)(middle, turned);
+    } else if (radix == 4) {
+        NAME(four)(a);
+    } else if (radix == 5) {
+        const ITEM c1 = (ITEM)0.309016994374947424102293417182819059, c2 = (ITEM)-0.809016994374947424102293417182819059;
+        const ITEM s1 = (ITEM)0.951056516295153572116439333379382143, s2 = (ITEM)0.587785252292473129168705954639072769;
+        VALUE t1 = NAME(sum)(a[1], a[4]), t2 = NAME(sum)(a[2], a[3]);
+        VALUE u1 = NAME(difference)(a[1], a[4]), u2 = NAME(difference)(a[2], a[3]);
+        VALUE m1 = NAME(sum)(a[0], NAME(sum)(NAME(scaled)(t1, c1), NAME(scaled)(t2, c2)));
+        VALUE m2 = NAME(sum)(a[0], NAME(sum)(NAME(scaled)(t1, c2), NAME(scaled)(t2, c1)));
+        VALUE v1 = NAME(sum)(NAME(scaled)(u1, s1), NAME(scaled)(u2, s2));
+        VALUE v2 = NAME(difference)(NAME(scaled)(u1, s2), NAME(scaled)(u2, s1));
+        a[0] = NAME(sum)(a[0], NAME(sum)(t1, t2));
+        a[1] = NAME(minus_turned)(m1, v1);
+        a[2] = NAME(minus_turned)(m2, v2);
+        a[3] = NAME(plus_turned)(m2, v2);
+        a[4] = NAME(plus_turned)(m1, v1);
+    } else if (radix == 8) {
+        const ITEM half = (ITEM)0.707106781186547524400844362104849039;
+        VALUE even[4] = {a[0], a[2], a[4], a[6]}, odd[4] = {a[1], a[3], a[5], a[7]};
+        NAME(four)(even);
+        NAME(four)(odd);
+        odd[1] = (VALUE){(odd[1].re + odd[1].im) * half, (odd[1].im - odd[1].re) * half};
+        odd[2] = (VALUE){odd[2].im, -odd[2].re};
+        odd[3] = (VALUE){(odd[3].im - odd[3].re) * half, (-odd[3].re - odd[3].im) * half};
+        UNROLL
+        for (int k = 0; k < 4; k++) {
+            a[k] = NAME(sum)(even[k], odd[k]);
+            a[k + 4] = NAME(difference)(even[k], odd[k]);
+        }
+    } else {
+        VALUE sums[FOURIER_MOST_RADIX / 2 + 1], rests[FOURIER_MOST_RADIX / 2 + 1], first = a[0];
+        for (int64_t k = 1; k <= radix / 2; k++) {
+            sums[k] = NAME(sum)(a[k], a[radix - k]);
+            rests[k] = NAME(difference)(a[k], a[radix - k]);
+            a[0] = NAME(sum)(a[0], sums[k]);
+        }
+        for (int64_t j = 1; j <= radix / 2; j++) {
+            VALUE middle = NAME(sum)(first, NAME(scaled)(sums[1], roots[2 * j]));
+            VALUE turned = NAME(scaled)(rests[1], -roots[2 * j + 1]);
+            for (int64_t k = 2; k <= radix / 2; k++) {
+                const ITEM *root = roots + 2 * (j * k % radix);
+                middle = NAME(sum)(middle, NAME(scaled)(sums[k], root[0]));
+                turned = NAME(difference)(turned, NAME(scaled)(rests[k], root[1]));
+            }
+            a[j] = NAME(minus_turned)(middle, turned);
+            a[radix - j] = NAME(plus_turned)(middle, turned);
+        }
+    }
+}
+
+/* One pass: `groups` butterflies for each of `stride` places, from `x` to `y`. */
+static inline CODE __attribute__((always_inline)) void NAME(pass)(
+    const VALUE *x, VALUE *y, int64_t radix, int64_t groups, int64_t stride, const ITEM *twiddles, const ITEM *roots) {
+    for (int64_t group = 0; group < groups; group++) {
+        const ITEM *factors = twiddles + 2 * group * (radix - 1);
+        for (int64_t place = 0; place < stride; place++) {
+            VALUE a[FOURIER_MOST_RADIX];
+            UNROLL
+            for (int64_t k = 0; k < radix; k++) a[k] = x[place + stride * (group + groups * k)];
+            NAME(butterfly)(a, radix, roots);
+            VALUE *to = y + place + stride * radix * group;
+            to[0] = a[0];
+            UNROLL
+            for (int64_t k = 1; k < radix; k++)
+                to[stride * k] = group ? NAME(product)(a[k], factors + 2 * (k - 1)) : a[k];
+        }
+    }
+}
+
+/* The transforms of the lines in `x`; where they are: `x` or `y`. */
+static CODE VALUE *NAME(transformed)(const Fourier *f, VALUE *x, VALUE *y) {
+    int64_t stride = 1, rest = f->length;
+    const ITEM *table = f->table;
+    for (int64_t number = 0; number < f->passes; number++) {
+        int64_t radix = f->radices[number], groups = rest / radix;
+        const ITEM *roots = table + 2 * groups * (radix - 1);
+        switch (radix) {
+        case 2: NAME(pass)(x, y, 2, groups, stride, table, roots); break;
+        case 3: NAME(pass)(x, y, 3, groups, stride, table, roots); break;
+        case 4: NAME(pass)(x, y, 4, groups, stride, table, roots); break;
+        case 5: NAME(pass)(x, y, 5, groups, stride, table, roots); break;
+        case 8: NAME(pass)(x, y, 8, groups, stride, table, roots); break;
+        default: NAME(pass)(x, y, radix, groups, stride, table, roots);
+        }
+        table = roots + 2 * radix;
+        VALUE *done = y;
+        y = x;
+        x = done;
+        stride *= radix;
+        rest = groups;
+    }
+    return x;
+}
+
+#if LANES > 1
+#define SHUFFLED(a, b, index, by) __builtin_shufflevector(a, b, FOR_LANES(index, by))
+#define EXCHANGE(step)                                                     \
+    for (int i = 0; i < LANES; i++)                                        \
+        if (!(i & step)) {                                                 \
+            VECTOR low = rows[i], high = rows[i + step];                   \
+            rows[i] = SHUFFLED(low, high, LOW, step);                      \
+            rows[i + step] = SHUFFLED(low, high, HIGH, step);              \
+        }
+
+/* Exchange the rows and columns of a square. */
+static inline CODE __attribute__((always_inline)) void NAME(exchange)(VECTOR *rows) {
+    UNROLL EXCHANGE(1)
+#if LANES > 2
+    UNROLL EXCHANGE(2)
+#endif
+#if LANES > 4
+    UNROLL EXCHANGE(4)
+#endif
+#if LANES > 8
+    UNROLL EXCHANGE(8)
+#endif
+}
+
+/* The values of lines of pairs that are stored without gaps; how many: the rest is left. */
+static CODE int64_t NAME(load_squares)(VALUE *to, const char *const *lines, int64_t count, int swapped) {
+    int64_t k = 0;
+    for (; k + LANES / 2 <= count; k += LANES / 2) {
+        VECTOR rows[LANES];
+        UNROLL
+        for (int lane = 0; lane < LANES; lane++)
+            __builtin_memcpy(&rows[lane], lines[lane] + 2 * k * sizeof(ITEM), sizeof(VECTOR));
+        NAME(exchange)(rows);
+        UNROLL
+        for (int i = 0; i < LANES; i += 2)
+            to[k + i / 2] = swapped ? (VALUE){rows[i + 1], rows[i]} : (VALUE){rows[i], rows[i + 1]};
+    }
+    return k;
+}
+
+/* The opposite; value `k` is that at `first + step * k`, with its imaginary part negated where `step` is negative. */
+static CODE int64_t NAME(store_squares)(
+    const VALUE *first, int64_t step, char *const *lines, int64_t offset, int64_t count, int swapped) {
+    int64_t k = 0;
+    for (; k + LANES / 2 <= count; k += LANES / 2) {
+        VECTOR rows[LANES];
+        UNROLL
+        for (int i = 0; i < LANES; i += 2) {
+            VALUE value = first[step * (k + i / 2)];
+            rows[i] = swapped ? value.im : value.re;
+            rows[i + 1] = swapped ? value.re : step < 0 ? -value.im : value.im;
+        }
+        NAME(exchange)(rows);
+        UNROLL
+        for (int lane = 0; lane < LANES; lane++)
+            __builtin_memcpy(lines[lane] + offset + 2 * k * sizeof(ITEM), &rows[lane], sizeof(VECTOR));
+    }
+    return k;
+}
+
+/* Whether lines begin side by side. */
+static CODE int NAME(is_dense)(const char *const *lines) {
+    for (int lane = 1; lane < LANES; lane++)
+        if (lines[lane] != lines[0] + 2 * lane * sizeof(ITEM)) return 0;
+    return 1;
+}
+#endif
+
+/* Lines are pairs of items, or items alone with `is_real`; `swapped` exchanges real and imaginary parts. */
+static CODE void NAME(load)(
+    const Fourier *f, VALUE *to, const char *const *lines, int64_t count, int is_real, int swapped) {
+    int64_t begin = 0;
+#if LANES > 1
+    if (f->source_step == 2 * sizeof(ITEM) && f->source_gap == 1 && !is_real) {
+        begin = NAME(load_squares)(to, lines, count, swapped);
+    } else if (!is_real && f->source_gap == 1 && NAME(is_dense)(lines)) {
+        for (; begin < count; begin++) {
+            VECTOR pairs[2];
+            __builtin_memcpy(pairs, lines[0] + begin * f->source_step, sizeof(pairs));
+            VECTOR re = SHUFFLED(pairs[0], pairs[1], APART, 0), im = SHUFFLED(pairs[0], pairs[1], APART, 1);
+            to[begin] = swapped ? (VALUE){im, re} : (VALUE){re, im};
+        }
+    }
+#endif
+    for (int lane = 0; lane < LANES; lane++) {
+        ITEM *at = (ITEM *)to + lane;
+        for (int64_t k = begin; k < count; k++) {
+            const ITEM *from = (const ITEM *)(lines[lane] + k * f->source_step);
+            at[2 * LANES * k + LANES * swapped] = from[0];
+            at[2 * LANES * k + LANES * !swapped] = is_real ? 0 : from[f->source_gap];
+        }
+    }
+}
+
+/* Some values to the places from `begin` on; the value at `first + step * k` is the k-th, conjugated where `step` is
+   negative. */
+static CODE void NAME(store)(
+    const Fourier *f, const VALUE *first, int64_t step, char *const *lines, int64_t begin, int64_t count, int swapped) {
+    int64_t done = 0;
+#if LANES > 1
+    if (f->target_step == 2 * sizeof(ITEM) && !f->has_real_target) {
+        done = NAME(store_squares)(first, step, lines, begin * f->target_step, count, swapped);
+    } else if (!f->has_real_target && step > 0 && NAME(is_dense)((const char *const *)lines)) {
+        for (; done < count; done++) {
+            VECTOR re = swapped ? first[done].im : first[done].re, im = swapped ? first[done].re : first[done].im;
+            VECTOR pairs[2] = {SHUFFLED(re, im, TOGETHER, 0), SHUFFLED(re, im, TOGETHER, 1)};
+            __builtin_memcpy(lines[0] + (begin + done) * f->target_step, pairs, sizeof(pairs));
+        }
+    }
+#endif
+    for (int lane = 0; lane < LANES; lane++) {
+        for (int64_t k = done; k < count; k++) {
+            const ITEM *at = (const ITEM *)(first + step * k) + lane;
+            ITEM *to = (ITEM *)(lines[lane] + (begin + k) * f->target_step);
+            to[0] = at[LANES * swapped];
+            if (!f->has_real_target) to[1] = step < 0 ? -at[LANES] : at[LANES * !swapped];
+        }
+    }
+}
+
+/* All values up to the middle of real lines' transforms from those of their even and odd values as pairs. */
+static CODE void NAME(halves)(const Fourier *f, const VALUE *x, VALUE *y) {
+    int64_t half = f->length;
+    const ITEM *roots = f->halves;
+    y[0] = (VALUE){x[0].re + x[0].im, (VECTOR){0}};
+    y[half] = (VALUE){x[0].re - x[0].im, (VECTOR){0}};
+    for (int64_t k = 1; k <= half / 2; k++) {
+        VALUE a = x[k], b = {x[half - k].re, -x[half - k].im};
+        VALUE even = NAME(scaled)(NAME(sum)(a, b), (ITEM)0.5), odd = NAME(scaled)(NAME(difference)(a, b), (ITEM)0.5);
+        odd = NAME(product)(odd, roots + 2 * k);
+        VALUE low = NAME(minus_turned)(even, odd), high = NAME(plus_turned)(even, odd);
+        y[half - k] = (VALUE){high.re, -high.im};
+        y[k] = low;
+    }
+}
+
+/* The opposite, without halving, real and imaginary parts exchanged: what a transform makes pairs of. */
+static CODE void NAME(pairs)(const Fourier *f, const VALUE *x, VALUE *y) {
+    int64_t half = f->length;
+    const ITEM *roots = f->halves;
+    y[0] = (VALUE){x[0].re - x[half].re, x[0].re + x[half].re};
+    for (int64_t k = 1; k <= half / 2; k++) {
+        VALUE a = x[k], b = {x[half - k].re, -x[half - k].im};
+        const ITEM root[2] = {roots[2 * k], -roots[2 * k + 1]};
+        VALUE even = NAME(sum)(a, b), odd = NAME(product)(NAME(difference)(a, b), root);
+        VALUE low = NAME(plus_turned)(even, odd), high = NAME(minus_turned)(even, odd);
+        y[half - k] = (VALUE){-high.im, high.re};
+        y[k] = (VALUE){low.im, low.re};
+    }
+}
+
+static CODE void NAME(lines)(const Fourier *f, char *work, const char *const *from, char *const *to) {
+    VALUE *x = (VALUE *)work, *y = x + f->room;
+    int64_t size = f->size, half = size / 2 + 1;
+    int swapped = f->is_inverse;
+    if (f->kind == FOURIER_COMPLEX) {
+        NAME(load)(f, x, from, size, 0, swapped);
+        x = NAME(transformed)(f, x, y);
+    } else if (f->kind == FOURIER_FROM_REAL && size % 2) {
+        NAME(load)(f, x, from, size, 1, 0);
+        x = NAME(transformed)(f, x, y);
+    } else if (f->kind == FOURIER_FROM_REAL) {
+        NAME(load)(f, x, from, size / 2, 0, 0);
+        VALUE *done = NAME(transformed)(f, x, y);
+        x = done == x ? y : x;
+        NAME(halves)(f, done, x);
+    } else {
+        NAME(load)(f, x, from, half, 0, 0);
+        if (size % 2) {
+            for (int64_t k = 1; k < half; k++) {
+                y[k] = (VALUE){x[k].im, x[k].re};
+                y[size - k] = (VALUE){-x[k].im, x[k].re};
+            }
+            y[0] = (VALUE){(VECTOR){0}, x[0].re};
+        } else {
+            NAME(pairs)(f, x, y);
+        }
+        x = NAME(transformed)(f, y, x);
+    }
+    int64_t stored = f->kind == FOURIER_FROM_REAL ? half : f->kind == FOURIER_TO_REAL && size % 2 == 0 ? size / 2 : size;
+    if (swapped) {
+        ITEM factor = (ITEM)(1.0 / (double)size);
+        for (int64_t k = 0; k < stored; k++) x[k] = NAME(scaled)(x[k], factor);
+    }
+    NAME(store)(f, x, 1, to, 0, stored, swapped);
+    if (f->is_whole) NAME(store)(f, x + size - half, -1, to, half, size - half, 0);
+}
+
+#undef SHUFFLED
+#undef EXCHANGE
+#undef FOR_LANES
+#undef VECTOR
+#undef VALUE
+#undef ITEM
+#undef LANES
+#undef CODE
+#undef NAME
