@@ -18,13 +18,14 @@ The tree "left" folds the values from the left instead, starting with init_value
 reduce_window.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from .blocks import BATCH, COLUMN_BLOCK, COLUMN_CHUNK, ROW_BLOCK, SHORT_ROW, STACK_ROWS
+from .blocks import BATCH, COLUMN_BLOCK, COLUMN_CHUNK, ROW_BLOCK, RUN_BLOCK, SHORT_ROW, STACK_ROWS
 from .compilation import flat
 from .groups import Group, check_dimensions, groups_of, walk_of
 from .monoids import (
@@ -44,6 +45,9 @@ __all__ = ["prepare", "prepare_arg", "supports", "supports_arg", "supports_resul
 
 MOST_FROM_LEFT = 1 << 16
 """Most values of a result element that are folded from the left: each costs a few bytes a task."""
+
+_LAST_BYTES = 1 << 18
+"""Blocks' results of so many bytes are folded by one task: to launch others takes as long."""
 
 Reduction = Callable[[np.ndarray, Any], np.ndarray]
 
@@ -134,12 +138,10 @@ def _without_tree(
     tasks, size = division(prod(result_shape), 2 * storage.itemsize)
 
     def run(operand: np.ndarray, init_value: Any) -> np.ndarray:
-        from . import reduce_loops
-
         result = np.empty(result_shape, result_dtype)
         initial = flat(np.asarray(init_value, dtype), storage)
         written = result.reshape(-1).view(result_storage_dtype(kind.element))
-        reduce_loops.combined(*kind)(tasks, size, flat(operand, storage), initial, written)
+        _loops("combined", *kind)(tasks, size, flat(operand, storage), initial, written)
         return result
 
     return run
@@ -152,22 +154,21 @@ def _rows(kind: Combination, groups: list[Group], threads: int | None) -> Callab
     if len(reduced) == 1 and reduced[0].size < SHORT_ROW:
         return _short_rows(kind, kept, reduced[0].size, threads)
     rows, length, run_length = prod(g.size for g in kept), prod(g.size for g in reduced), reduced[-1].size
-    blocks = -(-length // ROW_BLOCK)
-    storage, computing = storage_dtype(kind.element), computing_dtype(kind.element)
-    tasks, size = division(rows * blocks, min(length, ROW_BLOCK) * storage.itemsize)
+    most = ROW_BLOCK if run_length == length else RUN_BLOCK
+    blocks = -(-length // most)
+    storage = storage_dtype(kind.element)
+    tasks, size = division(rows * blocks, min(length, most) * storage.itemsize)
     walk, runs = walk_of(kept), walk_of(reduced[:-1])
-    finish = _finish(kind, rows, blocks, 1, threads)
+    finish = _Finish(kind, rows, blocks, 1, threads)
 
     def reduction(operand: np.ndarray, initial: np.ndarray, result: np.ndarray) -> None:
-        from . import reduce_loops
-
-        partial = np.empty(rows * blocks if blocks > 1 else 0, computing)
-        shared = (size, rows, blocks, length, *walk, operand, initial, partial, result)
+        partial, done = finish.room()
+        shared = (size, rows, blocks, length, *walk, operand, initial, partial, done, result)
         if run_length == length:
-            reduce_loops.rows(*kind)(tasks, *shared, threads=threads)
+            _loops("rows", *kind)(tasks, *shared, threads=threads)
         else:
-            block = np.empty(tasks * min(length, ROW_BLOCK), storage)
-            reduce_loops.fragmented_rows(*kind)(tasks, run_length, *runs, block, *shared, threads=threads)
+            block = np.empty(tasks * min(length, most), storage)
+            _loops("fragmented_rows", *kind)(tasks, run_length, *runs, block, *shared, threads=threads)
         finish(partial, initial, result)
 
     return reduction
@@ -182,11 +183,9 @@ def _short_rows(
     tasks, size = division(rows, length * computing.itemsize)
 
     def reduction(operand: np.ndarray, initial: np.ndarray, result: np.ndarray) -> None:
-        from . import reduce_loops
-
         block = np.empty(tasks * BATCH * length, computing)
         work = (size, rows, length, *walk, block, operand, initial, result)
-        reduce_loops.short_rows(*kind)(tasks, *work, threads=threads)
+        _loops("short_rows", *kind)(tasks, *work, threads=threads)
 
     return reduction
 
@@ -203,35 +202,50 @@ def _columns(kind: Combination, groups: list[Group], threads: int | None) -> Cal
         outer * blocks * chunks, min(length, COLUMN_BLOCK) * min(inner, COLUMN_CHUNK) * storage.itemsize
     )
     walks = (*walk_of(kept), *walk_of(reduced))
-    finish = _finish(kind, outer, blocks, inner, threads)
+    finish = _Finish(kind, outer, blocks, inner, threads)
 
     def reduction(operand: np.ndarray, initial: np.ndarray, result: np.ndarray) -> None:
-        from . import reduce_loops
-
-        partial = np.empty(outer * blocks * inner if blocks > 1 else 0, computing)
+        partial, done = finish.room()
         sums = np.empty(tasks * STACK_ROWS * min(inner, COLUMN_CHUNK), computing)
-        work = (size, outer, blocks, length, inner, *walks, sums, operand, initial, partial, result)
-        reduce_loops.columns(*kind)(tasks, *work, threads=threads)
+        work = (size, outer, blocks, length, inner, *walks, sums, operand, initial, partial, done, result)
+        _loops("columns", *kind)(tasks, *work, threads=threads)
         finish(partial, initial, result)
 
     return reduction
 
 
-def _finish(
-    kind: Combination, outer: int, blocks: int, inner: int, threads: int | None
-) -> Callable[..., None]:
-    """Fold the blocks' results, an array [outer, blocks, inner], and the initial value."""
-    if blocks == 1:
-        return lambda partial, initial, result: None
-    chunks = -(-inner // COLUMN_CHUNK)
-    computing = computing_dtype(kind.element)
-    tasks, size = division(outer * chunks, 2 * blocks * min(inner, COLUMN_CHUNK) * computing.itemsize)
+class _Finish:
+    """Folds the blocks' results, an array [outer, blocks, inner], and the initial value: called after the
+    tasks that make them. Of few, the last of those has done it already."""
 
-    def finish(partial: np.ndarray, initial: np.ndarray, result: np.ndarray) -> None:
-        from . import reduce_loops
+    def __init__(self, kind: Combination, outer: int, blocks: int, inner: int, threads: int | None) -> None:
+        self.kind = kind
+        self.sizes = (outer, blocks, inner)
+        self.threads = threads
+        self.computing = computing_dtype(kind.element)
+        self.count = prod(self.sizes) if blocks > 1 else 0
+        self.is_apart = self.count * self.computing.itemsize > _LAST_BYTES
+        item_bytes = 2 * blocks * min(inner, COLUMN_CHUNK) * self.computing.itemsize
+        self.units = outer * -(-inner // COLUMN_CHUNK)
+        self.division = division(self.units, item_bytes)
 
-        reduce_loops.finish(*kind)(
-            tasks, size, outer, blocks, inner, partial, initial, result, threads=threads
-        )
+    def room(self) -> tuple[np.ndarray, np.ndarray]:
+        """Room for the blocks' results, and what counts the tasks that have ended where one of them is to
+        fold."""
+        counts = self.count > 0 and not self.is_apart
+        return np.empty(self.count, self.computing), np.zeros(int(counts), np.int64)
 
-    return finish
+    def __call__(self, partial: np.ndarray, initial: np.ndarray, result: np.ndarray) -> None:
+        if self.is_apart:
+            _, blocks, inner = self.sizes
+            loop = _loops("finish_columns_apart" if inner > 1 else "finish_rows_apart", *self.kind)
+            work = (self.units, blocks, inner, partial, initial, result)
+            loop(*self.division, *work, threads=self.threads)
+
+
+@functools.cache
+def _loops(name: str, element: str, monoid: str) -> Any:
+    """The loop of that name; it imports Numba."""
+    from . import reduce_loops
+
+    return getattr(reduce_loops, name)(element, monoid)

@@ -1,21 +1,105 @@
 """The loops of `reduce`, whose text describes the tree. Each function makes the kernel of one combination."""
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 from .arithmetic import combine, get, load, put, store
-from .blocks import BATCH, COLUMN_BLOCK, COLUMN_CHUNK, ROW_BLOCK, STACK_ROWS
+from .atomics import add_atomically
+from .blocks import BATCH, COLUMN_BLOCK, COLUMN_CHUNK, ROW_BLOCK, RUN_BLOCK, STACK_ROWS
 from .compilation import Kernel, kernel
 from .folds import fold_block, fold_rows, store_row
 from .groups import offset_of
 from .monoids import computing_dtype
 
-__all__ = ["columns", "combined", "finish", "fragmented_rows", "rows", "short_rows"]
+__all__ = [
+    "columns",
+    "combined",
+    "finish_columns_apart",
+    "finish_rows_apart",
+    "fragmented_rows",
+    "rows",
+    "short_rows",
+]
+
+
+@kernel
+def is_last(done: Any, tasks: int) -> bool:
+    """Whether this is the last of so many tasks to end, which sees all others' work. `done` counts those that
+    have ended; where it is empty, no task is the last."""
+    return bool(done.size and add_atomically(done, 0, 1) == tasks - 1)
+
+
+@functools.cache
+def finish_rows(element: str, monoid: str) -> Kernel:
+    """Of some rows the blocks' results [outer, blocks] folded by adjacent pairs; then the initial value."""
+    computed = computing_dtype(element).name
+
+    @kernel
+    def rows(first: int, end: int, blocks: int, inner: int, partial: Any, initial: Any, result: Any) -> None:
+        for row in range(first, end):
+            base, left = row * blocks, blocks
+            while left > 1:
+                count, left = left, (left + ROW_BLOCK - 1) // ROW_BLOCK
+                for block in range(left):
+                    start = block * ROW_BLOCK
+                    total = fold_block(computed, monoid, partial, base + start, min(ROW_BLOCK, count - start))
+                    put(partial, base + block, total)
+            value = combine(element, monoid, load(element, initial, 0), get(partial, base))
+            store(element, result, row, value)
+
+    return rows
+
+
+@functools.cache
+def finish_columns(element: str, monoid: str) -> Kernel:
+    """The same of [outer, blocks, inner], for some units of up to COLUMN_CHUNK columns."""
+    computed = computing_dtype(element).name
+
+    @kernel
+    def units(first: int, end: int, blocks: int, inner: int, partial: Any, initial: Any, result: Any) -> None:
+        chunks = (inner + COLUMN_CHUNK - 1) // COLUMN_CHUNK
+        for unit in range(first, end):
+            kept = unit // chunks
+            column = (unit - kept * chunks) * COLUMN_CHUNK
+            width = min(COLUMN_CHUNK, inner - column)
+            base = kept * blocks * inner + column
+            step = 1
+            while step < blocks:
+                for block in range(0, blocks - step, 2 * step):
+                    low = base + block * inner
+                    fold_rows(computed, monoid, 2, partial, low, step * inner, width, partial, low)
+                step *= 2
+            store_row(element, monoid, initial, partial, base, width, result, kept * inner + column)
+
+    return units
+
+
+def _apart(units: Callable[[str, str], Kernel]) -> Callable[[str, str], Kernel]:
+    """The same by tasks of their own, each of `size` units."""
+
+    @functools.cache
+    def finish(element: str, monoid: str) -> Kernel:
+        some = units(element, monoid)
+
+        @kernel(parallel=True)
+        def body(
+            task: int, size: int, count: int, blocks: int, inner: int, partial: Any, initial: Any, result: Any
+        ) -> None:
+            some(task * size, min((task + 1) * size, count), blocks, inner, partial, initial, result)
+
+        return body
+
+    return finish
+
+
+finish_rows_apart, finish_columns_apart = _apart(finish_rows), _apart(finish_columns)
 
 
 @functools.cache
 def rows(element: str, monoid: str) -> Kernel:
     """The blocks of all rows whose values are contiguous."""
+    finish = finish_rows(element, monoid)
 
     @kernel(parallel=True)
     def body(
@@ -29,6 +113,7 @@ def rows(element: str, monoid: str) -> Kernel:
         operand: Any,
         initial: Any,
         partial: Any,
+        done: Any,
         result: Any,
     ) -> None:
         for unit in range(task * size, min((task + 1) * size, count * blocks)):
@@ -40,6 +125,8 @@ def rows(element: str, monoid: str) -> Kernel:
                 put(partial, unit, value)
             else:
                 store(element, result, row, combine(element, monoid, load(element, initial, 0), value))
+        if is_last(done, (count * blocks + size - 1) // size):
+            finish(0, count, blocks, 1, partial, initial, result)
 
     return body
 
@@ -73,6 +160,7 @@ def collect(
 @functools.cache
 def fragmented_rows(element: str, monoid: str) -> Kernel:
     """The blocks of all rows whose values lie in several runs of `run_length`."""
+    finish = finish_rows(element, monoid)
 
     @kernel(parallel=True)
     def body(
@@ -90,13 +178,14 @@ def fragmented_rows(element: str, monoid: str) -> Kernel:
         operand: Any,
         initial: Any,
         partial: Any,
+        done: Any,
         result: Any,
     ) -> None:
-        at = task * min(length, ROW_BLOCK)
+        at = task * min(length, RUN_BLOCK)
         for unit in range(task * size, min((task + 1) * size, count * blocks)):
             row = unit // blocks
-            first = (unit - row * blocks) * ROW_BLOCK
-            values = min(ROW_BLOCK, length - first)
+            first = (unit - row * blocks) * RUN_BLOCK
+            values = min(RUN_BLOCK, length - first)
             base = offset_of(row, kept_sizes, kept_strides)
             collect(block, at, values, first, run_length, base, run_sizes, run_strides, operand)
             value = fold_block(element, monoid, block, at, values)
@@ -104,6 +193,8 @@ def fragmented_rows(element: str, monoid: str) -> Kernel:
                 put(partial, unit, value)
             else:
                 store(element, result, row, combine(element, monoid, load(element, initial, 0), value))
+        if is_last(done, (count * blocks + size - 1) // size):
+            finish(0, count, blocks, 1, partial, initial, result)
 
     return body
 
@@ -205,7 +296,8 @@ def column_totals(element: str, monoid: str) -> Kernel:
 @functools.cache
 def columns(element: str, monoid: str) -> Kernel:
     """The blocks of all columns; `inner` columns lie side by side."""
-    totals, computed = column_totals(element, monoid), computing_dtype(element).name
+    totals, finish = column_totals(element, monoid), finish_columns(element, monoid)
+    computed = computing_dtype(element).name
 
     @kernel(parallel=True)
     def body(
@@ -223,6 +315,7 @@ def columns(element: str, monoid: str) -> Kernel:
         operand: Any,
         initial: Any,
         partial: Any,
+        done: Any,
         result: Any,
     ) -> None:
         chunks = (inner + COLUMN_CHUNK - 1) // COLUMN_CHUNK
@@ -240,32 +333,8 @@ def columns(element: str, monoid: str) -> Kernel:
                 fold_rows(computed, monoid, 1, sums, own, width, width, partial, group * inner + column)
                 continue
             store_row(element, monoid, initial, sums, own, width, result, kept * inner + column)
-
-    return body
-
-
-@functools.cache
-def finish(element: str, monoid: str) -> Kernel:
-    """The blocks' results [outer, blocks, inner] folded by adjacent pairs; then the initial value."""
-    computed = computing_dtype(element).name
-
-    @kernel(parallel=True)
-    def body(
-        task: int, size: int, outer: int, blocks: int, inner: int, partial: Any, initial: Any, result: Any
-    ) -> None:
-        chunks = (inner + COLUMN_CHUNK - 1) // COLUMN_CHUNK
-        for unit in range(task * size, min((task + 1) * size, outer * chunks)):
-            kept = unit // chunks
-            column = (unit - kept * chunks) * COLUMN_CHUNK
-            width = min(COLUMN_CHUNK, inner - column)
-            base = kept * blocks * inner + column
-            step = 1
-            while step < blocks:
-                for block in range(0, blocks - step, 2 * step):
-                    low = base + block * inner
-                    fold_rows(computed, monoid, 2, partial, low, step * inner, width, partial, low)
-                step *= 2
-            store_row(element, monoid, initial, partial, base, width, result, kept * inner + column)
+        if is_last(done, (outer * blocks * chunks + size - 1) // size):
+            finish(0, outer * chunks, blocks, inner, partial, initial, result)
 
     return body
 

@@ -176,7 +176,8 @@ def chosen_threads(threads: int | None) -> int:
 def driver() -> int:
     """The address of the parallel driver, `void (address, closure, tasks, threads)`, all of them 64-bit
     integers."""
-    _pool.start()
+    if not _pool.driver:
+        _pool.start()
     return _pool.driver
 
 

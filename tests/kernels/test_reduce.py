@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nimblehlo.kernels import monoids, reduce
+from nimblehlo.kernels import monoids, reduce, reduce_loops
+from nimblehlo.kernels.blocks import ROW_BLOCK
+from nimblehlo.kernels.compilation import flat
 
 WIDE = {"bfloat16": np.float32, "float16": np.float32}
 SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 1e-45)
@@ -153,8 +155,8 @@ PAIRS = [
     ("complex64", "maximum"),
 ]
 SHAPES = [
-    ((5000,), (0,)),
-    ((3, 9000), (1,)),
+    ((20_000,), (0,)),
+    ((3, 33_000), (1,)),
     ((600, 5), (0,)),
     ((2, 300, 3), (1,)),
     ((7, 5), (1,)),
@@ -170,7 +172,7 @@ SHAPES = [
     ((4, 1, 6), (0, 1, 2)),
     ((2, 3), ()),
 ]
-FEW_SHAPES = [((3, 1000), (1,)), ((2, 4200), (1,)), ((5, 9), (1,)), ((2, 200, 21), (1,))]
+FEW_SHAPES = [((3, 1000), (1,)), ((2, 16_400), (1,)), ((5, 9), (1,)), ((2, 200, 21), (1,))]
 
 
 @pytest.mark.parametrize(("element", "monoid"), PAIRS)
@@ -200,13 +202,39 @@ def test_any_shape_and_dimensions(data):
 
 
 @pytest.mark.parametrize(
-    ("shape", "dimensions"), [((300_001,), (0,)), ((9000, 70), (0,)), ((70, 9000), (1,))]
+    ("shape", "dimensions"),
+    [((300_001,), (0,)), ((9000, 70), (0,)), ((7, 40_000), (1,)), ((9, 5000, 7), (0, 1))],
 )
 def test_bits_do_not_depend_on_threads(shape, dimensions):
     operand = sample(np.random.default_rng(1), shape, np.float32, specials=False)
     results = [reduce.prepare(shape, np.float32, dimensions, "add", threads=n)(operand, 0) for n in THREADS]
     for result in results:
         assert_same_bits(result, expected(operand, np.float32(0), dimensions, "add"))
+
+
+@pytest.mark.parametrize("threads", THREADS)
+@pytest.mark.parametrize(
+    ("shape", "dimensions"), [((5, 40_000), (1,)), ((600, 1100), (0,)), ((70, 300, 70), (0, 2))]
+)
+def test_who_folds_the_results_of_blocks_changes_no_bit(monkeypatch, shape, dimensions, threads):
+    """The last task that ends does, or tasks of their own do."""
+    operand = sample(np.random.default_rng(2), shape, np.float32)
+    want = expected(operand, np.float32(-0.0), dimensions, "add")
+    for limit in (0, 1 << 30):
+        monkeypatch.setattr(reduce, "_LAST_BYTES", limit)
+        run = reduce.prepare(shape, np.float32, dimensions, "add", threads=threads)
+        assert_same_bits(run(operand, -0.0), want)
+
+
+@pytest.mark.parametrize("blocks", [1, 2, ROW_BLOCK, ROW_BLOCK + 1, 3 * ROW_BLOCK + 5])
+def test_more_blocks_than_are_folded_at_once(blocks):
+    """The results of very many blocks are folded by blocks themselves."""
+    partial = sample(np.random.default_rng(3), (2, blocks), np.float32, specials=False)
+    initial, result = np.array([0.5], np.float32), np.zeros(2, np.float32)
+    want = expected(partial, initial[0], (1,), "add")
+    loop = reduce_loops.finish_rows_apart("float32", "add")
+    loop(2, 1, 2, blocks, 1, partial.reshape(-1).copy(), flat(initial), result)
+    assert_same_bits(result, want)
 
 
 def test_wide_accumulation():
