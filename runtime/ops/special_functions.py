@@ -299,18 +299,18 @@ def lgamma(operand: Array) -> Array:
     value = np.asarray(special.gammaln(operand))
     # Near zero SciPy takes 1 / x for infinite where x is subnormal.
     magnitude = np.abs(operand)
-    near_zero = magnitude < 1e-300
-    if near_zero.any():
+    near_zero, infinite = magnitude < 1e-300, magnitude == np.inf
+    if np.count_nonzero(near_zero):
         value = np.where(near_zero, -np.log(np.where(near_zero, magnitude, 1)), value)
-    value = np.where(magnitude == np.inf, np.inf, value)
+    if np.count_nonzero(infinite):
+        value = np.where(infinite, np.inf, value)
     # Its zeros are at 1 and 2, where SciPy's error, small beside 1, is not small beside the value.
     near = (operand > 0.5) & (operand <= 2.5)
-    if near.any():
+    if np.count_nonzero(near):
         chosen = operand[near]
-        near_one = chosen < 1.35
-        distance = np.where(near_one, chosen - 1, chosen - 2)
-        series = _lgamma_above_two(distance)
-        value[near] = np.where(near_one, series - np.log1p(distance), series)
+        near_one = (chosen < 1.35).astype(np.float64)
+        distance = chosen - (2.0 - near_one)
+        value[near] = _lgamma_above_two(distance) - near_one * np.log1p(distance)
     return value
 
 
@@ -326,10 +326,13 @@ def _lgamma_above_two(distance: Array) -> Array:
         starts = range(0, distance.size, _SERIES_BLOCK)
         return np.concatenate([_lgamma_above_two(distance[k : k + _SERIES_BLOCK]) for k in starts])
     coefficients = _lgamma_coefficients()
-    powers = np.multiply.accumulate(np.broadcast_to(distance, (len(coefficients), distance.size)))
+    powers = np.empty((len(coefficients), distance.size))
+    powers[:] = distance
+    np.multiply.accumulate(powers, out=powers)
     powers *= coefficients
-    series: Array = np.add.reduce(powers[::-1]) + (1 - np.euler_gamma)
-    return series * distance
+    # `accumulate` adds one row after another, be they ever so short.
+    terms: Array = np.add.accumulate(powers[::-1])[-1]
+    return (terms + (1 - np.euler_gamma)) * distance
 
 
 @functools.cache
@@ -348,7 +351,7 @@ def digamma(operand: Array) -> Array:
 
     operand = np.asarray(operand)
     value = np.asarray(special.digamma(operand))
-    if not (operand <= 0).any():
+    if not np.count_nonzero(operand <= 0):
         return value
     pole = (operand <= 0) & (operand == np.floor(operand))
     # Beside a pole all depends on the distance from it, which must not be rounded.
@@ -401,6 +404,6 @@ def polygamma(n: Array, x: Array) -> Array:
     factor = np.where(np.fmod(n, 2) == 0, -1.0, 1.0) * special.gamma(n + 1)
     value = factor * zeta(n + 1, x)
     is_first = n == 0
-    if is_first.any():
+    if np.count_nonzero(is_first):
         value = np.where(is_first, digamma(x), value)
     return np.where((n < 0) | (n != np.floor(n)), np.nan, value)

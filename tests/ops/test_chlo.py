@@ -491,3 +491,11 @@ def test_a_selection_equals_a_sort(shape: tuple[int, ...], distinct: int) -> Non
     order = np.argsort(-values, axis=-1, kind="stable")[..., :9]
     assert (places == order).all()
     assert (found == np.take_along_axis(values, order, axis=-1)).all()
+
+
+def test_lgamma_does_not_depend_on_the_number_of_elements() -> None:
+    values = np.random.default_rng(11).uniform(0.4, 2.6, 10_000)
+    whole = apply("lgamma", values)
+    alone = np.concatenate([apply("lgamma", values[k : k + 1]) for k in range(300)])
+    assert whole[:300].tobytes() == alone.tobytes()
+    assert whole[5000:].tobytes() == apply("lgamma", values[5000:]).tobytes()
