@@ -15,6 +15,7 @@ from ..ir import Block
 from ..ir import Value as IrValue
 from ..types import ELEMENT_TYPES, FLOAT, INTEGER, ElementType, TensorType
 from .blocks import INT64, POINTER, BlockEmitter, Elements, ViewOf
+from .loop import keep_rolled
 from .space import WIDENED, combines_by, is_exact
 from .values import Value, load, rounded, store, stored_type, value_types, wrapped
 
@@ -60,12 +61,20 @@ def least(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
 
 
 class Loop:
-    """A loop over [first, last), at least one step; the builder stands in its body, then behind it."""
+    """A loop over [first, last), at least one step; the builder stands in its body, then behind it.
 
-    def __init__(self, builder: ir.IRBuilder, first: ir.Value, last: ir.Value) -> None:
+    Args:
+        rolled: whether it stays so. Unrolling the many short ones of a fold takes as long as all else that
+            LLVM does for it, and gains nothing.
+    """
+
+    def __init__(
+        self, builder: ir.IRBuilder, first: ir.Value, last: ir.Value, rolled: bool = False
+    ) -> None:
         self.builder = builder
         self.first = first
         self.last = last
+        self.rolled = rolled
 
     def __enter__(self) -> ir.Value:
         builder = self.builder
@@ -82,7 +91,9 @@ class Loop:
         following = builder.add(self.index, INT64(1), flags=("nsw",))
         self.index.add_incoming(following, builder.block)
         end = builder.append_basic_block("end")
-        builder.cbranch(builder.icmp_signed("<", following, self.last), self.body, end)
+        branch = builder.cbranch(builder.icmp_signed("<", following, self.last), self.body, end)
+        if self.rolled:
+            keep_rolled(branch)
         builder.position_at_end(end)
 
 
@@ -163,7 +174,7 @@ def emit_fold(
     source, (target, other) = values, rooms
     while count > _STRAIGHT:
         half, left = count // 2, count - count // 2
-        with Loop(builder, INT64(0), INT64(half)) as index:
+        with Loop(builder, INT64(0), INT64(half), rolled=True) as index:
             even = index if exact else builder.shl(index, INT64(1))
             places = (even, builder.add(even, INT64(left if exact else 1)))
             pair = [load(builder, folded, address_of(builder, source, place, stored)) for place in places]
@@ -188,7 +199,7 @@ def prefetch_after(builder: ir.IRBuilder, row: ir.Value, size: int, distance: in
     prefetch = builder.module.declare_intrinsic(
         "llvm.prefetch.p0", (), ir.FunctionType(ir.VoidType(), [POINTER, flag, flag, flag])
     )
-    with Loop(builder, INT64(0), INT64(-(-size // _LINE))) as number:
+    with Loop(builder, INT64(0), INT64(-(-size // _LINE)), rolled=True) as number:
         place = builder.add(INT64(distance), builder.mul(number, INT64(_LINE)))
         address = builder.gep(row, [place], source_etype=ir.IntType(8))
         builder.call(prefetch, [address, flag(_READ), flag(_SECOND_LEVEL), flag(_DATA)])

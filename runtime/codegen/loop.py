@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import re
+
 from llvmlite import ir
 
 from .values import I64
 
 DISTINCT_LOOP = "loop"
 """Stands in a loop's metadata for that itself, which makes it distinct and which llvmlite cannot say."""
+
+
+def with_distinct_loops(text: str) -> str:
+    """The text of a module, in which `DISTINCT_LOOP` has become what it stands for."""
+    return re.sub(rf'(![0-9]+) = !{{ !"{DISTINCT_LOOP}", ', r"\1 = distinct !{ \1, ", text)
+
+
+def keep_rolled(branch: ir.Instruction) -> None:
+    """Let LLVM not unroll the loop that a branch closes, beyond what vectors do."""
+    module = branch.module
+    short = module.add_metadata(["llvm.loop.unroll.disable"])
+    branch.set_metadata("llvm.loop", module.add_metadata([DISTINCT_LOOP, short]))
 
 
 class Loop:

@@ -34,7 +34,7 @@ def key_of(description: str) -> str:
     return hashlib.sha256(description.encode()).hexdigest()[:32]
 
 
-def function_address(key: str, name: str, build: Build) -> int:
+def function_address(key: str, name: str, build: Build, is_brief: bool = False) -> int:
     """The address of the function `name`, valid as long as the process lives.
 
     Args:
@@ -42,7 +42,7 @@ def function_address(key: str, name: str, build: Build) -> int:
         name: the function's symbol, of external linkage.
         build: called where neither this process nor the disk has the code.
     """
-    return _machine().address(key, name, build)
+    return _machine().address(key, name, build, is_brief)
 
 
 def is_quick(key: str) -> bool:
@@ -88,37 +88,38 @@ class _Machine:
     def path(self, key: str) -> pathlib.Path | None:
         return None if self.folder is None else root() / self.folder / f"{key}.o"
 
-    def address(self, key: str, name: str, build: Build) -> int:
+    def address(self, key: str, name: str, build: Build, is_brief: bool) -> int:
         found = self.loaded.get((key, name))
         if found is not None:
             return found
         with _lock:
             found = self.loaded.get((key, name))
             if found is None:
-                found = self.loaded[key, name] = self.load(self.object_code(key, build), name)
+                found = self.loaded[key, name] = self.load(self.object_code(key, build, is_brief), name)
                 self.keys.add(key)
             return found
 
-    def object_code(self, key: str, build: Build) -> bytes:
+    def object_code(self, key: str, build: Build, is_brief: bool) -> bytes:
         """The machine code from the disk, or else compiled and kept there."""
         path = self.path(key)
         code = read(path) if path else None
         if code is None:
-            code = self.compile(build())
+            code = self.compile(build(), is_brief)
             if path:
                 keep(path, code)
         return code
 
-    def compile(self, text: str) -> bytes:
-        """Machine code of a module."""
+    def compile(self, text: str, is_brief: bool = False) -> bytes:
+        """Machine code of a module; `is_brief`: its loops are short, so that unrolling them gains nothing."""
+        from .loop import with_distinct_loops
+
         llvm = self.llvm
-        module = llvm.parse_assembly(text)
+        module = llvm.parse_assembly(with_distinct_loops(text))
         module.verify()
-        options = llvm.create_pipeline_tuning_options(speed_level=_OPTIMISATION_LEVEL)
+        options = llvm.create_pipeline_tuning_options(speed_level=1 if is_brief else _OPTIMISATION_LEVEL)
         options.loop_vectorization = True
         options.slp_vectorization = True
-        options.loop_interleaving = True
-        options.loop_unrolling = True
+        options.loop_interleaving = options.loop_unrolling = not is_brief
         builder = llvm.create_pass_builder(self.target_machine, options)
         builder.getModulePassManager().run(module, builder)
         code: bytes = self.target_machine.emit_object(module)

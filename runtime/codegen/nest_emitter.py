@@ -404,8 +404,7 @@ _GROUP = "access group"
 
 
 def _marked_parallel(text: str) -> str:
-    text = re.sub(rf'(![0-9]+) = !{{ !"{_GROUP}" }}', r"\1 = distinct !{}", text)
-    return re.sub(rf'(![0-9]+) = !{{ !"{DISTINCT_LOOP}", ', r"\1 = distinct !{ \1, ", text)
+    return re.sub(rf'(![0-9]+) = !{{ !"{_GROUP}" }}', r"\1 = distinct !{}", text)
 
 
 def _tile_range(
