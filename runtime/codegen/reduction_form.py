@@ -13,12 +13,19 @@ from typing import NamedTuple
 
 from ..ir import Block, Operation, Value
 from .blocks import ViewOf
+from .row_form import cost_of
 from .space import Axes, AxesOf, is_computed, one_step, reduction_problem, shape_of, steps_of
 
 BLOCK_ELEMENTS = 1 << 14
+"""At least, where there are so many; with more elements blocks grow."""
+MOST_BLOCK_ELEMENTS = 1 << 17
+ENOUGH_BLOCKS = 1 << 5
 LONG_BLOCK = 1 << 11
 """Places of a block along the reduced dimensions where there are no inner ones."""
-MOST_INNER = 256
+MOST_INNER = 1 << 10
+MOST_TOGETHER = 8
+"""Rows along the inner dimensions that are computed side by side, if their work is small."""
+MOST_WORK_TOGETHER = 64
 LEAST_INNER = 16
 """Fewer inner places do not fill a vector."""
 
@@ -65,8 +72,11 @@ class ReductionForm(NamedTuple):
     @property
     def block_reduced(self) -> int:
         """Reduced places of a block: a power of two."""
-        most = LONG_BLOCK if self.inner == 1 else BLOCK_ELEMENTS // self.block_inner
-        return 1 << (most.bit_length() - 1)
+        if self.inner == 1:
+            return LONG_BLOCK
+        share = math.prod(self.shape) // ENOUGH_BLOCKS
+        elements = min(max(share, BLOCK_ELEMENTS), MOST_BLOCK_ELEMENTS)
+        return 1 << ((elements // self.block_inner).bit_length() - 1)
 
     @property
     def blocks(self) -> int:
@@ -81,6 +91,14 @@ class ReductionForm(NamedTuple):
     def units(self) -> int:
         """All blocks."""
         return self.outer * self.blocks * self.inner_blocks
+
+    def rows_together(self, block: Block) -> int:
+        """How many rows along the inner dimensions are computed side by side: a power of two."""
+        bodies = [operation.regions[0].block for operation in reductions_of(block)]
+        done = [operation for part in (block, *bodies) for operation in part.operations[:-1]]
+        work = sum(cost_of(operation) for operation in done if operation.name != "stablehlo.reduce")
+        fitting = max(1, MOST_WORK_TOGETHER // max(work, 1))
+        return min(MOST_TOGETHER, self.block_reduced, 1 << (fitting.bit_length() - 1))
 
     def steps(self, value: Value) -> Steps | None:
         """The steps of a value; None where neighbours along a direction lie at several distances."""

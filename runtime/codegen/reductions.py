@@ -3,18 +3,16 @@
 The module defines two tasks, each `void (int64 task, int8 **pointers)`. `pointers` are those of the block's
 arguments, of its results, and for each reduction two of memory for totals: [outer, blocks, inner] elements,
 and as many with half the blocks. `partial` computes blocks from `task * size` on, up to `size` of them;
-`finish` folds the totals at one outer place.
+`finish` folds the totals at one outer place. Where one block has all reduced places, there is neither memory
+for totals nor `finish`.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 from llvmlite import ir
 
 from ..ir import Block, DenseElementsAttribute, Operation
 from ..ir import Value as IrValue
-from ..types import ElementType
 from .blocks import INT64, POINTER, ViewOf
 from .elementwise import emit
 from .folding import (
@@ -31,7 +29,8 @@ from .folding import (
 )
 from .reduction_form import ReductionForm, Steps, reductions_of
 from .space import folded_type
-from .values import Value, constant, load, rounded, store, stored_type
+from .values import BIT, Value, constant, load, rounded, store, stored_type
+from .vector_folding import VECTOR_BYTES, emit_vector_fold, neutral
 
 PARTIAL = "partial"
 FINISH = "finish"
@@ -48,8 +47,10 @@ def reductions_module(block: Block, form: ReductionForm, view_of: ViewOf, size: 
     """
     module = ir.Module("reductions")
     folds = _Folds(module, form, view_of)
-    define_task(module, PARTIAL, _Blocks(module, block, form, view_of, folds).function, form.units, size)
-    define_task(module, FINISH, _Totals(module, block, form, view_of, folds).function, form.outer, 1)
+    blocks = _LongBlocks if form.inner == 1 else _WideBlocks
+    define_task(module, PARTIAL, blocks(module, block, form, view_of, folds).function, form.units, size)
+    if form.blocks > 1:
+        define_task(module, FINISH, _Totals(module, block, form, view_of, folds).function, form.outer, 1)
     return module
 
 
@@ -110,8 +111,9 @@ class _Part:
         self.view_of = view_of
         self.folds = folds
         self.reductions = reductions_of(block)
-        count = len(block.arguments) + len(block.terminator.operands) + 2 * len(self.reductions)
-        type = ir.FunctionType(ir.VoidType(), [INT64, *[POINTER] * count])
+        count = len(block.arguments) + len(block.terminator.operands)
+        rooms = 2 * len(self.reductions) if form.blocks > 1 else 0
+        type = ir.FunctionType(ir.VoidType(), [INT64, *[POINTER] * (count + rooms)])
         self.function = ir.Function(module, type, module.get_unique_name("part"))
         self.function.linkage = "internal"
         self.function.attributes.add("noinline")
@@ -120,9 +122,9 @@ class _Part:
         self.builder = ir.IRBuilder(self.function.append_basic_block("entry"))
         pointers = list(self.function.args[1:])
         self.operands = dict(zip(block.arguments, pointers, strict=False))
-        self.results = pointers[len(block.arguments) : -2 * len(self.reductions)]
-        totals = pointers[-2 * len(self.reductions) :]
-        self.totals = dict(zip(self.reductions, zip(totals[::2], totals[1::2], strict=True), strict=True))
+        self.results = pointers[len(block.arguments) : count]
+        totals = zip(pointers[count::2], pointers[count + 1 :: 2], strict=True)
+        self.totals = dict(zip(self.reductions, totals, strict=False))
         self.generate()
         self.builder.ret_void()
 
@@ -181,65 +183,192 @@ class _Part:
             index = self.builder.urem(index, INT64(self.form.shape[axis]))
         return index_as(self.builder, index, element_type_of(value))
 
+    def finish(
+        self, operation: Operation, line: ir.Value, outer: ir.Value, left: ir.Value, columns: ir.Value
+    ) -> None:
+        """Combine a line of totals with the initial value, and write the results wherever they are handed on.
+
+        Args:
+            outer, left: the place of the line's first element.
+            columns: its number of elements.
+        """
+        builder, folded = self.builder, folded_type(operation, F32)
+        element_type, body = element_type_of(operation.result), operation.regions[0].block
+        with Loop(builder, INT64(0), columns) as column:
+            place = (outer, INT64(0), builder.add(left, column))
+            initial = self.value(operation.operands[1], place, {})
+            total = load(builder, folded, address_of(builder, line, column, stored_type(folded)))
+            value = combine(builder, body, self.view_of, folded, initial, total)
+            if folded is not element_type:
+                value = (rounded(builder, element_type, value[0]),)
+            for pointer, result in zip(self.results, self.block.terminator.operands, strict=True):
+                if result is operation.result:
+                    store(builder, element_type, value, self.at(pointer, result, place))
+
 
 class _Blocks(_Part):
-    """One block: its totals, and its part of other results."""
+    """One block: its totals, or the results where there is no other, and its part of other results."""
 
     def generate(self) -> None:
         builder, form = self.builder, self.form
         rest, inner_block = self.divided(self.function.args[0], form.inner_blocks)
-        outer, block = self.divided(rest, form.blocks)
-        first = builder.mul(block, INT64(form.block_reduced))
-        count = least(builder, INT64(form.block_reduced), builder.sub(INT64(form.reduced), first))
-        left = builder.mul(inner_block, INT64(form.block_inner))
-        columns = least(builder, INT64(form.block_inner), builder.sub(INT64(form.inner), left))
-        rooms = {operation: self.rooms(operation) for operation in self.reductions}
-        with Loop(builder, INT64(0), count) as row, Loop(builder, INT64(0), columns) as column:
-            place = (outer, builder.add(first, row), builder.add(left, column))
-            self.step(rooms, place, builder.add(builder.mul(row, INT64(form.block_inner)), column))
-        for operation, (values, room) in rooms.items():
-            folded = self.folds.call(
-                builder, operation, values, room, count, columns, INT64(form.block_inner)
-            )
-            line = builder.add(builder.mul(outer, INT64(form.blocks)), block)
-            start = builder.add(builder.mul(line, INT64(form.inner)), left)
-            self.copy(operation, folded, start, columns)
+        self.outer, self.number = self.divided(rest, form.blocks)
+        self.first = builder.mul(self.number, INT64(form.block_reduced))
+        self.count = least(builder, INT64(form.block_reduced), builder.sub(INT64(form.reduced), self.first))
+        self.left = builder.mul(inner_block, INT64(form.block_inner))
+        self.columns: ir.Value = INT64(form.block_inner)
+        if form.inner % form.block_inner:
+            self.columns = least(builder, self.columns, builder.sub(INT64(form.inner), self.left))
+        for operation, totals in self.totals_of_block().items():
+            if form.blocks == 1:
+                self.finish(operation, totals, self.outer, self.left, self.columns)
+            else:
+                self.hand_on(operation, totals)
+
+    def totals_of_block(self) -> dict[Operation, ir.Value]:
+        """Where each reduction's totals lie."""
+        raise NotImplementedError
 
     def divided(self, number: ir.Value, by: int) -> tuple[ir.Value, ir.Value]:
         return self.builder.udiv(number, INT64(by)), self.builder.urem(number, INT64(by))
 
-    def rooms(self, operation: Operation) -> tuple[ir.Value, ir.Value]:
-        """A block's values of a reduction on the stack, and room to fold them."""
-        type = stored_type(folded_type(operation, F32))
-        count = self.form.block_reduced * self.form.block_inner
-        return self.room(type, count), self.room(type, -(-count // 2))
-
-    def room(self, type: ir.Type, count: int) -> ir.Value:
-        room = self.builder.alloca(ir.ArrayType(type, count))
-        room.align = 64
+    def room(self, operation: Operation, count: int) -> ir.Value:
+        """Memory on the stack for so many values of a reduction."""
+        room = self.builder.alloca(ir.ArrayType(stored_type(folded_type(operation, F32)), count))
+        room.align = VECTOR_BYTES
         return self.builder.gep(room, [INT64(0), INT64(0)], inbounds=True)
 
-    def step(self, rooms: dict[Operation, Any], place: tuple[ir.Value, ...], position: ir.Value) -> None:
-        """What is computed at one place; `position` is that in the block."""
-        builder, known = self.builder, dict[IrValue, Value]()
-        for operation, (values, _) in rooms.items():
-            folded = folded_type(operation, F32)
-            value = self.value(operation.operands[0], place, known)
-            store(builder, folded, value, address_of(builder, values, position, stored_type(folded)))
+    def computed_at(self, place: tuple[ir.Value, ...]) -> list[Value]:
+        """What each reduction takes at a place; other results are written there."""
+        known = dict[IrValue, Value]()
+        values = [self.value(operation.operands[0], place, known) for operation in self.reductions]
         for pointer, result in zip(self.results, self.block.terminator.operands, strict=True):
             if not any(result is operation.result for operation in self.reductions):
                 value = self.value(result, place, known)
-                store(builder, element_type_of(result), value, self.at(pointer, result, place))
+                store(self.builder, element_type_of(result), value, self.at(pointer, result, place))
+        return values
 
-    def copy(self, operation: Operation, source: ir.Value, start: ir.Value, columns: ir.Value) -> None:
+    def hand_on(self, operation: Operation, source: ir.Value) -> None:
         """Write a block's totals to those of all blocks."""
         builder, folded = self.builder, folded_type(operation, F32)
-        with Loop(builder, INT64(0), columns) as column:
+        line = builder.add(builder.mul(self.outer, INT64(self.form.blocks)), self.number)
+        start = builder.add(builder.mul(line, INT64(self.form.inner)), self.left)
+        with Loop(builder, INT64(0), self.columns) as column:
             total = load(builder, folded, address_of(builder, source, column, stored_type(folded)))
             target = address_of(
                 builder, self.totals[operation][0], builder.add(start, column), stored_type(folded)
             )
             store(builder, folded, total, target)
+
+
+class _LongBlocks(_Blocks):
+    """Blocks without inner places: values go to the stack, where they are folded."""
+
+    def totals_of_block(self) -> dict[Operation, ir.Value]:
+        builder, size = self.builder, self.form.block_reduced
+        rooms = [self.room(operation, size) for operation in self.reductions]
+        with Loop(builder, INT64(0), self.count) as index:
+            values = self.computed_at((self.outer, builder.add(self.first, index), INT64(0)))
+            for operation, room, value in zip(self.reductions, rooms, values, strict=True):
+                self.put(operation, room, index, value)
+        return {
+            operation: self.folded(operation, room)
+            for operation, room in zip(self.reductions, rooms, strict=True)
+        }
+
+    def put(self, operation: Operation, room: ir.Value, index: ir.Value, value: Value) -> None:
+        folded = folded_type(operation, F32)
+        store(self.builder, folded, value, address_of(self.builder, room, index, stored_type(folded)))
+
+    def folded(self, operation: Operation, room: ir.Value) -> ir.Value:
+        builder, size, padding = self.builder, self.form.block_reduced, neutral(operation)
+        if padding is None:
+            return self.folds.call(
+                builder, operation, room, self.room(operation, size // 2), self.count, INT64(1), INT64(1)
+            )
+        folded = folded_type(operation, F32)
+        is_short = builder.icmp_signed("<", self.count, INT64(size))
+        with builder.if_then(is_short), Loop(builder, self.count, INT64(size)) as index:
+            self.put(operation, room, index, constant(folded, padding))
+        total = emit_vector_fold(builder, operation.regions[0].block, folded, room, size)
+        self.put(operation, room, INT64(0), (total,))
+        return room
+
+
+class _WideBlocks(_Blocks):
+    """Blocks of several inner places: some rows along these at a time are folded while they are computed.
+
+    Their totals go on a stack of rows; the two rows on top are folded into one whenever they stand for
+    equally many, so that after n groups there are as many rows as n has bits set.
+    """
+
+    def totals_of_block(self) -> dict[Operation, ir.Value]:
+        builder, form = self.builder, self.form
+        together = form.rows_together(self.block)
+        depth = 2 + (form.block_reduced // together).bit_length()
+        self.stacks = {
+            operation: self.room(operation, depth * form.block_inner) for operation in self.reductions
+        }
+        groups, rest = builder.udiv(self.count, INT64(together)), form.reduced % together
+        if form.reduced >= together:
+            is_any = builder.icmp_signed(">", groups, INT64(0))
+            with builder.if_then(is_any), Loop(builder, INT64(0), groups) as number:
+                row = builder.add(self.first, builder.mul(number, INT64(together)))
+                height = builder.ctpop(number)
+                self.fold_group(row, together, height)
+                self.merge(height, builder.cttz(builder.not_(number), ir.Constant(BIT, 0)))
+        height = builder.ctpop(groups)
+        if rest:
+            height = self.fold_rest(groups, height, together, rest)
+        self.merge(builder.sub(height, INT64(1)), builder.sub(height, INT64(1)))
+        return dict(self.stacks)
+
+    def fold_rest(self, groups: ir.Value, height: ir.Value, together: int, rest: int) -> ir.Value:
+        """Fold the last rows of the last block, too few for a group; returns how high the stack is then."""
+        builder, form = self.builder, self.form
+        is_last = builder.icmp_signed("==", self.number, INT64(form.blocks - 1))
+        with builder.if_then(is_last):
+            row = builder.add(self.first, builder.mul(groups, INT64(together)))
+            self.fold_group(row, rest, height)
+        return builder.add(height, builder.zext(is_last, INT64))
+
+    def fold_group(self, row: ir.Value, count: int, height: ir.Value) -> None:
+        """Compute so many rows, and put their totals into the stack's row of a number."""
+        builder = self.builder
+        with Loop(builder, INT64(0), self.columns) as column:
+            places = [builder.add(row, INT64(k)) for k in range(count)]
+            inner = builder.add(self.left, column)
+            rows = [self.computed_at((self.outer, place, inner)) for place in places]
+            for operation, *values in zip(self.reductions, *rows, strict=True):
+                folded = folded_type(operation, F32)
+                while len(values) > 1:
+                    paired = len(values) & ~1
+                    values = [
+                        self.combined(operation, values[k], values[k + 1]) for k in range(0, paired, 2)
+                    ] + values[paired:]
+                store(builder, folded, values[0], self.in_stack(operation, height, column))
+
+    def merge(self, top: ir.Value, count: ir.Value) -> None:
+        """Fold the stack's row `top` into the one below, then that one, so many times."""
+        builder, step = self.builder, INT64(self.form.block_inner)
+        is_any = builder.icmp_signed(">", count, INT64(0))
+        with builder.if_then(is_any), Loop(builder, INT64(0), count) as done:
+            lower = builder.sub(builder.sub(top, done), INT64(1))
+            with Loop(builder, INT64(0), self.columns) as column:
+                for operation in self.reductions:
+                    folded, place = folded_type(operation, F32), self.in_stack(operation, lower, column)
+                    above = builder.gep(place, [step], inbounds=True, source_etype=stored_type(folded))
+                    pair = [load(builder, folded, pointer) for pointer in (place, above)]
+                    store(builder, folded, self.combined(operation, *pair), place)
+
+    def combined(self, operation: Operation, left: Value, right: Value) -> Value:
+        body = operation.regions[0].block
+        return combine(self.builder, body, self.view_of, folded_type(operation, F32), left, right)
+
+    def in_stack(self, operation: Operation, height: ir.Value, column: ir.Value) -> ir.Value:
+        place = self.builder.add(self.builder.mul(height, INT64(self.form.block_inner)), column)
+        stored = stored_type(folded_type(operation, F32))
+        return address_of(self.builder, self.stacks[operation], place, stored)
 
 
 class _Totals(_Part):
@@ -262,21 +391,4 @@ class _Totals(_Part):
                 INT64(form.inner),
                 INT64(form.inner),
             )
-            with Loop(builder, INT64(0), INT64(form.inner)) as column:
-                self.finish(operation, folded, line, (outer, INT64(0), column))
-
-    def finish(
-        self, operation: Operation, folded: ElementType, line: ir.Value, place: tuple[ir.Value, ...]
-    ) -> None:
-        """Combine a total with the initial value, and write the result wherever it is handed on."""
-        builder = self.builder
-        element_type = element_type_of(operation.result)
-        initial = self.value(operation.operands[1], place, {})
-        total = load(builder, folded, address_of(builder, line, place[2], stored_type(folded)))
-        body = operation.regions[0].block
-        value = combine(builder, body, self.view_of, folded, initial, total)
-        if folded is not element_type:
-            value = (rounded(builder, element_type, value[0]),)
-        for pointer, result in zip(self.results, self.block.terminator.operands, strict=True):
-            if result is operation.result:
-                store(builder, element_type, value, self.at(pointer, result, place))
+            self.finish(operation, line, outer, INT64(0), INT64(form.inner))

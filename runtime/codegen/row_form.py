@@ -157,13 +157,17 @@ def _find_saved(form: RowForm, block: Block) -> None:
             _cost(form, value, level)
 
 
+def cost_of(operation: Operation) -> int:
+    """What computing an operation on one element costs, about."""
+    return 1 if operation.name in _CHEAP_OPERATIONS else EXPENSIVE
+
+
 def _cost(form: RowForm, value: Value, level: int) -> int:
     """What computing a value in a pass costs; values of earlier passes for which that is much are kept."""
     operation = value.owner
     if not isinstance(operation, Operation) or not form.along_columns(value) or value in form.saved:
         return 0
-    own = 1 if operation.name in _CHEAP_OPERATIONS else EXPENSIVE
-    cost = own + sum(_cost(form, operand, level) for operand in operation.operands)
+    cost = cost_of(operation) + sum(_cost(form, operand, level) for operand in operation.operands)
     if cost > CHEAP and form.levels[value] < level:
         form.saved[value] = None
         return 0

@@ -146,15 +146,17 @@ class ReductionCode(LoopCode):
         seconds = self.seconds()
         tasks, size = division(form.units, seconds / form.units * _BYTES_A_SECOND)
         rooms = []
-        reductions: list[Operation] = reductions_of(self.block)
+        reductions: list[Operation] = reductions_of(self.block) if form.blocks > 1 else []
         for operation in reductions:
             dtype = folded_type(operation, F32).dtype
             rooms.append(((form.outer, form.blocks, form.inner), dtype))
             rooms.append(((form.outer, -(-form.blocks // 2), form.inner), dtype))
         last = seconds / form.block_reduced
-        launches = ((PARTIAL, tasks, seconds), (FINISH, form.outer, last))
+        launches = [(PARTIAL, tasks, seconds)]
+        if form.blocks > 1:
+            launches.append((FINISH, form.outer, last))
         return Made(
-            lambda: reductions_module(self.block, form, view_of, size), size, launches, tuple(rooms)
+            lambda: reductions_module(self.block, form, view_of, size), size, tuple(launches), tuple(rooms)
         )
 
 

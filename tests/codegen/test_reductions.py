@@ -24,7 +24,8 @@ def numbers(*shape: int, dtype: Any = np.float32, seed: int = 0) -> Array:
 
 def check(function: Callable[..., Any], *inputs: Array, count: int = 1) -> None:
     """The function has so many clusters of reductions, and gives the same bits in every way of running."""
-    text = jax.jit(function).lower(*inputs).as_text()
+    with jax.enable_x64(True):
+        text = jax.jit(function).lower(*inputs).as_text()
     plan = nimblehlo.compile(text, options=Options(compile="eager")).explain()
     steps = [line for line in plan.splitlines() if " nimblehlo.reduction_cluster " in line]
     assert len(steps) == count, plan
@@ -41,7 +42,38 @@ def test_of_all_elements(size: int) -> None:
     check(lambda x: (x * x).sum(), numbers(size))
 
 
-@pytest.mark.parametrize("shape", [(300, 130), (2049, 16), (33, 1000), (3, 5, 7, 400)])
+def test_zeros_keep_their_signs_in_blocks_that_are_not_full() -> None:
+    def total(x: Any, start: float) -> Any:
+        return jax.lax.reduce(-x, np.float32(start), jax.lax.add, (0, 1))
+
+    zeros = np.zeros((3, 12_345), np.float32)
+    check(lambda x: total(x, -0.0), zeros)
+    check(lambda x: total(x, 0.0), zeros)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("shape", [(70_001,), (5, 16_000)])
+def test_products(shape: tuple[int, ...], dtype: Any) -> None:
+    x = (1 + np.random.default_rng(0).random(shape) / 1000).astype(dtype)
+    check(lambda x: (-x).prod(-1), x)
+
+
+@pytest.mark.parametrize("axes", [(0,), (1,), (0, 1)])
+def test_bodies_that_are_no_known_form(axes: tuple[int, ...]) -> None:
+    def function(x: Any) -> Any:
+        return jax.lax.reduce(x * x, np.float32(1), lambda a, b: a * 0.5 + b, axes)
+
+    check(function, numbers(9, 8_000))
+
+
+@pytest.mark.parametrize("rows", [2, 5, 7, 8, 9, 31, 64, 1001])
+def test_rows_that_fill_no_groups(rows: int) -> None:
+    x = numbers(rows, 40_000 // rows)
+    check(lambda x: ((x + 1).sum(0), jnp.exp(x + 1).sum(0), (x + 1).max(0)), x)
+    check(lambda x: (x * x).sum(1), numbers(70_000 // (rows * 20), rows, 20, dtype=np.float64))
+
+
+@pytest.mark.parametrize("shape", [(300, 130), (2049, 16), (33, 1000), (40, 1030), (3, 5, 7, 400)])
 def test_along_leading_dimensions(shape: tuple[int, ...]) -> None:
     check(lambda x: (x * x + 1).sum(tuple(range(len(shape) - 1))), numbers(*shape))
 
