@@ -16,12 +16,13 @@ enum { FOURIER_MOST_RADIX = 31, FOURIER_MOST_PASSES = 24, FOURIER_MOST_PLACES = 
 /* How lines of `size` elements are transformed: by passes over `length` values, with `room` for them and one more.
    `table` has for each pass the factors that follow on its butterflies, then the roots of its radix; `halves` the
    roots for pairs. Steps between the values that are read and written are in bytes, `source_gap` from real to
-   imaginary part in items. `is_whole` writes the second half of a real line's transform as well. */
+   imaginary part in items. `is_whole` writes the second half of a real line's transform as well; `streams`: past the
+   caches. */
 typedef struct {
     int64_t kind, size, length, room, passes;
     int64_t radices[FOURIER_MOST_PASSES];
     const void *table, *halves;
-    int64_t source_step, source_gap, target_step, is_inverse, is_whole, has_real_target;
+    int64_t source_step, source_gap, target_step, is_inverse, is_whole, has_real_target, streams;
 } Fourier;
 
 /* What tasks read: task `t` does the blocks of lines from `t * size` on. Line `i` begins at `i / inner` outer and
@@ -59,9 +60,12 @@ typedef struct {
 
 #ifdef __x86_64__
 
+#include <immintrin.h>
+
 #define ITEM float
 #define LANES 16
 #define FOR_LANES FOR_16
+#define STREAM(to, row) _mm512_stream_ps((float *)(to), (__m512)(row))
 #define CODE __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 #define NAME(name) fourier_float_16_##name
 #include "fourier_passes.h"
@@ -69,6 +73,7 @@ typedef struct {
 #define ITEM double
 #define LANES 8
 #define FOR_LANES FOR_8
+#define STREAM(to, row) _mm512_stream_pd((double *)(to), (__m512d)(row))
 #define CODE __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl")))
 #define NAME(name) fourier_double_8_##name
 #include "fourier_passes.h"

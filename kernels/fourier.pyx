@@ -36,7 +36,7 @@ cdef extern from "fourier.h" nogil:
         int64_t radices[24]
         const void *table
         const void *halves
-        int64_t source_step, source_gap, target_step, is_inverse, is_whole, has_real_target
+        int64_t source_step, source_gap, target_step, is_inverse, is_whole, has_real_target, streams
 
     ctypedef struct FourierRun:
         const Fourier *transform
@@ -55,6 +55,8 @@ cdef enum:
     # Longer lines would leave the second cache.
     MOST_SIZE = 8192
     MOST_TASKS = 64
+    # Bytes of a result from which on it is written past the caches: such ones rarely wait there for their reader.
+    LARGE = 1 << 22
 
 # What a value takes in one pass on one thread, about, with vectors of one byte; least seconds of a task.
 cdef double _SECONDS_A_BYTE = 5e-9, _TASK_SECONDS = 2e-5
@@ -185,6 +187,7 @@ cdef class _Line:
         run.source_outer = run.inner * cnp.PyArray_DIM(source, axis) * cnp.PyArray_ITEMSIZE(source)
         run.target_outer = run.inner * cnp.PyArray_DIM(target, axis) * cnp.PyArray_ITEMSIZE(target)
         fourier.source_gap, fourier.is_whole = 1, is_whole
+        fourier.streams = cnp.PyArray_NBYTES(target) >= LARGE
         fourier.source_step = fourier.target_step = 2 * item * run.inner
         if fourier.kind == FOURIER_FROM_REAL:
             fourier.source_gap = 2 if is_spaced else 1
@@ -249,7 +252,7 @@ cdef class Transform:
         cdef int rank = cnp.PyArray_NDIM(source), last = rank - 1
         cdef bint is_complex = cnp.PyArray_ISCOMPLEX(source), is_own = False
         cdef _Line line
-        if self.takes_real and (not is_complex or _is_real(source)):
+        if self.takes_real and (not is_complex or (self.size % 2 == 0 and _is_real(source))):
             target = self.empty(source, self.complex_type, self.size if self.is_whole else self.half)
             self.real_line.run(source, target, last, is_complex, self.is_whole, self.threads)
             if self.is_whole:

@@ -1,5 +1,6 @@
 /* The transforms of LANES lines side by side, included by fourier.h for each kind of vectors. It takes ITEM, LANES,
-   CODE and NAME, and ends their definitions.
+   CODE and NAME, FOR_LANES where there are several, and STREAM where a vector is a line of the caches, and ends their
+   definitions.
 
    Complex values are pairs of vectors: real parts, imaginary parts, a lane for each line. */
 
@@ -178,22 +179,65 @@ static CODE int64_t NAME(load_squares)(VALUE *to, const char *const *lines, int6
     return k;
 }
 
-/* The opposite; value `k` is that at `first + step * k`, with its imaginary part negated where `step` is negative. */
+/* The same for lines of items, which have no imaginary parts. */
+static CODE int64_t NAME(load_real_squares)(VALUE *to, const char *const *lines, int64_t count) {
+    int64_t k = 0;
+    for (; k + LANES <= count; k += LANES) {
+        VECTOR rows[LANES];
+        UNROLL
+        for (int lane = 0; lane < LANES; lane++)
+            __builtin_memcpy(&rows[lane], lines[lane] + k * sizeof(ITEM), sizeof(VECTOR));
+        NAME(exchange)(rows);
+        UNROLL
+        for (int i = 0; i < LANES; i++) to[k + i] = (VALUE){rows[i], (VECTOR){0}};
+    }
+    return k;
+}
+
+static inline CODE __attribute__((always_inline)) void NAME(store_rows)(
+    VECTOR *rows, char *const *lines, int64_t offset, int64_t streams) {
+    NAME(exchange)(rows);
+    UNROLL
+    for (int lane = 0; lane < LANES; lane++) {
+        char *to = lines[lane] + offset;
+#ifdef STREAM
+        if (streams && (uintptr_t)to % sizeof(VECTOR) == 0) {
+            STREAM(to, rows[lane]);
+            continue;
+        }
+#endif
+        __builtin_memcpy(to, &rows[lane], sizeof(VECTOR));
+    }
+    (void)streams;
+}
+
+/* The opposite of loading pairs. */
 static CODE int64_t NAME(store_squares)(
-    const VALUE *first, int64_t step, char *const *lines, int64_t offset, int64_t count, int swapped) {
+    const Fourier *f, const VALUE *values, int64_t known, char *const *lines, int64_t count, int swapped) {
     int64_t k = 0;
     for (; k + LANES / 2 <= count; k += LANES / 2) {
         VECTOR rows[LANES];
         UNROLL
         for (int i = 0; i < LANES; i += 2) {
-            VALUE value = first[step * (k + i / 2)];
+            int64_t place = k + i / 2;
+            VALUE value = values[place < known ? place : count - place];
             rows[i] = swapped ? value.im : value.re;
-            rows[i + 1] = swapped ? value.re : step < 0 ? -value.im : value.im;
+            rows[i + 1] = swapped ? value.re : place < known ? value.im : -value.im;
         }
-        NAME(exchange)(rows);
+        NAME(store_rows)(rows, lines, 2 * k * sizeof(ITEM), f->streams);
+    }
+    return k;
+}
+
+/* The opposite of loading items. */
+static CODE int64_t NAME(store_real_squares)(
+    const Fourier *f, const VALUE *values, char *const *lines, int64_t count, int swapped) {
+    int64_t k = 0;
+    for (; k + LANES <= count; k += LANES) {
+        VECTOR rows[LANES];
         UNROLL
-        for (int lane = 0; lane < LANES; lane++)
-            __builtin_memcpy(lines[lane] + offset + 2 * k * sizeof(ITEM), &rows[lane], sizeof(VECTOR));
+        for (int i = 0; i < LANES; i++) rows[i] = swapped ? values[k + i].im : values[k + i].re;
+        NAME(store_rows)(rows, lines, k * sizeof(ITEM), f->streams);
     }
     return k;
 }
@@ -211,7 +255,9 @@ static CODE void NAME(load)(
     const Fourier *f, VALUE *to, const char *const *lines, int64_t count, int is_real, int swapped) {
     int64_t begin = 0;
 #if LANES > 1
-    if (f->source_step == 2 * sizeof(ITEM) && f->source_gap == 1 && !is_real) {
+    if (is_real && f->source_step == sizeof(ITEM)) {
+        begin = NAME(load_real_squares)(to, lines, count);
+    } else if (f->source_step == 2 * sizeof(ITEM) && f->source_gap == 1 && !is_real) {
         begin = NAME(load_squares)(to, lines, count, swapped);
     } else if (!is_real && f->source_gap == 1 && NAME(is_dense)(lines)) {
         for (; begin < count; begin++) {
@@ -232,28 +278,30 @@ static CODE void NAME(load)(
     }
 }
 
-/* Some values to the places from `begin` on; the value at `first + step * k` is the k-th, conjugated where `step` is
-   negative. */
+/* To each line `count` values; those from the `known` on are the conjugates of those before, the last one first. */
 static CODE void NAME(store)(
-    const Fourier *f, const VALUE *first, int64_t step, char *const *lines, int64_t begin, int64_t count, int swapped) {
+    const Fourier *f, const VALUE *values, int64_t known, char *const *lines, int64_t count, int swapped) {
     int64_t done = 0;
 #if LANES > 1
-    if (f->target_step == 2 * sizeof(ITEM) && !f->has_real_target) {
-        done = NAME(store_squares)(first, step, lines, begin * f->target_step, count, swapped);
-    } else if (!f->has_real_target && step > 0 && NAME(is_dense)((const char *const *)lines)) {
+    if (f->has_real_target && f->target_step == sizeof(ITEM)) {
+        done = NAME(store_real_squares)(f, values, lines, count, swapped);
+    } else if (f->target_step == 2 * sizeof(ITEM) && !f->has_real_target) {
+        done = NAME(store_squares)(f, values, known, lines, count, swapped);
+    } else if (known == count && NAME(is_dense)((const char *const *)lines)) {
         for (; done < count; done++) {
-            VECTOR re = swapped ? first[done].im : first[done].re, im = swapped ? first[done].re : first[done].im;
+            VALUE value = values[done];
+            VECTOR re = swapped ? value.im : value.re, im = swapped ? value.re : value.im;
             VECTOR pairs[2] = {SHUFFLED(re, im, TOGETHER, 0), SHUFFLED(re, im, TOGETHER, 1)};
-            __builtin_memcpy(lines[0] + (begin + done) * f->target_step, pairs, sizeof(pairs));
+            __builtin_memcpy(lines[0] + done * f->target_step, pairs, sizeof(pairs));
         }
     }
 #endif
     for (int lane = 0; lane < LANES; lane++) {
         for (int64_t k = done; k < count; k++) {
-            const ITEM *at = (const ITEM *)(first + step * k) + lane;
-            ITEM *to = (ITEM *)(lines[lane] + (begin + k) * f->target_step);
+            const ITEM *at = (const ITEM *)(values + (k < known ? k : count - k)) + lane;
+            ITEM *to = (ITEM *)(lines[lane] + k * f->target_step);
             to[0] = at[LANES * swapped];
-            if (!f->has_real_target) to[1] = step < 0 ? -at[LANES] : at[LANES * !swapped];
+            if (!f->has_real_target) to[1] = k < known ? at[LANES * !swapped] : -at[LANES];
         }
     }
 }
@@ -317,16 +365,22 @@ static CODE void NAME(lines)(const Fourier *f, char *work, const char *const *fr
         }
         x = NAME(transformed)(f, y, x);
     }
-    int64_t stored = f->kind == FOURIER_FROM_REAL ? half : f->kind == FOURIER_TO_REAL && size % 2 == 0 ? size / 2 : size;
+    int64_t count = size, known = size;
+    if (f->kind == FOURIER_FROM_REAL) {
+        count = f->is_whole ? size : half;
+        known = size % 2 && f->is_whole ? size : half;
+    } else if (f->kind == FOURIER_TO_REAL && size % 2 == 0) {
+        count = known = size / 2;
+    }
     if (swapped) {
         ITEM factor = (ITEM)(1.0 / (double)size);
-        for (int64_t k = 0; k < stored; k++) x[k] = NAME(scaled)(x[k], factor);
+        for (int64_t k = 0; k < count; k++) x[k] = NAME(scaled)(x[k], factor);
     }
-    NAME(store)(f, x, 1, to, 0, stored, swapped);
-    if (f->is_whole) NAME(store)(f, x + size - half, -1, to, half, size - half, 0);
+    NAME(store)(f, x, known, to, count, swapped);
 }
 
 #undef SHUFFLED
+#undef STREAM
 #undef EXCHANGE
 #undef FOR_LANES
 #undef VECTOR
