@@ -30,7 +30,7 @@ from .copying import copied
 from .indexing import UNSIGNED_BY_SIZE, index_items, row_major_steps
 from .monoids import MONOIDS, OVERWRITE, Combination, normalized, storage_dtype
 from .monoids import supports as _supports_monoid
-from .scatter_layout import DimensionNumbers, Layout, Windows, layout, windows
+from .scatter_layout import Batches, DimensionNumbers, Layout, Windows, layout, windows
 from .threads import division
 from .workspace import borrowed
 
@@ -116,6 +116,7 @@ class _Loops:
         is_integer = kind.element.startswith(("int", "uint")) and kind.monoid != OVERWRITE
         few_keys = last_key < _MOST_PRIVATE_KEYS and plan.unit_count > 64 * last_key
         self._is_private = self.by_items and is_integer and few_keys
+        self._source_step = 0 if is_scheduled else plan.source_step
         row_bytes = plan.unit_items * self.storage.itemsize
         self._makes_rows = plan.is_row and row_bytes >= _LEAST_ROW_BYTES
         batches = None if is_scheduled or self.by_items else plan.batches(input_size)
@@ -148,9 +149,11 @@ class _Loops:
         elif self._has_owners(starts, threads):
             owners = min(_threads.chosen_threads(threads), _MOST_CHOOSING)
             if self.by_items and self._input_bytes <= owners * _CHOOSING_BYTES:
-                self._apply_chosen(owners if total else 0, total, arrays, threads)
-            elif self._is_near(threads):
-                self._apply_near(total, arrays, threads)
+                self._apply_chosen_items(owners if total else 0, total, arrays, threads)
+            elif self._batches is not None:
+                self._apply_batches(self._batches, total, arrays, threads)
+            elif not self.by_items and self._finds_few_units(threads):
+                self._apply_chosen_runs(total, arrays, threads)
             else:
                 self._apply_owned(total, arrays, threads)
         elif self._is_private and self._work_bytes > _SERIAL_BYTES:
@@ -176,45 +179,47 @@ class _Loops:
         if self._is_unique and self._work_bytes > _SERIAL_BYTES:
             tasks, size = division(total, self._unit_bytes + 16)
         if not self.by_items:
-            self._apply_runs_in_order(tasks, size, 1, 0, total, arrays, threads)
+            self._apply_runs_in_order(tasks, size, 0, total, arrays, threads)
             return
         sample = np.empty(0, self._key_dtype)
         located = (tasks, size, total, self._located(arrays), sample)
         items = (arrays.values, arrays.value_step, arrays.result)
         update_items_in_order(*self.kind)(*located, *items, threads=threads)
 
-    def _is_near(self, threads: int | None) -> bool:
-        """Whether owners find their units themselves, and the processors' own caches hold what they own."""
+    def _finds_few_units(self, threads: int | None) -> bool:
+        """Whether owners choose their runs among all, and the processors' own caches hold what they own."""
         few_threads = _threads.chosen_threads(threads) <= _MOST_RANGES
-        return not self.by_items and (
-            self._batches is not None or (few_threads and self._input_bytes <= _NEAR_BYTES)
-        )
+        can_choose = self._plan.slide is None and self._source_step > 0
+        return can_choose and few_threads and self._input_bytes <= _NEAR_BYTES
 
-    def _apply_near(self, total: int, arrays: _Arrays, threads: int | None) -> None:
-        """Let owners find their units: in batches, or as those with keys from a range of as many as there are
-        threads."""
-        batches = self._batches
-        if batches is not None:
-            work = (self._input_bytes + self._work_bytes) // batches.number
-            tasks, each = division(batches.number, work, batches.number)
-            ranges, size, width = 1, each * batches.units, each * batches.keys
-        else:
-            keys = self._plan.last_key + 1
-            is_short = self._unit_bytes < 2 * _LEAST_CHOSEN_BYTES
-            width = -(-keys // (1 if is_short else _threads.chosen_threads(threads)))
-            tasks = ranges = -(-keys // width)
-            size = max(1, total)
+    def _apply_batches(self, batches: Batches, total: int, arrays: _Arrays, threads: int | None) -> None:
+        """Let owners of batches apply their units as they come."""
+        work = (self._input_bytes + self._work_bytes) // batches.number
+        tasks, each = division(batches.number, work, batches.number)
         tasks = tasks if total else 0
-        self._apply_runs_in_order(tasks, size, ranges, width, total, arrays, threads)
+        self._apply_runs_in_order(tasks, each * batches.units, each * batches.keys, total, arrays, threads)
 
     def _apply_runs_in_order(
-        self, tasks: int, size: int, ranges: int, width: int, total: int, arrays: _Arrays, threads: int | None
+        self, tasks: int, size: int, width: int, total: int, arrays: _Arrays, threads: int | None
     ) -> None:
         from .scatter_run_loops import update_runs_in_order
 
         located = (self._located(arrays), np.empty(0, self._key_dtype))
         runs = (*self._runs(), arrays.values, arrays.initial, arrays.result)
-        update_runs_in_order(*self.kind)(tasks, size, total, ranges, width, *located, *runs, threads=threads)
+        update_runs_in_order(*self.kind)(tasks, size, total, width, *located, *runs, threads=threads)
+
+    def _apply_chosen_runs(self, total: int, arrays: _Arrays, threads: int | None) -> None:
+        """Let owners of ranges of keys, one for each thread, choose their units among all."""
+        from .scatter_run_loops import update_chosen_runs
+
+        plan, keys = self._plan, self._plan.last_key + 1
+        is_short = self._unit_bytes < 2 * _LEAST_CHOSEN_BYTES
+        width = -(-keys // (1 if is_short else _threads.chosen_threads(threads)))
+        owners = -(-keys // width)
+        given = (self._source_step, self._located(arrays), np.empty(0, self._key_dtype), plan.grain)
+        runs = (plan.runs, plan.piece, arrays.values, arrays.initial, arrays.result)
+        tasks = owners if total else 0
+        update_chosen_runs(*self.kind)(tasks, owners, width, total, *given, *runs, threads=threads)
 
     def _apply_windows(self, plan: Windows, tasks: int, arrays: _Arrays, threads: int | None) -> None:
         """Apply windows that slide as they come; each task has a part of the input's places of its own."""
@@ -230,7 +235,7 @@ class _Loops:
         runs = (plan.runs, plan.items, plan.inner, plan.piece, arrays.values, arrays.result)
         update_windows(*self.kind)(tasks, count, divided, width, *indexed, *runs, threads=threads)
 
-    def _apply_chosen(self, owners: int, total: int, arrays: _Arrays, threads: int | None) -> None:
+    def _apply_chosen_items(self, owners: int, total: int, arrays: _Arrays, threads: int | None) -> None:
         """Let each owner choose its units among all."""
         from .scatter_loops import update_chosen_items
 

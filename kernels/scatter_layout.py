@@ -90,6 +90,13 @@ class Layout(NamedTuple):
         return len(self.runs) * self.length * self.piece
 
     @property
+    def source_step(self) -> int:
+        """How far apart in the updates each two units begin that follow each other; 0 where it varies."""
+        steps = self.units[:, 1 + _UPDATES].tolist()
+        in_order = row_major_steps(self.units[:, 0].tolist())
+        return steps[-1] if all(a == steps[-1] * b for a, b in zip(steps, in_order, strict=True)) else 0
+
+    @property
     def last_key(self) -> int:
         """The largest key that a unit can have."""
         checked = sum((bound - 1) * step for _, bound, step, _ in self.components.tolist())

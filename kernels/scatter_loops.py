@@ -15,7 +15,7 @@ from .memory import prefetch_write
 from .monoids import OVERWRITE
 from .scatter_runs import start_range
 from .scatter_units import BLOCK, locate
-from .searches import positions_within
+from .searches import choose_within
 
 PREFETCH_PLACES = 32
 """How many units of one element ahead their places in the result are fetched."""
@@ -96,15 +96,15 @@ def update_chosen_items(element: str, combiner: str) -> Kernel:
     ) -> None:  # fmt: skip
         start_range(task, owners, size, initial, result)
         keys, nothing = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
-        chosen = np.empty(BLOCK + 1, np.int32)
+        own, sources = np.empty(BLOCK + 1, sample.dtype), np.empty(BLOCK + 1, sample.dtype)
         least = task * size
-        own = size if task < owners - 1 else result.size - least
+        width = size if task < owners - 1 else result.size - least
         for first in range(0, count, BLOCK):
             here = min(BLOCK, count - first)
             locate(0, first, here, where, keys, nothing, nothing)
-            for number in range(positions_within(keys, here, least, own, chosen)):
-                unit = np.int64(get(chosen, number))
-                apply(result, np.int64(get(keys, unit)), values, (first + unit) * value_step)
+            start = first * value_step
+            for unit in range(choose_within(keys, here, least, width, start, value_step, 0, own, sources)):
+                apply(result, np.int64(get(own, unit)), values, np.int64(get(sources, unit)))
 
     return body
 

@@ -24,10 +24,12 @@ from .scatter_runs import (
     start_range,
 )
 from .scatter_units import BLOCK, locate
-from .searches import positions_within
+from .searches import choose_within
 
 PREFETCHED_LINES = 64
 """How many lines of runs are fetched ahead."""
+CHOSEN_BLOCK = 1 << 14
+"""How many units are chosen among in one go: what is computed of them stays in the processor's own cache."""
 NEAR_BYTES = 1 << 20
 """Where a task has just written so much of the result, the processor's own cache holds it."""
 PREFETCH_LINES = 4
@@ -49,13 +51,14 @@ def _is_far(size: int, initial: Any, result: Any) -> bool:
 
 @functools.cache
 def _apply_runs(element: str, combiner: str) -> Kernel:
-    """Units of runs from number `begin` to `end`, in order.
+    """Units of runs from number `begin` to `end`, in order; those before number `known` can be fetched ahead.
 
     `runs` has a row (input offset, update offset) for each run of a unit. A run has `length` pieces of
     `piece` elements; with `slides`, only those pieces that are in bounds, from 0 to `bound`. Places in the
     result are fetched where it `is_far`.
     """
     line_items, vector_items = LINE_BYTES // storage_dtype(element).itemsize, run_lanes(element)
+    two_lines = 2 * line_items
 
     @kernel
     def slid(
@@ -69,11 +72,11 @@ def _apply_runs(element: str, combiner: str) -> Kernel:
 
     @kernel(inline=True)
     def rows(
-        begin: int, end: int, keys: Any, sources: Any, step: int, grain: int, items: int, lines: int,
-        ahead: int, is_far: bool, is_short: bool, values: Any, result: Any,
+        begin: int, end: int, known: int, keys: Any, sources: Any, step: int, grain: int, items: int,
+        lines: int, ahead: int, is_far: bool, is_short: bool, values: Any, result: Any,
     ) -> None:  # fmt: skip
         for unit in range(begin, end):
-            later = min(unit + ahead, end - 1) * step
+            later = min(unit + ahead, known - 1) * step
             fetch_lines(values, np.int64(get(sources, later)), lines)
             if is_far:
                 fetch_lines(result, max(np.int64(get(keys, later)), np.int64(0)) * grain, lines)
@@ -87,8 +90,8 @@ def _apply_runs(element: str, combiner: str) -> Kernel:
 
     @kernel
     def body(
-        begin: int, end: int, keys: Any, sources: Any, slides: Any, step: int, grain: int, bound: int,
-        runs: Any, length: int, piece: int, is_far: bool, values: Any, result: Any,
+        begin: int, end: int, known: int, keys: Any, sources: Any, slides: Any, step: int, grain: int,
+        bound: int, runs: Any, length: int, piece: int, is_far: bool, values: Any, result: Any,
     ) -> None:  # fmt: skip
         items = length * piece
         lines = min(-(-items * values.itemsize // LINE_BYTES), PREFETCH_LINES)
@@ -96,21 +99,28 @@ def _apply_runs(element: str, combiner: str) -> Kernel:
         if slides.size == 0 and runs.shape[0] == 1:
             # The same with constants, which become quicker loops.
             if items == line_items and step == 1:
-                rows(begin, end, keys, sources, 1, grain, line_items, 1, ahead, is_far, False, values, result)
-            elif items == 2 * line_items and step == 1:
                 rows(
-                    begin, end, keys, sources, 1, grain, 2 * line_items, 2, ahead, is_far, False, values,
+                    begin, end, known, keys, sources, 1, grain, line_items, 1, ahead, is_far, False, values,
+                    result,
+                )  # fmt: skip
+            elif items == two_lines and step == 1:
+                rows(
+                    begin, end, known, keys, sources, 1, grain, two_lines, 2, ahead, is_far, False, values,
                     result,
                 )  # fmt: skip
             elif items < vector_items:
-                rows(begin, end, keys, sources, step, grain, items, 1, ahead, is_far, True, values, result)
+                rows(
+                    begin, end, known, keys, sources, step, grain, items, 1, ahead, is_far, True, values,
+                    result,
+                )  # fmt: skip
             else:
                 rows(
-                    begin, end, keys, sources, step, grain, items, lines, ahead, is_far, False, values, result
+                    begin, end, known, keys, sources, step, grain, items, lines, ahead, is_far, False, values,
+                    result,
                 )  # fmt: skip
             return
         for unit in range(begin, end):
-            later = min(unit + ahead, end - 1) * step
+            later = min(unit + ahead, known - 1) * step
             fetch_lines(values, np.int64(get(sources, later)), lines)
             if is_far:
                 fetch_lines(result, max(np.int64(get(keys, later)), np.int64(0)) * grain, lines)
@@ -145,31 +155,16 @@ def update_runs(element: str, combiner: str) -> Kernel:
         for row in range(offsets.shape[0]):
             begin, end = offsets[row, task], offsets[row, task + 1]
             apply(
-                begin, end, keys, sources, slides, step, grain, bound, runs, length, piece, is_far, values,
-                result,
+                begin, end, end, keys, sources, slides, step, grain, bound, runs, length, piece, is_far,
+                values, result,
             )  # fmt: skip
 
     return body
 
 
-@kernel
-def _choose(keys: Any, sources: Any, slides: Any, count: int, least: int, width: int, chosen: Any) -> int:
-    """Move those of `count` units to the front whose keys are from `least` to `least + width - 1`; returns
-    how many these are."""
-    own = positions_within(keys, count, least, width, chosen)
-    for number in range(own):
-        unit = np.int64(get(chosen, number))
-        put(keys, number, get(keys, unit))
-        put(sources, number, get(sources, unit))
-        if slides.size > 0:
-            put(slides, number, get(slides, unit))
-    return own
-
-
 @functools.cache
 def update_runs_in_order(element: str, combiner: str) -> Kernel:
-    """Units of runs. There are `ranges` tasks for each `size` units in order: one of them applies those with
-    the first `width` keys, the next one those with the next ones.
+    """Units of runs, `size` for each task.
 
     Where `initial` is not empty, task t gives the t-th `width` grains of the result their first values.
     """
@@ -177,22 +172,58 @@ def update_runs_in_order(element: str, combiner: str) -> Kernel:
 
     @kernel(parallel=True)
     def body(
-        task: int, size: int, count: int, ranges: int, width: int, where: Any, sample: Any, grain: int,
-        bound: int, runs: Any, length: int, piece: int, values: Any, initial: Any, result: Any,
+        task: int, size: int, count: int, width: int, where: Any, sample: Any, grain: int, bound: int,
+        runs: Any, length: int, piece: int, values: Any, initial: Any, result: Any,
     ) -> None:  # fmt: skip
-        part = task // ranges
-        start_range(task, ranges * -(-count // size), width * grain, initial, result)
+        start_range(task, -(-count // size), width * grain, initial, result)
         keys, sources = np.empty(BLOCK, sample.dtype), np.empty(BLOCK, sample.dtype)
         slides = np.empty(BLOCK if where[2].size > 0 else 0, sample.dtype)
-        chosen = np.empty(BLOCK + 1, np.int32)
         is_far = _is_far(width * grain if width > 0 else result.size, initial, result)
-        end = min(count, (part + 1) * size)
-        for first in range(part * size, end, BLOCK):
+        end = min(count, (task + 1) * size)
+        for first in range(task * size, end, BLOCK):
             own = min(BLOCK, end - first)
             locate(0, first, own, where, keys, sources, slides)
-            if ranges > 1:
-                own = _choose(keys, sources, slides, own, (task - part * ranges) * width, width, chosen)
-            apply(0, own, keys, sources, slides, 1, grain, bound, runs, length, piece, is_far, values, result)
+            apply(
+                0, own, own, keys, sources, slides, 1, grain, bound, runs, length, piece, is_far, values,
+                result,
+            )  # fmt: skip
+
+    return body
+
+
+@functools.cache
+def update_chosen_runs(element: str, combiner: str) -> Kernel:
+    """Units of runs that do not slide. Owner t has `width` grains, the last one all that are left, and
+    chooses its units among all; the updates of unit n begin at n times `source_step`."""
+    apply = _apply_runs(element, combiner)
+
+    @kernel(parallel=True)
+    def body(
+        task: int, owners: int, width: int, count: int, source_step: int, where: Any, sample: Any, grain: int,
+        runs: Any, piece: int, values: Any, initial: Any, result: Any,
+    ) -> None:  # fmt: skip
+        start_range(task, owners, width * grain, initial, result)
+        keys, nothing = np.empty(CHOSEN_BLOCK, sample.dtype), np.empty(0, sample.dtype)
+        room = CHOSEN_BLOCK + PREFETCHED_LINES + 1
+        own, sources = np.empty(room, sample.dtype), np.empty(room, sample.dtype)
+        is_far = _is_far(width * grain, initial, result)
+        ahead, held = _units_ahead(piece, values.itemsize), 0
+        for first in range(0, count, CHOSEN_BLOCK):
+            here = min(CHOSEN_BLOCK, count - first)
+            locate(0, first, here, where, keys, nothing, nothing)
+            start = first * source_step
+            known = held + choose_within(
+                keys, here, task * width, width, start, source_step, held, own, sources
+            )
+            # Those that are held back are fetched while the next ones are chosen.
+            done = known if first + here == count else max(0, known - ahead)
+            apply(
+                0, done, known, own, sources, nothing, 1, grain, 0, runs, 1, piece, is_far, values, result
+            )  # fmt: skip
+            held = known - done
+            for number in range(held):
+                put(own, number, get(own, done + number))
+                put(sources, number, get(sources, done + number))
 
     return body
 

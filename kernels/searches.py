@@ -31,7 +31,6 @@ AT_ONCE = 64
 """Elements that `which_above` looks at."""
 _COMPRESSES = bool(dict(binding.get_host_cpu_features()).get("avx512f"))
 """Whether the processor writes the lanes of a vector that pass a test by one instruction."""
-_COMPRESSED = 16
 
 Test = Callable[[Any, int], Any]
 """What makes code for so many positions from one on: a truth value each."""
@@ -150,59 +149,69 @@ def lowest(typing_context: Any, bits: Any) -> Any:
 
 
 @intrinsic
-def positions_within(
-    typing_context: Any, keys: Any, count: Any, least: Any, size: Any, positions: Any
-) -> Any:
-    """Write to `positions` the ascending positions among the first `count` keys of those from `least` to
-    `least + size - 1`; returns how many there are.
+def choose_within(
+    typing_context: Any, keys: Any, count: Any, least: Any, size: Any, first: Any, step: Any, at: Any,
+    chosen: Any, numbers: Any,
+) -> Any:  # fmt: skip
+    """Choose those of the first `count` keys that are from `least` to `least + size - 1`; returns how many.
 
-    `positions` are of 32 bits; the last one that is written to is the one after those found.
+    They are written to `chosen` from place `at` on, and to `numbers` a number for each: key k has
+    `first + k * step`. All three arrays are of one type; behind what is written to the last two one item may
+    be written too.
     """
     key = ir.IntType(keys.dtype.bitwidth)
+    lanes = _VECTOR_BYTES // (key.width // 8)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        read, wanted = (
-            context.make_array(array)(context, builder, arguments[at]).data
-            for at, array in ((0, keys), (4, positions))
+        read, *written = (
+            context.make_array(array)(context, builder, arguments[number]).data
+            for number, array in ((0, keys), (7, chosen), (8, numbers))
         )
-        count, least, size = arguments[1:4]
-        low, width = (builder.trunc(value, key) if key.width < 64 else value for value in (least, size))
-        found = cgutils.alloca_once_value(builder, I64(0))
+        count = arguments[1]
+        low, width, first, step = [_truncated(builder, argument, key) for argument in arguments[2:6]]
+        place = cgutils.alloca_once_value(builder, arguments[6])
 
-        def is_within(position: Any, lanes: int) -> Any:
+        def look(position: Any, lanes: int) -> tuple[list[Any], Any]:
+            """So many keys with their numbers, and which of them are chosen."""
             address = builder.gep(read, [position])
             if lanes > 1:
                 address = builder.bitcast(address, ir.VectorType(key, lanes).as_pointer())
             item = builder.load(address, align=key.width // 8)
-            return builder.icmp_unsigned(
-                "<", builder.sub(item, splat(builder, low, lanes)), splat(builder, width, lanes)
-            )
+            here = builder.add(first, builder.mul(_truncated(builder, position, key), step))
+            numbers = splat(builder, here, lanes)
+            if lanes > 1:
+                steps = ir.Constant(ir.VectorType(key, lanes), [key(lane) for lane in range(lanes)])
+                numbers = builder.add(numbers, builder.mul(splat(builder, step, lanes), steps))
+            low_, width_ = splat(builder, low, lanes), splat(builder, width, lanes)
+            return [item, numbers], builder.icmp_unsigned("<", builder.sub(item, low_), width_)
 
         whole = I64(0)
         if _COMPRESSES:
-            whole = builder.and_(count, I64(-_COMPRESSED))
-            step = I64(_COMPRESSED)
-            with cgutils.for_range_slice(builder, I64(0), whole, step, intp=I64, inc=True) as (at, _):
-                passed, here = is_within(at, _COMPRESSED), builder.load(found)
-                _store_compressed(builder, builder.gep(wanted, [here]), at, passed)
-                bits = builder.bitcast(passed, ir.IntType(_COMPRESSED))
-                builder.store(builder.add(here, builder.zext(builder.ctpop(bits), I64)), found)
-        with cgutils.for_range_slice(builder, whole, count, I64(1), intp=I64, inc=True) as (at, _):
-            here = builder.load(found)
-            builder.store(builder.trunc(at, I32), builder.gep(wanted, [here]))
-            builder.store(builder.add(here, builder.zext(is_within(at, 1), I64)), found)
-        return builder.load(found)
+            whole = builder.and_(count, I64(-lanes))
+            with cgutils.for_range_slice(builder, I64(0), whole, I64(lanes), intp=I64, inc=True) as (now, _):
+                found, here = builder.load(place), look(now, lanes)
+                for values, array in zip(here[0], written, strict=True):
+                    _store_compressed(builder, builder.gep(array, [found]), values, here[1])
+                bits = builder.bitcast(here[1], ir.IntType(lanes))
+                builder.store(builder.add(found, builder.zext(builder.ctpop(bits), I64)), place)
+        with cgutils.for_range_slice(builder, whole, count, I64(1), intp=I64, inc=True) as (now, _):
+            found, here = builder.load(place), look(now, 1)
+            for value, array in zip(here[0], written, strict=True):
+                builder.store(value, builder.gep(array, [found]))
+            builder.store(builder.add(found, builder.zext(here[1], I64)), place)
+        return builder.sub(builder.load(place), arguments[6])
 
-    return types.intp(keys, types.intp, types.intp, types.intp, positions), generate
+    return types.intp(keys, *(types.intp,) * 6, chosen, numbers), generate
 
 
-def _store_compressed(builder: Any, address: Any, first: Any, passed: Any) -> None:
-    """Write the positions from `first` on that passed, one after the other."""
-    lanes = ir.VectorType(I32, _COMPRESSED)
-    numbers = ir.Constant(lanes, [I32(lane) for lane in range(_COMPRESSED)])
-    values = builder.add(splat(builder, builder.trunc(first, I32), _COMPRESSED), numbers)
-    kind = ir.FunctionType(ir.VoidType(), [lanes, address.type, passed.type])
-    name = f"llvm.masked.compressstore.v{_COMPRESSED}i32"
+def _truncated(builder: Any, value: Any, kind: Any) -> Any:
+    return builder.trunc(value, kind) if kind.width < 64 else value
+
+
+def _store_compressed(builder: Any, address: Any, values: Any, passed: Any) -> None:
+    """Write the lanes that passed one after the other."""
+    kind = ir.FunctionType(ir.VoidType(), [values.type, address.type, passed.type])
+    name = f"llvm.masked.compressstore.v{values.type.count}i{values.type.element.width}"
     builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [values, address, passed])
 
 

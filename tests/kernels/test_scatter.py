@@ -455,20 +455,23 @@ def test_several_inputs():
 
 @pytest.mark.parametrize("count", [0, 1, 15, 16, 17, 63, 1000])
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
-def test_positions_within(dtype, count):
+def test_choose_within(dtype, count):
     from nimblehlo.kernels.compilation import kernel
-    from nimblehlo.kernels.searches import positions_within
+    from nimblehlo.kernels.searches import choose_within
 
     @kernel
-    def find(keys, count, least, size, positions):
-        return positions_within(keys, count, least, size, positions)
+    def choose(keys, count, least, size, first, step, at, chosen, numbers):
+        return choose_within(keys, count, least, size, first, step, at, chosen, numbers)
 
     keys = np.random.default_rng(15).integers(-1, 40, count + 1).astype(dtype)
-    positions = np.full(count + 2, -7, np.int32)
-    for least, size in ((0, 40), (0, 0), (10, 20), (39, 1)):
-        found = find(keys, count, least, size, positions)
-        assert list(positions[:found]) == [k for k in range(count) if least <= int(keys[k]) < least + size]
-        assert positions[count + 1] == -7
+    for least, size, first, step, at in ((0, 40, 0, 1, 0), (0, 0, 5, 1, 2), (10, 20, 700, 3, 5), (39, 1, 2, 0, 1)):
+        chosen, numbers = np.full(count + at + 2, -7, dtype), np.full(count + at + 2, -7, dtype)
+        found = choose(keys, count, least, size, first, step, at, chosen, numbers)
+        wanted = [k for k in range(count) if least <= int(keys[k]) < least + size]
+        assert list(chosen[at : at + found]) == [int(keys[k]) for k in wanted]
+        assert list(numbers[at : at + found]) == [first + k * step for k in wanted]
+        assert set(chosen[:at]) | set(numbers[:at]) <= {-7}
+        assert chosen[-1] == numbers[-1] == -7
 
 
 def test_one_update_for_all():
