@@ -18,7 +18,7 @@ from .choice import Choice, choose
 from .clusters import with_clusters
 from .plan import Plan, Step, all_steps
 from .sequels import tiered_functions, with_sequels
-from .tiering import share_heat
+from .tiering import begin_expected, share_heat
 
 _CONTROL: Final[dict[type[Op], Literal["while", "if", "case"]]] = {While: "while", If: "if", Case: "case"}
 """What the executor runs by itself."""
@@ -48,7 +48,9 @@ def lower(function: Function, options: Options, choose: Choose = choose) -> Plan
     assert function.body is not None
     with_clusters(function, options)
     plan = _Lowering(options, choose).lower_region(function.body, ())
-    share_heat(tiered_functions(list(all_steps(plan))))
+    functions = tiered_functions(list(all_steps(plan)))
+    share_heat(functions)
+    begin_expected(functions)
     return plan
 
 

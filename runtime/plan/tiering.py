@@ -94,6 +94,19 @@ def share_heat(functions: Iterable[object]) -> None:
                 function.heat = heat
 
 
+def begin_expected(functions: Iterable[object]) -> None:
+    """Begin to compile, beside what comes before, the code that first calls of steps would wait for.
+
+    Args:
+        functions: of a program's steps in their order, after `share_heat`.
+    """
+    begun: set[Heat] = set()
+    for function in functions:
+        if isinstance(function, Generated) and function.limit == 0.0 and function.heat not in begun:
+            begun.add(function.heat)
+            function.begin()
+
+
 class Tiering:
     """Calls the reference, and native code once that is there and proves to be quicker.
 
@@ -303,7 +316,11 @@ class Generated(Tiering):
         if spent + self.heat.expected > min(self.look, self.limit):
             self.look_for_code()
         if self.job is None and self.least < math.inf and spent > EARLY_SHARE * self.compile_seconds:
-            self.job = BACKGROUND.submit(Job(self.make, is_quick=True))
+            self.begin()
+
+    def begin(self) -> None:
+        """Compile beside the calls."""
+        self.job = BACKGROUND.submit(Job(self.make, is_quick=True))
 
     def look_for_code(self) -> None:
         """Have the code, if it lies on the disk or its time has come."""

@@ -203,3 +203,18 @@ def test_steps_that_share_their_code_are_compiled_by_what_all_of_them_cost() -> 
     tiering.share_heat([*shared, None])
     assert [step() for step in shared] == ["native"] * 3
     assert len({id(step.heat) for step in shared}) == 1
+
+
+def test_code_that_a_first_call_would_wait_for_is_begun_before() -> None:
+    codes = [_Code(kept=False) for _ in range(3)]
+    expected = (0.5, 0.01, 0.5)
+    steps = [_generated(code, seconds, compiling=0.1) for code, seconds in zip(codes, expected, strict=True)]
+    steps[2].heat = steps[0].heat
+    tiering.begin_expected([*steps, None])
+    BACKGROUND.wait()
+    assert [code.made for code in codes] == [1, 0, 0]
+    assert steps[0](0)[0] == "native" and codes[0].made == 1
+    hopeless = _generated(_Code(kept=False, possible=False), 0.5, compiling=0.1)
+    tiering.begin_expected([hopeless])
+    BACKGROUND.wait()
+    assert hopeless(0)[0] == "reference" and hopeless.is_given_up
