@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Products of stacks of matrices of f32 and of f64.
+"""Products of stacks of matrices of f32 and of f64, and of complex numbers of these.
 
 All is compiled ahead of time: nothing here waits for a compiler. `matrix_product.h` holds the tasks and states the
 order in which terms are added, which hangs on the number of terms alone. BLAS is not called: its threads wait for each
@@ -70,6 +70,8 @@ cdef enum:
     # Blocks of rows of a symmetric product, unless they were larger than others.
     MOST_MIRRORED = 8
     MOST_TASKS = 128
+    # Complex matrices with at most this many products are multiplied where they are.
+    SMALL_COMPLEX = 512
 
 # Bytes of products that one thread adds up in a second, about, with vectors of one byte.
 cdef double _BYTES_A_SECOND = 6e9
@@ -99,6 +101,83 @@ def multiply(cnp.ndarray lhs not None, cnp.ndarray rhs not None, threads=None):
     if batch * product.rows * product.columns * product.terms:
         run(&product, batch, threads)
     return result
+
+
+ctypedef fused Real:
+    float
+    double
+
+
+def multiply_complex(cnp.ndarray lhs not None, cnp.ndarray rhs not None, threads=None):
+    """The product of stacks of complex matrices, [..., row, term] with [..., term, column].
+
+    Each part of an element is the sum of its terms' products, of few of them rounded one by one and added in order;
+    of others a sum of twice as many terms as `multiply` adds them up: first that with the left number's real part.
+
+    Args:
+        lhs, rhs: arrays of complex<f32> or of complex<f64>, of one type and rank, with the same batching sizes.
+        threads: most threads to use; None: all.
+    """
+    cdef cnp.npy_intp shape[MOST_RANK]
+    cdef int rank = cnp.PyArray_NDIM(lhs), axis
+    cdef int64_t rows = cnp.PyArray_DIM(lhs, rank - 2), terms = cnp.PyArray_DIM(lhs, rank - 1)
+    cdef int64_t columns = cnp.PyArray_DIM(rhs, rank - 1), batch = 1
+    cdef cnp.dtype dtype = <cnp.dtype>cnp.PyArray_DESCR(lhs)
+    cdef cnp.ndarray result
+    for axis in range(rank - 2):
+        shape[axis] = cnp.PyArray_DIM(lhs, axis)
+        batch *= shape[axis]
+    if batch * rows * terms * columns <= SMALL_COMPLEX:
+        shape[rank - 2], shape[rank - 1] = rows, columns
+        Py_INCREF(dtype)
+        result = PyArray_Empty(rank, shape, dtype, 0)
+        if cnp.PyArray_TYPE(lhs) == cnp.NPY_COMPLEX64:
+            multiply_small(<float *>cnp.PyArray_DATA(result), lhs, rhs, batch)
+        else:
+            multiply_small(<double *>cnp.PyArray_DATA(result), lhs, rhs, batch)
+        return result
+    if not _vector_bytes:
+        return np.matmul(lhs, rhs)
+    left = lhs if cnp.PyArray_STRIDE(lhs, rank - 1) == cnp.PyArray_ITEMSIZE(lhs) else np.array(lhs, order="C")
+    real = (<object>rhs).real.dtype
+    stack = (<object>rhs).shape[:rank - 2]
+    # Each term becomes two: its real part with the right number, its imaginary part with that number times i.
+    doubled = np.empty((*stack, terms, 2, columns, 2), real)
+    doubled.view(dtype)[..., 0, :, 0] = rhs
+    np.negative((<object>rhs).imag, out=doubled[..., 1, :, 0])
+    doubled[..., 1, :, 1] = (<object>rhs).real
+    product = multiply(left.view(real), doubled.reshape(*stack, 2 * terms, 2 * columns), threads)
+    return product.view(dtype)
+
+
+cdef void multiply_small(Real *to, cnp.ndarray lhs, cnp.ndarray rhs, int64_t batch) noexcept:
+    """Sums of products that are rounded one by one, from zero on."""
+    cdef int rank = cnp.PyArray_NDIM(lhs), axis
+    cdef int64_t rows = cnp.PyArray_DIM(lhs, rank - 2), terms = cnp.PyArray_DIM(lhs, rank - 1)
+    cdef int64_t columns = cnp.PyArray_DIM(rhs, rank - 1), matrix, rest, row, column, term
+    cdef cnp.npy_intp *left_steps = cnp.PyArray_STRIDES(lhs)
+    cdef cnp.npy_intp *right_steps = cnp.PyArray_STRIDES(rhs)
+    cdef const char *left
+    cdef const char *right
+    cdef const Real *a
+    cdef const Real *b
+    cdef Real re, im
+    for matrix in range(batch):
+        left, right, rest = <const char *>cnp.PyArray_DATA(lhs), <const char *>cnp.PyArray_DATA(rhs), matrix
+        for axis in range(rank - 3, -1, -1):
+            left += rest % cnp.PyArray_DIM(lhs, axis) * left_steps[axis]
+            right += rest % cnp.PyArray_DIM(lhs, axis) * right_steps[axis]
+            rest //= cnp.PyArray_DIM(lhs, axis)
+        for row in range(rows):
+            for column in range(columns):
+                re = im = 0
+                for term in range(terms):
+                    a = <const Real *>(left + row * left_steps[rank - 2] + term * left_steps[rank - 1])
+                    b = <const Real *>(right + term * right_steps[rank - 2] + column * right_steps[rank - 1])
+                    re = re + (a[0] * b[0] - a[1] * b[1])
+                    im = im + (a[0] * b[1] + a[1] * b[0])
+                to[0], to[1] = re, im
+                to += 2
 
 
 cdef int64_t describe(MatrixProduct *product, cnp.ndarray lhs, cnp.ndarray rhs, cnp.npy_intp *shape) except -1:

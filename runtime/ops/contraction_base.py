@@ -37,7 +37,7 @@ from ..types import (
 from . import rules
 from .attribute_kinds import ArrayOf, Enum
 from .declaration import Array, Op, constraint
-from .float_products import contracted, contraction_of, part_of
+from .float_products import complex_product, contracted, contraction_of, part_of
 from .numerics import carrier, converter, rounding
 from .unit_products import are_served, unit_multiplier
 
@@ -45,8 +45,6 @@ Multiply = Callable[[Array, Array], Array]
 
 _SMALL: Final = 1 << 12
 """Integer matrices with at most this many products are multiplied as integers: BLAS would cost more."""
-_SMALL_COMPLEX: Final = 1 << 9
-"""Complex matrices with at most this many products are summed in the order of the products."""
 
 
 class Precision(enum.StrEnum):
@@ -78,14 +76,14 @@ def multiplier(
 
     Args:
         lhs, rhs, result: the element types.
-        product: multiplies matrices of f32 or f64.
+        product: multiplies matrices of f32 or f64, or of complex numbers where the result has such.
         by_unit: whether the processor's matrix unit may multiply what it can.
 
     Returns:
         A function of two arrays, or None where operands of such types have no product in `result`.
     """
     if result.category == COMPLEX:
-        return _multiply_complex(lhs, rhs, result)
+        return _multiply_complex(lhs, rhs, result, complex_product if product is contracted else product)
     if COMPLEX in (lhs.category, rhs.category):
         return None
     if result.category == FLOAT:
@@ -100,30 +98,12 @@ def multiplier(
     return _multiply_integers(lhs, rhs, result)
 
 
-def _multiply_complex(lhs: ElementType, rhs: ElementType, result: ElementType) -> Multiply:
+def _multiply_complex(lhs: ElementType, rhs: ElementType, result: ElementType, product: Multiply) -> Multiply:
     """Multiply in the result's own type."""
+    if lhs is rhs is result:
+        return product
     enter_lhs, enter_rhs = converter(lhs, result), converter(rhs, result)
-
-    def multiply(a: Array, b: Array) -> Array:
-        a, b = enter_lhs(a), enter_rhs(b)
-        if a.shape[-1] and a.size * b.shape[-1] <= _SMALL_COMPLEX:
-            return _from_the_first(a, b)
-        return np.asarray(np.matmul(a, b), result.dtype)
-
-    return multiply
-
-
-def _from_the_first(a: Array, b: Array) -> Array:
-    """The product of stacks of complex matrices: all products rounded, then summed one after another."""
-    a, b = a[..., np.newaxis], b[..., np.newaxis, :, :]
-    a_real, a_imag, b_real, b_imag = a.real, a.imag, b.real, b.imag
-    real = np.add.accumulate(a_real * b_real - a_imag * b_imag, axis=-2)[..., -1, :]
-    imag = np.add.accumulate(a_real * b_imag + a_imag * b_real, axis=-2)[..., -1, :]
-    summed = np.empty(real.shape, a.dtype)
-    # A sum starts from zero: that of negative zeros is +0.
-    np.add(real, real.dtype.type(0), out=summed.real)
-    np.add(imag, imag.dtype.type(0), out=summed.imag)
-    return summed
+    return lambda a, b: product(enter_lhs(a), enter_rhs(b))
 
 
 def computed_float(*types: ElementType) -> ElementType:

@@ -1,4 +1,4 @@
-"""Products of stacks of matrices of f32 and of f64.
+"""Products of stacks of matrices of f32 and of f64, and of complex numbers of these.
 
 They are added up by `kernels/matrix_product.pyx`, PART terms of a sum at a time, in an order that nothing but
 the number of terms changes. References and kernels call the same function. What it does not serve is left to
@@ -76,10 +76,7 @@ def in_parts(a: Array, b: Array, threads: int | None = None) -> Array:
     multiply = _tiles()
     if multiply is None:
         return _in_parts_by_blas(a, b)
-    if a.shape[:-2] != b.shape[:-2]:
-        batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-        a, b = (np.broadcast_to(one, (*batch, *one.shape[-2:])) for one in (a, b))
-    return multiply(a, b, threads)
+    return multiply(*_equally_stacked(a, b), threads)
 
 
 def _in_parts_by_blas(a: Array, b: Array) -> Array:
@@ -96,6 +93,26 @@ def contracted(a: Array, b: Array, threads: int | None = None) -> Array:
     if _is_long_vector(a.shape[-2], a.shape[-1], b.shape[-1]):
         return by_blas(a, b)
     return in_parts(a, b, threads)
+
+
+def complex_product(a: Array, b: Array, threads: int | None = None) -> Array:
+    """The product of stacks of complex matrices of one element type.
+
+    Args:
+        a, b: [..., row, term] and [..., term, column].
+        threads: most threads to use; None: all.
+    """
+    from ..kernels import matrix_product
+
+    return matrix_product.multiply_complex(*_equally_stacked(a, b), threads)
+
+
+def _equally_stacked(a: Array, b: Array) -> tuple[Array, Array]:
+    """The operands with equal batching sizes."""
+    if a.shape[:-2] == b.shape[:-2]:
+        return a, b
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    return np.broadcast_to(a, (*batch, *a.shape[-2:])), np.broadcast_to(b, (*batch, *b.shape[-2:]))
 
 
 def contraction_of(rows: int, terms: int, columns: int, threads: int | None = None) -> Product:
@@ -126,4 +143,3 @@ def part_of(rows: int, terms: int, columns: int) -> int | None:
 def have_threads() -> bool:
     """Whether the products of matrices are told how many threads they may use."""
     return _tiles() is not None
-

@@ -7,6 +7,7 @@ So do convolutions of floats (`ops.convolution_products`).
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -17,11 +18,11 @@ from ..ops import convolution_products as products
 from ..ops.contraction_base import Contraction, is_by_unit, multiplier
 from ..ops.convolution import Convolution
 from ..ops.declaration import Array
-from ..ops.float_products import contraction_of, have_threads
+from ..ops.float_products import complex_product, contraction_of, have_threads
 from ..ops.numerics import carrier, rounding
 from ..ops.unit_products import suits
 from ..ops.window_geometry import Window
-from ..types import FLOAT, INTEGER
+from ..types import COMPLEX, FLOAT, INTEGER
 from .tiering import compiled_ahead
 
 Kernel = Callable[..., Any]
@@ -49,6 +50,8 @@ def contraction(view: Any, threads: int | None) -> Offer:
     element_types = (view.lhs.element_type, view.rhs.element_type, view.result.element_type)
     if all(type.category & INTEGER for type in element_types):
         return _integer_products(view, shapes, threads)
+    if all(type.category & COMPLEX for type in element_types):
+        return _products_of_complex_numbers(view, threads)
     if not all(type.category & FLOAT for type in element_types):
         return None, "no kernel for these element types"
     if is_by_unit(view) and suits(rows, terms, columns):
@@ -142,6 +145,15 @@ def _products_of_floats(view: Any, shapes: Stacks, threads: int | None) -> Offer
         return view.bound(multiplier(lhs, rhs, result, product))  # type: ignore[no-any-return]
 
     return prepare, "matrices, block by block"
+
+
+def _products_of_complex_numbers(view: Any, threads: int | None) -> Offer:
+    """What the reference calls, with threads."""
+    lhs, rhs, result = (type.element_type for type in (view.lhs, view.rhs, view.result))
+    product = functools.partial(complex_product, threads=threads)
+    return compiled_ahead(
+        lambda: view.bound(multiplier(lhs, rhs, result, product))
+    ), "parts as matrices of floats"
 
 
 def convolution(view: Convolution, threads: int | None) -> Offer:

@@ -188,3 +188,66 @@ def test_empty_dimensions(shape):
 def test_other_operands_are_rejected(lhs, rhs):
     with pytest.raises(ValueError, match="no products of"):
         matrix_product.multiply(lhs, rhs)
+
+
+def complex_numbers(shape, dtype, seed=5):
+    generator = np.random.default_rng(seed)
+    return (generator.standard_normal(shape) + 1j * generator.standard_normal(shape)).astype(dtype)
+
+
+COMPLEX_SHAPES = [
+    ((), 1, 1, 1),
+    ((2,), 4, 6, 3),
+    ((), 2, 0, 3),
+    ((3, 2), 5, 7, 9),
+    ((), 40, 300, 33),
+    ((2,), 130, 20, 1),
+    ((), 1, 200, 150),
+    ((), 200, 150, 170),
+]
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@pytest.mark.parametrize(("batch", "rows", "terms", "columns"), COMPLEX_SHAPES)
+def test_complex_numbers(batch, rows, terms, columns, dtype):
+    lhs, rhs = (
+        complex_numbers((*batch, rows, terms), dtype),
+        complex_numbers((*batch, terms, columns), dtype, 6),
+    )
+    wanted = np.matmul(lhs.astype(np.clongdouble), rhs.astype(np.clongdouble))
+    first = matrix_product.multiply_complex(lhs, rhs, 1)
+    assert first.dtype == dtype and first.shape == wanted.shape
+    bound = 4 * np.finfo(dtype).eps * max(terms, 1)
+    np.testing.assert_allclose(first, wanted, rtol=0, atol=bound * np.abs(wanted).max(initial=1))
+    for threads in (2, 3, 8, None):
+        for layout in LAYOUTS:
+            got = matrix_product.multiply_complex(laid_out(lhs, layout), laid_out(rhs, layout), threads)
+            assert got.tobytes() == first.tobytes()
+
+
+@pytest.mark.parametrize(("rows", "terms", "columns"), [(3, 5, 4), (30, 600, 40)])
+def test_parts_of_complex_sums_are_added_in_the_stated_order(rows, terms, columns):
+    """Few products are rounded one by one; others are terms of one sum, the left number's real part first."""
+    generator = np.random.default_rng(7)
+    parts = [short(generator, shape, np.float32) for shape in ((2, rows, terms), (2, terms, columns))]
+    lhs, rhs = ((part[0] + 1j * part[1]).astype(np.complex64) for part in parts)
+    got = matrix_product.multiply_complex(lhs, rhs)
+    if rows * terms * columns <= 512:
+        re, im = np.zeros((2, rows, columns), np.float32)
+        for k in range(terms):
+            a, b = lhs[:, k, np.newaxis], rhs[np.newaxis, k]
+            re, im = re + (a.real * b.real - a.imag * b.imag), im + (a.real * b.imag + a.imag * b.real)
+    else:
+        doubled = np.stack([lhs.real, lhs.imag], -1).reshape(rows, 2 * terms)
+        re = in_order(doubled, np.stack([rhs.real, -rhs.imag], 1).reshape(2 * terms, columns))
+        im = in_order(doubled, np.stack([rhs.imag, rhs.real], 1).reshape(2 * terms, columns))
+    assert got.real.tobytes() == re.tobytes() and got.imag.tobytes() == im.tobytes()
+
+
+def test_complex_infinities_stay_in_their_row():
+    lhs, rhs = complex_numbers((40, 30), np.complex64), complex_numbers((30, 20), np.complex64)
+    lhs[3, 4], rhs[5, 6] = np.inf, np.nan
+    got = matrix_product.multiply_complex(lhs, rhs)
+    finite = np.isfinite(got)
+    assert not finite[3].any() and not finite[:, 6].any()
+    assert np.delete(np.delete(finite, 3, 0), 6, 1).all()
