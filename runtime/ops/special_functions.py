@@ -389,7 +389,7 @@ def zeta(x: Array, q: Array) -> Array:
     from scipy import special
 
     value = np.asarray(special.zeta(x, q))
-    if not (np.min(x, initial=2) > 1 and np.min(q, initial=1) > 0):
+    if np.count_nonzero((x > 1) & (q > 0)) < value.size:
         pole = (q <= 0) & (q == np.floor(q))
         # At a pole the terms of odd exponents have no common sign on both sides.
         value = np.where(pole & (np.fmod(x, 2) != 0), np.nan, value)
@@ -401,9 +401,12 @@ def polygamma(n: Array, x: Array) -> Array:
     """The n-th derivative of digamma; NaN unless n is an integer that is not negative."""
     from scipy import special
 
-    factor = np.where(np.fmod(n, 2) == 0, -1.0, 1.0) * special.gamma(n + 1)
-    value = factor * zeta(n + 1, x)
-    is_first = n == 0
+    following = n + 1
+    factor = np.where(np.fmod(n, 2) == 0, -1.0, 1.0) * special.gamma(following)
+    value = factor * zeta(following, x)
+    is_first, is_order = n == 0, (n >= 0) & (n == np.floor(n))
     if np.count_nonzero(is_first):
         value = np.where(is_first, digamma(x), value)
-    return np.where((n < 0) | (n != np.floor(n)), np.nan, value)
+    if np.count_nonzero(is_order) < value.size:
+        value = np.where(is_order, value, np.nan)
+    return value
