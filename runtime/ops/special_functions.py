@@ -297,18 +297,17 @@ def lgamma(operand: Array) -> Array:
 
     operand = np.asarray(operand)
     value = np.asarray(special.gammaln(operand))
-    # Near zero SciPy takes 1 / x for infinite where x is subnormal.
-    magnitude = np.abs(operand)
-    near_zero, infinite = magnitude < 1e-300, magnitude == np.inf
-    if np.count_nonzero(near_zero):
+    if np.count_nonzero(np.isfinite(value)) < value.size:
+        # Near zero SciPy takes 1 / x for infinite where x is subnormal.
+        magnitude = np.abs(operand)
+        near_zero = (value == np.inf) & (magnitude < 1)
         value = np.where(near_zero, -np.log(np.where(near_zero, magnitude, 1)), value)
-    if np.count_nonzero(infinite):
-        value = np.where(infinite, np.inf, value)
+        value = np.where(magnitude == np.inf, np.inf, value)
     # Its zeros are at 1 and 2, where SciPy's error, small beside 1, is not small beside the value.
     near = (operand > 0.5) & (operand <= 2.5)
     if np.count_nonzero(near):
         chosen = operand[near]
-        near_one = (chosen < 1.35).astype(np.float64)
+        near_one = chosen < 1.35
         distance = chosen - (2.0 - near_one)
         value[near] = _lgamma_above_two(distance) - near_one * np.log1p(distance)
     return value
