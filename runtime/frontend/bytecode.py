@@ -6,7 +6,6 @@ jaxlib runs in a process of its own: bytecode that is broken can end the process
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from typing import Final
 
@@ -56,6 +55,8 @@ def bytecode_to_text(content: bytes, name: str) -> str:
         ParseError: the bytecode is malformed.
         UnsupportedError: jaxlib is not installed.
     """
+    import subprocess
+
     if not sys.executable:
         raise UnsupportedError("reading bytecode needs a Python interpreter that can be started")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

@@ -26,7 +26,6 @@ from .assembly import Form, compile_assembly, signature_of
 from .attribute_parser import SIMPLE_DICTIONARY, AttributeParser
 from .lexer import BARE_IDENTIFIER, SKIP, VALUE_NAME, VALUE_USE, pattern
 from .operation_types import OperationState, functional_type
-from .other_dialects import FORMS
 from .type_parser import FUNCTION_TYPE
 
 STATEMENT: Final = pattern(
@@ -49,12 +48,18 @@ BUILTIN_NAMES: Final = {
     "return": "func.return",
     "call": "func.call",
 }
+_OTHER_DIALECTS: Final = ("arith", "sdy", "shape", "tensor")
+"""Those whose forms are in `other_dialects`, which few programs need."""
 _FORMS: dict[str, Form] = {}
 
 
 def form_of(name: str) -> Form | None:
     """The compiled pretty form of an operation, or None where it has none."""
-    form = FORMS.get(name)
+    form = None
+    if name.partition(".")[0] in _OTHER_DIALECTS:
+        from .other_dialects import FORMS
+
+        form = FORMS.get(name)
     if form is None:
         declaration = lookup(name)
         if declaration is None or declaration.assembly is None:

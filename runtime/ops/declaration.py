@@ -24,6 +24,7 @@ Labels ``I1``, ``I2``, ... of the specification's table of inputs follow from th
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -188,6 +189,14 @@ def constraint(check: Callable[[Any], str | None]) -> Any:
     return Constraint(check)
 
 
+@functools.cache
+def _parts_of(declaration: type) -> dict[str, _Declared | Constraint]:
+    """The parts that a class itself declares, by name."""
+    return {
+        key: value for key, value in vars(declaration).items() if isinstance(value, (_Declared, Constraint))
+    }
+
+
 class Op:
     """Base of all declarations.
 
@@ -223,11 +232,10 @@ class Op:
         super().__init_subclass__(**rest)
         parts: dict[str, Any] = {}
         for base in reversed(cls.__mro__):
-            for key, value in vars(base).items():
-                if isinstance(value, (_Declared, Constraint)):
-                    parts[key] = value
-                elif key in parts:
-                    del parts[key]
+            declared = _parts_of(base)
+            for key in parts.keys() & (vars(base).keys() - declared.keys()):
+                del parts[key]
+            parts.update(declared)
         chosen = parts.values()
         cls.declared_results = tuple(p for p in chosen if isinstance(p, Result))
         cls.declared_operands = tuple(p for p in chosen if type(p) is Operand)

@@ -5,7 +5,6 @@ Source: the definition of the dialect in the StableHLO project's reference inter
 
 from __future__ import annotations
 
-import csv
 import sys
 import threading
 from collections.abc import Iterator
@@ -68,6 +67,8 @@ class Probe(
         return [self.operand]
 
     def reference(self, operand: Array) -> Array:
+        import csv
+
         call = call_state()
         folder = probe_folder(self)
         file = folder / f"probe{len(call.probes) + 1}.npy"
@@ -126,6 +127,8 @@ def read_probe(view: Op, probe_id: str, iteration: int, type: TensorType) -> Arr
 
 def _indexed(folder: Path) -> Iterator[tuple[str, str]]:
     """The name and the file of each probe in the index."""
+    import csv
+
     with (folder / INDEX_FILE).open(encoding="utf-8", newline="") as index:
         for row in csv.reader(index):
             if len(row) == 3:
