@@ -26,9 +26,10 @@ MAY_IMPORT = {
     "frontend": PROGRAM,
     "specialize": PROGRAM,
     "codegen": BASE | {"ir", "kernels"},
-    "plan": PROGRAM | {"codegen", "frontend", "kernels", "specialize"},
+    "plan": PROGRAM | {"codegen", "frontend", "kernels", "recent", "specialize"},
     "executor": BASE | {"plan"},
     "memory": set(),
+    "recent": set(),
     "kernels": set(),
 }
 
@@ -45,7 +46,6 @@ TOP = {
     "inputs",
     "patterns",
     "progress",
-    "recent",
     "sanitizer",
     "transforms",
 }

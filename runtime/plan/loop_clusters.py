@@ -10,15 +10,17 @@ import numpy as np
 
 from ..ir import Block, Operation
 from ..ops.verify import view_of
+from ..recent import Recent
 from ..types import TensorType
 from .estimates import estimate
+
+MOST_KNOWN = 64
+"""Of how many clusters it is known what their code takes: layers of a program have equal ones."""
 
 
 def has_row_form(block: Block) -> bool:
     """Whether native code can be generated for a block of operations as a loop over rows."""
-    from ..codegen.row_form import row_form
-
-    return row_form(block, view_of) is not None
+    return RowCode(block, None).found is not None
 
 
 def has_reduction_form(block: Block) -> bool:
@@ -57,22 +59,39 @@ class LoopCode:
         self.block = block
         self.threads = threads
 
-    def make(self) -> Made:
-        """The code before it is compiled."""
+    def make(self) -> Made | None:
+        """The code before it is compiled; None where there is none."""
         raise NotImplementedError
 
     @functools.cached_property
+    def description(self) -> str:
+        """What tells the block from others."""
+        from ..codegen.description import block_description
+
+        return block_description(self.block)
+
+    @functools.cached_property
+    def found(self) -> Made | None:
+        """What `make` makes, once for all equal blocks."""
+        key = type(self).__name__, self.description
+        known = _known.get(key)
+        if known is None:
+            known = (self.make(),)
+            _known.keep(key, known)
+        return known[0]
+
+    @property
     def made(self) -> Made:
-        """What `make` made, once."""
-        return self.make()
+        """The same, where there is code."""
+        assert self.found is not None
+        return self.found
 
     @functools.cached_property
     def key(self) -> str:
         """Of the code: steps of equal keys share it."""
-        from ..codegen.description import block_description
         from ..codegen.machine import key_of
 
-        return key_of(f"{type(self).__name__} by {self.made.size}\n{block_description(self.block)}")
+        return key_of(f"{type(self).__name__} by {self.made.size}\n{self.description}")
 
     def is_quick(self) -> bool:
         """Whether it does not have to be compiled."""
@@ -117,13 +136,14 @@ class LoopCode:
 class RowCode(LoopCode):
     """The code of a cluster of rows."""
 
-    def make(self) -> Made:
+    def make(self) -> Made | None:
         from ..codegen.row_form import row_form
         from ..codegen.rows import NAME, rows_module
         from ..kernels.threads import division
 
         form = row_form(self.block, view_of)
-        assert form is not None
+        if form is None:
+            return None
         seconds = self.seconds()
         tasks, size = division(form.rows, seconds / form.rows * _BYTES_A_SECOND)
         return Made(
@@ -158,6 +178,10 @@ class ReductionCode(LoopCode):
         return Made(
             lambda: reductions_module(self.block, form, view_of, size), size, tuple(launches), tuple(rooms)
         )
+
+
+_known: Recent[tuple[str, str], tuple[Made | None]] = Recent(MOST_KNOWN)
+"""What `LoopCode.make` has made, by its class and the block's description."""
 
 
 def _without_rooms(native: Callable[..., Any], count: int) -> Callable[..., Any]:
