@@ -41,6 +41,7 @@ def function_address(key: str, name: str, build: Build, is_brief: bool = False) 
         key: from `key_of`; the same key and name mean the same function.
         name: the function's symbol, of external linkage.
         build: called where neither this process nor the disk has the code.
+        is_brief: the code's loops are short, so that LLVM should not take long over them.
     """
     return _machine().address(key, name, build, is_brief)
 

@@ -1,4 +1,4 @@
-"""The operations that the specializer makes of operations which become one native loop nest.
+"""The operations that the specializer makes of operations which become one native function.
 
 They occur in specialized programs alone: no text and no bytecode may name them.
 """
@@ -13,6 +13,7 @@ from .declaration import Array, Evaluate, Op, Operand, Region, Result
 CLUSTER: Final = "nimblehlo.cluster"
 ROW_CLUSTER: Final = "nimblehlo.row_cluster"
 REDUCTION_CLUSTER: Final = "nimblehlo.reduction_cluster"
+STEP_CLUSTER: Final = "nimblehlo.step_cluster"
 
 
 class _Group(Op):
@@ -39,3 +40,7 @@ class RowCluster(_Group, name=ROW_CLUSTER):
 
 class ReductionCluster(_Group, name=REDUCTION_CLUSTER):
     """Runs `body`, whose results are reductions, and values of the reductions' shape from which they come."""
+
+
+class StepCluster(_Group, name=STEP_CLUSTER):
+    """Runs `body`, whose operations are small steps."""

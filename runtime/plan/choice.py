@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..ops.cluster import Cluster, ReductionCluster, RowCluster
+from ..ops.cluster import Cluster, ReductionCluster, RowCluster, StepCluster
 from ..ops.control import While
 from ..ops.declaration import Op
 from ..ops.dynamic_shapes import RunTimeShaped
@@ -21,6 +21,7 @@ from .native_loops import NativeLoop, is_long, native_loop_problem
 from .region_codes import region_code
 from .region_functions import RegionCode
 from .run_time_types import RunTimeTyped, has_unknown_sizes
+from .step_codes import StepCode, tiered_steps
 from .tiering import Generated, Tiered
 
 
@@ -54,6 +55,8 @@ def choose(view: Op, options: Options) -> Choice:
         return _around_reductions(view, RowCode(view.body.block, options.threads), options)
     if isinstance(view, ReductionCluster):
         return _around_reductions(view, ReductionCode(view.body.block, options.threads), options)
+    if isinstance(view, StepCluster):
+        return _steps(view, StepCode(view.body.block, options.threads), options)
     if is_generated(view):
         return _generated(view, options)
     prepare, reason = kernel_for(view, options.threads)
@@ -115,6 +118,14 @@ def _around_reductions(view: RowCluster | ReductionCluster, code: LoopCode, opti
         reference, lambda: code, expected.reference_seconds, expected.compile_seconds, ()
     )
     return Choice(function, "tiered", f"{reason}, once it pays", needs_regions=False)
+
+
+def _steps(view: StepCluster, code: StepCode, options: Options) -> Choice:
+    """A cluster of small steps: a plan of theirs, and one native function once that pays."""
+    reason = f"one step for {names_of(view.body.block)}"
+    if options.compile == "eager":
+        return Choice(code.function(), "generated", reason, needs_regions=False)
+    return Choice(tiered_steps(view, code), "tiered", f"{reason}, once it pays")
 
 
 def _around_regions(view: Op, code: RegionCode, options: Options) -> Choice:

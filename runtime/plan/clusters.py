@@ -23,6 +23,7 @@ from ..specialize.moves import Box
 from ..specialize.reduction_clusters import form_reduction_clusters
 from ..specialize.rewriting import is_plain
 from ..specialize.row_clusters import form_row_clusters
+from ..specialize.step_clusters import form_step_clusters
 from ..types import TensorType
 from .estimates import estimate, saved_seconds
 from .loop_clusters import has_reduction_form, has_row_form
@@ -45,6 +46,8 @@ def with_clusters(function: Function, options: Options) -> None:
         take_index_vectors(function.body, has_few_updates)
         leave = functools.partial(_is_native_loop, options.ordering)
         form_clusters(function.body, generates, leave, around, saves)
+        if options.ordering == Ordering():
+            form_step_clusters(function.body, is_small_step, leave)
 
 
 def _form_around_reductions(block: Block) -> None:
@@ -78,6 +81,13 @@ def generates(operation: Operation) -> bool:
     from ..codegen.elementwise import emits
 
     return emits(operation)
+
+
+def is_small_step(operation: Operation) -> bool:
+    """Whether native code on small arrays can be generated for an operation among others."""
+    from ..codegen.arrays import step_problem
+
+    return step_problem(operation, view_of) is None
 
 
 def is_generated(view: Op) -> bool:

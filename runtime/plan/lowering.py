@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Final, Literal
 
 import numpy as np
 
 from ..ir import DenseElementsAttribute, Function, Operation, Region, Value, captured_values
+from ..ops.cluster import StepCluster
 from ..ops.control import Case, If, While
 from ..ops.declaration import Op
 from ..ops.memory_limit import bytes_of
@@ -113,6 +115,10 @@ class _Lowering:
 
     def lower_regions(self, view: Op, captures: Sequence[Value]) -> dict[str, Plan | Sequence[Plan]]:
         """Plans of an operation's regions under their declared names."""
+        if isinstance(view, StepCluster):
+            # Its steps are not compiled one by one: it is compiled itself.
+            options = replace(self.options, compile="never")
+            return {"body": _Lowering(options, self.choose).lower_region(view.body, captures)}
         plans: dict[str, Plan | Sequence[Plan]] = {}
         for declared in view.declared_regions:
             regions = getattr(view, declared.name)

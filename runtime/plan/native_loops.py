@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Any
 from ..ir import Value, captured_values
 from ..ops.control import While
 from ..ops.verify import views_under
+from .background import BACKGROUND, Job
 from .estimates import loading_seconds
 from .tiering import QUICK_SECONDS
 
 if TYPE_CHECKING:
     from ..kernels.native_loop import LoopFunction
 
-PATIENCE_SECONDS = 0.02
-"""Time in a loop's plan after which it is compiled: about what compiling it takes."""
+PATIENCE_SECONDS, PATIENCE_AN_OPERATION = 0.02, 0.001
+"""Time in a loop's plan after which a call waits for its native code: about what compiling it takes."""
+EARLY_SHARE = 0.05
+"""The part of that time after which it is compiled beside the calls."""
 
 FIRST_STEPS = 1 << 12
 """Steps of the first native call of a loop; later ones do more, up to CALL_SECONDS."""
@@ -47,8 +50,9 @@ def is_long(view: While) -> bool:
 class NativeLoop:
     """The step of a `while` that has no `native_loop_problem`.
 
-    It runs its regions' plans until that has taken PATIENCE_SECONDS, over all calls, and goes on in native
-    code from there; where that code is kept on the disk, as soon as loading it pays. Both give the same bits.
+    It runs its regions' plans until that has taken as long as compiling does, over all calls, and goes on in
+    native code from there; before, where that code is kept on the disk or was compiled beside the calls. Both
+    give the same bits.
 
     Args:
         view: the operation.
@@ -65,18 +69,32 @@ class NativeLoop:
         self.captured = captured_values(view.operation.regions)
         self.unchanged = _unchanged(view)
         self.may_overwrite = tuple([(k, k) for k, unchanged in enumerate(self.unchanged) if not unchanged])
-        self.seconds_left = 0.0 if at_once else PATIENCE_SECONDS
+        operations = sum(1 for region in view.operation.regions for _ in region.walk())
+        self.patience = PATIENCE_SECONDS + PATIENCE_AN_OPERATION * operations
+        self.seconds_left = 0.0 if at_once else self.patience
         self.seconds_to_look = QUICK_SECONDS + loading_seconds()
         self.native: LoopFunction | None = None
+        self.job: Job | None = None
 
     def __call__(self, *operands: Any, cond: Any, body: Any, out: Any = None) -> tuple[Any, ...]:
         if self.native is not None:
             return self.native(operands, body.captures, body.count_steps, out)
         values, finished = self._by_plans(operands, cond, body)
         if finished:
+            self._compile_early()
             return tuple(values)
+        if self.job is not None:
+            BACKGROUND.finish(self.job)
+        native = self.native = self.native or self._compiled()
+        return native(values, body.captures, body.count_steps)
+
+    def _compile_early(self) -> None:
+        """Begin to compile beside the calls, if the time has come."""
+        if self.job is None and self.seconds_left < (1 - EARLY_SHARE) * self.patience:
+            self.job = BACKGROUND.submit(Job(self._prepare, is_quick=True))
+
+    def _prepare(self) -> None:
         self.native = self._compiled()
-        return self.native(values, body.captures, body.count_steps)
 
     def _by_plans(self, values: Sequence[Any], cond: Any, body: Any) -> tuple[Sequence[Any], bool]:
         """Steps by the regions' plans while time is left; the values, and whether the loop has ended."""

@@ -358,12 +358,12 @@ def boundary(
     operands: dict[Value, None] = {}
     results = []
     for index in members:
-        for operand in operations[index].operands:
+        for operand in (*operations[index].operands, *captured_values(operations[index].regions)):
             if operand not in inside:
                 operands[operand] = None
-        result = operations[index].result
-        if index in owned and not owned.issuperset(users.get(result, ())):
-            results.append(result)
+        for result in operations[index].results:
+            if index in owned and not owned.issuperset(users.get(result, ())):
+                results.append(result)
     return list(operands), results
 
 

@@ -265,6 +265,7 @@ def test_a_loop_without_steps() -> None:
 
 def test_native_code_goes_on_where_the_plans_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native_loops, "PATIENCE_SECONDS", 1e-4)
+    monkeypatch.setattr(native_loops, "PATIENCE_AN_OPERATION", 0.0)
     monkeypatch.setattr(native_loops, "FIRST_STEPS", 3)
     body = "%y = stablehlo.add %x, %i : tensor<i32>"
     text = counted(1999, body, {"x": ("x0", "tensor<i32>")}, "%y")
@@ -456,3 +457,22 @@ def test_positions_of_extremes_are_found_in_loops() -> None:
     before = "%low = stablehlo.constant dense<0xFF800000> : tensor<f32>"
     text = counted(50, body, carried, "%y, %sum", before=before)
     check(text, np.array([3, 1, -2, 8, 8, -0.0, 4], np.float32), np.int32(0))
+
+
+def test_short_loops_are_compiled_beside_the_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native_loops, "EARLY_SHARE", 0.0)
+    monkeypatch.setattr(native_loops, "PATIENCE_SECONDS", 1e3)
+    compiled = threading.Event()
+    prepare = native_loops.NativeLoop._prepare
+
+    def noted(loop: native_loops.NativeLoop) -> None:
+        prepare(loop)
+        compiled.set()
+
+    monkeypatch.setattr(native_loops.NativeLoop, "_prepare", noted)
+    text = counted(30, "%y = stablehlo.cosine %x : tensor<45xf32>", {"x": ("x0", "tensor<45xf32>")}, "%y")
+    x = np.arange(45, dtype=np.float32)
+    executable = nimblehlo.compile(text)
+    first = executable(x)[0]
+    assert compiled.wait(30)
+    assert executable(x)[0].tobytes() == first.tobytes()

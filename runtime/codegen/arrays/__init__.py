@@ -7,7 +7,7 @@ be generated; an `ArrayEmitter` generates it.
 
 from . import control, elementwise, indexing, moves, products, reductions
 from .control import emit_while, while_problem
-from .emitter import ArrayEmitter, block_problem, is_large, is_single
+from .emitter import ArrayEmitter, block_problem, is_large, is_single, step_problem
 
 __all__ = [
     "ArrayEmitter",
@@ -21,5 +21,6 @@ __all__ = [
     "moves",
     "products",
     "reductions",
+    "step_problem",
     "while_problem",
 ]

@@ -194,7 +194,7 @@ def _emit_cluster(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound
 
 
 for _name in ("cluster", "row_cluster", "reduction_cluster"):
-    FORMS[f"nimblehlo.{_name}"] = Form(inner_problem, _emit_cluster)
-FORMS["stablehlo.while"] = Form(_inner_problem, _emit_inner)
-FORMS["stablehlo.if"] = Form(inner_problem, _emit_if)
-FORMS["stablehlo.case"] = Form(inner_problem, _emit_case)
+    FORMS[f"nimblehlo.{_name}"] = Form(inner_problem, _emit_cluster, is_apart=False)
+FORMS["stablehlo.while"] = Form(_inner_problem, _emit_inner, is_apart=False)
+FORMS["stablehlo.if"] = Form(inner_problem, _emit_if, is_apart=False)
+FORMS["stablehlo.case"] = Form(inner_problem, _emit_case, is_apart=False)

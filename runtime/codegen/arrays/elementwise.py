@@ -31,7 +31,7 @@ def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
     if is_single(kind):
         values = [emitter.element(operand) for operand in operation.operands]
         return [Elements((emit(emitter.builder, operation, values),))]
-    storage = emitter.room(kind)
+    storage = emitter.made(operation.result)
     with emitter.loop(kind.size) as index:
         values = [emitter.at(bound, index) for bound in bounds]
         emitter.put(storage, index, emit(emitter.builder, operation, values))
@@ -65,5 +65,5 @@ def constant_array(emitter: ArrayEmitter, kind: Any, array: Any) -> Bound:
 
 
 FORMS[ELEMENTWISE] = Form(_problem, _emit)
-FORMS["stablehlo.constant"] = Form(_no_problem, _emit_constant)
-FORMS["stablehlo.iota"] = Form(_no_problem, _emit_iota)
+FORMS["stablehlo.constant"] = Form(_no_problem, _emit_constant, is_apart=False)
+FORMS["stablehlo.iota"] = Form(_no_problem, _emit_iota, is_apart=False)

@@ -15,6 +15,7 @@ from ...types import TensorType, Type
 from .. import blocks
 from ..blocks import INT64, POINTER, BlockEmitter, Bound, Elements, Storage, ViewOf, is_plain
 from ..blocks.elements import as_int64, element_count, load_elements, spilled, store_elements
+from ..description import attributes_description, operation_description
 from ..values import Value, stored_type
 
 MOST_ELEMENTS = 1 << 12
@@ -34,10 +35,13 @@ class Form:
     Attributes:
         problem: why an operation whose types are plain cannot be generated, or None.
         emit: generates it; returns what its results are bound to.
+        is_apart: whether it becomes a function of its own, which equal operations share: LLVM takes much
+            longer for one that is long than for some that are short.
     """
 
     problem: Callable[[Operation, ViewOf], str | None]
     emit: Callable[[ArrayEmitter, Operation], Sequence[Bound]]
+    is_apart: bool = True
 
 
 FORMS: dict[str, Form] = {}
@@ -81,6 +85,11 @@ def _problem(block: Block, view_of: ViewOf, in_place: frozenset[str]) -> str | N
         if reason is not None:
             return f"{operation.name}: {reason}"
     return None
+
+
+def step_problem(operation: Operation, view_of: ViewOf) -> str | None:
+    """Why an operation cannot be generated among others of a block, or None where it can."""
+    return types_problem(operation) or form_of(operation).problem(operation, view_of)
 
 
 def types_problem(operation: Operation, in_place: frozenset[str] = frozenset()) -> str | None:
@@ -145,14 +154,60 @@ class ArrayEmitter:
         self.builder = builder
         self.view_of = view_of
         self.bound: dict[IrValue, Bound] = dict(environment or {})
+        self.functions: dict[str, ir.Function] = {}
+        self.given: dict[IrValue, Storage] = {}
 
     def emit_block(self, block: Block, arguments: Sequence[Bound]) -> list[Bound]:
         """Generate a block's operations; returns what its terminator hands on."""
         self.bound.update(zip(block.arguments, arguments, strict=True))
         for operation in block.operations[:-1]:
-            results = form_of(operation).emit(self, operation)
+            form = form_of(operation)
+            is_apart = form.is_apart and any(_is_made(value.type) for value in operation.results)
+            results = self.emit_apart(operation) if is_apart else form.emit(self, operation)
             self.bound.update(zip(operation.results, results, strict=True))
         return [self.bound[value] for value in block.terminator.operands]
+
+    def emit_apart(self, operation: Operation) -> list[Bound]:
+        """Generate an operation as a call of its function; returns what its results are bound to."""
+        types = ", ".join([str(result.type) for result in operation.results])
+        key = f"{operation_description(operation, ())}\n{attributes_description(operation)} -> {types}"
+        operands = list(dict.fromkeys(operation.operands))
+        rooms = [self.room(result.type) for result in operation.results]  # type: ignore[arg-type]
+        arguments = [part for value in operands for part in _parts(self.bound[value])]
+        arguments += [room.pointer for room in rooms]
+        function = self.functions.get(key)
+        if function is None:
+            function = self.functions[key] = self.function_of(operation, operands, arguments)
+        self.builder.call(function, arguments)
+        return [self.result(room) for room in rooms]
+
+    def function_of(
+        self, operation: Operation, operands: Sequence[IrValue], arguments: Sequence[ir.Value]
+    ) -> ir.Function:
+        """The function of an operation: it takes the parts of its operands, and where its results go."""
+        module = self.builder.module
+        types = [
+            POINTER if isinstance(argument.type, ir.PointerType) else argument.type for argument in arguments
+        ]
+        type = ir.FunctionType(ir.VoidType(), types)
+        function = ir.Function(module, type, module.get_unique_name("step"))
+        function.linkage = "internal"
+        function.attributes.add("noinline")
+        builder = ir.IRBuilder(function.append_basic_block("entry"))
+        start = builder.append_basic_block("start")
+        builder.branch(start)
+        builder.position_at_end(start)
+        parts = list(function.args)
+        emitter = ArrayEmitter(builder, self.view_of)
+        for value in operands:
+            emitter.bound[value] = _taken(self.bound[value], parts)
+        for result, pointer in zip(operation.results, parts, strict=True):
+            # What is written is memory of its own.
+            pointer.add_attribute("noalias")
+            emitter.given[result] = Storage(result.type, pointer)  # type: ignore[arg-type]
+        form_of(operation).emit(emitter, operation)
+        builder.ret_void()
+        return function
 
     def element(self, value: IrValue) -> Value:
         """What a tensor of one element is bound to."""
@@ -193,6 +248,11 @@ class ArrayEmitter:
         pointer.type = POINTER
         return Storage(type, pointer)
 
+    def made(self, value: IrValue) -> Storage:
+        """Memory for a result: where the caller wants it, or on the stack."""
+        given = self.given.get(value)
+        return self.room(value.type) if given is None else given  # type: ignore[arg-type]
+
     def result(self, storage: Storage) -> Bound:
         """What a result that was written to memory is bound to."""
         return self.loaded(storage) if is_single(storage.type) else storage
@@ -224,6 +284,23 @@ class ArrayEmitter:
         limit = INT64(count) if isinstance(count, int) else count
         builder.cbranch(builder.icmp_signed("<", following, limit), body, end)
         builder.position_at_end(end)
+
+
+def _is_made(type: Type) -> bool:
+    """Whether an operation makes an array of a type."""
+    return not is_single(type) and not is_large(type)
+
+
+def _parts(bound: Bound) -> list[ir.Value]:
+    """The arguments that a value becomes."""
+    return [bound.pointer] if isinstance(bound, Storage) else list(bound.scalar)
+
+
+def _taken(like: Bound, parts: list[ir.Value]) -> Bound:
+    """A value bound to arguments, taken from the front of `parts`, as `like` is."""
+    if isinstance(like, Storage):
+        return Storage(like.type, parts.pop(0))
+    return Elements((tuple([parts.pop(0) for _ in like.scalar]),))
 
 
 def element_type(value: IrValue) -> Any:

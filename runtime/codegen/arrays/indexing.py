@@ -38,31 +38,32 @@ def _start(
 
 def _emit_dynamic_slice(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
     operand, *starts = operation.operands
-    storage, kind = emitter.storage(operand), operation.result.type
+    storage = emitter.storage(operand)
     sizes = emitter.view_of(operation).slice_sizes
     first = _start(emitter, storage.type.shape, sizes, dict(enumerate(emitter.indices(starts))))
-    room = emitter.room(kind)  # type: ignore[arg-type]
+    room = emitter.made(operation.result)
     copy(emitter, window(room, INT64(0)), window(storage, first), sizes)
     return [emitter.result(room)]
 
 
 def _emit_dynamic_update_slice(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
-    operand, update, *starts = operation.operands
+    _, update, *starts = operation.operands
     kind: Any = update.type
-    storage = _own(emitter, operand)
+    storage = _own(emitter, operation)
     first = _start(emitter, storage.type.shape, kind.shape, dict(enumerate(emitter.indices(starts))))
     source = emitter.storage(update)
     copy(emitter, window(storage, first), window(source, INT64(0)), kind.shape)
     return [emitter.result(storage)]
 
 
-def _own(emitter: ArrayEmitter, operand: IrValue) -> Storage:
-    """An array to be updated: a large one in place, of others a copy."""
+def _own(emitter: ArrayEmitter, operation: Operation) -> Storage:
+    """The array to be updated: a large one in place, of others a copy."""
+    operand = operation.operands[0]
     bound = emitter.bound[operand]
     if is_large(operand.type):
         assert isinstance(bound, Storage)
         return bound
-    room = emitter.room(operand.type)  # type: ignore[arg-type]
+    room = emitter.made(operation.result)
     copy_all(emitter, room, bound)
     return room
 
@@ -95,8 +96,8 @@ def _vectors(
 
 def _emit_gather(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
     operand, indices = operation.operands
-    view, builder, kind = emitter.view_of(operation), emitter.builder, operation.result.type
-    storage, room = emitter.storage(operand), emitter.room(kind)  # type: ignore[arg-type]
+    view, builder = emitter.view_of(operation), emitter.builder
+    storage, room = emitter.storage(operand), emitter.made(operation.result)
     shape, result_steps = storage.type.shape, row_major_steps(room.type.shape)
     batch_dims = [d for d in range(room.type.rank) if d not in view.offset_dims]
     index_dims = [d for d in range(view.start_indices.rank) if d != view.index_vector_dim]
@@ -131,9 +132,9 @@ def _scatter_problem(operation: Operation, view_of: ViewOf) -> str | None:
 
 def _emit_scatter(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
     """Each element of each window that lies within the array is updated."""
-    operand, indices, update = operation.operands
+    _, indices, update = operation.operands
     view, builder = emitter.view_of(operation), emitter.builder
-    room, updates = _own(emitter, operand), emitter.bound[update]
+    room, updates = _own(emitter, operation), emitter.bound[update]
     shape, sizes, windowed = room.type.shape, window_sizes(view), windowed_dims(view)
     steps, update_steps = row_major_steps(shape), row_major_steps(view.updates[0].shape)
     index_dims = [d for d in range(view.scatter_indices.rank) if d != view.index_vector_dim]

@@ -19,7 +19,7 @@ from .emitter import FORMS, ArrayEmitter, Form, is_single
 _MOVES = frozenset(
     f"stablehlo.{name}"
     for name in (
-        "broadcast", "broadcast_in_dim", "concatenate", "pad", "reshape", "reverse", "slice", "transpose",
+        "broadcast", "broadcast_in_dim", "concatenate", "pad", "reverse", "slice", "transpose",
     )
 )  # fmt: skip
 
@@ -39,8 +39,6 @@ class _Box(NamedTuple):
 
 
 def _problem(operation: Operation, view_of: ViewOf) -> str | None:
-    if operation.name == "stablehlo.reshape":
-        return None
     if sum(element_count(operand.type) for operand in operation.operands) > MOST_MOVED_ELEMENTS:
         return "moves elements of a large tensor"
     return None if _boxes(operation, view_of) is not None else "moves elements in no order"
@@ -108,15 +106,12 @@ def _box(number: int, places: Any, moved: Any, first: int) -> _Box | None:
 def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
     kind: Any = operation.result.type
     bounds = [emitter.bound[operand] for operand in operation.operands]
-    if operation.name == "stablehlo.reshape":
-        (bound,) = bounds
-        return [bound if isinstance(bound, Elements) else Storage(kind, bound.pointer)]
     boxes = _boxes(operation, emitter.view_of)
     assert boxes is not None
     if is_single(kind):
         last = boxes[-1]
         return [Elements((emitter.at(bounds[last.operand], INT64(last.source_first)),))]
-    storage = emitter.room(kind)
+    storage = emitter.made(operation.result)
     for box in boxes:
         target = Side(storage, INT64(box.first), box.steps)
         source = Side(bounds[box.operand], INT64(box.source_first), box.source_steps)
@@ -124,4 +119,19 @@ def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
     return [storage]
 
 
+def _no_problem(operation: Operation, view_of: ViewOf) -> str | None:
+    return None
+
+
+def _emit_alias(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
+    """The operands' memory, seen as the results' types."""
+    found: list[Bound] = []
+    for operand, result in zip(operation.operands, operation.results, strict=True):
+        bound, kind = emitter.bound[operand], result.type
+        found.append(Storage(kind, bound.pointer) if isinstance(bound, Storage) else bound)  # type: ignore[arg-type]
+    return found
+
+
+_ALIASES = ("stablehlo.optimization_barrier", "stablehlo.reshape")
+FORMS.update(dict.fromkeys(_ALIASES, Form(_no_problem, _emit_alias, is_apart=False)))
 FORMS.update(dict.fromkeys(_MOVES, Form(_problem, _emit)))

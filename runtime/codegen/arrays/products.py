@@ -64,12 +64,12 @@ def _sizes(view: Any) -> _Sizes:
 
 
 def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
-    view, kind = emitter.view_of(operation), operation.result.type
+    view = emitter.view_of(operation)
     lhs = (*view.lhs_batching_dimensions, *view.lhs_result_dimensions, *view.lhs_contracting_dimensions)
     rhs = (*view.rhs_batching_dimensions, *view.rhs_contracting_dimensions, *view.rhs_result_dimensions)
     left = _in_order(emitter, emitter.storage(view.operation.operands[0]), lhs)
     right = _in_order(emitter, emitter.storage(view.operation.operands[1]), rhs)
-    result = emitter.room(kind)  # type: ignore[arg-type]
+    result = emitter.made(operation.result)
     _Product(emitter, _sizes(view), left, right, result).emit(view.terms_of_a_part)
     return [emitter.result(result)]
 

@@ -64,7 +64,7 @@ def _reduced(
     while length > 1:
         columns = fold.halved(columns, length)
         length = -(-length // 2)
-    rooms = [emitter.room(result.type) for result in operation.results]  # type: ignore[arg-type]
+    rooms = [emitter.made(result) for result in operation.results]
     with emitter.loop(fold.sizes[0] * fold.sizes[2]) as index:
         items = [*initial, *(emitter.at(column, index) for column in columns)]
         for room, value in zip(rooms, emitter.applied(view.body.block, items), strict=True):

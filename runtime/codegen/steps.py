@@ -1,0 +1,44 @@
+"""A run of small steps as native code: its operations one after the other, on one thread.
+
+The only task `NAME` has the pointers of the operands and of the results.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+
+from ..ir import Block
+from .arrays import ArrayEmitter, block_problem
+from .arrays.boxes import copy_all
+from .blocks import Storage, ViewOf
+from .folding import define_task
+from .region_function import Part
+
+NAME = "steps"
+
+steps_problem = block_problem
+
+
+def steps_module(block: Block, view_of: ViewOf) -> ir.Module:
+    """The module with the task `NAME` of a block that has no `steps_problem`."""
+    module = ir.Module(NAME)
+    results = block.terminator.operands
+    part = Part(module, "all", 1, len(block.arguments) + len(results))
+    emitter = ArrayEmitter(part.builder, view_of)
+    places = [
+        Storage(_type(value), pointer)
+        for value, pointer in zip((*block.arguments, *results), part.pointers, strict=True)
+    ]
+    count = len(block.arguments)
+    bounds = emitter.emit_block(block, [emitter.result(place) for place in places[:count]])
+    for place, bound in zip(places[count:], bounds, strict=True):
+        copy_all(emitter, place, bound)
+    part.builder.ret_void()
+    define_task(module, NAME, part.function, 1, 1)
+    return module
+
+
+def _type(value: Any) -> Any:
+    return value.type
