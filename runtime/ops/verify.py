@@ -5,11 +5,11 @@ Source: specification, sections "Programs", "Functions" and "Operations".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Final
 
 from ..errors import NimbleError, UnsupportedError, VerifyError
-from ..ir import Block, Function, Module, Operation, Region, SymbolAttribute, Value
+from ..ir import Block, Function, Module, Operation, Region, StructAttribute, SymbolAttribute, Value
 from ..options import Ordering
 from ..types import ELEMENT_TYPES, FunctionType, TensorType, TupleType, Type, UnrankedTensorType
 from .declaration import Op, lookup
@@ -55,6 +55,7 @@ class _Verifier:
         self.module = module
         self.functions: dict[str, Function] = {}
         self.calls: dict[str, set[str]] = {}
+        self.verified: set[Hashable] = set()
 
     def verify(self) -> None:
         for item in self.module.body:
@@ -118,6 +119,9 @@ class _Verifier:
 
     def verify_operation(self, operation: Operation, visible: set[Value], function: Function) -> None:
         """One operation: its regions from the inside out, then its own constraints."""
+        key = _key(operation)
+        if key is not None and key in self.verified:
+            return
         for region in operation.regions:
             block = _only_block(region, operation.name, operation.location)
             for argument in block.arguments:
@@ -139,6 +143,8 @@ class _Verifier:
                 raise view.error(f"there is no function @{symbol}")
         if operation.name in ("func.call", "stablehlo.composite"):
             self.verify_call(view, self.functions[next(iter(_called_functions(operation)))])
+        if key is not None:
+            self.verified.add(key)
 
     def verify_call(self, view: Op, callee: Function) -> None:
         """Operands and results of a call must be the callee's inputs and outputs."""
@@ -222,6 +228,24 @@ def verify_inferred(view: Op) -> None:
     if inferred is not None and not all_types_agree(declared, inferred):
         reason = f"the result is declared as {_types_text(declared)}, but must be {_types_text(inferred)}"
         raise view.error(reason)
+
+
+def _key(operation: Operation) -> Hashable | None:
+    """What is the same for operations of which all hold the constraints or none; None where that may be more
+    than types and attributes: regions, functions, values of constants."""
+    operands, attributes = operation.operands, operation.attributes
+    if not operands or operation.regions or "callee" in attributes or "decomposition" in attributes:
+        return None
+    for operand in operands:
+        if isinstance(operand.owner, Operation) and operand.owner.name == "stablehlo.constant":
+            return None
+    return (
+        operation.name,
+        tuple([operand.type for operand in operands]),
+        tuple([result.type for result in operation.results]),
+        # In the fields of a struct 1 and true are equal.
+        tuple([(name, id(a) if isinstance(a, StructAttribute) else a) for name, a in attributes.items()]),
+    )
 
 
 def _called_functions(operation: Operation) -> set[str]:

@@ -185,3 +185,40 @@ def test_each_declared_operation_has_its_rejected_programs() -> None:
         if declaration.declared_constraints and declaration not in covered
     ]
     assert not missing
+
+
+GATHER = """
+    %{name} = "stablehlo.gather"(%a, %i) <{{
+      dimension_numbers = #stablehlo.gather<
+        offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = {index}>,
+      slice_sizes = array<i64: {sizes}>, indices_are_sorted = false
+    }}> : (tensor<4x3xf32>, tensor<2x1xi64>) -> tensor<2x3xf32>"""
+
+
+@pytest.mark.parametrize(
+    ("index", "sizes", "reason"), [("1", "1, 4", "slice_sizes"), ("true", "1, 3", "index_vector_dim")]
+)
+def test_an_operation_that_only_resembles_one_before_is_checked(index: str, sizes: str, reason: str) -> None:
+    good = GATHER.format(name=0, index=1, sizes="1, 3") + GATHER.format(name=1, index=1, sizes="1, 3")
+    text = """
+        func.func @main(%a: tensor<4x3xf32>, %i: tensor<2x1xi64>) -> tensor<2x3xf32> {{
+          {}
+          return %0 : tensor<2x3xf32>
+        }}"""
+    verify(parse(text.format(good)))
+    with pytest.raises(NimbleError, match=reason):
+        verify(parse(text.format(good + GATHER.format(name=2, index=index, sizes=sizes))))
+
+
+def test_constants_of_operands_are_looked_at_each_time() -> None:
+    text = """
+        func.func @main(%a: tensor<4xf32>) -> tensor<?xf32> {{
+          %s = stablehlo.constant dense<4> : tensor<1xi64>
+          %t = stablehlo.constant dense<{}> : tensor<1xi64>
+          %0 = stablehlo.dynamic_reshape %a, %s : (tensor<4xf32>, tensor<1xi64>) -> tensor<?xf32>
+          %1 = stablehlo.dynamic_reshape %a, %t : (tensor<4xf32>, tensor<1xi64>) -> tensor<?xf32>
+          return %1 : tensor<?xf32>
+        }}"""
+    verify(parse(text.format(4)))
+    with pytest.raises(VerifyError, match="dynamic_reshape"):
+        verify(parse(text.format(5)))
