@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
 from ..errors import UndefinedBehaviorError
-from ..types import BOOLEAN, ELEMENT_TYPES, FLOAT, INTEGER, SIGNED, UNSIGNED, ElementType, Type
+from ..types import BOOLEAN, ELEMENT_TYPES, FLOAT, INTEGER, SIGNED, UNSIGNED, ElementType, TensorType, Type
 from .attribute_kinds import Enum
 from .call_state import call_state, uses_call_state
 from .declaration import Array, Attribute, Op, Operand, Result, constraint
@@ -85,28 +85,47 @@ class RngBitGenerator(
             raise self.unsupported(f"the shape of output must be known, but is that of {self.output}")
 
     def reference(self, initial_state: Array) -> tuple[Array, Array]:
-        return random_bits(self.rng_algorithm, initial_state, self.output.shape, self.output.element_type)
+        return self.drawn_by(_REFERENCES, initial_state)
+
+    def drawn_by(self, generators: Generators, initial_state: Array) -> tuple[Array, Array]:
+        """The results, from the words of some generators."""
+        return _random_bits(generators, self.rng_algorithm, initial_state, self.output)
 
 
-def random_bits(
-    algorithm: RngAlgorithm, state: Array, shape: Sequence[int], element_type: ElementType
+Words = Callable[..., Array]
+
+
+class Generators(NamedTuple):
+    """What makes words of 32 bits from a key, the parts of the first counter, lowest first, and a count.
+
+    Attributes:
+        three_fry: Threefry2x32: two words a counter of 64 bits.
+        philox: Philox4x32: four words a counter of 128 bits.
+    """
+
+    three_fry: Words
+    philox: Words
+
+
+def _random_bits(
+    generators: Generators, algorithm: RngAlgorithm, state: Array, output: TensorType
 ) -> tuple[Array, Array]:
     """The state after drawing, and a tensor of random bits.
 
     Args:
+        generators: what makes the words.
         algorithm: the generator.
         state: key and counter: two ui64, or three where the counter has 128 bits.
-        shape, element_type: of the tensor. Types narrower than 32 bits take the low bits of a word each.
+        output: the tensor's type. Types narrower than 32 bits take the low bits of a word each.
     """
-    three_fry = algorithm == RngAlgorithm.THREE_FRY
-    if element_type.width == 64:
-        words = (_three_fry_64 if three_fry else _philox_64)(state, math.prod(shape))
-        new_state, bits = words[0], words[1].reshape(shape)
-    elif three_fry:
-        new_state, bits = _three_fry_32(state, tuple(shape))
+    shape, size, element_type = output.shape, output.size, cast(ElementType, output.element_type)
+    is_three_fry, is_wide = algorithm == RngAlgorithm.THREE_FRY, element_type.width == 64
+    if is_three_fry:
+        new_state, bits = (_three_fry_64 if is_wide else _three_fry_32)(generators.three_fry, state, shape)
     else:
-        new_state, words_32 = _philox(state, -(-math.prod(shape) // 4))
-        bits = words_32.reshape(-1)[: math.prod(shape)].reshape(shape)
+        new_state, words = _philox(generators.philox, state, -(-size // (2 if is_wide else 4)))
+        words = words.view("<u8") if is_wide else words
+        bits = words.reshape(-1)[:size].reshape(shape)
     return new_state, _as_elements(bits, element_type)
 
 
@@ -126,25 +145,25 @@ def _as_elements(bits: Array, element_type: ElementType) -> Array:
     return low.astype(dtype)
 
 
-def _three_fry_64(state: Array, size: int) -> tuple[Array, Array]:
+def _three_fry_64(generator: Words, state: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
     """One 64-bit word a counter."""
-    new_state, pairs = _three_fry(state, size)
-    return new_state, pairs.view("<u8")[:, 0]
+    new_state, pairs = _three_fry(generator, state, math.prod(shape))
+    return new_state, pairs.view("<u8").reshape(shape)
 
 
-def _three_fry_32(state: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
+def _three_fry_32(generator: Words, state: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
     """Two 32-bit words a counter.
 
     They are neighbours along one dimension: the first one of even size, or the first of the largest ones.
     """
     if not shape:
-        new_state, pairs = _three_fry(state, 1)
+        new_state, pairs = _three_fry(generator, state, 1)
         return new_state, pairs[0, 0]
     even = [dimension for dimension, size in enumerate(shape) if size % 2 == 0]
     split = even[0] if even else shape.index(max(shape))
     before, after = shape[:split], shape[split + 1 :]
     half = -(-shape[split] // 2)
-    new_state, pairs = _three_fry(state, math.prod((*before, half, *after)))
+    new_state, pairs = _three_fry(generator, state, math.prod((*before, half, *after)))
     words = pairs.reshape(math.prod(before), half, math.prod(after), 2).swapaxes(-1, -2)
     words = words.reshape(*before, 2 * half, *after)
     if 2 * half != shape[split]:
@@ -152,15 +171,15 @@ def _three_fry_32(state: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
     return new_state, np.ascontiguousarray(words)
 
 
-def _philox_64(state: Array, size: int) -> tuple[Array, Array]:
-    """Two 64-bit words a counter."""
-    new_state, words = _philox(state, -(-size // 2))
-    return new_state, words.view("<u8").reshape(-1)[:size]
-
-
-def _three_fry(state: Array, count: int) -> tuple[Array, Array]:
-    """Threefry2x32 of the counters from state[1] on under the key state[0]: shape (count, 2)."""
+def _three_fry(generator: Words, state: Array, count: int) -> tuple[Array, Array]:
+    """The next state, and the words of the counters from state[1] on under the key state[0]."""
     key, counter = state
+    words = generator(key, counter, count)
+    return np.array([key, counter + np.uint64(count)], np.uint64), words
+
+
+def _three_fry_words(key: Any, counter: Any, count: int) -> Array:
+    """Threefry2x32: shape (count, 2)."""
     keys = [_low(key), _high(key)]
     keys.append(keys[0] ^ keys[1] ^ np.uint32(0x1BD11BDA))
 
@@ -176,14 +195,21 @@ def _three_fry(state: Array, count: int) -> tuple[Array, Array]:
             y += keys[(injection + 2) % 3] + np.uint32(injection + 1)
         words[:, 0], words[:, 1] = x, y
 
-    words = _encrypt_blocks(encrypt, counter, count, 2)
-    return np.array([key, counter + np.uint64(count)], np.uint64), words
+    return _encrypt_blocks(encrypt, counter, count, 2)
 
 
-def _philox(state: Array, count: int) -> tuple[Array, Array]:
-    """Philox4x32 of the 128-bit counters from state[1:] on under the key state[0]: shape (count, 4)."""
+def _philox(generator: Words, state: Array, count: int) -> tuple[Array, Array]:
+    """The next state, and the words of the 128-bit counters from state[1:] on under the key state[0]."""
     key, counter = state[0], state[1]
     high = state[2] if len(state) == 3 else key
+    words = generator(key, counter, high, count)
+    next_counter = counter + np.uint64(count)
+    next_state = [key, next_counter, high + np.uint64(next_counter < counter)]
+    return np.array(next_state[: len(state)], np.uint64), words
+
+
+def _philox_words(key: Any, counter: Any, high: Any, count: int) -> Array:
+    """Philox4x32: shape (count, 4)."""
 
     def encrypt(counters: Array, words: Array) -> None:
         highs = high + (counters < counter)
@@ -202,10 +228,7 @@ def _philox(state: Array, count: int) -> tuple[Array, Array]:
         for position, word in enumerate(x):
             words[:, position] = word
 
-    words = _encrypt_blocks(encrypt, counter, count, 4)
-    next_counter = counter + np.uint64(count)
-    next_state = [key, next_counter, high + np.uint64(next_counter < counter)]
-    return np.array(next_state[: len(state)], np.uint64), words
+    return _encrypt_blocks(encrypt, counter, count, 4)
 
 
 def _low(value: Any) -> Any:
@@ -223,6 +246,9 @@ def _encrypt_blocks(encrypt: Callable[[Array, Array], None], counter: Any, count
         block = words[start : start + _BLOCK]
         encrypt(counter + np.arange(start, start + len(block), dtype=np.uint64), block)
     return words
+
+
+_REFERENCES: Final = Generators(_three_fry_words, _philox_words)
 
 
 @uses_call_state
@@ -273,7 +299,8 @@ class Rng(
         call = call_state()
         state = np.array([call.options.seed, 0, call.draws], np.uint64)
         call.draws += 1
-        words = random_bits(RngAlgorithm.PHILOX, state, sizes, ELEMENT_TYPES["ui64"])[1]
+        drawn = TensorType(tuple(sizes), ELEMENT_TYPES["ui64"])
+        words = _random_bits(_REFERENCES, RngAlgorithm.PHILOX, state, drawn)[1]
         if self.rng_distribution == RngDistribution.NORMAL:
             return _normal(words, a, b, self.result.element_type)
         if a >= b:

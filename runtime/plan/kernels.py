@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from ..ops.gather import Gather
 from ..ops.in_place import NOWHERE, overwriting
 from ..ops.position_reduction import PositionReduce
 from ..ops.position_sorting import PositionSort
+from ..ops.random import Generators, RngBitGenerator
 from ..ops.reduction import Reduce
 from ..ops.regions import Order, SortKey, arg_reducer, comparator, monoid, overwrites, selection
 from ..ops.scatter import Scatter
@@ -344,6 +346,18 @@ def _fft(view: Fft | FftOfReal, threads: int | None) -> Offer:
     return compiled_ahead(lambda: view.transformer(shape, threads)), "transforms on several threads"
 
 
+def _rng_bit_generator(view: RngBitGenerator, threads: int | None) -> Offer:
+    """`nimblehlo.kernels.random_words`: for any number of words."""
+
+    @compiled_ahead
+    def prepare() -> Kernel:
+        from ..kernels import random_words
+
+        return functools.partial(view.drawn_by, Generators(random_words.three_fry, random_words.philox))
+
+    return prepare, "counters side by side"
+
+
 _OFFERS: dict[type[Op], Callable[[Any, int | None], Offer]] = {
     ColumnGather: _column_gather,
     FilledGather: _column_gather,
@@ -357,6 +371,7 @@ _OFFERS: dict[type[Op], Callable[[Any, int | None], Offer]] = {
     PositionSort: _position_sort,
     Reduce: _reduce,
     ReduceWindow: _reduce_window,
+    RngBitGenerator: _rng_bit_generator,
     ColumnScatter: _scatter,
     Scatter: _scatter,
     SelectAndScatter: _select_and_scatter,
