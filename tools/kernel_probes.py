@@ -112,6 +112,14 @@ def _reduce_window(element: str) -> Iterator[str]:
         )
 
 
+def _rng_bit_generator(element: str) -> Iterator[str]:
+    yield _function(
+        "  %0:2 = stablehlo.rng_bit_generator %x, algorithm = THREE_FRY"
+        f" : (tensor<2xui64>) -> (tensor<2xui64>, tensor<4x{element}>)",
+        x="tensor<2xui64>",
+    )
+
+
 def _scatter(element: str) -> Iterator[str]:
     overwrite = (
         f"({{ ^bb0(%p: tensor<{element}>, %q: tensor<{element}>):\n"
@@ -163,6 +171,7 @@ PROBES: dict[str, Callable[[str], Iterator[str]]] = {
     "stablehlo.gather": _gather,
     "stablehlo.reduce": _reduce,
     "stablehlo.reduce_window": _reduce_window,
+    "stablehlo.rng_bit_generator": _rng_bit_generator,
     "stablehlo.scatter": _scatter,
     "stablehlo.select_and_scatter": _select_and_scatter,
     "stablehlo.sort": _sort,
