@@ -49,3 +49,12 @@ def test_ties_among_subnormal_quotients():
     divisor = np.repeat(np.float32([3, 5, 7, 11, 1000001, 2**22 + 1]), 200)
     odd = np.tile(2 * np.arange(200) + 1, 6)
     check((odd * divisor.astype(np.float64) * 2.0**-150).astype(np.float32), divisor)
+
+
+def test_products_of_short_numbers():
+    """Quotients that are exact, and ties that are: of any two numbers whose product has 24 bits."""
+    random = np.random.default_rng(10)
+    divisor = random.integers(1, 1 << 12, 1_000_000) * np.exp2(random.integers(-8, 8, 1_000_000))
+    quotient = random.integers(-(1 << 12), 1 << 12, divisor.size).astype(np.float64)
+    for exponent in (-150, -149, -140, 0, 90):
+        check((quotient * divisor * 2.0**exponent).astype(np.float32), divisor.astype(np.float32))
