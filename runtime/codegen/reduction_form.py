@@ -14,6 +14,7 @@ from typing import NamedTuple
 from ..ir import Block, Operation, Value
 from .blocks import ViewOf
 from .row_form import cost_of
+from .row_stacks import rows_together
 from .space import Axes, AxesOf, is_computed, one_step, reduction_problem, shape_of, steps_of
 
 BLOCK_ELEMENTS = 1 << 14
@@ -23,9 +24,6 @@ ENOUGH_BLOCKS = 1 << 5
 LONG_BLOCK = 1 << 11
 """Places of a block along the reduced dimensions where there are no inner ones."""
 MOST_INNER = 1 << 10
-MOST_TOGETHER = 8
-"""Rows along the inner dimensions that are computed side by side, if their work is small."""
-MOST_WORK_TOGETHER = 64
 LEAST_INNER = 16
 """Fewer inner places do not fill a vector."""
 
@@ -97,8 +95,7 @@ class ReductionForm(NamedTuple):
         bodies = [operation.regions[0].block for operation in reductions_of(block)]
         done = [operation for part in (block, *bodies) for operation in part.operations[:-1]]
         work = sum(cost_of(operation) for operation in done if operation.name != "stablehlo.reduce")
-        fitting = max(1, MOST_WORK_TOGETHER // max(work, 1))
-        return min(MOST_TOGETHER, self.block_reduced, 1 << (fitting.bit_length() - 1))
+        return min(self.block_reduced, rows_together(work))
 
     def steps(self, value: Value) -> Steps | None:
         """The steps of a value; None where neighbours along a direction lie at several distances."""

@@ -28,8 +28,9 @@ from .folding import (
     least,
 )
 from .reduction_form import ReductionForm, Steps, reductions_of
+from .row_stacks import RowStacks
 from .space import folded_type
-from .values import BIT, Value, constant, load, rounded, store, stored_type
+from .values import Value, constant, load, rounded, store, stored_type
 from .vector_folding import VECTOR_BYTES, emit_vector_fold, neutral
 
 PARTIAL = "partial"
@@ -232,9 +233,9 @@ class _Blocks(_Part):
     def divided(self, number: ir.Value, by: int) -> tuple[ir.Value, ir.Value]:
         return self.builder.udiv(number, INT64(by)), self.builder.urem(number, INT64(by))
 
-    def room(self, operation: Operation, count: int) -> ir.Value:
-        """Memory on the stack for so many values of a reduction."""
-        room = self.builder.alloca(ir.ArrayType(stored_type(folded_type(operation, F32)), count))
+    def room(self, type: ir.Type, count: int) -> ir.Value:
+        """Memory on the stack."""
+        room = self.builder.alloca(ir.ArrayType(type, count))
         room.align = VECTOR_BYTES
         return self.builder.gep(room, [INT64(0), INT64(0)], inbounds=True)
 
@@ -266,7 +267,8 @@ class _LongBlocks(_Blocks):
 
     def totals_of_block(self) -> dict[Operation, ir.Value]:
         builder, size = self.builder, self.form.block_reduced
-        rooms = [self.room(operation, size) for operation in self.reductions]
+        types = [stored_type(folded_type(operation, F32)) for operation in self.reductions]
+        rooms = [self.room(type, size) for type in types]
         with Loop(builder, INT64(0), self.count) as index:
             values = self.computed_at((self.outer, builder.add(self.first, index), INT64(0)))
             for operation, room, value in zip(self.reductions, rooms, values, strict=True):
@@ -282,11 +284,10 @@ class _LongBlocks(_Blocks):
 
     def folded(self, operation: Operation, room: ir.Value) -> ir.Value:
         builder, size, padding = self.builder, self.form.block_reduced, neutral(operation)
-        if padding is None:
-            return self.folds.call(
-                builder, operation, room, self.room(operation, size // 2), self.count, INT64(1), INT64(1)
-            )
         folded = folded_type(operation, F32)
+        if padding is None:
+            other = self.room(stored_type(folded), size // 2)
+            return self.folds.call(builder, operation, room, other, self.count, INT64(1), INT64(1))
         is_short = builder.icmp_signed("<", self.count, INT64(size))
         with builder.if_then(is_short), Loop(builder, self.count, INT64(size)) as index:
             self.put(operation, room, index, constant(folded, padding))
@@ -296,79 +297,22 @@ class _LongBlocks(_Blocks):
 
 
 class _WideBlocks(_Blocks):
-    """Blocks of several inner places: some rows along these at a time are folded while they are computed.
-
-    Their totals go on a stack of rows; the two rows on top are folded into one whenever they stand for
-    equally many, so that after n groups there are as many rows as n has bits set.
-    """
+    """Blocks of several inner places: rows along these are folded while they are computed."""
 
     def totals_of_block(self) -> dict[Operation, ir.Value]:
         builder, form = self.builder, self.form
         together = form.rows_together(self.block)
-        depth = 2 + (form.block_reduced // together).bit_length()
-        self.stacks = {
-            operation: self.room(operation, depth * form.block_inner) for operation in self.reductions
-        }
-        groups, rest = builder.udiv(self.count, INT64(together)), form.reduced % together
-        if form.reduced >= together:
-            is_any = builder.icmp_signed(">", groups, INT64(0))
-            with builder.if_then(is_any), Loop(builder, INT64(0), groups) as number:
-                row = builder.add(self.first, builder.mul(number, INT64(together)))
-                height = builder.ctpop(number)
-                self.fold_group(row, together, height)
-                self.merge(height, builder.cttz(builder.not_(number), ir.Constant(BIT, 0)))
-        height = builder.ctpop(groups)
-        if rest:
-            height = self.fold_rest(groups, height, together, rest)
-        self.merge(builder.sub(height, INT64(1)), builder.sub(height, INT64(1)))
-        return dict(self.stacks)
-
-    def fold_rest(self, groups: ir.Value, height: ir.Value, together: int, rest: int) -> ir.Value:
-        """Fold the last rows of the last block, too few for a group; returns how high the stack is then."""
-        builder, form = self.builder, self.form
+        groups = builder.udiv(self.count, INT64(together)) if form.reduced >= together else None
+        most = form.block_reduced // together
+        stacks = RowStacks(builder, self.reductions, self.view_of, self.room, form.block_inner, most)
         is_last = builder.icmp_signed("==", self.number, INT64(form.blocks - 1))
-        with builder.if_then(is_last):
-            row = builder.add(self.first, builder.mul(groups, INT64(together)))
-            self.fold_group(row, rest, height)
-        return builder.add(height, builder.zext(is_last, INT64))
+        return stacks.fold(
+            groups, together, form.reduced % together, is_last, self.columns, self.computed_in_row
+        )
 
-    def fold_group(self, row: ir.Value, count: int, height: ir.Value) -> None:
-        """Compute so many rows, and put their totals into the stack's row of a number."""
-        builder = self.builder
-        with Loop(builder, INT64(0), self.columns) as column:
-            places = [builder.add(row, INT64(k)) for k in range(count)]
-            inner = builder.add(self.left, column)
-            rows = [self.computed_at((self.outer, place, inner)) for place in places]
-            for operation, *values in zip(self.reductions, *rows, strict=True):
-                folded = folded_type(operation, F32)
-                while len(values) > 1:
-                    paired = len(values) & ~1
-                    values = [
-                        self.combined(operation, values[k], values[k + 1]) for k in range(0, paired, 2)
-                    ] + values[paired:]
-                store(builder, folded, values[0], self.in_stack(operation, height, column))
-
-    def merge(self, top: ir.Value, count: ir.Value) -> None:
-        """Fold the stack's row `top` into the one below, then that one, so many times."""
-        builder, step = self.builder, INT64(self.form.block_inner)
-        is_any = builder.icmp_signed(">", count, INT64(0))
-        with builder.if_then(is_any), Loop(builder, INT64(0), count) as done:
-            lower = builder.sub(builder.sub(top, done), INT64(1))
-            with Loop(builder, INT64(0), self.columns) as column:
-                for operation in self.reductions:
-                    folded, place = folded_type(operation, F32), self.in_stack(operation, lower, column)
-                    above = builder.gep(place, [step], inbounds=True, source_etype=stored_type(folded))
-                    pair = [load(builder, folded, pointer) for pointer in (place, above)]
-                    store(builder, folded, self.combined(operation, *pair), place)
-
-    def combined(self, operation: Operation, left: Value, right: Value) -> Value:
-        body = operation.regions[0].block
-        return combine(self.builder, body, self.view_of, folded_type(operation, F32), left, right)
-
-    def in_stack(self, operation: Operation, height: ir.Value, column: ir.Value) -> ir.Value:
-        place = self.builder.add(self.builder.mul(height, INT64(self.form.block_inner)), column)
-        stored = stored_type(folded_type(operation, F32))
-        return address_of(self.builder, self.stacks[operation], place, stored)
+    def computed_in_row(self, row: ir.Value, column: ir.Value) -> list[Value]:
+        place = (self.outer, self.builder.add(self.first, row), self.builder.add(self.left, column))
+        return self.computed_at(place)
 
 
 class _Totals(_Part):

@@ -15,6 +15,7 @@ from typing import Any
 
 from ..ir import Block, Operation, Value
 from .blocks import ViewOf
+from .folding import element_type_of
 from .space import Axes, AxesOf, is_computed, one_step, reduction_problem, shape_of, steps_of
 
 MOST_BUFFER_BYTES = 1 << 18
@@ -203,6 +204,17 @@ def reductions_at(form: RowForm, block: Block, level: int) -> list[Operation]:
         for operation in block.operations
         if operation.name == "stablehlo.reduce" and form.levels[operation.operands[0]] == level
     ]
+
+
+def row_divisor(form: RowForm, operation: Operation) -> Value | None:
+    """What does not vary along the columns, of f32, where an operation divides by it what does."""
+    if operation.name != "stablehlo.divide" or element_type_of(operation.result).name != "f32":
+        return None
+    dividend, divisor = operation.operands
+    while isinstance(divisor.owner, Operation) and divisor.owner.name == "stablehlo.broadcast_in_dim":
+        divisor = divisor.owner.operands[0]
+    is_one = form.along_columns(dividend) and not form.along_columns(divisor)
+    return divisor if is_one else None
 
 
 def _item_bytes(type: Any) -> int:

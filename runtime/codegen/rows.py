@@ -32,7 +32,8 @@ from .folding import (
     least,
     prefetch_after,
 )
-from .row_form import RowForm, group_size, pass_count, reductions_at, sinks
+from .row_form import RowForm, group_size, pass_count, reductions_at, row_divisor, sinks
+from .short_rows import ShortRows, short_group
 from .space import folded_type
 from .values import Value, constant, load, rounded, store, stored_type
 
@@ -49,8 +50,12 @@ def rows_module(block: Block, form: RowForm, view_of: ViewOf, size: int) -> ir.M
         size: how many rows a task computes.
     """
     module = ir.Module(NAME)
-    group = group_size(form, block)
-    function = _Rows(module, block, form, view_of, group).function
+    group = short_group(form, block, size)
+    if group is not None:
+        function = ShortRows(module, block, form, view_of, group).function
+    else:
+        group = group_size(form, block)
+        function = _Rows(module, block, form, view_of, group).function
     _define_task(module, function, form.rows, size, group)
     return module
 
@@ -238,7 +243,7 @@ class _Rows:
                 self.row_value(value)
             elif isinstance(value.owner, Operation) and not self._is_kept(value, level):
                 pending += value.owner.operands
-                divisor = self._row_divisor(value.owner)
+                divisor = row_divisor(self.form, value.owner)
                 if divisor is not None and divisor not in self.reciprocals:
                     self.reciprocals[divisor] = reciprocal(self.builder, self.row_value(divisor)[0])
 
@@ -283,7 +288,7 @@ class _Rows:
         if operation.name == "stablehlo.iota":
             return self._iota(value, operation, column)
         operands = [operand_value(operand) for operand in operation.operands]
-        divisor = self._row_divisor(operation)
+        divisor = row_divisor(self.form, operation)
         if column is not None and divisor is not None:
             return (divide_by(self.builder, operands[0][0], self.reciprocals[divisor]),)
         if operation.name in ("stablehlo.broadcast_in_dim", "stablehlo.reshape"):
@@ -291,16 +296,6 @@ class _Rows:
             same: Value = moved
             return same
         return emit(self.builder, operation, operands)
-
-    def _row_divisor(self, operation: Operation) -> IrValue | None:
-        """What does not vary along the columns, of floats, where an operation divides by it what does."""
-        if operation.name != "stablehlo.divide" or element_type_of(operation.result).name != "f32":
-            return None
-        dividend, divisor = operation.operands
-        while isinstance(divisor.owner, Operation) and divisor.owner.name == "stablehlo.broadcast_in_dim":
-            divisor = divisor.owner.operands[0]
-        is_one = self.form.along_columns(dividend) and not self.form.along_columns(divisor)
-        return divisor if is_one else None
 
     def _loaded(self, value: IrValue, column: ir.Value | None) -> Value:
         pointer = self._at_row(self.pointers[value], value)

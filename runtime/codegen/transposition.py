@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from llvmlite import ir
 
+from .folding import Loop, least
 from .streaming import store_past_caches
 from .values import I32, I64
 
@@ -74,6 +75,89 @@ def emit_element(
     )
     place = builder.gep(target.pointer, [written], inbounds=True, source_etype=element)
     builder.store(value, place, align=itemsize)
+
+
+def load_turned(
+    builder: ir.IRBuilder,
+    itemsize: int,
+    rows: ir.Value,
+    columns: int,
+    target: ir.Value,
+    place: ir.Value,
+    stride: int,
+) -> None:
+    """Copy as many short rows as a tile has, turned on their side.
+
+    Args:
+        rows: they lie one after the other; a tile's extent may be read behind the last one's beginning.
+        columns: elements of a row.
+        target: for each column, `stride` elements apart, the elements of the rows from `place` on.
+    """
+    element, lanes, vector = _tile_of(itemsize)
+    target = builder.bitcast(target, element.as_pointer())
+    with Loop(builder, ir.Constant(I64, 0), ir.Constant(I64, -(-columns // lanes)), True) as tile:
+        first = _first_column(builder, tile, columns, lanes)
+        read = []
+        for row in range(lanes):
+            at = builder.add(first, ir.Constant(I64, row * columns))
+            pointer = builder.gep(rows, [at], inbounds=True, source_etype=element)
+            read.append(builder.load(pointer, typ=vector, align=itemsize))
+        place = builder.add(place, builder.mul(first, ir.Constant(I64, stride)))
+        for column, turned in enumerate(_transposed(builder, read)[:columns]):
+            at = builder.add(place, ir.Constant(I64, column * stride))
+            pointer = builder.bitcast(builder.gep(target, [at], inbounds=True), vector.as_pointer())
+            builder.store(turned, pointer, align=itemsize)
+
+
+def store_turned(
+    builder: ir.IRBuilder,
+    itemsize: int,
+    rows: ir.Value,
+    columns: int,
+    source: ir.Value,
+    place: ir.Value,
+    stride: int,
+) -> None:
+    """Copy what `load_turned` copied back to as many rows."""
+    element, lanes, vector = _tile_of(itemsize)
+    source = builder.bitcast(source, element.as_pointer())
+    width = min(lanes, columns)
+    with Loop(builder, ir.Constant(I64, 0), ir.Constant(I64, -(-columns // lanes)), True) as tile:
+        first = _first_column(builder, tile, columns, lanes)
+        place = builder.add(place, builder.mul(first, ir.Constant(I64, stride)))
+        read = []
+        for column in range(width):
+            at = builder.add(place, ir.Constant(I64, column * stride))
+            pointer = builder.bitcast(builder.gep(source, [at], inbounds=True), vector.as_pointer())
+            read.append(builder.load(pointer, align=itemsize))
+        nothing = ir.Constant(vector, ir.Undefined)
+        for row, turned in enumerate(_transposed(builder, read + [nothing] * (lanes - width))):
+            at = builder.add(first, ir.Constant(I64, row * columns))
+            pointer = builder.gep(rows, [at], inbounds=True, source_etype=element)
+            _store_lanes(builder, turned, width, pointer)
+
+
+def _first_column(builder: ir.IRBuilder, tile: ir.Value, columns: int, lanes: int) -> ir.Value:
+    """Where a tile begins: the last one ends where the row does, if a row has as much."""
+    first = builder.mul(tile, ir.Constant(I64, lanes))
+    return least(builder, first, ir.Constant(I64, max(columns - lanes, 0)))
+
+
+def _tile_of(itemsize: int) -> tuple[ir.IntType, int, ir.VectorType]:
+    """The type of an element, a tile's extent, and the type of a row of it."""
+    element, lanes = ir.IntType(8 * itemsize), lanes_of(itemsize)
+    return element, lanes, ir.VectorType(element, lanes)
+
+
+def _store_lanes(builder: ir.IRBuilder, vector: ir.Value, count: int, pointer: ir.Value) -> None:
+    """Store the first lanes of a vector, in pieces whose lengths are powers of two."""
+    element, first = vector.type.element, 0
+    while first < count:
+        width = 1 << ((count - first).bit_length() - 1)
+        target = builder.gep(pointer, [ir.Constant(I64, first)], inbounds=True, source_etype=element)
+        piece = builder.shuffle_vector(vector, vector, _mask(list(range(first, first + width))))
+        builder.store(piece, target, align=element.width // 8)
+        first += width
 
 
 def _transposed(builder: ir.IRBuilder, rows: list[ir.Value]) -> list[ir.Value]:
