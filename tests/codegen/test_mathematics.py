@@ -87,7 +87,11 @@ def test_exponentials_with_and_without_a_table(by_table, monkeypatch):
     sampled = np.arange(1, 1 << 32, 40_009, dtype=np.uint64).astype(np.uint32).view(np.float32)
     near = np.random.default_rng(7).uniform(-105, 90, 100_000).astype(np.float32)
     values = np.concatenate([EDGES, sampled, near])
-    for name in ("stablehlo.exponential", "stablehlo.logistic", "chlo.cosh", "chlo.erfc"):
+    steps = (np.arange(-1300, 1300) / 128).astype(np.float32)
+    values = np.concatenate([values, steps, np.nextafter(steps, np.float32(0)), values[::7] / 16])
+    for name in ("exponential", "logistic", "tanh"):
+        check(f"stablehlo.{name}", F32, values)
+    for name in ("chlo.cosh", "chlo.erfc"):
         check(name, F32, values)
     check("stablehlo.power", F32, np.abs(values), np.roll(values, 1))
 
@@ -97,6 +101,14 @@ def test_powers_of_the_table_are_rounded_once():
         for k, entry in enumerate(exponential._powers()):
             power = float(Decimal(2) ** (Decimal(k) / 256))
             assert entry + (k << 44) == np.float64(power).view(np.int64)
+
+
+def test_tangents_of_the_table_are_rounded_once():
+    with localcontext(prec=60):
+        for k, entry in enumerate(exponential._tangents()[:600]):
+            power = (Decimal(k) / 32).exp()
+            tangent = float((power - 1) / (power + 1)) if k < 584 else 1.0
+            assert entry == np.float64(tangent).view(np.int64)
 
 
 def test_powers_over_the_whole_range():

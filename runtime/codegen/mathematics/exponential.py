@@ -93,11 +93,56 @@ def logistic(x: Real) -> Real:
 
 
 def tanh(x: Real) -> Real:
-    """The hyperbolic tangent: t / (t + 2), where t = exp(2 |x|) - 1; error 1.7."""
+    """The hyperbolic tangent; error 1.7.
+
+    It is t / (t + 2), where t = exp(2 |x|) - 1; CPUs that gather quickly take a table.
+    """
+    if gathers_quickly():
+        return _tanh_by_table(x)
     p, exponent = _reduced((abs(x) * 2.0).within(None, 40.0))
     scale = power_of_two(x, exponent)
     t = scale.fma(p, scale - 1.0)
     return (t / (t + 2.0)).with_sign_of(x)
+
+
+_TANH_STEPS, _TANH_ENTRIES, _TANH_REACH = 64, 1024, 9.1
+"""The table of tanh: steps in each 1; entries, a power of two; where tanh has long been 1 in f32."""
+_TANH_SERIES = (-1 / 3, 2 / 15, -17 / 315)
+"""tanh(d) is d + d^3 times the polynomial in d^2; the next term does not count up to half a step."""
+
+
+def _tanh_by_table(x: Real) -> Real:
+    """tanh(c + d) without a division, where c is the nearest whole number of steps; error 0.95.
+
+    With T = tanh(c) and u = tanh(d) it is T + (1 - T^2) u / (1 + v), where v = T u and |v| <= 2^-7.
+    """
+    a = abs(x).within(None, _TANH_REACH)
+    k, bits = rounded_to_integer(a, float(_TANH_STEPS))
+    t = x.from_bits(looked_up(x.builder, "tangents", _tangents(), bits))
+    d = (-k).fma(1 / _TANH_STEPS, a)
+    z = d * d
+    u = (d * z).fma(polynomial(z, _TANH_SERIES), d)
+    v, rise = t * u, (-t).fma(t, 1.0) * u
+    # 1 / (1 + v) = (1 - v) (1 + v^2 + v^4 + v^6 + ...)
+    square = v * v
+    falling = (-rise).fma(v, rise)
+    series = square.fma(square.fma(square, square), square)
+    return (t + falling.fma(series, falling)).with_sign_of(x)
+
+
+@functools.cache
+def _tangents() -> tuple[int, ...]:
+    """The bits of tanh at each step up to the reach, and then those of 1."""
+    one = 1 << 128
+    growth, term, order = one, one, 1
+    while term:
+        term = term * 2 // (_TANH_STEPS * order)
+        growth, order = growth + term, order + 1
+    entries, power = [], one
+    for _ in range(math.ceil(_TANH_REACH * _TANH_STEPS) + 1):
+        entries.append(bits_of((power - one) / (power + one)))
+        power = power * growth // one
+    return (*entries, *[bits_of(1.0)] * (_TANH_ENTRIES - len(entries)))
 
 
 def sinh(x: Real) -> Real:
