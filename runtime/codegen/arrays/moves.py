@@ -41,11 +41,11 @@ class _Box(NamedTuple):
 def _problem(operation: Operation, view_of: ViewOf) -> str | None:
     if sum(element_count(operand.type) for operand in operation.operands) > MOST_MOVED_ELEMENTS:
         return "moves elements of a large tensor"
-    return None if _boxes(operation, view_of) is not None else "moves elements in no order"
+    return None
 
 
-def _boxes(operation: Operation, view_of: ViewOf) -> list[_Box] | None:
-    """What is copied, one after the other; None where it is not made up of boxes."""
+def _boxes(operation: Operation, view_of: ViewOf) -> list[_Box]:
+    """What is copied, one after the other."""
     numbered, firsts, first = [], [], 0
     for operand in operation.operands:
         kind: Any = operand.type
@@ -61,15 +61,14 @@ def _boxes(operation: Operation, view_of: ViewOf) -> list[_Box] | None:
         if not places.any():
             continue
         box = _box(number, places, moved, firsts[number])
-        if box is None and is_single(operand.type):
-            # What the other operands do not cover: written first.
-            box = _box(number, np.ones_like(places), np.full_like(moved, firsts[number]), firsts[number])
-            assert box is not None
-            boxes.insert(0, box)
-        elif box is None:
-            return None
-        else:
+        if box is not None:
             boxes.append(box)
+            continue
+        # A padding value goes where the other operands do not: it is written first.
+        assert is_single(operand.type)
+        everywhere = _box(number, np.ones_like(places), np.full_like(moved, firsts[number]), firsts[number])
+        assert everywhere is not None
+        boxes.insert(0, everywhere)
     return boxes
 
 
@@ -107,7 +106,6 @@ def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
     kind: Any = operation.result.type
     bounds = [emitter.bound[operand] for operand in operation.operands]
     boxes = _boxes(operation, emitter.view_of)
-    assert boxes is not None
     if is_single(kind):
         last = boxes[-1]
         return [Elements((emitter.at(bounds[last.operand], INT64(last.source_first)),))]
