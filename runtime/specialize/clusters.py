@@ -23,7 +23,7 @@ from .effects import has_no_effect
 from .gathered import FOLLOWED_VIEWS, GATHERS, LEAST_LINE, copies_long_lines, is_followed, line_of
 from .moves import is_move
 from .rewriting import is_plain, is_plain_value
-from .scheduling import in_order
+from .scheduling import by_use, in_order
 from .unions import Unions
 
 Generates = Callable[[Operation], bool]
@@ -408,7 +408,11 @@ def replace(block: Block, clusters: list[Members], name: str = CLUSTER) -> None:
 def cluster_operation(
     members: list[Operation], operands: list[Value], results: list[Value], name: str
 ) -> Operation:
-    """The operation that stands for some others."""
+    """The operation that stands for some others; equal ones have equal bodies."""
+    members = by_use(members, results)
+    used = [value for member in members for value in (*member.operands, *captured_values(member.regions))]
+    outside = set(operands)
+    operands = [value for value in dict.fromkeys(used) if value in outside]
     body = Block([operand.type for operand in operands])
     values: dict[Value, Value] = dict(zip(operands, body.arguments, strict=True))
     builder = Builder(body)

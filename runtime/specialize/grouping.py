@@ -45,7 +45,12 @@ def replace_groups(block: Block, grouping: Grouping, has_form: HasForm, name: st
     found = grouping.clusters()
     if found:
         users = users_of(block)
-        replace(block, [group for group in found if has_form(_body_of(block, group, users, name))], name)
+        groups = []
+        for group in found:
+            wider = grouping.with_broadcasts(group, users)
+            candidates = [group] if wider is None else [wider, group]
+            groups += [one for one in candidates if has_form(_body_of(block, one, users, name))][:1]
+        replace(block, groups, name)
 
 
 def _body_of(block: Block, cluster: Members, users: dict[Value, list[int]], name: str) -> Block:
@@ -104,6 +109,37 @@ class Grouping:
                 if producer is not None and is_free(self.operations[producer]):
                     cluster.copied.add(producer)
         return cluster
+
+    def with_broadcasts(self, cluster: Members, users: dict[Value, list[int]]) -> Members | None:
+        """The group with the broadcasts that it reads, of which it hands on none; None: nothing changes.
+
+        What is read in their place is smaller, and groups that read one broadcast, such as a mask, are equal.
+        """
+        wider = Members(cluster.size, cluster.level, cluster.owned)
+        wider.copied |= cluster.copied
+        waiting = sorted(cluster.owned)
+        while waiting:
+            index = waiting.pop()
+            result = self.operations[index].results[0]
+            if self.is_broadcast(index) and not cluster.owned.issuperset(users.get(result, ())):
+                wider.owned.discard(index)
+                wider.copied.add(index)
+            for operand in self.operations[index].operands:
+                producer = self.producer(operand)
+                if producer is None or producer in wider.owned or producer in wider.copied:
+                    continue
+                if is_free(self.operations[producer]) or self.is_broadcast(producer):
+                    wider.copied.add(producer)
+                    waiting.append(producer)
+        return wider if wider.copied != cluster.copied else None
+
+    def is_broadcast(self, index: int) -> bool:
+        """Whether an operation may be in a group and only makes a value larger."""
+        operation = self.operations[index]
+        if not self.members[index] or operation.name != "stablehlo.broadcast_in_dim":
+            return False
+        given, made = operation.operands[0].type, operation.results[0].type
+        return isinstance(given, TensorType) and isinstance(made, TensorType) and given.size < made.size
 
     def find_levels(self) -> None:
         latest_effect = -1

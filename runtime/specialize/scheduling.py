@@ -4,8 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..ir import Operation, captured_values
+from ..ir import Operation, Value, captured_values
 from .effects import has_no_effect
+
+
+def by_use(operations: Iterable[Operation], results: Iterable[Value]) -> list[Operation]:
+    """Operations without effects in an order that only depends on how results come from them.
+
+    Where equal ones stood among others does not count.
+    """
+    given = list(operations)
+    producers = {result: operation for operation in given for result in operation.results}
+    ordered: dict[Operation, None] = {}
+    waiting = [producers[result] for result in results if result in producers][::-1]
+    while waiting:
+        operation = waiting[-1]
+        used = (*operation.operands, *captured_values(operation.regions))
+        missing = [producers[value] for value in used if value in producers]
+        missing = [] if operation in ordered else [one for one in missing if one not in ordered]
+        if missing:
+            waiting += reversed(missing)
+        else:
+            ordered[waiting.pop()] = None
+    return [*ordered, *(operation for operation in given if operation not in ordered)]
 
 
 def in_order(operations: Iterable[Operation]) -> list[Operation]:

@@ -30,6 +30,12 @@ def clusters_of(text: str) -> list[str]:
     return [line.partition(marker)[2].rstrip("]") for line in plan.splitlines() if marker in line]
 
 
+def steps_of(text: str) -> str:
+    """The steps of the plan, without what clusters hold."""
+    plan = nimblehlo.compile(text, options=Options(compile="eager")).explain("plan")
+    return "\n".join([line.partition("[")[0] for line in plan.splitlines()])
+
+
 def check(function: Callable[..., Any], *inputs: Array, count: int) -> list[str]:
     """The function has so many clusters of rows, and gives the same bits in every way of running."""
     text = text_of(function, *inputs)
@@ -115,3 +121,46 @@ def test_a_text_cannot_name_clusters() -> None:
       }"""
     with pytest.raises(nimblehlo.UnsupportedError, match="row_cluster"):
         nimblehlo.load(text)
+
+
+def test_clusters_take_broadcasts_in_that_came_long_before_them() -> None:
+    def function(x: Any, w: Any, scale: Any, shift: Any) -> Any:
+        for _ in range(2):
+            x = normalised(x @ w) * scale + shift
+        return x
+
+    weights = np.eye(40, dtype=np.float32)[::-1].copy()
+    found = check(function, X, weights, X[0], X[1], count=2)
+    assert found[0] == found[1]
+    assert "broadcast_in_dim" not in steps_of(text_of(function, X, weights, X[0], X[1]))
+
+
+def test_clusters_that_read_one_mask_are_equal() -> None:
+    def function(x: Any, w: Any, mask: Any) -> Any:
+        for _ in range(2):
+            x = jax.nn.softmax(jnp.where(mask, x @ w, -1e9), -1)
+        return x
+
+    x = np.random.default_rng(1).standard_normal((3, 40, 40)).astype(np.float32)
+    weights, mask = np.eye(40, dtype=np.float32), np.tri(40, dtype=bool)
+    first, second = check(function, x, weights, mask, count=2)
+    assert first == second
+    assert "tensor<3x40x40xi1>" not in steps_of(text_of(function, x, weights, mask))
+
+
+def test_a_broadcast_that_no_row_can_read_stays_outside() -> None:
+    text = """
+    func.func @main(%x: tensor<2000x4x6xf32>, %y: tensor<4xf32>) -> tensor<2000xf32> {
+      %zero = stablehlo.constant dense<0.0> : tensor<f32>
+      %wide = stablehlo.broadcast_in_dim %y, dims = [1] : (tensor<4xf32>) -> tensor<2000x4x6xf32>
+      %root = stablehlo.tanh %x : tensor<2000x4x6xf32>
+      %back = stablehlo.reverse %root, dims = [1] : tensor<2000x4x6xf32>
+      %product = stablehlo.multiply %back, %wide : tensor<2000x4x6xf32>
+      %sum = stablehlo.reduce(%product init: %zero) applies stablehlo.add across dimensions = [1, 2]
+        : (tensor<2000x4x6xf32>, tensor<f32>) -> tensor<2000xf32>
+      return %sum : tensor<2000xf32>
+    }
+    """
+    assert len(clusters_of(text)) == 1
+    assert "broadcast_in_dim (tensor<4xf32>)" in steps_of(text)
+    run_every_way(text, np.random.default_rng(2).standard_normal((2000, 4, 6)).astype(np.float32), X[0, :4])
