@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -49,7 +50,8 @@ def replace_groups(block: Block, grouping: Grouping, has_form: HasForm, name: st
         for group in found:
             wider = grouping.with_broadcasts(group, users)
             candidates = [group] if wider is None else [wider, group]
-            groups += [one for one in candidates if has_form(_body_of(block, one, users, name))][:1]
+            with_form = (one for one in candidates if has_form(_body_of(block, one, users, name)))
+            groups += itertools.islice(with_form, 1)
         replace(block, groups, name)
 
 
