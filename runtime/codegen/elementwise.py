@@ -18,8 +18,8 @@ from ..types import BOOLEAN, COMPLEX, FLOAT, INTEGER, SIGNED, ElementType, Tenso
 from . import elementwise_conversion as conversion
 from . import elementwise_floats as floats
 from . import elementwise_integers as integers
+from .mathematics import DECAY, SHORT, SHORT_FUNCTIONS, Function
 from .mathematics import FUNCTIONS as MATHEMATICS
-from .mathematics import SHORT, SHORT_FUNCTIONS
 from .values import F32, F64, FORMATS, Value, bits_of, constant, integer, is_nan, rounded
 
 Rule = Callable[[ir.IRBuilder, Sequence[Value]], Value]
@@ -135,6 +135,15 @@ def emit(builder: ir.IRBuilder, operation: Operation, operands: Sequence[Value])
     return rule(builder, operands)
 
 
+def emit_decay(builder: ir.IRBuilder, operation: Operation, operands: Sequence[Value]) -> Value:
+    """`emit` of an exponential whose operand is not positive: that need not be tested."""
+    type = _element_type(operation.result.type)
+    assert type is not None
+    if type.category != FLOAT or type.width == 64 or _significant_bits(type) <= SHORT:
+        return emit(builder, operation, operands)
+    return _in_f64(DECAY, type)(builder, operands)
+
+
 def _rule(operation: Operation) -> Rule | None:
     types = [_element_type(value.type) for value in (*operation.operands, *operation.results)]
     if len(operation.results) != 1 or not operation.operands or None in types:
@@ -170,7 +179,7 @@ def _plain_rule(name: str, type: ElementType, result: ElementType) -> Rule | Non
     if name in SHORT_FUNCTIONS and _significant_bits(type) <= SHORT:
         return _in_f32(name, type)
     if name in MATHEMATICS:
-        return _in_f64(name, type)
+        return None if type.width == 64 and name not in _EXACT_IN_F64 else _in_f64(MATHEMATICS[name], type)
     on_floats = _FLOATS.get(name)
     if on_floats is None:
         return None
@@ -200,15 +209,13 @@ def _in_f32(name: str, type: ElementType) -> Rule:
     )
 
 
-def _in_f64(name: str, type: ElementType) -> Rule | None:
+def _in_f64(function: Function, type: ElementType) -> Rule:
     """A function that is computed in f64 and rounded, as ml_dtypes does it by way of f32 to its own types."""
-    if type.width == 64 and name not in _EXACT_IN_F64:
-        return None
 
     def rule(builder: ir.IRBuilder, operands: Sequence[Value]) -> Value:
         values = _singles(operands)
         wide = values if type.width == 64 else [builder.fpext(value, F64) for value in values]
-        value = MATHEMATICS[name](builder, *wide)
+        value = function(builder, *wide)
         if type.width < 32 and type.name != "f16":
             value = builder.fptrunc(value, F32)
         return (rounded(builder, type, value, any_nan=False),)
@@ -251,7 +258,7 @@ def _compare(operation: Operation, operands: Sequence[ElementType], result: Elem
         if type.category == FLOAT and not is_total:
             return (floats.compare(builder, relation, lhs[0], rhs[0]),)
         if type.category == FLOAT:
-            a, b = (_total_order(builder, type, value) for (value,) in values)
+            a, b = (total_order(builder, type, value) for (value,) in values)
             return (builder.icmp_signed(relation, a, b),)
         compare = builder.icmp_signed if type.category == SIGNED else builder.icmp_unsigned
         return (compare(relation, lhs[0], rhs[0]),)
@@ -259,7 +266,7 @@ def _compare(operation: Operation, operands: Sequence[ElementType], result: Elem
     return rule
 
 
-def _total_order(builder: ir.IRBuilder, type: ElementType, value: ir.Value) -> ir.Value:
+def total_order(builder: ir.IRBuilder, type: ElementType, value: ir.Value) -> ir.Value:
     """An integer for a float; such integers stand in the totalOrder of IEEE-754."""
     bits = bits_of(builder, value)
     if type.width < 16:

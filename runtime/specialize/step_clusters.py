@@ -30,6 +30,8 @@ MOST_HELD: Final = 64
 _WITH_BLOCKS: Final = frozenset({"stablehlo.while", "stablehlo.if", "stablehlo.case"})
 _VIEWS: Final = frozenset({"stablehlo.reshape", "stablehlo.slice", "stablehlo.transpose"})
 """What costs no step its elements: only half of another step."""
+_SLOW: Final = frozenset({"chlo.top_k"})
+"""What is slow in NumPy and in a kernel of many elements: worth native code of its own."""
 
 
 def form_step_clusters(region: Region, generates: Generates, leave: Generates) -> None:
@@ -106,6 +108,8 @@ def _steps(operation: Operation) -> float:
     """What an operation costs beside its elements, in steps."""
     if operation.name in TERMINATORS or operation.name == "stablehlo.constant":
         return 0.0
+    if operation.name in _SLOW:
+        return LEAST_STEPS
     return 0.5 if operation.name in _VIEWS else 1.0
 
 

@@ -154,3 +154,24 @@ def test_equal_operations_on_results_of_other_sizes_stay_apart() -> None:
     }"""
     assert steps_of(text) == ["nimblehlo.step_cluster"]
     run_every_way(text, np.float32(0.75))
+
+
+SPECIAL = [np.nan, -np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-45, -1e-45, 3e38, 1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("k", [1, 3, 24])
+@pytest.mark.parametrize("type", ["f32", "f64", "bf16", "i32", "ui8", "i64", "i1"])
+def test_the_greatest_of_few_elements(type: str, k: int) -> None:
+    text = f"""func.func @main(%a: tensor<4x24x{type}>) -> (tensor<4x{k}x{type}>, tensor<4x{k}xi32>) {{
+      %v, %i = chlo.top_k(%a, k = {k}) : tensor<4x24x{type}> -> (tensor<4x{k}x{type}>, tensor<4x{k}xi32>)
+      return %v, %i : tensor<4x{k}x{type}>, tensor<4x{k}xi32>
+    }}"""
+    dtype = nimblehlo.types.element_type(type).dtype
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        array = RNG.choice(np.array([info.min, info.max, 0, 1, 2, 3], dtype), (4, 24))
+    else:
+        with np.errstate(all="ignore"):
+            array = RNG.choice(np.array(SPECIAL), (4, 24)).astype(dtype)
+    assert steps_of(text) == ["nimblehlo.step_cluster"]
+    run_every_way(text, array)

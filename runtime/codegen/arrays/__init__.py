@@ -5,7 +5,7 @@ elements are only read, or updated in place where a loop carries them. `block_pr
 be generated; an `ArrayEmitter` generates it.
 """
 
-from . import control, elementwise, indexing, moves, products, reductions
+from . import control, elementwise, indexing, moves, products, reductions, selection
 from .control import emit_while, while_problem
 from .emitter import ArrayEmitter, block_problem, is_large, is_single, step_problem
 
@@ -21,6 +21,7 @@ __all__ = [
     "moves",
     "products",
     "reductions",
+    "selection",
     "step_problem",
     "while_problem",
 ]

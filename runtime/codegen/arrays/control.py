@@ -9,12 +9,12 @@ from llvmlite import ir
 
 from ...ir import Operation, Region
 from ..blocks import INT64, Bound, Elements, Storage, ViewOf, count_limit, updates_problem
-from ..values import Value
 from .boxes import copy_all
 from .emitter import (
     FORMS,
     ArrayEmitter,
     Form,
+    Variable,
     block_problem,
     inner_problem,
     is_large,
@@ -53,7 +53,7 @@ def emit_while(
     builder = emitter.builder
     cond, body = (region.block for region in operation.regions)
     carried = [_Carried(emitter, home) for home in homes]
-    left = None if budget is None else _Variable(emitter, (budget,))
+    left = None if budget is None else Variable(emitter, (budget,))
     head, step, end = (builder.append_basic_block(name) for name in ("cond", "body", "end"))
     builder.branch(head)
     builder.position_at_end(head)
@@ -91,23 +91,6 @@ def _kept(emitter: ArrayEmitter, bound: Bound, homes: set[ir.Value]) -> Bound:
     return room
 
 
-class _Variable:
-    """An element that changes: memory on the stack, which becomes registers."""
-
-    def __init__(self, emitter: ArrayEmitter, initial: Value) -> None:
-        self.builder = emitter.builder
-        with self.builder.goto_entry_block():
-            self.rooms = [self.builder.alloca(part.type) for part in initial]
-        self.set(initial)
-
-    def get(self) -> Value:
-        return tuple([self.builder.load(room) for room in self.rooms])
-
-    def set(self, value: Value) -> None:
-        for room, part in zip(self.rooms, value, strict=True):
-            self.builder.store(part, room)
-
-
 class _Carried:
     """A value that a loop carries: an element in registers, an array in its home."""
 
@@ -115,7 +98,7 @@ class _Carried:
         self.emitter = emitter
         self.home = home
         single = is_single(home.type)
-        self.variable = _Variable(emitter, emitter.loaded(home).scalar) if single else None
+        self.variable = Variable(emitter, emitter.loaded(home).scalar) if single else None
 
     def read(self) -> Bound:
         return self.home if self.variable is None else Elements((self.variable.get(),))

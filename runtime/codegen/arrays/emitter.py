@@ -286,6 +286,23 @@ class ArrayEmitter:
         builder.position_at_end(end)
 
 
+class Variable:
+    """An element that changes: memory on the stack, which becomes registers."""
+
+    def __init__(self, emitter: ArrayEmitter, initial: Value) -> None:
+        self.builder = emitter.builder
+        with self.builder.goto_entry_block():
+            self.rooms = [self.builder.alloca(part.type) for part in initial]
+        self.set(initial)
+
+    def get(self) -> Value:
+        return tuple([self.builder.load(room) for room in self.rooms])
+
+    def set(self, value: Value) -> None:
+        for room, part in zip(self.rooms, value, strict=True):
+            self.builder.store(part, room)
+
+
 def _is_made(type: Type) -> bool:
     """Whether an operation makes an array of a type."""
     return not is_single(type) and not is_large(type)

@@ -1,0 +1,104 @@
+"""`chlo.top_k` of few elements: the greatest so far are kept in order while a row is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from llvmlite import ir
+
+from ...ir import Operation
+from ...types import FLOAT, SIGNED, ElementType
+from ..blocks import INT64, Bound, ViewOf
+from ..elementwise import total_order
+from ..region_function import While
+from ..values import Value
+from .emitter import FORMS, ArrayEmitter, Form, Variable
+
+MOST_STEPS = 1 << 15
+"""Elements times those that are kept."""
+
+
+def _problem(operation: Operation, view_of: ViewOf) -> str | None:
+    view = view_of(operation)
+    type = view.operand.element_type
+    if type.category == FLOAT and type.name not in ("f32", "f64", "bf16"):
+        return f"selects {type}"
+    if view.indices.element_type.name != "i32":
+        return f"has indices of {view.indices.element_type}"
+    return "has many elements" if view.operand.size * view.k > MOST_STEPS else None
+
+
+def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
+    view, builder = emitter.view_of(operation), emitter.builder
+    length, k = view.operand.shape[-1], view.k
+    operand = emitter.storage(operation.operands[0])
+    values, indices = map(emitter.made, operation.results)
+    with emitter.loop(view.operand.size // length) as row:
+        first, kept = builder.mul(row, INT64(length)), builder.mul(row, INT64(k))
+        selection = _Selection(emitter, view.operand.element_type, k, indices, kept)
+        with emitter.loop(length) as index:
+            selection.take(emitter.at(operand, builder.add(first, index)), index)
+        with emitter.loop(k) as number:
+            place = builder.add(kept, number)
+            (index,) = emitter.at(indices, place)
+            value = emitter.at(operand, builder.add(first, builder.sext(index, INT64)))
+            emitter.put(values, place, value)
+    return [emitter.result(values), emitter.result(indices)]
+
+
+class _Selection:
+    """The greatest elements of a row so far, greatest first; of equal ones the first come first."""
+
+    def __init__(
+        self, emitter: ArrayEmitter, type: ElementType, k: int, indices: Any, first: ir.Value
+    ) -> None:
+        self.emitter = emitter
+        self.builder = emitter.builder
+        self.type = type
+        self.k = k
+        self.indices = indices
+        self.first = first
+        self.keys: ir.Value | None = None
+
+    def take(self, value: Value, index: ir.Value) -> None:
+        """Enter an element where it belongs, behind those that are not less."""
+        builder, k = self.builder, INT64(self.k)
+        key = self.key(value)
+        if self.keys is None:
+            with builder.goto_entry_block():
+                self.keys = builder.alloca(ir.ArrayType(key.type, self.k))
+        held = builder.select(builder.icmp_signed("<", index, k), index, k)
+        slot = Variable(self.emitter, (held,))
+        with While(builder) as goes_on:
+            (place,) = slot.get()
+            before = builder.sub(place, INT64(1))
+            is_some = builder.icmp_signed(">", place, INT64(0))
+            other = builder.load(self.at(builder.select(is_some, before, INT64(0))), typ=key.type)
+            compare = builder.icmp_signed if self.is_signed else builder.icmp_unsigned
+            goes_on(builder.and_(is_some, compare("<", other, key)))
+            with builder.if_then(builder.icmp_signed("<", place, k)):
+                self.enter(place, other, self.emitter.at(self.indices, builder.add(self.first, before)))
+            slot.set((before,))
+        (place,) = slot.get()
+        with builder.if_then(builder.icmp_signed("<", place, k)):
+            self.enter(place, key, (builder.trunc(index, ir.IntType(32)),))
+
+    @property
+    def is_signed(self) -> bool:
+        return self.type.category in (FLOAT, SIGNED)
+
+    def key(self, value: Value) -> ir.Value:
+        """An integer in whose order elements stand."""
+        (element,) = value
+        return total_order(self.builder, self.type, element) if self.type.category == FLOAT else element
+
+    def at(self, slot: ir.Value) -> ir.Value:
+        return self.builder.gep(self.keys, [INT64(0), slot], inbounds=True)
+
+    def enter(self, slot: ir.Value, key: ir.Value, index: Value) -> None:
+        self.builder.store(key, self.at(slot))
+        self.emitter.put(self.indices, self.builder.add(self.first, slot), index)
+
+
+FORMS["chlo.top_k"] = Form(_problem, _emit)
