@@ -5,7 +5,7 @@ The updates of each element lie side by side, in lexicographic order. A schedule
 how far to go to the next one. Nothing here is compiled at run time.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 import numpy as np
 
@@ -72,32 +72,88 @@ def group(const integer[::1] destinations, Py_ssize_t size, const real[::1] valu
     return starts, result
 
 
-def arrange(const real[::1] grouped, const int32_t[::1] starts, const int32_t[::1] elements):
-    """The updates of some elements, one element after the other.
+cdef inline real _combined(real total, real value, bint multiplies) noexcept nogil:
+    return total * value if multiplies else total + value
+
+
+cdef inline bint _is_same(const real *one, const real *other) noexcept nogil:
+    """Whether two values have the same bits."""
+    if real is float:
+        return (<const uint32_t *>one)[0] == (<const uint32_t *>other)[0]
+    else:
+        return (<const uint64_t *>one)[0] == (<const uint64_t *>other)[0]
+
+
+def settle(str combiner, const int32_t[::1] starts, real[::1] grouped, real[::1] result):
+    """Apply the updates of those elements of `result` that have one value in whatever order, in place.
+
+    These are elements with one update, and those with two that make the same value in both orders. All others
+    with updates are contested.
 
     Args:
-        grouped, starts: as `group` returns them.
-        elements: which ones, in any order.
+        combiner: one of COMBINERS.
+        starts, grouped: as `group` returns them; `grouped` is overwritten.
+        result: at first the elements of the input.
 
     Returns:
-        Where the updates of each of these elements begin, and at last their number; and the updates.
+        The contested elements, those with few updates first; where the values of each of these begin, and at
+        last their number; and the values: those that an element with two updates has in lexicographic order
+        and in reverse, otherwise the updates.
     """
-    cdef Py_ssize_t number, place, total = 0
-    for number in range(elements.shape[0]):
-        total += starts[elements[number] + 1] - starts[elements[number]]
-    bounds = np.empty(elements.shape[0] + 1, np.int32)
-    result = np.empty(total, np.asarray(grouped).dtype)
-    cdef int32_t[::1] bound = bounds
-    cdef real[::1] arranged = result
-    cdef int32_t at = 0
+    cdef bint multiplies = combiner == "multiply"
+    cdef Py_ssize_t element, size = result.shape[0], number, place
+    cdef int32_t count, most = 0, at = 0
+    cdef real forward, backward
+    for element in range(size):
+        most = max(most, starts[element + 1] - starts[element])
+    firsts = np.zeros(most + 2, np.int32)
+    is_contested = np.zeros(size, np.uint8)
+    cdef int32_t[::1] first = firsts
+    cdef uint8_t[::1] contested = is_contested
     with nogil:
-        for number in range(elements.shape[0]):
+        for element in range(size):
+            place = starts[element]
+            count = <int32_t>(starts[element + 1] - place)
+            if count == 1:
+                result[element] = _combined(result[element], grouped[place], multiplies)
+            elif count == 2:
+                forward = _combined(result[element], grouped[place], multiplies)
+                forward = _combined(forward, grouped[place + 1], multiplies)
+                backward = _combined(result[element], grouped[place + 1], multiplies)
+                backward = _combined(backward, grouped[place], multiplies)
+                if _is_same(&forward, &backward):
+                    result[element] = forward
+                    continue
+                grouped[place], grouped[place + 1] = forward, backward
+            if count > 1:
+                contested[element] = 1
+                first[count + 1] += 1
+        for number in range(1, most + 2):
+            first[number] += first[number - 1]
+    elements = np.empty(first[most + 1], np.int32)
+    cdef int32_t[::1] chosen = elements
+    with nogil:
+        for element in range(size):
+            if contested[element]:
+                count = starts[element + 1] - starts[element]
+                chosen[first[count]] = <int32_t>element
+                first[count] += 1
+    bounds = np.empty(elements.shape[0] + 1, np.int32)
+    cdef int32_t[::1] bound = bounds
+    with nogil:
+        for number in range(chosen.shape[0]):
             bound[number] = at
-            for place in range(starts[elements[number]], starts[elements[number] + 1]):
-                arranged[at] = grouped[place]
+            at += starts[chosen[number] + 1] - starts[chosen[number]]
+        bound[chosen.shape[0]] = at
+    arranged = np.empty(at, np.asarray(grouped).dtype)
+    cdef real[::1] values = arranged
+    with nogil:
+        at = 0
+        for number in range(chosen.shape[0]):
+            for place in range(starts[chosen[number]], starts[chosen[number] + 1]):
+                values[at] = grouped[place]
                 at += 1
-        bound[elements.shape[0]] = at
-    return bounds, result
+    return elements, bounds, arranged
 
 
 cdef inline uint64_t _mixed(uint64_t element, uint64_t seed) noexcept nogil:
@@ -105,10 +161,6 @@ cdef inline uint64_t _mixed(uint64_t element, uint64_t seed) noexcept nogil:
     bits = (bits ^ (bits >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
     bits = (bits ^ (bits >> 27)) * <uint64_t>0x94D049BB133111EB
     return bits ^ (bits >> 31)
-
-
-cdef inline real _combined(real total, real value, bint multiplies) noexcept nogil:
-    return total * value if multiplies else total + value
 
 
 cdef enum:
@@ -134,16 +186,14 @@ cdef inline void _fold(
 
 def apply(
     str combiner, const int32_t[::1] elements, const int32_t[::1] bounds, const real[::1] values,
-    str schedule, seed, real[::1] result,
+    str schedule, seed, real[::1] result, real[::1] totals,
 ):
-    """Apply updates to elements of `result`, in place.
-
-    It is quickest where elements with as many updates stand side by side.
+    """Apply the updates of contested elements of `result`, in place, and write their values to `totals` too, in
+    the order of `elements`.
 
     Args:
         combiner: one of COMBINERS.
-        elements: to which ones.
-        bounds, values: as `arrange` returns them for these elements.
+        elements, bounds, values: as `settle` returns them.
         schedule: one of SCHEDULES.
         seed: an integer from 0 on; of ``"shuffled"``.
         result: at first the elements of the input.
@@ -156,7 +206,7 @@ def apply(
     cdef uint32_t count, known = 0
     cdef uint32_t[16] strides
     cdef uint32_t[LANES] places, steps
-    cdef real[LANES] totals
+    cdef real[LANES] folded
     cdef const real *own[LANES]
     cdef Py_ssize_t number = 0, element, way, end = elements.shape[0]
     cdef int lane, lanes
@@ -174,7 +224,7 @@ def apply(
                     strides[way] = _STRIDES[way] % count
             for lane in range(lanes):
                 element = elements[number + lane]
-                totals[lane], own[lane] = result[element], &values[bounds[number + lane]]
+                folded[lane], own[lane] = result[element], &values[bounds[number + lane]]
                 places[lane], steps[lane] = 0, 1
                 if reverses:
                     places[lane] = steps[lane] = count - 1
@@ -183,10 +233,14 @@ def apply(
                     places[lane] = <uint32_t>((<uint64_t><uint32_t>bits * count) >> 32)
                     if count > 2:
                         steps[lane] = strides[bits >> 60]
-            if lanes == LANES:
-                _fold(totals, own, places, steps, count, LANES, multiplies)
+            if count == 2:
+                for lane in range(lanes):
+                    folded[lane] = own[lane][places[lane]]
+            elif lanes == LANES:
+                _fold(folded, own, places, steps, count, LANES, multiplies)
             else:
-                _fold(totals, own, places, steps, count, lanes, multiplies)
+                _fold(folded, own, places, steps, count, lanes, multiplies)
             for lane in range(lanes):
-                result[elements[number + lane]] = totals[lane]
+                result[elements[number + lane]] = folded[lane]
+                totals[number + lane] = folded[lane]
             number += lanes

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Where arrays of floats differ in their bits, and how far apart their values are, in one pass."""
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 
 import numpy as np
 
@@ -36,14 +36,18 @@ cdef inline uint64_t _ulps(real one, real other, uint64_t bits, uint64_t other_b
     return size - other_size if size > other_size else other_size - size
 
 
-def compare(const real[::1] first, const real[::1] second):
+def compare(const real[::1] first, const real[::1] second, const int32_t[::1] names=None):
     """Where two arrays differ, any NaN being equal to any other.
 
+    Args:
+        names: a number for each place, all different, which stands for it in what is returned; None: the place.
+
     Returns:
-        The places that differ, ascending; the first of those that differ most, or -1; and by how many ulps,
+        The places that differ, in their order; the least of those that differ most, or -1; and by how many ulps,
         2^64 - 1 where one value is NaN.
     """
-    cdef Py_ssize_t place, number, differing = 0, count = 0, most = -1
+    cdef bint is_named = names is not None
+    cdef Py_ssize_t place, name, number, differing = 0, count = 0, most = -1
     cdef uint64_t distance, greatest = 0
     # Memory that is not written to costs nothing.
     found = np.empty(first.shape[0] + 1, np.int64)
@@ -58,9 +62,10 @@ def compare(const real[::1] first, const real[::1] second):
             if first[place] != first[place] and second[place] != second[place]:
                 continue
             distance = _ulps(first[place], second[place], _bits(&first[place]), _bits(&second[place]))
-            if count == 0 or distance > greatest:
-                most, greatest = place, distance
-            places[count] = place
+            name = names[place] if is_named else place
+            if count == 0 or distance > greatest or (distance == greatest and name < most):
+                most, greatest = name, distance
+            places[count] = name
             count += 1
     return found[:count], most, greatest
 

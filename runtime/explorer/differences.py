@@ -40,7 +40,7 @@ class Comparison:
     """How two arrays differ.
 
     Attributes:
-        places: of the elements that differ in the flattened arrays, ascending; one at least.
+        places: of the elements that differ in the flattened arrays, each once, in any order; one at least.
         greatest: the first of those that differ most; NaN beside a number is most of all.
         distance: of that one, as `Difference` has it, but NO_DISTANCE beside NaN.
     """
@@ -52,22 +52,26 @@ class Comparison:
     @property
     def first(self) -> int:
         """The first place."""
-        return int(self.places[0])
+        return int(self.places.min())
 
 
 NO_DISTANCE: Final = 2**64 - 1
 
 
-def compare(first: Array, second: Array, type: TensorType) -> Comparison | None:
+def compare(
+    first: Array, second: Array, type: TensorType, names: Array | None = None
+) -> Comparison | None:
     """How two arrays differ in their bits, any NaN being equal to any other; None where they do not.
 
     Args:
         first, second: of one shape.
         type: their type, for its element type.
+        names: of arrays of f32 or f64 a number for each place, which stands for it in the comparison; None:
+            the places themselves.
     """
     one, other = flat(first), flat(second)
     if spread.supports(one.dtype):
-        places, greatest, distance = spread.compare(one, other)
+        places, greatest, distance = spread.compare(one, other, names)
         return Comparison(places, greatest, distance) if places.size else None
     places = np.flatnonzero(_differing_bits(one, other))
     a, b = one[places], other[places]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,11 +15,13 @@ import numpy as np
 from ..api import load
 from ..errors import NimbleError
 from ..ir import UNKNOWN
+from ..memory import RECYCLING, Retention, run_with
 from ..options import Options
 from ..progress import Progress
 from ..types import TensorType, TupleType, Type
 from .differences import Comparison, Difference, Range, compare, difference_at
 from .exploration import Exploration, Failure, OperationReport, ResultReport
+from .grouped import Made
 from .responsibility import FAILURE, Call, Local, Recording, find_local, find_reached, leaves, shrink
 from .runs import ExploredExecutable, Run
 from .schedules import Schedule, draw_schedules
@@ -72,6 +75,11 @@ def explore(
         raise ValueError(f"seed is {seed!r}, but must be an integer from 0 on")
     start = time.perf_counter()
     explorer = _Explorer(load(module), tuple(inputs), entry, options or Options())
+    return run_with(RECYCLING, lambda _: _explored(explorer, schedules, seed, start), None)
+
+
+def _explored(explorer: _Explorer, schedules: int, seed: int, start: float) -> Exploration:
+    """What an exploration that began at `start` finds."""
     explorer.run(schedules, seed)
     operations, responsible = explorer.responsible()
     return Exploration(
@@ -94,6 +102,7 @@ class _Explorer:
         spreads: what is known of each result.
         failures: runs that failed.
         recorded: the calls of explored steps in the plain run; None where that would take much memory.
+        made: what is known of results of the plain run, as in `Run`.
         workers: how many runs there are at a time.
     """
 
@@ -106,13 +115,15 @@ class _Explorer:
         self.spreads: list[_Spread] = []
         self.failures: list[Failure] = []
         self.recorded: list[Call] | None = None
+        self.made: dict[int, Made] = {}
         self.workers = 1
 
     def run(self, count: int, seed: int) -> None:
         """Run the program under `count` schedules."""
         start = time.perf_counter()
         recording = Recording(int(_free_bytes() * MEMORY_SHARE) // 4)
-        results = self.executable.run(Run(self.base, observer=recording), self.inputs)
+        run = Run(self.base, observer=recording)
+        results = self.executable.run(run, self.inputs)
         self.recorded = recording.calls
         seconds = time.perf_counter() - start
         plain, types = leaves(results), list(_types(self.executable.output_types))
@@ -123,6 +134,7 @@ class _Explorer:
         ]
         self.places = [number for number, (_, type) in enumerate(types) if isinstance(type, TensorType)]
         self.spreads = [_Spread(name, type, array) for name, type, array in tensors]
+        self.made = {id(array): run.made[id(array)] for _, _, array in tensors if id(array) in run.made}
         self.schedules = draw_schedules(self.base, count, seed, self.executable.most_updates)
         if not self.executable.steps:
             return
@@ -143,30 +155,43 @@ class _Explorer:
         # Calls that probe must not overlap.
         is_parallel = seconds > LEAST_PARALLEL_SECONDS and self.executable.options.probe_directory is None
         self.workers = self._most_workers() if is_parallel else 1
+        # So much is held at a time: what one run frees the next ones take.
+        self._retention = Retention(WAITING * self.workers * self._needed())
         if self.workers == 1:
             yield from zip(others, map(self._compared, others), strict=True)
             return
+        compared = functools.partial(run_with, RECYCLING, self._compared)
         with ThreadPoolExecutor(self.workers) as pool:
             try:
-                yield from zip(others, _in_turn(pool, self._compared, others, self.workers), strict=True)
+                yield from zip(others, _in_turn(pool, compared, others, self.workers), strict=True)
             finally:
                 pool.shutdown(cancel_futures=True)
 
     def _most_workers(self) -> int:
         """How many runs the memory has room for at the same time."""
-        memory = self.executable.memory()
-        needed = memory.results + memory.temporaries
-        room = int(_free_bytes() * MEMORY_SHARE) // max(WAITING * needed, 1)
+        room = int(_free_bytes() * MEMORY_SHARE) // max(WAITING * self._needed(), 1)
         return max(1, min(os.cpu_count() or 1, len(self.schedules) - 1, room))
+
+    def _needed(self) -> int:
+        """How many bytes a run and its results take."""
+        memory = self.executable.memory()
+        return memory.results + memory.temporaries
 
     def _compared(self, schedule: Schedule) -> tuple[list[Comparison | None], list[Array]] | NimbleError:
         """What differs from the plain run under a schedule, for each result; or why the run fails."""
+        run = Run(schedule)
         try:
-            arrays = self._run(Run(schedule))
+            arrays = self._run(run)
         except NimbleError as error:
             return error
-        pairs = zip(self.spreads, arrays, strict=True)
-        comparisons = [compare(spread.plain, array, spread.type) for spread, array in pairs]
+        comparisons = []
+        for spread, array in zip(self.spreads, arrays, strict=True):
+            one, other = self.made.get(id(spread.plain)), run.made.get(id(array))
+            if one is not None and other is not None and one.groups is other.groups:
+                contested = one.groups.contested
+                comparisons.append(compare(one.totals, other.totals, spread.type, contested))
+            else:
+                comparisons.append(compare(spread.plain, array, spread.type))
         return comparisons, arrays
 
     def _run(self, run: Run) -> list[Array]:

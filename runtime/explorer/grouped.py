@@ -18,9 +18,8 @@ class _Groups(NamedTuple):
 
     Attributes:
         operand, indices, updates: the operands; they are held, so that nobody overwrites them.
-        contested: the elements that have several updates, those with as many side by side.
-        bounds: where the updates of each of these begin.
-        values: their updates.
+        contested, bounds, values: what `grouped_updates.settle` gives: the elements that the schedule may
+            change, and what they are made of.
         settled: the result but for the contested elements, which are those of the operand.
     """
 
@@ -31,6 +30,15 @@ class _Groups(NamedTuple):
     bounds: Array
     values: Array
     settled: Array
+
+
+class Made(NamedTuple):
+    """A result under one schedule, the values of its contested elements, and the groups that it was made of.
+    Results of the same groups have the same bits but for the contested elements."""
+
+    result: Array
+    totals: Array
+    groups: _Groups
 
 
 class GroupedScatter:
@@ -62,20 +70,15 @@ class GroupedScatter:
         name = scatter_schedule[0] if isinstance(scatter_schedule, tuple) else scatter_schedule
         return name in grouped_updates.SCHEDULES
 
-    def __call__(
-        self, scatter_schedule: Any, operand: Array, indices: Array, updates: Array
-    ) -> tuple[Array]:
+    def __call__(self, scatter_schedule: Any, operand: Array, indices: Array, updates: Array) -> Made:
         """The result under a schedule."""
         groups = self._grouped(operand, indices, updates)
         name, seed = scatter_schedule if isinstance(scatter_schedule, tuple) else (scatter_schedule, 0)
         result = groups.settled.copy()
-        self._apply(groups.contested, groups.bounds, groups.values, name, seed, result)
-        return (result,)
-
-    def _apply(
-        self, elements: Array, bounds: Array, values: Array, name: str, seed: int, result: Array
-    ) -> None:
-        grouped_updates.apply(self._combiner, elements, bounds, values, name, seed, result.reshape(-1))
+        totals = np.empty(groups.contested.size, result.dtype)
+        made_of = (groups.contested, groups.bounds, groups.values)
+        grouped_updates.apply(self._combiner, *made_of, name, seed, result.reshape(-1), totals)
+        return Made(result, totals, groups)
 
     def _grouped(self, operand: Array, indices: Array, updates: Array) -> _Groups:
         """The groups of these operands; those of the last call are kept."""
@@ -84,14 +87,9 @@ class GroupedScatter:
             if known is not None and all(map(_same, known[:3], (operand, indices, updates))):
                 return known
             starts, grouped = self._grouped_updates(indices, np.ascontiguousarray(updates).reshape(-1))
-            counts = np.diff(starts)
             settled = np.array(operand, order="C")
-            single = np.flatnonzero(counts == 1).astype(np.int32)
-            bounds, values = grouped_updates.arrange(grouped, starts, single)
-            self._apply(single, bounds, values, "lexicographic", 0, settled)
-            contested = _contested(counts)
-            bounds, values = grouped_updates.arrange(grouped, starts, contested)
-            self._groups = _Groups(operand, indices, updates, contested, bounds, values, settled)
+            contested = grouped_updates.settle(self._combiner, starts, grouped, settled.reshape(-1))
+            self._groups = _Groups(operand, indices, updates, *contested, settled)
             return self._groups
 
     def _grouped_updates(self, indices: Array, updates: Array) -> tuple[Array, Array]:
@@ -111,15 +109,6 @@ def _indexes_elements(view: Scatter) -> bool:
         and view.scatter_dims_to_operand_dims == (0,)
         and view.scatter_indices.dtype in (np.int32, np.int64)
     )
-
-
-def _contested(counts: Array) -> Array:
-    """The elements that have several updates, those with few first."""
-    contested = np.flatnonzero(counts > 1).astype(np.int32)
-    sizes = counts[contested]
-    # NumPy sorts short integers by their digits, which is quick.
-    short = sizes.astype(np.uint16) if sizes.size and sizes.max() < 1 << 16 else sizes
-    return contested[np.argsort(short, kind="stable")]
 
 
 def _same(one: Array, other: Array) -> bool:

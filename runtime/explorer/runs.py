@@ -8,7 +8,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -22,7 +22,7 @@ from ..ops.scatter import Scatter
 from ..options import Options
 from ..plan import Choice, choose
 from .freedom import Knob, contains_freedom, freedom, most_updates, unexplored
-from .grouped import GroupedScatter
+from .grouped import GroupedScatter, Made
 from .schedules import Schedule
 
 MOST_CHOICES: Final = 4
@@ -40,11 +40,13 @@ class Run:
         schedule: of all operations that `only` does not leave out.
         only: numbers of the steps that follow the schedule, while others follow the base; None: all.
         observer: called after each explored step, or None.
+        made: what is known of results of steps, by the identity of the array; it grows as the program runs.
     """
 
     schedule: Schedule
     only: frozenset[int] | None = None
     observer: Observer | None = None
+    made: dict[int, Made] = field(default_factory=dict)
 
     def schedule_of(self, step: Explored) -> Schedule:
         """The schedule that a step follows."""
@@ -88,18 +90,25 @@ class Explored:
     def __call__(self, *operands: Any, **regions: Any) -> tuple[Any, ...]:
         run: Run | None = getattr(_CURRENT, "run", None)
         schedule = self.base if run is None else run.schedule_of(self)
-        results = self.results(schedule, operands, regions)
+        results = self.results(schedule, operands, regions, run)
         if run is not None and run.observer is not None:
             run.observer(self, operands, regions, results)
         return results
 
     def results(
-        self, schedule: Schedule, operands: tuple[Any, ...], regions: Mapping[str, Any]
+        self,
+        schedule: Schedule,
+        operands: tuple[Any, ...],
+        regions: Mapping[str, Any],
+        run: Run | None = None,
     ) -> tuple[Any, ...]:
-        """What the operation gives under a schedule."""
+        """What the operation gives under a schedule; a run is told what is known of it."""
         chosen = getattr(schedule, self.knob)
         if self._grouped is not None and self._grouped.serves(chosen):
-            return self._grouped(chosen, *operands)
+            made = self._grouped(chosen, *operands)
+            if run is not None:
+                run.made[id(made.result)] = made
+            return (made.result,)
         choice = self._choice(chosen)
         found = choice.function(*operands, **regions) if choice.needs_regions else choice.function(*operands)
         return found if type(found) is tuple else (found,)

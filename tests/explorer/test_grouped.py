@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest import mock
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import nimblehlo
 from nimblehlo import Options
+from nimblehlo.explorer.grouped import GroupedScatter
 from nimblehlo.explorer.runs import ExploredExecutable, Run
-from nimblehlo.explorer.schedules import Schedule
+from nimblehlo.explorer.schedules import MOST_RANDOM_UPDATES, Schedule
+from nimblehlo.kernels import grouped_updates
 from tests.explorer.test_explore import scatter_inputs, scatter_text
 from tests.ops.bodies import combining
 from tests.ops.index_cases import IndexCase, index_cases
@@ -57,3 +61,47 @@ def test_operands_that_change_are_grouped_again() -> None:
         assert_runs(executable, text, [others[k] if k in changed else inputs[k] for k in range(3)])
     # Equal operands in other memory are the same operands.
     assert_runs(executable, text, [value.copy() for value in inputs])
+
+
+def runs_and_comparisons(
+    inputs: list[Any], name: str, operation: str = "add"
+) -> tuple[nimblehlo.Exploration, nimblehlo.Exploration]:
+    """An exploration, and one that compares whole results."""
+    rows, updates = inputs[0].size, inputs[2].size
+    text = scatter_text(name, combining(operation, name), rows, updates)
+    explored = nimblehlo.explore(text, inputs, schedules=12)
+    with mock.patch.object(GroupedScatter, "of", return_value=None):
+        whole = nimblehlo.explore(text, inputs, schedules=12)
+    return explored, whole
+
+
+@pytest.mark.parametrize("name", ["f32", "f64"])
+@pytest.mark.parametrize("operation", ["add", "multiply"])
+def test_what_is_found_is_what_whole_results_show(name: str, operation: str) -> None:
+    dtype = nimblehlo.types.ELEMENT_TYPES[name].dtype
+    special = [0.0, -0.0, np.inf, -np.inf, np.nan, 5e-324, 1e-40, 1e30, -1e30, 3.0]
+    # Many updates, so that schedules are shuffled ones; elements have no, one, two and several of them.
+    updates = MOST_RANDOM_UPDATES + 5
+    for rows in (updates, updates // 4):
+        inputs = scatter_inputs(dtype, rows, updates, seed=rows)
+        with np.errstate(all="ignore"):
+            inputs[2][::7] = np.resize(np.array(special).astype(dtype), inputs[2][::7].shape)
+        explored, whole = runs_and_comparisons(inputs, name, operation)
+        for one, other in zip(explored.results, whole.results, strict=True):
+            assert (one.first, one.elements, one.schedules) == (other.first, other.elements, other.schedules)
+            assert str(one.greatest) == str(other.greatest)
+            assert same_bits(one.plain, other.plain)
+            assert one.least is not None and other.least is not None
+            assert one.most is not None and other.most is not None
+            assert same_bits(one.least, other.least) and same_bits(one.most, other.most)
+
+
+def test_two_updates_that_commute_are_settled() -> None:
+    grouped = np.array([1, 2, 3, 1e8, 1, 4, 5, 6], np.float32)
+    starts = np.array([0, 2, 2, 3, 5, 8], np.int32)
+    result = np.array([1, 7, 1, -1e8, 1], np.float32)
+    elements, bounds, values = grouped_updates.settle("add", starts, grouped, result)
+    assert list(elements) == [3, 4] and list(bounds) == [0, 2, 5]
+    # The last two have the value in either order, and the updates.
+    assert list(values) == [1, 0, 4, 5, 6]
+    assert list(result) == [4, 7, 4, -1e8, 1]

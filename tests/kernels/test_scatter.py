@@ -464,7 +464,8 @@ def test_choose_within(dtype, count):
         return choose_within(keys, count, least, size, first, step, at, chosen, numbers)
 
     keys = np.random.default_rng(15).integers(-1, 40, count + 1).astype(dtype)
-    for least, size, first, step, at in ((0, 40, 0, 1, 0), (0, 0, 5, 1, 2), (10, 20, 700, 3, 5), (39, 1, 2, 0, 1)):
+    cases = ((0, 40, 0, 1, 0), (0, 0, 5, 1, 2), (10, 20, 700, 3, 5), (39, 1, 2, 0, 1))
+    for least, size, first, step, at in cases:
         chosen, numbers = np.full(count + at + 2, -7, dtype), np.full(count + at + 2, -7, dtype)
         found = choose(keys, count, least, size, first, step, at, chosen, numbers)
         wanted = [k for k in range(count) if least <= int(keys[k]) < least + size]
