@@ -16,7 +16,7 @@ from typing import Any
 from ..ir import Block, Operation, Value
 from .blocks import ViewOf
 from .folding import element_type_of
-from .space import Axes, AxesOf, is_computed, one_step, reduction_problem, shape_of, steps_of
+from .space import Axes, AxesOf, combines_by, is_computed, one_step, reduction_problem, shape_of, steps_of
 
 MOST_BUFFER_BYTES = 1 << 18
 """A row's buffers lie on the stack."""
@@ -195,6 +195,24 @@ def group_size(form: RowForm, block: Block) -> int:
     read = [value for value in block.arguments if form.along_columns(value)]
     row = form.columns * sum(_item_bytes(value.type) for value in [*read, *form.saved])
     return max(1, min(_MOST_ROWS, _GROUP_BYTES // max(row, 1)))
+
+
+def is_less_its_greatest(value: Value) -> bool:
+    """Whether a value along the columns is another one less the greatest that this has in the row, as in a
+    softmax: not positive, or NaN."""
+    operation = value.owner
+    if not isinstance(operation, Operation) or operation.name != "stablehlo.subtract":
+        return False
+    whole, pending = operation.operands[0], [operation.operands[1]]
+    while pending:
+        maker = pending.pop().owner
+        if not isinstance(maker, Operation):
+            continue
+        if maker.name == "stablehlo.reduce" and maker.operands[0] is whole:
+            return combines_by(maker.regions[0].block) == "stablehlo.maximum"
+        if maker.name in ("stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.maximum"):
+            pending += maker.operands
+    return False
 
 
 def reductions_at(form: RowForm, block: Block, level: int) -> list[Operation]:

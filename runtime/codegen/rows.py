@@ -18,7 +18,7 @@ from ..ir import Block, DenseElementsAttribute, Operation
 from ..ir import Value as IrValue
 from ..types import ElementType
 from .blocks import INT64, POINTER, ViewOf
-from .elementwise import emit
+from .elementwise import emit, emit_decay
 from .elementwise_floats import divide_by, reciprocal
 from .folding import (
     F32,
@@ -32,7 +32,15 @@ from .folding import (
     least,
     prefetch_after,
 )
-from .row_form import RowForm, group_size, pass_count, reductions_at, row_divisor, sinks
+from .row_form import (
+    RowForm,
+    group_size,
+    is_less_its_greatest,
+    pass_count,
+    reductions_at,
+    row_divisor,
+    sinks,
+)
 from .short_rows import ShortRows, short_group
 from .space import folded_type
 from .values import Value, constant, load, rounded, store, stored_type
@@ -295,6 +303,8 @@ class _Rows:
             (moved,) = operands
             same: Value = moved
             return same
+        if operation.name == "stablehlo.exponential" and is_less_its_greatest(operation.operands[0]):
+            return emit_decay(self.builder, operation, operands)
         return emit(self.builder, operation, operands)
 
     def _loaded(self, value: IrValue, column: ir.Value | None) -> Value:

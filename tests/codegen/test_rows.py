@@ -128,6 +128,27 @@ def test_special_values() -> None:
     check(lambda x: (jax.nn.softmax(x), x.max(-1), x.min(-1), x.sum(-1)), x)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
+def test_exponentials_of_what_is_less_a_value_of_the_row(dtype: Any) -> None:
+    """Those of numbers that cannot be positive, and others that look like them."""
+    values = numbers(24, 64, dtype=dtype)
+    values[4:] *= np.asarray(60, dtype)
+    values[8:, ::7] = np.finfo(np.float16).max
+    values[12:, 1::9] = -np.inf
+    values[16:, ::11] = np.inf
+    values[20:, 5] = np.nan
+
+    def greatest(x: Any) -> Any:
+        return x.max(-1, keepdims=True)
+
+    check(lambda x: jnp.exp(x - greatest(x)), values)
+    check(lambda x: jnp.exp(x - jnp.maximum(greatest(x), 1)), values)
+    check(lambda x: jnp.exp(x - x.min(-1, keepdims=True)), values)
+    check(lambda x: jnp.exp(x - jnp.minimum(greatest(x), 1)), values)
+    check(lambda x: jnp.exp(x * 2 - greatest(x)), values)
+    check(lambda x: jnp.exp(greatest(x) - x), values)
+
+
 def test_masks_are_counted() -> None:
     def causal(x: Any, offset: Any) -> Any:
         rows, columns = (jax.lax.broadcasted_iota(jnp.int32, x.shape, d) for d in (1, 2))

@@ -61,6 +61,9 @@ FUNCTIONS: Final[Mapping[str, Function]] = MappingProxyType(
 )
 """For the name of each operation that is computed in f64 what computes it."""
 
+DECAY: Final = _on_values(exponential.decay)
+"""What computes the exponential of a number that is not positive, in f64."""
+
 _ON_SHORT_REALS: Final[dict[str, Callable[..., Real]]] = {
     "stablehlo.exponential": single.exp,
     "stablehlo.exponential_minus_one": single.expm1,

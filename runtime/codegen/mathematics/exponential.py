@@ -46,13 +46,18 @@ def _rest(x: Real, k: Real, step: tuple[float, float], tail: Real | None) -> Rea
     return r if tail is None else r + tail
 
 
-def exp(x: Real, tail: Real | None = None) -> Real:
-    """exp(x + tail); error 0.95."""
-    x = x.within(-REACH, REACH)
+def exp(x: Real, tail: Real | None = None, most: float | None = REACH) -> Real:
+    """exp(x + tail); error 0.95. `most`: None where x is known not to exceed REACH."""
+    x = x.within(-REACH, most)
     if gathers_quickly():
         return _exp_by_table(x, tail)
     p, exponent = _reduced(x, tail)
     return times_power(p + 1.0, exponent)
+
+
+def decay(x: Real) -> Real:
+    """exp(x) of a number that is not positive, or NaN."""
+    return exp(x, most=None)
 
 
 def _exp_by_table(x: Real, tail: Real | None) -> Real:
