@@ -59,7 +59,7 @@ def _is_product(operation: Operation) -> bool:
     view = view_of(operation) if operation.name in (Dot.name, DotGeneral.name) else None
     if not isinstance(view, (Dot, DotGeneral)) or view.multiply is not contracted or 1 in view.result.shape:
         return False
-    if not view.lhs.rank == view.rhs.rank == view.result.rank == 2:
+    if not view.lhs.rank == view.rhs.rank == view.result.rank == 2 or not view.lhs_contracting_dimensions:
         return False
     return view.result.is_static and _LEAST_TERMS <= _terms(operation) <= _MOST_TERMS
 

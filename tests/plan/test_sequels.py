@@ -148,3 +148,17 @@ def test_a_loop_over_time() -> None:
     generator = np.random.default_rng(1)
     shapes = ((40, 96), (96, 96), (50, 40, 96))
     assert_same_in_every_way(text, [generator.standard_normal(shape, np.float32) / 9 for shape in shapes])
+
+
+def test_a_product_along_no_dimension_is_not_joined() -> None:
+    text = """
+    func.func @main(%x: tensor<256x256xf32>, %y: tensor<256x256xf32>) -> tensor<256x256xf32> {
+      %0 = stablehlo.dot_general %x, %y, batching_dims = [0, 1] x [0, 1], contracting_dims = [] x []
+        : (tensor<256x256xf32>, tensor<256x256xf32>) -> tensor<256x256xf32>
+      %1 = stablehlo.negate %0 : tensor<256x256xf32>
+      return %1 : tensor<256x256xf32>
+    }"""
+    x = np.random.default_rng(0).standard_normal((256, 256)).astype(np.float32)
+    executable = nimblehlo.compile(text, options=Options(compile="eager"))
+    assert same_bits(executable(x, x.T.copy())[0], -(x * x.T))
+    assert JOINED not in executable.explain("plan")
