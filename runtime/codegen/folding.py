@@ -69,9 +69,7 @@ class Loop:
         rolled: whether it stays so. To unroll the many short ones of a fold takes LLVM as long as all else.
     """
 
-    def __init__(
-        self, builder: ir.IRBuilder, first: ir.Value, last: ir.Value, rolled: bool = False
-    ) -> None:
+    def __init__(self, builder: ir.IRBuilder, first: ir.Value, last: ir.Value, rolled: bool = False) -> None:
         self.builder = builder
         self.first = first
         self.last = last
@@ -174,25 +172,83 @@ def emit_fold(
     stored, exact = stored_type(folded), is_exact(body)
     source, (target, other) = values, rooms
     rolled = count < _UNROLLED
+    extreme = Extreme(builder, body, folded) if count > _STRAIGHT and is_extreme(body) else None
+    is_first = True
     while count > _STRAIGHT:
         half, left = count // 2, count - count // 2
         with Loop(builder, INT64(0), INT64(half), rolled) as index:
             even = index if exact else builder.shl(index, INT64(1))
             places = (even, builder.add(even, INT64(left if exact else 1)))
             pair = [load(builder, folded, address_of(builder, source, place, stored)) for place in places]
-            result = combine(builder, body, view_of, folded, *pair)
+            if extreme is None:
+                result = combine(builder, body, view_of, folded, *pair)
+            else:
+                result = extreme.of(*pair, is_first)
             store(builder, folded, result, address_of(builder, target, index, stored))
         if left > half:
             spare = INT64(half if exact else count - 1)
             kept = load(builder, folded, address_of(builder, source, spare, stored))
+            if extreme is not None:
+                extreme.of(kept, kept, is_first)
             store(builder, folded, kept, address_of(builder, target, INT64(half), stored))
-        source, target, other, count = target, other, target, left
+        source, target, other, count, is_first = target, other, target, left, False
     last = [load(builder, folded, address_of(builder, source, INT64(k), stored)) for k in range(count)]
     while len(last) > 1:
         paired = len(last) & ~1
         pairs = [combine(builder, body, view_of, folded, *last[k : k + 2]) for k in range(0, paired, 2)]
         last = pairs + last[paired:]
-    return last[0]
+    return last[0] if extreme is None else extreme.total(last[0])
+
+
+def is_extreme(body: Block) -> bool:
+    """Whether a body takes the greater or the lesser of two real floats."""
+    kind: Any = body.arguments[0].type
+    return kind.category == FLOAT and combines_by(body) in ("stablehlo.maximum", "stablehlo.minimum")
+
+
+class Extreme:
+    """The greatest or the least of floats, by one comparison a pair: what that leaves open is found apart.
+
+    That is whether there is a NaN, which makes a NaN of the total, and whether there is the zero that a total
+    of zero has to be: +0 of the greatest, -0 of the least.
+    """
+
+    def __init__(self, builder: ir.IRBuilder, body: Block, folded: ElementType) -> None:
+        self.builder = builder
+        self.is_greatest = combines_by(body) == "stablehlo.maximum"
+        self.type = value_types(folded)[0]
+        self.bits = ir.IntType(64 if self.type == ir.DoubleType() else 32)
+        with builder.goto_entry_block():
+            self.nan = builder.alloca(ir.IntType(1))
+            self.least_bits = builder.alloca(self.bits)
+        builder.store(ir.IntType(1)(0), self.nan)
+        # As unsigned numbers, the bits of +0 are the least; as signed ones, those of -0 are.
+        most = -1 if self.is_greatest else (1 << (self.bits.width - 1)) - 1
+        builder.store(self.bits(most), self.least_bits)
+
+    def of(self, left: Value, right: Value, is_first: bool) -> Value:
+        """The greater or lesser of two; `is_first`: of values that were not looked at before."""
+        builder, (a,), (b,) = self.builder, left, right
+        if is_first:
+            builder.store(builder.or_(builder.load(self.nan), builder.fcmp_unordered("uno", a, b)), self.nan)
+            least_bits = builder.load(self.least_bits)
+            less = builder.icmp_unsigned if self.is_greatest else builder.icmp_signed
+            for value in (a, b):
+                bits = builder.bitcast(value, self.bits)
+                least_bits = builder.select(less("<", bits, least_bits), bits, least_bits)
+            builder.store(least_bits, self.least_bits)
+        wins = builder.fcmp_ordered(">" if self.is_greatest else "<", a, b)
+        return (builder.select(wins, a, b),)
+
+    def total(self, last: Value) -> Value:
+        """The total, given what is left of the values."""
+        builder, (value,) = self.builder, last
+        zero = self.bits(0 if self.is_greatest else 1 << (self.bits.width - 1))
+        is_there = builder.icmp_signed("==", builder.load(self.least_bits), zero)
+        is_zero = builder.fcmp_ordered("==", value, ir.Constant(self.type, 0.0))
+        value = builder.select(builder.and_(is_there, is_zero), builder.bitcast(zero, self.type), value)
+        nan = ir.Constant(self.type, float("nan"))
+        return (builder.select(builder.load(self.nan), nan, value),)
 
 
 def prefetch_after(builder: ir.IRBuilder, row: ir.Value, size: int, distance: int) -> None:

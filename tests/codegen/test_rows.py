@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -129,6 +130,22 @@ def test_special_values() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("columns", [17, 64, 101, 300])
+def test_extremes_of_a_row(columns: int, dtype: Any) -> None:
+    """A NaN or a zero of the other sign counts, wherever it is."""
+    rows = [
+        np.full(columns, value) for value in (0.0, -0.0, -1.0, 1.0, -np.inf, np.inf, np.nan, 1e-45, -1e-45)
+    ]
+    for place in (*range(0, columns, 5), columns - 1):
+        for value, others in itertools.product(
+            (0.0, -0.0, np.nan, -np.nan, 1.0, -1.0), (0.0, -0.0, 2.0, -2.0)
+        ):
+            rows.append(np.where(np.arange(columns) == place, value, others))
+    x = np.array(rows).astype(dtype)
+    check(lambda x: (x.max(-1), x.min(-1), jax.nn.softmax(x)), x)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
 def test_exponentials_of_what_is_less_a_value_of_the_row(dtype: Any) -> None:
     """Those of numbers that cannot be positive, and others that look like them."""
     values = numbers(24, 64, dtype=dtype)
@@ -166,7 +183,7 @@ def test_operands_that_are_broadcast() -> None:
 
 def test_several_trailing_dimensions() -> None:
     check(lambda x: x / x.sum((1, 2), keepdims=True), numbers(4, 5, 6))
-    check(lambda x, s: (x * s - x.mean((1, 2, 3), keepdims=True)), numbers(3, 4, 5, 2), numbers(4, 5, 2))
+    check(lambda x, s: x * s - x.mean((1, 2, 3), keepdims=True), numbers(3, 4, 5, 2), numbers(4, 5, 2))
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int32, np.int64])
