@@ -183,7 +183,7 @@ def emit_fold(
             if extreme is None:
                 result = combine(builder, body, view_of, folded, *pair)
             else:
-                result = extreme.of(*pair, is_first)
+                result = extreme.of(pair[0], pair[1], is_first)
             store(builder, folded, result, address_of(builder, target, index, stored))
         if left > half:
             spare = INT64(half if exact else count - 1)
