@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nimblehlo.ops.linalg import FftType, Transpose
+from nimblehlo.ops.fourier import FftType
+from nimblehlo.ops.linalg import Transpose
 from nimblehlo.ops.window_geometry import Window
 from nimblehlo.types import COMPLEX, ELEMENT_TYPES, FLOAT, PLAIN, ElementType, TensorType
 
