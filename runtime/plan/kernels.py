@@ -47,6 +47,8 @@ def kernel_for(view: Op, threads: int | None) -> Offer:
     values = (*view.operation.operands, *view.operation.results)
     if any(value.type.category & QUANTIZED for value in values):
         return quantized_sum(view, threads)
+    if not all(value.type.size for value in view.operation.operands):  # type: ignore[union-attr]
+        return None, "there are no elements"
     return offer(view, threads)
 
 
