@@ -27,6 +27,8 @@ _WIDE_AT_FULL_SPEED = "avx512vbmi2"
 """CPUs that have this do not slow down for 512-bit vectors, which LLVM avoids otherwise."""
 _GATHERS_QUICKLY = "avx512fp16"
 """CPUs that have this take few cycles to read eight values at places of their own."""
+_SCALES = "avx512f"
+"""CPUs that have this multiply vectors by powers of two in one instruction, whatever their exponents."""
 
 
 def key_of(description: str) -> str:
@@ -57,6 +59,14 @@ def gathers_quickly() -> bool:
     import llvmlite.binding as llvm
 
     return bool(llvm.get_host_cpu_features().get(_GATHERS_QUICKLY))
+
+
+@functools.cache
+def scales() -> bool:
+    """Whether this CPU has an instruction for `llvm.ldexp`."""
+    import llvmlite.binding as llvm
+
+    return bool(llvm.get_host_cpu_features().get(_SCALES))
 
 
 class _Machine:

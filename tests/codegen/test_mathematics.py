@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nimblehlo.codegen.elementwise import emit, emits
-from nimblehlo.codegen.mathematics import FUNCTIONS, exponential
+from nimblehlo.codegen.mathematics import FUNCTIONS, exponential, reals
 from nimblehlo.ops import lookup
 from nimblehlo.types import ELEMENT_TYPES, FLOAT
 from tests.codegen.loops import looped
@@ -94,6 +94,13 @@ def test_exponentials_with_and_without_a_table(by_table, monkeypatch):
     for name in ("chlo.cosh", "chlo.erfc"):
         check(name, F32, values)
     check("stablehlo.power", F32, np.abs(values), np.roll(values, 1))
+
+
+@pytest.mark.parametrize("name", ["stablehlo.exponential", "stablehlo.logistic"])
+def test_short_exponentials_without_an_instruction_that_scales(name, monkeypatch):
+    monkeypatch.setattr(reals, "scales", lambda: False)
+    type = ELEMENT_TYPES["bf16"]
+    check(name, type, np.arange(1 << 16, dtype=np.uint16).view(type.dtype))
 
 
 def test_powers_of_the_table_are_rounded_once():

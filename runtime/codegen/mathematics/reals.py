@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from llvmlite import ir
 
+from ..machine import scales
 from ..values import F32, F64, I32, I64, call, floating, integer
 
 
@@ -185,6 +186,20 @@ def times_power(x: Real, exponent: ir.Value) -> Real:
     """x * 2^exponent, whose exponent stands in the lowest bits; x and the result must be normal, or x NaN."""
     builder, layout = x.builder, x.layout
     return x.from_bits(builder.add(x.bits(), builder.shl(exponent, integer(layout.bits, layout.mantissa))))
+
+
+def scaled(x: Real, exponent: ir.Value) -> Real:
+    """x * 2^exponent, rounded once, for normal x and an integer of at most twice the range of exponents.
+
+    Where no instruction does it the power is multiplied in two parts, of which the first loses nothing.
+    """
+    builder = x.builder
+    if scales():
+        types = [x.value.type, exponent.type]
+        function = builder.module.declare_intrinsic("llvm.ldexp", types, ir.FunctionType(types[0], types))
+        return Real(builder, builder.call(function, [x.value, exponent]))
+    half = builder.ashr(exponent, integer(exponent.type, 1))
+    return x * power_of_two(x, half) * power_of_two(x, builder.sub(exponent, half))
 
 
 def power_of_two(x: Real, exponent: ir.Value) -> Real:

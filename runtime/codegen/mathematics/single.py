@@ -14,7 +14,7 @@ from llvmlite import ir
 from ..values import integer
 from .coefficients import SINGLE_ERF, SINGLE_EXP, SINGLE_LOG, SINGLE_LOG_OF_2
 from .logarithm import with_poles
-from .reals import Real, parted, polynomial, power_of_two, rounded_to_integer, where
+from .reals import Real, parted, polynomial, power_of_two, rounded_to_integer, scaled, where
 
 _LEAST_NORMAL, _RAISED = 2.0**-126, 24
 
@@ -30,11 +30,9 @@ def _reduced(x: Real) -> tuple[Real, ir.Value]:
 
 
 def exp(x: Real) -> Real:
-    """exp(x), subnormal where it has to be: the power of two is multiplied in two parts."""
+    """exp(x), subnormal where it has to be."""
     p, exponent = _reduced(x.within(-110.0, 90.0))
-    builder = x.builder
-    half = builder.ashr(exponent, integer(exponent.type, 1))
-    return (p + 1.0) * power_of_two(x, half) * power_of_two(x, builder.sub(exponent, half))
+    return scaled(p + 1.0, exponent)
 
 
 def _half_expm1(x: Real) -> Real:
