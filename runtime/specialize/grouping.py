@@ -46,7 +46,7 @@ def replace_groups(block: Block, grouping: Grouping, has_form: HasForm, name: st
     found = grouping.clusters()
     if found:
         users = users_of(block)
-        groups = []
+        groups: list[Members] = []
         for group in found:
             wider = grouping.with_broadcasts(group, users)
             candidates = [group] if wider is None else [wider, group]
