@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from .blocks import BATCH, COLUMN_BLOCK, COLUMN_CHUNK, ROW_BLOCK, RUN_BLOCK, SHORT_ROW, STACK_ROWS
+from .blocks import BATCH, COLUMN_BLOCK, COLUMN_CHUNK, ROW_BLOCK, RUN_BLOCK, SHORT_ROW
 from .compilation import flat
 from .groups import Group, check_dimensions, groups_of, walk_of
 from .monoids import (
@@ -48,6 +48,9 @@ MOST_FROM_LEFT = 1 << 16
 
 _LAST_BYTES = 1 << 18
 """Blocks' results of so many bytes are folded by one task: to launch others takes as long."""
+
+_LEAST_UNITS = 64
+"""Columns are taken by longer blocks where so many blocks are left to share."""
 
 Reduction = Callable[[np.ndarray, Any], np.ndarray]
 
@@ -196,18 +199,23 @@ def _columns(kind: Combination, groups: list[Group], threads: int | None) -> Cal
     kept = [group for group in outer_groups if not group.reduced]
     reduced = [group for group in outer_groups if group.reduced]
     outer, length, inner = prod(g.size for g in kept), prod(g.size for g in reduced), innermost.size
-    blocks, chunks = -(-length // COLUMN_BLOCK), -(-inner // COLUMN_CHUNK)
+    chunks = -(-inner // COLUMN_CHUNK)
+    most = COLUMN_BLOCK
+    while most < length and outer * chunks * -(-length // (2 * most)) >= _LEAST_UNITS:
+        most *= 2
+    blocks = -(-length // most)
     storage, computing = storage_dtype(kind.element), computing_dtype(kind.element)
     tasks, size = division(
-        outer * blocks * chunks, min(length, COLUMN_BLOCK) * min(inner, COLUMN_CHUNK) * storage.itemsize
+        outer * blocks * chunks, min(length, most) * min(inner, COLUMN_CHUNK) * storage.itemsize
     )
-    walks = (*walk_of(kept), *walk_of(reduced))
+    walks, room = (*walk_of(kept), *walk_of(reduced)), most.bit_length() * min(inner, COLUMN_CHUNK)
+    sizes = (size, outer, most, blocks, length, inner, room)
     finish = _Finish(kind, outer, blocks, inner, threads)
 
     def reduction(operand: np.ndarray, initial: np.ndarray, result: np.ndarray) -> None:
         partial, done = finish.room()
-        sums = np.empty(tasks * STACK_ROWS * min(inner, COLUMN_CHUNK), computing)
-        work = (size, outer, blocks, length, inner, *walks, sums, operand, initial, partial, done, result)
+        sums = np.empty(tasks * room, computing)
+        work = (*sizes, *walks, sums, operand, initial, partial, done, result)
         _loops("columns", *kind)(tasks, *work, threads=threads)
         finish(partial, initial, result)
 

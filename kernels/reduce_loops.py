@@ -6,7 +6,7 @@ from typing import Any
 
 from .arithmetic import combine, get, load, put, store
 from .atomics import add_atomically
-from .blocks import BATCH, COLUMN_BLOCK, COLUMN_CHUNK, ROW_BLOCK, RUN_BLOCK, STACK_ROWS
+from .blocks import BATCH, COLUMN_CHUNK, ROW_BLOCK, RUN_BLOCK
 from .compilation import Kernel, kernel
 from .folds import fold_block, fold_rows, store_row
 from .groups import offset_of
@@ -295,7 +295,8 @@ def column_totals(element: str, monoid: str) -> Kernel:
 
 @functools.cache
 def columns(element: str, monoid: str) -> Kernel:
-    """The blocks of all columns; `inner` columns lie side by side."""
+    """The blocks of up to `most` rows of all columns, `inner` of which lie side by side. A task has `room` of
+    `sums` for itself."""
     totals, finish = column_totals(element, monoid), finish_columns(element, monoid)
     computed = computing_dtype(element).name
 
@@ -304,9 +305,11 @@ def columns(element: str, monoid: str) -> Kernel:
         task: int,
         size: int,
         outer: int,
+        most: int,
         blocks: int,
         length: int,
         inner: int,
+        room: int,
         kept_sizes: Any,
         kept_strides: Any,
         reduced_sizes: Any,
@@ -319,15 +322,15 @@ def columns(element: str, monoid: str) -> Kernel:
         result: Any,
     ) -> None:
         chunks = (inner + COLUMN_CHUNK - 1) // COLUMN_CHUNK
-        own = task * STACK_ROWS * min(inner, COLUMN_CHUNK)
+        own = task * room
         for unit in range(task * size, min((task + 1) * size, outer * blocks * chunks)):
             group = unit // chunks
             column = (unit - group * chunks) * COLUMN_CHUNK
             width = min(COLUMN_CHUNK, inner - column)
             kept = group // blocks
-            first = (group - kept * blocks) * COLUMN_BLOCK
+            first = (group - kept * blocks) * most
             base = offset_of(kept, kept_sizes, kept_strides) + column
-            count = min(COLUMN_BLOCK, length - first)
+            count = min(most, length - first)
             totals(operand, base, first, count, width, reduced_sizes, reduced_strides, sums, own)
             if blocks > 1:
                 fold_rows(computed, monoid, 1, sums, own, width, width, partial, group * inner + column)

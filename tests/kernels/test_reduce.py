@@ -203,7 +203,13 @@ def test_any_shape_and_dimensions(data):
 
 @pytest.mark.parametrize(
     ("shape", "dimensions"),
-    [((300_001,), (0,)), ((9000, 70), (0,)), ((7, 40_000), (1,)), ((9, 5000, 7), (0, 1))],
+    [
+        ((300_001,), (0,)),
+        ((9000, 70), (0,)),
+        ((7, 40_000), (1,)),
+        ((9, 5000, 7), (0, 1)),
+        ((70, 1100, 9), (1,)),
+    ],
 )
 def test_bits_do_not_depend_on_threads(shape, dimensions):
     operand = sample(np.random.default_rng(1), shape, np.float32, specials=False)
