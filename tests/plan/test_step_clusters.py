@@ -175,3 +175,141 @@ def test_the_greatest_of_few_elements(type: str, k: int) -> None:
             array = RNG.choice(np.array(SPECIAL), (4, 24)).astype(dtype)
     assert steps_of(text) == ["nimblehlo.step_cluster"]
     run_every_way(text, array)
+
+
+class _Drawn:
+    """A program of random small steps on arrays of f32."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = np.random.default_rng(seed)
+        self.lines: list[str] = []
+        self.values: list[tuple[str, tuple[int, ...]]] = []
+        self.arguments = [(f"%a{k}", self.shape()) for k in range(3)]
+        self.values += self.arguments
+        for _ in range(int(self.random.integers(6, 25))):
+            getattr(self, str(self.random.choice(self.KINDS)))()
+
+    KINDS = (
+        "unary",
+        "binary",
+        "transpose",
+        "reshape",
+        "pad",
+        "reduce",
+        "product",
+        "update",
+        "concatenate",
+        "slice",
+    )
+
+    def shape(self) -> tuple[int, ...]:
+        return tuple(int(size) for size in self.random.integers(1, 7, self.random.integers(1, 4)))
+
+    def drawn(self) -> tuple[str, tuple[int, ...]]:
+        return self.values[int(self.random.integers(len(self.values)))]
+
+    def add(self, text: str, shape: tuple[int, ...], *operands: tuple[int, ...]) -> None:
+        name = f"%v{len(self.values)}"
+        types = ", ".join(map(type_of, operands))
+        self.lines.append(f"{name} = {text} : ({types}) -> {type_of(shape)}")
+        self.values.append((name, shape))
+
+    def unary(self) -> None:
+        name, shape = self.drawn()
+        self.add(f"stablehlo.{self.random.choice(['negate', 'abs', 'sine', 'floor'])} {name}", shape, shape)
+
+    def binary(self) -> None:
+        name, shape = self.drawn()
+        other = [value for value, its in self.values if its == shape]
+        operation = self.random.choice(["add", "multiply", "maximum", "subtract"])
+        self.add(f"stablehlo.{operation} {name}, {self.random.choice(other)}", shape, shape, shape)
+
+    def transpose(self) -> None:
+        name, shape = self.drawn()
+        order = [int(d) for d in self.random.permutation(len(shape))]
+        self.add(f"stablehlo.transpose {name}, dims = {order}", tuple(shape[d] for d in order), shape)
+
+    def reshape(self) -> None:
+        name, shape = self.drawn()
+        self.add(f"stablehlo.reshape {name}", (int(np.prod(shape)),), shape)
+
+    def pad(self) -> None:
+        name, shape = self.drawn()
+        low, high = (self.random.integers(-1, 3, len(shape)).tolist() for _ in range(2))
+        interior = self.random.integers(0, 2, len(shape)).tolist()
+        sizes = [n + (n - 1) * k + a + b for n, a, b, k in zip(shape, low, high, interior, strict=True)]
+        if shape and min(sizes) > 0:
+            text = f"stablehlo.pad {name}, %zero, low = {low}, high = {high}, interior = {interior}"
+            self.add(text, tuple(sizes), shape, ())
+
+    def reduce(self) -> None:
+        name, shape = self.drawn()
+        if shape:
+            count = self.random.integers(1, len(shape) + 1)
+            dimensions = sorted(self.random.permutation(len(shape))[:count].tolist())
+            kept = tuple(size for d, size in enumerate(shape) if d not in dimensions)
+            applied = f"applies stablehlo.{self.random.choice(['add', 'maximum'])}"
+            text = f"stablehlo.reduce({name} init: %zero) {applied} across dimensions = {dimensions}"
+            self.add(text, kept, shape, ())
+
+    def product(self) -> None:
+        (lhs, one), (rhs, other) = self.drawn(), self.drawn()
+        pairs = [(i, j) for i, size in enumerate(one) for j, its in enumerate(other) if size == its]
+        if pairs:
+            i, j = pairs[int(self.random.integers(len(pairs)))]
+            result = (*one[:i], *one[i + 1 :], *other[:j], *other[j + 1 :])
+            if np.prod(result) <= 1000:
+                text = f"stablehlo.dot_general {lhs}, {rhs}, contracting_dims = [{i}] x [{j}]"
+                self.add(text, result, one, other)
+
+    def update(self) -> None:
+        (name, shape), (update, sizes) = self.drawn(), self.drawn()
+        if len(shape) == len(sizes) > 0 and all(a >= b for a, b in zip(shape, sizes, strict=True)):
+            starts = ", ".join(self.random.choice(["%one", "%far", "%before"], len(shape)))
+            name = f"stablehlo.dynamic_update_slice {name}, {update}, {starts}"
+            indices = ", ".join(["tensor<i32>"] * len(shape))
+            made = f"%v{len(self.values)}"
+            types = f"({type_of(shape)}, {type_of(sizes)}, {indices}) -> {type_of(shape)}"
+            self.lines.append(f"{made} = {name} : {types}")
+            self.values.append((made, shape))
+
+    def concatenate(self) -> None:
+        name, shape = self.drawn()
+        if shape:
+            d = int(self.random.integers(len(shape)))
+            joined = (*shape[:d], 2 * shape[d], *shape[d + 1 :])
+            self.add(f"stablehlo.concatenate {name}, {name}, dim = {d}", joined, shape, shape)
+
+    def slice(self) -> None:
+        name, shape = self.drawn()
+        first = [int(self.random.integers(size)) for size in shape]
+        step = [int(self.random.integers(1, 3)) for _ in shape]
+        ranges = ", ".join(f"{a}:{n}:{s}" for a, n, s in zip(first, shape, step, strict=True))
+        sizes = tuple(-(-(n - a) // s) for a, n, s in zip(first, shape, step, strict=True))
+        if shape:
+            self.add(f"stablehlo.slice {name} [{ranges}]", sizes, shape)
+
+    def text(self) -> str:
+        arguments = ", ".join(f"{name}: {type_of(shape)}" for name, shape in self.arguments)
+        results = self.values[-4:]
+        types = ", ".join(type_of(shape) for _, shape in results)
+        constants = [
+            "%zero = stablehlo.constant dense<0.0> : tensor<f32>",
+            *(
+                f"%{name} = stablehlo.constant dense<{value}> : tensor<i32>"
+                for name, value in (("one", 1), ("far", 99), ("before", -5))
+            ),
+        ]
+        body = "\n  ".join([*constants, *self.lines])
+        names = ", ".join(name for name, _ in results)
+        return f"func.func @main({arguments}) -> ({types}) {{\n  {body}\n  return {names} : {types}\n}}"
+
+
+def type_of(shape: tuple[int, ...]) -> str:
+    return f"tensor<{''.join(f'{size}x' for size in shape)}f32>"
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_steps(seed: int) -> None:
+    drawn = _Drawn(seed)
+    run_every_way(drawn.text(), *[floats(*shape) for _, shape in drawn.arguments])
