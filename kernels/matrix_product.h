@@ -6,7 +6,7 @@
 
    A unit of work is a block of rows with a block of columns. Of the columns a panel at a time is multiplied with all
    rows, a tile after the other; it is copied where its columns do not lie side by side, or there are enough rows to
-   pay for it.
+   pay for it. Rows are copied where their terms do not lie side by side, some of them at a time.
 
    A matrix times its own transpose is symmetric to the bit: of its blocks those above the diagonal are computed, and
    written below it as well. */
@@ -16,8 +16,9 @@
 
 #include <stdint.h>
 
-/* Terms of a part; rows of a full tile; most rows that read columns where they are. */
-enum { PRODUCT_PART = 256, PRODUCT_ROWS = 6, PRODUCT_DIRECT_ROWS = 48 };
+/* Terms of a part; rows of a full tile; most rows that read columns where they are; rows that are copied at once, a
+   multiple of a tile's. */
+enum { PRODUCT_PART = 256, PRODUCT_ROWS = 6, PRODUCT_DIRECT_ROWS = 48, PRODUCT_GROUP = 96 };
 
 /* Tasks of which each has a place to work at of its own. */
 enum { PRODUCT_MOST_THREADS = 256, PRODUCT_OWN_WORK = 8 };

@@ -29,6 +29,7 @@ cdef extern from "matrix_product.h" nogil:
         PRODUCT_PART
         PRODUCT_ROWS
         PRODUCT_DIRECT_ROWS
+        PRODUCT_GROUP
         PRODUCT_MOST_THREADS
 
     ctypedef struct ProductSide:
@@ -301,7 +302,7 @@ cdef double seconds_of(MatrixProduct *product, int64_t batch) noexcept:
 cdef AlignedMemory work_for(MatrixProduct *product, int64_t tasks):
     """Memory for so many tasks, as many of them as threads can do at a time; entered."""
     product.threads = min(tasks, PRODUCT_MOST_THREADS)
-    product.work_bytes = PRODUCT_PART * rounded(product.column_block, 1, LANES) * product.item
+    product.work_bytes = PRODUCT_PART * (rounded(product.column_block, 1, LANES) + PRODUCT_GROUP) * product.item
     memset(product.busy, 0, product.threads)
     cdef AlignedMemory work = AlignedMemory(product.threads * product.work_bytes)
     product.work = work.memory

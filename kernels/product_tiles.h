@@ -153,28 +153,55 @@ static CODE void NAME(pack)(
     }
 }
 
-/* Multiply a block of rows with a block of columns, part by part; `work` holds one part of the columns. */
+/* Write some rows of one part as strips of PRODUCT_ROWS: for each term the rows' items side by side. */
+static CODE void NAME(pack_rows)(
+    const char *from, int64_t row_step, int64_t term_step, int64_t rows, int64_t terms, ITEM *to) {
+    int64_t whole = row_step == sizeof(ITEM) ? rows / PRODUCT_ROWS * PRODUCT_ROWS : 0;
+    for (int64_t term = 0; term < terms; term++)
+        for (int64_t row = 0; row < whole; row += PRODUCT_ROWS)
+            __builtin_memcpy(
+                to + row * terms + PRODUCT_ROWS * term, from + term * term_step + row * sizeof(ITEM),
+                PRODUCT_ROWS * sizeof(ITEM));
+    for (int64_t row = whole; row < rows; row++) {
+        ITEM *place = to + row / PRODUCT_ROWS * PRODUCT_ROWS * terms + row % PRODUCT_ROWS;
+        for (int64_t term = 0; term < terms; term++)
+            place[PRODUCT_ROWS * term] = *(const NAME(Item) *)(from + row * row_step + term * term_step);
+    }
+}
+
+/* Multiply a block of rows with a block of columns, part by part; `work` holds one part of the columns, and behind
+   it of some rows, where their terms do not lie side by side and are read often enough. */
 static CODE void NAME(multiply_block)(
     const MatrixProduct *p, const char *left, const char *right, char *to, int64_t rows, int64_t columns, char *work) {
     int64_t item = sizeof(ITEM), to_step = p->columns * item;
     int64_t is_direct = p->right.line_step == item && rows <= PRODUCT_DIRECT_ROWS;
     /* What is left of whole vectors is always copied. */
     int64_t direct = is_direct ? (columns % LANES ? columns / WIDTH * WIDTH : columns) : 0;
+    int64_t packs = p->left.term_step != item && columns > 2 * WIDTH, group = packs ? PRODUCT_GROUP : rows;
+    ITEM *strips = (ITEM *)(work + PRODUCT_PART * ((columns + LANES - 1) / LANES * LANES) * item);
     for (int64_t first = 0; first < p->terms; first += PRODUCT_PART) {
         int64_t terms = p->terms - first < PRODUCT_PART ? p->terms - first : PRODUCT_PART;
         const char *line = left + first * p->left.term_step, *from = right + first * p->right.term_step;
         if (direct < columns)
             NAME(pack)(
                 from + direct * p->right.line_step, p->right.line_step, p->right.term_step, columns - direct, terms, work);
-        for (int64_t column = 0; column < columns; column += WIDTH) {
-            int64_t here = columns - column < WIDTH ? columns - column : WIDTH;
-            const char *panel = column < direct ? from + column * item : work + (column - direct) * terms * item;
-            int64_t step = column < direct ? p->right.term_step : (here + LANES - 1) / LANES * LANES * item;
-            for (int64_t row = 0; row < rows; row += PRODUCT_ROWS)
-                NAME(strip)(
-                    rows - row < PRODUCT_ROWS ? rows - row : PRODUCT_ROWS, here, first > 0,
-                    line + row * p->left.line_step, p->left.line_step, p->left.term_step, panel, step, terms,
-                    to + row * to_step + column * item, to_step);
+        for (int64_t start = 0; start < rows; start += group) {
+            int64_t end = start + group < rows ? start + group : rows;
+            const char *source = line + start * p->left.line_step;
+            if (packs) NAME(pack_rows)(source, p->left.line_step, p->left.term_step, end - start, terms, strips);
+            for (int64_t column = 0; column < columns; column += WIDTH) {
+                int64_t here = columns - column < WIDTH ? columns - column : WIDTH;
+                const char *panel = column < direct ? from + column * item : work + (column - direct) * terms * item;
+                int64_t step = column < direct ? p->right.term_step : (here + LANES - 1) / LANES * LANES * item;
+                for (int64_t row = start; row < end; row += PRODUCT_ROWS) {
+                    const char *strip = packs ? (const char *)(strips + (row - start) * terms)
+                                              : line + row * p->left.line_step;
+                    NAME(strip)(
+                        end - row < PRODUCT_ROWS ? end - row : PRODUCT_ROWS, here, first > 0, strip,
+                        packs ? item : p->left.line_step, packs ? PRODUCT_ROWS * item : p->left.term_step, panel, step,
+                        terms, to + row * to_step + column * item, to_step);
+                }
+            }
         }
     }
 }
