@@ -11,10 +11,11 @@ index space:
    are made one after the other then, from the first value and all updates.
 
 So each element of the result sees its updates in the schedule's order whatever the number of threads. Where
-caches hold what the owners have, each looks for its units itself. Batches are owners of what is theirs. One
-thread applies the units as they come, and so do several where indices are unique and the result has its first
-values. Of windows that slide, each task applies those parts that lie in its part of the input. Integers that
-fall on few places are combined in tables of each task instead.
+caches hold what the owners have, each looks for its units itself, and it searches for them where indices are
+sorted. Batches are owners of what is theirs. One thread applies the units as they come, and so do several
+where indices are unique and the result has its first values. Of windows that slide, each task applies those
+parts that lie in its part of the input. Integers that fall on few places are combined in tables of each task
+instead.
 """
 
 import math
@@ -86,19 +87,27 @@ class _Arrays(NamedTuple):
     result: np.ndarray
 
 
+class Promises(NamedTuple):
+    """The attributes of scatter that promise something of the indices, named as in the specification."""
+
+    indices_are_sorted: bool
+    unique_indices: bool
+
+
 class _Loops:
     """The loops that scatter updates into one input: which there are, and the calls."""
 
     def __init__(
-        self, plan: Layout, sliding: Windows | None, kind: Combination, is_unique: bool, is_scheduled: bool,
-        sizes: tuple[int, int],
+        self, plan: Layout, sliding: Windows | None, kind: Combination, promises: Promises,
+        is_scheduled: bool, sizes: tuple[int, int],
     ) -> None:  # fmt: skip
         self.kind = kind
         self.storage = storage_dtype(kind.element)
         self.by_items = plan.is_single_items and not is_scheduled and sliding is None
         self._plan = plan
         self._windows = sliding
-        self._is_unique = is_unique
+        self._is_unique = promises.unique_indices
+        self._is_sorted = promises.indices_are_sorted and plan.is_searchable and not is_scheduled
         self._unit_bytes = 2 * plan.unit_items * self.storage.itemsize
         self._work_bytes = plan.unit_count * (16 + self._unit_bytes)
         input_size, updates_size = sizes
@@ -148,7 +157,9 @@ class _Loops:
             self._apply_windows(self._windows, min(total, 1), arrays, threads)
         elif self._has_owners(starts, threads):
             owners = min(_threads.chosen_threads(threads), _MOST_CHOOSING)
-            if self.by_items and self._input_bytes <= owners * _CHOOSING_BYTES:
+            if self._is_sorted and not self._makes_far_rows(starts):
+                self._apply_sorted(total, arrays, threads)
+            elif self.by_items and self._input_bytes <= owners * _CHOOSING_BYTES:
                 self._apply_chosen_items(owners if total else 0, total, arrays, threads)
             elif self._batches is not None:
                 self._apply_batches(self._batches, total, arrays, threads)
@@ -245,6 +256,24 @@ class _Loops:
         items = (arrays.values, arrays.value_step, arrays.initial, arrays.result)
         update = update_chosen_items(*self.kind)
         update(owners, owners, size, total, self._located(arrays), sample, *items, threads=threads)
+
+    def _makes_far_rows(self, starts: bool) -> bool:
+        """Whether rows are made one after the other, as the units are distributed to owners."""
+        return starts and self._makes_rows and not self.by_items and self._input_bytes > _NEAR_BYTES
+
+    def _apply_sorted(self, total: int, arrays: _Arrays, threads: int | None) -> None:
+        """Let each owner search for its units."""
+        from . import scatter_loops, scatter_run_loops
+
+        plan, width = self._plan, 1 << self._shift
+        tasks = self._owners if total else 0
+        units = (tasks, self._owners, width, total, self._located(arrays), np.empty(0, self._key_dtype))
+        if self.by_items:
+            items = (arrays.values, arrays.value_step, arrays.initial, arrays.result)
+            scatter_loops.update_sorted_items(*self.kind)(*units, *items, threads=threads)
+        else:
+            runs = (plan.grain, plan.runs, plan.piece, arrays.values, arrays.initial, arrays.result)
+            scatter_run_loops.update_sorted_runs(*self.kind)(*units, *runs, threads=threads)
 
     def _apply_owned(self, total: int, arrays: _Arrays, threads: int | None) -> None:
         """Distribute the units to their owners, then let each owner apply its own; a bounded number at a
@@ -443,8 +472,8 @@ def prepare(
     negative index `added_to_negative` of its component is added before anything else. `schedule` is the order
     in which updates are applied, an int64 permutation of the numbers of the updates' index space in
     lexicographic order; None is that order itself. With `unique_indices` the promise is relied upon: if it
-    does not hold, which update of an element comes last is not known, nor is every update counted.
-    `indices_are_sorted` promises what these loops do not need.
+    does not hold, which update of an element comes last is not known, nor is every update counted. So it is
+    with `indices_are_sorted`: if that does not hold, some updates may not be applied.
     Raises ValueError for shapes that do not fit, a combiner that `supports` denies, or a schedule of another
     size.
     """
@@ -465,7 +494,8 @@ def prepare(
         plan = layout(*shapes, numbers, schedule is not None, added)
         sliding = None if schedule is not None else windows(*shapes, numbers, added)
         sizes = (math.prod(input_shape), math.prod(updates_shape))
-        loops = [_Loops(plan, sliding, kind, unique_indices, schedule is not None, sizes) for kind in kinds]
+        promises = Promises(indices_are_sorted, unique_indices)
+        loops = [_Loops(plan, sliding, kind, promises, schedule is not None, sizes) for kind in kinds]
     has_vectors = index_vector_dim < len(shapes[1])
     step = row_major_steps(shapes[1])[index_vector_dim] if has_vectors else None
     return PreparedScatter(shapes, types, np.dtype(index_dtype), components, step, loops, order, threads)

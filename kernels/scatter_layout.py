@@ -90,6 +90,13 @@ class Layout(NamedTuple):
         return len(self.runs) * self.length * self.piece
 
     @property
+    def is_searchable(self) -> bool:
+        """Whether one component alone says where a unit begins, and the units follow each other as their
+        index vectors do: sorted index vectors mean ascending keys then."""
+        has_one = self.slide is None and len(self.units) == len(self.components) == 1
+        return has_one and not self.units[0, 1 + _INPUT] and not self.units[0, 1 + _MOVES]
+
+    @property
     def source_step(self) -> int:
         """How far apart in the updates each two units begin that follow each other; 0 where it varies."""
         steps = self.units[:, 1 + _UPDATES].tolist()

@@ -14,7 +14,7 @@ from .compilation import Kernel, kernel
 from .memory import prefetch_write
 from .monoids import OVERWRITE
 from .scatter_runs import start_range
-from .scatter_units import BLOCK, locate
+from .scatter_units import BLOCK, confine, first_unit, locate
 from .searches import choose_within
 
 PREFETCH_PLACES = 32
@@ -105,6 +105,30 @@ def update_chosen_items(element: str, combiner: str) -> Kernel:
             start = first * value_step
             for unit in range(choose_within(keys, here, least, width, start, value_step, 0, own, sources)):
                 apply(result, np.int64(get(own, unit)), values, np.int64(get(sources, unit)))
+
+    return body
+
+
+@functools.cache
+def update_sorted_items(element: str, combiner: str) -> Kernel:
+    """Units of one element whose keys ascend. Owner t has `size` elements, the last one all that are left,
+    and searches for where its units begin and end; those of others that are among them are left out."""
+    apply = _apply_items(element, combiner)
+
+    @kernel(parallel=True)
+    def body(
+        task: int, owners: int, size: int, count: int, where: Any, sample: Any, values: Any, value_step: int,
+        initial: Any, result: Any,
+    ) -> None:  # fmt: skip
+        start_range(task, owners, size, initial, result)
+        keys, nothing = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
+        least = task * size
+        end = first_unit(least + size, count, where)
+        for first in range(first_unit(least, count, where), end, BLOCK):
+            here = min(BLOCK, end - first)
+            locate(0, first, here, where, keys, nothing, nothing)
+            confine(keys, here, least, size)
+            apply(0, here, keys, 1, values, first, value_step, result)
 
     return body
 

@@ -23,7 +23,7 @@ from .scatter_runs import (
     run_lanes,
     start_range,
 )
-from .scatter_units import BLOCK, locate
+from .scatter_units import BLOCK, confine, first_unit, locate
 from .searches import choose_within
 
 PREFETCHED_LINES = 64
@@ -224,6 +224,34 @@ def update_chosen_runs(element: str, combiner: str) -> Kernel:
             for number in range(held):
                 put(own, number, get(own, done + number))
                 put(sources, number, get(sources, done + number))
+
+    return body
+
+
+@functools.cache
+def update_sorted_runs(element: str, combiner: str) -> Kernel:
+    """Units of runs whose keys ascend. Owner t has `width` grains, the last one all that are left, and
+    searches for where its units begin and end; those of others that are among them are left out."""
+    apply = _apply_runs(element, combiner)
+
+    @kernel(parallel=True)
+    def body(
+        task: int, owners: int, width: int, count: int, where: Any, sample: Any, grain: int, runs: Any,
+        piece: int, values: Any, initial: Any, result: Any,
+    ) -> None:  # fmt: skip
+        start_range(task, owners, width * grain, initial, result)
+        keys, sources = np.empty(BLOCK, sample.dtype), np.empty(BLOCK, sample.dtype)
+        nothing = np.empty(0, sample.dtype)
+        is_far = _is_far(width * grain, initial, result)
+        least = task * width
+        end = first_unit(least + width, count, where)
+        for first in range(first_unit(least, count, where), end, BLOCK):
+            here = min(BLOCK, end - first)
+            locate(0, first, here, where, keys, sources, nothing)
+            confine(keys, here, least, width)
+            apply(
+                0, here, here, keys, sources, nothing, 1, grain, 0, runs, 1, piece, is_far, values, result
+            )  # fmt: skip
 
     return body
 

@@ -130,6 +130,34 @@ def locate(at: int, first: int, count: int, where: Any, keys: Any, sources: Any,
 
 
 @kernel
+def first_unit(least: int, count: int, where: Any) -> int:
+    """The number of the first of `count` units whose key is `least` or more, where units lie along one line
+    and one component moves them, to ascending keys; some number from 0 to `count` where they do not
+    ascend."""
+    units, components, addresses, sample, least_index = where[0], where[1], where[3], where[4], where[5]
+    component, index_step = components[0], units[0, 1]
+    address, bound = addresses[component[0]], -(-least // component[2])
+    low, high = np.int64(0), np.int64(count)
+    while low < high:
+        middle = (low + high) // 2
+        start = np.int64(item_at(sample, address, middle * index_step))
+        # Below the least index are unsigned numbers from 2**63 on.
+        if start >= least_index and (start + component[3] if start < 0 else start) < bound:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def confine(keys: Any, count: int, least: int, width: int) -> None:
+    """Make those of the first `count` keys -1 that are not from `least` to `least + width - 1`."""
+    for unit in range(count):
+        key = np.int64(get(keys, unit))
+        put(keys, unit, key if (key >= least) & (key < least + width) else np.int64(-1))
+
+
+@kernel
 def _share(begin: int, end: int, keys: Any, shift: int, offsets: Any) -> Any:
     """Where each owner's units are to lie among those from `begin` to `end`: in `offsets`, and in an array to
     be counted on."""

@@ -347,6 +347,61 @@ def test_large_scatters_by_all_threads():
         assert same_bits(scatter_values([values], [starts], [updates])[0], expected)
 
 
+SORTED = {
+    "items": Geometry((3000,), (70_000, 1), (70_000,), (), (0,), (), (), (0,), 1, ()),
+    "short rows": Geometry((3000, 3), (40_000, 1), (40_000, 3), (1,), (0,), (), (), (0,), 1, ()),
+    "rows": Geometry((3000, 40), (9000, 1), (9000, 40), (1,), (0,), (), (), (0,), 1, ()),
+    "columns": Geometry((300, 50), (9000, 1), (9000, 300), (1,), (1,), (), (), (1,), 1, ()),
+    "components": Geometry((60, 50), (70_000, 2), (70_000,), (), (0, 1), (), (), (0, 1), 1, ()),
+    "windows": Geometry((3000,), (9000, 1), (9000, 9), (1,), (), (), (), (0,), 1, ()),
+    "batches": Geometry((9, 300), (9, 9000, 1), (9, 9000), (), (1,), (0,), (0,), (1,), 2, ()),
+}
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+@pytest.mark.parametrize("is_far", [False, True])
+@pytest.mark.parametrize("index_type", ["int16", "int64", "uint64"])
+@pytest.mark.parametrize("name", SORTED)
+def test_sorted_indices(name, index_type, is_far, threads, monkeypatch):
+    monkeypatch.setattr(scatter, "_NEAR_BYTES", 0 if is_far else 1 << 30)
+    geometry, rng = SORTED[name], np.random.default_rng(3)
+    bounds = [geometry.operand_shape[dim] for dim in geometry.start_index_map]
+    indices = rng.integers(-2, max(bounds) + 3, geometry.indices_shape).astype(index_type)
+    order = np.lexsort(np.moveaxis(indices, -1, 0)[::-1], axis=-1)
+    indices = np.take_along_axis(indices, order[..., None], -2)
+    values = random_values(rng, geometry.operand_shape, np.float32)
+    updates = random_values(rng, geometry.slices_shape, np.float32)
+    for added in (None, [int(bounds[0])] + [0] * (len(bounds) - 1)):
+        given = {"added_to_negative": added, "threads": threads}
+        plain = prepared(geometry, [np.float32], index_type, "add", **given)
+        relying = prepared(geometry, [np.float32], index_type, "add", indices_are_sorted=True, **given)
+        if added and index_type != "uint64":
+            # What is promised are the indices as they are used.
+            first = indices[..., 0].astype(np.int64)
+            used = np.where(first < 0, first + added[0], first)
+            order = np.argsort(used, axis=-1, kind="stable")
+            indices = np.take_along_axis(indices, order[..., None], -2)
+        (result,), (expected,) = (one([values], [indices], [updates]) for one in (relying, plain))
+        assert same_bits(result, expected)
+        (result,) = relying([values.copy()], [indices], [updates], out=[np.empty_like(values)])
+        assert same_bits(result, expected)
+
+
+@pytest.mark.parametrize("name", ["items", "short rows", "rows"])
+def test_indices_that_are_not_sorted_as_promised(name):
+    geometry, rng = SORTED[name], np.random.default_rng(4)
+    rows = geometry.operand_shape[0]
+    # Each update adds one to even rows: odd ones keep their values, and none gets more than its updates.
+    indices = rng.integers(-5, rows // 2 + 5, geometry.indices_shape).astype(np.int32) * 2
+    values, updates = np.zeros(geometry.operand_shape, np.float32), np.ones(geometry.slices_shape, np.float32)
+    plain = prepared(geometry, [np.float32], np.int32, "add")
+    relying = prepared(geometry, [np.float32], np.int32, "add", indices_are_sorted=True)
+    (most,) = plain([values], [indices], [updates])
+    for _ in range(3):
+        (result,) = relying([values], [indices], [updates])
+        assert (result >= 0).all() and (result <= most).all()
+
+
 @pytest.mark.parametrize("is_near", [False, True])
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 @pytest.mark.parametrize("name", LARGE)
