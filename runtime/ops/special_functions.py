@@ -113,8 +113,9 @@ def sign(operand: Array) -> Array:
 
 def complex_of(real: Array, imaginary: Array) -> Array:
     """The complex values with these parts."""
-    real, imaginary = np.broadcast_arrays(real, imaginary)
-    result = np.empty(real.shape, np.result_type(real.dtype, np.complex64))
+    # Broadcasting arrays that need none costs more than all else on few elements.
+    shape = real.shape if real.shape == imaginary.shape else np.broadcast_shapes(real.shape, imaginary.shape)
+    result = np.empty(shape, np.result_type(real.dtype, np.complex64))
     result.real = real
     result.imag = imaginary
     return result
