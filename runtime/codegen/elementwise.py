@@ -123,6 +123,21 @@ def is_long(operations: Sequence[Operation]) -> bool:
     return sum([_WORK.get(operation.name, 1) for operation in operations]) >= _LONG
 
 
+def is_in_f32(operations: Sequence[Operation]) -> bool:
+    """Whether no function among these is computed in f64."""
+    return not any(
+        operation.name in MATHEMATICS
+        and not (operation.name in SHORT_FUNCTIONS and _significant_bits(_type_of(operation)) <= SHORT)
+        for operation in operations
+    )
+
+
+def _type_of(operation: Operation) -> ElementType:
+    type = _element_type(operation.result.type)
+    assert type is not None
+    return type
+
+
 def emits(operation: Operation) -> bool:
     """Whether there is code for an operation, by its name, element types and attributes."""
     return _rule(operation) is not None

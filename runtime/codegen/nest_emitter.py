@@ -14,7 +14,7 @@ from llvmlite import ir
 
 from ..ir import Operation
 from ..types import ELEMENT_TYPES, ElementType, TensorType
-from .elementwise import emit, is_long
+from .elementwise import emit, is_in_f32, is_long
 from .gathering import StartWords, moved, with_step
 from .lines import Line, copy_line
 from .loop import DISTINCT_LOOP, Loop
@@ -42,8 +42,8 @@ from .values import I64, Value, constant, load, store, stored_type
 NAME = "nest"
 _POINTER = ir.PointerType()
 _TASK = ir.FunctionType(ir.VoidType(), [I64, _POINTER])
-_SIDE_BY_SIDE = 4
-"""So many vectors of elements are computed side by side where each takes long."""
+_SIDE_BY_SIDE, _SIDE_BY_SIDE_IN_F32 = 4, 8
+"""So many vectors of elements are computed side by side where each takes long; steps in f32 are fewer."""
 _ONCE, _ROW, _ELEMENT = range(3)
 """Where a node is computed: before all loops, before the innermost one, or in it."""
 
@@ -371,19 +371,19 @@ class _Emitter:
         group = self.module.add_metadata([_GROUP])
         parallel = self.module.add_metadata(["llvm.loop.parallel_accesses", group])
         properties: list[str | ir.MDValue] = [DISTINCT_LOOP, parallel]
-        if self.is_long():
-            count = ir.Constant(ir.IntType(32), _SIDE_BY_SIDE)
+        applied = self.applied_to_elements()
+        if is_long(applied):
+            count = ir.Constant(ir.IntType(32), _SIDE_BY_SIDE_IN_F32 if is_in_f32(applied) else _SIDE_BY_SIDE)
             properties.append(self.module.add_metadata(["llvm.loop.interleave.count", count]))
         branch.set_metadata("llvm.loop", self.module.add_metadata(properties))
         for instruction in body.instructions:
             if isinstance(instruction, (ir.instructions.LoadInstr, ir.instructions.StoreInstr)):
                 instruction.set_metadata("llvm.access.group", group)
 
-    def is_long(self) -> bool:
-        """Whether an element takes so much that several should be computed side by side."""
+    def applied_to_elements(self) -> list[Operation]:
+        """The operations in the innermost loop."""
         nodes = zip(self.nest.nodes, self.levels, strict=True)
-        inner = [node for node, level in nodes if level == _ELEMENT]
-        return is_long([node.operation for node in inner if isinstance(node, Apply)])
+        return [node.operation for node, level in nodes if level == _ELEMENT and isinstance(node, Apply)]
 
 
 def _element_pointer(builder: ir.IRBuilder, access: Access, pointer: ir.Value, offset: ir.Value) -> ir.Value:
