@@ -148,7 +148,8 @@ class Tiering:
     def __call__(self, *operands: Any, out: Any = None, **regions: Any) -> Any:
         if self.native is None and self.candidate is None and not self.is_given_up:
             self.consider(operands)
-            if self.candidate is None and self.job is not None and self.job.ended:
+            # In this order: a job has its result before it has ended.
+            if self.job is not None and self.job.ended and self.candidate is None:
                 self.give_up()
         function = self.native or self.candidate
         start = perf_counter()
