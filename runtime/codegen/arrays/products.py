@@ -23,10 +23,10 @@ from .emitter import FORMS, ArrayEmitter, Form
 
 MOST_PRODUCTS = 1 << 15
 """Larger products are better left to what shares them among threads."""
-_ROWS = 4
-"""Rows of a tile."""
-_LANES = 16
-"""Columns of a full tile."""
+_ROWS = (4, 2, 1)
+"""Rows of tiles."""
+_TILE = 256
+"""Bytes of a full tile: enough sums that they seldom wait for each other, few enough for the registers."""
 
 
 class _Sizes(NamedTuple):
@@ -106,12 +106,12 @@ class _Product:
             left = builder.mul(number, INT64(sizes.rows * sizes.terms))
             right = builder.mul(number, INT64(sizes.terms * sizes.columns))
             result = builder.mul(number, INT64(sizes.rows * sizes.columns))
-            for row, rows, row_tiles in _tiles(sizes.rows, (_ROWS, 1)):
+            for row, rows, row_tiles in _tiles(sizes.rows, _ROWS):
                 with self.emitter.loop(row_tiles) as at_row:
                     first_row = builder.add(builder.mul(at_row, INT64(rows)), INT64(row))
                     start = builder.add(left, builder.mul(first_row, INT64(sizes.terms)))
                     line = builder.add(result, builder.mul(first_row, INT64(sizes.columns)))
-                    for column, lanes, tiles in _tiles(sizes.columns, (_LANES, _LANES // 4, 1)):
+                    for column, lanes, tiles in _tiles(sizes.columns, _halves(_TILE // self.item // rows)):
                         with self.emitter.loop(tiles) as at:
                             first = builder.add(builder.mul(at, INT64(lanes)), INT64(column))
                             self.tile(
@@ -162,6 +162,11 @@ class _Product:
     def load(self, storage: Storage, position: ir.Value, type: ir.Type) -> ir.Value:
         pointer = element_pointer(self.builder, storage, position)
         return self.builder.load(pointer, typ=type, align=self.item)
+
+
+def _halves(size: int) -> list[int]:
+    """A power of two and those below it."""
+    return [size >> k for k in range(size.bit_length())]
 
 
 def _tiles(count: int, sizes: Sequence[int]) -> list[tuple[int, int, int]]:
