@@ -131,7 +131,8 @@ def divide_complex(lhs: Array, rhs: Array) -> Array:
     """The quotient; infinite and zero where annex G says so, though the textbook formula gives NaN."""
     quotient = np.asarray(np.divide(lhs, rhs))
     missing = np.isnan(quotient)
-    if not missing.any():
+    # On few elements `any` would cost as much as the rest.
+    if not np.count_nonzero(missing):
         return quotient
     # The divisor's modulus may have overflown.
     quotient = np.where(missing, np.divide(lhs * 0.25, rhs * 0.25), quotient)
