@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -359,21 +360,33 @@ def test_many_threads_give_the_same_bits() -> None:
             assert a.tobytes() == b.tobytes()
 
 
-@pytest.mark.parametrize("operations", [("exponential",), ("exponential", "log_plus_one")])
-def test_what_takes_long_is_computed_for_several_elements_side_by_side(operations: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("operations", "type", "side_by_side"),
+    [
+        (("exponential",), "f32", None),
+        (("exponential", "log_plus_one"), "f32", 4),
+        (("exponential", "log_plus_one"), "bf16", 8),
+        (("exponential", "log_plus_one", "sine"), "bf16", 4),
+    ],
+)
+def test_what_takes_long_is_computed_for_several_elements_side_by_side(
+    operations: tuple[str, ...], type: str, side_by_side: int | None
+) -> None:
     names = ["a", *map(str, range(len(operations)))]
     lines = [
-        f"%{result} = stablehlo.{name} %{operand} : tensor<SIZExf32>"
+        f"%{result} = stablehlo.{name} %{operand} : tensor<SIZExTYPE>"
         for name, operand, result in zip(operations, names, names[1:], strict=False)
     ]
-    body = "\n".join([*lines, f"return %{names[-1]} : tensor<SIZExf32>"])
-    text = "func.func @main(%a: tensor<SIZExf32>) -> tensor<SIZExf32> {\n" + body + "\n}"
-    values = np.random.default_rng(0).standard_normal(70).astype(np.float32) * 50
-    for size in (1, 7, 8, 31, 32, 33, 70):
+    body = "\n".join([*lines, f"return %{names[-1]} : tensor<SIZExTYPE>"])
+    text = "func.func @main(%a: tensor<SIZExTYPE>) -> tensor<SIZExTYPE> {\n" + body + "\n}"
+    text = text.replace("TYPE", type)
+    values = np.random.default_rng(0).standard_normal(300).astype(ELEMENT_TYPES[type].dtype) * 50
+    values = values.astype(ELEMENT_TYPES[type].dtype)
+    for size in (1, 7, 8, 31, 32, 33, 70, 127, 128, 129, 300):
         check(text.replace("SIZE", str(size)), values[:size])
     (found,) = nests_of(block_of(text.replace("SIZE", "70")))
-    is_marked = "llvm.loop.interleave.count" in nest_text(nest.arranged(found))
-    assert is_marked == (len(operations) > 1)
+    counts = re.findall(r'llvm.loop.interleave.count", i32 (\d+)', nest_text(nest.arranged(found)))
+    assert counts == ([] if side_by_side is None else [str(side_by_side)])
 
 
 def test_operands_of_any_layout() -> None:
