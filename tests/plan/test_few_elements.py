@@ -234,3 +234,27 @@ def test_cumulative_windows(
             init_value = np.asarray(init).astype(DTYPES[type])
         run_every_way(text, values(type, *shape), init_value)
     assert is_generated(text)
+
+
+@pytest.mark.parametrize("type", ["f32", "f64", "f16", "bf16"])
+@pytest.mark.parametrize(("exponent", "mantissa"), [(5, 3), (8, 7), (4, 0), (2, 1)])
+def test_reductions_of_precision(type: str, exponent: int, mantissa: int) -> None:
+    text = f"""
+func.func @main(%a: tensor<40x{type}>) -> tensor<40x{type}> {{
+  %0 = stablehlo.reduce_precision %a, format = e{exponent}m{mantissa} : tensor<40x{type}>
+  return %0 : tensor<40x{type}>
+}}
+"""
+    run_every_way(text, values(type, 40))
+    assert is_generated(text)
+
+
+@pytest.mark.parametrize("type", ["i8", "ui16", "i32", "i64"])
+def test_counts_of_leading_zeros(type: str) -> None:
+    text = f"""
+func.func @main(%a: tensor<40x{type}>) -> tensor<40x{type}> {{
+  %0 = stablehlo.count_leading_zeros %a : tensor<40x{type}>
+  return %0 : tensor<40x{type}>
+}}
+"""
+    run_every_way(text, values(type, 40))
