@@ -24,6 +24,8 @@ LEAST_STEPS: Final = 4.0
 MOST_OPERATIONS: Final = 200
 MOST_ELEMENTS: Final = 1 << 13
 """Elements that an operation may make, all in its regions together: more are worth loops that are joined."""
+MOST_BYTES: Final = 1 << 17
+"""Bytes that the operations of a cluster make: they lie on the stack."""
 MOST_HELD: Final = 64
 """Elements of constants that a cluster holds; others are its operands."""
 
@@ -69,21 +71,20 @@ class _Grouping:
         found: list[Members] = []
         members: list[int] = []
         made: set[Value] = set()
-        size = 0
+        size = bytes_made = 0
         for index, operation in enumerate(self.operations):
             if operation.name in TERMINATORS or operation.name == "stablehlo.constant":
                 continue
             is_taken = _is_small(operation) and has_no_effect(operation) and self.generates(operation)
-            more = sum(1 for _ in operation.walk())
-            if is_taken and size + more <= MOST_OPERATIONS:
+            more, more_bytes = sum(1 for _ in operation.walk()), _bytes_made(operation)
+            fits = size + more <= MOST_OPERATIONS and bytes_made + more_bytes <= MOST_BYTES
+            if not (is_taken and fits) and (is_taken or not made.isdisjoint(_needed(operation))):
+                found += self.closed(members)
+                members, made, size, bytes_made = [], set(), 0, 0
+            if is_taken:
                 members.append(index)
                 made.update(operation.results)
-                size += more
-            elif is_taken or not made.isdisjoint(_needed(operation)):
-                found += self.closed(members)
-                members, made, size = [], set(), 0
-                if is_taken:
-                    members, made, size = [index], set(operation.results), more
+                size, bytes_made = size + more, bytes_made + more_bytes
         return found + self.closed(members)
 
     def closed(self, members: list[int]) -> list[Members]:
@@ -111,6 +112,12 @@ def _steps(operation: Operation) -> float:
     if operation.name in _SLOW:
         return LEAST_STEPS
     return 0.5 if operation.name in _VIEWS else 1.0
+
+
+def _bytes_made(operation: Operation) -> int:
+    """Bytes of what an operation makes, all in its regions together."""
+    made = [value.type for inner in operation.walk() for value in inner.results]
+    return sum(type.size * type.dtype.itemsize for type in made if isinstance(type, TensorType))
 
 
 def _is_small(operation: Operation) -> bool:

@@ -258,3 +258,15 @@ func.func @main(%a: tensor<40x{type}>) -> tensor<40x{type}> {{
 }}
 """
     run_every_way(text, values(type, 40))
+
+
+@pytest.mark.parametrize("name", ["maximum", "minimum"])
+def test_choices_between_some_thousand_elements_are_generated(name: str) -> None:
+    """NumPy takes several passes for them."""
+    text = """func.func @main(%a: tensor<{0}xf32>, %b: tensor<{0}xf32>) -> tensor<{0}xf32> {{
+      %0 = stablehlo.{1} %a, %b : tensor<{0}xf32>
+      return %0 : tensor<{0}xf32>
+    }}"""
+    assert is_generated(text.format(8000, name))
+    assert not is_generated(text.format(100, name))
+    run_every_way(text.format(8000, name), values("f32", 8000), values("f32", 8000, seed=1))

@@ -313,3 +313,18 @@ def type_of(shape: tuple[int, ...]) -> str:
 def test_random_steps(seed: int) -> None:
     drawn = _Drawn(seed)
     run_every_way(drawn.text(), *[floats(*shape) for _, shape in drawn.arguments])
+
+
+def test_clusters_end_where_the_stack_would_be_full() -> None:
+    matrix = "tensor<32x32xf32>"
+    body = "\n      ".join(
+        f"%v{k + 1} = stablehlo.dot_general %v{k}, %a, contracting_dims = [1] x [0]"
+        f" : ({matrix}, {matrix}) -> {matrix}"
+        for k in range(70)
+    )
+    text = f"""func.func @main(%v0: {matrix}, %a: {matrix}) -> {matrix} {{
+      {body}
+      return %v70 : {matrix}
+    }}"""
+    assert steps_of(text) == ["nimblehlo.step_cluster"] * 3
+    run_every_way(text, floats(32, 32), floats(32, 32) / 6)

@@ -20,7 +20,7 @@ from ..values import Value, stored_type
 
 MOST_ELEMENTS = 1 << 12
 """Arrays with more elements are not made."""
-MOST_BYTES = 1 << 18
+MOST_BYTES = 1 << 17
 """Bytes on the stack for the arrays of a block."""
 MOST_OPERATIONS = 400
 """Operations of a block, those of its regions included: more would take seconds to compile."""

@@ -23,6 +23,8 @@ from .emitter import FORMS, ArrayEmitter, Form
 
 MOST_PRODUCTS = 1 << 15
 """Larger products are better left to what shares them among threads."""
+MOST_ELEMENTS = 1 << 14
+"""Elements of an operand: it may have to be copied to the stack."""
 _ROWS = (4, 2, 1)
 """Rows of tiles."""
 _TILE = 256
@@ -44,7 +46,7 @@ def _problem(operation: Operation, view_of: ViewOf) -> str | None:
     (type,) = types if len(types) == 1 else (None,)
     if type is None or type.category != FLOAT or type.width < 32 or view.algorithm is not None:
         return "has element types that are not generated"
-    if math.prod(_sizes(view)) > MOST_PRODUCTS:
+    if math.prod(_sizes(view)) > MOST_PRODUCTS or max(view.lhs.size, view.rhs.size) > MOST_ELEMENTS:
         return "has many products"
     if view.terms_of_a_part is None:
         return "is left to a library"
