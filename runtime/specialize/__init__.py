@@ -9,6 +9,7 @@ from ..ir import Function, Module
 from ..types import FunctionType, TensorType, Type
 from .cleanup import remove_common_subexpressions, remove_dead_code
 from .constants import Budget
+from .early_gathers import gather_early
 from .forward import propagate
 from .implicit_conversions import make_conversions_explicit
 from .inline import inline_calls
@@ -66,6 +67,8 @@ def specialize(
     remove_common_subexpressions(function.body)
     remove_dead_code(function.body)
     if rewrite:
+        gather_early(function.body)
+        remove_dead_code(function.body)
         simplify(function.body, budget, scatters_by_columns=scatters_by_columns)
         promote_reductions(function.body)
         remove_dead_code(function.body)
