@@ -124,7 +124,11 @@ def complex_of(real: Array, imaginary: Array) -> Array:
 def multiply_complex(lhs: Array, rhs: Array) -> Array:
     """The product by its definition, of either width, each step rounded: NumPy fuses steps in some arrays."""
     a, b, c, d = lhs.real, lhs.imag, rhs.real, rhs.imag
-    return complex_of(a * c - b * d, a * d + b * c)
+    first = a * c
+    result = np.empty(first.shape, lhs.dtype)
+    np.subtract(first, b * d, out=result.real)
+    np.add(a * d, b * c, out=result.imag)
+    return result
 
 
 def divide_complex(lhs: Array, rhs: Array) -> Array:
