@@ -12,7 +12,7 @@ from ..types import INTEGER, PLAIN
 from .attribute_kinds import BOOL, DIMENSIONS
 from .declaration import Array, Attribute, Evaluate, Operand, Region, Result
 from .index_space import joined_columns
-from .scatter import ScatterRules
+from .scatter_rules import ScatterRules
 
 COLUMN_SCATTER: Final = "nimblehlo.scatter"
 

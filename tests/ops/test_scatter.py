@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nimblehlo.frontend.parser import parse
-from nimblehlo.ops import scatter
+from nimblehlo.ops import scatter_rules
 from nimblehlo.ops.declaration import Op
 from nimblehlo.ops.verify import view_of
 from nimblehlo.types import ELEMENT_TYPES
