@@ -96,9 +96,9 @@ def settle(str combiner, const int32_t[::1] starts, real[::1] grouped, real[::1]
         result: at first the elements of the input.
 
     Returns:
-        The contested elements, those with few updates first; where the values of each of these begin, and at
-        last their number; and the values: those that an element with two updates has in lexicographic order
-        and in reverse, otherwise the updates.
+        The contested elements, those with few updates first; what they are in the input; where the values of
+        each of these begin, and at last their number; and the values: those that an element with two updates
+        has in lexicographic order and in reverse, otherwise the updates.
     """
     cdef bint multiplies = combiner == "multiply"
     cdef Py_ssize_t element, size = result.shape[0], number, place
@@ -139,10 +139,13 @@ def settle(str combiner, const int32_t[::1] starts, real[::1] grouped, real[::1]
                 chosen[first[count]] = <int32_t>element
                 first[count] += 1
     bounds = np.empty(elements.shape[0] + 1, np.int32)
+    initials = np.empty(elements.shape[0], np.asarray(grouped).dtype)
     cdef int32_t[::1] bound = bounds
+    cdef real[::1] initial = initials
     with nogil:
         for number in range(chosen.shape[0]):
             bound[number] = at
+            initial[number] = result[chosen[number]]
             at += starts[chosen[number] + 1] - starts[chosen[number]]
         bound[chosen.shape[0]] = at
     arranged = np.empty(at, np.asarray(grouped).dtype)
@@ -153,7 +156,7 @@ def settle(str combiner, const int32_t[::1] starts, real[::1] grouped, real[::1]
             for place in range(starts[chosen[number]], starts[chosen[number] + 1]):
                 values[at] = grouped[place]
                 at += 1
-    return elements, bounds, arranged
+    return elements, initials, bounds, arranged
 
 
 cdef inline uint64_t _mixed(uint64_t element, uint64_t seed) noexcept nogil:
@@ -185,18 +188,18 @@ cdef inline void _fold(
 
 
 def apply(
-    str combiner, const int32_t[::1] elements, const int32_t[::1] bounds, const real[::1] values,
-    str schedule, seed, real[::1] result, real[::1] totals,
+    str combiner, const int32_t[::1] elements, const real[::1] initials, const int32_t[::1] bounds,
+    const real[::1] values, str schedule, seed, real[::1] result, real[::1] totals,
 ):
-    """Apply the updates of contested elements of `result`, in place, and write their values to `totals` too, in
-    the order of `elements`.
+    """Apply the updates of contested elements, and write these to `result`, and to `totals` in the order of
+    `elements`.
 
     Args:
         combiner: one of COMBINERS.
-        elements, bounds, values: as `settle` returns them.
+        elements, initials, bounds, values: as `settle` returns them.
         schedule: one of SCHEDULES.
         seed: an integer from 0 on; of ``"shuffled"``.
-        result: at first the elements of the input.
+        result: where elements are not contested, it is left as it is.
     """
     if combiner not in COMBINERS or schedule not in SCHEDULES:
         raise ValueError(f"no loop applies {combiner} in {schedule} order")
@@ -224,7 +227,7 @@ def apply(
                     strides[way] = _STRIDES[way] % count
             for lane in range(lanes):
                 element = elements[number + lane]
-                folded[lane], own[lane] = result[element], &values[bounds[number + lane]]
+                folded[lane], own[lane] = initials[number + lane], &values[bounds[number + lane]]
                 places[lane], steps[lane] = 0, 1
                 if reverses:
                     places[lane] = steps[lane] = count - 1

@@ -18,8 +18,8 @@ class _Groups(NamedTuple):
 
     Attributes:
         operand, indices, updates: the operands; they are held, so that nobody overwrites them.
-        contested, bounds, values: what `grouped_updates.settle` gives: the elements that the schedule may
-            change, and what they are made of.
+        contested, initials, bounds, values: what `grouped_updates.settle` gives: the elements that the
+            schedule may change, and what they are made of.
         settled: the result but for the contested elements, which are those of the operand.
     """
 
@@ -27,6 +27,7 @@ class _Groups(NamedTuple):
     indices: Array
     updates: Array
     contested: Array
+    initials: Array
     bounds: Array
     values: Array
     settled: Array
@@ -76,7 +77,7 @@ class GroupedScatter:
         name, seed = scatter_schedule if isinstance(scatter_schedule, tuple) else (scatter_schedule, 0)
         result = groups.settled.copy()
         totals = np.empty(groups.contested.size, result.dtype)
-        made_of = (groups.contested, groups.bounds, groups.values)
+        made_of = (groups.contested, groups.initials, groups.bounds, groups.values)
         grouped_updates.apply(self._combiner, *made_of, name, seed, result.reshape(-1), totals)
         return Made(result, totals, groups)
 
