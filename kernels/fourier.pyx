@@ -200,12 +200,18 @@ cdef class _Line:
         tasks = max(1, min(min(run.blocks, MOST_TASKS), <int64_t>(seconds / _TASK_SECONDS)))
         run.size = (run.blocks + tasks - 1) // tasks
         tasks = (run.blocks + run.size - 1) // run.size
-        run.places = min(tasks, min(<int64_t>FOURIER_MOST_PLACES, <int64_t>thread_count(threads)))
+        run.places = 1
+        if tasks > 1:
+            run.places = min(tasks, min(<int64_t>FOURIER_MOST_PLACES, <int64_t>thread_count(threads)))
         run.work_bytes = 4 * (fourier.room * _vector_bytes // 64 + 1) * 64
         cdef AlignedMemory memory = AlignedMemory(run.places * run.work_bytes)
         run.work = memory.memory
         memset(run.busy, 0, sizeof(run.busy))
-        run_in_order(<size_t>&fourier_task, <size_t>&run, tasks, seconds, threads)
+        if tasks > 1:
+            run_in_order(<size_t>&fourier_task, <size_t>&run, tasks, seconds, threads)
+        else:
+            with nogil:
+                fourier_task(0, &run)
         return 0
 
 
