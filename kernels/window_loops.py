@@ -18,6 +18,7 @@ from .vectors import (
     intrinsic,
     literal,
     load_lanes,
+    read_ahead,
     selected,
     splat,
     store_lanes,
@@ -183,6 +184,7 @@ def fold_inside(
                         _combine_with(builder, kind, slots, tuple(start))
                     with inside:
                         first = builder.add(builder.add(base, distance), builder.mul(column, I64(stride)))
+                        read_ahead(builder, kind.element, data, first, lanes * stride)
                         item = _every_other(builder, kind, data, first, lanes, stride)
                         _combine_with(builder, kind, slots, item)
             total = tuple(builder.load(slot) for slot in slots)
