@@ -88,7 +88,7 @@ def test_exponentials_with_and_without_a_table(by_table, monkeypatch):
     near = np.random.default_rng(7).uniform(-105, 90, 100_000).astype(np.float32)
     values = np.concatenate([EDGES, sampled, near])
     steps = (np.arange(-1300, 1300) / 128).astype(np.float32)
-    values = np.concatenate([values, steps, np.nextafter(steps, np.float32(0)), values[::7] / 16])
+    values = np.concatenate([values, steps, np.nextafter(steps, np.float32(0)), near / 100])
     for name in ("exponential", "logistic", "tanh"):
         check(f"stablehlo.{name}", F32, values)
     for name in ("chlo.cosh", "chlo.erfc"):
