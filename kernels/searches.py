@@ -21,6 +21,7 @@ from .vectors import (
     intrinsic,
     literal,
     load_lanes,
+    read_ahead,
     selected,
     splat,
 )
@@ -247,6 +248,7 @@ def _extreme(builder: Any, kind: Combination, data: Any, start: Any, count: Any)
     end, step = builder.add(start, count), lanes * _TOGETHER
     middle = builder.add(start, builder.and_(count, I64(-step)))
     with cgutils.for_range_slice(builder, start, middle, I64(step), intp=I64, inc=True) as (at, _):
+        read_ahead(builder, kind.element, data, at, step)
         places = [builder.add(at, I64(number * lanes)) for number in range(_TOGETHER)]
         take([load_lanes(builder, kind.element, data, place, lanes)[0] for place in places])
     with cgutils.for_range_slice(builder, middle, end, I64(1), intp=I64, inc=True) as (at, _):
