@@ -47,7 +47,6 @@ _SERIAL_BYTES = 1 << 19
 _NEAR_BYTES = 1 << 20  # a processor's own cache holds such a result
 _MOST_RANGES = 8
 _LEAST_ROW_BYTES = 32
-_LEAST_CHOSEN_BYTES = 64  # to choose among units takes as long as to apply shorter ones
 _MOST_PRIVATE_KEYS = 1 << 14
 _LEAST_INDEX = -(2**63)
 _NONE = np.empty(0, np.int64)
@@ -224,8 +223,7 @@ class _Loops:
         from .scatter_run_loops import update_chosen_runs
 
         plan, keys = self._plan, self._plan.last_key + 1
-        is_short = self._unit_bytes < 2 * _LEAST_CHOSEN_BYTES
-        width = -(-keys // (1 if is_short else _threads.chosen_threads(threads)))
+        width = -(-keys // _threads.chosen_threads(threads))
         owners = -(-keys // width)
         given = (self._source_step, self._located(arrays), np.empty(0, self._key_dtype), plan.grain)
         runs = (plan.runs, plan.piece, arrays.values, arrays.initial, arrays.result)

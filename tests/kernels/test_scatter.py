@@ -82,8 +82,7 @@ def test_any_dimension_numbers(geometry, index_type, is_scheduled, seed):
 @contextlib.contextmanager
 def all_have_owners(*, choosing=False):
     """Units of small scatters have owners too: tasks distribute them, a few at a time, or owners choose."""
-    sizes = {"_SERIAL_BYTES": -1, "_TASK_UNITS": 7, "_CHUNK_BYTES": 500}
-    sizes |= {"_LEAST_ROW_BYTES": 0, "_LEAST_CHOSEN_BYTES": 0}
+    sizes = {"_SERIAL_BYTES": -1, "_TASK_UNITS": 7, "_CHUNK_BYTES": 500, "_LEAST_ROW_BYTES": 0}
     near_bytes = 1 << 20 if choosing else -1
     sizes |= {"_CHOOSING_BYTES": near_bytes, "_NEAR_BYTES": near_bytes, "PAST_CACHES_BYTES": 0}
     with mock.patch.multiple(scatter, **sizes):
