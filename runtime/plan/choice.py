@@ -75,13 +75,13 @@ def choose(view: Op, options: Options) -> Choice:
 
 
 def _loop(view: While, options: Options) -> Choice:
-    """Loops of scalar work become native; others keep their regions' plans."""
+    """Loops of scalar work and on small arrays become native; others keep their regions' plans."""
     problem = native_loop_problem(view)
     if problem is not None:
-        return Choice(reference_for(view), "reference", f"no loop of scalar work: {problem}")
+        return Choice(reference_for(view), "reference", f"no native loop: {problem}")
     if options.compile == "eager" or is_long(view):
-        return Choice(NativeLoop(view, at_once=True), "kernel", "a loop of scalar work")
-    return Choice(NativeLoop(view, at_once=False), "tiered", "a loop of scalar work, once hot")
+        return Choice(NativeLoop(view, at_once=True), "kernel", "a native loop")
+    return Choice(NativeLoop(view, at_once=False), "tiered", "a native loop, once hot")
 
 
 def _generated(view: Op, options: Options) -> Choice:

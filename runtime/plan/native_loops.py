@@ -1,4 +1,4 @@
-"""Loops of scalar work: a `while` starts with its plan, and goes on as native code where it takes long."""
+"""Loops of scalar work and on small arrays: a `while` starts with its plan, and goes on as native code."""
 
 from __future__ import annotations
 
