@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..ir import Value, captured_values
 from ..ops.control import While
 from ..ops.verify import views_under
+from ..types import TensorType
 from .background import BACKGROUND, Job
 from .estimates import loading_seconds
 from .tiering import QUICK_SECONDS
@@ -17,8 +18,13 @@ from .tiering import QUICK_SECONDS
 if TYPE_CHECKING:
     from ..kernels.native_loop import LoopFunction
 
-PATIENCE_SECONDS, PATIENCE_AN_OPERATION = 0.02, 0.001
-"""Time in a loop's plan after which a call waits for its native code: about what compiling it takes."""
+PATIENCE_SECONDS, PATIENCE_AN_ARRAY = 0.02, 0.003
+"""Time in a loop's plan after which a call waits for its native code, more for each array that a step makes:
+about what compiling it takes."""
+_FEW_ELEMENTS = 16
+"""Arrays have more."""
+_STEP_SECONDS = 1e-6
+"""What an operation in a loop's plan takes."""
 EARLY_SHARE = 0.05
 """The part of that time after which it is compiled beside the calls."""
 
@@ -28,7 +34,7 @@ CALL_SECONDS = 0.02
 """About how long one native call lasts: between two of them a signal can stop the loop."""
 
 MANY_STEPS = 2000
-"""A loop that takes as many is compiled before its first step."""
+"""A loop that takes as many is compiled before its first step, if they are expected to take as long."""
 
 
 def native_loop_problem(view: While) -> str | None:
@@ -44,7 +50,23 @@ def is_long(view: While) -> bool:
     """Whether a loop is known to take many steps."""
     from ..codegen.blocks import count_limit
 
-    return (count_limit(view.operation) or 0) >= MANY_STEPS
+    count = count_limit(view.operation) or 0
+    if count < MANY_STEPS:
+        return False
+    operations = sum(1 for region in view.operation.regions for _ in region.walk())
+    return count * operations * _STEP_SECONDS >= patience(view) / 2
+
+
+def patience(view: While) -> float:
+    """How long a loop's plan may take before a call waits for its native code."""
+    made = [
+        value.type
+        for region in view.operation.regions
+        for operation in region.walk()
+        for value in operation.results
+    ]
+    arrays = sum(isinstance(type, TensorType) and type.size > _FEW_ELEMENTS for type in made)
+    return PATIENCE_SECONDS + PATIENCE_AN_ARRAY * arrays
 
 
 class NativeLoop:
@@ -69,8 +91,7 @@ class NativeLoop:
         self.captured = captured_values(view.operation.regions)
         self.unchanged = _unchanged(view)
         self.may_overwrite = tuple([(k, k) for k, unchanged in enumerate(self.unchanged) if not unchanged])
-        operations = sum(1 for region in view.operation.regions for _ in region.walk())
-        self.patience = PATIENCE_SECONDS + PATIENCE_AN_OPERATION * operations
+        self.patience = patience(view)
         self.seconds_left = 0.0 if at_once else self.patience
         self.seconds_to_look = QUICK_SECONDS + loading_seconds()
         self.native: LoopFunction | None = None

@@ -265,7 +265,6 @@ def test_a_loop_without_steps() -> None:
 
 def test_native_code_goes_on_where_the_plans_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native_loops, "PATIENCE_SECONDS", 1e-4)
-    monkeypatch.setattr(native_loops, "PATIENCE_AN_OPERATION", 0.0)
     monkeypatch.setattr(native_loops, "FIRST_STEPS", 3)
     body = "%y = stablehlo.add %x, %i : tensor<i32>"
     text = counted(1999, body, {"x": ("x0", "tensor<i32>")}, "%y")
@@ -476,3 +475,21 @@ def test_short_loops_are_compiled_beside_the_calls(monkeypatch: pytest.MonkeyPat
     first = executable(x)[0]
     assert compiled.wait(30)
     assert executable(x)[0].tobytes() == first.tobytes()
+
+
+def test_loops_of_many_steps_are_compiled_first_where_their_plan_would_take_longer() -> None:
+    body = "\n      ".join(f"%x{k + 1} = stablehlo.cosine %x{k} : {{0}}" for k in range(12))
+    for type, steps, expected in (("tensor<f32>", 1500, False), ("tensor<f32>", 3000, True)):
+        function = specialize(
+            nimblehlo.load(counted(steps, body.format(type), {"x0": ("a", type)}, "%x12")), "main"
+        )
+        assert function.body is not None
+        (loop,) = [other for other in function.body.block.operations if other.name == "stablehlo.while"]
+        assert native_loops.is_long(view_of(loop)) == expected  # type: ignore[arg-type]
+    arrays = "tensor<40xf32>"
+    function = specialize(
+        nimblehlo.load(counted(2100, body.format(arrays), {"x0": ("a", arrays)}, "%x12")), "main"
+    )
+    assert function.body is not None
+    (loop,) = [other for other in function.body.block.operations if other.name == "stablehlo.while"]
+    assert native_loops.patience(view_of(loop)) > native_loops.PATIENCE_SECONDS  # type: ignore[arg-type]
