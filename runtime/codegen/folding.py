@@ -325,11 +325,11 @@ def generate_column_fold(function: ir.Function, body: Block, view_of: ViewOf, fo
     source, target, length = builder.phi(POINTER), builder.phi(POINTER), builder.phi(INT64)
     half, rest = builder.lshr(length, INT64(1)), builder.and_(length, INT64(1))
     left = builder.add(half, rest)
-    with Loop(builder, INT64(0), half) as row:
+    with Loop(builder, INT64(0), half, True) as row:
         lower = builder.mul(row, step)
         even = builder.shl(lower, INT64(1))
         rows = (even, builder.add(even, step))
-        with Loop(builder, INT64(0), columns) as column:
+        with Loop(builder, INT64(0), columns, True) as column:
             first, second = (
                 load(builder, folded, address_of(builder, source, builder.add(start, column), stored))
                 for start in rows
@@ -338,7 +338,7 @@ def generate_column_fold(function: ir.Function, body: Block, view_of: ViewOf, fo
             store(builder, folded, result, address_of(builder, target, builder.add(lower, column), stored))
     with builder.if_then(builder.icmp_signed("!=", rest, INT64(0))):
         last = builder.mul(builder.shl(half, INT64(1)), step)
-        with Loop(builder, INT64(0), columns) as column:
+        with Loop(builder, INT64(0), columns, True) as column:
             spare = load(builder, folded, address_of(builder, source, builder.add(last, column), stored))
             place = builder.add(builder.mul(half, step), column)
             store(builder, folded, spare, address_of(builder, target, place, stored))

@@ -195,7 +195,7 @@ class _Part:
         """
         builder, folded = self.builder, folded_type(operation, F32)
         element_type, body = element_type_of(operation.result), operation.regions[0].block
-        with Loop(builder, INT64(0), columns) as column:
+        with Loop(builder, INT64(0), columns, True) as column:
             place = (outer, INT64(0), builder.add(left, column))
             initial = self.value(operation.operands[1], place, {})
             total = load(builder, folded, address_of(builder, line, column, stored_type(folded)))
@@ -254,7 +254,7 @@ class _Blocks(_Part):
         builder, folded = self.builder, folded_type(operation, F32)
         line = builder.add(builder.mul(self.outer, INT64(self.form.blocks)), self.number)
         start = builder.add(builder.mul(line, INT64(self.form.inner)), self.left)
-        with Loop(builder, INT64(0), self.columns) as column:
+        with Loop(builder, INT64(0), self.columns, True) as column:
             total = load(builder, folded, address_of(builder, source, column, stored_type(folded)))
             target = address_of(
                 builder, self.totals[operation][0], builder.add(start, column), stored_type(folded)
