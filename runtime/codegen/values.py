@@ -150,8 +150,10 @@ def _part_pointers(
     builder: ir.IRBuilder, stored: ir.LiteralStructType, pointer: ir.Value
 ) -> tuple[ir.Value, ir.Value]:
     zero, one = ir.Constant(I32, 0), ir.Constant(I32, 1)
-    first = builder.gep(pointer, [zero, zero], inbounds=True, source_etype=stored)
-    return first, builder.gep(pointer, [zero, one], inbounds=True, source_etype=stored)
+    # A pointer to the stack has a type, which the pointers to the parts would keep.
+    source = stored if pointer.type.is_opaque else None
+    first = builder.gep(pointer, [zero, zero], inbounds=True, source_etype=source)
+    return first, builder.gep(pointer, [zero, one], inbounds=True, source_etype=source)
 
 
 def constant(element_type: ElementType, value: Any) -> Value:
