@@ -137,7 +137,7 @@ def first_unit(least: int, count: int, where: Any) -> int:
     units, components, addresses, sample, least_index = where[0], where[1], where[3], where[4], where[5]
     component, index_step = components[0], units[0, 1]
     address, bound = addresses[component[0]], -(-least // component[2])
-    low, high = np.int64(0), np.int64(count)
+    low, high = 0, count
     while low < high:
         middle = (low + high) // 2
         start = np.int64(item_at(sample, address, middle * index_step))

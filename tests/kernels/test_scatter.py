@@ -347,13 +347,13 @@ def test_large_scatters_by_all_threads():
 
 
 SORTED = {
-    "items": Geometry((3000,), (70_000, 1), (70_000,), (), (0,), (), (), (0,), 1, ()),
-    "short rows": Geometry((3000, 3), (40_000, 1), (40_000, 3), (1,), (0,), (), (), (0,), 1, ()),
-    "rows": Geometry((3000, 40), (9000, 1), (9000, 40), (1,), (0,), (), (), (0,), 1, ()),
-    "columns": Geometry((300, 50), (9000, 1), (9000, 300), (1,), (1,), (), (), (1,), 1, ()),
-    "components": Geometry((60, 50), (70_000, 2), (70_000,), (), (0, 1), (), (), (0, 1), 1, ()),
-    "windows": Geometry((3000,), (9000, 1), (9000, 9), (1,), (), (), (), (0,), 1, ()),
-    "batches": Geometry((9, 300), (9, 9000, 1), (9, 9000), (), (1,), (0,), (0,), (1,), 2, ()),
+    "items": Geometry((300,), (5000, 1), (5000,), (), (0,), (), (), (0,), 1, ()),
+    "short rows": Geometry((300, 3), (2000, 1), (2000, 3), (1,), (0,), (), (), (0,), 1, ()),
+    "rows": Geometry((300, 40), (900, 1), (900, 40), (1,), (0,), (), (), (0,), 1, ()),
+    "columns": Geometry((30, 50), (900, 1), (900, 30), (1,), (1,), (), (), (1,), 1, ()),
+    "components": Geometry((20, 15), (5000, 2), (5000,), (), (0, 1), (), (), (0, 1), 1, ()),
+    "windows": Geometry((300,), (900, 1), (900, 9), (1,), (), (), (), (0,), 1, ()),
+    "batches": Geometry((9, 30), (9, 900, 1), (9, 900), (), (1,), (0,), (0,), (1,), 2, ()),
 }
 
 
@@ -363,6 +363,7 @@ SORTED = {
 @pytest.mark.parametrize("name", SORTED)
 def test_sorted_indices(name, index_type, is_far, threads, monkeypatch):
     monkeypatch.setattr(scatter, "_NEAR_BYTES", 0 if is_far else 1 << 30)
+    monkeypatch.setattr(scatter, "_SERIAL_BYTES", -1)
     geometry, rng = SORTED[name], np.random.default_rng(3)
     bounds = [geometry.operand_shape[dim] for dim in geometry.start_index_map]
     indices = rng.integers(-2, max(bounds) + 3, geometry.indices_shape).astype(index_type)
@@ -387,7 +388,8 @@ def test_sorted_indices(name, index_type, is_far, threads, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["items", "short rows", "rows"])
-def test_indices_that_are_not_sorted_as_promised(name):
+def test_indices_that_are_not_sorted_as_promised(name, monkeypatch):
+    monkeypatch.setattr(scatter, "_SERIAL_BYTES", -1)
     geometry, rng = SORTED[name], np.random.default_rng(4)
     rows = geometry.operand_shape[0]
     # Each update adds one to even rows: odd ones keep their values, and none gets more than its updates.
