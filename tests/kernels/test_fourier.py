@@ -1,4 +1,4 @@
-"""Fourier transforms: near those in a wider type, and the same bits whatever threads, neighbours and strides."""
+"""Fourier transforms: near those in a wider type; the same bits whatever threads, neighbours and strides."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_threads_and_neighbours_change_no_bit(
 @pytest.mark.parametrize("item", [4, 8])
 @pytest.mark.parametrize("size", [1, 2, 6, 9, 64, 100])
 def test_real_lines_as_complex_numbers(item: int, size: int) -> None:
-    """All of a transform of floats: its first half is RFFT's, and complex numbers with parts +0 give the same."""
+    """All of a transform of floats: its first half is RFFT's; complex numbers with parts +0 give the same."""
     for count in (3, 40):
         real = numbers((count, size), item, True)
         whole = fourier.Transform("FFT", (size,), item)

@@ -48,7 +48,9 @@ def inputs(size: int, count: int) -> list[Any]:
     return [operand, rows, columns, updates]
 
 
-@pytest.mark.parametrize(("size", "count", "by_columns"), [(9, 50, False), (9, 40_000, True), (9000, 50, True)])
+@pytest.mark.parametrize(
+    ("size", "count", "by_columns"), [(9, 50, False), (9, 40_000, True), (9000, 50, True)]
+)
 def test_few_updates_take_index_vectors(size: int, count: int, by_columns: bool) -> None:
     text = PROGRAM.format(size=size, count=count)
     run_every_way(text, *inputs(size, count))
