@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nimblehlo.kernels import scatter
+from nimblehlo.kernels import scatter, scatter_ways
 from tests.kernels.indexing import Geometry, geometries, random_indices, same_bits, scattered
 
 ROWS = Geometry((9, 5), (40, 1), (40, 5), (1,), (0,), (), (), (0,), 1, (1, 5))
@@ -85,7 +85,7 @@ def all_have_owners(*, choosing=False):
     sizes = {"_SERIAL_BYTES": -1, "_TASK_UNITS": 7, "_CHUNK_BYTES": 500, "_LEAST_ROW_BYTES": 0}
     near_bytes = 1 << 20 if choosing else -1
     sizes |= {"_CHOOSING_BYTES": near_bytes, "_NEAR_BYTES": near_bytes, "PAST_CACHES_BYTES": 0}
-    with mock.patch.multiple(scatter, **sizes):
+    with mock.patch.multiple(scatter_ways, **sizes):
         yield
 
 
@@ -336,7 +336,7 @@ def large_case(name):
 @pytest.fixture
 def runs_have_owners(monkeypatch):
     """Runs are distributed to owners wherever there are two threads."""
-    monkeypatch.setattr(scatter, "_NEAR_BYTES", 0)
+    monkeypatch.setattr(scatter_ways, "_NEAR_BYTES", 0)
 
 
 def test_large_scatters_by_all_threads():
@@ -362,8 +362,8 @@ SORTED = {
 @pytest.mark.parametrize("index_type", ["int16", "int64", "uint64"])
 @pytest.mark.parametrize("name", SORTED)
 def test_sorted_indices(name, index_type, is_far, threads, monkeypatch):
-    monkeypatch.setattr(scatter, "_NEAR_BYTES", 0 if is_far else 1 << 30)
-    monkeypatch.setattr(scatter, "_SERIAL_BYTES", -1)
+    monkeypatch.setattr(scatter_ways, "_NEAR_BYTES", 0 if is_far else 1 << 30)
+    monkeypatch.setattr(scatter_ways, "_SERIAL_BYTES", -1)
     geometry, rng = SORTED[name], np.random.default_rng(3)
     bounds = [geometry.operand_shape[dim] for dim in geometry.start_index_map]
     indices = rng.integers(-2, max(bounds) + 3, geometry.indices_shape).astype(index_type)
@@ -389,7 +389,7 @@ def test_sorted_indices(name, index_type, is_far, threads, monkeypatch):
 
 @pytest.mark.parametrize("name", ["items", "short rows", "rows"])
 def test_indices_that_are_not_sorted_as_promised(name, monkeypatch):
-    monkeypatch.setattr(scatter, "_SERIAL_BYTES", -1)
+    monkeypatch.setattr(scatter_ways, "_SERIAL_BYTES", -1)
     geometry, rng = SORTED[name], np.random.default_rng(4)
     rows = geometry.operand_shape[0]
     # Each update adds one to even rows: odd ones keep their values, and none gets more than its updates.
@@ -407,7 +407,7 @@ def test_indices_that_are_not_sorted_as_promised(name, monkeypatch):
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 @pytest.mark.parametrize("name", LARGE)
 def test_large_scatters_by_any_number_of_threads(name, threads, is_near, monkeypatch):
-    monkeypatch.setattr(scatter, "_NEAR_BYTES", 1 << 30 if is_near else 0)
+    monkeypatch.setattr(scatter_ways, "_NEAR_BYTES", 1 << 30 if is_near else 0)
     geometry, values, starts, updates, expected = large_case(name)
     scatter_values = prepared(geometry, [np.float32], np.int32, "add", threads=threads)
     (result,) = scatter_values([values], [starts], [updates])
@@ -417,7 +417,7 @@ def test_large_scatters_by_any_number_of_threads(name, threads, is_near, monkeyp
 @pytest.mark.parametrize("threads", [2, 3, 8])
 @pytest.mark.parametrize("name", ["items", "items in one place"])
 def test_large_scatters_of_distributed_items(name, threads, monkeypatch):
-    monkeypatch.setattr(scatter, "_CHOOSING_BYTES", -1)
+    monkeypatch.setattr(scatter_ways, "_CHOOSING_BYTES", -1)
     geometry, values, starts, updates, expected = large_case(name)
     scatter_values = prepared(geometry, [np.float32], np.int32, "add", threads=threads)
     (result,) = scatter_values([values], [starts], [updates])
@@ -452,8 +452,8 @@ def test_large_scatters_of_integers_to_few_places(combiner, threads):
 @pytest.mark.usefixtures("runs_have_owners")
 @pytest.mark.parametrize("threads", [1, 2])
 def test_more_units_than_are_taken_at_a_time(threads, monkeypatch):
-    monkeypatch.setattr(scatter, "_CHUNK_BYTES", 120_000)
-    monkeypatch.setattr(scatter, "_CHOOSING_BYTES", -1)
+    monkeypatch.setattr(scatter_ways, "_CHUNK_BYTES", 120_000)
+    monkeypatch.setattr(scatter_ways, "_CHOOSING_BYTES", -1)
     for name in ("items", "rows"):
         geometry, values, starts, updates, expected = large_case(name)
         scatter_values = prepared(geometry, [np.float32], np.int32, "add", threads=threads)
