@@ -40,12 +40,13 @@ def test_updates_are_applied_in_the_schedule(
     for schedule, places in orders.items():
         found = np.array(np.resize(SPECIAL, size), dtype)
         wanted = found.copy()
-        elements = np.random.default_rng(seed).permutation(size).astype(np.int32)
-        bounds, arranged = grouped_updates.arrange(grouped, starts, elements)
-        parts = [values[destinations == element] for element in elements]
-        assert arranged.tobytes() == np.concatenate(parts).tobytes()
-        assert bounds.tolist() == np.cumsum([0, *map(len, parts)]).tolist()
-        grouped_updates.apply(combiner, elements, bounds, arranged, schedule, seed, found)
+        contested = grouped_updates.settle(combiner, starts, grouped.copy(), found)
+        elements, initials = contested[:2]
+        assert (np.diff(starts)[elements] > 1).all() and (np.diff(np.diff(starts)[elements]) >= 0).all()
+        assert initials.tobytes() == wanted[elements].tobytes()
+        totals = np.empty(elements.size, dtype)
+        grouped_updates.apply(combiner, *contested, schedule, seed, found, totals)
+        assert totals.tobytes() == found[elements].tobytes()
         with np.errstate(all="ignore"):
             getattr(np, combiner).at(wanted, destinations[places], values[places])
         assert np.array_equal(found, wanted, equal_nan=True)
@@ -66,5 +67,17 @@ def test_what_is_supported() -> None:
     assert not grouped_updates.supports(np.float32, "maximum")
     starts, grouped = grouped_updates.group(np.empty(0, np.int64), 0, np.empty(0, "f"))
     assert starts.tolist() == [0] and not grouped.size
+    contested = grouped_updates.settle("add", starts, grouped, np.empty(0, "f"))
     with pytest.raises(ValueError, match="no loop"):
-        grouped_updates.apply("add", np.empty(0, "i"), starts, grouped, "random", 0, np.empty(0, "f"))
+        grouped_updates.apply("add", *contested, "random", 0, np.empty(0, "f"), np.empty(0, "f"))
+
+
+def test_elements_whose_value_hangs_on_no_order_are_settled() -> None:
+    destinations = np.array([0, 1, 1, 2, 2, 3, 3, 3], np.int32)
+    values = np.array([1, 2, 3, 1, 1e30, 1, 1, 1], np.float32)
+    result = np.array([1, 1, -1e30, 1, 7], np.float32)
+    starts, grouped = grouped_updates.group(destinations, 5, values)
+    elements, initials, bounds, made = grouped_updates.settle("add", starts, grouped, result)
+    assert elements.tolist() == [2, 3] and initials.tolist() == [np.float32(-1e30), 1]
+    assert bounds.tolist() == [0, 2, 5] and made.tolist() == [0, 1, 1, 1, 1]
+    assert result[[0, 1, 4]].tolist() == [2, 6, 7]
