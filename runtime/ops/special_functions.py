@@ -10,6 +10,7 @@ Source: specification, section "Ops"; C99, annex G, for complex values that are 
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -320,6 +321,8 @@ def lgamma(operand: Array) -> Array:
 
 
 _SERIES_BLOCK = 1 << 12
+_SERIES_FEW = 1 << 8
+"""Up to so many elements the calls of NumPy cost more than the work."""
 
 
 def _lgamma_above_two(distance: Array) -> Array:
@@ -332,11 +335,21 @@ def _lgamma_above_two(distance: Array) -> Array:
         return np.concatenate([_lgamma_above_two(distance[k : k + _SERIES_BLOCK]) for k in starts])
     coefficients = _lgamma_coefficients()
     powers = np.empty((len(coefficients), distance.size))
-    powers[:] = distance
-    np.multiply.accumulate(powers, out=powers)
-    powers *= coefficients
-    # `accumulate` adds one row after another, be they ever so short.
-    terms: Array = np.add.accumulate(powers[::-1])[-1]
+    if distance.size > _SERIES_FEW:
+        # The same operations as below: `accumulate` takes fewer calls, but more time an element.
+        powers[0] = distance
+        for lower, higher in itertools.pairwise(powers):
+            np.multiply(lower, distance, out=higher)
+        powers *= coefficients
+        terms: Array = powers[-1].copy()
+        for row in powers[-2::-1]:
+            terms += row
+    else:
+        powers[:] = distance
+        np.multiply.accumulate(powers, out=powers)
+        powers *= coefficients
+        # `accumulate` adds one row after another, be they ever so short.
+        terms = np.add.accumulate(powers[::-1])[-1]
     return (terms + (1 - np.euler_gamma)) * distance
 
 

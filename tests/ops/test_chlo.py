@@ -346,6 +346,12 @@ def test_lgamma_next_to_its_zeros() -> None:
     assert apply("lgamma", np.array([1.0, 2.0])).tolist() == [0, 0]
 
 
+def test_lgamma_does_not_hang_on_how_many_elements_there_are() -> None:
+    values = np.random.default_rng(0).uniform(0.4, 2.6, 9000)
+    one_by_one = np.concatenate([apply("lgamma", values[k : k + 9]) for k in range(0, len(values), 9)])
+    assert apply("lgamma", values).tobytes() == one_by_one.tobytes()
+
+
 def test_erfc_of_great_numbers() -> None:
     mpmath = pytest.importorskip("mpmath")
     values = np.append(near([1.0, 5.0, 26.0], 0.0, 0.3, 0.49), 26.543)
