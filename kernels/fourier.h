@@ -10,6 +10,8 @@
 
 #include <stdint.h>
 
+#include "unroll.h"
+
 enum { FOURIER_COMPLEX, FOURIER_FROM_REAL, FOURIER_TO_REAL };
 enum { FOURIER_MOST_RADIX = 31, FOURIER_MOST_PASSES = 24, FOURIER_MOST_PLACES = 64 };
 
@@ -51,12 +53,6 @@ typedef struct {
 #define FOR_16(index, by)                                                                       \
     FOR_8(index, by), index(by, 8), index(by, 9), index(by, 10), index(by, 11), index(by, 12), \
         index(by, 13), index(by, 14), index(by, 15)
-
-#ifdef __clang__
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
 
 #ifdef __x86_64__
 

@@ -16,6 +16,8 @@
 
 #include <stdint.h>
 
+#include "unroll.h"
+
 /* Terms of a part; rows of a full tile; most rows that read columns where they are; rows that are copied at once, a
    multiple of a tile's. */
 enum { PRODUCT_PART = 256, PRODUCT_ROWS = 6, PRODUCT_DIRECT_ROWS = 48, PRODUCT_GROUP = 96 };
@@ -46,12 +48,6 @@ typedef struct {
 
 #if (defined(__clang__) ? __clang_major__ >= 12 : defined(__GNUC__) && __GNUC__ >= 12) && \
     (defined(__x86_64__) || defined(__aarch64__))
-
-#ifdef __clang__
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
 
 #ifdef __x86_64__
 

@@ -27,11 +27,12 @@ from .folding import (
     index_as,
     least,
 )
+from .functions import aligned_room, outlined_function
 from .reduction_form import ReductionForm, Steps, reductions_of
 from .row_stacks import RowStacks
 from .space import folded_type
 from .values import Value, constant, load, rounded, store, stored_type
-from .vector_folding import VECTOR_BYTES, emit_vector_fold, neutral
+from .vector_folding import emit_vector_fold, neutral
 
 PARTIAL = "partial"
 FINISH = "finish"
@@ -114,12 +115,7 @@ class _Part:
         self.reductions = reductions_of(block)
         count = len(block.arguments) + len(block.terminator.operands)
         rooms = 2 * len(self.reductions) if form.blocks > 1 else 0
-        type = ir.FunctionType(ir.VoidType(), [INT64, *[POINTER] * (count + rooms)])
-        self.function = ir.Function(module, type, module.get_unique_name("part"))
-        self.function.linkage = "internal"
-        self.function.attributes.add("noinline")
-        for argument in self.function.args[1:]:
-            argument.add_attribute("noalias")
+        self.function = outlined_function(module, "part", 1, count + rooms)
         self.builder = ir.IRBuilder(self.function.append_basic_block("entry"))
         pointers = list(self.function.args[1:])
         self.operands = dict(zip(block.arguments, pointers, strict=False))
@@ -233,12 +229,6 @@ class _Blocks(_Part):
     def divided(self, number: ir.Value, by: int) -> tuple[ir.Value, ir.Value]:
         return self.builder.udiv(number, INT64(by)), self.builder.urem(number, INT64(by))
 
-    def room(self, type: ir.Type, count: int) -> ir.Value:
-        """Memory on the stack."""
-        room = self.builder.alloca(ir.ArrayType(type, count))
-        room.align = VECTOR_BYTES
-        return self.builder.gep(room, [INT64(0), INT64(0)], inbounds=True)
-
     def computed_at(self, place: tuple[ir.Value, ...]) -> list[Value]:
         """What each reduction takes at a place; other results are written there."""
         known = dict[IrValue, Value]()
@@ -268,7 +258,7 @@ class _LongBlocks(_Blocks):
     def totals_of_block(self) -> dict[Operation, ir.Value]:
         builder, size = self.builder, self.form.block_reduced
         types = [stored_type(folded_type(operation, F32)) for operation in self.reductions]
-        rooms = [self.room(type, size) for type in types]
+        rooms = [aligned_room(self.builder, type, size) for type in types]
         with Loop(builder, INT64(0), self.count) as index:
             values = self.computed_at((self.outer, builder.add(self.first, index), INT64(0)))
             for operation, room, value in zip(self.reductions, rooms, values, strict=True):
@@ -286,7 +276,7 @@ class _LongBlocks(_Blocks):
         builder, size, padding = self.builder, self.form.block_reduced, neutral(operation)
         folded = folded_type(operation, F32)
         if padding is None:
-            other = self.room(stored_type(folded), size // 2)
+            other = aligned_room(builder, stored_type(folded), size // 2)
             return self.folds.call(builder, operation, room, other, self.count, INT64(1), INT64(1))
         is_short = builder.icmp_signed("<", self.count, INT64(size))
         with builder.if_then(is_short), Loop(builder, self.count, INT64(size)) as index:
@@ -304,7 +294,7 @@ class _WideBlocks(_Blocks):
         together = form.rows_together(self.block)
         groups = builder.udiv(self.count, INT64(together)) if form.reduced >= together else None
         most = form.block_reduced // together
-        stacks = RowStacks(builder, self.reductions, self.view_of, self.room, form.block_inner, most)
+        stacks = RowStacks(builder, self.reductions, self.view_of, form.block_inner, most)
         is_last = builder.icmp_signed("==", self.number, INT64(form.blocks - 1))
         return stacks.fold(
             groups, together, form.reduced % together, is_last, self.columns, self.computed_in_row

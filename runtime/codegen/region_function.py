@@ -30,6 +30,7 @@ from .blocks import (
 )
 from .blocks.elements import element_count
 from .blocks.emitter import form_of, instructions
+from .functions import aligned_room
 from .values import Value, load, store, stored_type, value_types
 
 MOST_INSTRUCTIONS = 1000
@@ -220,9 +221,7 @@ class Part:
     def room(self, type: ir.Type, count: int) -> ir.Value:
         """Memory on the stack for so many elements."""
         with self.builder.goto_entry_block():
-            room = self.builder.alloca(ir.ArrayType(type, count))
-            room.align = 64
-            return self.builder.gep(room, [INT64(0), INT64(0)], inbounds=True)
+            return aligned_room(self.builder, type, count)
 
     def variable(self, initial: ir.Value) -> Variable:
         """A variable of an integer, which becomes a register."""

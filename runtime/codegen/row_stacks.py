@@ -15,6 +15,7 @@ from llvmlite import ir
 from ..ir import Operation
 from .blocks import INT64, ViewOf
 from .folding import F32, Loop, address_of, combine
+from .functions import aligned_room
 from .space import folded_type
 from .values import BIT, Value, load, store, stored_type
 
@@ -37,7 +38,6 @@ class RowStacks:
 
     Args:
         operations: the reductions.
-        room: gives memory on the stack for so many elements of a type.
         width: the columns of a row.
         groups: how many groups of rows there are at most.
     """
@@ -47,7 +47,6 @@ class RowStacks:
         builder: ir.IRBuilder,
         operations: Sequence[Operation],
         view_of: ViewOf,
-        room: Callable[[ir.Type, int], ir.Value],
         width: int,
         groups: int,
     ) -> None:
@@ -56,7 +55,7 @@ class RowStacks:
         self.width = width
         depth = 1 + groups.bit_length()
         self.rooms = {
-            operation: room(stored_type(folded_type(operation, F32)), depth * width)
+            operation: aligned_room(builder, stored_type(folded_type(operation, F32)), depth * width)
             for operation in operations
         }
 

@@ -17,7 +17,7 @@ from llvmlite import ir
 from ..ir import Block, DenseElementsAttribute, Operation
 from ..ir import Value as IrValue
 from ..types import ElementType
-from .blocks import INT64, POINTER, ViewOf
+from .blocks import INT64, ViewOf
 from .elementwise import emit, emit_decay
 from .elementwise_floats import divide_by, reciprocal
 from .folding import (
@@ -32,6 +32,7 @@ from .folding import (
     least,
     prefetch_after,
 )
+from .functions import aligned_room, outlined_function
 from .row_form import (
     RowForm,
     group_size,
@@ -94,19 +95,13 @@ class _Rows:
         self.view_of = view_of
         self.group = group
         self.results = list(dict.fromkeys(block.terminator.operands))
-        values = [*block.arguments, *block.terminator.operands]
-        pointers = [POINTER] * len(values)
-        type = ir.FunctionType(ir.VoidType(), [INT64, INT64, *pointers])
-        self.function = ir.Function(module, type, "group")
-        self.function.linkage = "internal"
-        self.function.attributes.add("noinline")
-        for argument in self.function.args[2:]:
-            argument.add_attribute("noalias")
+        count = len(block.arguments) + len(block.terminator.operands)
+        self.function = outlined_function(module, "group", 2, count)
         self.builder = ir.IRBuilder(self.function.append_basic_block("entry"))
         self.pointers = dict(zip(block.arguments, self.function.args[2:], strict=False))
         self.result_pointers = self.function.args[2 + len(block.arguments) :]
         self.kept_rooms = {
-            value: self._room(stored_type(element_type_of(value)), group * form.columns)
+            value: aligned_room(self.builder, stored_type(element_type_of(value)), group * form.columns)
             for value in form.saved
             if not self._is_kept_in_result(value)
         }
@@ -115,11 +110,6 @@ class _Rows:
 
     def _is_kept_in_result(self, value: IrValue) -> bool:
         return value in self.results and self.form.column_step(value) == 1
-
-    def _room(self, type: ir.Type, count: int) -> ir.Value:
-        room = self.builder.alloca(ir.ArrayType(type, count))
-        room.align = 64
-        return self.builder.gep(room, [INT64(0), INT64(0)], inbounds=True)
 
     def _generate(self) -> None:
         passes = pass_count(self.form, self.block)
@@ -193,9 +183,13 @@ class _Rows:
         rooms = {}
         for operation in reductions_at(self.form, self.block, level):
             type, columns = stored_type(folded_type(operation, F32)), self.form.columns
-            rooms[operation] = (self._room(type, columns), self._room(type, columns))
+            rooms[operation] = (
+                aligned_room(self.builder, type, columns),
+                aligned_room(self.builder, type, columns),
+            )
             result = operation.result
-            self.reduced_rooms[result] = self._room(stored_type(element_type_of(result)), self.group)
+            stored = stored_type(element_type_of(result))
+            self.reduced_rooms[result] = aligned_room(self.builder, stored, self.group)
         return rooms
 
     def _targets(

@@ -13,10 +13,11 @@ from llvmlite import ir
 
 from ..ir import Block, DenseElementsAttribute, Operation
 from ..ir import Value as IrValue
-from .blocks import INT64, POINTER, ViewOf
+from .blocks import INT64, ViewOf
 from .elementwise import emit
 from .elementwise_floats import divide_by, reciprocal
 from .folding import F32, Loop, address_of, combine, element_type_of, index_as
+from .functions import aligned_room, outlined_function
 from .row_form import RowForm, cost_of, pass_count, reductions_at, row_divisor, sinks
 from .row_stacks import RowStacks, rows_together
 from .space import folded_type, one_step
@@ -76,12 +77,7 @@ class ShortRows:
         self.view_of = view_of
         self.group = group
         count = len(block.arguments) + len(block.terminator.operands)
-        type = ir.FunctionType(ir.VoidType(), [INT64, INT64, *[POINTER] * count])
-        self.function = ir.Function(module, type, "group")
-        self.function.linkage = "internal"
-        self.function.attributes.add("noinline")
-        for argument in self.function.args[2:]:
-            argument.add_attribute("noalias")
+        self.function = outlined_function(module, "group", 2, count)
         self.builder = ir.IRBuilder(self.function.append_basic_block("entry"))
         self.first, last, *pointers = self.function.args
         self.count = self.builder.sub(last, self.first)
@@ -96,14 +92,9 @@ class ShortRows:
         self._take_out()
         self.builder.ret_void()
 
-    def _room(self, type: ir.Type, count: int) -> ir.Value:
-        room = self.builder.alloca(ir.ArrayType(type, count))
-        room.align = 64
-        return self.builder.gep(room, [INT64(0), INT64(0)], inbounds=True)
-
     def _room_of(self, value: IrValue) -> ir.Value:
         columns = self.form.columns if self.form.along_columns(value) else 1
-        return self._room(stored_type(element_type_of(value)), columns * self.group)
+        return aligned_room(self.builder, stored_type(element_type_of(value)), columns * self.group)
 
     def _bring_in(self) -> None:
         """Copy all that varies from row to row."""
@@ -118,7 +109,7 @@ class ShortRows:
         axes = {self._counted_axis(operation) for operation in counted}
         for axis in axes:
             if axis is not None and axis < rank and rank > 1:
-                self.index_rooms[axis] = room = self._room(INT64, self.group)
+                self.index_rooms[axis] = room = aligned_room(self.builder, INT64, self.group)
                 self._clear(room, 8, self.group)
                 with Loop(self.builder, INT64(0), self.count) as row:
                     index = self._row_indices(row)[axis]
@@ -209,9 +200,7 @@ class ShortRows:
         columns, rows = self.form.columns, INT64(self.group)
         if reductions:
             together = rows_together(self._work())
-            stacks = RowStacks(
-                self.builder, reductions, self.view_of, self._room, self.group, columns // together
-            )
+            stacks = RowStacks(self.builder, reductions, self.view_of, self.group, columns // together)
             groups = INT64(columns // together) if columns >= together else None
             yes = ir.Constant(ir.IntType(1), 1)
             for operation, totals in stacks.fold(
@@ -264,7 +253,7 @@ class ShortRows:
             if divisor is not None and divisor not in self.reciprocals:
                 divisors[divisor] = None
         rooms = {value: self._room_of(value) for value in found}
-        inverses = {value: self._room(F64, self.group) for value in divisors}
+        inverses = {value: aligned_room(self.builder, F64, self.group) for value in divisors}
         if not rooms and not inverses:
             return
         with Loop(self.builder, INT64(0), INT64(self.group), True) as row:

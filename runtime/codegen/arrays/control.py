@@ -8,7 +8,18 @@ from typing import Any
 from llvmlite import ir
 
 from ...ir import Operation, Region
-from ..blocks import INT64, Bound, Elements, Storage, ViewOf, count_limit, updates_problem
+from ..blocks import (
+    INT64,
+    Bound,
+    Elements,
+    Storage,
+    ViewOf,
+    case_conditions,
+    count_limit,
+    emit_cluster,
+    emit_steps,
+    updates_problem,
+)
 from .boxes import copy_all
 from .emitter import (
     FORMS,
@@ -50,33 +61,14 @@ def emit_while(
         homes: memory for each carried value: it holds the first ones, and then the last ones.
         budget: most steps to do, as i64; None: no limit.
     """
-    builder = emitter.builder
-    cond, body = (region.block for region in operation.regions)
     carried = [_Carried(emitter, home) for home in homes]
-    left = None if budget is None else Variable(emitter, (budget,))
-    head, step, end = (builder.append_basic_block(name) for name in ("cond", "body", "end"))
-    builder.branch(head)
-    builder.position_at_end(head)
-    (condition,) = emitter.emit_block(cond, [one.read() for one in carried])
-    assert isinstance(condition, Elements)
-    (holds,) = condition.scalar
-    goes_on = holds
-    if left is not None:
-        goes_on = builder.and_(holds, builder.icmp_signed(">", left.get()[0], INT64(0)))
-    builder.cbranch(goes_on, step, end)
-    builder.position_at_end(step)
-    handed_on = emitter.emit_block(body, [one.read() for one in carried])
-    pointers = {one.home.pointer for one in carried}
-    handed_on = [
-        _kept(emitter, bound, pointers - {one.home.pointer})
-        for one, bound in zip(carried, handed_on, strict=True)
-    ]
-    for one, bound in zip(carried, handed_on, strict=True):
-        one.write(bound)
-    if left is not None:
-        left.set((builder.sub(left.get()[0], INT64(1)),))
-    builder.branch(head)
-    builder.position_at_end(end)
+    pointers = {home.pointer for home in homes}
+
+    def settled(handed_on: list[Bound]) -> list[Bound]:
+        pairs = zip(homes, handed_on, strict=True)
+        return [_kept(emitter, bound, pointers - {home.pointer}) for home, bound in pairs]
+
+    holds = emit_steps(emitter, operation, carried, budget, settled)
     for one in carried:
         one.leave()
     return holds
@@ -139,10 +131,7 @@ def _emit_if(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
 
 def _emit_case(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
     (index,) = emitter.element(operation.operands[0])
-    chosen = [
-        emitter.builder.icmp_signed("==", index, index.type(number))
-        for number in range(len(operation.regions) - 1)
-    ]
+    chosen = case_conditions(emitter.builder, index, operation)
     return _emit_branches(emitter, operation, chosen)
 
 
@@ -170,14 +159,8 @@ def _emit_branches(
     return [emitter.result(room) for room in rooms]
 
 
-def _emit_cluster(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
-    """The operations of a cluster, one by one."""
-    operands = [emitter.bound[operand] for operand in operation.operands]
-    return emitter.emit_block(operation.regions[0].block, operands)
-
-
 for _name in ("cluster", "row_cluster", "reduction_cluster"):
-    FORMS[f"nimblehlo.{_name}"] = Form(inner_problem, _emit_cluster, is_apart=False)
+    FORMS[f"nimblehlo.{_name}"] = Form(inner_problem, emit_cluster, is_apart=False)
 FORMS["stablehlo.while"] = Form(_inner_problem, _emit_inner, is_apart=False)
 FORMS["stablehlo.if"] = Form(inner_problem, _emit_if, is_apart=False)
 FORMS["stablehlo.case"] = Form(inner_problem, _emit_case, is_apart=False)

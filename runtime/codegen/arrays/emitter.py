@@ -13,9 +13,10 @@ from ...ir import Block, Operation, Region, captured_values
 from ...ir import Value as IrValue
 from ...types import TensorType, Type
 from .. import blocks
-from ..blocks import INT64, POINTER, BlockEmitter, Bound, Elements, Storage, ViewOf, is_plain
-from ..blocks.elements import as_int64, element_count, load_elements, spilled, store_elements
+from ..blocks import INT64, POINTER, BlockEmitter, Bound, Elements, Emitter, Storage, ViewOf, is_plain
+from ..blocks.elements import as_int64, element_count, load_elements, store_elements
 from ..description import attributes_description, operation_description
+from ..functions import aligned_room
 from ..values import Value, stored_type
 
 MOST_ELEMENTS = 1 << 12
@@ -24,8 +25,6 @@ MOST_BYTES = 1 << 17
 """Bytes on the stack for the arrays of a block."""
 MOST_OPERATIONS = 400
 """Operations of a block, those of its regions included: more would take seconds to compile."""
-
-_ALIGNMENT = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,33 +138,20 @@ def bytes_of(block: Block) -> int:
     )
 
 
-class ArrayEmitter:
-    """Generates the code of blocks at the place where a builder stands.
-
-    Args:
-        builder: where to generate, in a function whose entry block ends in a branch.
-        view_of: gives an operation's view.
-        environment: what the values that blocks use from outside are bound to.
-    """
+class ArrayEmitter(Emitter):
+    """Generates blocks of work on small arrays, in a function whose entry block ends in a branch."""
 
     def __init__(
         self, builder: ir.IRBuilder, view_of: ViewOf, environment: Mapping[IrValue, Bound] | None = None
     ) -> None:
-        self.builder = builder
-        self.view_of = view_of
-        self.bound: dict[IrValue, Bound] = dict(environment or {})
+        super().__init__(builder, view_of, environment)
         self.functions: dict[str, ir.Function] = {}
         self.given: dict[IrValue, Storage] = {}
 
-    def emit_block(self, block: Block, arguments: Sequence[Bound]) -> list[Bound]:
-        """Generate a block's operations; returns what its terminator hands on."""
-        self.bound.update(zip(block.arguments, arguments, strict=True))
-        for operation in block.operations[:-1]:
-            form = form_of(operation)
-            is_apart = form.is_apart and any(_is_made(value.type) for value in operation.results)
-            results = self.emit_apart(operation) if is_apart else form.emit(self, operation)
-            self.bound.update(zip(operation.results, results, strict=True))
-        return [self.bound[value] for value in block.terminator.operands]
+    def emit_operation(self, operation: Operation) -> Sequence[Bound]:
+        form = form_of(operation)
+        is_apart = form.is_apart and any(_is_made(value.type) for value in operation.results)
+        return self.emit_apart(operation) if is_apart else form.emit(self, operation)
 
     def emit_apart(self, operation: Operation) -> list[Bound]:
         """Generate an operation as a call of its function; returns what its results are bound to."""
@@ -219,14 +205,6 @@ class ArrayEmitter:
         """Integer tensors of one element as i64."""
         return [as_int64(self.builder, element_type(value), self.element(value)) for value in values]
 
-    def storage(self, value: IrValue) -> Storage:
-        """A tensor in memory: where it is, or a copy of a single element on the stack."""
-        bound = self.bound[value]
-        if isinstance(bound, Storage):
-            return bound
-        assert isinstance(value.type, TensorType)
-        return spilled(self.builder, value.type, bound)
-
     def at(self, bound: Bound, position: ir.Value) -> Value:
         """The element of a tensor at a position; of a single one, that."""
         if isinstance(bound, Elements):
@@ -241,9 +219,7 @@ class ArrayEmitter:
         """Memory on the stack for a tensor."""
         stored = stored_type(element_type_of(type))
         with self.builder.goto_entry_block():
-            room = self.builder.alloca(ir.ArrayType(stored, max(element_count(type), 1)))
-            room.align = _ALIGNMENT
-            pointer = self.builder.gep(room, [INT64(0), INT64(0)], inbounds=True)
+            pointer = aligned_room(self.builder, stored, max(element_count(type), 1))
         # Vectors are stored there as well as elements.
         pointer.type = POINTER
         return Storage(type, pointer)

@@ -7,9 +7,9 @@ and updated in place. `block_problem` and `updates_problem` say why a block cann
 
 from . import control, folds, indexing, moves
 from .arrays import updates_problem
-from .control import count_limit, emit_loop, loop_problem
+from .control import case_conditions, count_limit, emit_cluster, emit_loop, emit_steps, loop_problem
 from .elements import INT64, POINTER, Elements, Storage, all_elements, is_plain, is_small, store_elements
-from .emitter import BlockEmitter, Bound, ViewOf, block_problem
+from .emitter import BlockEmitter, Bound, Emitter, ViewOf, block_problem
 
 __all__ = [
     "INT64",
@@ -17,13 +17,17 @@ __all__ = [
     "BlockEmitter",
     "Bound",
     "Elements",
+    "Emitter",
     "Storage",
     "ViewOf",
     "all_elements",
     "block_problem",
+    "case_conditions",
     "control",
     "count_limit",
+    "emit_cluster",
     "emit_loop",
+    "emit_steps",
     "folds",
     "indexing",
     "is_plain",

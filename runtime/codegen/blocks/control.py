@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 from llvmlite import ir
 
@@ -12,7 +12,7 @@ from ...ir import Value as IrValue
 from ...types import SIGNED, TensorType
 from ..values import Value
 from .elements import INT64, Elements, Storage, is_plain, is_small
-from .emitter import FORMS, BlockEmitter, Bound, Form, ViewOf, block_problem, instructions
+from .emitter import FORMS, BlockEmitter, Bound, Emitter, Form, ViewOf, block_problem, instructions
 
 
 def _branches_problem(operation: Operation, view_of: ViewOf) -> str | None:
@@ -32,11 +32,15 @@ def _emit_if(emitter: BlockEmitter, operation: Operation) -> Sequence[Bound]:
 
 def _emit_case(emitter: BlockEmitter, operation: Operation) -> Sequence[Bound]:
     (index,) = emitter.elements(operation.operands[0]).scalar
-    chosen = [
-        emitter.builder.icmp_signed("==", index, index.type(number))
-        for number in range(len(operation.regions) - 1)
-    ]
+    chosen = case_conditions(emitter.builder, index, operation)
     return _emit_branches(emitter, operation, chosen, operation.regions)
+
+
+def case_conditions(builder: ir.IRBuilder, index: ir.Value, operation: Operation) -> list[ir.Value]:
+    """Whether each region of a `case` but the last is chosen; where none of them is, that one."""
+    return [
+        builder.icmp_signed("==", index, index.type(number)) for number in range(len(operation.regions) - 1)
+    ]
 
 
 def _emit_branches(
@@ -149,10 +153,36 @@ def emit_loop(
     Returns:
         What the results are bound to, and whether `cond` holds for them: whether steps are left to do.
     """
+    carried = [_Carried(emitter.builder, bound) for bound in initial]
+    holds = emit_steps(emitter, operation, carried, budget)
+    return [one.read() for one in carried], holds
+
+
+class Carried(Protocol):
+    """A value that a loop carries."""
+
+    def read(self) -> Bound: ...
+
+    def write(self, bound: Bound) -> None: ...
+
+
+def emit_steps(
+    emitter: Emitter,
+    operation: Operation,
+    carried: Sequence[Carried],
+    budget: ir.Value | None,
+    settled: Callable[[list[Bound]], list[Bound]] = list,
+) -> ir.Value:
+    """Generate the steps of a `while`; returns whether `cond` still holds after them.
+
+    Args:
+        carried: the values that it carries: at first those that it starts with, then the last ones.
+        budget: most steps to do, as i64; None: no limit.
+        settled: makes what `body` hands on such that its values can be written one after the other.
+    """
     builder = emitter.builder
     cond, body = (region.block for region in operation.regions)
-    carried = [_Carried(builder, bound) for bound in initial]
-    left = _Carried(builder, Elements(((INT64(0) if budget is None else budget,),)))
+    left = None if budget is None else _Carried(builder, Elements(((budget,),)))
     head, step, end = (builder.append_basic_block(name) for name in ("cond", "body", "end"))
     builder.branch(head)
     builder.position_at_end(head)
@@ -160,17 +190,18 @@ def emit_loop(
     assert isinstance(condition, Elements)
     (holds,) = condition.scalar
     goes_on = holds
-    if budget is not None:
+    if left is not None:
         goes_on = builder.and_(holds, builder.icmp_signed(">", left.read().scalar[0], INT64(0)))
     builder.cbranch(goes_on, step, end)
     builder.position_at_end(step)
-    handed_on = emitter.emit_block(body, [one.read() for one in carried])
+    handed_on = settled(emitter.emit_block(body, [one.read() for one in carried]))
     for one, bound in zip(carried, handed_on, strict=True):
         one.write(bound)
-    left.write(Elements(((builder.sub(left.read().scalar[0], INT64(1)),),)))
+    if left is not None:
+        left.write(Elements(((builder.sub(left.read().scalar[0], INT64(1)),),)))
     builder.branch(head)
     builder.position_at_end(end)
-    return [one.read() for one in carried], holds
+    return holds
 
 
 class _Carried:
@@ -207,13 +238,13 @@ def _cluster_problem(operation: Operation, view_of: ViewOf) -> str | None:
     return block_problem(operation.regions[0].block, view_of)
 
 
-def _emit_cluster(emitter: BlockEmitter, operation: Operation) -> Sequence[Bound]:
+def emit_cluster(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
     """The operations of a cluster, one by one."""
     operands = [emitter.bound[operand] for operand in operation.operands]
     return emitter.emit_block(operation.regions[0].block, operands)
 
 
-FORMS["nimblehlo.cluster"] = Form(_cluster_problem, _emit_cluster)
+FORMS["nimblehlo.cluster"] = Form(_cluster_problem, emit_cluster)
 FORMS["stablehlo.while"] = Form(_inner_loop_problem, _emit_inner_loop)
 FORMS["stablehlo.if"] = Form(_branches_problem, _emit_if)
 FORMS["stablehlo.case"] = Form(_branches_problem, _emit_case)

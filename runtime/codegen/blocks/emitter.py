@@ -52,8 +52,8 @@ def form_of(operation: Operation) -> Form:
     return FORMS.get(operation.name) or FORMS[ELEMENTWISE]
 
 
-class BlockEmitter:
-    """Generates the code of blocks at the place where a builder stands.
+class Emitter:
+    """Generates the code of blocks at the place where a builder stands; what their values are bound to.
 
     Args:
         builder: where to generate.
@@ -72,14 +72,12 @@ class BlockEmitter:
         """Generate a block's operations; returns what its terminator hands on."""
         self.bound.update(zip(block.arguments, arguments, strict=True))
         for operation in block.operations[:-1]:
-            results = form_of(operation).emit(self, operation)
-            self.bound.update(zip(operation.results, results, strict=True))
+            self.bound.update(zip(operation.results, self.emit_operation(operation), strict=True))
         return [self.bound[value] for value in block.terminator.operands]
 
-    def elements(self, value: IrValue) -> Elements:
-        """What a small tensor is bound to."""
-        bound = self.bound[value]
-        return bound if isinstance(bound, Elements) else tensors.all_elements(self.builder, bound)
+    def emit_operation(self, operation: Operation) -> Sequence[Bound]:
+        """Generate an operation; returns what its results are bound to."""
+        raise NotImplementedError
 
     def storage(self, value: IrValue) -> Storage:
         """A tensor in memory: where it is, or a copy of a small one on the stack."""
@@ -88,6 +86,18 @@ class BlockEmitter:
             return bound
         assert isinstance(value.type, TensorType)
         return tensors.spilled(self.builder, value.type, bound)
+
+
+class BlockEmitter(Emitter):
+    """Generates blocks of scalar work: small tensors are LLVM values, one for each element."""
+
+    def emit_operation(self, operation: Operation) -> Sequence[Bound]:
+        return form_of(operation).emit(self, operation)
+
+    def elements(self, value: IrValue) -> Elements:
+        """What a small tensor is bound to."""
+        bound = self.bound[value]
+        return bound if isinstance(bound, Elements) else tensors.all_elements(self.builder, bound)
 
     def index(self, value: IrValue) -> ir.Value:
         """A 0-dimensional integer tensor as i64."""
