@@ -116,6 +116,7 @@ def _which_above(folds: bool) -> Any:
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             data = context.make_array(array)(context, builder, arguments[0]).data
+            read_ahead(builder, f"uint{item.width}", data, arguments[1], AT_ONCE)
             address = builder.gep(data, [arguments[1]])
             address = builder.bitcast(address, ir.VectorType(item, AT_ONCE).as_pointer())
             flips, least = (splat(builder, argument, AT_ONCE) for argument in arguments[2:])
