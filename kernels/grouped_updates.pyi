@@ -16,5 +16,5 @@ def settle(
 ) -> tuple[Array, Array, Array, Array]: ...
 def apply(
     combiner: str, elements: Array, initials: Array, bounds: Array, values: Array, schedule: str, seed: int,
-    result: Array, totals: Array,
+    totals: Array, result: Array | None = None,
 ) -> None: ...

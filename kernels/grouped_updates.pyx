@@ -189,10 +189,10 @@ cdef inline void _fold(
 
 def apply(
     str combiner, const int32_t[::1] elements, const real[::1] initials, const int32_t[::1] bounds,
-    const real[::1] values, str schedule, seed, real[::1] result, real[::1] totals,
+    const real[::1] values, str schedule, seed, real[::1] totals, real[::1] result=None,
 ):
-    """Apply the updates of contested elements, and write these to `result`, and to `totals` in the order of
-    `elements`.
+    """Apply the updates of contested elements, and write these to `totals` in the order of `elements`, and to their
+    places in `result` if there is one.
 
     Args:
         combiner: one of COMBINERS.
@@ -205,7 +205,7 @@ def apply(
         raise ValueError(f"no loop applies {combiner} in {schedule} order")
     cdef uint64_t bits, key = <uint64_t>(int(seed) % 2**64)
     cdef bint multiplies = combiner == "multiply", shuffles = schedule == "shuffled"
-    cdef bint reverses = schedule == "reverse"
+    cdef bint reverses = schedule == "reverse", has_result = result is not None
     cdef uint32_t count, known = 0
     cdef uint32_t[16] strides
     cdef uint32_t[LANES] places, steps
@@ -244,6 +244,8 @@ def apply(
             else:
                 _fold(folded, own, places, steps, count, lanes, multiplies)
             for lane in range(lanes):
-                result[elements[number + lane]] = folded[lane]
                 totals[number + lane] = folded[lane]
+            if has_result:
+                for lane in range(lanes):
+                    result[elements[number + lane]] = folded[lane]
             number += lanes

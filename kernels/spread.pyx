@@ -36,18 +36,19 @@ cdef inline uint64_t _ulps(real one, real other, uint64_t bits, uint64_t other_b
     return size - other_size if size > other_size else other_size - size
 
 
-def compare(const real[::1] first, const real[::1] second, const int32_t[::1] names=None):
+def compare(const real[::1] first, const real[::1] second, const int32_t[::1] elements=None):
     """Where two arrays differ, any NaN being equal to any other.
 
     Args:
-        names: a number for each place, all different, which stands for it in what is returned; None: the place.
+        elements: the number of the element at each place, all different; None: the place.
 
     Returns:
-        The places that differ, in their order; the least of those that differ most, or -1; and by how many ulps,
-        2^64 - 1 where one value is NaN.
+        The places that differ, in their order; of these the place of the first element, and of the first of those
+        elements that differ most, or -1; and by how many ulps the latter differs, 2^64 - 1 where one value is NaN.
     """
-    cdef bint is_named = names is not None
-    cdef Py_ssize_t place, name, number, differing = 0, count = 0, most = -1
+    cdef bint is_named = elements is not None
+    cdef Py_ssize_t place, element, number, differing = 0, count = 0
+    cdef Py_ssize_t least = 0, least_place = -1, most = 0, most_place = -1
     cdef uint64_t distance, greatest = 0
     # Memory that is not written to costs nothing.
     found = np.empty(first.shape[0] + 1, np.int64)
@@ -62,12 +63,14 @@ def compare(const real[::1] first, const real[::1] second, const int32_t[::1] na
             if first[place] != first[place] and second[place] != second[place]:
                 continue
             distance = _ulps(first[place], second[place], _bits(&first[place]), _bits(&second[place]))
-            name = names[place] if is_named else place
-            if count == 0 or distance > greatest or (distance == greatest and name < most):
-                most, greatest = name, distance
-            places[count] = name
+            element = elements[place] if is_named else place
+            if count == 0 or distance > greatest or (distance == greatest and element < most):
+                most, most_place, greatest = element, place, distance
+            if count == 0 or element < least:
+                least, least_place = element, place
+            places[count] = place
             count += 1
-    return found[:count], most, greatest
+    return found[:count], least_place, most_place, greatest
 
 
 def widen(const real[::1] values, const int64_t[::1] places, uint8_t[::1] differs, real[::1] least, real[::1] most):

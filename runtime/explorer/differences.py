@@ -35,44 +35,57 @@ class Difference:
     distance: int | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Comparison:
-    """How two arrays differ.
+    """How two arrays of values differ.
 
     Attributes:
-        places: of the elements that differ in the flattened arrays, each once, in any order; one at least.
-        greatest: the first of those that differ most; NaN beside a number is most of all.
+        values: the two, flattened.
+        places: where they differ, in order; one place at least.
+        first: the place of the first element that differs.
+        greatest: that of the first element of those that differ most; NaN beside a number is most of all.
         distance: of that one, as `Difference` has it, but NO_DISTANCE beside NaN.
+        elements: the number of the element at each place; None: the place.
     """
 
+    values: tuple[Array, Array]
     places: Array
+    first: int
     greatest: int
     distance: int
+    elements: Array | None = None
 
-    @property
-    def first(self) -> int:
-        """The first place."""
-        return int(self.places.min())
+    def element(self, place: int) -> int:
+        """The number of the element at a place."""
+        return place if self.elements is None else int(self.elements[place])
+
+    def of_all(self, plain: Array) -> Comparison:
+        """The same of all elements, where those that are not compared have the values of `plain`."""
+        if self.elements is None:
+            return self
+        values = [whole(plain, self.elements, one) for one in self.values]
+        places = self.elements[self.places].astype(np.int64)
+        first, greatest = self.element(self.first), self.element(self.greatest)
+        return Comparison((values[0], values[1]), places, first, greatest, self.distance)
 
 
 NO_DISTANCE: Final = 2**64 - 1
 
 
 def compare(
-    first: Array, second: Array, type: TensorType, names: Array | None = None
+    first: Array, second: Array, type: TensorType, elements: Array | None = None
 ) -> Comparison | None:
     """How two arrays differ in their bits, any NaN being equal to any other; None where they do not.
 
     Args:
         first, second: of one shape.
         type: their type, for its element type.
-        names: of arrays of f32 or f64 a number for each place, which stands for it in the comparison; None:
-            the places themselves.
+        elements: of arrays of f32 or f64 the number of the element at each place; None: the place.
     """
     one, other = flat(first), flat(second)
     if spread.supports(one.dtype):
-        places, greatest, distance = spread.compare(one, other, names)
-        return Comparison(places, greatest, distance) if places.size else None
+        places, *found = spread.compare(one, other, elements)
+        return Comparison((one, other), places, *found, elements) if places.size else None
     places = np.flatnonzero(_differing_bits(one, other))
     a, b = one[places], other[places]
     nan_a, nan_b = _is_nan(a, type), _is_nan(b, type)
@@ -83,12 +96,19 @@ def compare(
     distances = _distances(a[different], b[different], type)
     distances[(nan_a | nan_b)[different]] = NO_DISTANCE
     most = int(np.argmax(distances))
-    return Comparison(places, int(places[most]), int(distances[most]))
+    return Comparison((one, other), places, int(places[0]), int(places[most]), int(distances[most]))
 
 
 def flat(array: Array) -> Array:
     """An array as a contiguous one of one dimension."""
     return np.ascontiguousarray(array).reshape(-1)
+
+
+def whole(plain: Array, elements: Array, values: Array) -> Array:
+    """The elements of `plain`, flattened, but for some that have other values."""
+    found = flat(plain).astype(values.dtype)
+    found[elements] = values
+    return found
 
 
 def _differing_bits(one: Array, other: Array) -> Array:
@@ -141,48 +161,77 @@ def _bits(values: Array) -> Array:
 
 
 def difference_at(
-    place: int, arrays: tuple[Array, Array], type: TensorType, schedules: tuple[Schedule, Schedule]
+    place: int, comparison: Comparison, type: TensorType, schedules: tuple[Schedule, Schedule]
 ) -> Difference:
-    """The difference of the element at a place of the flattened arrays."""
-    index = tuple([int(i) for i in np.unravel_index(place, arrays[0].shape)])
-    values = (arrays[0][index], arrays[1][index])
-    comparison = compare(np.asarray(values[0]), np.asarray(values[1]), type)
-    distance = 0 if comparison is None else comparison.distance
+    """The difference at a place of a comparison of two arrays of this type."""
+    index = tuple([int(i) for i in np.unravel_index(comparison.element(place), type.shape)])
+    values = (comparison.values[0][place], comparison.values[1][place])
+    found = compare(np.asarray(values[0]), np.asarray(values[1]), type)
+    distance = 0 if found is None else found.distance
     is_nan = any(bool(_is_nan(np.asarray(value), type)) for value in values)
     return Difference(index, values, schedules, None if is_nan else distance)
 
 
 class Range:
-    """The values that each element of a result has under all schedules.
-
-    Attributes:
-        least, most: without NaNs, in the result's type or f64; None as long as nothing differs, and for
-            complex numbers.
-    """
+    """The values that each element of a result has under all schedules."""
 
     def __init__(self, plain: Array, type: TensorType) -> None:
         self._plain = plain
         self._is_complex = bool(type.category & COMPLEX)
         self._differs: Array | None = None
-        self.least: Array | None = None
-        self.most: Array | None = None
+        self._elements: Array | None = None
+        self._least: Array | None = None
+        self._most: Array | None = None
 
     @property
     def elements(self) -> int:
         """How many elements differ under some schedule."""
         return 0 if self._differs is None else int(np.count_nonzero(self._differs))
 
-    def add(self, comparison: Comparison, array: Array) -> None:
-        """Take in another array of values."""
+    @property
+    def least(self) -> Array | None:
+        """The least value of each element without NaNs, in the result's type or f64; None as long as nothing
+        differs, and for complex numbers."""
+        return self._of_all(self._least)
+
+    @property
+    def most(self) -> Array | None:
+        """The greatest value of each element, likewise."""
+        return self._of_all(self._most)
+
+    def _of_all(self, bound: Array | None) -> Array | None:
+        if bound is None or self._elements is None:
+            return bound
+        return whole(self._plain, self._elements, bound)
+
+    def add(self, comparison: Comparison) -> None:
+        """Take in another array of values, compared with the plain one."""
         if self._differs is None:
-            self._differs = np.zeros(array.size, np.uint8)
-            if not self._is_complex:
-                plain = flat(self._plain)
-                self.least = plain.copy() if spread.supports(plain.dtype) else plain.astype(np.float64)
-                self.most = self.least.copy()
-        if self.least is None or self.most is None:
+            self._begin(comparison)
+        elif self._elements is not comparison.elements:
+            self._widen_to_all()
+            comparison = comparison.of_all(self._plain)
+        assert self._differs is not None
+        if self._least is None or self._most is None:
             self._differs[comparison.places] = 1
             return
-        # f32 and f64 are taken as they are, others in f64.
-        values = flat(array).astype(self.least.dtype, copy=False)
-        spread.widen(values, comparison.places, self._differs, self.least, self.most)
+        values = comparison.values[1].astype(self._least.dtype, copy=False)
+        spread.widen(values, comparison.places, self._differs, self._least, self._most)
+
+    def _begin(self, comparison: Comparison) -> None:
+        """Keep what is known of those elements that are compared."""
+        plain = comparison.values[0]
+        self._elements = comparison.elements
+        self._differs = np.zeros(plain.size, np.uint8)
+        if not self._is_complex:
+            # f32 and f64 are taken as they are, others in f64.
+            self._least = plain.copy() if spread.supports(plain.dtype) else plain.astype(np.float64)
+            self._most = self._least.copy()
+
+    def _widen_to_all(self) -> None:
+        """From here on keep what is known of all elements."""
+        if self._elements is not None and self._differs is not None:
+            differs = np.zeros(self._plain.size, np.uint8)
+            differs[self._elements] = self._differs
+            self._least, self._most = self.least, self.most
+            self._differs, self._elements = differs, None

@@ -19,9 +19,9 @@ from ..memory import RECYCLING, Retention, run_with
 from ..options import Options
 from ..progress import Progress
 from ..types import TensorType, TupleType, Type
-from .differences import Comparison, Difference, Range, compare, difference_at
+from .differences import Comparison, Difference, Range, difference_at
 from .exploration import Exploration, Failure, OperationReport, ResultReport
-from .grouped import Made
+from .grouped import Made, compare_made
 from .responsibility import FAILURE, Call, Local, Recording, find_local, find_reached, leaves, shrink
 from .runs import ExploredExecutable, Run
 from .schedules import Schedule, draw_schedules
@@ -103,6 +103,7 @@ class _Explorer:
         failures: runs that failed.
         recorded: the calls of explored steps in the plain run; None where that would take much memory.
         made: what is known of results of the plain run, as in `Run`.
+        is_probed: whether each run writes what it is asked to observe.
         workers: how many runs there are at a time.
     """
 
@@ -116,6 +117,7 @@ class _Explorer:
         self.failures: list[Failure] = []
         self.recorded: list[Call] | None = None
         self.made: dict[int, Made] = {}
+        self.is_probed = options.probe_directory is not None
         self.workers = 1
 
     def run(self, count: int, seed: int) -> None:
@@ -143,9 +145,9 @@ class _Explorer:
             if isinstance(found, NimbleError):
                 self.failures.append(Failure(schedule, str(found)))
             else:
-                for spread, comparison, array in zip(self.spreads, *found, strict=True):
+                for spread, comparison in zip(self.spreads, found, strict=True):
                     if comparison is not None:
-                        spread.add(comparison, array, (self.base, schedule))
+                        spread.add(comparison, (self.base, schedule))
             progress.advance()
         progress.clear()
 
@@ -153,7 +155,7 @@ class _Explorer:
         """What each schedule gives, in their order."""
         others = self.schedules[1:]
         # Calls that probe must not overlap.
-        is_parallel = seconds > LEAST_PARALLEL_SECONDS and self.executable.options.probe_directory is None
+        is_parallel = seconds > LEAST_PARALLEL_SECONDS and not self.is_probed
         self.workers = self._most_workers() if is_parallel else 1
         # So much is held at a time: what one run frees the next ones take.
         self._retention = Retention(WAITING * self.workers * self._needed())
@@ -177,22 +179,34 @@ class _Explorer:
         memory = self.executable.memory()
         return memory.results + memory.temporaries
 
-    def _compared(self, schedule: Schedule) -> tuple[list[Comparison | None], list[Array]] | NimbleError:
+    def _compared(self, schedule: Schedule) -> list[Comparison | None] | NimbleError:
         """What differs from the plain run under a schedule, for each result; or why the run fails."""
+        alone = self._made_alone(schedule)
+        if alone is not None:
+            return [
+                compare_made(one, alone, spread.type) if (one := self._made_of(spread)) else None
+                for spread in self.spreads
+            ]
         run = Run(schedule)
         try:
             arrays = self._run(run)
         except NimbleError as error:
             return error
-        comparisons = []
-        for spread, array in zip(self.spreads, arrays, strict=True):
-            one, other = self.made.get(id(spread.plain)), run.made.get(id(array))
-            if one is not None and other is not None and one.groups is other.groups:
-                contested = one.groups.contested
-                comparisons.append(compare(one.totals, other.totals, spread.type, contested))
-            else:
-                comparisons.append(compare(spread.plain, array, spread.type))
-        return comparisons, arrays
+        return [
+            compare_made(self._made_of(spread), run.made.get(id(array)), spread.type, spread.plain, array)
+            for spread, array in zip(self.spreads, arrays, strict=True)
+        ]
+
+    def _made_of(self, spread: _Spread) -> Made | None:
+        """What is known of a result of the plain run."""
+        return self.made.get(id(spread.plain))
+
+    def _made_alone(self, schedule: Schedule) -> Made | None:
+        """What the explored step makes under a schedule where that is all that the program would do with it."""
+        if not (self.executable.only_returns and self.made and self.recorded) or self.is_probed:
+            return None
+        (call,) = self.recorded
+        return call.step.made(schedule.scatter_schedule, call.operands, is_whole=False)
 
     def _run(self, run: Run) -> list[Array]:
         results = leaves(self.executable.run(run, self.inputs))
@@ -205,9 +219,8 @@ class _Explorer:
             changed.add(FAILURE)
         if not changed:
             return [], [() for _ in self.spreads]
-        found = find_local(
-            self.executable, self.inputs, [self.base, *self._witnesses()], self.recorded
-        )
+        schedules = [self.base, *self._witnesses()]
+        found = find_local(self.executable, self.inputs, schedules, self.recorded, self.made)
         # Few operations are run alone under all of their schedules, many of them under two each.
         most = max(2, 2 * len(self.schedules) // max(1, len(found)))
         reached = [self._reached(local, most, changed) if len(found) > 1 else changed for local in found]
@@ -269,21 +282,21 @@ class _Spread:
         self.first: Difference | None = None
         self.greatest: Difference | None = None
         self.schedules = 0
-        self._first_place = plain.size
+        self._first_element = plain.size
         self._greatest_distance = -1
         self._range = Range(plain, type)
 
-    def add(self, comparison: Comparison, array: Array, schedules: tuple[Schedule, Schedule]) -> None:
+    def add(self, comparison: Comparison, schedules: tuple[Schedule, Schedule]) -> None:
         """Take in what differs under one more schedule."""
         self.schedules += 1
-        arrays = (self.plain, array)
-        if comparison.first < self._first_place:
-            self._first_place = comparison.first
-            self.first = difference_at(comparison.first, arrays, self.type, schedules)
+        element = comparison.element(comparison.first)
+        if element < self._first_element:
+            self._first_element = element
+            self.first = difference_at(comparison.first, comparison, self.type, schedules)
         if comparison.distance > self._greatest_distance:
             self._greatest_distance = comparison.distance
-            self.greatest = difference_at(comparison.greatest, arrays, self.type, schedules)
-        self._range.add(comparison, array)
+            self.greatest = difference_at(comparison.greatest, comparison, self.type, schedules)
+        self._range.add(comparison)
 
     def report(self, operations: tuple[int, ...]) -> ResultReport:
         """The report of it."""

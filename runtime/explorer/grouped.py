@@ -9,6 +9,8 @@ import numpy as np
 
 from ..kernels import grouped_updates
 from ..ops.scatter import Scatter
+from ..types import TensorType
+from .differences import Comparison, compare
 
 Array = np.ndarray[Any, Any]
 
@@ -34,12 +36,25 @@ class _Groups(NamedTuple):
 
 
 class Made(NamedTuple):
-    """A result under one schedule, the values of its contested elements, and the groups that it was made of.
-    Results of the same groups have the same bits but for the contested elements."""
+    """What a scatter makes under one schedule. Results of the same groups have the same bits but for the contested
+    elements.
 
-    result: Array
-    totals: Array
+    Attributes:
+        groups: what it is made of.
+        totals: the values of the contested elements.
+        result: the whole; None where nobody asked for it.
+    """
+
     groups: _Groups
+    totals: Array
+    result: Array | None
+
+
+def compare_made(one: Made | None, other: Made | None, type: TensorType, *results: Array) -> Comparison | None:
+    """How two results differ. Where both are made of the same groups, they are not looked at themselves."""
+    if one is not None and other is not None and one.groups is other.groups:
+        return compare(one.totals, other.totals, type, one.groups.contested)
+    return compare(*results, type)
 
 
 class GroupedScatter:
@@ -71,15 +86,18 @@ class GroupedScatter:
         name = scatter_schedule[0] if isinstance(scatter_schedule, tuple) else scatter_schedule
         return name in grouped_updates.SCHEDULES
 
-    def __call__(self, scatter_schedule: Any, operand: Array, indices: Array, updates: Array) -> Made:
-        """The result under a schedule."""
-        groups = self._grouped(operand, indices, updates)
+    def __call__(
+        self, scatter_schedule: Any, operands: tuple[Array, Array, Array], is_whole: bool = True
+    ) -> Made:
+        """What is made under a schedule of an input, indices and updates, with the whole result or without."""
+        groups = self._grouped(*operands)
         name, seed = scatter_schedule if isinstance(scatter_schedule, tuple) else (scatter_schedule, 0)
-        result = groups.settled.copy()
-        totals = np.empty(groups.contested.size, result.dtype)
+        totals = np.empty(groups.contested.size, groups.settled.dtype)
         made_of = (groups.contested, groups.initials, groups.bounds, groups.values)
-        grouped_updates.apply(self._combiner, *made_of, name, seed, result.reshape(-1), totals)
-        return Made(result, totals, groups)
+        result = groups.settled.copy() if is_whole else None
+        target = None if result is None else result.reshape(-1)
+        grouped_updates.apply(self._combiner, *made_of, name, seed, totals, target)
+        return Made(groups, totals, result)
 
     def _grouped(self, operand: Array, indices: Array, updates: Array) -> _Groups:
         """The groups of these operands; those of the last call are kept."""

@@ -17,6 +17,7 @@ from ..ir import Block, Builder, Function, Module, Operation, Region, Value, cap
 from ..ops.verify import verify
 from ..types import FunctionType, TensorType
 from .differences import Difference, compare, difference_at
+from .grouped import Made, compare_made
 from .runs import Explored, ExploredExecutable, Run
 from .schedules import Schedule
 
@@ -84,37 +85,42 @@ def find_local(
     inputs: tuple[Any, ...],
     schedules: Sequence[Schedule],
     recorded: Sequence[Call] | None,
+    made: dict[int, Made],
 ) -> list[Local]:
     """The operations that differ by themselves under one of the schedules, in the order of their first call.
 
     Args:
         schedules: the first one is the plain run's.
         recorded: the calls of the plain run; None: it is run again.
+        made: what is known of results of the plain run, as in `Run`.
     """
     found: dict[int, Local] = {}
 
     def look(*call: Any) -> None:
-        _look(Call(*call), schedules, found)
+        _look(Call(*call), schedules, made, found)
 
     if recorded is None:
         executable.run(Run(schedules[0], observer=look), inputs)
     with np.errstate(all="ignore"):
         for call in recorded or ():
-            _look(call, schedules, found)
+            _look(call, schedules, made, found)
     return list(found.values())
 
 
-def _look(call: Call, schedules: Sequence[Schedule], found: dict[int, Local]) -> None:
+def _look(
+    call: Call, schedules: Sequence[Schedule], made: dict[int, Made], found: dict[int, Local]
+) -> None:
     """Enter what a call differs in."""
     step, differs = call.step, False
     for schedule in schedules[1:]:
         if getattr(schedule, step.knob) == getattr(step.base, step.knob):
             continue
+        run = Run(schedule)
         try:
-            others = step.results(schedule, call.operands, call.regions)
+            others = step.results(schedule, call.operands, call.regions, run)
         except NimbleError:
             continue
-        local = _difference(call, others, (schedules[0], schedule))
+        local = _difference(call, others, (schedules[0], schedule), made, run.made)
         if local is not None:
             differs = True
             known = found.setdefault(step.number, local)
@@ -124,15 +130,22 @@ def _look(call: Call, schedules: Sequence[Schedule], found: dict[int, Local]) ->
         found[step.number].calls += 1
 
 
-def _difference(call: Call, others: tuple[Any, ...], schedules: tuple[Schedule, Schedule]) -> Local | None:
+def _difference(
+    call: Call,
+    others: tuple[Any, ...],
+    schedules: tuple[Schedule, Schedule],
+    made: dict[int, Made],
+    others_made: dict[int, Made],
+) -> Local | None:
     """The first of a call's results that has other values under another schedule."""
     for number, arrays in enumerate(zip(call.results, others, strict=True)):
         type = call.step.view.operation.results[number].type
         assert isinstance(type, TensorType)
-        comparison = compare(*arrays, type)
+        type = type.with_shape(arrays[0].shape)
+        comparison = compare_made(made.get(id(arrays[0])), others_made.get(id(arrays[1])), type, *arrays)
         if comparison is not None:
             first, greatest = [
-                difference_at(place, arrays, type, schedules)
+                difference_at(place, comparison, type, schedules)
                 for place in (comparison.first, comparison.greatest)
             ]
             captures = next((region.captures for region in call.regions.values()), ())

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..api import Executable, Program
 from ..inputs import convert_input
-from ..ir import Function, Module
+from ..ir import Function, Module, Operation
 from ..ops.control import While
 from ..ops.declaration import Op
 from ..ops.scatter import Scatter
@@ -104,14 +104,20 @@ class Explored:
     ) -> tuple[Any, ...]:
         """What the operation gives under a schedule; a run is told what is known of it."""
         chosen = getattr(schedule, self.knob)
-        if self._grouped is not None and self._grouped.serves(chosen):
-            made = self._grouped(chosen, *operands)
+        made = self.made(chosen, operands, is_whole=True)
+        if made is not None:
             if run is not None:
                 run.made[id(made.result)] = made
             return (made.result,)
         choice = self._choice(chosen)
         found = choice.function(*operands, **regions) if choice.needs_regions else choice.function(*operands)
         return found if type(found) is tuple else (found,)
+
+    def made(self, chosen: Any, operands: tuple[Any, ...], is_whole: bool) -> Made | None:
+        """What a scatter makes of groups of its updates where its option has a value; None where there are none."""
+        if self._grouped is None or not self._grouped.serves(chosen):
+            return None
+        return self._grouped(chosen, operands, is_whole)
 
     def _choice(self, chosen: Any) -> Choice:
         """How the operation runs where its option has a value."""
@@ -134,6 +140,7 @@ class ExploredExecutable(Executable):
         steps: those operations, by number.
         unexplored: names and numbers of operations whose freedom no option reaches.
         most_updates: of any scatter.
+        only_returns: whether there is one such operation, with one result, which is returned and not used.
     """
 
     _scatters_by_columns = False
@@ -142,6 +149,7 @@ class ExploredExecutable(Executable):
         self.steps: list[Explored] = []
         self.unexplored: dict[str, int] = {}
         self.most_updates = 0
+        self.only_returns = False
         super().__init__(module, entry, options)
 
     def converted(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -165,7 +173,9 @@ class ExploredExecutable(Executable):
         self.most_updates = max(self.most_updates, most_updates(function))
         # Reductions keep steps of their own under any tree but the default one.
         apart = dataclasses.replace(self.options, reduction_tree="left")
-        return Program(function, apart, self._choose)
+        program = Program(function, apart, self._choose)
+        self.only_returns = len(self.steps) == 1 and _is_only_returned(function, self.steps[0].view.operation)
+        return program
 
     def _choose(self, view: Op, options: Options) -> Choice:
         options, view.ordering = self.options, self.options.ordering
@@ -177,3 +187,14 @@ class ExploredExecutable(Executable):
         if isinstance(view, While) and contains_freedom(view.operation):
             return Choice(view.reference, "reference", "holds an explored step")
         return choose(view, options)
+
+
+def _is_only_returned(function: Function, operation: Operation) -> bool:
+    """Whether a function returns the one result of an operation, once, and does nothing else with it."""
+    uses = [
+        user
+        for user in (function.body.walk() if function.body else ())
+        for operand in user.operands
+        if operand.owner is operation
+    ]
+    return len(operation.results) == 1 and len(uses) == 1 and uses[0].name == "func.return"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import ml_dtypes
@@ -68,7 +69,7 @@ def test_zeros_differ_by_nothing() -> None:
     arrays = np.array([0.0, 1.0], "f"), np.array([-0.0, 1.0], "f")
     found = compare(*arrays, type)
     assert found is not None and (found.places.tolist(), found.first, found.distance) == ([0], 0, 0)
-    assert difference_at(0, arrays, type, SCHEDULES).distance == 0
+    assert difference_at(0, found, type, SCHEDULES).distance == 0
 
 
 @pytest.mark.parametrize("name", ["complex<f32>", "complex<f64>"])
@@ -97,8 +98,8 @@ def test_integers_differ_by_numbers(name: str) -> None:
     held = np.uint64 if name == "ui64" else np.int64
     arrays = tuple([np.array(values, held).astype(element_type.dtype) for values in (one, other)])
     found = compare(*arrays, TensorType((2,), element_type))
-    assert difference_at(0, arrays, TensorType((2,), element_type), SCHEDULES).distance == wanted
     assert found is not None and (found.places.tolist(), found.greatest) == ([0], 0)
+    assert difference_at(0, found, TensorType((2,), element_type), SCHEDULES).distance == wanted
     assert found.distance == wanted
 
 
@@ -113,14 +114,42 @@ def test_ranges_hold_the_extremes_without_nans(name: str) -> None:
         other = np.array(values).astype(element_type.dtype)
         comparison = compare(plain, other, type)
         assert comparison is not None
-        found.add(comparison, other)
+        found.add(comparison)
     if element_type.category & FLOAT:
         other = np.array([[1, np.nan], [3, 4]]).astype(element_type.dtype)
         comparison = compare(plain, other, type)
         assert comparison is not None and comparison.distance == NO_DISTANCE
-        found.add(comparison, other)
+        found.add(comparison)
     assert found.elements == 2 and found.least is not None and found.most is not None
     assert found.least.tolist() == [1, -7, 3, 4] and found.most.tolist() == [1, 5, 3, 6]
+
+
+def test_some_elements_are_compared_as_all_are() -> None:
+    type = TensorType((2, 3), ELEMENT_TYPES["f32"])
+    plain = np.arange(6, dtype=np.float32).reshape(2, 3)
+    elements = [np.array(some, np.int32) for some in ([4, 1, 3], [5, 0, 4])]
+    changes = [(0, [4.5, 9, 3]), (None, [8, 1, 2, 3, 4, 5]), (1, [-5, 0, 4]), (0, [4, 1, -3]), (1, [5, 0, np.nan])]
+    for order in itertools.permutations(changes):
+        ranges = Range(plain, type), Range(plain, type)
+        for number, values in order:
+            some = None if number is None else elements[number]
+            own = plain.reshape(-1) if some is None else plain.reshape(-1)[some]
+            comparison = compare(own, np.array(values, np.float32), type, some)
+            assert comparison is not None
+            other = plain.copy()
+            other.reshape(-1)[slice(None) if some is None else some] = values
+            wanted = compare(plain, other, type)
+            assert wanted is not None and comparison.distance == wanted.distance
+            for place, whole in ((comparison.first, wanted.first), (comparison.greatest, wanted.greatest)):
+                assert comparison.element(place) == whole
+                found = difference_at(place, comparison, type, SCHEDULES)
+                assert str(found) == str(difference_at(whole, wanted, type, SCHEDULES))
+            for one, added in zip(ranges, (comparison, wanted), strict=True):
+                one.add(added)
+        least, most = [0, 1, 2, -3, 4, -5], [8, 9, 2, 3, 4.5, 5]
+        for one in ranges:
+            assert one.least is not None and one.most is not None
+            assert (one.least.tolist(), one.most.tolist(), one.elements) == (least, most, 5)
 
 
 def test_empty_arrays_are_equal() -> None:

@@ -45,8 +45,11 @@ def test_updates_are_applied_in_the_schedule(
         assert (np.diff(starts)[elements] > 1).all() and (np.diff(np.diff(starts)[elements]) >= 0).all()
         assert initials.tobytes() == wanted[elements].tobytes()
         totals = np.empty(elements.size, dtype)
-        grouped_updates.apply(combiner, *contested, schedule, seed, found, totals)
+        grouped_updates.apply(combiner, *contested, schedule, seed, totals, found)
         assert totals.tobytes() == found[elements].tobytes()
+        alone = np.empty(elements.size, dtype)
+        grouped_updates.apply(combiner, *contested, schedule, seed, alone)
+        assert alone.tobytes() == totals.tobytes()
         with np.errstate(all="ignore"):
             getattr(np, combiner).at(wanted, destinations[places], values[places])
         assert np.array_equal(found, wanted, equal_nan=True)
@@ -69,7 +72,7 @@ def test_what_is_supported() -> None:
     assert starts.tolist() == [0] and not grouped.size
     contested = grouped_updates.settle("add", starts, grouped, np.empty(0, "f"))
     with pytest.raises(ValueError, match="no loop"):
-        grouped_updates.apply("add", *contested, "random", 0, np.empty(0, "f"), np.empty(0, "f"))
+        grouped_updates.apply("add", *contested, "random", 0, np.empty(0, "f"))
 
 
 def test_elements_whose_value_hangs_on_no_order_are_settled() -> None:
