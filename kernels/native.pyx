@@ -24,12 +24,19 @@ cdef extern from "numpy/arrayobject.h":
 
 cdef extern from "task_pool.h" nogil:
     ctypedef void (*Task "PoolTask")(int64_t, void *) noexcept
+    ctypedef bint (*Question "PoolQuestion")() noexcept
     bint pool_is_offered()
     enum:
         POOL_BRIEF
         POOL_SHORT
         POOL_LONG
-    void pool_run(Task function, void *closure, int64_t tasks, int64_t threads, int length) noexcept
+    bint pool_run(
+        Task function, void *closure, int64_t tasks, int64_t threads, int length, Question stops
+    ) noexcept
+
+cdef extern from "Python.h":
+    # Without Cython's check of its result: the exception is raised where the launch ends.
+    int PyErr_CheckSignals() noexcept
 
 cnp.import_array()
 
@@ -52,6 +59,23 @@ cdef int length_of(double seconds) noexcept nogil:
     return POOL_LONG if seconds > LONG_SECONDS else POOL_SHORT if seconds > SHORT_SECONDS else POOL_BRIEF
 
 
+cdef bint is_interrupted() noexcept nogil:
+    """Whether a handler of a signal raised an exception. Only Python's main thread runs handlers."""
+    with gil:
+        return PyErr_CheckSignals() != 0
+
+
+cdef int run_pooled(Task function, void *closure, Py_ssize_t tasks, int64_t threads, double seconds) except -1:
+    """Run all tasks by the pool; raises what a signal's handler raised meanwhile."""
+    cdef bint is_stopped
+    cdef Question stops = is_interrupted
+    if seconds < LONG_SECONDS:
+        stops = NULL
+    with nogil:
+        is_stopped = pool_run(function, closure, tasks, threads, length_of(seconds), stops)
+    return -1 if is_stopped else 0
+
+
 cdef int run_tasks(Task function, void *closure, Py_ssize_t tasks, double seconds, threads) except -1:
     """Run all tasks of a native function.
 
@@ -66,8 +90,7 @@ cdef int run_tasks(Task function, void *closure, Py_ssize_t tasks, double second
     if tasks > 1 and seconds > LEAST_SECONDS:
         driver, count = _threads.way_of_running(threads)
     if count == 1 or pool_is_offered():
-        with nogil:
-            pool_run(function, closure, tasks, count, length_of(seconds))
+        run_pooled(function, closure, tasks, count, seconds)
     elif driver:
         with _threads.launches(), nogil:
             (<Driver>driver)(<int64_t>function, <int64_t>closure, tasks, count)
@@ -92,8 +115,7 @@ def run_in_order(size_t function, size_t closure, Py_ssize_t tasks, double secon
     cdef int64_t count = 1
     if seconds > LEAST_SECONDS:
         count = _threads.way_of_running(threads)[1]
-    with nogil:
-        pool_run(<Task>function, <void *>closure, tasks, count, length_of(seconds))
+    run_pooled(<Task>function, <void *>closure, tasks, count, seconds)
 
 
 cdef int by_python_threads(Task function, void *closure, Py_ssize_t tasks, Py_ssize_t count) except -1:
@@ -280,8 +302,7 @@ cdef class Sequel:
             seconds += self.seconds
             if self.pooled:
                 threads = self.pooled if seconds > LEAST_SECONDS else 1
-                with nogil:
-                    pool_run(run_block, &sequence, count, threads, length_of(seconds))
+                run_pooled(run_block, &sequence, count, threads, seconds)
             else:
                 run_tasks(run_block, &sequence, count, seconds, self.threads)
         finally:

@@ -5,20 +5,57 @@
    long, unless they follow soon on others: then the threads will still be awake for the next; brief ones only after
    many of them, as in a loop. Threads that are awake share the tasks of all. A launch while another one runs is done
    by its caller alone. Threads start with the first launch, sleep between launches, and call
-   nothing of Python's; a child process after a fork starts threads of its own. */
+   nothing of Python's; a child process after a fork starts threads of its own.
+
+   Between tasks the calling thread asks now and then whether to stop. Then no further task is taken; those that were
+   taken end, and with them all that they may wait for. */
 
 #ifndef NIMBLEHLO_TASK_POOL_H
 #define NIMBLEHLO_TASK_POOL_H
 
 #include <stdint.h>
+#include <time.h>
 
 typedef void (*PoolTask)(int64_t task, void *closure);
+
+/* Whether to stop. */
+typedef int (*PoolQuestion)(void);
+
+/* Time between two questions. */
+enum { POOL_PATIENCE_NANOSECONDS = 50000000 };
+
+static int64_t pool_nanoseconds(void) {
+    struct timespec now;
+#if defined(_WIN32)
+    timespec_get(&now, TIME_UTC);
+#else
+    clock_gettime(CLOCK_MONOTONIC, &now);
+#endif
+    return now.tv_sec * (int64_t)1000000000 + now.tv_nsec;
+}
+
+/* Ask where it is time to; whether to stop. */
+static int pool_asks(PoolQuestion stops, int64_t *asked) {
+    int64_t now = pool_nanoseconds();
+    if (now - *asked < POOL_PATIENCE_NANOSECONDS) return 0;
+    *asked = now;
+    return stops();
+}
+
+/* All tasks, one after the other; whether they were stopped. */
+static int pool_run_alone(PoolTask function, void *closure, int64_t tasks, PoolQuestion stops) {
+    int64_t asked = stops && tasks > 1 ? pool_nanoseconds() : 0;
+    for (int64_t task = 0; task < tasks; task++) {
+        if (stops && task && pool_asks(stops, &asked)) return 1;
+        function(task, closure);
+    }
+    return 0;
+}
 
 #if (defined(__unix__) || defined(__APPLE__)) && defined(__GNUC__)
 
 #include <pthread.h>
 #include <signal.h>
-#include <time.h>
 
 enum { POOL_MOST_THREADS = 256, POOL_SPINS = 1000, POOL_SOON_NANOSECONDS = 30000, POOL_BURST = 16 };
 
@@ -47,10 +84,15 @@ static struct {
     POOL_LINE int64_t finished;
 } pool = {.launching = PTHREAD_MUTEX_INITIALIZER};
 
-static void pool_do_tasks(void) {
+/* Tasks that nobody has taken; whether they were stopped. Without a question they are not. */
+static int pool_do_tasks(PoolQuestion stops, int64_t asked) {
     for (;;) {
+        if (stops && pool_asks(stops, &asked)) {
+            __atomic_store_n(&pool.next, pool.tasks, __ATOMIC_RELAXED);
+            return 1;
+        }
         int64_t task = __atomic_fetch_add(&pool.next, 1, __ATOMIC_RELAXED);
-        if (task >= pool.tasks) return;
+        if (task >= pool.tasks) return 0;
         pool.function(task, pool.closure);
     }
 }
@@ -91,7 +133,7 @@ static void *pool_thread(void *number) {
         int64_t launch = __atomic_load_n(&pool.launch, __ATOMIC_SEQ_CST);
         seen = launch / POOL_MOST_THREADS;
         if (!pool_joins(launch)) continue;
-        pool_do_tasks();
+        pool_do_tasks(0, 0);
         __atomic_fetch_add(&pool.finished, 1, __ATOMIC_SEQ_CST);
         if (__atomic_load_n(&pool.is_waiting, __ATOMIC_SEQ_CST)) {
             pthread_mutex_lock(&pool.lock);
@@ -134,12 +176,6 @@ static void pool_start(int threads) {
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-static int64_t pool_nanoseconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * (int64_t)1000000000 + now.tv_nsec;
-}
-
 /* Wake threads for a launch where that pays. */
 static void pool_wake(int length) {
     if (!__atomic_load_n(&pool.sleeping, __ATOMIC_SEQ_CST)) return;
@@ -163,14 +199,15 @@ static void pool_wait(int64_t joined) {
         }
 }
 
-/* Run all tasks by at most so many threads, the calling one among them. */
-static void pool_run(PoolTask function, void *closure, int64_t tasks, int64_t threads, int length) {
+/* Run all tasks by at most so many threads, the calling one among them; whether they were stopped.
+   stops: what the calling thread asks; none: they are not stopped. */
+static int pool_run(
+    PoolTask function, void *closure, int64_t tasks, int64_t threads, int length, PoolQuestion stops
+) {
     if (threads > tasks) threads = tasks;
     if (threads > POOL_MOST_THREADS) threads = POOL_MOST_THREADS;
-    if (threads <= 1 || pthread_mutex_trylock(&pool.launching) != 0) {
-        for (int64_t task = 0; task < tasks; task++) function(task, closure);
-        return;
-    }
+    if (threads <= 1 || pthread_mutex_trylock(&pool.launching) != 0)
+        return pool_run_alone(function, closure, tasks, stops);
     pool_start((int)threads - 1);
     pool.function = function;
     pool.closure = closure;
@@ -181,11 +218,13 @@ static void pool_run(PoolTask function, void *closure, int64_t tasks, int64_t th
     int64_t launch = (__atomic_load_n(&pool.launch, __ATOMIC_RELAXED) / POOL_MOST_THREADS + 1) * POOL_MOST_THREADS;
     __atomic_store_n(&pool.launch, launch + threads - 1, __ATOMIC_SEQ_CST);
     pool_wake(length);
+    int64_t asked = stops ? pool_nanoseconds() : 0;
     function(0, closure);
-    pool_do_tasks();
+    int is_stopped = pool_do_tasks(stops, asked);
     pool_wait(launch + threads - 1 - __atomic_exchange_n(&pool.launch, launch, __ATOMIC_SEQ_CST));
     pool.ended = pool_nanoseconds();
     pthread_mutex_unlock(&pool.launching);
+    return is_stopped;
 }
 
 static int pool_is_offered(void) { return 1; }
@@ -193,9 +232,11 @@ static int pool_is_offered(void) { return 1; }
 #else
 
 static int pool_is_offered(void) { return 0; }
-static void pool_run(PoolTask function, void *closure, int64_t tasks, int64_t threads, int length) {
+static int pool_run(
+    PoolTask function, void *closure, int64_t tasks, int64_t threads, int length, PoolQuestion stops
+) {
     (void)threads, (void)length;
-    for (int64_t task = 0; task < tasks; task++) function(task, closure);
+    return pool_run_alone(function, closure, tasks, stops);
 }
 
 #endif

@@ -365,6 +365,7 @@ cdef class Runner:
                 while index < count:
                     _run_step(<_Step>PyList_GET_ITEM(self.steps, index), frame, None)
                     index += 1
+                    PyErr_CheckSignals()
             else:
                 while index < count:
                     step = <_Step>PyList_GET_ITEM(self.steps, index)
@@ -372,6 +373,7 @@ cdef class Runner:
                     _run_step(step, frame, limits)
                     limits.look_at_time(step)
                     index += 1
+                    PyErr_CheckSignals()
         except NimbleError as error:
             if limits is None or not limits.is_short_of_memory(error.__cause__):
                 raise

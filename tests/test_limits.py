@@ -203,6 +203,29 @@ def test_an_interrupt_stops_a_loop(way: str, text: str, inputs: list[Any]) -> No
         assert executable(np.int64(3))[0] == 3
 
 
+def products(count: int) -> str:
+    """A product of matrices, and so many of its result with the operand."""
+    type = "tensor<1024x1024xf32>"
+    lines = [
+        f"%{number + 1} = stablehlo.dot_general %{number}, %0, contracting_dims = [1] x [0]"
+        f" : ({type}, {type}) -> {type}"
+        for number in range(count)
+    ]
+    return "\n".join([f"func.func @main(%0: {type}) -> {type} {{", *lines, f"return %{count} : {type} }}"])
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_interrupt_stops_a_run_between_steps(way: str) -> None:
+    a = np.zeros((1024, 1024), np.float32)
+    few = compiled(products(10), compile=way)
+    few(a)
+    start = time.perf_counter()
+    few(a)
+    seconds = time.perf_counter() - start
+    executable = compiled(products(10 + int(20 / seconds)), compile=way)
+    assert interrupted_after(0.2, lambda: executable(a)) < 1
+
+
 def test_a_loop_lets_other_threads_run() -> None:
     """A thread that only sleeps and counts gets its turns while a loop of small steps runs."""
     turns = 0

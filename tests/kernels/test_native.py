@@ -2,16 +2,18 @@
 
 import ctypes
 import os
+import signal
 import subprocess
 import sys
 import textwrap
 import threading
+import time
 
 import numpy as np
 import pytest
 
 from nimblehlo.kernels import threads
-from nimblehlo.kernels.native import Launch, NativeFunction, Sequel
+from nimblehlo.kernels.native import Launch, NativeFunction, Sequel, run_in_order
 
 TASK = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
 
@@ -41,6 +43,22 @@ def made(total, tasks, seconds=0.0, count=None, **options):
 def test_every_task_runs_once(tasks, seconds, count):
     values = np.arange(100)
     assert (made(100, tasks, seconds, count)(values) == 2 * values).all()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs the C library's usleep")
+@pytest.mark.parametrize("count", [1, 2, None])
+def test_an_interrupt_stops_a_launch_between_tasks(count):
+    """A task that sleeps as many microseconds as its number says; the next launch is whole again."""
+    sleep = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p).value
+    timer = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    start = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        run_in_order(sleep, 0, 10_000, 50.0, count)
+    assert time.perf_counter() - start < 2
+    timer.join()
+    values = np.arange(100)
+    assert (made(100, 7, 1.0, count)(values) == 2 * values).all()
 
 
 def test_results_go_where_they_are_asked_for():
