@@ -97,9 +97,12 @@ CASES = {
         _overflows("f4E2M1FN", [6.0, -6.0, -0.0]),
         _overflows("f6E2M3FN", [7.5, -7.5, -0.0]),
         _overflows("f6E3M2FN", [28.0, -28.0, -0.0]),
+        Case("convert", "f32", [[-NAN]], [-0.0], "f6E3M2FN"),
     ],
     "f8E8M0FNU": [
-        Case("convert", "f32", [[0.0, -1.0, INFINITY, 3e38, 1.0]], [NAN, NAN, NAN, NAN, 1.0], "f8E8M0FNU")
+        Case("convert", "f32", [[0.0, -1.0, INFINITY, 3e38, 1.0]], [NAN, NAN, NAN, NAN, 1.0], "f8E8M0FNU"),
+        Case("convert", "f32", [[2.0**-149, 1.25 * 2.0**-127]], [2.0**-127, 2.0**-127], "f8E8M0FNU"),
+        Case("multiply", "f8E8M0FNU", [[2.0**-75, 2.0**-74], [2.0**-75, 2.0**-75]], [NAN, 2.0**-127]),
     ],
     "zero of the FNUZ types": [
         Case("convert", "f32", [[-0.0]], [0.0], element)

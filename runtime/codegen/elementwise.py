@@ -105,9 +105,6 @@ _KEEP_DIGITS: Final = frozenset(
 )
 """Of `_FLOATS` those whose results need no more digits than operands have, and so no rounding."""
 
-_MAKE_NAN: Final = frozenset({"stablehlo.divide", "stablehlo.remainder", "stablehlo.sqrt", *MATHEMATICS})
-"""What makes NaN of numbers: types without NaN tell its sign, which processors are free to choose."""
-
 
 _LONG = 20
 """So much work for an element, that of a sum or comparison being 1, is long."""
@@ -189,8 +186,6 @@ def _plain_rule(name: str, type: ElementType, result: ElementType) -> Rule | Non
         return lambda builder, operands: (on_integers(builder, type, *_singles(operands)),)
     if name in _PREDICATES:
         return lambda builder, operands: (_PREDICATES[name](builder, *_singles(operands)),)
-    if name in _MAKE_NAN and type.name in FORMATS and FORMATS[type.name].specials == "none":
-        return None
     if name in SHORT_FUNCTIONS and _significant_bits(type) <= SHORT:
         return _in_f32(name, type)
     if name in MATHEMATICS:
@@ -284,7 +279,7 @@ def _compare(operation: Operation, operands: Sequence[ElementType], result: Elem
 def total_order(builder: ir.IRBuilder, type: ElementType, value: ir.Value) -> ir.Value:
     """An integer for a float; such integers stand in the totalOrder of IEEE-754."""
     bits = bits_of(builder, value)
-    if type.width < 16:
+    if type.name in FORMATS and FORMATS[type.name].specials != "infinities":
         # As f32 such types have one NaN of each sign.
         quiet = builder.or_(builder.and_(bits, integer(bits.type, 1 << 31)), integer(bits.type, 0x7FC00000))
         bits = builder.select(is_nan(builder, value), quiet, bits)

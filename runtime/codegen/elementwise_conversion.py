@@ -176,9 +176,7 @@ def neighbour(builder: ir.IRBuilder, type: ElementType, x: ir.Value, y: ir.Value
     )
     from_zero = builder.fcmp_ordered("==", x, zero)
     moved = _from_code(builder, type, builder.select(from_zero, least, builder.add(code, step)))
-    # Of zeros of both signs C's function, and ml_dtypes's, gives y, but NumPy's of f16 gives x.
-    same = x if type.name == "f16" else y
-    moved = builder.select(builder.fcmp_ordered("==", x, y), same, moved)
+    moved = builder.select(builder.fcmp_ordered("==", x, y), y, moved)
     unordered = builder.fcmp_unordered("uno", x, y)
     return builder.select(unordered, floating(x.type, np.nan), moved)
 

@@ -373,7 +373,7 @@ def _rounded_exponent(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     """The power of two that f8E8M0FNU makes of a value: its least one of all that are positive and less."""
     bits = bits_of(builder, value)
     nearest = builder.and_(builder.add(bits, integer(I32, _QUIET)), integer(I32, _EXPONENTS))
-    least = builder.icmp_signed("<=", bits, integer(I32, _QUIET))
+    least = builder.icmp_signed("<", bits, integer(I32, _QUIET + (_QUIET >> 1)))
     power = builder.select(least, integer(I32, _QUIET), nearest)
     limit = floating(F32, 1.5 * 2.0**127)
     positive = builder.and_(
@@ -420,7 +420,7 @@ def _with_specials(
         bits = builder.select(over, beyond, bits)
     else:
         greatest = bits_of(builder, floating(F32, format.greatest))
-        # NaN becomes the zero of the opposite sign.
-        beyond = builder.select(nan, integer(I32, 1 << 31), greatest)
-        return float_of(builder, builder.xor(builder.select(over, beyond, bits), sign))
+        bits = builder.or_(builder.select(over, greatest, bits), sign)
+        # Whatever the sign of NaN: processors differ in it.
+        return float_of(builder, builder.select(nan, integer(I32, 1 << 31), bits))
     return float_of(builder, builder.or_(bits, sign))

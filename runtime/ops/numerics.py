@@ -40,6 +40,9 @@ _ROUNDED_ONCE: Final = _EXACT | {np.divide, np.negative, np.absolute}
 """Functions that ml_dtypes computes as a carrier would, with fewer passes: floats in f32, rounded once."""
 
 
+_LEAST_SCALE: Final = 2.0**-127
+"""The least value of f8E8M0FNU."""
+
 _BLOCK: Final = 1 << 14
 
 
@@ -92,9 +95,19 @@ def carried(
     Where no array needs a cast, it is `function` itself.
     """
     native = {FLOAT: _ROUNDED_ONCE, SIGNED: _EXACT, UNSIGNED: _EXACT}.get(element_type.category, frozenset())
+    if _has_own_cast(element_type):
+        native = _EXACT
     if function in native and result_type is element_type:
         return function
     given = _given(dtype, element_type, result_type)
+    if _has_own_cast(result_type):
+        cast = _cast(result_type)
+
+        def compute(*operands: Array) -> Any:
+            # By way of f32, as ml_dtypes does it for the other types.
+            return cast(function(*[operand.astype(dtype) for operand in operands]).astype(FLOAT32))
+
+        return compute
     narrow = None if given == result_type.dtype else result_type.dtype
     if dtype == element_type.dtype:
         return function if narrow is None else lambda *operands: function(*operands).astype(narrow)
@@ -144,10 +157,29 @@ def _given(dtype: np.dtype[Any], element_type: ElementType, result_type: Element
 
 def rounding(dtype: np.dtype[Any], target: ElementType) -> Function:
     """The cast of arrays of `dtype` to `target`, to the nearest value, ties to even; integers wrap."""
+    cast = _cast(target)
     if dtype == FLOAT64 and target.category == FLOAT and target.width < 32 and target.name != "f16":
         # ml_dtypes goes from f64 through f32, so the way there must not lose which side of a tie it was.
-        return lambda array: _to_odd(array).astype(target.dtype)
-    return lambda array: array.astype(target.dtype)
+        return lambda array: cast(_to_odd(array))
+    return cast
+
+
+def _has_own_cast(target: ElementType) -> bool:
+    """Whether `_cast` to a floating-point type differs from that of ml_dtypes."""
+    return target.category == FLOAT and (target.width < 8 or target.name == "f8E8M0FNU")
+
+
+def _cast(target: ElementType) -> Function:
+    """The cast to `target` of arrays from which NumPy or ml_dtypes rounds once."""
+    if not _has_own_cast(target):
+        return lambda array: array.astype(target.dtype)
+    if target.width < 8:
+        # ml_dtypes gives the zero of the sign that NaN has not, and processors differ in NaN's sign.
+        return lambda array: np.where(array == array, array, np.nan).astype(target.dtype)
+    # ml_dtypes rounds up what is subnormal in f32.
+    return lambda array: np.where(
+        (array > _LEAST_SCALE) & (array < 1.5 * _LEAST_SCALE), _LEAST_SCALE, array
+    ).astype(target.dtype)
 
 
 def _to_odd(array: Array) -> Array:
@@ -235,8 +267,8 @@ def total_order(element_type: ElementType) -> Function:
 
     -NaN < -inf < ... < -0 < +0 < ... < inf < NaN; equal integers mean equal bits.
     """
-    if element_type.width < 16:
-        # Few-bit types number their bits in their own ways; as f32 they keep their order.
+    if not np.isinf(np.asarray(np.inf).astype(element_type.dtype)):
+        # Types without infinities number their bits in their own ways; as f32 they keep their order.
         keys = total_order(ELEMENT_TYPES["f32"])
         return lambda array: keys(array.astype(FLOAT32))
     bits = np.dtype(f"i{element_type.width // 8}")

@@ -19,11 +19,7 @@ from tests.running import same_bits
 BINARY = ("stablehlo.atan2", "stablehlo.power")
 UNARY = [name for name in FUNCTIONS if name not in BINARY]
 F32 = ELEMENT_TYPES["f32"]
-NARROW = [
-    type
-    for type in ELEMENT_TYPES.values()
-    if type.category == FLOAT and type.width < 32 and type.name not in ("f4E2M1FN", "f6E2M3FN", "f6E3M2FN")
-]
+NARROW = [type for type in ELEMENT_TYPES.values() if type.category == FLOAT and type.width < 32]
 _NUMBERS = """
     0.0 1e-45 1e-40 1.1754944e-38 1e-20 5.9604645e-8 0.25 0.49999997 0.5 0.50000006 0.75 0.99999994 1.0
     1.0000001 1.5 2.0 3.0 4.0 9.0 10.0 10.06 11.0 17.0 88.7 88.73 89.4 103.9 104.0 110.0 111.0 16777215.0
@@ -76,7 +72,8 @@ def test_unary_of_every_narrow_value(name, type):
 def test_binary(name, type):
     with np.errstate(all="ignore"):
         edges = EDGES.astype(type.dtype)
-    bits = np.frombuffer(np.random.default_rng(6).bytes(200_000 * type.dtype.itemsize), type.dtype)
+    codes = np.random.default_rng(6).integers(0, 1 << type.width, 200_000, np.uint64)
+    bits = codes.astype(f"u{type.dtype.itemsize}").view(type.dtype)
     lhs, rhs = (column.ravel() for column in np.meshgrid(edges, edges))
     check(name, type, np.concatenate([lhs, bits[::2]]), np.concatenate([rhs, bits[1::2]]))
 
@@ -130,6 +127,6 @@ def test_powers_over_the_whole_range():
 
 
 def test_other_element_types_are_left_to_the_reference():
-    for name in ("f64", "complex<f32>", "complex<f64>", "f4E2M1FN"):
+    for name in ("f64", "complex<f32>", "complex<f64>"):
         type = ELEMENT_TYPES[name]
         assert not emits(operation_of("stablehlo.exponential", [type], type))

@@ -153,8 +153,7 @@ def _missing_values(operation: Operation, operands: Sequence[Array], want: Array
             np.abs(want.astype(np.float64)), extremes
         )
     if want.dtype.name == _SCALES:
-        smallest = want.astype(np.float64) == float(ml_dtypes.finfo(want.dtype).smallest_normal)
-        allowed |= np.isnan(want) | np.isnan(got) | smallest
+        allowed |= np.isnan(want) | np.isnan(got)
         allowed |= operation.name in FOLDS or operation.name in CONTRACTIONS
     for operand in operands:
         if operand.dtype.name in FINITE_ONLY and want.dtype == np.bool_:
