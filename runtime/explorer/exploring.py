@@ -205,8 +205,9 @@ class _Explorer:
         """What the explored step makes under a schedule where that is all that the program would do with it."""
         if not (self.executable.only_returns and self.made and self.recorded) or self.is_probed:
             return None
-        (call,) = self.recorded
-        return call.step.made(schedule.scatter_schedule, call.operands, is_whole=False)
+        (call,), (plain,) = self.recorded, self.made.values()
+        made = call.step.made(schedule, call.operands, is_whole=False)
+        return made if made is not None and made.groups is plain.groups else None
 
     def _run(self, run: Run) -> list[Array]:
         results = leaves(self.executable.run(run, self.inputs))

@@ -51,7 +51,7 @@ class Made(NamedTuple):
 
 
 def compare_made(one: Made | None, other: Made | None, type: TensorType, *results: Array) -> Comparison | None:
-    """How two results differ. Where both are made of the same groups, they are not looked at themselves."""
+    """How two results differ, which are not looked at themselves where both are made of the same groups."""
     if one is not None and other is not None and one.groups is other.groups:
         return compare(one.totals, other.totals, type, one.groups.contested)
     return compare(*results, type)

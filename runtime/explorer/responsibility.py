@@ -16,7 +16,7 @@ from ..errors import NimbleError
 from ..ir import Block, Builder, Function, Module, Operation, Region, Value, captured_values
 from ..ops.verify import verify
 from ..types import FunctionType, TensorType
-from .differences import Difference, compare, difference_at
+from .differences import Comparison, Difference, compare, difference_at
 from .grouped import Made, compare_made
 from .runs import Explored, ExploredExecutable, Run
 from .schedules import Schedule
@@ -115,12 +115,11 @@ def _look(
     for schedule in schedules[1:]:
         if getattr(schedule, step.knob) == getattr(step.base, step.knob):
             continue
-        run = Run(schedule)
         try:
-            others = step.results(schedule, call.operands, call.regions, run)
+            comparisons = _compared(call, schedule, made)
         except NimbleError:
             continue
-        local = _difference(call, others, (schedules[0], schedule), made, run.made)
+        local = _first_difference(call, comparisons, (schedules[0], schedule))
         if local is not None:
             differs = True
             known = found.setdefault(step.number, local)
@@ -130,22 +129,35 @@ def _look(
         found[step.number].calls += 1
 
 
-def _difference(
-    call: Call,
-    others: tuple[Any, ...],
-    schedules: tuple[Schedule, Schedule],
-    made: dict[int, Made],
-    others_made: dict[int, Made],
+def _compared(call: Call, schedule: Schedule, made: dict[int, Made]) -> list[Comparison | None]:
+    """How each of a call's results differs under another schedule."""
+    plain = made.get(id(call.results[0]))
+    if plain is not None:
+        other = call.step.made(schedule, call.operands, is_whole=False)
+        if other is not None and other.groups is plain.groups:
+            return [compare_made(plain, other, _type(call, 0))]
+    others = call.step.results(schedule, call.operands, call.regions)
+    return [
+        compare(*arrays, _type(call, number))
+        for number, arrays in enumerate(zip(call.results, others, strict=True))
+    ]
+
+
+def _type(call: Call, number: int) -> TensorType:
+    """The type of one of a call's results, with the sizes that it has."""
+    type = call.step.view.operation.results[number].type
+    assert isinstance(type, TensorType)
+    return type.with_shape(call.results[number].shape)
+
+
+def _first_difference(
+    call: Call, comparisons: Sequence[Comparison | None], schedules: tuple[Schedule, Schedule]
 ) -> Local | None:
-    """The first of a call's results that has other values under another schedule."""
-    for number, arrays in enumerate(zip(call.results, others, strict=True)):
-        type = call.step.view.operation.results[number].type
-        assert isinstance(type, TensorType)
-        type = type.with_shape(arrays[0].shape)
-        comparison = compare_made(made.get(id(arrays[0])), others_made.get(id(arrays[1])), type, *arrays)
+    """The first of a call's results that differs."""
+    for number, comparison in enumerate(comparisons):
         if comparison is not None:
             first, greatest = [
-                difference_at(place, comparison, type, schedules)
+                difference_at(place, comparison, _type(call, number), schedules)
                 for place in (comparison.first, comparison.greatest)
             ]
             captures = next((region.captures for region in call.regions.values()), ())

@@ -103,21 +103,20 @@ class Explored:
         run: Run | None = None,
     ) -> tuple[Any, ...]:
         """What the operation gives under a schedule; a run is told what is known of it."""
-        chosen = getattr(schedule, self.knob)
-        made = self.made(chosen, operands, is_whole=True)
+        made = self.made(schedule, operands, is_whole=True)
         if made is not None:
             if run is not None:
                 run.made[id(made.result)] = made
             return (made.result,)
-        choice = self._choice(chosen)
+        choice = self._choice(getattr(schedule, self.knob))
         found = choice.function(*operands, **regions) if choice.needs_regions else choice.function(*operands)
         return found if type(found) is tuple else (found,)
 
-    def made(self, chosen: Any, operands: tuple[Any, ...], is_whole: bool) -> Made | None:
-        """What a scatter makes of groups of its updates where its option has a value; None where there are none."""
-        if self._grouped is None or not self._grouped.serves(chosen):
+    def made(self, schedule: Schedule, operands: tuple[Any, ...], is_whole: bool) -> Made | None:
+        """What a scatter makes of groups of its updates under a schedule; None where it groups none."""
+        if self._grouped is None or not self._grouped.serves(schedule.scatter_schedule):
             return None
-        return self._grouped(chosen, operands, is_whole)
+        return self._grouped(schedule.scatter_schedule, operands, is_whole)
 
     def _choice(self, chosen: Any) -> Choice:
         """How the operation runs where its option has a value."""
