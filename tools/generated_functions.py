@@ -23,7 +23,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from nimblehlo.codegen.mathematics import FUNCTIONS, exponential
+from nimblehlo.codegen.mathematics import FUNCTIONS, error_functions, exponential
 from nimblehlo.codegen.values import F64, rounded
 from nimblehlo.ops import lookup
 from nimblehlo.types import ELEMENT_TYPES, ElementType
@@ -127,7 +127,7 @@ def main() -> None:
     parser.add_argument("functions", nargs="*", metavar="FUNCTION", help="operations (default: all)")
     options = parser.parse_args()
     if options.without_tables:
-        exponential.gathers_quickly = lambda: False
+        exponential.gathers_quickly = error_functions.gathers_quickly = lambda: False
     for name in options.functions or FUNCTIONS:
         if name == "chlo.tan":  # The same as stablehlo.tan.
             continue

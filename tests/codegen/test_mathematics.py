@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nimblehlo.codegen.elementwise import emit, emits
-from nimblehlo.codegen.mathematics import FUNCTIONS, exponential, reals
+from nimblehlo.codegen.mathematics import FUNCTIONS, error_functions, exponential, reals
 from nimblehlo.ops import lookup
 from nimblehlo.types import ELEMENT_TYPES, FLOAT
 from tests.codegen.loops import looped
@@ -88,9 +88,20 @@ def test_exponentials_with_and_without_a_table(by_table, monkeypatch):
     values = np.concatenate([values, steps, np.nextafter(steps, np.float32(0)), near / 100])
     for name in ("exponential", "logistic", "tanh"):
         check(f"stablehlo.{name}", F32, values)
-    for name in ("chlo.cosh", "chlo.erfc"):
-        check(name, F32, values)
+    check("chlo.cosh", F32, values)
     check("stablehlo.power", F32, np.abs(values), np.roll(values, 1))
+
+
+@pytest.mark.parametrize("by_table", [False, True])
+@pytest.mark.parametrize("name", ["chlo.erf", "chlo.erfc"])
+def test_error_functions_with_and_without_a_table(name, by_table, monkeypatch):
+    for module in (error_functions, exponential):
+        monkeypatch.setattr(module, "gathers_quickly", lambda: by_table)
+    sampled = np.arange(1, 1 << 32, 40_009, dtype=np.uint64).astype(np.uint32).view(np.float32)
+    spread = np.random.default_rng(9).uniform(-11, 11, 100_000).astype(np.float32)
+    steps = (np.arange(-2700, 2700) / 256).astype(np.float32)
+    before, after = (np.nextafter(steps, np.float32(side)) for side in (-np.inf, np.inf))
+    check(name, F32, np.concatenate([EDGES, sampled, spread, steps, before, after]))
 
 
 @pytest.mark.parametrize("name", ["stablehlo.exponential", "stablehlo.logistic"])
@@ -113,6 +124,17 @@ def test_tangents_of_the_table_are_rounded_once():
             power = (Decimal(k) / 32).exp()
             tangent = float((power - 1) / (power + 1)) if k < 584 else 1.0
             assert entry == np.float64(tangent).view(np.int64)
+
+
+def test_entries_of_the_tables_of_error_functions_are_rounded_once():
+    mpmath = pytest.importorskip("mpmath")
+    true = {"erf": mpmath.erf, "erfc": mpmath.erfc, "slopes": lambda c: mpmath.diff(mpmath.erf, c)}
+    with mpmath.workprec(400):
+        for name, function in true.items():
+            entries = error_functions._values(name, 1307)
+            assert len(entries) == 2048
+            for k in range(0, 1307, 18):
+                assert entries[k] == np.float64(function(mpmath.mpf(k) / 128)).view(np.int64), (name, k)
 
 
 def test_powers_over_the_whole_range():

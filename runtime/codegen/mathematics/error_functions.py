@@ -1,9 +1,17 @@
-"""erf and its kin. Arguments are values that f32 holds; results are right once rounded to f32 or less."""
+"""erf and its kin. Arguments are values that f32 holds; results are right once rounded to f32 or less.
+
+CPUs that gather quickly read erf or erfc and its slope at the nearest of evenly spaced places c, and add what
+is between: with u = c d and z = d^2 the integral of exp(-t^2) from c to c + d is d exp(-c^2) times that of
+exp(-2 u s - z s^2) over s from 0 to 1, a series in u and z.
+"""
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Sequence
 
+from ..machine import gathers_quickly
 from .coefficients import (
     ERF_DIVIDEND,
     ERF_DIVISOR,
@@ -15,7 +23,7 @@ from .coefficients import (
 )
 from .exponential import exp
 from .logarithm import positive_log
-from .reals import Real, polynomial, where
+from .reals import Real, bits_of, looked_up, polynomial, rounded_to_integer, where
 
 _ERF_REACH = 3.938
 """Beyond it erf is 1 in f32."""
@@ -23,12 +31,21 @@ _ERF_REACH = 3.938
 _ERFC_REACH = 10.2
 """Beyond it erfc is 0 in f32."""
 
+_STEPS = 128
+"""Places of the tables in each 1."""
+
+_ERF_DEGREES, _ERFC_DEGREES = (4, 2, 1), (7, 5, 2)
+"""Of the series between places: the degree in u of what stands beside 1, z and z^2."""
+
 
 def erf(x: Real) -> Real:
-    """The error function; error 0.6 up to 1, then growing to 13 where it is almost 1.
+    """The error function; error 0.6 up to 1, then growing to 13 where it is almost 1; by table 2.5.
 
     x times the limit of erf(x) / x, whose digits count most for small x, and what the quotient is less.
     """
+    if gathers_quickly():
+        at, slope, mean = _next_to(abs(x).within(None, _ERF_REACH), "erf", _ERF_DEGREES)
+        return slope.fma(mean, at).with_sign_of(x)
     x = x.within(-_ERF_REACH, _ERF_REACH)
     z = x * x
     rest = z * polynomial(z, ERF_DIVIDEND) / polynomial(z, ERF_DIVISOR)
@@ -37,7 +54,11 @@ def erf(x: Real) -> Real:
 
 
 def erfc(x: Real) -> Real:
-    """1 - erf(x); error 6.5."""
+    """1 - erf(x); error 6.5, by table 1."""
+    if gathers_quickly():
+        at, slope, mean = _next_to(abs(x).within(None, _ERFC_REACH), "erfc", _ERFC_DEGREES)
+        value = (-slope).fma(mean, at)
+        return where(x.compare("<", 0.0), 2.0 - value, value)
     near = 1.0 - erf(x)
     a = x.within(0.0, _ERFC_REACH)
     far = exp(-(a * a)) * polynomial(a, ERFC_DIVIDEND) / polynomial(a, ERFC_DIVISOR)
@@ -52,3 +73,82 @@ def erf_inv(x: Real) -> Real:
     a = abs(x)
     value = where(a.compare("==", 1.0), value.like(math.inf).with_sign_of(x), value)
     return where(a.compare("<=", 1.0), value, math.nan)
+
+
+def _next_to(a: Real, name: str, degrees: Sequence[int]) -> tuple[Real, Real, Real]:
+    """The function at the place next to a, and two factors of how much erf rises from there to a."""
+    k, bits = rounded_to_integer(a, float(_STEPS))
+    places = math.ceil((_ERF_REACH if name == "erf" else _ERFC_REACH) * _STEPS) + 1
+    at = a.from_bits(looked_up(a.builder, name, _values(name, places), bits))
+    slope = a.from_bits(looked_up(a.builder, f"{name}_slopes", _values("slopes", places), bits))
+    d = (-k).fma(1 / _STEPS, a)
+    u, z = k * d, d * d
+    mean = polynomial(u, _mean_decay(degrees[-1], len(degrees) - 1))
+    for power in reversed(range(len(degrees) - 1)):
+        mean = z.fma(mean, polynomial(u, _mean_decay(degrees[power], power)))
+    return at, slope * d, mean
+
+
+def _mean_decay(degree: int, power: int) -> list[float]:
+    """The coefficients of 1, _STEPS u, (_STEPS u)^2, ... beside z^power in the integral of
+    exp(-2 u s - z s^2) over s from 0 to 1."""
+    sign = (-1) ** power
+    divisors = [math.factorial(j) * math.factorial(power) * (j + 2 * power + 1) for j in range(degree + 1)]
+    return [sign * (-2 / _STEPS) ** j / divisor for j, divisor in enumerate(divisors)]
+
+
+_DIGITS = 256
+"""Bits after the point of the numbers that tables are made of; the first 154 of erfc(10.2) are zeros."""
+
+
+@functools.cache
+def _values(name: str, places: int) -> tuple[int, ...]:
+    """The bits of "erf", "erfc" or their "slopes" at so many places, then of zeros up to a power of two."""
+    slopes, complements = _slopes_and_complements()
+    one = 1 << _DIGITS
+    wanted = {"slopes": slopes, "erfc": complements, "erf": [one - value for value in complements]}[name]
+    entries = [bits_of(value / one) for value in wanted[:places]]
+    return (*entries, *[0] * ((1 << (places - 1).bit_length()) - places))
+
+
+@functools.cache
+def _slopes_and_complements() -> tuple[list[int], list[int]]:
+    """The slope of erf and the value of erfc, times 2^_DIGITS, at each place up to 13: no more counts."""
+    bell = _bell(2 * _STEPS, 13)
+    complements = [0]
+    for middle in reversed(range(1, len(bell), 2)):
+        complements.append(complements[-1] + (bell[middle] * _mean_beside(middle) >> _DIGITS))
+    complements.reverse()
+    whole = complements[0]
+    slopes = [(value * _STEPS << _DIGITS) // whole for value in bell[::2]]
+    return slopes, [(value << _DIGITS) // whole for value in complements]
+
+
+def _bell(steps: int, reach: int) -> list[int]:
+    """exp(-x^2) at x = 0, 1 / steps, 2 / steps, ... up to the reach, times 2^_DIGITS."""
+    ratio = term = one = 1 << _DIGITS
+    order = 1
+    while term:
+        term = -(term // (steps * steps * order))
+        ratio, order = ratio + term, order + 1
+    values, square = [one], ratio * ratio >> _DIGITS
+    for _ in range(steps * reach):
+        values.append(values[-1] * ratio >> _DIGITS)
+        ratio = ratio * square >> _DIGITS
+    return values
+
+
+def _mean_beside(place: int) -> int:
+    """The mean of exp(m^2 - x^2) over the step whose middle m is that many half steps, times 2^_DIGITS.
+
+    It is the sum for even n of H(n, m) / ((2 _STEPS)^n (n + 1)!) with Hermite's polynomials, of which
+    H(n + 1, m) = 2 m H(n, m) - 2 n H(n - 1, m).
+    """
+    last, value = 0, 1 << _DIGITS
+    total, order = value, 0
+    while abs(last) + abs(value) >> (_DIGITS - 72):
+        order += 1
+        last, value = value, (place * value - last) // (2 * _STEPS * _STEPS * order)
+        if order % 2 == 0:
+            total += value // (order + 1)
+    return total
