@@ -1,11 +1,12 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Updates of a scatter grouped by element, so that they are applied in one order after another without a sort.
+"""Updates that lie side by side for each element, as `update_groups` puts them, applied in one order after another
+without a sort.
 
-The updates of each element lie side by side, in lexicographic order. A schedule says at which of them to begin and
-how far to go to the next one. Nothing here is compiled at run time.
+A schedule says at which of an element's updates to begin and how far to go to the next one. Nothing here is compiled
+at run time.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint32_t, uint64_t
 
 import numpy as np
 
@@ -13,14 +14,8 @@ ctypedef fused real:
     float
     double
 
-ctypedef fused integer:
-    int32_t
-    int64_t
-
 COMBINERS = ("add", "multiply")
 SCHEDULES = ("lexicographic", "reverse", "shuffled")
-MOST = 2**31 - 1
-"""Most updates and most elements."""
 
 cdef uint32_t[16] _STRIDES = [
     2190947789, 2301948041, 2468911421, 2556617729, 2694076813, 2831206211, 3001871987, 3094792297,
@@ -33,130 +28,8 @@ def supports(dtype, str combiner):
     return combiner in COMBINERS and np.dtype(dtype) in (np.float32, np.float64)
 
 
-def group(const integer[::1] destinations, Py_ssize_t size, const real[::1] values):
-    """Group updates by the element that they go to, those of an element in their order.
-
-    Args:
-        destinations: the number of the element for each update, no more than MOST; updates whose number is not
-            from 0 to `size` - 1 are left out.
-        size: number of elements, no more than MOST.
-        values: the updates.
-
-    Returns:
-        For each element where its updates begin, and at last their number; and the updates, grouped.
-    """
-    cdef Py_ssize_t count = destinations.shape[0], number
-    starts = np.zeros(size + 1, np.int32)
-    cdef int32_t[::1] begin = starts
-    cdef int32_t at, total = 0, own
-    cdef integer element
-    # At first begin[e + 1] counts, then it is the place of the next update of e, at last where those of e end.
-    with nogil:
-        for number in range(count):
-            element = destinations[number]
-            if 0 <= element < size:
-                begin[element + 1] += 1
-        for number in range(1, size + 1):
-            own = begin[number]
-            begin[number] = total
-            total += own
-    result = np.empty(total, np.asarray(values).dtype)
-    cdef real[::1] grouped = result
-    with nogil:
-        for number in range(count):
-            element = destinations[number]
-            if 0 <= element < size:
-                at = begin[element + 1]
-                begin[element + 1] = at + 1
-                grouped[at] = values[number]
-    return starts, result
-
-
 cdef inline real _combined(real total, real value, bint multiplies) noexcept nogil:
     return total * value if multiplies else total + value
-
-
-cdef inline bint _is_same(const real *one, const real *other) noexcept nogil:
-    """Whether two values have the same bits."""
-    if real is float:
-        return (<const uint32_t *>one)[0] == (<const uint32_t *>other)[0]
-    else:
-        return (<const uint64_t *>one)[0] == (<const uint64_t *>other)[0]
-
-
-def settle(str combiner, const int32_t[::1] starts, real[::1] grouped, real[::1] result):
-    """Apply the updates of those elements of `result` that have one value in whatever order, in place.
-
-    These are elements with one update, and those with two that make the same value in both orders. All others
-    with updates are contested.
-
-    Args:
-        combiner: one of COMBINERS.
-        starts, grouped: as `group` returns them; `grouped` is overwritten.
-        result: at first the elements of the input.
-
-    Returns:
-        The contested elements, those with few updates first; what they are in the input; where the values of
-        each of these begin, and at last their number; and the values: those that an element with two updates
-        has in lexicographic order and in reverse, otherwise the updates.
-    """
-    cdef bint multiplies = combiner == "multiply"
-    cdef Py_ssize_t element, size = result.shape[0], number, place
-    cdef int32_t count, most = 0, at = 0
-    cdef real forward, backward
-    for element in range(size):
-        most = max(most, starts[element + 1] - starts[element])
-    firsts = np.zeros(most + 2, np.int32)
-    is_contested = np.zeros(size, np.uint8)
-    cdef int32_t[::1] first = firsts
-    cdef uint8_t[::1] contested = is_contested
-    with nogil:
-        for element in range(size):
-            place = starts[element]
-            count = <int32_t>(starts[element + 1] - place)
-            if count == 1:
-                result[element] = _combined(result[element], grouped[place], multiplies)
-            elif count == 2:
-                forward = _combined(result[element], grouped[place], multiplies)
-                forward = _combined(forward, grouped[place + 1], multiplies)
-                backward = _combined(result[element], grouped[place + 1], multiplies)
-                backward = _combined(backward, grouped[place], multiplies)
-                if _is_same(&forward, &backward):
-                    result[element] = forward
-                    continue
-                grouped[place], grouped[place + 1] = forward, backward
-            if count > 1:
-                contested[element] = 1
-                first[count + 1] += 1
-        for number in range(1, most + 2):
-            first[number] += first[number - 1]
-    elements = np.empty(first[most + 1], np.int32)
-    cdef int32_t[::1] chosen = elements
-    with nogil:
-        for element in range(size):
-            if contested[element]:
-                count = starts[element + 1] - starts[element]
-                chosen[first[count]] = <int32_t>element
-                first[count] += 1
-    bounds = np.empty(elements.shape[0] + 1, np.int32)
-    initials = np.empty(elements.shape[0], np.asarray(grouped).dtype)
-    cdef int32_t[::1] bound = bounds
-    cdef real[::1] initial = initials
-    with nogil:
-        for number in range(chosen.shape[0]):
-            bound[number] = at
-            initial[number] = result[chosen[number]]
-            at += starts[chosen[number] + 1] - starts[chosen[number]]
-        bound[chosen.shape[0]] = at
-    arranged = np.empty(at, np.asarray(grouped).dtype)
-    cdef real[::1] values = arranged
-    with nogil:
-        at = 0
-        for number in range(chosen.shape[0]):
-            for place in range(starts[chosen[number]], starts[chosen[number] + 1]):
-                values[at] = grouped[place]
-                at += 1
-    return elements, initials, bounds, arranged
 
 
 cdef inline uint64_t _mixed(uint64_t element, uint64_t seed) noexcept nogil:
@@ -196,7 +69,7 @@ def apply(
 
     Args:
         combiner: one of COMBINERS.
-        elements, initials, bounds, values: as `settle` returns them.
+        elements, initials, bounds, values: as `update_groups.settle` returns them.
         schedule: one of SCHEDULES.
         seed: an integer from 0 on; of ``"shuffled"``.
         result: where elements are not contested, it is left as it is.

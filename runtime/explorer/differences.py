@@ -84,8 +84,8 @@ def compare(
     """
     one, other = flat(first), flat(second)
     if spread.supports(one.dtype):
-        places, *found = spread.compare(one, other, elements)
-        return Comparison((one, other), places, *found, elements) if places.size else None
+        places, least, most, distance = spread.compare(one, other, elements)
+        return Comparison((one, other), places, least, most, distance, elements) if places.size else None
     places = np.flatnonzero(_differing_bits(one, other))
     a, b = one[places], other[places]
     nan_a, nan_b = _is_nan(a, type), _is_nan(b, type)
@@ -95,8 +95,8 @@ def compare(
         return None
     distances = _distances(a[different], b[different], type)
     distances[(nan_a | nan_b)[different]] = NO_DISTANCE
-    most = int(np.argmax(distances))
-    return Comparison((one, other), places, int(places[0]), int(places[most]), int(distances[most]))
+    greatest = int(np.argmax(distances))
+    return Comparison((one, other), places, int(places[0]), int(places[greatest]), int(distances[greatest]))
 
 
 def flat(array: Array) -> Array:

@@ -19,7 +19,7 @@ from ..memory import RECYCLING, Retention, run_with
 from ..options import Options
 from ..progress import Progress
 from ..types import TensorType, TupleType, Type
-from .differences import Comparison, Difference, Range, difference_at
+from .differences import Comparison, Difference, Range, compare, difference_at
 from .exploration import Exploration, Failure, OperationReport, ResultReport
 from .grouped import Made, compare_made
 from .responsibility import FAILURE, Call, Local, Recording, find_local, find_reached, leaves, shrink
@@ -183,9 +183,10 @@ class _Explorer:
         """What differs from the plain run under a schedule, for each result; or why the run fails."""
         alone = self._made_alone(schedule)
         if alone is not None:
+            plains = [self.made.get(id(spread.plain)) for spread in self.spreads]
             return [
-                compare_made(one, alone, spread.type) if (one := self._made_of(spread)) else None
-                for spread in self.spreads
+                None if plain is None else compare_made(plain, alone, spread.type)
+                for plain, spread in zip(plains, self.spreads, strict=True)
             ]
         run = Run(schedule)
         try:
@@ -193,16 +194,19 @@ class _Explorer:
         except NimbleError as error:
             return error
         return [
-            compare_made(self._made_of(spread), run.made.get(id(array)), spread.type, spread.plain, array)
+            self._difference(spread, array, run.made.get(id(array)))
             for spread, array in zip(self.spreads, arrays, strict=True)
         ]
 
-    def _made_of(self, spread: _Spread) -> Made | None:
-        """What is known of a result of the plain run."""
-        return self.made.get(id(spread.plain))
+    def _difference(self, spread: _Spread, array: Array, made: Made | None) -> Comparison | None:
+        """How a result differs from that of the plain run, given what is known of it."""
+        plain = self.made.get(id(spread.plain))
+        if plain is not None and made is not None and plain.groups is made.groups:
+            return compare_made(plain, made, spread.type)
+        return compare(spread.plain, array, spread.type)
 
     def _made_alone(self, schedule: Schedule) -> Made | None:
-        """What the explored step makes under a schedule where that is all that the program would do with it."""
+        """What the explored step makes under a schedule, where that is all that the program does with it."""
         if not (self.executable.only_returns and self.made and self.recorded) or self.is_probed:
             return None
         (call,), (plain,) = self.recorded, self.made.values()

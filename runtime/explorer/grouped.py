@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..kernels import grouped_updates
+from ..kernels import grouped_updates, update_groups
 from ..ops.scatter import Scatter
 from ..types import TensorType
 from .differences import Comparison, compare
@@ -20,7 +20,7 @@ class _Groups(NamedTuple):
 
     Attributes:
         operand, indices, updates: the operands; they are held, so that nobody overwrites them.
-        contested, initials, bounds, values: what `grouped_updates.settle` gives: the elements that the
+        contested, initials, bounds, values: what `update_groups.settle` gives: the elements that the
             schedule may change, and what they are made of.
         settled: the result but for the contested elements, which are those of the operand.
     """
@@ -36,8 +36,8 @@ class _Groups(NamedTuple):
 
 
 class Made(NamedTuple):
-    """What a scatter makes under one schedule. Results of the same groups have the same bits but for the contested
-    elements.
+    """What a scatter makes under one schedule. Results of the same groups have the same bits but for the
+    contested elements.
 
     Attributes:
         groups: what it is made of.
@@ -50,17 +50,21 @@ class Made(NamedTuple):
     result: Array | None
 
 
-def compare_made(one: Made | None, other: Made | None, type: TensorType, *results: Array) -> Comparison | None:
-    """How two results differ, which are not looked at themselves where both are made of the same groups."""
-    if one is not None and other is not None and one.groups is other.groups:
-        return compare(one.totals, other.totals, type, one.groups.contested)
-    return compare(*results, type)
+def compare_made(one: Made, other: Made, type: TensorType) -> Comparison | None:
+    """How two results differ that are made of the same groups."""
+    return compare(one.totals, other.totals, type, one.groups.contested)
 
 
 class GroupedScatter:
-    """A scatter of one input whose body adds or multiplies floats of f32 or f64."""
+    """A scatter of one input whose body adds or multiplies floats of f32 or f64.
 
-    def __init__(self, view: Scatter) -> None:
+    Args:
+        view: the scatter.
+        threads: most threads that group its updates; None: all.
+    """
+
+    def __init__(self, view: Scatter, threads: int | None) -> None:
+        self._threads = threads
         self._destinations = view.destinations()
         self._are_elements = _indexes_elements(view)
         self._combiner: str = view.analysis.monoid or ""
@@ -69,7 +73,7 @@ class GroupedScatter:
         self._groups: _Groups | None = None
 
     @classmethod
-    def of(cls, view: Scatter) -> GroupedScatter | None:
+    def of(cls, view: Scatter, threads: int | None = None) -> GroupedScatter | None:
         """The scatter of a view, or None where it is another one."""
         types = (*view.inputs, view.scatter_indices, *view.updates)
         if len(view.inputs) != 1 or not all(type.is_static for type in types):
@@ -79,7 +83,7 @@ class GroupedScatter:
         if not grouped_updates.supports(view.inputs[0].dtype, view.analysis.monoid or ""):
             return None
         sizes = (view.inputs[0].size, view.updates[0].size)
-        return cls(view) if min(sizes) > 0 and max(sizes) <= grouped_updates.MOST else None
+        return cls(view, threads) if min(sizes) > 0 and max(sizes) <= update_groups.MOST else None
 
     def serves(self, scatter_schedule: Any) -> bool:
         """Whether it knows that schedule."""
@@ -89,7 +93,7 @@ class GroupedScatter:
     def __call__(
         self, scatter_schedule: Any, operands: tuple[Array, Array, Array], is_whole: bool = True
     ) -> Made:
-        """What is made under a schedule of an input, indices and updates, with the whole result or without."""
+        """What is made of an input, indices and updates, with the whole result or without."""
         groups = self._grouped(*operands)
         name, seed = scatter_schedule if isinstance(scatter_schedule, tuple) else (scatter_schedule, 0)
         totals = np.empty(groups.contested.size, groups.settled.dtype)
@@ -107,17 +111,19 @@ class GroupedScatter:
                 return known
             starts, grouped = self._grouped_updates(indices, np.ascontiguousarray(updates).reshape(-1))
             settled = np.array(operand, order="C")
-            contested = grouped_updates.settle(self._combiner, starts, grouped, settled.reshape(-1))
+            made_of = (starts, grouped, settled.reshape(-1))
+            contested = update_groups.settle(self._combiner, *made_of, self._threads)
             self._groups = _Groups(operand, indices, updates, *contested, settled)
             return self._groups
 
     def _grouped_updates(self, indices: Array, updates: Array) -> tuple[Array, Array]:
         if self._are_elements:
-            return grouped_updates.group(np.ascontiguousarray(indices).reshape(-1), self._size, updates)
-        result_index, update_index = self._destinations.in_order(indices)
-        return grouped_updates.group(
-            np.ascontiguousarray(result_index), self._size, np.ascontiguousarray(updates[update_index])
-        )
+            destinations = indices.reshape(-1)
+        else:
+            destinations, places = self._destinations.in_order(indices)
+            updates = updates[places]
+        operands = (np.ascontiguousarray(destinations), self._size, np.ascontiguousarray(updates))
+        return update_groups.group(*operands, self._threads)
 
 
 def _indexes_elements(view: Scatter) -> bool:

@@ -83,7 +83,7 @@ class Explored:
         self.knob: Knob = knob
         self.base = Schedule(options.scatter_schedule, options.reduction_tree)
         self._options = options
-        self._grouped = GroupedScatter.of(view) if isinstance(view, Scatter) else None
+        self._grouped = GroupedScatter.of(view, options.threads) if isinstance(view, Scatter) else None
         self._lock = threading.Lock()
         self._choices: OrderedDict[Any, Choice] = OrderedDict()
 

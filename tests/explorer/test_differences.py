@@ -128,7 +128,9 @@ def test_some_elements_are_compared_as_all_are() -> None:
     type = TensorType((2, 3), ELEMENT_TYPES["f32"])
     plain = np.arange(6, dtype=np.float32).reshape(2, 3)
     elements = [np.array(some, np.int32) for some in ([4, 1, 3], [5, 0, 4])]
-    changes = [(0, [4.5, 9, 3]), (None, [8, 1, 2, 3, 4, 5]), (1, [-5, 0, 4]), (0, [4, 1, -3]), (1, [5, 0, np.nan])]
+    changes: list[tuple[int | None, list[float]]] = [
+        (0, [4.5, 9, 3]), (None, [8, 1, 2, 3, 4, 5]), (1, [-5, 0, 4]), (0, [4, 1, -3]), (1, [5, 0, np.nan]),
+    ]  # fmt: skip
     for order in itertools.permutations(changes):
         ranges = Range(plain, type), Range(plain, type)
         for number, values in order:

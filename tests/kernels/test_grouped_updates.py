@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nimblehlo.kernels import grouped_updates
+from nimblehlo.kernels import grouped_updates, update_groups
 from nimblehlo.ops import shuffling
 
 SPECIAL = [0.0, -0.0, 1.5, -2.25, 1e-45, 1e30, -1e30, float("inf"), float("-inf"), float("nan")]
@@ -28,7 +28,7 @@ def test_updates_are_applied_in_the_schedule(
     drawn = data.draw(st.lists(st.tuples(st.integers(0, size - 1), st.sampled_from(SPECIAL)), max_size=70))
     destinations = np.array([destination for destination, _ in drawn], np.int64)
     values = np.array([value for _, value in drawn], dtype)
-    starts, grouped = grouped_updates.group(destinations, size, values)
+    starts, grouped = update_groups.group(destinations, size, values)
     assert grouped.tobytes() == values[np.argsort(destinations, kind="stable")].tobytes()
     assert starts.tolist() == np.searchsorted(np.sort(destinations), np.arange(size + 1)).tolist()
     orders = {
@@ -40,7 +40,7 @@ def test_updates_are_applied_in_the_schedule(
     for schedule, places in orders.items():
         found = np.array(np.resize(SPECIAL, size), dtype)
         wanted = found.copy()
-        contested = grouped_updates.settle(combiner, starts, grouped.copy(), found)
+        contested = update_groups.settle(combiner, starts, grouped.copy(), found)
         elements, initials = contested[:2]
         assert (np.diff(starts)[elements] > 1).all() and (np.diff(np.diff(starts)[elements]) >= 0).all()
         assert initials.tobytes() == wanted[elements].tobytes()
@@ -60,7 +60,7 @@ def test_updates_are_applied_in_the_schedule(
 def test_updates_outside_are_left_out(dtype: Any) -> None:
     far = np.iinfo(dtype)
     destinations = np.array([2, -1, 0, 3, 2, far.min, far.max, 0, 2], dtype)
-    starts, grouped = grouped_updates.group(destinations, 3, np.arange(9.0))
+    starts, grouped = update_groups.group(destinations, 3, np.arange(9.0))
     assert starts.tolist() == [0, 2, 2, 5] and grouped.tolist() == [2, 7, 0, 4, 8]
 
 
@@ -68,9 +68,9 @@ def test_what_is_supported() -> None:
     assert grouped_updates.supports(np.float32, "add") and grouped_updates.supports(np.float64, "multiply")
     assert not grouped_updates.supports(np.float16, "add")
     assert not grouped_updates.supports(np.float32, "maximum")
-    starts, grouped = grouped_updates.group(np.empty(0, np.int64), 0, np.empty(0, "f"))
+    starts, grouped = update_groups.group(np.empty(0, np.int64), 0, np.empty(0, "f"))
     assert starts.tolist() == [0] and not grouped.size
-    contested = grouped_updates.settle("add", starts, grouped, np.empty(0, "f"))
+    contested = update_groups.settle("add", starts, grouped, np.empty(0, "f"))
     with pytest.raises(ValueError, match="no loop"):
         grouped_updates.apply("add", *contested, "random", 0, np.empty(0, "f"))
 
@@ -79,8 +79,33 @@ def test_elements_whose_value_hangs_on_no_order_are_settled() -> None:
     destinations = np.array([0, 1, 1, 2, 2, 3, 3, 3], np.int32)
     values = np.array([1, 2, 3, 1, 1e30, 1, 1, 1], np.float32)
     result = np.array([1, 1, -1e30, 1, 7], np.float32)
-    starts, grouped = grouped_updates.group(destinations, 5, values)
-    elements, initials, bounds, made = grouped_updates.settle("add", starts, grouped, result)
+    starts, grouped = update_groups.group(destinations, 5, values)
+    elements, initials, bounds, made = update_groups.settle("add", starts, grouped, result)
     assert elements.tolist() == [2, 3] and initials.tolist() == [np.float32(-1e30), 1]
     assert bounds.tolist() == [0, 2, 5] and made.tolist() == [0, 1, 1, 1, 1]
     assert result[[0, 1, 4]].tolist() == [2, 6, 7]
+
+
+@pytest.mark.parametrize("size", [1, 300, 16_384, 16_385, 150_000])
+@pytest.mark.parametrize("types", [(np.int32, np.float32), (np.int64, np.float64)])
+def test_many_updates_are_grouped_alike_by_any_number_of_threads(size: int, types: tuple[Any, Any]) -> None:
+    generator = np.random.default_rng(size)
+    destinations = generator.integers(-2, size + 2, 200_000).astype(types[0])
+    # Some elements have more updates than are told apart.
+    destinations[::9], destinations[1::9] = size // 2, size - 1
+    values = generator.standard_normal(destinations.size).astype(types[1])
+    inside = np.flatnonzero((destinations >= 0) & (destinations < size))
+    order = inside[np.argsort(destinations[inside], kind="stable")]
+    initials = generator.standard_normal(size).astype(types[1])
+    wanted = initials.copy()
+    np.add.at(wanted, destinations[inside][::-1], values[inside][::-1])
+    for threads in (1, 2, 3, 8):
+        starts, grouped = update_groups.group(destinations, size, values, threads)
+        assert np.array_equal(grouped, values[order])
+        assert np.array_equal(starts, np.searchsorted(destinations[order], np.arange(size + 1)))
+        found = initials.copy()
+        settled = update_groups.settle("add", starts, grouped, found, threads)
+        counts = np.minimum(np.diff(starts)[settled[0]], 1023)
+        assert (np.diff(counts) >= 0).all() and np.array_equal(settled[1], found[settled[0]])
+        grouped_updates.apply("add", *settled, "reverse", 0, np.empty(counts.size, types[1]), found)
+        assert np.array_equal(found, wanted)
