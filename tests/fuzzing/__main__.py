@@ -16,9 +16,12 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1000, help="how many programs")
     parser.add_argument("--seed", type=int, default=1, help="program i has the seed SEED * 1000000 + i")
     parser.add_argument("--eager-share", type=int, default=20, help="compile one program of so many; 0: none")
+    parser.add_argument(
+        "--large", action="store_true", help="larger programs, one way of running against the others alone"
+    )
     parser.add_argument("--output", type=Path, default=Path("build/fuzzing"), help="folder for failures")
     options = parser.parse_args()
-    campaign = Campaign(options.eager_share)
+    campaign = Campaign(options.eager_share, options.large)
     start, first = time.time(), options.seed * 1_000_000
     seeds = range(first, first + options.count)
     for begin in range(0, options.count, BATCH):

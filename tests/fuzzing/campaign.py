@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,10 +82,12 @@ class Campaign:
 
     Args:
         eager_share: one program of so many is also run with everything compiled; 0: none.
+        large: whether programs are large, and only ways of running are compared, without the interpreter.
     """
 
-    def __init__(self, eager_share: int = 20) -> None:
+    def __init__(self, eager_share: int = 20, large: bool = False) -> None:
         self.eager_share = eager_share
+        self.large = large
         self.interpreter = ReferenceInterpreter()
         self.tally = Tally()
 
@@ -92,12 +95,16 @@ class Campaign:
         """Judge the programs of these seeds."""
         for start in range(0, len(seeds), BATCH):
             chosen = seeds[start : start + BATCH]
-            programs = [random_program(seed) for seed in chosen]
+            programs = [random_program(seed, self.large) for seed in chosen]
             self.judge_all(chosen, programs)
         return self.tally
 
     def judge_all(self, seeds: Sequence[int], programs: Sequence[Program], *, shrink: bool = True) -> None:
         """Judge programs, each under its seed."""
+        if self.large:
+            for seed, program in zip(seeds, programs, strict=True):
+                self._enter(seed, program, functools.partial(self._judge, seed, program, None, {}), shrink)
+            return
         observed = [observed_values(program) for program in programs]
         own = [stand_ins(program) for program in programs]
         texts = [for_interpreter(*parts) for parts in zip(programs, observed, own, strict=True)]
@@ -108,13 +115,20 @@ class Campaign:
                 self._without_answer(seed, program, answer)
             else:
                 wanted = dict(zip(values, joined_parts(answer, values), strict=True))
-            try:
-                failure = self._judge(seed, program, wanted, given)
-            except NimbleError as error:
-                failure = Failure(seed, type(error).__name__, str(error), text_of(program))
-            self.tally.programs += 1
-            if failure is not None:
-                self.tally.failures.append(self._shrunk(failure, program) if shrink else failure)
+            judge = functools.partial(self._judge, seed, program, wanted, given)
+            self._enter(seed, program, judge, shrink)
+
+    def _enter(
+        self, seed: int, program: Program, judge: Callable[[], Failure | None], shrink: bool
+    ) -> None:
+        """Count a program, and its failure where it has one."""
+        try:
+            failure = judge()
+        except Exception as error:
+            failure = Failure(seed, type(error).__name__, str(error), text_of(program))
+        self.tally.programs += 1
+        if failure is not None:
+            self.tally.failures.append(self._shrunk(failure, program) if shrink else failure)
 
     def _without_answer(self, seed: int, program: Program, answer: NoAnswer) -> None:
         if answer.rejected and "failed to legalize operation 'chlo." not in answer.reason:
@@ -130,7 +144,7 @@ class Campaign:
             return failure
 
         def fails(candidate: Program) -> bool:
-            other = Campaign(self.eager_share)
+            other = Campaign(self.eager_share, self.large)
             other.interpreter = self.interpreter
             other.judge_all([failure.seed], [candidate], shrink=False)
             return any(found.kind == failure.kind for found in other.tally.failures)
@@ -156,6 +170,10 @@ class Campaign:
             first, failure = self._compare(seed, program, wanted, given)
             if failure is not None:
                 return failure
+        elif self.large:
+            first = run(program, observed, {})
+            for operation in program.block.operations:
+                self.tally.operations[operation.name] += not is_constant(operation.results[0])
         return self._run_every_way(seed, program, first, observed)
 
     def _compare(
@@ -261,6 +279,8 @@ class Campaign:
         ways = {"never": Options(compile="never"), "auto": Options()}
         if self.eager_share and seed % self.eager_share == 0:
             ways["eager"] = Options(compile="eager")
+            if self.large:
+                ways |= {f"{n} threads": Options(compile="eager", threads=n) for n in (1, 3)}
         expected = None if first is None else [first.get(value) for value in results]
         expected_way = "returning every value"
         for way, options in ways.items():

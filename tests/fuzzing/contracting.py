@@ -11,7 +11,7 @@ from nimblehlo.ops.linalg import Transpose
 from nimblehlo.ops.window_geometry import Window
 from nimblehlo.types import COMPLEX, ELEMENT_TYPES, FLOAT, PLAIN, ElementType, TensorType
 
-from .generator import LARGEST, Generator, Unsuitable
+from .generator import Generator, Unsuitable
 from .indexing import promoted
 
 
@@ -36,7 +36,7 @@ def dot_general(g: Generator) -> None:
     result = [shape[d] for d in lhs_dimensions["batching"]]
     result += [size for size, role in zip(shape, roles, strict=True) if role == "result"]
     result += [size for size, role, _ in parts if role == "result"]
-    if np.prod(result) * np.prod([shape[d] for d in lhs_dimensions["contracting"]]) > 10 * LARGEST:
+    if np.prod(result) * np.prod([shape[d] for d in lhs_dimensions["contracting"]]) > 10 * g.largest:
         raise Unsuitable("large")
     g.add(
         "stablehlo.dot_general",
@@ -60,8 +60,8 @@ def convolution(g: Generator) -> None:
     spatial = g.random.choice((0, 1, 1, 2, 2, 3))
     groups = g.random.choice((1, 1, 2, 3))
     feature_groups, batch_groups = g.random.choice(((1, 1), (groups, 1), (1, groups)))
-    batch, kernel_features = g.random.choice((1, 2)) * batch_groups, g.random.choice((1, 2))
-    outputs = g.random.choice((1, 2)) * max(feature_groups, batch_groups)
+    batch, kernel_features = g.random.choice((1, 2)) * batch_groups, g.pick((1, 2), (1, 3, 8, 16))
+    outputs = g.pick((1, 2), (1, 2, 5, 16)) * max(feature_groups, batch_groups)
     windows = [
         Window(
             g.random.choice((1, 2, 3)),
@@ -73,7 +73,7 @@ def convolution(g: Generator) -> None:
         )
         for _ in range(spatial)
     ]
-    sizes = [g.random.choice((1, 2, 3, 4)) for _ in range(spatial)]
+    sizes = [g.pick((1, 2, 3, 4), (1, 4, 7, 14, 28)) for _ in range(spatial)]
     counts = [window.count(size) for window, size in zip(windows, sizes, strict=True)]
     orders = [g.random.sample(range(spatial + 2), spatial + 2) for _ in range(3)]
 
@@ -86,7 +86,7 @@ def convolution(g: Generator) -> None:
     lhs_shape = placed(orders[0], batch, kernel_features * feature_groups, sizes)
     rhs_shape = placed(orders[1], kernel_features, outputs, [window.size for window in windows])
     result_shape = placed(orders[2], batch // batch_groups, outputs, counts)
-    if np.prod(result_shape) * np.prod(rhs_shape) > 40 * LARGEST or np.prod(lhs_shape) > 2 * LARGEST:
+    if np.prod(result_shape) * np.prod(rhs_shape) > 40 * g.largest or np.prod(lhs_shape) > 2 * g.largest:
         raise Unsuitable("large")
     lhs = g.operand(TensorType(lhs_shape, element_type))
     rhs = g.operand(TensorType(rhs_shape, element_type))
@@ -118,7 +118,7 @@ def fft(g: Generator) -> None:
     kind = FftType(g.random.choice(list(FftType)))
     width = g.random.choice(("32", "64"))
     real, complex_type = ELEMENT_TYPES[f"f{width}"], ELEMENT_TYPES[f"complex<f{width}>"]
-    shape = [max(size, 1) for size in g.shape(g.random.randrange(1, 4), 60)]
+    shape = [max(size, 1) for size in g.shape(g.random.randrange(1, 4), g.largest // 2)]
     count = g.random.randrange(1, len(shape) + 1)
     lengths = tuple(shape[-count:])
     half = [*shape[:-1], shape[-1] // 2 + 1]
@@ -135,7 +135,7 @@ def triangular_solve(g: Generator) -> None:
     """A system of equations with well conditioned triangular coefficients."""
     element_type = g.element_type(FLOAT | COMPLEX)
     batch = g.shape(g.random.randrange(2), 4)
-    order, columns = g.random.choice((1, 2, 3, 4)), g.random.choice((1, 2, 3))
+    order, columns = g.pick((1, 2, 3, 4), (3, 8, 17, 40)), g.pick((1, 2, 3), (1, 5, 33))
     left = g.chance(0.5)
     a_type = TensorType((*batch, order, order), element_type)
     values = g.numbers.uniform(-0.5, 0.5, a_type.shape)

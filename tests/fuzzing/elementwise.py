@@ -64,6 +64,10 @@ def _declared(kind: type[Op]) -> tuple[type[Op], ...]:
     return tuple(declaration for declaration in declarations() if issubclass(declaration, kind))
 
 
+_FUNCTIONS = ("divide", "exponential", "log", "logistic", "power", "remainder", "rsqrt", "sine", "tanh")
+"""Functions of floats for the bodies of large programs."""
+
+
 def elementwise(g: Generator) -> None:
     """Any elementwise operation of the registry."""
     declaration = g.random.choice([d for d in _declared(Elementwise) if d.name not in _SPECIAL])
@@ -75,15 +79,15 @@ def elementwise(g: Generator) -> None:
     apply(g, declaration.name)
 
 
-def apply(g: Generator, name: str) -> Value:
-    """An elementwise operation whose operands and result have related types."""
+def apply(g: Generator, name: str, first: Value | None = None) -> Value:
+    """An elementwise operation whose operands and result have related types; `first` among the operands."""
     declaration: Any = lookup(name)
     operands = declaration.declared_operands
     categories = operands[-1].categories & ~QUANTIZED
     if name == "stablehlo.complex":
         type = TensorType(g.shape(), ELEMENT_TYPES[g.random.choice(("f32", "f64"))])
         first = g.operand(type)
-    else:
+    elif first is None:
         first = g.value(categories)
     type = first.type
     if name in ("stablehlo.real", "stablehlo.imag") and g.chance(0.7):
@@ -195,7 +199,7 @@ def chlo_broadcast(g: Generator) -> None:
     element_type = g.element_type(lhs_part.categories & rhs_part.categories & ~QUANTIZED)
     if declaration.name == "chlo.broadcast_complex":
         element_type = ELEMENT_TYPES["f32"]
-    shape = g.shape(g.random.randrange(1, 4), 60)
+    shape = g.shape(g.random.randrange(1, 4), g.largest // 2)
     cut = g.random.randrange(len(shape) + 1)
     shapes = [shape, tuple(1 if g.chance(0.3) else size for size in shape[cut:])]
     g.random.shuffle(shapes)
@@ -239,6 +243,8 @@ def scalar_expression(g: Generator, arguments: Sequence[Value], target: TensorTy
 def _scalar_operation(g: Generator, values: Sequence[Value]) -> Value:
     operand = g.random.choice(values) if values else g.constant(g.type(rank=0))
     category = operand.type.category
+    if g.large and category == FLOAT and g.chance(0.2):
+        return apply(g, f"stablehlo.{g.random.choice(_FUNCTIONS)}", operand)
     choices: list[Callable[[], Value]] = []
     unary = [name for name, categories in EXACT_UNARY.items() if categories & category]
     binary = [name for name, categories in EXACT_BINARY.items() if categories & category]

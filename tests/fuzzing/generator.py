@@ -39,6 +39,11 @@ Array = np.ndarray[Any, Any]
 
 LARGEST = 120
 """Most elements of a tensor: the reference interpreter takes a microsecond for each."""
+LARGEST_OF_LARGE = 20_000
+"""The same in large programs, which the interpreter is not given."""
+
+_SIZES = (1, 1, 2, 2, 3, 3, 4, 5)
+_LARGE_SIZES = (1, 2, 3, 4, 5, 7, 8, 12, 16, 17, 31, 32, 33, 64, 65, 100, 128, 200, 257, 512, 1000, 4099)
 
 _FREQUENT = ("i1", "i8", "i32", "i32", "i64", "ui8", "ui32", "f16", "bf16", "f32", "f32", "f32", "f64", "f64")
 _STRUCTS = {
@@ -98,9 +103,15 @@ class Generator:
         builder: appends to the current block.
         visible: the values that the current block may use.
         in_region: whether the current block is that of a region.
+        large: whether tensors are large and bodies any expressions, for comparing ways of running alone.
+        largest: most elements of a tensor.
+        anything: appends any operation.
     """
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, large: bool = False) -> None:
+        self.large = large
+        self.largest = LARGEST_OF_LARGE if large else LARGEST
+        self.anything: Callable[[], None] = lambda: None
         self.random = random.Random(seed)
         self.numbers = np.random.default_rng(seed)
         self.program = Program()
@@ -112,13 +123,18 @@ class Generator:
         """True with this probability."""
         return self.random.random() < probability
 
+    def pick(self, small: Sequence[int], large: Sequence[int]) -> int:
+        """One of the numbers for programs of this size."""
+        return self.random.choice(large if self.large else small)
+
     def size(self) -> int:
         """A dimension size; rarely 0."""
-        return self.random.choice((1, 1, 2, 2, 3, 3, 4, 5)) if self.chance(0.97) else 0
+        return self.random.choice(_LARGE_SIZES if self.large else _SIZES) if self.chance(0.97) else 0
 
-    def shape(self, rank: int | None = None, largest: int = LARGEST) -> tuple[int, ...]:
+    def shape(self, rank: int | None = None, largest: int | None = None) -> tuple[int, ...]:
         """A shape of at most `largest` elements."""
-        rank = self.random.choice((0, 1, 1, 2, 2, 3, 4)) if rank is None else rank
+        largest = self.largest if largest is None else largest
+        rank = self.random.choice((0, 1, 1, 2, 2, 3, 4, 4, 6, 8)) if rank is None else rank
         sizes: list[int] = []
         for _ in range(rank):
             size = self.size()

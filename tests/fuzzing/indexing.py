@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from nimblehlo.ir import Value
-from nimblehlo.types import ELEMENT_TYPES, INTEGER, ElementType, TensorType
+from nimblehlo.types import ELEMENT_TYPES, INTEGER, ElementType, TensorType, storage_range
 
 from .elementwise import EXACT_BINARY, scalar_expression
-from .generator import LARGEST, Generator, Unsuitable
+from .generator import Generator, Unsuitable
 
 _INDEX_TYPES = ("i8", "i16", "i32", "i32", "i64", "ui8", "ui16", "ui32", "ui64", "i4", "ui4")
 
@@ -49,7 +49,7 @@ def dimensions(g: Generator, shape: Sequence[int]) -> Dimensions:
     mappable = [d for d in range(rank) if roles[d] != "batching"]
     index_map = g.random.sample(mappable, g.random.randrange(len(mappable) + 1))
     slice_sizes = [
-        g.random.randrange(min(size, 3) + 1) if role == "window" else 1
+        g.random.randrange(min(size, g.pick((3,), (3, size))) + 1) if role == "window" else 1
         for size, role in zip(shape, roles, strict=True)
     ]
     batch = [(d, shape[d]) for d in batching] + [(-1, g.size()) for _ in range(g.random.randrange(3))]
@@ -65,7 +65,7 @@ def dimensions(g: Generator, shape: Sequence[int]) -> Dimensions:
     window = sorted(g.random.sample(range(space_rank), len(window_sizes)))
     remaining = {True: list(window_sizes), False: list(sizes)}
     space = [remaining[d in window].pop(0) for d in range(space_rank)]
-    if max(np.prod(space), np.prod(indices_shape)) > 2 * LARGEST:
+    if max(np.prod(space), np.prod(indices_shape)) > 2 * g.largest:
         raise Unsuitable("large")
     return Dimensions(
         slice_sizes,
@@ -86,7 +86,8 @@ def _indices(g: Generator, shape: Sequence[int]) -> Value:
     if g.chance(0.2):
         return g.operand(type)
     low = 0 if type.element_type.name.startswith("ui") else -1
-    values = g.numbers.integers(low, 6, tuple(shape))
+    values = g.numbers.integers(low, g.pick((6,), (6, 40, 127)), tuple(shape))
+    values = np.minimum(values, min(storage_range(type.element_type)[1], 127))
     return g.constant(type, values.astype(np.int64).astype(type.dtype))
 
 

@@ -10,7 +10,7 @@ from nimblehlo.ir import Value
 from nimblehlo.ops.movement import padded_size
 from nimblehlo.types import COMPLEX, ELEMENT_TYPES, FLOAT, INTEGER, TensorType
 
-from .generator import LARGEST, Generator, Unsuitable
+from .generator import Generator, Unsuitable
 
 _INDEX_TYPES = ("i8", "i32", "i64", "ui8", "ui32", "ui64")
 
@@ -28,11 +28,11 @@ def broadcast_in_dim(g: Generator) -> None:
     rank = operand.type.rank
     result_rank = rank + g.random.randrange(0, 3)
     dimensions = g.random.sample(range(result_rank), rank)
-    shape = list(g.shape(result_rank, 24))
+    shape = list(g.shape(result_rank, g.largest // 5))
     for dimension, size in zip(dimensions, operand.type.shape, strict=True):
         if size != 1 or g.chance(0.3):
             shape[dimension] = size
-    _small(shape)
+    _small(g, shape)
     attributes = {"broadcast_dimensions": tuple(dimensions)}
     result = operand.type.with_shape(shape)
     if g.chance(0.2):
@@ -42,8 +42,8 @@ def broadcast_in_dim(g: Generator) -> None:
         g.add("stablehlo.broadcast_in_dim", [operand], [result], **attributes)
 
 
-def _small(shape: object) -> None:
-    if np.prod(shape) > 2 * LARGEST:
+def _small(g: Generator, shape: object) -> None:
+    if np.prod(shape) > 2 * g.largest:
         raise Unsuitable("large")
 
 
@@ -60,7 +60,7 @@ def concatenate(g: Generator) -> None:
         inputs.append(g.operand(first.type.with_shape(shape)))
     shape = list(first.type.shape)
     shape[dimension] = sum(value.type.shape[dimension] for value in inputs)
-    _small(shape)
+    _small(g, shape)
     g.add("stablehlo.concatenate", inputs, [first.type.with_shape(shape)], dimension=dimension)
 
 
@@ -85,7 +85,7 @@ def pad(g: Generator) -> None:
             low, high = 0, 0
         amounts.append((low, high, interior))
     shape = [padded_size(size, *amount) for size, amount in zip(operand.type.shape, amounts, strict=True)]
-    _small(shape)
+    _small(g, shape)
     columns = [tuple([amount[part] for amount in amounts]) for part in range(3)]
     padding_value = g.operand(operand.type.with_shape(()))
     result = operand.type.with_shape(shape)

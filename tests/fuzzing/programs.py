@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from . import contracting, control, elementwise, indexing, movement, windows
 from .generator import Generator, Program, Unsuitable, is_constant
 
@@ -13,16 +15,19 @@ _PRODUCERS = [
 _WEIGHTS = [weight for weight, _ in _PRODUCERS]
 
 
-def random_program(seed: int) -> Program:
-    """A program of one to twelve operations and what they need."""
-    g = Generator(seed)
-    count = g.random.choice((1, 2, 3, 4, 6, 8, 12))
-    for _ in range(count):
-        (producer,) = g.random.choices([producer for _, producer in _PRODUCERS], _WEIGHTS)
-        try:
-            producer(g)
-        except Unsuitable:
-            continue
+def random_program(seed: int, large: bool = False) -> Program:
+    """A program of one to twelve operations and what they need; `large` as `Generator` has it."""
+    g = Generator(seed, large)
+    g.anything = lambda: _append(g)
+    for _ in range(g.random.choice((1, 2, 3, 4, 6, 8, 12))):
+        _append(g)
     if all(map(is_constant, g.visible)):
         elementwise.apply(g, "stablehlo.negate")
     return g.program
+
+
+def _append(g: Generator) -> None:
+    """Any operation, or none where what is drawn does not fit."""
+    (producer,) = g.random.choices([producer for _, producer in _PRODUCERS], _WEIGHTS)
+    with suppress(Unsuitable):
+        producer(g)

@@ -14,7 +14,7 @@ from nimblehlo.ops.window_geometry import Window
 from nimblehlo.types import BOOLEAN, COMPLEX, ELEMENT_TYPES, FLOAT, INTEGER, PLAIN, TensorType, storage_range
 
 from .elementwise import EXACT_BINARY, scalar_expression
-from .generator import LARGEST, Generator, Unsuitable
+from .generator import Generator, Unsuitable
 from .indexing import promoted
 
 MONOIDS = ("add", "multiply", "maximum", "minimum", "and", "or", "xor")
@@ -28,6 +28,8 @@ def folding(g: Generator, scalars: Sequence[TensorType]) -> Region:
     picks = count > 1 and all(scalar.category & (INTEGER | BOOLEAN) for scalar in scalars) and g.chance(0.6)
 
     def fold(*arguments: Value) -> list[Value]:
+        if g.large and g.chance(0.4):
+            return [scalar_expression(g, arguments, scalar, g.random.randrange(1, 5)) for scalar in scalars]
         if picks:
             return _lexicographic(g, arguments)
         results = []
@@ -107,7 +109,7 @@ def _windows(g: Generator, shape: Sequence[int], dilated: bool) -> list[Window]:
             windows.append(Window(size, 1, *g.random.choice(((size - 1, 0), (0, size - 1)))))
             continue
         window = Window(
-            g.random.choice((1, 1, 2, 3)),
+            g.pick((1, 1, 2, 3), (1, 1, 2, 3, 7, 16)),
             g.random.choice((1, 1, 2, 3)),
             g.random.choice((0, 0, 1, 2, -1)),
             g.random.choice((0, 0, 1, 2, -1)),
@@ -128,7 +130,7 @@ def reduce_window(g: Generator) -> None:
     shape = inputs[0].type.shape
     windows = _windows(g, shape, dilated=True)
     counts = [window.count(size) for window, size in zip(windows, shape, strict=True)]
-    if np.prod(counts) * np.prod(_column(windows, "size")) > 10 * LARGEST:
+    if np.prod(counts) * np.prod(_column(windows, "size")) > 10 * g.largest:
         raise Unsuitable("large")
     results = [scalar.with_shape(counts) for scalar in scalars]
     g.add(
@@ -157,6 +159,8 @@ def select_and_scatter(g: Generator) -> None:
     init = _identity(g, fold, scalar)
 
     def prefers(a: Value, b: Value) -> list[Value]:
+        if g.large and g.chance(0.3):
+            return [scalar_expression(g, [a, b], _PRED, 2)]
         direction = ComparisonDirection(g.random.choice(("GE", "GT", "LE", "LT")))
         return g.add("stablehlo.compare", [a, b], [_PRED], comparison_direction=direction)
 
@@ -222,6 +226,8 @@ def sort(g: Generator) -> None:
     total = ComparisonType.TOTALORDER if first.type.category == FLOAT and g.chance(0.5) else None
 
     def before(*arguments: Value) -> list[Value]:
+        if g.large and g.chance(0.3):
+            return [scalar_expression(g, arguments, _PRED, g.random.randrange(1, 4))]
         pair = list(arguments[:2])
         if total is None and g.chance(0.2) and first.type.category == FLOAT:
             pair = [g.add("stablehlo.negate", [value], [value.type])[0] for value in pair]
