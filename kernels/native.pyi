@@ -1,6 +1,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+def pool_driver() -> int: ...
 def run_in_order(function: int, closure: int, tasks: int, seconds: float, threads: int | None) -> None: ...
 
 class Launch:

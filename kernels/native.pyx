@@ -104,6 +104,16 @@ cdef int run_tasks(Task function, void *closure, Py_ssize_t tasks, double second
     return 0
 
 
+cdef void drive(int64_t function, int64_t closure, int64_t tasks, int64_t threads) noexcept nogil:
+    """What kernels launch their tasks by."""
+    pool_run(<Task>function, <void *>closure, tasks, threads, POOL_LONG, NULL)
+
+
+def pool_driver():
+    """The address of a driver (`threads.driver`) that lets the pool run tasks; 0 where there is no pool."""
+    return <size_t>drive if pool_is_offered() else 0
+
+
 def run_in_order(size_t function, size_t closure, Py_ssize_t tasks, double seconds, threads):
     """Run tasks of which later ones may wait for earlier ones: each is taken after all earlier ones.
 

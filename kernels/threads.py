@@ -1,9 +1,10 @@
-"""Threads: which layer of Numba runs parallel loops, how many threads, and how work is divided.
+"""Threads: what runs parallel loops, how many threads, and how work is divided.
 
-TBB survives a fork and calls from several Python threads; it is used where its library is found. GNU OpenMP
-kills a forked child at its first parallel loop, so that a child runs serially. The workqueue layer aborts
-when two threads launch at once, so that its launches wait for each other. Numba's own configuration is left
-as the user set it.
+The pool (`task_pool.h`) that serves generated code serves kernels too, so that there is one set of threads.
+Where there is no pool, or NUMBA_THREADING_LAYER names one, a layer of Numba's is used: TBB, which survives a
+fork and calls from several Python threads, where its library is found. GNU OpenMP kills a forked child at its
+first parallel loop, so that a child runs serially. The workqueue layer aborts when two threads launch at
+once, so that its launches wait for each other. Numba's own configuration is left as the user set it.
 """
 
 import contextlib
@@ -67,9 +68,21 @@ class _Pool:
         self.background = threading.Lock()
 
     def start(self) -> None:
-        """Choose the layer and make the driver, once a process."""
-        self.start_layer()
-        self.make_driver()
+        """Choose the driver, once a process."""
+        if not self.use_pool():
+            self.start_layer()
+            self.make_driver()
+
+    def use_pool(self) -> bool:
+        """Let the pool run kernels, where there is one and no layer of Numba's is asked for."""
+        with self.lock:
+            if not self.layer and os.environ.get("NUMBA_THREADING_LAYER", "default") == "default":
+                from . import native
+
+                self.driver = native.pool_driver()
+                if self.driver:
+                    self.layer, self.most_threads = "pool", available_threads()
+            return self.layer == "pool"
 
     def start_layer(self) -> None:
         """Choose the layer and start its threads: from the thread that forks, if any does."""
@@ -126,7 +139,7 @@ class _Pool:
         """Other threads are gone here, and so may be what they held."""
         self.lock = threading.RLock()
         self.background = threading.Lock()
-        if not self.layer:
+        if self.layer in ("", "pool"):
             return
         if self.layer == "workqueue":
             self.launches = threading.Lock()
@@ -154,7 +167,7 @@ def _load_tbb() -> None:
 
 
 def layer() -> str:
-    """The threading layer in use: "tbb", "omp" or "workqueue"."""
+    """What runs parallel loops: "pool", or a layer of Numba's, "tbb", "omp" or "workqueue"."""
     _pool.start()
     return _pool.layer
 
