@@ -1,4 +1,4 @@
-# Memory for what tasks copy, included by the modules that multiply matrices, each of which keeps its own. They
+# Memory that native code works in, included by modules each of which keeps its own. They
 # have `cnp` and `int64_t`.
 
 cdef enum:

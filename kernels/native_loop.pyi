@@ -3,7 +3,7 @@ from typing import Any
 
 class LoopFunction:
     def __init__(
-        self, address: int, unchanged: tuple[bool, ...], first_steps: int, seconds: float
+        self, address: int, unchanged: tuple[bool, ...], needed: int, first_steps: int, seconds: float
     ) -> None: ...
     def __call__(
         self,

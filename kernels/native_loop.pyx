@@ -2,7 +2,8 @@
 """Calls of a loop's native code on the arrays that it carries.
 
 Such code is `int64 loop(void **state, void **captured, int64 most_steps)`: it reads the carried values and leaves
-the last ones in their memory, and returns 1 while steps are left to do, otherwise 0.
+the last ones in their memory, and returns 1 while steps are left to do, otherwise 0. Behind `captured` stands
+memory that it works in.
 """
 
 cimport numpy as cnp
@@ -13,6 +14,8 @@ from libc.stdint cimport int64_t
 from time import perf_counter
 
 cnp.import_array()
+
+include "aligned_memory.pxi"
 
 ctypedef int64_t (*Loop)(void **, void **, int64_t) noexcept nogil
 
@@ -28,18 +31,20 @@ cdef class LoopFunction:
     Args:
         address: of the code.
         unchanged: for each carried value whether all steps hand on what they got, so that it is only read.
+        needed: bytes of memory that it works in.
         first_steps: how many steps the first of a call's runs of native code does.
         seconds: about how long such a run lasts at most: between two of them a signal can stop the loop.
     """
 
     cdef Loop function
     cdef tuple unchanged
-    cdef int64_t first_steps
+    cdef int64_t needed, first_steps
     cdef double seconds
 
-    def __cinit__(self, size_t address, tuple unchanged, int64_t first_steps, double seconds):
+    def __cinit__(self, size_t address, tuple unchanged, int64_t needed, int64_t first_steps, double seconds):
         self.function = <Loop>address
         self.unchanged = unchanged
+        self.needed = needed
         self.first_steps = first_steps
         self.seconds = seconds
 
@@ -53,14 +58,15 @@ cdef class LoopFunction:
             out: None, or for each carried value None or its array, C-contiguous, where that may be overwritten.
         """
         cdef Py_ssize_t carried = len(values), count = carried + len(captured), index
+        cdef AlignedMemory work = AlignedMemory(self.needed) if self.needed else None
         cdef void *fixed[MOST_POINTERS]
         cdef void **pointers = fixed
         cdef list state = [], kept = []
         cdef cnp.ndarray array
         if len(self.unchanged) != carried:
             raise ValueError(f"carries {len(self.unchanged)} values, but got {carried}")
-        if count > MOST_POINTERS:
-            pointers = <void **>PyMem_Malloc(count * sizeof(void *))
+        if count + 1 > MOST_POINTERS:
+            pointers = <void **>PyMem_Malloc((count + 1) * sizeof(void *))
             if pointers == NULL:
                 raise MemoryError
         try:
@@ -79,6 +85,7 @@ cdef class LoopFunction:
                     array = cnp.PyArray_NewCopy(array, cnp.NPY_CORDER)
                     kept.append(array)
                 pointers[carried + index] = cnp.PyArray_DATA(array)
+            pointers[count] = NULL if work is None else work.memory
             self.run(pointers, pointers + carried, count_steps)
         finally:
             if pointers != fixed:

@@ -69,6 +69,14 @@ def scales() -> bool:
     return bool(llvm.get_host_cpu_features().get(_SCALES))
 
 
+@functools.cache
+def register_bytes() -> int:
+    """Bytes of all registers that hold vectors."""
+    import llvmlite.binding as llvm
+
+    return 2048 if llvm.get_host_cpu_features().get(_WIDE_AT_FULL_SPEED) else 512
+
+
 class _Machine:
     """This process's compiler and the code that it has loaded."""
 

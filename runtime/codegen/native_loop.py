@@ -2,7 +2,8 @@
 
 It has the form `int64 loop(int8 **state, int8 **captured, int64 most_steps)`: `state` points to the memory of
 each carried value, which it reads, and where it leaves the last value of those that steps change; `captured`
-to the values that the regions use from outside. It does at most `most_steps` steps, so that its caller can
+to the values that the regions use from outside, and behind them to the memory of `native_loop_needs`, which
+begins at a cache line. It does at most `most_steps` steps, so that its caller can
 stop it between two calls, and returns 1 while `cond` still holds, otherwise 0.
 
 Source: specification, section "while".
@@ -17,7 +18,15 @@ from llvmlite import ir
 from ..ir import Operation
 from ..ir import Value as IrValue
 from ..types import TensorType
-from .arrays import ArrayEmitter, emit_while, while_problem
+from .arrays import (
+    ArrayEmitter,
+    Workspace,
+    emit_while,
+    products_of,
+    updated_in_place,
+    while_problem,
+    workspace_bytes,
+)
 from .blocks import (
     INT64,
     POINTER,
@@ -62,6 +71,13 @@ def _scalar_problem(operation: Operation, view_of: ViewOf) -> str | None:
     return updates_problem(cond, ()) or updates_problem(body, body.arguments)
 
 
+def native_loop_needs(operation: Operation, view_of: ViewOf) -> tuple[int, int]:
+    """Bytes of memory that the function of a `while` needs, and about how many products a step multiplies."""
+    if _scalar_problem(operation, view_of) is None:
+        return 0, 0
+    return workspace_bytes(operation), products_of(operation.regions[1].block, view_of)
+
+
 def native_loop(operation: Operation, captured: Sequence[IrValue], view_of: ViewOf) -> ir.Module:
     """The module with the native function `NAME` of a `while` that has no `native_loop_problem`."""
     module = ir.Module(NAME)
@@ -78,7 +94,10 @@ def native_loop(operation: Operation, captured: Sequence[IrValue], view_of: View
         environment = {value: _bound(builder, home) for value, home in zip(captured, around, strict=True)}
         goes_on = _scalar_loop(BlockEmitter(builder, view_of, environment), operation, homes, most_steps)
     else:
-        emitter = ArrayEmitter(builder, view_of)
+        with builder.goto_entry_block():
+            place = _pointer(builder, outside, len(captured))
+        workspace = Workspace(place, workspace_bytes(operation))
+        emitter = ArrayEmitter(builder, view_of, None, workspace, updated_in_place(operation))
         emitter.bound.update(zip(captured, map(emitter.result, around), strict=True))
         goes_on = emit_while(emitter, operation, homes, most_steps)
     builder.ret(builder.zext(goes_on, INT64))
@@ -104,8 +123,13 @@ def _scalar_loop(
 def _storage(builder: ir.IRBuilder, pointers: ir.Value, number: int, value: IrValue) -> Storage:
     """The tensor whose memory an element of an array of pointers points to."""
     assert isinstance(value.type, TensorType)
+    return Storage(value.type, _pointer(builder, pointers, number))
+
+
+def _pointer(builder: ir.IRBuilder, pointers: ir.Value, number: int) -> ir.Value:
+    """An element of an array of pointers."""
     place = builder.gep(pointers, [INT64(number)], inbounds=True, source_etype=POINTER)
-    return Storage(value.type, builder.load(place, typ=POINTER))
+    return builder.load(place, typ=POINTER)
 
 
 def _bound(builder: ir.IRBuilder, storage: Storage) -> Bound:

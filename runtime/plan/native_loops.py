@@ -28,8 +28,9 @@ _STEP_SECONDS = 1e-6
 EARLY_SHARE = 0.05
 """The part of that time after which it is compiled beside the calls."""
 
-FIRST_STEPS = 1 << 12
-"""Steps of the first native call of a loop; later ones do more, up to CALL_SECONDS."""
+FIRST_STEPS, FIRST_WORK = 1 << 12, 1 << 24
+"""Most steps of the first native call of a loop, and products and bytes of these; later ones do more, up to
+CALL_SECONDS."""
 CALL_SECONDS = 0.02
 """About how long one native call lasts: between two of them a signal can stop the loop."""
 
@@ -156,12 +157,15 @@ class NativeLoop:
         from ..codegen import machine, native_loop
         from ..kernels.native_loop import LoopFunction
 
+        operation, views = self.view.operation, views_under(self.view.ordering)
+
         def text() -> str:
-            views = views_under(self.view.ordering)
-            return str(native_loop.native_loop(self.view.operation, self.captured, views))
+            return str(native_loop.native_loop(operation, self.captured, views))
 
         address = machine.function_address(self._key, native_loop.NAME, text)
-        return LoopFunction(address, self.unchanged, FIRST_STEPS, CALL_SECONDS)
+        needed, work = native_loop.native_loop_needs(operation, views)
+        steps = min(FIRST_STEPS, FIRST_WORK // (needed + work + 1) + 1)
+        return LoopFunction(address, self.unchanged, needed, steps, CALL_SECONDS)
 
 
 def _unchanged(view: While) -> tuple[bool, ...]:

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.running import run_every_way
+
 from .test_native_loop import check, counted, problem_of
 
 Array = np.ndarray[Any, Any]
@@ -63,10 +65,19 @@ def test_products(lhs: Any, rhs: Any, numbers: str, result: str, dtype: Any) -> 
     check_body(body, "%na, %b, %new", a=a, b=b, c=c)
 
 
+@pytest.mark.parametrize("numbers", ["[1] x [0]", "[1] x [1]"])
+def test_products_of_more_than_a_tile_and_of_captured_matrices(numbers: str) -> None:
+    body = f"""%r = stablehlo.dot_general %a, %m, contracting_dims = {numbers}
+        : (tensor<23x90xf32>, tensor<90x90xf32>) -> tensor<23x90xf32>
+      %y = stablehlo.tanh %r : tensor<23x90xf32>"""
+    text = counted(20, body, {"a": ("a0", "tensor<23x90xf32>")}, "%y", more="%m : tensor<90x90xf32>")
+    check(text, *(RNG.standard_normal(shape).astype("f4") for shape in ((23, 90), (90, 90))))
+
+
 def test_products_of_many_terms_keep_their_plans() -> None:
     body = """%r = stablehlo.dot_general %a, %a, contracting_dims = [1] x [0]
-        : (tensor<60x60xf32>, tensor<60x60xf32>) -> tensor<60x60xf32>"""
-    text = counted(10, body, {"a": ("a0", "tensor<60x60xf32>")}, "%r")
+        : (tensor<120x120xf32>, tensor<120x120xf32>) -> tensor<120x120xf32>"""
+    text = counted(10, body, {"a": ("a0", "tensor<120x120xf32>")}, "%r")
     assert "has many products" in str(problem_of(text))
     vector = """%r = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
         : (tensor<100x100xf32>, tensor<100xf32>) -> tensor<100xf32>"""
@@ -180,6 +191,58 @@ def test_inner_loops_leave_their_arrays_alone() -> None:
       }
       %y = stablehlo.subtract %n#1, %a : tensor<30xf32>"""
     check_body(body, "%b, %y", steps=11, a=floats(30), b=floats(30))
+
+
+@pytest.mark.parametrize("size", [30, 6000])
+def test_arrays_are_not_updated_while_another_name_of_theirs_is_read(size: int) -> None:
+    body = f"""%r = stablehlo.reshape %a : (tensor<{size}xf32>) -> tensor<2x{size // 2}xf32>
+      %s = stablehlo.slice %a [3:7] : (tensor<{size}xf32>) -> tensor<4xf32>
+      %y = stablehlo.dynamic_update_slice %a, %s, %i
+        : (tensor<{size}xf32>, tensor<4xf32>, tensor<i32>) -> tensor<{size}xf32>
+      %t = stablehlo.reshape %r : (tensor<2x{size // 2}xf32>) -> tensor<{size}xf32>
+      %z = stablehlo.add %y, %t : tensor<{size}xf32>"""
+    text = counted(10, body, {"a": ("a0", f"tensor<{size}xf32>")}, "%z")
+    assert ("used after its update" in str(problem_of(text))) == (size > 4096)
+    run_every_way(text, floats(size))
+
+
+@pytest.mark.parametrize("size", [30, 6000, 20_000])
+def test_arrays_are_not_scattered_into_while_they_say_where_to(size: int) -> None:
+    body = f"""%n = stablehlo.reshape %a : (tensor<{size}xi32>) -> tensor<{size}x1xi32>
+      %u = stablehlo.broadcast_in_dim %i, dims = [] : (tensor<i32>) -> tensor<{size}xi32>
+      %y = "stablehlo.scatter"(%a, %n, %u) ({{
+      ^bb0(%p: tensor<i32>, %q: tensor<i32>):
+        %sum = stablehlo.add %p, %q : tensor<i32>
+        stablehlo.return %sum : tensor<i32>
+      }}) {{scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0],
+        scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}}
+        : (tensor<{size}xi32>, tensor<{size}x1xi32>, tensor<{size}xi32>) -> tensor<{size}xi32>"""
+    text = counted(5, body, {"a": ("a0", f"tensor<{size}xi32>")}, "%y")
+    run_every_way(text, RNG.integers(-2, size + 2, size).astype("i4"))
+
+
+@pytest.mark.parametrize("size", [30, 6000, 20_000])
+def test_arrays_are_scattered_into_in_place(size: int) -> None:
+    body = f"""%k = stablehlo.convert %i : (tensor<i32>) -> tensor<i32>
+      %n = stablehlo.reshape %k : (tensor<i32>) -> tensor<1xi32>
+      %u = stablehlo.dynamic_slice %a, %i, sizes = [7] : (tensor<{size}xf32>, tensor<i32>) -> tensor<7xf32>
+      %y = "stablehlo.scatter"(%a, %n, %u) ({{
+      ^bb0(%p: tensor<f32>, %q: tensor<f32>):
+        %sum = stablehlo.add %p, %q : tensor<f32>
+        stablehlo.return %sum : tensor<f32>
+      }}) {{scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [0],
+        scatter_dims_to_operand_dims = [0]>}}
+        : (tensor<{size}xf32>, tensor<1xi32>, tensor<7xf32>) -> tensor<{size}xf32>"""
+    check_body(body, "%y", steps=28, a=floats(size))
+
+
+def test_arrays_of_many_elements_are_made_anew_and_handed_on() -> None:
+    body = """%y = stablehlo.transpose %a, dims = [1, 0] : (tensor<70x70xf32>) -> tensor<70x70xf32>
+      %z = stablehlo.add %y, %b : tensor<70x70xf32>
+      %s = stablehlo.slice %z [0:1, 0:70] : (tensor<70x70xf32>) -> tensor<1x70xf32>
+      %t = stablehlo.dynamic_update_slice %b, %s, %i, %zero
+        : (tensor<70x70xf32>, tensor<1x70xf32>, tensor<i32>, tensor<i32>) -> tensor<70x70xf32>"""
+    check_body(body, "%z, %t", a=floats(70, 70), b=floats(70, 70))
 
 
 def test_large_arrays_are_read_and_updated_in_place() -> None:

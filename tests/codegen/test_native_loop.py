@@ -241,8 +241,8 @@ READ_AFTER_UPDATE = """%w = stablehlo.broadcast_in_dim %i, dims = [] : (tensor<i
             "at another position",
         ),
         (
-            "%y = stablehlo.add %a, %a : tensor<5000xi32>",
-            {"a": ("x0", "tensor<5000xi32>")},
+            "%y = stablehlo.add %a, %a : tensor<20000xi32>",
+            {"a": ("x0", "tensor<20000xi32>")},
             "%y",
             "is not small",
         ),
@@ -253,7 +253,8 @@ def test_other_loops_keep_their_plans(
 ) -> None:
     text = counted(30, body, carried, handed_on)
     assert told in str(problem_of(text))
-    inputs = [np.arange(5000, dtype=np.int32) * (k + 1) for k in range(len(carried))]
+    size = 20_000 if "20000" in body else 5_000
+    inputs = [np.arange(size, dtype=np.int32) * (k + 1) for k in range(len(carried))]
     run_every_way(text, *inputs)
 
 

@@ -1,16 +1,17 @@
 """Blocks of operations on small arrays as LLVM code: bodies of loops, and runs of small steps.
 
-Single elements are LLVM values; arrays lie on the stack, where each operation makes a new one. Arrays of more
+Single elements are LLVM values; arrays lie in memory, where each operation makes a new one. Arrays of more
 elements are only read, or updated in place where a loop carries them. `block_problem` says why a block cannot
 be generated; an `ArrayEmitter` generates it.
 """
 
 from . import control, elementwise, indexing, moves, products, reductions, selection
-from .control import emit_while, while_problem
-from .emitter import ArrayEmitter, block_problem, is_large, is_single, step_problem
+from .control import emit_while, updated_in_place, while_problem, workspace_bytes
+from .emitter import ArrayEmitter, Workspace, block_problem, is_large, is_single, products_of, step_problem
 
 __all__ = [
     "ArrayEmitter",
+    "Workspace",
     "block_problem",
     "control",
     "elementwise",
@@ -20,8 +21,11 @@ __all__ = [
     "is_single",
     "moves",
     "products",
+    "products_of",
     "reductions",
     "selection",
     "step_problem",
+    "updated_in_place",
     "while_problem",
+    "workspace_bytes",
 ]

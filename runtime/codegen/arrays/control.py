@@ -12,6 +12,7 @@ from ..blocks import (
     INT64,
     Bound,
     Elements,
+    IsArray,
     Storage,
     ViewOf,
     case_conditions,
@@ -20,20 +21,27 @@ from ..blocks import (
     emit_steps,
     updates_problem,
 )
+from ..blocks.arrays import CLUSTERS
 from .boxes import copy_all
 from .emitter import (
     FORMS,
+    IN_PLACE,
     ArrayEmitter,
     Form,
     Variable,
     block_problem,
+    bytes_of,
     inner_problem,
-    is_large,
+    is_array,
+    is_copied_seldom,
     is_single,
     types_problem,
 )
-from .indexing import IN_PLACE
 
+MOST_BYTES = 1 << 20
+"""Bytes of the arrays that a step of a loop makes."""
+MOST_WORK = 1 << 20
+"""Products that it multiplies: more are better shared among threads, step by step."""
 MOST_INNER_STEPS = 1 << 12
 """A loop within a block that may take more is left to the plan: native code is not interrupted there."""
 
@@ -46,10 +54,25 @@ def while_problem(operation: Operation, view_of: ViewOf) -> str | None:
     cond, body = (region.block for region in operation.regions)
     return (
         block_problem(cond, view_of)
-        or block_problem(body, view_of, IN_PLACE)
-        or updates_problem(cond, (), is_large)
-        or updates_problem(body, body.arguments, is_large)
+        or block_problem(body, view_of, IN_PLACE, MOST_BYTES, MOST_WORK)
+        or _updates_problem(operation, is_copied_seldom)
     )
+
+
+def _updates_problem(operation: Operation, is_in_place: IsArray) -> str | None:
+    """Why such arrays cannot be updated in place alone."""
+    cond, body = (region.block for region in operation.regions)
+    return updates_problem(cond, (), is_in_place) or updates_problem(body, body.arguments, is_in_place, True)
+
+
+def updated_in_place(operation: Operation) -> IsArray:
+    """Which tensors a `while` that can be generated updates in place: all arrays, where that is possible."""
+    return is_array if _updates_problem(operation, is_array) is None else is_copied_seldom
+
+
+def workspace_bytes(operation: Operation) -> int:
+    """About how much memory the arrays take that a `while` makes."""
+    return sum(bytes_of(region.block) for region in operation.regions)
 
 
 def emit_while(
@@ -159,8 +182,7 @@ def _emit_branches(
     return [emitter.result(room) for room in rooms]
 
 
-for _name in ("cluster", "row_cluster", "reduction_cluster"):
-    FORMS[f"nimblehlo.{_name}"] = Form(inner_problem, emit_cluster, is_apart=False)
+FORMS.update(dict.fromkeys(CLUSTERS, Form(inner_problem, emit_cluster, is_apart=False)))
 FORMS["stablehlo.while"] = Form(_inner_problem, _emit_inner, is_apart=False)
 FORMS["stablehlo.if"] = Form(inner_problem, _emit_if, is_apart=False)
 FORMS["stablehlo.case"] = Form(inner_problem, _emit_case, is_apart=False)

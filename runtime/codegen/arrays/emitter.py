@@ -19,10 +19,14 @@ from ..description import attributes_description, operation_description
 from ..functions import aligned_room
 from ..values import Value, stored_type
 
-MOST_ELEMENTS = 1 << 12
+MOST_ELEMENTS = 1 << 14
 """Arrays with more elements are not made."""
+MOST_COPIED = 1 << 12
+"""Arrays with more elements are updated in place alone."""
 MOST_BYTES = 1 << 17
 """Bytes on the stack for the arrays of a block."""
+MOST_WORK = 1 << 15
+"""Products that the operations of a block multiply: more are better shared among threads."""
 MOST_OPERATIONS = 400
 """Operations of a block, those of its regions included: more would take seconds to compile."""
 
@@ -36,12 +40,20 @@ class Form:
         emit: generates it; returns what its results are bound to.
         is_apart: whether it becomes a function of its own, which equal operations share: LLVM takes much
             longer for one that is long than for some that are short.
+        work: about how many products it multiplies.
     """
 
     problem: Callable[[Operation, ViewOf], str | None]
     emit: Callable[[ArrayEmitter, Operation], Sequence[Bound]]
     is_apart: bool = True
+    work: Callable[[Operation, ViewOf], int] = lambda operation, view_of: 0
 
+
+IN_PLACE = frozenset({"stablehlo.dynamic_update_slice", "stablehlo.scatter"})
+"""What updates arrays in place, large ones always."""
+
+_LINE = 64
+"""Bytes of a cache line."""
 
 FORMS: dict[str, Form] = {}
 """The forms of operations by name; the modules of this folder enter theirs."""
@@ -65,17 +77,42 @@ def is_large(type: Type) -> bool:
     return is_plain(type) and element_count(type) > MOST_ELEMENTS
 
 
-def block_problem(block: Block, view_of: ViewOf, in_place: frozenset[str] = frozenset()) -> str | None:
+def is_copied_seldom(type: Type) -> bool:
+    """Whether tensors of a type must be updated in place: copies would take long."""
+    return is_plain(type) and element_count(type) > MOST_COPIED
+
+
+def is_array(type: Type) -> bool:
+    """Whether tensors of a type have several elements, which lie in memory."""
+    return is_plain(type) and element_count(type) > 1
+
+
+def block_problem(
+    block: Block,
+    view_of: ViewOf,
+    in_place: frozenset[str] = frozenset(),
+    most_bytes: int = MOST_BYTES,
+    most_work: int = MOST_WORK,
+) -> str | None:
     """Why a block of operations cannot be generated, or None where it can.
 
     Args:
         in_place: names of operations that may give large arrays, those of their operands.
+        most_bytes, most_work: of all its operations together.
     """
     if sum(1 for _ in _walk(block)) > MOST_OPERATIONS:
         return "is too much code"
-    if bytes_of(block) > MOST_BYTES:
+    if bytes_of(block) > most_bytes:
         return "needs too much memory"
-    return _problem(block, view_of, in_place)
+    reason = _problem(block, view_of, in_place)
+    if reason is None and products_of(block, view_of) > most_work:
+        return "has many products"
+    return reason
+
+
+def products_of(block: Block, view_of: ViewOf) -> int:
+    """About how many products the operations of a block multiply that has no `block_problem`."""
+    return sum(form_of(operation).work(operation, view_of) for operation in _walk(block))
 
 
 def _problem(block: Block, view_of: ViewOf, in_place: frozenset[str]) -> str | None:
@@ -88,7 +125,10 @@ def _problem(block: Block, view_of: ViewOf, in_place: frozenset[str]) -> str | N
 
 def step_problem(operation: Operation, view_of: ViewOf) -> str | None:
     """Why an operation cannot be generated among others of a block, or None where it can."""
-    return types_problem(operation) or form_of(operation).problem(operation, view_of)
+    reason = types_problem(operation) or form_of(operation).problem(operation, view_of)
+    if reason is None and sum(form_of(one).work(one, view_of) for one in operation.walk()) > MOST_WORK:
+        return "has many products"
+    return reason
 
 
 def types_problem(operation: Operation, in_place: frozenset[str] = frozenset()) -> str | None:
@@ -131,26 +171,60 @@ def _walk(block: Block) -> Iterator[Operation]:
 def bytes_of(block: Block) -> int:
     """Bytes of the arrays that the operations of a block make, those in their regions included."""
     made = [value.type for operation in _walk(block) for value in operation.results]
-    return sum(
-        type.size * type.dtype.itemsize
-        for type in made
-        if isinstance(type, TensorType) and not is_large(type)
-    )
+    return sum(_room_bytes(type) for type in made if isinstance(type, TensorType) and not is_large(type))
+
+
+def _room_bytes(type: TensorType) -> int:
+    """Bytes of memory for an array, in whole cache lines."""
+    return -(-type.size * type.dtype.itemsize // _LINE) * _LINE
+
+
+class Workspace:
+    """Memory for arrays, which begins at a cache line.
+
+    Args:
+        pointer: to it, of the function that is generated.
+        size: its bytes.
+    """
+
+    def __init__(self, pointer: ir.Value, size: int) -> None:
+        self.pointer, self.left, self.used = pointer, size, 0
+
+    def taken(self, builder: ir.IRBuilder, type: TensorType) -> ir.Value | None:
+        """Memory for an array; None where it is used up."""
+        size, place = _room_bytes(type), self.used
+        if size > self.left:
+            return None
+        self.left, self.used = self.left - size, place + size
+        return builder.gep(self.pointer, [INT64(place)], inbounds=True, source_etype=ir.IntType(8))
 
 
 class ArrayEmitter(Emitter):
-    """Generates blocks of work on small arrays, in a function whose entry block ends in a branch."""
+    """Generates blocks of work on small arrays, in a function whose entry block ends in a branch.
+
+    Args:
+        workspace: where arrays lie that it makes; None: on the stack.
+        is_in_place: tells which tensors are updated in place.
+    """
 
     def __init__(
-        self, builder: ir.IRBuilder, view_of: ViewOf, environment: Mapping[IrValue, Bound] | None = None
+        self,
+        builder: ir.IRBuilder,
+        view_of: ViewOf,
+        environment: Mapping[IrValue, Bound] | None = None,
+        workspace: Workspace | None = None,
+        is_in_place: Callable[[Type], bool] = is_large,
     ) -> None:
         super().__init__(builder, view_of, environment)
+        self.workspace = workspace
+        self.is_in_place = is_in_place
         self.functions: dict[str, ir.Function] = {}
         self.given: dict[IrValue, Storage] = {}
 
     def emit_operation(self, operation: Operation) -> Sequence[Bound]:
         form = form_of(operation)
-        is_apart = form.is_apart and any(_is_made(value.type) for value in operation.results)
+        is_updated = operation.name in IN_PLACE and self.is_in_place(operation.operands[0].type)
+        is_apart = form.is_apart and not is_updated and any(_is_made(v.type) for v in operation.results)
         return self.emit_apart(operation) if is_apart else form.emit(self, operation)
 
     def emit_apart(self, operation: Operation) -> list[Bound]:
@@ -216,7 +290,11 @@ class ArrayEmitter(Emitter):
         store_elements(self.builder, storage, [position], Elements((value,)))
 
     def room(self, type: TensorType) -> Storage:
-        """Memory on the stack for a tensor."""
+        """Memory for a tensor."""
+        with self.builder.goto_entry_block():
+            place = self.workspace.taken(self.builder, type) if self.workspace is not None else None
+        if place is not None:
+            return Storage(type, place)
         stored = stored_type(element_type_of(type))
         with self.builder.goto_entry_block():
             pointer = aligned_room(self.builder, stored, max(element_count(type), 1))
@@ -225,7 +303,7 @@ class ArrayEmitter(Emitter):
         return Storage(type, pointer)
 
     def made(self, value: IrValue) -> Storage:
-        """Memory for a result: where the caller wants it, or on the stack."""
+        """Memory for a result: where the caller wants it, or of its own."""
         given = self.given.get(value)
         return self.room(value.type) if given is None else given  # type: ignore[arg-type]
 

@@ -14,10 +14,7 @@ from ..blocks import INT64, Bound, Storage, ViewOf
 from ..blocks.elements import as_int64, clamped, row_major_steps
 from ..region_scatter import keeps_order, window_sizes, windowed_dims
 from .boxes import Side, copy, copy_all, window
-from .emitter import FORMS, ArrayEmitter, Form, body_problem, element_type, is_large
-
-IN_PLACE = frozenset({"stablehlo.dynamic_update_slice"})
-"""What updates large arrays in place."""
+from .emitter import FORMS, ArrayEmitter, Form, body_problem, element_type
 
 
 def _no_problem(operation: Operation, view_of: ViewOf) -> str | None:
@@ -57,10 +54,10 @@ def _emit_dynamic_update_slice(emitter: ArrayEmitter, operation: Operation) -> S
 
 
 def _own(emitter: ArrayEmitter, operation: Operation) -> Storage:
-    """The array to be updated: a large one in place, of others a copy."""
+    """The array to be updated: in place, or a copy."""
     operand = operation.operands[0]
     bound = emitter.bound[operand]
-    if is_large(operand.type):
+    if emitter.is_in_place(operand.type):
         assert isinstance(bound, Storage)
         return bound
     room = emitter.made(operation.result)

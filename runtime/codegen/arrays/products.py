@@ -17,18 +17,15 @@ from ...types import FLOAT
 from ..blocks import INT64, Bound, Storage, ViewOf
 from ..blocks.elements import element_pointer, row_major_steps
 from ..lines import repeated
+from ..machine import register_bytes
 from ..values import stored_type
 from .boxes import Side, copy
 from .emitter import FORMS, ArrayEmitter, Form
 
-MOST_PRODUCTS = 1 << 15
-"""Larger products are better left to what shares them among threads."""
 MOST_ELEMENTS = 1 << 14
-"""Elements of an operand: it may have to be copied to the stack."""
+"""Elements of an operand that has to be copied to the stack."""
 _ROWS = (4, 2, 1)
 """Rows of tiles."""
-_TILE = 256
-"""Bytes of a full tile: enough sums that they seldom wait for each other, few enough for the registers."""
 
 
 class _Sizes(NamedTuple):
@@ -46,11 +43,16 @@ def _problem(operation: Operation, view_of: ViewOf) -> str | None:
     (type,) = types if len(types) == 1 else (None,)
     if type is None or type.category != FLOAT or type.width < 32 or view.algorithm is not None:
         return "has element types that are not generated"
-    if math.prod(_sizes(view)) > MOST_PRODUCTS or max(view.lhs.size, view.rhs.size) > MOST_ELEMENTS:
-        return "has many products"
+    for side, dimensions in zip((view.lhs, view.rhs), _orders(view), strict=True):
+        if side.size > MOST_ELEMENTS and not _is_in_order(side.shape, dimensions):
+            return "has an operand that is large to be copied"
     if view.terms_of_a_part is None:
         return "is left to a library"
     return None
+
+
+def _work(operation: Operation, view_of: ViewOf) -> int:
+    return math.prod(_sizes(view_of(operation)))
 
 
 def _sizes(view: Any) -> _Sizes:
@@ -67,8 +69,7 @@ def _sizes(view: Any) -> _Sizes:
 
 def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
     view = emitter.view_of(operation)
-    lhs = (*view.lhs_batching_dimensions, *view.lhs_result_dimensions, *view.lhs_contracting_dimensions)
-    rhs = (*view.rhs_batching_dimensions, *view.rhs_contracting_dimensions, *view.rhs_result_dimensions)
+    lhs, rhs = _orders(view)
     left = _in_order(emitter, emitter.storage(view.operation.operands[0]), lhs)
     right = _in_order(emitter, emitter.storage(view.operation.operands[1]), rhs)
     result = emitter.made(operation.result)
@@ -76,13 +77,26 @@ def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
     return [emitter.result(result)]
 
 
+def _orders(view: Any) -> tuple[Sequence[int], Sequence[int]]:
+    """The order of the operands' dimensions as stacks of [row, term] and of [term, column]."""
+    return (
+        (*view.lhs_batching_dimensions, *view.lhs_result_dimensions, *view.lhs_contracting_dimensions),
+        (*view.rhs_batching_dimensions, *view.rhs_contracting_dimensions, *view.rhs_result_dimensions),
+    )
+
+
+def _is_in_order(shape: Sequence[int], dimensions: Sequence[int]) -> bool:
+    """Whether the dimensions of an array lie in that order."""
+    large = [d for d in dimensions if shape[d] > 1]
+    return large == sorted(large)
+
+
 def _in_order(emitter: ArrayEmitter, storage: Storage, dimensions: Sequence[int]) -> Storage:
     """An array whose dimensions lie in that order: a copy, unless they do."""
     shape = storage.type.shape
-    large = [d for d in dimensions if shape[d] > 1]
     sizes = [shape[d] for d in dimensions]
     kind = storage.type.with_shape(tuple(sizes))
-    if large == sorted(large):
+    if _is_in_order(shape, dimensions):
         return Storage(kind, storage.pointer)
     made, steps = emitter.room(kind), row_major_steps(shape)
     source = Side(storage, INT64(0), [steps[d] for d in dimensions])
@@ -101,6 +115,8 @@ class _Product:
         self.sizes = sizes
         self.left, self.right, self.result = left, right, result
         self.scalar = stored_type(result.type.element_type)  # type: ignore[arg-type]
+        # Enough sums that they seldom wait for each other, few enough for the registers.
+        self.tile_items = register_bytes() // 2 // self.item
 
     def emit(self, part: int) -> None:
         builder, sizes = self.builder, self.sizes
@@ -113,7 +129,7 @@ class _Product:
                     first_row = builder.add(builder.mul(at_row, INT64(rows)), INT64(row))
                     start = builder.add(left, builder.mul(first_row, INT64(sizes.terms)))
                     line = builder.add(result, builder.mul(first_row, INT64(sizes.columns)))
-                    for column, lanes, tiles in _tiles(sizes.columns, _halves(_TILE // self.item // rows)):
+                    for column, lanes, tiles in _tiles(sizes.columns, _halves(self.tile_items // rows)):
                         with self.emitter.loop(tiles) as at:
                             first = builder.add(builder.mul(at, INT64(lanes)), INT64(column))
                             self.tile(
@@ -182,4 +198,4 @@ def _tiles(count: int, sizes: Sequence[int]) -> list[tuple[int, int, int]]:
     return found
 
 
-FORMS["stablehlo.dot_general"] = Form(_problem, _emit)
+FORMS["stablehlo.dot_general"] = Form(_problem, _emit, work=_work)

@@ -15,7 +15,10 @@ from ..blocks.folds import order_problem
 from ..values import Value
 from .boxes import Side, copy
 from .elementwise import constant_array
-from .emitter import FORMS, ArrayEmitter, Form, body_problem, is_large
+from .emitter import FORMS, ArrayEmitter, Form, body_problem
+
+MOST_REDUCED_BYTES = 1 << 16
+"""Bytes of operands: their levels lie on the stack."""
 
 
 def _problem(operation: Operation, view_of: ViewOf) -> str | None:
@@ -23,7 +26,7 @@ def _problem(operation: Operation, view_of: ViewOf) -> str | None:
 
 
 def _reduction_problem(view: Any, view_of: ViewOf) -> str | None:
-    if any(is_large(type) for type in view.inputs):
+    if sum(type.size * type.dtype.itemsize for type in view.inputs) > MOST_REDUCED_BYTES:
         return "reduces a large tensor"
     return order_problem(view) or body_problem(view.body, view_of)
 

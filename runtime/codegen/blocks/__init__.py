@@ -6,7 +6,7 @@ and updated in place. `block_problem` and `updates_problem` say why a block cann
 """
 
 from . import control, folds, indexing, moves
-from .arrays import updates_problem
+from .arrays import IsArray, updates_problem
 from .control import case_conditions, count_limit, emit_cluster, emit_loop, emit_steps, loop_problem
 from .elements import INT64, POINTER, Elements, Storage, all_elements, is_plain, is_small, store_elements
 from .emitter import BlockEmitter, Bound, Emitter, ViewOf, block_problem
@@ -18,6 +18,7 @@ __all__ = [
     "Bound",
     "Elements",
     "Emitter",
+    "IsArray",
     "Storage",
     "ViewOf",
     "all_elements",

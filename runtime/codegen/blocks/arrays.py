@@ -9,6 +9,10 @@ from ...types import Type
 from .elements import is_small
 
 _UPDATES = frozenset({"stablehlo.dynamic_update_slice", "stablehlo.scatter"})
+_ALIASES = frozenset({"stablehlo.optimization_barrier", "stablehlo.reshape"})
+"""Their results may lie in the memory of their operands."""
+CLUSTERS = frozenset(f"nimblehlo.{name}" for name in ("cluster", "row_cluster", "reduction_cluster"))
+"""They are the operations of their region, one by one."""
 
 
 IsArray = Callable[[Type], bool]
@@ -19,20 +23,25 @@ def _is_array(type: Type) -> bool:
     return not is_small(type)
 
 
-def updates_problem(block: Block, own: Sequence[Value], is_array: IsArray = _is_array) -> str | None:
+def updates_problem(
+    block: Block, own: Sequence[Value], is_array: IsArray = _is_array, are_copied: bool = False
+) -> str | None:
     """Why the arrays that a block uses cannot be updated in place, or None where they can.
 
     Args:
         block: a loop's condition or body.
         own: the values that the body carries: it may write to these arrays, and must hand each on at its
             position. Without any, nothing may be updated.
+        is_array: whether tensors of a type are updated in place.
+        are_copied: arrays that lie in none of these places may be handed on: they are copied there.
     """
     walk = _Walk({value: value for value in own if is_array(value.type)}, set(own), is_array)
     reason = walk.block_problem(block)
     if reason is not None:
         return reason
     for value, expected in zip(block.terminator.operands, own, strict=bool(own)):
-        if is_array(value.type) and walk.home_of(value) is not expected:
+        home = walk.home_of(value)
+        if is_array(value.type) and home is not expected and not (are_copied and home not in own):
             return "hands on an array at another position"
     return None
 
@@ -72,7 +81,12 @@ class _Walk:
             return self.update(operation)
         if operation.name == "stablehlo.while":
             return self.loop(operation)
-        if operation.regions:
+        if operation.name in _ALIASES:
+            for operand, result in zip(operation.operands, operation.results, strict=True):
+                self.homes[result] = self.home_of(operand)
+        elif operation.name in CLUSTERS:
+            return self.cluster(operation)
+        elif operation.regions:
             return self.branches(operation)
         return None
 
@@ -84,9 +98,21 @@ class _Walk:
         home = self.home_of(operand)
         if home not in self.writable:
             return "updates an array that is not the loop's own"
+        if any(self.homes.get(other) is home for other in operation.operands[1:]):
+            return "updates an array by itself"
         self.stale.update(value for value, place in self.homes.items() if place is home)
         self.homes[result] = home
         return None
+
+    def cluster(self, operation: Operation) -> str | None:
+        """The arguments lie where the operands do, and the results where what is handed on does."""
+        block = operation.regions[0].block
+        for operand, argument in zip(operation.operands, block.arguments, strict=True):
+            self.homes[argument] = self.home_of(operand)
+        reason = self.block_problem(block)
+        for value, result in zip(block.terminator.operands, operation.results, strict=True):
+            self.homes[result] = self.home_of(value)
+        return reason
 
     def branches(self, operation: Operation) -> str | None:
         """Each branch may update; what they hand on at a position must lie in the same memory."""
