@@ -183,13 +183,15 @@ def emit_fold(
             if extreme is None:
                 result = combine(builder, body, view_of, folded, *pair)
             else:
-                result = extreme.of(pair[0], pair[1], is_first)
+                if is_first:
+                    extreme.look_at(pair[0][0], pair[1][0])
+                result = (extreme.of(pair[0][0], pair[1][0]),)
             store(builder, folded, result, address_of(builder, target, index, stored))
         if left > half:
             spare = INT64(half if exact else count - 1)
             kept = load(builder, folded, address_of(builder, source, spare, stored))
-            if extreme is not None:
-                extreme.of(kept, kept, is_first)
+            if extreme is not None and is_first:
+                extreme.look_at(kept[0])
             store(builder, folded, kept, address_of(builder, target, INT64(half), stored))
         source, target, other, count, is_first = target, other, target, left, False
     last = [load(builder, folded, address_of(builder, source, INT64(k), stored)) for k in range(count)]
@@ -197,7 +199,7 @@ def emit_fold(
         paired = len(last) & ~1
         pairs = [combine(builder, body, view_of, folded, *last[k : k + 2]) for k in range(0, paired, 2)]
         last = pairs + last[paired:]
-    return last[0] if extreme is None else extreme.total(last[0])
+    return last[0] if extreme is None else (extreme.total(last[0][0]),)
 
 
 def is_extreme(body: Block) -> bool:
@@ -211,44 +213,93 @@ class Extreme:
 
     That is whether there is a NaN, which makes a NaN of the total, and whether there is the zero that a total
     of zero has to be: +0 of the greatest, -0 of the least.
+
+    Args:
+        lanes: None: of single values; else of vectors of so many.
     """
 
-    def __init__(self, builder: ir.IRBuilder, body: Block, folded: ElementType) -> None:
+    def __init__(
+        self, builder: ir.IRBuilder, body: Block, folded: ElementType, lanes: int | None = None
+    ) -> None:
         self.builder = builder
         self.is_greatest = combines_by(body) == "stablehlo.maximum"
-        self.type = value_types(folded)[0]
-        self.bits = ir.IntType(64 if self.type == ir.DoubleType() else 32)
+        self.real = value_types(folded)[0]
+        self.integer = ir.IntType(64 if self.real == ir.DoubleType() else 32)
+        self.type, self.bits, flag = (
+            type if lanes is None else ir.VectorType(type, lanes)
+            for type in (self.real, self.integer, ir.IntType(1))
+        )
         with builder.goto_entry_block():
-            self.nan = builder.alloca(ir.IntType(1))
+            self.nan = builder.alloca(flag)
             self.least_bits = builder.alloca(self.bits)
-        builder.store(ir.IntType(1)(0), self.nan)
+        builder.store(filled(flag, 0), self.nan)
         # As unsigned numbers, the bits of +0 are the least; as signed ones, those of -0 are.
-        most = -1 if self.is_greatest else (1 << (self.bits.width - 1)) - 1
-        builder.store(self.bits(most), self.least_bits)
+        most = -1 if self.is_greatest else (1 << (self.integer.width - 1)) - 1
+        builder.store(filled(self.bits, most), self.least_bits)
 
-    def of(self, left: Value, right: Value, is_first: bool) -> Value:
-        """The greater or lesser of two; `is_first`: of values that were not looked at before."""
-        builder, (a,), (b,) = self.builder, left, right
-        if is_first:
-            builder.store(builder.or_(builder.load(self.nan), builder.fcmp_unordered("uno", a, b)), self.nan)
-            least_bits = builder.load(self.least_bits)
-            less = builder.icmp_unsigned if self.is_greatest else builder.icmp_signed
-            for value in (a, b):
-                bits = builder.bitcast(value, self.bits)
-                least_bits = builder.select(less("<", bits, least_bits), bits, least_bits)
-            builder.store(least_bits, self.least_bits)
-        wins = builder.fcmp_ordered(">" if self.is_greatest else "<", a, b)
-        return (builder.select(wins, a, b),)
+    def of(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        """The greater or lesser of two, which are looked at or come from such."""
+        wins = self.builder.fcmp_ordered(">" if self.is_greatest else "<", a, b)
+        return self.builder.select(wins, a, b)
 
-    def total(self, last: Value) -> Value:
+    def look_at(self, *values: ir.Value) -> None:
+        """Note what comparisons leave open of one value or two."""
+        builder = self.builder
+        has_nan = builder.fcmp_unordered("uno", values[0], values[-1])
+        builder.store(builder.or_(builder.load(self.nan), has_nan), self.nan)
+        least_bits = builder.load(self.least_bits)
+        less = builder.icmp_unsigned if self.is_greatest else builder.icmp_signed
+        for value in values:
+            bits = builder.bitcast(value, self.bits)
+            least_bits = builder.select(less("<", bits, least_bits), bits, least_bits)
+        builder.store(least_bits, self.least_bits)
+
+    def total(self, value: ir.Value) -> ir.Value:
         """The total, given what is left of the values."""
-        builder, (value,) = self.builder, last
-        zero = self.bits(0 if self.is_greatest else 1 << (self.bits.width - 1))
-        is_there = builder.icmp_signed("==", builder.load(self.least_bits), zero)
-        is_zero = builder.fcmp_ordered("==", value, ir.Constant(self.type, 0.0))
-        value = builder.select(builder.and_(is_there, is_zero), builder.bitcast(zero, self.type), value)
-        nan = ir.Constant(self.type, float("nan"))
-        return (builder.select(builder.load(self.nan), nan, value),)
+        builder = self.builder
+        has_nan, least_bits = builder.load(self.nan), builder.load(self.least_bits)
+        if isinstance(self.type, ir.VectorType):
+            value, has_nan, least_bits = self._of_lanes(value, has_nan, least_bits)
+        zero = self.integer(0 if self.is_greatest else 1 << (self.integer.width - 1))
+        is_there = builder.icmp_signed("==", least_bits, zero)
+        is_zero = builder.fcmp_ordered("==", value, ir.Constant(self.real, 0.0))
+        value = builder.select(builder.and_(is_there, is_zero), builder.bitcast(zero, self.real), value)
+        return builder.select(has_nan, ir.Constant(self.real, float("nan")), value)
+
+    def _of_lanes(self, value: ir.Value, nan: ir.Value, bits: ir.Value) -> tuple[ir.Value, ...]:
+        """The one value, flag and bits that those of all lanes come to."""
+        builder = self.builder
+        less = builder.icmp_unsigned if self.is_greatest else builder.icmp_signed
+        flags = ir.IntType(nan.type.count)
+        has_nan = builder.icmp_unsigned("!=", builder.bitcast(nan, flags), flags(0))
+        while value.type.count > 1:
+            value = self.of(*halves(builder, value))
+            first, second = halves(builder, bits)
+            bits = builder.select(less("<", first, second), first, second)
+        first_lane = ir.IntType(32)(0)
+        return builder.extract_element(value, first_lane), has_nan, builder.extract_element(bits, first_lane)
+
+
+def filled(type: ir.Type, number: float) -> ir.Constant:
+    """A constant whose lanes, if it has some, are all that number."""
+    if isinstance(type, ir.VectorType):
+        return ir.Constant(type, [ir.Constant(type.element, number)] * type.count)
+    return ir.Constant(type, number)
+
+
+def lanes_of(
+    builder: ir.IRBuilder, vector: ir.Value, lanes: range, other: ir.Value | None = None
+) -> ir.Value:
+    """Some lanes of a vector, or of two taken as one."""
+    number = ir.IntType(32)
+    mask = ir.Constant(ir.VectorType(number, len(lanes)), [number(lane) for lane in lanes])
+    return builder.shuffle_vector(vector, vector if other is None else other, mask)
+
+
+def halves(builder: ir.IRBuilder, vector: ir.Value) -> tuple[ir.Value, ir.Value]:
+    """The lower lanes of a vector and the upper ones."""
+    count = vector.type.count
+    return lanes_of(builder, vector, range(count // 2)), lanes_of(builder, vector, range(count // 2, count))
 
 
 def prefetch_after(builder: ir.IRBuilder, row: ir.Value, size: int, distance: int) -> None:

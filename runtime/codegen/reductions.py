@@ -32,7 +32,7 @@ from .reduction_form import ReductionForm, Steps, reductions_of
 from .row_stacks import RowStacks
 from .space import folded_type
 from .values import Value, constant, load, rounded, store, stored_type
-from .vector_folding import emit_vector_fold, neutral
+from .vector_folding import emit_row_fold, neutral
 
 PARTIAL = "partial"
 FINISH = "finish"
@@ -281,7 +281,7 @@ class _LongBlocks(_Blocks):
         is_short = builder.icmp_signed("<", self.count, INT64(size))
         with builder.if_then(is_short), Loop(builder, self.count, INT64(size)) as index:
             self.put(operation, room, index, constant(folded, padding))
-        total = emit_vector_fold(builder, operation.regions[0].block, folded, room, size)
+        total = emit_row_fold(builder, operation, room, room, size)
         self.put(operation, room, INT64(0), (total,))
         return room
 

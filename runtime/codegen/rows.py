@@ -45,6 +45,7 @@ from .row_form import (
 from .short_rows import ShortRows, short_group
 from .space import folded_type
 from .values import Value, constant, load, rounded, store, stored_type
+from .vector_folding import emit_row_fold, folds_rows
 
 NAME = "rows"
 
@@ -339,7 +340,10 @@ class _Rows:
         initial = self.row_value(operation.operands[1])
         source = self._in_memory(operation)
         values, rooms = (first, (second, first)) if source is None else (source, (first, second))
-        value = emit_fold(builder, body, self.view_of, folded, values, rooms, self.form.columns)
+        if folds_rows(operation, self.form.columns):
+            value: Value = (emit_row_fold(builder, operation, values, rooms[0], self.form.columns),)
+        else:
+            value = emit_fold(builder, body, self.view_of, folded, values, rooms, self.form.columns)
         combined = combine(builder, body, self.view_of, folded, initial, value)
         if folded is element_type:
             return combined

@@ -7,16 +7,20 @@ the same, for a value without a neighbour goes up as it is.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from llvmlite import ir
 
-from ..ir import Block, Operation
+from ..ir import Operation
 from ..types import FLOAT, ElementType
 from .blocks import INT64
-from .folding import F32, Loop
+from .folding import F32, Extreme, Loop, address_of, filled, is_extreme, lanes_of
 from .space import combines_by, folded_type
 from .values import I32, stored_type
 
 VECTOR_BYTES = 64
+_CHAINS = 4
+"""So many extremes are found beside each other: a comparison waits for the one before."""
 _NEUTRAL = {"stablehlo.add": -0.0, "stablehlo.multiply": 1.0}
 """What, combined with any value, gives that value; so with itself."""
 
@@ -29,50 +33,128 @@ def neutral(operation: Operation) -> float | None:
     return _NEUTRAL.get(combines_by(operation.regions[0].block) or "")
 
 
-def emit_vector_fold(
-    builder: ir.IRBuilder, body: Block, folded: ElementType, values: ir.Value, count: int
+def folds_rows(operation: Operation, count: int) -> bool:
+    """Whether vectors serve a reduction of so many values that lie in a row."""
+    folded = folded_type(operation, F32)
+    if not folded.category & FLOAT or folded.width < 32 or count < _lane_count(folded):
+        return False
+    return neutral(operation) is not None or is_extreme(operation.regions[0].block)
+
+
+def emit_row_fold(
+    builder: ir.IRBuilder, operation: Operation, values: ir.Value, room: ir.Value, count: int
 ) -> ir.Value:
-    """The total of `count` values, a power of two and some vectors at least; their memory is written over."""
-    add = combines_by(body) == "stablehlo.add"
-    type = ir.VectorType(stored_type(folded), VECTOR_BYTES // folded.dtype.itemsize)
+    """The total of a row of values for which `folds_rows`, which may lie at any address.
 
-    vectors_at = builder.bitcast(values, type.as_pointer())
-
-    def combined(even: ir.Value, odd: ir.Value) -> ir.Value:
-        return builder.fadd(even, odd) if add else builder.fmul(even, odd)
-
-    def vector(first: ir.Value) -> ir.Value:
-        return builder.load(builder.gep(vectors_at, [first], inbounds=True), align=VECTOR_BYTES)
-
-    def total(first: ir.Value, vectors: int) -> ir.Value:
-        """The level of the tree at which so many neighbouring vectors have become one."""
-        if vectors == 1:
-            return vector(first)
-        half = vectors // 2
-        left, right = total(first, half), total(builder.add(first, INT64(half)), half)
-        even, odd = (_alternate(builder, left, right, k) for k in (0, 1))
-        return combined(even, odd)
-
-    vectors = count // type.count
-    while vectors > type.count:
-        left = vectors // type.count
-        with Loop(builder, INT64(0), INT64(left)) as number:
-            level = total(builder.mul(number, INT64(type.count)), type.count)
-            builder.store(level, builder.gep(vectors_at, [number], inbounds=True), align=VECTOR_BYTES)
-        vectors = left
-    last = total(INT64(0), vectors)
-    while last.type.count > 2:
-        half = last.type.count // 2
-        last = combined(*(_lanes(builder, last, range(k, 2 * half, 2)) for k in (0, 1)))
-    return combined(*(builder.extract_element(last, ir.Constant(I32, k)) for k in (0, 1)))
+    Args:
+        room: a buffer for as many vectors as there are squares of their lanes in the row, rounded up; the
+            row's own memory may be that.
+    """
+    row = _Row(builder, folded_type(operation, F32), values, count)
+    if is_extreme(operation.regions[0].block):
+        return _extreme(row, operation)
+    return _Tree(row, operation).total(room)
 
 
-def _alternate(builder: ir.IRBuilder, left: ir.Value, right: ir.Value, first: int) -> ir.Value:
-    """Every second lane of two vectors."""
-    return _lanes(builder, left, range(first, 2 * left.type.count, 2), right)
+class _Row:
+    """A row of values in memory, vector by vector."""
+
+    def __init__(self, builder: ir.IRBuilder, folded: ElementType, values: ir.Value, count: int) -> None:
+        self.builder = builder
+        self.folded = folded
+        self.type = ir.VectorType(stored_type(folded), _lane_count(folded))
+        self.values = values
+        self.count = count
+
+    def vector(self, first: ir.Value) -> ir.Value:
+        """The vector of values from one on."""
+        place = address_of(self.builder, self.values, first, self.type.element)
+        return self.builder.load(place, align=self.folded.dtype.itemsize, typ=self.type)
 
 
-def _lanes(builder: ir.IRBuilder, vector: ir.Value, lanes: range, other: ir.Value | None = None) -> ir.Value:
-    """Some lanes of a vector, or of two taken as one."""
-    mask = ir.Constant(ir.VectorType(I32, len(lanes)), [I32(lane) for lane in lanes])
-    return builder.shuffle_vector(vector, vector if other is None else other, mask)
+def _extreme(row: _Row, operation: Operation) -> ir.Value:
+    """The greatest or the least of a row: some vectors at a time, and a last one, for these may overlap."""
+    builder, lanes, count = row.builder, row.type.count, row.count
+    extreme = Extreme(builder, operation.regions[0].block, row.folded, lanes)
+    with builder.goto_entry_block():
+        places = [builder.alloca(row.type) for _ in range(min(_CHAINS, count // lanes))]
+    for place in places:
+        builder.store(filled(row.type, float("-inf" if extreme.is_greatest else "inf")), place)
+
+    def take_in(place: ir.Value, first: ir.Value) -> None:
+        vector = row.vector(first)
+        extreme.look_at(vector)
+        builder.store(extreme.of(vector, builder.load(place)), place)
+
+    step = lanes * len(places)
+    with Loop(builder, INT64(0), INT64(count // step), rolled=True) as number:
+        for k, place in enumerate(places):
+            take_in(place, builder.add(builder.mul(number, INT64(step)), INT64(k * lanes)))
+    for place, first in zip(places, range(count // step * step, count, lanes), strict=False):
+        take_in(place, INT64(min(first, count - lanes)))
+    found = builder.load(places[0])
+    for place in places[1:]:
+        found = extreme.of(found, builder.load(place))
+    return extreme.total(found)
+
+
+class _Tree:
+    """The fold of a row by adjacent pairs."""
+
+    def __init__(self, row: _Row, operation: Operation) -> None:
+        self.row = row
+        self.builder = builder = row.builder
+        padding = neutral(operation)
+        assert padding is not None
+        self.padding = filled(row.type, padding)
+        is_sum = combines_by(operation.regions[0].block) == "stablehlo.add"
+        self.combined: Callable[[ir.Value, ir.Value], ir.Value] = builder.fadd if is_sum else builder.fmul
+
+    def total(self, room: ir.Value) -> ir.Value:
+        """The total; so many vectors as they have lanes become one, and what they leave is the next row."""
+        builder, lanes = self.builder, self.row.type.count
+        levels, chunk = lanes.bit_length() - 1, lanes * lanes
+        rooms = builder.bitcast(room, self.row.type.as_pointer())
+        while self.row.count > chunk:
+            full, left = divmod(self.row.count, chunk)
+            with Loop(builder, INT64(0), INT64(full), rolled=True) as number:
+                level = self.level(builder.mul(number, INT64(chunk)), levels, chunk)
+                builder.store(level, builder.gep(rooms, [number], inbounds=True), align=VECTOR_BYTES)
+            if left:
+                level = self.level(INT64(full * chunk), levels, left)
+                builder.store(level, builder.gep(rooms, [INT64(full)], inbounds=True), align=VECTOR_BYTES)
+            self.row = _Row(builder, self.row.folded, room, (full + bool(left)) * lanes)
+        vectors = -(-self.row.count // lanes)
+        last = self.level(INT64(0), (vectors - 1).bit_length(), self.row.count)
+        while last.type.count > 2:
+            halved = [lanes_of(builder, last, range(k, last.type.count, 2)) for k in (0, 1)]
+            last = self.combined(*halved)
+        return self.combined(*[builder.extract_element(last, I32(k)) for k in (0, 1)])
+
+    def level(self, first: ir.Value, levels: int, left: int) -> ir.Value:
+        """The vector that some neighbouring ones come to, so many levels up.
+
+        Args:
+            left: how many values there are from the first one on; behind them is what changes nothing.
+        """
+        if left <= 0:
+            return self.padding
+        if levels == 0:
+            return self.first_vector(first, left)
+        step = self.row.type.count << (levels - 1)
+        lower = self.level(first, levels - 1, left)
+        upper = self.level(self.builder.add(first, INT64(step)), levels - 1, left - step)
+        every_second = [range(k, 2 * self.row.type.count, 2) for k in (0, 1)]
+        return self.combined(*[lanes_of(self.builder, lower, lanes, upper) for lanes in every_second])
+
+    def first_vector(self, first: ir.Value, left: int) -> ir.Value:
+        """The values from one on; of fewer than a vector's, those before are read with them and left out."""
+        lanes = self.row.type.count
+        if left >= lanes:
+            return self.row.vector(first)
+        vector = self.row.vector(INT64(self.row.count - lanes))
+        return lanes_of(self.builder, vector, range(lanes - left, 2 * lanes - left), self.padding)
+
+
+def _lane_count(folded: ElementType) -> int:
+    return VECTOR_BYTES // folded.dtype.itemsize

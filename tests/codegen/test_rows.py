@@ -145,6 +145,24 @@ def test_extremes_of_a_row(columns: int, dtype: Any) -> None:
     check(lambda x: (x.max(-1), x.min(-1), jax.nn.softmax(x)), x)
 
 
+FOLDED = [1, 8, 9, 17, 31, 64, 255, 256, 257, 300, 768, 4111]
+
+
+@pytest.mark.parametrize("columns", FOLDED)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_floats_fold_by_adjacent_pairs_at_any_length(columns: int, dtype: Any) -> None:
+    values = numbers(4, columns, dtype=dtype)
+    values[1] = -0.0
+    values[2, columns // 2] = np.inf
+    values[3, columns - 1] = -np.inf
+    values[3, 0] += np.nan if columns % 2 else 1
+
+    with jax.enable_x64(True):
+        # The absolute values lie in a buffer; the argument is folded where it is.
+        check(lambda x: (jnp.sum(x, -1), jnp.sum(abs(x), -1), jnp.prod(x, -1)), values)
+        check(lambda x: (jnp.max(x, -1), jnp.min(x, -1), jnp.min(abs(x), -1)), values)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, ml_dtypes.bfloat16])
 def test_exponentials_of_what_is_less_a_value_of_the_row(dtype: Any) -> None:
     """Those of numbers that cannot be positive, and others that look like them."""
