@@ -197,15 +197,18 @@ class Contraction(Op):
 
     def verify(self) -> None:
         super().verify()
-        is_quantized = any(is_quantized_tensor(type) for type in (self.lhs, self.rhs, self.result))
-        if not is_quantized and self.multiply is None:
+        if not self._is_quantized and self.multiply is None:
             types = f"{self.lhs.element_type} and {self.rhs.element_type}"
             raise self.unsupported(f"products of {types} as {self.result.element_type} are not offered")
 
     @functools.cached_property
     def multiply(self) -> Multiply | None:
-        """`multiplier()`, made once."""
-        return self.multiplier()
+        """`multiplier()`, made once; None for quantized tensors, whose expressed values are multiplied."""
+        return None if self._is_quantized else self.multiplier()
+
+    @property
+    def _is_quantized(self) -> bool:
+        return any(is_quantized_tensor(type) for type in (self.lhs, self.rhs, self.result))
 
     @functools.cached_property
     def _permutations(self) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None, int, int]:

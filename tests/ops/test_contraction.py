@@ -28,6 +28,7 @@ from tests.ops.rejections import (
     rows,
 )
 from tests.ops.texts import tensor
+from tests.running import run_every_way
 
 Array = np.ndarray[Any, Any]
 
@@ -494,3 +495,26 @@ def test_what_is_bound_does_what_the_reference_does(
     got, expected = np.asarray(view.bind()(*operands)), np.asarray(view.reference(*operands))
     assert got.shape == expected.shape == tuple(result)
     assert got.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("rhs", [quantized(), along(1), PLAIN])
+def test_products_of_quantized_arguments(rhs: str) -> None:
+    lhs = PLAIN if rhs == PLAIN else quantized(zero_point=1)
+    rhs = along(1) if rhs == PLAIN else rhs
+    result = PLAIN if lhs == PLAIN else along(1) if rhs == along(1) else quantized("i32")
+    a = np.array([[3, -2], [0, 127]], np.float32 if lhs == PLAIN else np.int8)
+    b = np.array([[1, -128], [5, 7]], np.int8)
+    text = (
+        f"func.func @main(%a: {lhs}, %b: {rhs}) -> {result} {{\n"
+        f"%0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : ({lhs}, {rhs}) -> {result}\n"
+        f"return %0 : {result}\n}}"
+    )
+    (got,) = run_every_way(text, a, b)
+    values = (b * (np.array([0.5, 0.25]) if rhs == along(1) else 0.5)).astype(np.float64)
+    exact = (a if lhs == PLAIN else (a.astype(np.float64) - 1) * 0.5) @ values
+    if result == PLAIN:
+        assert got.tolist() == exact.tolist()
+        return
+    scales, storage = (np.array([0.5, 0.25]), np.int8) if result == along(1) else (0.5, np.int32)
+    limits = np.iinfo(storage)
+    assert got.tolist() == np.clip(np.rint(exact / scales), limits.min, limits.max).tolist()
