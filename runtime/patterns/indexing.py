@@ -57,7 +57,7 @@ def sn_gather(
         table, indices = _on_one_tape("sn_gather", table, indices)
         return _gather(table, indices, gather_dims, gather_lengths)
 
-    operands, names = (input_tensor, start_indices), ("input_tensor", "start_indices")
+    operands, names = [input_tensor, start_indices], ("input_tensor", "start_indices")
     return compute(record, operands, names, (gather_dims, gather_lengths), "sn_gather", options)
 
 
@@ -100,7 +100,7 @@ def sn_scatter(
         target, written, indices = _on_one_tape("sn_scatter", target, written, indices)
         return _scatter(target, written, indices, scatter_dims, rmw_op, bool(unique_indices))
 
-    operands, names = (operand, update, start_indices), ("operand", "update", "start_indices")
+    operands, names = [operand, update, start_indices], ("operand", "update", "start_indices")
     settings = (scatter_dims, rmw_op, unique_indices)
     return compute(record, operands, names, settings, "sn_scatter", options)
 

@@ -15,11 +15,12 @@ from ..options import Options
 from ..recent import Recent
 from ..types import ElementType, TensorType
 from .arrays import array_of, given_to, library_of
+from .calls import Calls
 from .element_types import element_type_named, is_number
 from .failures import broken
 from .modules import module_of
 from .operands import lift, value_of
-from .snapshots import Snapshot, snapshot
+from .snapshots import KNOWN, Snapshot, globals_of, snapshot
 from .tape import Array, Tape, Value, active_tape
 from .traced import Traced
 
@@ -47,6 +48,7 @@ class Program(NamedTuple):
 
 _of_tapes: Recent[Hashable, Executable] = Recent(MOST_PROGRAMS)
 _of_snapshots: Recent[Hashable, Program] = Recent(MOST_PROGRAMS)
+_of_calls: Calls[Program] = Calls(MOST_PROGRAMS)
 
 
 def trace(function: Callable[..., Any], *argument_types: Any) -> Module:
@@ -76,7 +78,7 @@ def trace(function: Callable[..., Any], *argument_types: Any) -> Module:
 
 def compute(
     record: Record,
-    operands: Sequence[Any],
+    operands: list[Any],
     names: Sequence[str],
     settings: tuple[Any, ...],
     pattern: str,
@@ -99,22 +101,30 @@ def compute(
     outer = active_tape()
     if outer is not None:
         return record(*[lift(outer, operand, pattern) for operand in operands])
-    given = [
-        operand if type(operand) is np.ndarray else _given(operand, name, pattern)
-        for operand, name in zip(operands, names, strict=True)
-    ]
-    decided = snapshot((pattern, *settings))
+    settings = (pattern, *settings)
+    program = _of_calls.find(settings, operands, options)
+    if program is not None:
+        return _results(program, operands)
+    given = [_given(operand, name, pattern) for operand, name in zip(operands, names, strict=True)]
+    decided = snapshot(settings)
     key = decided and (decided.key, options, tuple([_type_key(one) for one in given]))
     program = _of_snapshots.get(key) if key else None
+    arrays = _arrays(given)
     if program is None:
-        given = [_given(operand, name, pattern) for operand, name in zip(operands, names, strict=True)]
+        taken = len(arrays)
         program, arrays = _traced(record, given, pattern, options)
-        if key and len(arrays) == len(_arrays(given)):
-            _of_snapshots.keep(key, program._replace(snapshot=decided))
-    else:
-        arrays = _arrays(given)
-    results: list[Any] = program.executable(*arrays)
+        if key and len(arrays) == taken:
+            program = program._replace(snapshot=decided)
+            _of_snapshots.keep(key, program)
+    if program.snapshot is not None and len(arrays) == len(operands):
+        _of_calls.keep(settings, arrays, options, program, globals_of, KNOWN)
     library = library_of(operands)
+    return _results(program, arrays, library)
+
+
+def _results(program: Program, arrays: Sequence[Array], library: Any = None) -> Any:
+    """What a pattern returns, as arrays of a library; None: of NumPy."""
+    results: list[Any] = program.executable(*arrays)
     if library is not None:
         results = [given_to(library, array) for array in results]
     return tuple(results) if program.gives_tuple else results[0]

@@ -89,7 +89,7 @@ def snapshot(values: tuple[Any, ...]) -> Snapshot | None:
         return None
 
 
-_known: dict[int, object] = {}
+KNOWN: Final[dict[int, object]] = {}
 """Objects that are the same each time they are used, by identity. They are few, and live as long as this."""
 
 
@@ -97,7 +97,7 @@ def _key(value: Any, held: list[object], depth: int, *, lists: bool = False) -> 
     kind = type(value)
     if kind in _PLAIN:
         return kind, value
-    if id(value) in _known:
+    if id(value) in KNOWN:
         return id(value)
     if kind in _BY_TEXT:
         return kind, repr(value)
@@ -108,7 +108,7 @@ def _key(value: Any, held: list[object], depth: int, *, lists: bool = False) -> 
     if isinstance(value, np.generic):
         return kind, value.dtype, value.tobytes()
     if _is_known(value):
-        _known[id(value)] = value
+        KNOWN[id(value)] = value
         return id(value)
     if kind is FunctionType and depth < MOST_NESTED:
         return _function_key(value, held, depth + 1)
@@ -118,7 +118,7 @@ def _key(value: Any, held: list[object], depth: int, *, lists: bool = False) -> 
 def _function_key(function: FunctionType, held: list[object], depth: int) -> Hashable:
     """The key of a user's function: its instructions, and all that they read."""
     code = function.__code__
-    names = _globals_of(code)
+    names = globals_of(code)
     # A function's attributes may be changed like any object's.
     if names is None or function.__dict__:
         raise _HasNoKey
@@ -129,7 +129,7 @@ def _function_key(function: FunctionType, held: list[object], depth: int) -> Has
             value: Any = function.__globals__.get(name, _MISSING)
             if value is _MISSING:
                 value = getattr(builtins, name)
-            parts.append(id(value) if id(value) in _known else _key(value, held, depth))
+            parts.append(id(value) if id(value) in KNOWN else _key(value, held, depth))
         for cell in function.__closure__ or ():
             parts.append(_key(cell.cell_contents, held, depth))
         if function.__defaults__:
@@ -169,7 +169,7 @@ _MOST_CODES: Final = 1024
 _lock = threading.Lock()
 
 
-def _globals_of(code: CodeType) -> tuple[str, ...] | None:
+def globals_of(code: CodeType) -> tuple[str, ...] | None:
     """The globals that code reads; None where it does what may differ from call to call."""
     found = _names_of_codes.get(id(code))
     if found is None:

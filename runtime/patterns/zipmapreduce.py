@@ -202,5 +202,5 @@ def sn_select(condition: Any, on_true: Any, on_false: Any, *, options: Options |
     def record(*values: Any) -> Any:
         return where(*values, name="sn_select", label="E1")
 
-    operands, names = (condition, on_true, on_false), ("condition", "on_true", "on_false")
+    operands, names = [condition, on_true, on_false], ("condition", "on_true", "on_false")
     return compute(record, operands, names, (), "sn_select", options)
