@@ -1,8 +1,10 @@
 """`chlo.top_k`: the largest values along the last dimension and their places, by selection.
 
 Values are in total order: -NaN < -inf < ... < -0 < +0 < ... < +inf < +NaN. Of equal values the first ones
-are taken, and come first. A few values are kept sorted while a row is read once; for many values, encoded
-values with their places are partitioned by NumPy, and only those selected are sorted.
+are taken, and come first. A few values are kept sorted while a row is read once. More values are collected
+with their places, and sorted out now and then: those not above the last of the best so far are passed over.
+Where a good part of a row is wanted, encoded values with their places are partitioned by NumPy. The few long
+rows there are become parts, so that threads share them; the best of all parts' best are those of the row.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,10 +15,15 @@ import numpy as np
 
 from . import sort
 from .compilation import flat
+from .numpy_sort import sort_address
 from .sort_encoding import bits_dtype, encoding
 from .threads import division
 
 _FEW = 64
+_MOST_SHARE = 64  # one in so many elements is collected at most
+_SPARE = 512  # numbers that are collected beyond twice as many as are wanted
+_UNITS = 16  # rows are cut where there are fewer
+_LEAST_PART = 1 << 14  # elements
 _MOST_POSITIONS = 1 << 31
 
 TopK = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
@@ -42,40 +49,74 @@ def prepare(shape: Sequence[int], dtype: Any, k: int, *, threads: int | None = N
     rows = prod(shape[:-1])
     if rows == 0 or k == 0:
         return lambda operand: (np.empty((*shape[:-1], k), dtype), np.empty((*shape[:-1], k), np.int32))
-    if k <= _FEW:
-        places = _few(dtype, rows, length, k, threads)
-    elif dtype.itemsize <= 4:
-        places = _partitioned(dtype, rows, length, k, threads)
-    else:
-        places = _sorted(dtype, rows, length, k, threads)
+    find = _of_lines(dtype, rows, length, k, threads)
 
     def run(operand: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        lines = np.ascontiguousarray(operand).reshape(rows, length)
-        indices = places(lines)
-        values = np.take_along_axis(lines, indices, 1)
+        values, indices = find(np.ascontiguousarray(operand).reshape(rows, length))
         return values.reshape(*shape[:-1], k), indices.reshape(*shape[:-1], k)
 
     return run
 
 
-def _few(
-    dtype: np.dtype, rows: int, length: int, k: int, threads: int | None
-) -> Callable[[np.ndarray], np.ndarray]:
-    """The places of the best so far are kept while a row is read."""
-    code = encoding(dtype, sort.Key(0)).words
-    tasks, size = division(rows, length * dtype.itemsize)
+def _of_lines(dtype: np.dtype, rows: int, length: int, k: int, threads: int | None) -> TopK:
+    """The same for rows of that length."""
+    if k > _FEW and (dtype.itemsize > 4 or k * _MOST_SHARE > length):
+        places = (_sorted if dtype.itemsize > 4 else _partitioned)(dtype, rows, length, k, threads)
+        return lambda lines: _taken(lines, places(lines))
+    parts = max(1, min(-(-_UNITS // rows), length // max(_LEAST_PART, k * _MOST_SHARE)))
+    find = (_few if k <= _FEW else _collected)(dtype, rows, length, parts, k, threads)
+    if parts == 1:
+        return find
+    best_of = _of_lines(dtype, rows, parts * k, k, threads)
 
-    def places(lines: np.ndarray) -> np.ndarray:
+    def of_parts(lines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        values, places = find(lines)
+        values, chosen = best_of(values)
+        return values, np.take_along_axis(places, chosen, 1)
+
+    return of_parts
+
+
+def _taken(lines: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return np.take_along_axis(lines, places, 1), places
+
+
+def _few(dtype: np.dtype, rows: int, length: int, parts: int, k: int, threads: int | None) -> TopK:
+    """The best so far are kept while a part is read; those of all parts of a row, in order of the parts."""
+    code = encoding(dtype, sort.Key(0)).words
+    units, part = rows * parts, length // parts
+    tasks, size = division(units, part * dtype.itemsize)
+
+    def find(lines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         from . import top_k_loops
 
-        indices = np.empty((rows, k), np.int32)
+        values, indices = np.empty((rows, parts * k), dtype), np.empty((rows, parts * k), np.int32)
         best = np.empty(tasks * k, bits_dtype(dtype))
-        operand = flat(lines, bits_dtype(dtype))
-        work = (size, rows, length, k, code, best, operand, indices.reshape(-1))
+        results = values.reshape(-1).view(best.dtype), indices.reshape(-1)
+        work = (size, units, parts, part, length, k, code, best, flat(lines, best.dtype), *results)
         top_k_loops.few(tasks, *work, threads=threads)
-        return indices
+        return values, indices
 
-    return places
+    return find
+
+
+def _collected(dtype: np.dtype, rows: int, length: int, parts: int, k: int, threads: int | None) -> TopK:
+    """What may be among the best is collected while a part is read; the best of all parts as above."""
+    code, bits = encoding(dtype, sort.Key(0)).words, bits_dtype(dtype)
+    units, part, room = rows * parts, length // parts, 2 * k + _SPARE
+    tasks, size = division(units, part * dtype.itemsize)
+
+    def find(lines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        from . import top_k_loops
+
+        values, indices = np.empty((rows, parts * k), dtype), np.empty((rows, parts * k), np.int32)
+        numbers, address = np.empty(tasks * room, np.uint64), sort_address(np.uint64)
+        results = values.reshape(-1).view(bits), indices.reshape(-1)
+        work = (size, units, parts, part, length, k, room, address, code, numbers)
+        top_k_loops.collected(tasks, *work, flat(lines, bits), *results, threads=threads)
+        return values, indices
+
+    return find
 
 
 def _partitioned(

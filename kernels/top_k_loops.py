@@ -1,4 +1,8 @@
-"""The loop of `top_k` for few values. Importing this module imports Numba."""
+"""The loops of `top_k`. Importing this module imports Numba.
+
+A unit is a part of a row: all `parts` of a row have `part` elements, but for the last one, which has what is
+left. The results of a unit are the `k` largest of its elements, and their positions in the row.
+"""
 
 from typing import Any
 
@@ -6,11 +10,43 @@ import numpy as np
 
 from .arithmetic import get, put
 from .compilation import kernel
+from .runs_loops import sort_numbers
 from .searches import AT_ONCE, lowest, which_above, which_above_in_total_order
 from .sort_encoding import SIGNED, UNSIGNED
 from .sort_loops import code_of
 
-_ONE = np.uint64(1)
+_ONE, _HALF = np.uint64(1), np.uint64(32)
+_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+_POSITION = np.uint64(0xFFFFFFFF)
+
+
+@kernel
+def _unit_range(unit: int, parts: int, part: int, length: int) -> tuple[int, int, int]:
+    """Where the row, and in it a unit begins, and where that ends."""
+    row = unit // parts
+    origin = row * length
+    start = origin + (unit - row * parts) * part
+    return origin, start, origin + length if unit + 1 == (row + 1) * parts else start + part
+
+
+@kernel
+def _above(code: Any, operand: Any, first: int, limit: Any) -> Any:
+    """Bits that tell which of the `AT_ONCE` elements from a place on have codes above a limit."""
+    narrow = operand.dtype.type
+    mode, sign = np.int64(code[0]), narrow(code[2])
+    flipped = sign if mode == UNSIGNED else narrow(0)
+    least = narrow(limit ^ sign)
+    if mode in (UNSIGNED, SIGNED) or least < sign:
+        return which_above(operand, first, flipped, least)
+    return which_above_in_total_order(operand, first, flipped, least)
+
+
+@kernel
+def _code(code: Any, operand: Any, place: int) -> Any:
+    """The code of an element: an unsigned integer of its width, of the same order."""
+    narrow = operand.dtype.type
+    mode, ones, sign, none = np.int64(code[0]), narrow(code[1]), narrow(code[2]), narrow(0)
+    return narrow(code_of(mode, ones, sign, none, none, none, get(operand, place)))
 
 
 @kernel
@@ -25,37 +61,77 @@ def keep(best: Any, own: int, held: int, code: Any, indices: Any, at: int, place
     put(indices, at + slot, indices.dtype.type(place))
 
 
+@kernel
+def take(operand: Any, origin: int, k: int, indices: Any, at: int, values: Any) -> None:
+    """The elements at positions in a row."""
+    for number in range(at, at + k):
+        put(values, number, get(operand, origin + np.int64(get(indices, number))))
+
+
 @kernel(parallel=True)
 def few(
-    task: int, size: int, rows: int, length: int, k: int, code: Any, best: Any, operand: Any, indices: Any
-) -> None:
-    """The places of the k largest of each row; `best` has room for their codes."""
-    narrow = best.dtype.type
-    mode, ones, sign, none = np.int64(code[0]), narrow(code[1]), narrow(code[2]), narrow(0)
-    flipped = sign if mode == UNSIGNED else none
-    is_whole = mode in (UNSIGNED, SIGNED)
+    task: int, size: int, units: int, parts: int, part: int, length: int, k: int, code: Any, best: Any,
+    operand: Any, values: Any, indices: Any,
+) -> None:  # fmt: skip
+    """The best so far are kept in order; `best` has room for the codes of those of each task."""
     own = task * k
     last = own + k - 1
-    for row in range(task * size, min((task + 1) * size, rows)):
-        start, end = row * length, (row + 1) * length
+    for unit in range(task * size, min((task + 1) * size, units)):
+        origin, start, end = _unit_range(unit, parts, part, length)
+        at = unit * k
         vectors = start + k
         after = vectors + (end - vectors) // AT_ONCE * AT_ONCE
         for held in range(k):
-            taken = narrow(code_of(mode, ones, sign, none, none, none, get(operand, start + held)))
-            keep(best, own, held, taken, indices, row * k, held)
+            keep(best, own, held, _code(code, operand, start + held), indices, at, start + held - origin)
         for first in range(vectors, after, AT_ONCE):
-            least = narrow(get(best, last) ^ sign)
-            if is_whole or least < sign:
-                above = which_above(operand, first, flipped, least)
-            else:
-                above = which_above_in_total_order(operand, first, flipped, least)
+            above = _above(code, operand, first, get(best, last))
             while above != 0:
                 place = first + lowest(above)
                 above &= above - _ONE
-                taken = narrow(code_of(mode, ones, sign, none, none, none, get(operand, place)))
+                taken = _code(code, operand, place)
                 if taken > get(best, last):
-                    keep(best, own, k - 1, taken, indices, row * k, place - start)
+                    keep(best, own, k - 1, taken, indices, at, place - origin)
         for place in range(after, end):
-            taken = narrow(code_of(mode, ones, sign, none, none, none, get(operand, place)))
+            taken = _code(code, operand, place)
             if taken > get(best, last):
-                keep(best, own, k - 1, taken, indices, row * k, place - start)
+                keep(best, own, k - 1, taken, indices, at, place - origin)
+        take(operand, origin, k, indices, at, values)
+
+
+@kernel(parallel=True)
+def collected(
+    task: int, size: int, units: int, parts: int, part: int, length: int, k: int, room: int, address: int,
+    code: Any, numbers: Any, operand: Any, values: Any, indices: Any,
+) -> None:  # fmt: skip
+    """Elements that may be among the best are collected, and sorted out whenever their room is full.
+
+    `numbers` has `room` for each task, for at least k + AT_ONCE of them: codes that fall as elements rise, of
+    at most 32 bits, above positions.
+    """
+    narrow = operand.dtype.type
+    ones, own = narrow(code[1]), task * room
+    for unit in range(task * size, min((task + 1) * size, units)):
+        origin, start, end = _unit_range(unit, parts, part, length)
+        held, limit, is_limited = 0, narrow(0), False
+        for first in range(start, end, AT_ONCE):
+            if held + AT_ONCE > room:
+                if sort_numbers(address, numbers, own, held) != 0:
+                    raise MemoryError
+                held, is_limited = k, True
+                limit = narrow(ones ^ narrow(get(numbers, own + k - 1) >> _HALF))
+            count = min(AT_ONCE, end - first)
+            above = _ALL >> np.uint64(AT_ONCE - count)
+            if is_limited and count == AT_ONCE:
+                above = _above(code, operand, first, limit)
+            while above != 0:
+                place = first + lowest(above)
+                above &= above - _ONE
+                falling = np.uint64(narrow(ones ^ _code(code, operand, place)))
+                put(numbers, own + held, falling << _HALF | np.uint64(place - origin))
+                held += 1
+        if sort_numbers(address, numbers, own, held) != 0:
+            raise MemoryError
+        for number in range(k):
+            position = get(numbers, own + number) & _POSITION
+            put(indices, unit * k + number, indices.dtype.type(position))
+        take(operand, origin, k, indices, unit * k, values)

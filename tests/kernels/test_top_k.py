@@ -95,10 +95,33 @@ def test_where_the_largest_are_small(element):
         check(operand, k)
 
 
+@pytest.mark.parametrize("element", ["uint8", "int16", "float32", "bfloat16"])
+@pytest.mark.parametrize("order", ["any", "up", "down", "equal"])
+def test_few_of_many(element, order):
+    """What is collected has to be sorted out often, never, or has equal values at the end of the best."""
+    dtype = dtype_of(element)
+    operand = sample(np.random.default_rng(4), (2, 7000), dtype)
+    if order in ("up", "down"):
+        operand = np.sort(operand, axis=1)[:, :: 1 if order == "up" else -1]
+    elif order == "equal":
+        operand[:, 100:] = operand[:, :1]
+    for k in (65, 100):
+        check(operand, k)
+
+
+@pytest.mark.parametrize("shape", [(100_003,), (3, 40_000)])
+@pytest.mark.parametrize("k", [1, 64, 200])
+def test_long_rows_are_cut(shape, k):
+    rng = np.random.default_rng(5)
+    for operand in (sample(rng, shape, np.dtype("f4")), rng.integers(0, 3, shape, np.int16)):
+        for threads in (1, 2):
+            check(operand, k, threads)
+
+
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
-@pytest.mark.parametrize("k", [5, 500])
+@pytest.mark.parametrize("k", [5, 70, 500])
 def test_bits_do_not_depend_on_threads(k, threads):
-    operand = np.random.default_rng(2).integers(0, 3000, (60, 4000)).astype(np.float32)
+    operand = np.random.default_rng(2).integers(0, 3000, (30, 8000)).astype(np.float32)
     assert division(*operand.shape[:1], operand.nbytes // len(operand)).tasks > 3
     check(operand, k, threads)
 
