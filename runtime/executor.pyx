@@ -22,17 +22,15 @@ from .errors import ExecutionError, NimbleError
 
 cnp.import_array()
 
+include "array_ownership.pxi"
+include "scalar_arithmetic.pxi"
+
 cdef extern from "Python.h":
     object PyObject_Vectorcall(object function, PyObject *const *arguments, size_t count, PyObject *names)
     size_t PY_VECTORCALL_ARGUMENTS_OFFSET
 
 cdef extern from "numpy/arrayobject.h":
     object PyArray_FromScalar(object scalar, PyObject *dtype)
-    cnp.ndarray PyArray_SimpleNew(int rank, cnp.npy_intp *shape, int type)
-    object PyArray_NewFromDescr(
-        void *subtype, void *stolen_dtype, int rank, cnp.npy_intp *shape, cnp.npy_intp *strides, void *data,
-        int flags, PyObject *like,
-    )
 
 cdef enum:
     MOST_STACKED = 16
@@ -44,23 +42,6 @@ cdef enum Kind:
     RUN_WHILE
     RUN_IF
     RUN_CASE
-
-cdef enum Scalar:
-    NO_SCALAR
-    ADD
-    SUBTRACT
-    EQUAL
-    NOT_EQUAL
-    LESS
-    LESS_EQUAL
-    GREATER
-    GREATER_EQUAL
-
-# What loops do with their counters: NumPy's calls cost more than the work.
-cdef dict _SCALARS = {
-    np.add: ADD, np.subtract: SUBTRACT, np.equal: EQUAL, np.not_equal: NOT_EQUAL, np.less: LESS,
-    np.less_equal: LESS_EQUAL, np.greater: GREATER, np.greater_equal: GREATER_EQUAL,
-}
 
 cdef double _SECONDS_BETWEEN_YIELDS = 0.005
 cdef tuple _OUT = ("out",)
@@ -191,49 +172,6 @@ def _possible_overwrites(step):
         if slot in step.releases and is_listed and not is_captured and occurrences[0] == operand:
             pairs.append((operand, result))
     return pairs
-
-
-cdef class Donated:
-    """Owns the memory of an array that a caller lets a run use."""
-
-    cdef readonly object array
-
-
-def donated(array):
-    """A new array in the memory of a caller's array, which the run may overwrite as if it were its own.
-
-    Args:
-        array: C-contiguous and writeable.
-    """
-    cdef cnp.ndarray source = array
-    cdef Donated owner = Donated.__new__(Donated)
-    owner.array = source
-    cdef object dtype = source.dtype
-    Py_INCREF(dtype)
-    cdef object fresh = PyArray_NewFromDescr(
-        <void *>cnp.ndarray, <void *>dtype, cnp.PyArray_NDIM(source), cnp.PyArray_DIMS(source),
-        cnp.PyArray_STRIDES(source), cnp.PyArray_DATA(source), cnp.NPY_ARRAY_WRITEABLE, NULL,
-    )
-    cnp.set_array_base(fresh, owner)
-    return fresh
-
-
-cdef inline bint _is_free(PyObject *value):
-    """Whether a value that dies is an array that may be overwritten: nothing but its slot refers to its memory."""
-    cdef PyObject *base
-    if value.ob_refcnt != 1 or type(<object>value) is not cnp.ndarray:
-        return False
-    cdef cnp.ndarray array = <cnp.ndarray>value
-    if not cnp.PyArray_ISCARRAY(array):
-        return False
-    base = cnp.PyArray_BASE(array)
-    if base == NULL:
-        return cnp.PyArray_CHKFLAGS(array, cnp.NPY_ARRAY_OWNDATA)
-    if base.ob_refcnt != 1:
-        return False
-    if type(<object>base) is cnp.ndarray:
-        return cnp.PyArray_CHKFLAGS(<cnp.ndarray>base, cnp.NPY_ARRAY_OWNDATA)
-    return type(<object>base) is Donated
 
 
 cdef inline object _array(object value):
@@ -438,53 +376,6 @@ cdef object _call(_Step step, object function, list frame):
                 function, &stack[1], count | PY_VECTORCALL_ARGUMENTS_OFFSET, <PyObject *>_OUT
             )
     return PyObject_Vectorcall(function, &stack[1], count | PY_VECTORCALL_ARGUMENTS_OFFSET, NULL)
-
-
-cdef object _of_scalars(Scalar operation, object lhs, object rhs):
-    """The result for two integers of i32, or two of i64; None for all else."""
-    cdef int type
-    cdef int64_t a, b
-    cdef cnp.ndarray result
-    if not (_is_scalar(lhs) and _is_scalar(rhs)):
-        return None
-    type = cnp.PyArray_TYPE(<cnp.ndarray>lhs)
-    if cnp.PyArray_TYPE(<cnp.ndarray>rhs) != type or type not in (cnp.NPY_INT32, cnp.NPY_INT64):
-        return None
-    a, b = _integer(<cnp.ndarray>lhs, type), _integer(<cnp.ndarray>rhs, type)
-    if operation >= EQUAL:
-        result = PyArray_SimpleNew(0, NULL, cnp.NPY_BOOL)
-        (<char *>cnp.PyArray_DATA(result))[0] = _holds(operation, a, b)
-        return result
-    a = <int64_t>(<uint64_t>a + <uint64_t>b if operation == ADD else <uint64_t>a - <uint64_t>b)
-    result = PyArray_SimpleNew(0, NULL, type)
-    if type == cnp.NPY_INT32:
-        (<int32_t *>cnp.PyArray_DATA(result))[0] = <int32_t>a
-    else:
-        (<int64_t *>cnp.PyArray_DATA(result))[0] = a
-    return result
-
-
-cdef inline bint _is_scalar(object value):
-    if type(value) is not cnp.ndarray or cnp.PyArray_NDIM(<cnp.ndarray>value) != 0:
-        return False
-    return cnp.PyArray_ISBEHAVED_RO(<cnp.ndarray>value)
-
-
-cdef inline int64_t _integer(cnp.ndarray array, int type) noexcept:
-    cdef void *data = cnp.PyArray_DATA(array)
-    return (<int32_t *>data)[0] if type == cnp.NPY_INT32 else (<int64_t *>data)[0]
-
-
-cdef bint _holds(Scalar relation, int64_t a, int64_t b) noexcept:
-    if relation == EQUAL:
-        return a == b
-    if relation == NOT_EQUAL:
-        return a != b
-    if relation == LESS:
-        return a < b
-    if relation == LESS_EQUAL:
-        return a <= b
-    return a > b if relation == GREATER else a >= b
 
 
 cdef object _call_with_many(_Step step, object function, list frame):

@@ -1,0 +1,50 @@
+# Which arrays a run may write to, included by the executor, which has `cnp`, `PyObject` and `Py_INCREF`.
+
+cdef extern from "numpy/arrayobject.h":
+    object PyArray_NewFromDescr(
+        void *subtype, void *stolen_dtype, int rank, cnp.npy_intp *shape, cnp.npy_intp *strides, void *data,
+        int flags, PyObject *like,
+    )
+
+
+cdef class Donated:
+    """Owns the memory of an array that a caller lets a run use."""
+
+    cdef readonly object array
+
+
+def donated(array):
+    """A new array in the memory of a caller's array, which the run may overwrite as if it were its own.
+
+    Args:
+        array: C-contiguous and writeable.
+    """
+    cdef cnp.ndarray source = array
+    cdef Donated owner = Donated.__new__(Donated)
+    owner.array = source
+    cdef object dtype = source.dtype
+    Py_INCREF(dtype)
+    cdef object fresh = PyArray_NewFromDescr(
+        <void *>cnp.ndarray, <void *>dtype, cnp.PyArray_NDIM(source), cnp.PyArray_DIMS(source),
+        cnp.PyArray_STRIDES(source), cnp.PyArray_DATA(source), cnp.NPY_ARRAY_WRITEABLE, NULL,
+    )
+    cnp.set_array_base(fresh, owner)
+    return fresh
+
+
+cdef inline bint _is_free(PyObject *value):
+    """Whether a value that dies is an array that may be overwritten: nothing but its slot refers to its memory."""
+    cdef PyObject *base
+    if value.ob_refcnt != 1 or type(<object>value) is not cnp.ndarray:
+        return False
+    cdef cnp.ndarray array = <cnp.ndarray>value
+    if not cnp.PyArray_ISCARRAY(array):
+        return False
+    base = cnp.PyArray_BASE(array)
+    if base == NULL:
+        return cnp.PyArray_CHKFLAGS(array, cnp.NPY_ARRAY_OWNDATA)
+    if base.ob_refcnt != 1:
+        return False
+    if type(<object>base) is cnp.ndarray:
+        return cnp.PyArray_CHKFLAGS(<cnp.ndarray>base, cnp.NPY_ARRAY_OWNDATA)
+    return type(<object>base) is Donated
