@@ -71,6 +71,13 @@ def _erf_inv(w: Any) -> Any:
     return root / x
 
 
+def _stirling(w: Any) -> Any:
+    """What Stirling's formula leaves of lgamma(x), times x, where w = 1 / x^2."""
+    x = 1 / mpmath.sqrt(w)
+    formula = (x - mpf(1) / 2) * mpmath.log(x) - x + mpmath.log(2 * mpmath.pi) / 2
+    return (mpmath.loggamma(x) - formula) * x
+
+
 def _series(start: Callable[[Any], Any], limit: Any) -> Callable[[Any], Any]:
     """A function whose value near 0, where its formula divides by 0, is `limit`."""
     return lambda t: limit if abs(t) < mpf(10) ** -30 else start(t)
@@ -160,6 +167,27 @@ with mpmath.workdps(80):
         ),
         Approximation(
             "ERF_INV", "erf_inv(x) / x, where w = -log(1 - x^2)", _erf_inv, (mpf(0), mpf("16.7")), 14, 14
+        ),
+        Approximation(
+            "LGAMMA",
+            "lgamma(2 + t) / t",
+            _series(lambda t: mpmath.loggamma(2 + t) / t, 1 - mpmath.euler),
+            (-mpf(1) / 2, mpf(1) / 2),
+            16,
+        ),
+        Approximation(
+            "LGAMMA_FAR",
+            "lgamma(x) x less Stirling's formula, where w = 1 / x^2",
+            _series(_stirling, mpf(1) / 12),
+            (mpf(0), 1 / mpf("6.5") ** 2),
+            6,
+        ),
+        Approximation(
+            "SIN_PI",
+            "sin(pi r) / r, where z = r^2",
+            _series(lambda z: mpmath.sinpi(mpmath.sqrt(z)) / mpmath.sqrt(z), mpmath.pi),
+            (mpf(0), mpf(1) / 4),
+            8,
         ),
         Approximation("INVERSE_CBRT", "m^(-1/3)", _inverse_root, (mpf(1), mpf(2)), 6),
         Approximation(

@@ -15,6 +15,7 @@ from llvmlite import ir
 
 from ..ir import BoolAttribute, EnumAttribute, FloatAttribute, IntegerAttribute, Operation
 from ..types import BOOLEAN, COMPLEX, FLOAT, INTEGER, SIGNED, ElementType, TensorType
+from . import elementwise_complex as single_complex
 from . import elementwise_conversion as conversion
 from . import elementwise_floats as floats
 from . import elementwise_integers as integers
@@ -95,6 +96,14 @@ _COMPLEX: Final[dict[str, Callable[..., Any]]] = {
 }
 """On complex values."""
 
+_SINGLE_COMPLEX: Final[dict[str, Callable[..., Value]]] = {
+    "stablehlo.divide": single_complex.in_f64(single_complex.divide),
+    "stablehlo.rsqrt": single_complex.in_f64(single_complex.rsqrt),
+    "stablehlo.sign": single_complex.in_f64(single_complex.sign),
+    "stablehlo.sqrt": single_complex.in_f64(single_complex.sqrt),
+}
+"""On values of complex<f32>."""
+
 _EXACT_IN_F64: Final = frozenset({"stablehlo.rsqrt"})
 """Of `MATHEMATICS` those that give the references' bits of f64 too, for they only round."""
 
@@ -108,7 +117,7 @@ _KEEP_DIGITS: Final = frozenset(
 
 _LONG = 20
 """So much work for an element, that of a sum or comparison being 1, is long."""
-_LONG_FUNCTIONS = frozenset({"chlo.erf_inv", "chlo.sinh", "chlo.tan"}) | {
+_LONG_FUNCTIONS = frozenset({"chlo.erf_inv", "chlo.lgamma", "chlo.sinh", "chlo.tan"}) | {
     f"stablehlo.{name}" for name in ("atan2", "cbrt", "cosine", "power", "sine", "tan")
 }
 _WORK: Final = dict.fromkeys(MATHEMATICS, 16) | dict.fromkeys(_LONG_FUNCTIONS, _LONG) | {"stablehlo.rsqrt": 1}
@@ -177,7 +186,7 @@ def _element_type(type: object) -> ElementType | None:
 def _plain_rule(name: str, type: ElementType, result: ElementType) -> Rule | None:
     """The code of an operation whose name and element type say all."""
     if type.category == COMPLEX:
-        on_complex = _COMPLEX.get(name)
+        on_complex = _COMPLEX.get(name) or (_SINGLE_COMPLEX.get(name) if type.width == 64 else None)
         return None if on_complex is None else lambda builder, operands: on_complex(builder, *operands)
     if type.category != FLOAT:
         categories, on_integers = _INTEGERS.get(name, (0, None))

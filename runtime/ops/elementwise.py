@@ -23,7 +23,7 @@ from ..types import (
     QuantizedType,
     TensorType,
 )
-from . import numerics, rules
+from . import numerics, rules, single_complex
 from . import special_functions as special
 from .declaration import Constraint, Operand, Result, constraint
 from .elementwise_base import (
@@ -239,6 +239,8 @@ class Divide(
 ):
     """The quotient, for integers without its fraction."""
 
+    single_complex = staticmethod(single_complex.divide)
+
 
 class Exponential(
     Transcendental, name="stablehlo.exponential", functions={FLOAT: np.exp, COMPLEX: special.exp_complex}
@@ -379,6 +381,8 @@ class Rsqrt(
 ):
     """1 / sqrt(operand)."""
 
+    single_complex = staticmethod(single_complex.rsqrt)
+
 
 class Sign(
     Unary,
@@ -387,6 +391,8 @@ class Sign(
     wide=COMPLEX,
 ):
     """-1, 0 or 1; a complex number's direction."""
+
+    single_complex = staticmethod(single_complex.sign)
 
     operand = Operand(SIGNED | COMPUTED)
     result = Result(SIGNED | COMPUTED)
@@ -398,6 +404,8 @@ class Sine(Transcendental, name="stablehlo.sine", functions={FLOAT | COMPLEX: np
 
 class Sqrt(Transcendental, name="stablehlo.sqrt", functions={FLOAT | COMPLEX: np.sqrt}, wide=COMPLEX):
     """The square root."""
+
+    single_complex = staticmethod(single_complex.sqrt)
 
 
 class Subtract(Arithmetic, name="stablehlo.subtract", functions={INTEGER | FLOAT | COMPLEX: np.subtract}):

@@ -84,10 +84,12 @@ class Elementwise(Op):
         functions: for each category of element types the function on carriers (`numerics`) that computes a
             result element from operand elements; it broadcasts, so that a region may run on whole arrays.
         wide: the categories for which it needs the wider carrier, as transcendental functions do.
+        single_complex: the function on complex64 numbers in the wider carrier, where they have their own.
     """
 
     functions: ClassVar[Mapping[int, Function]] = MappingProxyType({})
     wide: ClassVar[int] = 0
+    single_complex: ClassVar[Function | None] = None
 
     def __init_subclass__(
         cls, *, functions: Mapping[int, Function] | None = None, wide: int | None = None, **rest: Any
@@ -101,6 +103,8 @@ class Elementwise(Op):
     @classmethod
     def carrier_function(cls, element_type: ElementType) -> Function:
         """The function on carriers; KeyError where there is none."""
+        if cls.single_complex is not None and element_type.name == "complex<f32>":
+            return cls.single_complex
         for category, function in cls.functions.items():
             if category & element_type.category:
                 return function

@@ -141,6 +141,11 @@ def divide_complex(lhs: Array, rhs: Array) -> Array:
         return quotient
     # The divisor's modulus may have overflown.
     quotient = np.where(missing, np.divide(lhs * 0.25, rhs * 0.25), quotient)
+    return quotient_by_annex_g(quotient, lhs, rhs)
+
+
+def quotient_by_annex_g(quotient: Array, lhs: Array, rhs: Array) -> Array:
+    """A quotient of which parts may be NaN; where both are, it is infinite or zero if annex G says so."""
     unclear = np.isnan(quotient.real) & np.isnan(quotient.imag)
     a, b, c, d = (np.broadcast_to(part, quotient.shape) for part in (lhs.real, lhs.imag, rhs.real, rhs.imag))
     by_zero = (c == 0) & (d == 0) & ~(np.isnan(a) & np.isnan(b))
@@ -153,7 +158,7 @@ def divide_complex(lhs: Array, rhs: Array) -> Array:
         (infinite_lhs, np.inf * (a_unit * c + b_unit * d), np.inf * (b_unit * c - a_unit * d)),
         (infinite_rhs, 0.0 * (a * c_unit + b * d_unit), 0.0 * (b * c_unit - a * d_unit)),
     )
-    for condition, real, imaginary in candidates:
+    for condition, real, imaginary in reversed(candidates):
         quotient = np.where(unclear & condition, complex_of(real, imaginary), quotient)
     return quotient
 

@@ -18,6 +18,7 @@ from tests.running import same_bits
 INTEGERS = [type for type in ELEMENT_TYPES.values() if type.category & INTEGER]
 FLOATS = [type for type in ELEMENT_TYPES.values() if type.category == FLOAT]
 COMPLEXES = [type for type in ELEMENT_TYPES.values() if type.category == COMPLEX]
+SINGLE_COMPLEX = [ELEMENT_TYPES["complex<f32>"]]
 BOOLEANS = [ELEMENT_TYPES["i1"]]
 SIGNED_TYPES = [type for type in INTEGERS if type.category == SIGNED]
 ALL = list(ELEMENT_TYPES.values())
@@ -117,9 +118,9 @@ UNARY = {
     "stablehlo.popcnt": INTEGERS,
     "stablehlo.round_nearest_afz": FLOATS,
     "stablehlo.round_nearest_even": FLOATS,
-    "stablehlo.rsqrt": FLOATS,
-    "stablehlo.sign": SIGNED_TYPES + FLOATS,
-    "stablehlo.sqrt": FLOATS,
+    "stablehlo.rsqrt": FLOATS + SINGLE_COMPLEX,
+    "stablehlo.sign": SIGNED_TYPES + FLOATS + SINGLE_COMPLEX,
+    "stablehlo.sqrt": FLOATS + SINGLE_COMPLEX,
     "chlo.conj": FLOATS + COMPLEXES,
     "chlo.square": FLOATS + COMPLEXES,
 }
@@ -127,7 +128,7 @@ UNARY = {
 BINARY = {
     "stablehlo.add": ALL,
     "stablehlo.and": BOOLEANS + INTEGERS,
-    "stablehlo.divide": INTEGERS + FLOATS,
+    "stablehlo.divide": INTEGERS + FLOATS + SINGLE_COMPLEX,
     "stablehlo.maximum": ALL,
     "stablehlo.minimum": ALL,
     "stablehlo.multiply": ALL,
@@ -267,8 +268,8 @@ def test_constant_operands(type):
 
 
 def test_what_is_not_generated():
-    f64, c64 = ELEMENT_TYPES["f64"], ELEMENT_TYPES["complex<f32>"]
+    f64, c128 = ELEMENT_TYPES["f64"], ELEMENT_TYPES["complex<f64>"]
     assert not emits(operation_of("stablehlo.exponential", [f64], f64))
-    assert not emits(operation_of("stablehlo.divide", [c64, c64], c64))
+    assert not emits(operation_of("stablehlo.divide", [c128, c128], c128))
     with pytest.raises(NimbleError):
         operation_of("stablehlo.not", [f64], f64)

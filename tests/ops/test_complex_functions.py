@@ -195,3 +195,25 @@ def test_logistic_next_to_its_poles(pole: float, distance: complex) -> None:
         expected = complex(1 / (1 + mpmath.exp(-mpmath.mpc(operand))))
     result = apply("stablehlo.logistic", "complex<f64>", operand)
     assert abs(result - expected) <= 1e-15 * abs(expected)
+
+
+def test_single_quotients_and_roots_are_right_part_by_part():
+    mpmath = pytest.importorskip("mpmath")
+    generator = np.random.default_rng(4)
+    lhs, rhs = (
+        np.float32(generator.standard_normal((2, 300)) * 2.0 ** generator.integers(-60, 60, (2, 300)))
+        for _ in range(2)
+    )
+    # Quotients of which one part almost vanishes.
+    rhs[:, :100] = lhs[:, :100] * np.float32(3) + np.float32(1e-6) * rhs[:, :100]
+    lhs, rhs = (np.ascontiguousarray(parts.T).view(np.complex64)[:, 0] for parts in (lhs, rhs))
+    quotient = apply("stablehlo.divide", "complex<f32>", lhs, rhs)
+    root = apply("stablehlo.sqrt", "complex<f32>", lhs)
+    with mpmath.workprec(200):
+        for a, b, got, got_root in zip(lhs, rhs, quotient, root, strict=True):
+            exact = mpmath.mpc(complex(a))
+            for part, true in zip(
+                (got, got_root), (exact / mpmath.mpc(complex(b)), mpmath.sqrt(exact)), strict=True
+            ):
+                expected = [np.float32(float(true.real)), np.float32(float(true.imag))]
+                assert [part.real, part.imag] == expected

@@ -13,7 +13,7 @@ from typing import Final
 
 from llvmlite import ir
 
-from . import error_functions, exponential, logarithm, roots, single, trigonometry
+from . import error_functions, exponential, gamma_functions, logarithm, roots, single, trigonometry
 from .reals import Real
 
 Function = Callable[..., ir.Value]
@@ -52,6 +52,7 @@ _ON_REALS: Final[dict[str, Callable[..., Real]]] = {
     "chlo.erf": error_functions.erf,
     "chlo.erf_inv": error_functions.erf_inv,
     "chlo.erfc": error_functions.erfc,
+    "chlo.lgamma": gamma_functions.lgamma,
     "chlo.sinh": exponential.sinh,
     "chlo.tan": trigonometry.tan,
 }

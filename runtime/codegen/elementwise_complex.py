@@ -1,0 +1,100 @@
+"""Functions of complex<f32> values, computed in f64: the same steps as in `ops/single_complex.py`.
+
+Source: specification, section "Ops"; C99, annex G, for values that are not finite.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from llvmlite import ir
+
+from .mathematics.reals import Real, where
+from .values import F32, F64, Value
+
+Pair = tuple[Real, Real]
+
+
+def in_f64(function: Callable[..., Pair]) -> Callable[..., Value]:
+    """From a function of pairs in f64 to one of the elements in computed form."""
+
+    def emit(builder: ir.IRBuilder, *operands: Value) -> Value:
+        wide = [tuple([_widened(Real(builder, part)) for part in operand]) for operand in operands]
+        return tuple([builder.fptrunc(part.value, F32) for part in function(*wide)])
+
+    return emit
+
+
+def _is_infinite(x: Real) -> ir.Value:
+    return abs(x).compare("==", math.inf)
+
+
+def _are_finite(x: Real, y: Real) -> ir.Value:
+    return x.builder.and_(abs(x).compare("<", math.inf), abs(y).compare("<", math.inf))
+
+
+def _widened(x: Real) -> Real:
+    return Real(x.builder, x.builder.fpext(x.value, F64))
+
+
+def divide(lhs: Pair, rhs: Pair) -> Pair:
+    """The quotient."""
+    (a, b), (c, d) = lhs, rhs
+    square = c * c + d * d
+    return _by_annex_g(((a * c + b * d) / square, (b * c - a * d) / square), lhs, rhs)
+
+
+def _by_annex_g(quotient: Pair, lhs: Pair, rhs: Pair) -> Pair:
+    """The quotient; where both parts are NaN, infinite or zero where annex G says so."""
+    (a, b), (c, d), (real, imaginary) = lhs, rhs, quotient
+    builder = a.builder
+    a_unit, b_unit, c_unit, d_unit = (
+        where(_is_infinite(x), 1.0, x.like(0.0)).with_sign_of(x) for x in (a, b, c, d)
+    )
+    infinity = c.like(math.inf).with_sign_of(c)
+    by_zero = builder.and_(c.compare("==", 0.0), d.compare("==", 0.0))
+    by_zero = builder.and_(by_zero, builder.not_(builder.and_(a.is_nan(), b.is_nan())))
+    infinite_lhs = builder.and_(builder.or_(_is_infinite(a), _is_infinite(b)), _are_finite(c, d))
+    infinite_rhs = builder.and_(builder.or_(_is_infinite(c), _is_infinite(d)), _are_finite(a, b))
+    unclear = builder.and_(real.is_nan(), imaginary.is_nan())
+    candidates = (
+        (infinite_rhs, (a * c_unit + b * d_unit) * 0.0, (b * c_unit - a * d_unit) * 0.0),
+        (infinite_lhs, (a_unit * c + b_unit * d) * math.inf, (b_unit * c - a_unit * d) * math.inf),
+        (by_zero, infinity * a, infinity * b),
+    )
+    for condition, other_real, other_imaginary in candidates:
+        chosen = builder.and_(unclear, condition)
+        real, imaginary = where(chosen, other_real, real), where(chosen, other_imaginary, imaginary)
+    return real, imaginary
+
+
+def sqrt(z: Pair) -> Pair:
+    """The square root with a real part that is not negative."""
+    x, y = z
+    root = ((abs(x) + (x * x + y * y).sqrt()) * 0.5).sqrt()
+    rest = where(root.compare("==", 0.0), 0.0, abs(y) / (root * 2.0))
+    left = x.builder.icmp_signed("<", x.bits(), ir.Constant(x.layout.bits, 0))
+    real, size = where(left, rest, root), where(left, root, rest)
+    # An infinite part decides, first the imaginary one; what stands beside it is zero, or NaN of NaN.
+    nothing = abs(y) * 0.0
+    real = where(_is_infinite(x), where(left, nothing, math.inf), real)
+    size = where(_is_infinite(x), where(left, math.inf, nothing), size)
+    real, size = (where(_is_infinite(y), math.inf, part) for part in (real, size))
+    return real, size.with_sign_of(y)
+
+
+def rsqrt(z: Pair) -> Pair:
+    """1 / sqrt(z)."""
+    x, _ = z
+    return divide((x.like(1.0), x.like(0.0)), sqrt(z))
+
+
+def sign(z: Pair) -> Pair:
+    """z / |z|; zero for zero, NaN in both parts where the modulus is infinite or NaN."""
+    x, y = z
+    modulus = (x * x + y * y).sqrt()
+    is_zero = modulus.compare("==", 0.0)
+    is_finite = modulus.compare("<", math.inf)
+    first, second = (where(is_finite, where(is_zero, 0.0, part / modulus), math.nan) for part in z)
+    return first, second

@@ -1,0 +1,43 @@
+"""The logarithm of the gamma function, for arguments that f32 holds; right once rounded to f32 or less."""
+
+from __future__ import annotations
+
+import math
+
+from .coefficients import LGAMMA, LGAMMA_FAR, SIN_PI
+from .logarithm import positive_log
+from .reals import Real, polynomial, where
+
+_FAR = 6.5
+"""From here on Stirling's formula serves."""
+
+
+def lgamma(x: Real) -> Real:
+    """The logarithm of the gamma function's absolute value; error 3, below 0 absolute, in ulps of the terms.
+
+    Below 0 it is log(pi / (|x| sin(pi |x|))) - lgamma(|x|).
+    """
+    a = abs(x)
+    above = _positive_lgamma(a)
+    distance = abs(a - a.rint())
+    sine = distance * polynomial(distance * distance, SIN_PI)
+    below = (math.log(math.pi) - positive_log(a * sine)) - above
+    value = where(x.compare("<", 0.0), where(sine.compare("==", 0.0), math.inf, below), above)
+    is_infinite = x.builder.or_(a.compare("==", 0.0), a.compare("==", math.inf))
+    return where(is_infinite, math.inf, where(x.is_nan(), x, value))
+
+
+def _positive_lgamma(a: Real) -> Real:
+    """lgamma of a positive number: from that of a + 2, a + 1 or a - n, which is 2 + t with |t| <= 1/2."""
+    is_small, is_least, is_far = a.compare("<", 1.5), a.compare("<", 0.5), a.compare(">=", _FAR)
+    near, product = a, a.like(1.0)
+    for least in (2.5, 3.5, 4.5, 5.5):
+        beyond, less = a.compare(">=", least), near - 1.0
+        near, product = where(beyond, less, near), where(beyond, product * less, product)
+    t = where(is_small, where(is_least, a, a - 1.0), near - 2.0)
+    factor = where(is_small, where(is_least, a * (a + 1.0), a), product)
+    log = positive_log(where(is_far, a, factor))
+    value = t.fma(polynomial(t, LGAMMA), where(is_small, -log, log))
+    inverse = 1.0 / a
+    rest = inverse.fma(polynomial(inverse * inverse, LGAMMA_FAR), math.log(2 * math.pi) / 2 - 0.5)
+    return where(is_far, (a - 0.5).fma(log - 1.0, rest), value)
