@@ -11,6 +11,7 @@ _FAMILIES = (
     "conversion",
     "creation",
     "movement",
+    "slicing",
     "broadcasting",
     "dynamic_shapes",
     "shape_dialects",

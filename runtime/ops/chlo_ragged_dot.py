@@ -14,8 +14,9 @@ import numpy as np
 from ..types import INTEGER, PLAIN
 from . import rules
 from .attribute_kinds import DIMENSIONS
-from .contraction_base import PRECISION_CONFIG, DotDimensions, same_kind
+from .contraction_base import DotDimensions, same_kind
 from .declaration import Array, Attribute, Operand, Result, constraint
+from .products import PRECISION_CONFIG
 
 _NUMBERS = "ragged_dot_dimension_numbers"
 

@@ -26,11 +26,8 @@ from ..types import (
 from . import dot_algorithm, rules
 from .attribute_kinds import BOOL, DIMENSIONS, FLOAT_TYPE, I64, STRING
 from .contraction_base import (
-    PRECISION_CONFIG,
     Contraction,
     DotDimensions,
-    Multiply,
-    Precision,
     QuantizedContraction,
     precision_config_size,
     same_kind,
@@ -38,6 +35,7 @@ from .contraction_base import (
 from .declaration import Array, Attribute, Op, Operand, Result, constraint
 from .dot_algorithm import DotAlgorithm
 from .numerics import carrier, rounding
+from .products import PRECISION_CONFIG, Multiply, Precision
 
 _EINSUM_OPERAND: Final = re.compile(r"[a-zA-Z]*(\.\.\.)?[a-zA-Z]*")
 

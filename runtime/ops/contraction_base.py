@@ -1,159 +1,30 @@
-"""What operations share that multiply and sum: products of matrices by element types, constraints.
-
-Products are exact and sums are made in: f32 for floats up to f32, f64 for f64, the result's own type
-for complex numbers, integers modulo two to the result's width; each result is rounded once. Where
-`precision_config` allows less, this is still what happens. Matrices of floats are multiplied as
-`float_products` says, those of bf16 and narrower ones by the processor's matrix unit, if it has one and
-`precision_config` is DEFAULT (`unit_products`). Complex matrices go through BLAS, whose order of summation is
-its own, unless they are small: these are summed from the first product to the last.
+"""What operations share that multiply and sum: dimensions, constraints, products of stacks.
 
 Source: specification, sections "dot_general" and "convolution".
 """
 
 from __future__ import annotations
 
-import enum
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Final
-
-import numpy as np
+from typing import Any
 
 from ..types import (
     BOOLEAN,
     COMPLEX,
-    ELEMENT_TYPES,
     FLOAT,
     INTEGER,
     QUANTIZED_PER_AXIS,
     QUANTIZED_PER_TENSOR,
-    ElementType,
     QuantizedType,
     TensorType,
     Type,
-    storage_range,
 )
 from . import rules
-from .attribute_kinds import ArrayOf, Enum
 from .declaration import Array, Op, constraint
-from .float_products import complex_product, contracted, contraction_of, part_of
-from .numerics import carrier, converter, rounding
-from .unit_products import are_served, unit_multiplier
-
-Multiply = Callable[[Array, Array], Array]
-
-_SMALL: Final = 1 << 12
-"""Integer matrices with at most this many products are multiplied as integers: BLAS would cost more."""
-
-
-class Precision(enum.StrEnum):
-    """Trades speed for accuracy. Here all of them mean HIGHEST."""
-
-    DEFAULT = "DEFAULT"
-    HIGH = "HIGH"
-    HIGHEST = "HIGHEST"
-
-
-PRECISION_CONFIG: Final = ArrayOf(Enum("precision", Precision))
-
-
-def is_by_unit(view: Any) -> bool:
-    """Whether the processor's matrix unit may multiply the operands: none of them asks for more precision."""
-    precisions = getattr(view, "precision_config", None) or ()
-    types = (view.lhs.element_type, view.rhs.element_type, view.result.element_type)
-    return all(precision is Precision.DEFAULT for precision in precisions) and are_served(*types)
-
-
-def multiplier(
-    lhs: ElementType,
-    rhs: ElementType,
-    result: ElementType,
-    product: Multiply = contracted,
-    by_unit: bool = False,
-) -> Multiply | None:
-    """The product of stacks of matrices, [..., M, K] with [..., K, N], of these element types.
-
-    Args:
-        lhs, rhs, result: the element types.
-        product: multiplies matrices of f32 or f64, or of complex numbers where the result has such.
-        by_unit: whether the processor's matrix unit may multiply what it can.
-
-    Returns:
-        A function of two arrays, or None where operands of such types have no product in `result`.
-    """
-    if result.category == COMPLEX:
-        return _multiply_complex(lhs, rhs, result, complex_product if product is contracted else product)
-    if COMPLEX in (lhs.category, rhs.category):
-        return None
-    if result.category == FLOAT:
-        multiply = _multiply_floats(lhs, rhs, result, product)
-        if by_unit and are_served(lhs, rhs, result):
-            return unit_multiplier(lhs, rhs, result, multiply)
-        return multiply
-    if FLOAT in (lhs.category, rhs.category):
-        return None
-    if result.category == BOOLEAN:
-        return lambda a, b: np.matmul(a.astype(np.float32), b.astype(np.float32)) != 0
-    return _multiply_integers(lhs, rhs, result)
-
-
-def _multiply_complex(lhs: ElementType, rhs: ElementType, result: ElementType, product: Multiply) -> Multiply:
-    """Multiply in the result's own type."""
-    if lhs is rhs is result:
-        return product
-    enter_lhs, enter_rhs = converter(lhs, result), converter(rhs, result)
-    return lambda a, b: product(enter_lhs(a), enter_rhs(b))
-
-
-def computed_float(*types: ElementType) -> ElementType:
-    """The type in which products of floats are made: f32 or, where f64 or wide integers occur, f64."""
-    is_wide = any(type.dtype == np.float64 or (type.category & INTEGER and type.width > 16) for type in types)
-    return ELEMENT_TYPES["f64" if is_wide else "f32"]
-
-
-def _multiply_floats(lhs: ElementType, rhs: ElementType, result: ElementType, product: Multiply) -> Multiply:
-    """Multiply in f32 or f64, and round once."""
-    computed = computed_float(lhs, rhs, result)
-    if lhs is rhs is result is computed:
-        return product
-    enter_lhs, enter_rhs = converter(lhs, computed), converter(rhs, computed)
-    leave = converter(computed, result)
-    return lambda a, b: leave(product(enter_lhs(a), enter_rhs(b)))
-
-
-def _multiply_integers(lhs: ElementType, rhs: ElementType, result: ElementType) -> Multiply:
-    """Multiply modulo two to the result's width, by way of floats where these hold all sums exactly."""
-    wrapped = carrier(result)
-    leave = rounding(wrapped, result)
-    largest = _magnitude(lhs) * _magnitude(rhs)
-
-    def multiply(a: Array, b: Array) -> Array:
-        a, b = a.astype(carrier(lhs), copy=False), b.astype(carrier(rhs), copy=False)
-        inner = a.shape[-1]
-        bound = largest * inner
-        if bound >= 1 << 53 and a.size and b.size and a.size * b.shape[-1] > _SMALL:
-            bound = _largest(a) * _largest(b) * inner
-        if a.size * b.shape[-1] <= _SMALL or bound >= 1 << 53:
-            return np.asarray(leave(np.matmul(a.astype(wrapped), b.astype(wrapped))))
-        exact = np.float32 if bound < 1 << 24 else np.float64
-        product = np.matmul(a.astype(exact), b.astype(exact))
-        return np.asarray(leave(product.astype(np.int64).astype(wrapped)))
-
-    return multiply
-
-
-def _magnitude(element_type: ElementType) -> int:
-    """The largest absolute value of an integer or boolean type."""
-    if element_type.category == BOOLEAN:
-        return 1
-    low, high = storage_range(element_type)
-    return max(-low, high)
-
-
-def _largest(array: Array) -> int:
-    """The largest absolute value in an array of integers that is not empty."""
-    return max(int(array.max()), -int(array.min()))
+from .float_products import contracted, contraction_of, part_of
+from .products import Multiply, is_by_unit, multiplier
 
 
 class Contraction(Op):

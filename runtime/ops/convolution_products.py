@@ -17,8 +17,8 @@ from typing import Any, Final
 import numpy as np
 
 from ..kernels import convolution
-from .contraction_base import Multiply, is_by_unit
 from .declaration import Array
+from .products import Multiply, is_by_unit
 from .window_geometry import Window, window_positions
 
 _MANY_OUTPUTS: Final = 128

@@ -31,7 +31,8 @@ from .broadcasting import BroadcastRules, broadcast_in_dim
 from .creation import iota
 from .declaration import Array, Attribute, Op, Operand, Result, constraint
 from .memory_limit import require_memory
-from .movement import AMOUNTS, RANGES, PadRules, ReshapeRules, SliceRules, pad_of, sliced_shape
+from .movement import ReshapeRules
+from .slicing import AMOUNTS, RANGES, PadRules, SliceRules, pad_of, sliced_shape
 
 _LARGEST: Final = int(np.iinfo(np.int32).max)
 """The largest size that `get_dimension_size` can give."""

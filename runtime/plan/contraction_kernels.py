@@ -15,11 +15,12 @@ from typing import Any, Final
 import numpy as np
 
 from ..ops import convolution_products as products
-from ..ops.contraction_base import Contraction, is_by_unit, multiplier
+from ..ops.contraction_base import Contraction
 from ..ops.convolution import Convolution
 from ..ops.declaration import Array
 from ..ops.float_products import complex_product, contraction_of, have_threads
 from ..ops.numerics import carrier, rounding
+from ..ops.products import is_by_unit, multiplier
 from ..ops.unit_products import suits
 from ..ops.window_geometry import Window
 from ..types import COMPLEX, FLOAT, INTEGER

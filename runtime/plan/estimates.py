@@ -12,8 +12,9 @@ from ..ir import Block, Operation
 from ..ops.declaration import Op, lookup
 from ..ops.elementwise_base import Elementwise
 from ..ops.gather import GatherRules
-from ..ops.movement import Concatenate, Pad
+from ..ops.movement import Concatenate
 from ..ops.reduction import Reduce
+from ..ops.slicing import Pad
 from ..types import COMPLEX, FLOAT, TensorType, Type
 
 _STEP = 6e-7

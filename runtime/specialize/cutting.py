@@ -11,7 +11,8 @@ from ..ops.attribute_kinds import I64
 from ..ops.broadcasting import BroadcastInDim
 from ..ops.creation import Iota
 from ..ops.indexing import DynamicSlice
-from ..ops.movement import Concatenate, Pad, Slice, Transpose, sliced_shape
+from ..ops.movement import Concatenate, Transpose
+from ..ops.slicing import Pad, Slice, sliced_shape
 from .reshaping import spread
 from .rewriting import (
     Rewriter,

@@ -11,7 +11,8 @@ from ..ops.broadcasting import BroadcastInDim
 from ..ops.column_gather import COLUMN_GATHER, FILLED_GATHER, FilledGather, IndexedByColumns
 from ..ops.gather import Gather
 from ..ops.index_space import other_dimensions
-from ..ops.movement import Reverse, Slice
+from ..ops.movement import Reverse
+from ..ops.slicing import Slice
 from ..ops.verify import view_of
 from .moves import Box, Place, source
 from .rewriting import is_plain

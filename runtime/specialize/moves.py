@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from ..ir import Operation
 from ..ops.broadcasting import BroadcastInDim
 from ..ops.declaration import Op
-from ..ops.movement import Concatenate, Pad, Reshape, Reverse, Slice, Transpose
+from ..ops.movement import Concatenate, Reshape, Reverse, Transpose
+from ..ops.slicing import Pad, Slice
 from ..ops.verify import view_of
 from .rewriting import is_plain
 

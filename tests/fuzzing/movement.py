@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from nimblehlo.ir import Value
-from nimblehlo.ops.movement import padded_size
+from nimblehlo.ops.slicing import padded_size
 from nimblehlo.types import COMPLEX, ELEMENT_TYPES, FLOAT, INTEGER, TensorType
 
 from .generator import Generator, Unsuitable
@@ -32,7 +32,7 @@ def broadcast_in_dim(g: Generator) -> None:
     for dimension, size in zip(dimensions, operand.type.shape, strict=True):
         if size != 1 or g.chance(0.3):
             shape[dimension] = size
-    _small(g, shape)
+    small(g, shape)
     attributes = {"broadcast_dimensions": tuple(dimensions)}
     result = operand.type.with_shape(shape)
     if g.chance(0.2):
@@ -42,7 +42,8 @@ def broadcast_in_dim(g: Generator) -> None:
         g.add("stablehlo.broadcast_in_dim", [operand], [result], **attributes)
 
 
-def _small(g: Generator, shape: object) -> None:
+def small(g: Generator, shape: object) -> None:
+    """Draw something else where a result has too many elements."""
     if np.prod(shape) > 2 * g.largest:
         raise Unsuitable("large")
 
@@ -60,7 +61,7 @@ def concatenate(g: Generator) -> None:
         inputs.append(g.operand(first.type.with_shape(shape)))
     shape = list(first.type.shape)
     shape[dimension] = sum(value.type.shape[dimension] for value in inputs)
-    _small(g, shape)
+    small(g, shape)
     g.add("stablehlo.concatenate", inputs, [first.type.with_shape(shape)], dimension=dimension)
 
 
@@ -85,7 +86,7 @@ def pad(g: Generator) -> None:
             low, high = 0, 0
         amounts.append((low, high, interior))
     shape = [padded_size(size, *amount) for size, amount in zip(operand.type.shape, amounts, strict=True)]
-    _small(g, shape)
+    small(g, shape)
     columns = [tuple([amount[part] for amount in amounts]) for part in range(3)]
     padding_value = g.operand(operand.type.with_shape(()))
     result = operand.type.with_shape(shape)
