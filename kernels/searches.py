@@ -109,23 +109,26 @@ def first_equal(typing_context: Any, element: Any, array: Any, start: Any, end: 
     return types.intp(element, array, *numbers, computed_type(name)), generate
 
 
+def _comparable(builder: Any, array: Any, data: Any, start: Any, flipped: Any, folds: bool) -> Any:
+    """`AT_ONCE` elements as signed integers that are compared instead; those further on are fetched."""
+    item = ir.IntType(array.dtype.bitwidth)
+    read_ahead(builder, f"uint{item.width}", data, start, AT_ONCE)
+    address = builder.bitcast(builder.gep(data, [start]), ir.VectorType(item, AT_ONCE).as_pointer())
+    code = builder.xor(builder.load(address, align=item.width // 8), splat(builder, flipped, AT_ONCE))
+    if not folds:
+        return code
+    last, others = item(item.width - 1), item(2 ** (item.width - 1) - 1)
+    signs = builder.ashr(code, splat(builder, last, AT_ONCE))
+    return builder.xor(code, builder.and_(signs, splat(builder, others, AT_ONCE)))
+
+
 def _which_above(folds: bool) -> Any:
     @intrinsic
     def which(typing_context: Any, array: Any, start: Any, flipped: Any, limit: Any) -> Any:
-        item = ir.IntType(array.dtype.bitwidth)
-
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             data = context.make_array(array)(context, builder, arguments[0]).data
-            read_ahead(builder, f"uint{item.width}", data, arguments[1], AT_ONCE)
-            address = builder.gep(data, [arguments[1]])
-            address = builder.bitcast(address, ir.VectorType(item, AT_ONCE).as_pointer())
-            flips, least = (splat(builder, argument, AT_ONCE) for argument in arguments[2:])
-            code = builder.xor(builder.load(address, align=item.width // 8), flips)
-            if folds:
-                last, others = item(item.width - 1), item(2 ** (item.width - 1) - 1)
-                signs = builder.ashr(code, splat(builder, last, AT_ONCE))
-                code = builder.xor(code, builder.and_(signs, splat(builder, others, AT_ONCE)))
-            return builder.bitcast(builder.icmp_signed(">", code, least), I64)
+            code = _comparable(builder, array, data, *arguments[1:3], folds)
+            return builder.bitcast(builder.icmp_signed(">", code, splat(builder, arguments[3], AT_ONCE)), I64)
 
         return types.uint64(array, types.intp, array.dtype, array.dtype), generate
 
@@ -138,6 +141,47 @@ signed integers, once their bits are combined by xor with `flipped`."""
 which_above_in_total_order = _which_above(folds=True)
 """The same, once all bits but the sign are flipped of those that have it: floats are in total order then. For
 a limit that is not negative there is no difference."""
+
+
+def _greatest_of_groups(folds: bool) -> Any:
+    @intrinsic
+    def greatest(
+        typing_context: Any, array: Any, start: Any, count: Any, flipped: Any, sign: Any, groups: Any, at: Any
+    ) -> Any:
+        wide = ir.VectorType(ir.IntType(groups.dtype.bitwidth), AT_ONCE)
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            data, target = (
+                context.make_array(kind)(context, builder, arguments[number]).data
+                for number, kind in ((0, array), (5, groups))
+            )
+            start, end = arguments[1], builder.add(arguments[1], arguments[2])
+            best = cgutils.alloca_once_value(
+                builder, _comparable(builder, array, data, start, arguments[3], folds)
+            )
+            second, step = builder.add(start, I64(AT_ONCE)), I64(AT_ONCE)
+            with cgutils.for_range_slice(builder, second, end, step, intp=I64, inc=True) as (place, _):
+                item = _comparable(builder, array, data, place, arguments[3], folds)
+                held = builder.load(best)
+                builder.store(builder.select(builder.icmp_signed(">", item, held), item, held), best)
+            codes = builder.xor(builder.load(best), splat(builder, arguments[4], AT_ONCE))
+            codes = codes if codes.type == wide else builder.zext(codes, wide)
+            address = builder.bitcast(builder.gep(target, [arguments[6]]), wide.as_pointer())
+            builder.store(codes, address, align=wide.element.width // 8)
+            return context.get_dummy_value()
+
+        numbers = (types.intp, types.intp)
+        return types.void(array, *numbers, array.dtype, array.dtype, groups, types.intp), generate
+
+    return greatest
+
+
+greatest_of_groups = _greatest_of_groups(folds=False)
+"""Of `count` elements from a place on, a multiple of `AT_ONCE` of them, each `AT_ONCE`th is in one group: to
+`groups`, from `at` on, the greatest of each of these, as an unsigned integer: one of which the highest bit,
+`sign`, is flipped once its bits are combined by xor with `flipped`."""
+greatest_of_groups_in_total_order = _greatest_of_groups(folds=True)
+"""The same in the order of `which_above_in_total_order`."""
 
 
 @intrinsic

@@ -83,7 +83,8 @@ def _taken(lines: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 def _few(dtype: np.dtype, rows: int, length: int, parts: int, k: int, threads: int | None) -> TopK:
     """The best so far are kept while a part is read; those of all parts of a row, in order of the parts."""
-    code = encoding(dtype, sort.Key(0)).words
+    code, bits = encoding(dtype, sort.Key(0)).words, bits_dtype(dtype)
+    word = np.dtype(np.uint64 if dtype.itemsize == 8 else np.uint32)  # of these NumPy sorts few quickly
     units, part = rows * parts, length // parts
     tasks, size = division(units, part * dtype.itemsize)
 
@@ -91,10 +92,10 @@ def _few(dtype: np.dtype, rows: int, length: int, parts: int, k: int, threads: i
         from . import top_k_loops
 
         values, indices = np.empty((rows, parts * k), dtype), np.empty((rows, parts * k), np.int32)
-        best = np.empty(tasks * k, bits_dtype(dtype))
-        results = values.reshape(-1).view(best.dtype), indices.reshape(-1)
-        work = (size, units, parts, part, length, k, code, best, flat(lines, best.dtype), *results)
-        top_k_loops.few(tasks, *work, threads=threads)
+        groups, best = np.empty(tasks * top_k_loops.AT_ONCE, word), np.empty(tasks * k, bits)
+        results = values.reshape(-1).view(bits), indices.reshape(-1)
+        work = (size, units, parts, part, length, k, sort_address(word), code, groups, best)
+        top_k_loops.few(tasks, *work, flat(lines, bits), *results, threads=threads)
         return values, indices
 
     return find

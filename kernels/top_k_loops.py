@@ -11,13 +11,22 @@ import numpy as np
 from .arithmetic import get, put
 from .compilation import kernel
 from .runs_loops import sort_numbers
-from .searches import AT_ONCE, lowest, which_above, which_above_in_total_order
+from .searches import (
+    AT_ONCE,
+    greatest_of_groups,
+    greatest_of_groups_in_total_order,
+    lowest,
+    which_above,
+    which_above_in_total_order,
+)
 from .sort_encoding import SIGNED, UNSIGNED
 from .sort_loops import code_of
 
 _ONE, _HALF = np.uint64(1), np.uint64(32)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _POSITION = np.uint64(0xFFFFFFFF)
+_LOOKED_AT = 1 << 12
+"""Elements of a unit that are looked at for a bound."""
 
 
 @kernel
@@ -50,6 +59,27 @@ def _code(code: Any, operand: Any, place: int) -> Any:
 
 
 @kernel
+def _bound(
+    code: Any, operand: Any, start: int, end: int, k: int, address: int, groups: Any, own: int
+) -> Any:  # fmt: skip
+    """A code that at least k of the elements from `start` to `end` reach, at most AT_ONCE: the greatest
+    elements of k groups of them do. 0 where there are too few elements to say."""
+    narrow = operand.dtype.type
+    mode, sign = np.int64(code[0]), narrow(code[2])
+    flipped = sign if mode == UNSIGNED else narrow(0)
+    count = min(end - start, _LOOKED_AT) // AT_ONCE * AT_ONCE
+    if count == 0:
+        return narrow(0)
+    if mode in (UNSIGNED, SIGNED):
+        greatest_of_groups(operand, start, count, flipped, sign, groups, own)
+    else:
+        greatest_of_groups_in_total_order(operand, start, count, flipped, sign, groups, own)
+    if sort_numbers(address, groups, own, AT_ONCE) != 0:
+        raise MemoryError
+    return narrow(get(groups, own + AT_ONCE - k))
+
+
+@kernel
 def keep(best: Any, own: int, held: int, code: Any, indices: Any, at: int, place: int) -> None:
     """Enter a code behind the `held` greatest ones, which lie in falling order, and its place."""
     slot = held
@@ -70,19 +100,29 @@ def take(operand: Any, origin: int, k: int, indices: Any, at: int, values: Any) 
 
 @kernel(parallel=True)
 def few(
-    task: int, size: int, units: int, parts: int, part: int, length: int, k: int, code: Any, best: Any,
-    operand: Any, values: Any, indices: Any,
+    task: int, size: int, units: int, parts: int, part: int, length: int, k: int, address: int, code: Any,
+    groups: Any, best: Any, operand: Any, values: Any, indices: Any,
 ) -> None:  # fmt: skip
-    """The best so far are kept in order; `best` has room for the codes of those of each task."""
+    """The best so far are kept in order, at first what lies right below a bound in place of all of them.
+
+    Each task has room for AT_ONCE numbers in `groups`, and for k codes in `best`.
+    """
+    one = operand.dtype.type(1)
     own = task * k
     last = own + k - 1
     for unit in range(task * size, min((task + 1) * size, units)):
         origin, start, end = _unit_range(unit, parts, part, length)
         at = unit * k
-        vectors = start + k
+        bound = _bound(code, operand, start, end, k, address, groups, task * AT_ONCE)
+        vectors = start
+        if bound > 0:
+            for held in range(own, own + k):
+                put(best, held, bound - one)
+        else:
+            vectors += k
+            for held in range(k):
+                keep(best, own, held, _code(code, operand, start + held), indices, at, start + held - origin)
         after = vectors + (end - vectors) // AT_ONCE * AT_ONCE
-        for held in range(k):
-            keep(best, own, held, _code(code, operand, start + held), indices, at, start + held - origin)
         for first in range(vectors, after, AT_ONCE):
             above = _above(code, operand, first, get(best, last))
             while above != 0:
