@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .arithmetic import combine, get, load, put, store
+from .arithmetic import combine, get, load, store
 from .compilation import Kernel, kernel
 from .memory import prefetch_write
 from .monoids import OVERWRITE
@@ -19,6 +19,10 @@ from .searches import choose_within
 
 PREFETCH_PLACES = 32
 """How many units of one element ahead their places in the result are fetched."""
+FAR_BYTES = 1 << 18
+"""Where an owner has more of the result, they are fetched also if it chooses its units."""
+WAYS = 4
+"""How many tables a task of `update_tables` fills at the same time, if not one."""
 
 
 @functools.cache
@@ -96,15 +100,23 @@ def update_chosen_items(element: str, combiner: str) -> Kernel:
     ) -> None:  # fmt: skip
         start_range(task, owners, size, initial, result)
         keys, nothing = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
-        own, sources = np.empty(BLOCK + 1, sample.dtype), np.empty(BLOCK + 1, sample.dtype)
+        room = BLOCK + PREFETCH_PLACES
+        own, sources = np.zeros(room, sample.dtype), np.empty(room, sample.dtype)
         least = task * size
         width = size if task < owners - 1 else result.size - least
+        is_far = width * result.itemsize > FAR_BYTES
         for first in range(0, count, BLOCK):
             here = min(BLOCK, count - first)
             locate(0, first, here, where, keys, nothing, nothing)
             start = first * value_step
-            for unit in range(choose_within(keys, here, least, width, start, value_step, 0, own, sources)):
-                apply(result, np.int64(get(own, unit)), values, np.int64(get(sources, unit)))
+            chosen = choose_within(keys, here, least, width, start, value_step, 0, own, sources)
+            if is_far:
+                for unit in range(chosen):
+                    prefetch_write(result, np.int64(get(own, unit + PREFETCH_PLACES)))
+                    apply(result, np.int64(get(own, unit)), values, np.int64(get(sources, unit)))
+            else:
+                for unit in range(chosen):
+                    apply(result, np.int64(get(own, unit)), values, np.int64(get(sources, unit)))
 
     return body
 
@@ -154,35 +166,49 @@ def update_items_in_order(element: str, combiner: str) -> Kernel:
 
 @functools.cache
 def update_tables(element: str, combiner: str) -> Kernel:
-    """Units of one element, `size` for each task, which has `ways` tables of `width` elements in `tables`:
-    neighbouring units go to different ones, so that they need not wait for each other. The element of a table
-    after the `bound` first ones takes what is out of bounds, so that nothing hangs on a condition."""
+    """Units of one element, `size` for each task, which has `ways` tables of `width` elements in `tables`, 1
+    or WAYS: neighbouring units go to different ones, so that they need not wait for each other. A table
+    begins with an element that takes what is out of bounds, so that nothing hangs on a condition."""
     apply = _update(element, combiner)
 
+    @kernel(inline=True)
+    def combine_values(
+        here: int, keys: Any, tables: Any, apart: int, values: Any, first: int, value_step: int
+    ) -> None:  # fmt: skip
+        whole = here - here % WAYS
+        for unit in range(0, whole, WAYS):
+            for way in range(WAYS):
+                place = np.int64(get(keys, unit + way)) + way * apart + 1
+                apply(tables, place, values, (first + unit + way) * value_step)
+        for unit in range(whole, here):
+            apply(tables, np.int64(get(keys, unit)) + 1, values, (first + unit) * value_step)
+
     @kernel
-    def combine_value(begin: int, end: int, places: Any, tables: Any, value: Any) -> None:
-        for unit in range(begin, end):
-            place = np.int64(get(places, unit))
+    def combine_one(here: int, keys: Any, tables: Any, apart: int, value: Any) -> None:
+        whole = here - here % WAYS
+        for unit in range(0, whole, WAYS):
+            for way in range(WAYS):
+                place = np.int64(get(keys, unit + way)) + way * apart + 1
+                store(element, tables, place, combine(element, combiner, load(element, tables, place), value))
+        for unit in range(whole, here):
+            place = np.int64(get(keys, unit)) + 1
             store(element, tables, place, combine(element, combiner, load(element, tables, place), value))
 
     @kernel(parallel=True)
     def body(
         task: int, size: int, count: int, where: Any, sample: Any, values: Any, value_step: int, ways: int,
-        bound: int, width: int, tables: Any,
+        width: int, tables: Any,
     ) -> None:  # fmt: skip
         keys, nothing = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
         own = tables[task * ways * width : (task + 1) * ways * width]
+        apart = width if ways > 1 else 0
         end = min(count, (task + 1) * size)
         for first in range(task * size, end, BLOCK):
             here = min(BLOCK, end - first)
             locate(0, first, here, where, keys, nothing, nothing)
-            for unit in range(here):
-                key = np.int64(get(keys, unit))
-                put(keys, unit, (key if key >= 0 else bound) + (unit & (ways - 1)) * width)
             if value_step == 0:
-                combine_value(0, here, keys, own, load(element, values, 0))
+                combine_one(here, keys, own, apart, load(element, values, 0))
             else:
-                for unit in range(here):
-                    apply(own, np.int64(get(keys, unit)), values, first + unit)
+                combine_values(here, keys, own, apart, values, first, 1)
 
     return body

@@ -10,7 +10,6 @@ import numpy as np
 from .monoids import Combination
 
 _TASKS = 16
-_WAYS = 4
 _MOST_WAYS_KEYS = 1 << 11
 _APART = 128  # bytes: tasks that write to one cache line wait for each other
 _UFUNCS = {
@@ -27,18 +26,18 @@ def combine_in_tables(
 
     `where` and `sample`, whose type keys have, are those of `scatter_loops`. With no units only compiles.
     """
-    from .scatter_loops import update_tables
+    from .scatter_loops import WAYS, update_tables
 
-    width = result.size + _APART // result.itemsize
-    ways = _WAYS if result.size <= _MOST_WAYS_KEYS else 1
+    width = 1 + result.size + _APART // result.itemsize
+    ways = WAYS if result.size <= _MOST_WAYS_KEYS else 1
     size = max(1, -(-total // _TASKS))
     tasks = -(-total // size)
     tables = np.full((tasks * ways, width), _identity(kind.monoid, result.dtype), result.dtype)
-    given = (values, value_step, ways, result.size, width, tables.reshape(-1))
+    given = (values, value_step, ways, width, tables.reshape(-1))
     update_tables(*kind)(tasks, size, total, where, sample, *given, threads=threads)
     if total:
         combine = _UFUNCS[kind.monoid]
-        combined = combine.reduce(tables[:, : result.size], axis=0, dtype=result.dtype)
+        combined = combine.reduce(tables[:, 1 : 1 + result.size], axis=0, dtype=result.dtype)
         combine(result, combined, out=result)
 
 
