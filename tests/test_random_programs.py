@@ -41,6 +41,10 @@ def test_random_programs_give_the_same_bits_when_compiled() -> None:
     assert failures_of(Campaign(eager_share=1), range(SAMPLE, SAMPLE + 4)) == []
 
 
+def test_large_random_programs_give_the_same_bits_in_every_way() -> None:
+    assert failures_of(Campaign(eager_share=3, large=True), range(SAMPLE, SAMPLE + 6)) == []
+
+
 def test_each_seed_is_one_program() -> None:
     assert text_of(random_program(7)) == text_of(random_program(7))
 
@@ -50,6 +54,15 @@ def test_random_programs_have_operations_of_every_kind() -> None:
     for name in ("add", "gather", "scatter", "reduce", "sort", "dot_general", "while", "convolution"):
         assert f"stablehlo.{name}" in seen
     assert len(seen) > 90
+
+
+def test_large_random_programs_have_what_the_interpreter_lacks() -> None:
+    programs = [random_program(seed, large=True) for seed in range(60)]
+    seen = {operation.name for program in programs for operation in program.block.operations}
+    for name in ("uniform_quantize", "uniform_dequantize", "rng_bit_generator"):
+        assert f"stablehlo.{name}" in seen
+    assert "chlo.scan" in seen
+    assert max(value.type.size for program in programs for value in program.results) > 1000
 
 
 def _flipped(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -49,7 +49,7 @@ def quantizer(type: TensorType) -> Function:
     scales = _parameters(type, element_type.scales, expressed.dtype)
     zero_points = _parameters(type, element_type.zero_points, expressed.dtype)
     low, high = (
-        np.asarray(bound).astype(expressed.dtype)
+        _as_expressed(bound, expressed.dtype)
         for bound in (element_type.storage_min, element_type.storage_max)
     )
     carrier = numerics.carrier(expressed)
@@ -106,11 +106,17 @@ def _cast(element_type: ElementType) -> Function:
     return lambda array: cast(array.astype(np.float64))
 
 
+def _as_expressed(values: Any, dtype: np.dtype[Any]) -> Array:
+    """Numbers in the expressed type, where they may be infinite."""
+    with np.errstate(over="ignore"):
+        return np.array(values).astype(dtype)
+
+
 def _parameters(type: TensorType, values: Sequence[Any], dtype: np.dtype[Any]) -> Array:
     """Scales or zero points, shaped so that they meet the slices which they belong to."""
     element_type = type.element_type
     assert isinstance(element_type, QuantizedType)
-    array = np.array(values).astype(dtype)
+    array = _as_expressed(values, dtype)
     axis = element_type.quantization_dimension
     if axis is None:
         return array.reshape(())

@@ -221,7 +221,9 @@ class Generator:
             close = [
                 value
                 for value in self.visible
-                if isinstance(value.type, TensorType) and value.type.shape in (type.shape, ())
+                if isinstance(value.type, TensorType)
+                and value.type.category & PLAIN
+                and value.type.shape in (type.shape, ())
             ]
             if close:
                 return self.adapted(self.random.choice(close), type)

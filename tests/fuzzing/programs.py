@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from . import contracting, control, elementwise, indexing, movement, windows
+from . import contracting, control, elementwise, indexing, movement, others, quantized, windows
 from .generator import Generator, Program, Unsuitable, is_constant
 
 _PRODUCERS = [
@@ -12,7 +12,8 @@ _PRODUCERS = [
     for module in (elementwise, movement, indexing, windows, contracting, control)
     for entry in module.PRODUCERS
 ]
-_WEIGHTS = [weight for weight, _ in _PRODUCERS]
+_LARGE_PRODUCERS = [*_PRODUCERS, *quantized.PRODUCERS, *others.PRODUCERS]
+"""With those that the interpreter does not run."""
 
 
 def random_program(seed: int, large: bool = False) -> Program:
@@ -28,6 +29,7 @@ def random_program(seed: int, large: bool = False) -> Program:
 
 def _append(g: Generator) -> None:
     """Any operation, or none where what is drawn does not fit."""
-    (producer,) = g.random.choices([producer for _, producer in _PRODUCERS], _WEIGHTS)
+    weights, producers = zip(*(_LARGE_PRODUCERS if g.large else _PRODUCERS), strict=True)
+    (producer,) = g.random.choices(producers, weights)
     with suppress(Unsuitable):
         producer(g)

@@ -9,6 +9,7 @@ Bits must be the same, those of NaNs aside, but for what the specification leave
 - infinities and NaNs in the types that have neither (f4E2M1FN, f6E2M3FN, f6E3M2FN): the greatest values or a
   zero stand for them;
 - `next_after` of f8E8M0FNU, the top bit of whose codes the interpreter takes for a sign: next powers of two;
+  and of the FNUZ types, whose NaN it takes for the -0 that follows the greatest negative number: 0;
 - zeros, negative numbers and NaNs in f8E8M0FNU, which has no zero and no sign: LLVM's numbers, on which the
   interpreter rests, give some value, ml_dtypes NaN; and sums of such numbers, each step of which the
   interpreter rounds to a power of two;
@@ -123,6 +124,8 @@ def _allowed(
         return allowed | _is_permutation(operation, arrays, index, got)
     if name.endswith("next_after") and want.dtype.name == _SCALES:
         return allowed | _is_next_power(*np.broadcast_arrays(*arrays), got)
+    if name.endswith("next_after") and "fnuz" in want.dtype.name:
+        return allowed | (np.isnan(want) & (got == 0))
     if category not in (FLOAT, COMPLEX):
         return allowed
     if name in FOLDS or name in CONTRACTIONS:

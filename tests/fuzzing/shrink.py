@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from nimblehlo.ir import Block, Builder, Operation, Value
-from nimblehlo.types import TensorType
+from nimblehlo.types import PLAIN, TensorType
 
 from .equivalents import constant
-from .generator import Generator, Program, is_constant, uses
+from .generator import Generator, Program, Unsuitable, is_constant, uses
 
 Array = np.ndarray[Any, Any]
 
@@ -31,7 +31,10 @@ def shrunk(program: Program, fails: Callable[[Program], bool], values: dict[Valu
                 continue
             if not all(isinstance(value.type, TensorType) for value in operation.results):
                 continue
-            candidate, moved = _without(program, operation, values)
+            try:
+                candidate, moved = _without(program, operation, values)
+            except Unsuitable:
+                continue
             if any(map(is_constant, candidate.results)) or not fails(candidate):
                 continue
             program, values, changed = candidate, moved, True
@@ -59,5 +62,7 @@ def _without(
 
 def _stand_in(builder: Builder, value: Value, values: dict[Value, Array]) -> Value:
     assert isinstance(value.type, TensorType)
+    if not value.type.category & PLAIN:
+        raise Unsuitable("there are no quantized constants")
     array = values.get(value)
     return constant(builder, value.type, Generator(0).array(value.type) if array is None else array)
