@@ -21,6 +21,7 @@ from ..ops.declaration import Op
 from ..ops.scatter import Scatter
 from ..options import Options
 from ..plan import Choice, choose
+from ..specialize.effects import has_no_effect
 from .freedom import Knob, contains_freedom, freedom, most_updates, unexplored
 from .grouped import GroupedScatter, Made
 from .schedules import Schedule
@@ -139,7 +140,8 @@ class ExploredExecutable(Executable):
         steps: those operations, by number.
         unexplored: names and numbers of operations whose freedom no option reaches.
         most_updates: of any scatter.
-        only_returns: whether there is one such operation, with one result, which is returned and not used.
+        only_returns: whether there is one such operation, whose one result is returned and nothing else, in a
+            program without effects.
     """
 
     _scatters_by_columns = False
@@ -189,11 +191,10 @@ class ExploredExecutable(Executable):
 
 
 def _is_only_returned(function: Function, operation: Operation) -> bool:
-    """Whether a function returns the one result of an operation, once, and does nothing else with it."""
-    uses = [
-        user
-        for user in (function.body.walk() if function.body else ())
-        for operand in user.operands
-        if operand.owner is operation
-    ]
-    return len(operation.results) == 1 and len(uses) == 1 and uses[0].name == "func.return"
+    """Whether a function returns the one result of an operation, once, and does nothing else with it, nor
+    anything that has effects."""
+    if function.body is None or len(operation.results) != 1:
+        return False
+    *operations, last = function.body.block.operations
+    users = [user for user in function.body.walk() for one in user.operands if one.owner is operation]
+    return users == [last] and all(map(has_no_effect, operations))

@@ -16,7 +16,8 @@ from nimblehlo.explorer.grouped import GroupedScatter
 from nimblehlo.explorer.runs import ExploredExecutable, Run
 from nimblehlo.explorer.schedules import MOST_RANDOM_UPDATES, Schedule
 from nimblehlo.kernels import update_groups
-from tests.explorer.test_explore import scatter_inputs, scatter_text
+from nimblehlo.ops.custom_call import unregister_custom_call
+from tests.explorer.test_explore import scatter_inputs, scatter_line, scatter_text
 from tests.ops.bodies import combining
 from tests.ops.index_cases import IndexCase, index_cases
 from tests.ops.test_scatter import binary, case_program
@@ -106,3 +107,47 @@ def test_two_updates_that_commute_are_settled() -> None:
     # The last two have the value in either order, and the updates.
     assert list(values) == [1, 0, 4, 5, 6]
     assert list(result) == [4, 7, 4, -1e8, 1]
+
+
+RETURNED = {
+    "%s": 1,
+    "%s, %n": 1,
+    "%s, %s": 32,
+    "%s, %t": 32,
+    "%s, %c": 32,
+}
+
+
+@pytest.mark.parametrize(("returned", "runs"), RETURNED.items())
+def test_the_program_runs_once_where_a_scatter_is_all_that_varies(returned: str, runs: int) -> None:
+    updates = MOST_RANDOM_UPDATES
+    type, given = "tensor<4xf32>", f"tensor<{updates}xf32>"
+    lines = [scatter_line("f32", combining("add", "f32"), 4, updates)]
+    lines += [f"%n = stablehlo.negate %u : {given}"] * ("%n" in returned)
+    lines += [f"%t = stablehlo.add %s, %x : {type}"] * ("%t" in returned)
+    lines += [f'%c = stablehlo.custom_call @counted(%x) : ({type}) -> {type}'] * ("%c" in returned)
+    types = ", ".join([given if name == "%n" else type for name in returned.split(", ")])
+    text = f"""func.func @main(%x: {type}, %i: tensor<{updates}x1xi32>, %u: {given}) -> ({types}) {{
+      {chr(10).join(lines)}
+      return {returned} : {types}
+    }}"""
+    calls = []
+
+    def counted(x: Any) -> Any:
+        calls.append(1)
+        return x * 2
+
+    nimblehlo.register_custom_call("counted", counted)
+    try:
+        inputs = scatter_inputs(np.float32, 4, updates)
+        run = ExploredExecutable.run
+        with mock.patch.object(ExploredExecutable, "run", autospec=True, side_effect=run) as counting:
+            explored = nimblehlo.explore(text, inputs)
+        assert counting.call_count == runs and len(calls) == ("%c" in returned) * runs
+        with mock.patch.object(GroupedScatter, "of", return_value=None):
+            whole = nimblehlo.explore(text, inputs)
+    finally:
+        unregister_custom_call("counted")
+    assert [str(one.greatest) for one in explored.results] == [str(one.greatest) for one in whole.results]
+    assert explored.as_dict() == {**whole.as_dict(), "seconds": explored.seconds, "workers": explored.workers}
+    assert explored.results[0].depends
