@@ -14,6 +14,7 @@ from .errors import (
     UnsupportedError,
     VerifyError,
 )
+from .garbage import uncollected
 from .options import Options
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def __getattr__(name: str) -> Any:
     """What is imported at its first use."""
     if name not in _DEFINED_IN:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = importlib.import_module(f".{_DEFINED_IN[name]}", __name__)
+    module = uncollected(importlib.import_module)(f".{_DEFINED_IN[name]}", __name__)
     value = module if _DEFINED_IN[name] == name else getattr(module, name)
     globals()[name] = value
     return value

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import functools
-import gc
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from .errors import ExecutionError, VerifyError
 from .executor import Limits, Runner
 from .explanation import function_text, module_text, plan_text
 from .frontend.forms import load_ir
+from .garbage import uncollected
 from .inputs import convert_input
 from .ir import Function, Module
 from .memory import LEAST_LARGE, RECYCLING, Retention, limited, run_with
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-Work = TypeVar("Work", bound=Callable[..., Any])
-
 MOST_SPECIALIZATIONS = 64
 """How many combinations of argument sizes an Executable keeps a program for."""
 
@@ -46,23 +44,7 @@ MOST_EXECUTED_BYTES = 16 << 20
 """The most that one of them may hold: constants, and memory of results and temporaries."""
 
 
-def _uncollected(function: Work) -> Work:
-    """Look for no garbage while a program is taken in: what is made then lives on."""
-
-    @functools.wraps(function)
-    def run(*arguments: Any, **settings: Any) -> Any:
-        if not gc.isenabled():
-            return function(*arguments, **settings)
-        gc.disable()
-        try:
-            return function(*arguments, **settings)
-        finally:
-            gc.enable()
-
-    return run  # type: ignore[return-value]
-
-
-@_uncollected
+@uncollected
 def load(module: object) -> Module:
     """Parse and verify a program.
 
@@ -86,6 +68,7 @@ def load(module: object) -> Module:
     return loaded
 
 
+@uncollected
 def compile(module: object, *, entry: str = "main", options: Options | None = None) -> Executable:
     """Prepare a program, so that calling it only runs its steps.
 
@@ -206,7 +189,7 @@ class Executable:
                 self._programs.keep(key, program)
             return program
 
-    @_uncollected
+    @uncollected
     def _specialize(self, types: Sequence[Type]) -> Program:
         try:
             if self._sanitizer is not None:
