@@ -52,43 +52,59 @@ def _parser() -> argparse.ArgumentParser:
     explore = commands.add_parser(
         "explore", help="find out which results depend on the order that the specification leaves open"
     )
-    explore.add_argument(
+    _add_schedules(explore)
+    for command in (run, explore):
+        _add_program(command)
+    for command in (run, check, explore):
+        _add_settings(command)
+    for command in (run, check):
+        _add_open_behaviour(command)
+    return parser
+
+
+def _add_schedules(command: argparse.ArgumentParser) -> None:
+    """What `explore` alone takes."""
+    command.add_argument(
         "--schedules", type=int, default=32, metavar="N", help="how many are tried (default: 32)"
     )
-    explore.add_argument(
+    command.add_argument(
         "--seed", type=int, default=0, dest="schedule_seed", help="of the schedules (default: 0)"
     )
-    explore.add_argument("--json", metavar="FILE", help="store what is found")
-    explore.add_argument("--plot", metavar="FILE", help="draw how far results spread (needs matplotlib)")
-    explore.set_defaults(sanitize=None, sanitize_action="raise", scatter_out_of_bounds="element")
-    explore.set_defaults(command=_explore, seed=0)
-    for command in (run, explore):
-        command.add_argument("file", help="text, MLIR bytecode or a portable artifact")
-        command.add_argument(
-            "--entry", default="main", metavar="NAME", help="the function to run (default: main)"
-        )
-        command.add_argument(
-            "--input", nargs="+", action="extend", default=[], metavar="X.npy", help="one for each argument"
-        )
-        command.add_argument("--random", type=int, metavar="SEED", help="draw the inputs at random")
-    for command in (run, check, explore):
-        command.add_argument(
-            "--compile", choices=("auto", "eager", "never"), default="auto", help="see Options"
-        )
-        command.add_argument("--threads", type=int, metavar="N", help="most threads (default: all)")
-        command.add_argument("--probe", metavar="FOLDER", help="where interpreter.probe writes to")
-    for command in (run, check):
-        command.add_argument("--seed", type=int, default=0, help="of stablehlo.rng (default: 0)")
-        command.add_argument(
-            "--sanitize", metavar="CHECKS", help="look for undefined behaviour: all, or names and commas"
-        )
-        command.add_argument(
-            "--sanitize-action", choices=SANITIZE_ACTIONS, default="raise", help="see Options"
-        )
-        command.add_argument(
-            "--scatter-out-of-bounds", choices=OUT_OF_BOUNDS, default="element", help="see Options"
-        )
-    return parser
+    command.add_argument("--json", metavar="FILE", help="store what is found")
+    command.add_argument("--plot", metavar="FILE", help="draw how far results spread (needs matplotlib)")
+    command.set_defaults(sanitize=None, sanitize_action="raise", scatter_out_of_bounds="element")
+    command.set_defaults(command=_explore, seed=0)
+
+
+def _add_program(command: argparse.ArgumentParser) -> None:
+    """The program and its inputs."""
+    command.add_argument("file", help="text, MLIR bytecode or a portable artifact")
+    command.add_argument(
+        "--entry", default="main", metavar="NAME", help="the function to run (default: main)"
+    )
+    command.add_argument(
+        "--input", nargs="+", action="extend", default=[], metavar="X.npy", help="one for each argument"
+    )
+    command.add_argument("--random", type=int, metavar="SEED", help="draw the inputs at random")
+
+
+def _add_settings(command: argparse.ArgumentParser) -> None:
+    """Options of every command."""
+    command.add_argument("--compile", choices=("auto", "eager", "never"), default="auto", help="see Options")
+    command.add_argument("--threads", type=int, metavar="N", help="most threads (default: all)")
+    command.add_argument("--probe", metavar="FOLDER", help="where interpreter.probe writes to")
+
+
+def _add_open_behaviour(command: argparse.ArgumentParser) -> None:
+    """Options about what the specification leaves open or undefined."""
+    command.add_argument("--seed", type=int, default=0, help="of stablehlo.rng (default: 0)")
+    command.add_argument(
+        "--sanitize", metavar="CHECKS", help="look for undefined behaviour: all, or names and commas"
+    )
+    command.add_argument("--sanitize-action", choices=SANITIZE_ACTIONS, default="raise", help="see Options")
+    command.add_argument(
+        "--scatter-out-of-bounds", choices=OUT_OF_BOUNDS, default="element", help="see Options"
+    )
 
 
 def _options(options: argparse.Namespace) -> Options:

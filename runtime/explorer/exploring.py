@@ -54,7 +54,8 @@ def explore(
 
     The program is run under as many schedules: orders in which `scatter` applies its updates, and trees by
     which `reduce`, `reduce_window` and `select_and_scatter` fold. The plain run is the first one. Operations
-    whose order cannot matter, such as sums of integers, are not varied.
+    whose order cannot matter, such as sums of integers, are not varied. Source: specification, sections
+    "scatter", "reduce", "reduce_window" and "select_and_scatter", which leave these orders open.
 
     Args:
         module: what `load` takes.
@@ -64,6 +65,9 @@ def explore(
         entry: name of the function to run.
         options: how it is run; `scatter_schedule` and `reduction_tree` are those of the plain run. Nothing
             is donated or sanitized.
+
+    Returns:
+        A report for each result, and one for each operation that is responsible.
 
     Raises:
         ValueError: `schedules` or `seed` is none of these.

@@ -38,6 +38,8 @@ _REGISTERED: Final = Registry[Registered]()
 def register_composite(name: str, function: Callable[..., Any], *, pure: bool = False) -> None:
     """Run `function` for a composite, not its decomposition, in modules that are compiled from now on.
 
+    Source: specification, section "composite".
+
     Args:
         name: the composite's name, such as ``"chlo.top_k"``; what was registered under it before is replaced.
         function: called with an array for each input, which it must not write to, and with each of

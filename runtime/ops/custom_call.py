@@ -38,6 +38,8 @@ _REGISTERED: Final = Registry[Target]()
 def register_custom_call(target: str, function: Callable[..., Any], *, pure: bool = False) -> None:
     """Offer `function` as the custom call `target`, in modules that are compiled from now on.
 
+    Source: specification, section "custom_call".
+
     Args:
         target: the `call_target_name`; what was registered under it before is replaced.
         function: called with an array for each input, which it must not write to, and with the keyword
