@@ -192,6 +192,8 @@ class Generator:
 
     def constant(self, type: TensorType, array: Array | None = None) -> Value:
         """A new constant, of random values unless they are given."""
+        if type.size > 10 * self.largest:
+            raise Unsuitable("large")
         array = self.array(type) if array is None else np.array(array, type.dtype).reshape(type.shape)
         return self.add("stablehlo.constant", [], [type], value=DenseElementsAttribute(type, array))[0]
 
