@@ -127,7 +127,7 @@ def _which_above(folds: bool) -> Any:
     def which(typing_context: Any, array: Any, start: Any, flipped: Any, limit: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             data = context.make_array(array)(context, builder, arguments[0]).data
-            code = _comparable(builder, array, data, *arguments[1:3], folds)
+            code = _comparable(builder, array, data, arguments[1], arguments[2], folds)
             return builder.bitcast(builder.icmp_signed(">", code, splat(builder, arguments[3], AT_ONCE)), I64)
 
         return types.uint64(array, types.intp, array.dtype, array.dtype), generate

@@ -303,6 +303,30 @@ def is_buffered(nest: Nest) -> bool:
     return True
 
 
+def read_in_order(nest: Nest) -> list[int]:
+    """The accesses of an arranged nest that are read along the innermost loop."""
+    jumping = _jumping(nest)
+    operands = range(len(nest.accesses) - len(nest.stores))
+    return [n for n in operands if nest.accesses[n].place.strides[-1] == 1 and n not in jumping]
+
+
+LEAST_READ_AHEAD_BYTES = 1 << 20
+"""Size of an operand that is fetched ahead; smaller ones stay in the caches."""
+
+
+def reads_ahead(nest: Nest) -> bool:
+    """Whether an arranged nest asks for what it reads in order before it does: processors do not look past a
+    page, and elements that indices choose leave them little to wait with."""
+    if nest.line > 1 or not any(isinstance(node, Gather) for node in nest.nodes):
+        return False
+    if crossing_loop(nest) is not None:
+        return False
+    read = [nest.accesses[number].element_type.dtype.itemsize for number in read_in_order(nest)]
+    widest = max(read, default=0)
+    is_large = math.prod(nest.sizes) * widest >= LEAST_READ_AHEAD_BYTES
+    return is_large and nest.sizes[-1] * widest >= LEAST_ROW_BYTES
+
+
 TILE_BYTES = 64
 """Extent of a tile in both directions: a cache line."""
 TILES = 4
@@ -356,6 +380,7 @@ def description(nest: Nest) -> str:
     lines = [f"loops {len(nest.sizes)}" + (" transposition" if is_transposition(nest) else "")]
     lines.append(f"line {nest.line}" + (" buffered" if is_buffered(nest) else ""))
     lines.append("streamed" if streams(nest) else "")
+    lines.append("reads ahead" if reads_ahead(nest) else "")
     lines += [f"access {access.element_type} {access_kind(access.place)}" for access in nest.accesses]
     lines += [f"index {access_kind(place)}" for place in nest.indices]
     lines += [f"start {stride_kind(start.stride)} {start.added != 0}" for start in nest.starts]

@@ -15,6 +15,7 @@ from llvmlite import ir
 from ..ir import Operation
 from ..types import ELEMENT_TYPES, ElementType, TensorType
 from .elementwise import emit, is_in_f32, is_long
+from .folding import prefetch_after
 from .gathering import StartWords, moved, with_step
 from .lines import Line, copy_line
 from .loop import DISTINCT_LOOP, Loop
@@ -31,6 +32,8 @@ from .nest import (
     is_buffered,
     is_transposition,
     nodes_needed,
+    read_in_order,
+    reads_ahead,
     streams,
     stride_kind,
     units_of,
@@ -44,6 +47,10 @@ _POINTER = ir.PointerType()
 _TASK = ir.FunctionType(ir.VoidType(), [I64, _POINTER])
 _SIDE_BY_SIDE, _SIDE_BY_SIDE_IN_F32 = 4, 8
 """So many vectors of elements are computed side by side where each takes long; steps in f32 are fewer."""
+_PART_BYTES = 1 << 10
+"""Of what is read, between two times that memory is fetched."""
+_READ_AHEAD_BYTES = 1 << 11
+"""So far before it is read."""
 _ONCE, _ROW, _ELEMENT = range(3)
 """Where a node is computed: before all loops, before the innermost one, or in it."""
 
@@ -200,8 +207,8 @@ class _Emitter:
             for offset, strides in zip(self.offsets, self.index_strides, strict=True)
         ]
         self.emit_nodes(_ROW, rows.builder, None)
-        if is_buffered(self.nest):
-            self.emit_buffered(rows.builder, inner)
+        if is_buffered(self.nest) or reads_ahead(self.nest):
+            self.emit_parts(rows.builder, inner)
         else:
             self.emit_elements(rows.builder, inner)
         rows.close()
@@ -214,22 +221,32 @@ class _Emitter:
         branch = elements.close()
         self.mark(elements.body, branch)
 
-    def emit_buffered(self, builder: ir.IRBuilder, inner: tuple[ir.Value, ir.Value]) -> None:
-        """The innermost loop, part by part: from buffers, results are written past the caches."""
+    def emit_parts(self, builder: ir.IRBuilder, inner: tuple[ir.Value, ir.Value]) -> None:
+        """The innermost loop, part by part: before each, what the next ones read is fetched; from buffers,
+        results are written past the caches behind it."""
         results = self.nest.accesses[len(self.nest.accesses) - len(self.nest.stores) :]
-        extent = BUFFER_BYTES // max(access.element_type.dtype.itemsize for access in results)
+        extent = _PART_BYTES // max(access.element_type.dtype.itemsize for access in self.nest.accesses)
+        if self.buffers:
+            extent = BUFFER_BYTES // max(access.element_type.dtype.itemsize for access in results)
         size, most = builder.sub(inner[1], inner[0]), ir.Constant(I64, extent)
         parts = builder.udiv(builder.add(size, ir.Constant(I64, extent - 1)), most)
         part = Loop(builder, "part", ir.Constant(I64, 0), parts)
         here = part.builder
         first = here.add(inner[0], here.mul(part.index, most))
         stop = _least(here, here.add(first, most), inner[1])
+        if reads_ahead(self.nest):
+            for number in read_in_order(self.nest):
+                access = self.nest.accesses[number]
+                place = _element_pointer(here, access, self.rows[number], first)
+                prefetch_after(here, place, extent * access.element_type.dtype.itemsize, _READ_AHEAD_BYTES)
         self.buffered_from = first
         self.emit_elements(here, (first, stop))
-        count = here.sub(stop, first)
-        for number, access in enumerate(results, len(self.rows) - len(results)):
-            target = _element_pointer(here, access, self.rows[number], first)
-            copy_past_caches(here, self.buffers[number], target, count, access.element_type.dtype.itemsize)
+        if self.buffers:
+            count = here.sub(stop, first)
+            for number, access in enumerate(results, len(self.rows) - len(results)):
+                target = _element_pointer(here, access, self.rows[number], first)
+                itemsize = access.element_type.dtype.itemsize
+                copy_past_caches(here, self.buffers[number], target, count, itemsize)
         part.close()
 
     def emit_tiles(

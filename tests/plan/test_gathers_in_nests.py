@@ -186,6 +186,22 @@ def test_large_results_of_lines_go_past_the_caches(
     assert not memory[: start // 4].any() and not memory[start // 4 + wanted.size :].any()
 
 
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+@pytest.mark.parametrize(("type", "index_type"), [("f32", "i32"), ("i8", "ui8"), ("complex<f64>", "i64")])
+@pytest.mark.parametrize("size", [1, 342, 512, 513, 20_001])
+def test_what_is_read_in_order_is_fetched_ahead(
+    size: int, type: str, index_type: str, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nest, "LEAST_READ_AHEAD_BYTES", 1)
+    rng = np.random.default_rng(size)
+    geometry = Geometry((50,), (3, size), (3, size), (), (0,), (), (), (0,), 2, (1,))
+    text = program(geometry, type, index_type, MULTIPLIED if type == "f32" else "")
+    is_long = 3 * size * ELEMENT_TYPES[index_type].dtype.itemsize >= nest.LEAST_ROW_BYTES
+    assert all(nest.reads_ahead(nest.arranged(one)) == is_long for one in nests.nests_of(block_of(text)))
+    operand = elements(rng, geometry.operand_shape, type)
+    check(text, operand, starts(rng, geometry.indices_shape, index_type, 50), threads=threads)
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("epilogue", ["", MULTIPLIED])
 @pytest.mark.parametrize("prologue", ["", DOUBLED])
