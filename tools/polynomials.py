@@ -78,6 +78,12 @@ def _stirling(w: Any) -> Any:
     return (mpmath.loggamma(x) - formula) * x
 
 
+def _digamma_rest(w: Any) -> Any:
+    """(log(x) - 1 / (2 x) - digamma(x)) / w, where w = 1 / x^2."""
+    x = 1 / mpmath.sqrt(w)
+    return (mpmath.log(x) - 1 / (2 * x) - mpmath.digamma(x)) / w
+
+
 def _series(start: Callable[[Any], Any], limit: Any) -> Callable[[Any], Any]:
     """A function whose value near 0, where its formula divides by 0, is `limit`."""
     return lambda t: limit if abs(t) < mpf(10) ** -30 else start(t)
@@ -86,6 +92,7 @@ def _series(start: Callable[[Any], Any], limit: Any) -> Callable[[Any], Any]:
 with mpmath.workdps(80):
     LOG2 = mpmath.log(2)
     QUARTER_PI = mpmath.pi / 4
+    DIGAMMA_ROOT = mpmath.findroot(mpmath.digamma, mpf("1.46163"))
     APPROXIMATIONS = (
         Approximation(
             "EXP",
@@ -181,6 +188,30 @@ with mpmath.workdps(80):
             _series(_stirling, mpf(1) / 12),
             (mpf(0), 1 / mpf("6.5") ** 2),
             6,
+        ),
+        Approximation(
+            "DIGAMMA",
+            "digamma(1.5 + t) / (1.5 + t - root)",
+            lambda t: mpmath.digamma(mpf("1.5") + t) / (mpf("1.5") + t - DIGAMMA_ROOT),
+            (-mpf(1) / 2, mpf(1) / 2),
+            20,
+        ),
+        Approximation(
+            "DIGAMMA_FAR",
+            "(log(x) - 1 / (2 x) - digamma(x)) / w, where w = 1 / x^2",
+            _series(_digamma_rest, mpf(1) / 12),
+            (mpf(0), 1 / mpf("6.5") ** 2),
+            6,
+        ),
+        Approximation(
+            "COT_PI",
+            "(pi r cot(pi r) - 1) / z, where z = r^2",
+            _series(
+                lambda z: (mpmath.pi * mpmath.sqrt(z) * mpmath.cot(mpmath.pi * mpmath.sqrt(z)) - 1) / z,
+                -(mpmath.pi**2) / 3,
+            ),
+            (mpf(0), mpf(1) / 4),
+            13,
         ),
         Approximation(
             "SIN_PI",
@@ -300,6 +331,7 @@ def numbers() -> list[str]:
         in_parts("SHORT_LOG_OF_2", "log(2), the first of 42 bits,", mpmath.log(2), 42),
         in_parts("TWO_THIRDS", "2 / 3", mpf(2) / 3),
         in_parts("TWO_OVER_ROOT_PI", "2 / sqrt(pi)", 2 / mpmath.sqrt(mpmath.pi)),
+        in_parts("DIGAMMA_ROOT", "the positive root of digamma", DIGAMMA_ROOT),
         in_parts("HALF_PI", "pi / 2", mpmath.pi / 2),
         *[
             in_parts(f"ATAN_OF_{name}", f"atan({mpmath.nstr(value, 2)})", mpmath.atan(value))

@@ -98,6 +98,8 @@ _COMPLEX: Final[dict[str, Callable[..., Any]]] = {
 
 _SINGLE_COMPLEX: Final[dict[str, Callable[..., Value]]] = {
     "stablehlo.divide": single_complex.in_f64(single_complex.divide),
+    "stablehlo.exponential": single_complex.in_f64(single_complex.exp),
+    "stablehlo.log": single_complex.in_f64(single_complex.log),
     "stablehlo.rsqrt": single_complex.in_f64(single_complex.rsqrt),
     "stablehlo.sign": single_complex.in_f64(single_complex.sign),
     "stablehlo.sqrt": single_complex.in_f64(single_complex.sqrt),
@@ -117,7 +119,7 @@ _KEEP_DIGITS: Final = frozenset(
 
 _LONG = 20
 """So much work for an element, that of a sum or comparison being 1, is long."""
-_LONG_FUNCTIONS = frozenset({"chlo.erf_inv", "chlo.lgamma", "chlo.sinh", "chlo.tan"}) | {
+_LONG_FUNCTIONS = frozenset({"chlo.digamma", "chlo.erf_inv", "chlo.lgamma", "chlo.sinh", "chlo.tan"}) | {
     f"stablehlo.{name}" for name in ("atan2", "cbrt", "cosine", "power", "sine", "tan")
 }
 _WORK: Final = dict.fromkeys(MATHEMATICS, 16) | dict.fromkeys(_LONG_FUNCTIONS, _LONG) | {"stablehlo.rsqrt": 1}

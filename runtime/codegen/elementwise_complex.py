@@ -1,4 +1,6 @@
-"""Functions of complex<f32> values, computed in f64: the same steps as in `ops/single_complex.py`.
+"""Functions of complex<f32> values, computed in f64.
+
+Those that take roots and quotients alone do the same steps as `ops/single_complex.py`.
 
 Source: specification, section "Ops"; C99, annex G, for values that are not finite.
 """
@@ -10,10 +12,16 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
+from .mathematics.exponential import exp as exp_of_real
+from .mathematics.logarithm import log_of_modulus
 from .mathematics.reals import Real, where
+from .mathematics.trigonometry import atan2, cos, sin
 from .values import F32, F64, Value
 
 Pair = tuple[Real, Real]
+
+_EXP_REACH = 300.0
+"""exp of greater numbers is infinite in f32 even beside the least sine."""
 
 
 def in_f64(function: Callable[..., Pair]) -> Callable[..., Value]:
@@ -41,8 +49,8 @@ def _widened(x: Real) -> Real:
 def divide(lhs: Pair, rhs: Pair) -> Pair:
     """The quotient."""
     (a, b), (c, d) = lhs, rhs
-    square = c * c + d * d
-    return _by_annex_g(((a * c + b * d) / square, (b * c - a * d) / square), lhs, rhs)
+    inverse = 1.0 / (c * c + d * d)
+    return _by_annex_g(((a * c + b * d) * inverse, (b * c - a * d) * inverse), lhs, rhs)
 
 
 def _by_annex_g(quotient: Pair, lhs: Pair, rhs: Pair) -> Pair:
@@ -94,7 +102,19 @@ def sign(z: Pair) -> Pair:
     """z / |z|; zero for zero, NaN in both parts where the modulus is infinite or NaN."""
     x, y = z
     modulus = (x * x + y * y).sqrt()
-    is_zero = modulus.compare("==", 0.0)
+    inverse = where(modulus.compare("==", 0.0), 0.0, 1.0 / modulus)
     is_finite = modulus.compare("<", math.inf)
-    first, second = (where(is_finite, where(is_zero, 0.0, part / modulus), math.nan) for part in z)
-    return first, second
+    return where(is_finite, x * inverse, math.nan), where(is_finite, y * inverse, math.nan)
+
+
+def exp(z: Pair) -> Pair:
+    """exp(x) (cos(y), sin(y)); NaN wherever the angle is infinite or NaN."""
+    x, y = z
+    size = exp_of_real(x, most=_EXP_REACH)
+    return size * cos(y), where(y.compare("==", 0.0), y, size * sin(y))
+
+
+def log(z: Pair) -> Pair:
+    """The logarithm of the modulus, and the angle."""
+    x, y = z
+    return log_of_modulus(x, y), atan2(y, x)

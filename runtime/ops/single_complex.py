@@ -17,8 +17,8 @@ from .special_functions import complex_of, quotient_by_annex_g
 def divide(lhs: Array, rhs: Array) -> Array:
     """The quotient."""
     a, b, c, d = lhs.real, lhs.imag, rhs.real, rhs.imag
-    square = c * c + d * d
-    quotient = complex_of((a * c + b * d) / square, (b * c - a * d) / square)
+    inverse = 1.0 / (c * c + d * d)
+    quotient = complex_of((a * c + b * d) * inverse, (b * c - a * d) * inverse)
     return quotient_by_annex_g(quotient, lhs, rhs) if np.count_nonzero(np.isnan(quotient)) else quotient
 
 
@@ -43,6 +43,6 @@ def sign(operand: Array) -> Array:
     x, y = operand.real, operand.imag
     modulus = np.sqrt(x * x + y * y)
     is_zero, is_finite = modulus == 0, np.isfinite(modulus)
-    divisor = np.where(is_zero, 1.0, modulus)
-    value = complex_of(np.where(is_zero, 0.0, x / divisor), np.where(is_zero, 0.0, y / divisor))
+    inverse = np.where(is_zero, 0.0, 1.0 / np.where(is_zero, 1.0, modulus))
+    value = complex_of(x * inverse, y * inverse)
     return np.where(is_finite, value, complex(np.nan, np.nan))

@@ -49,6 +49,7 @@ _ON_REALS: Final[dict[str, Callable[..., Real]]] = {
     "chlo.atan": trigonometry.atan,
     "chlo.atanh": logarithm.atanh,
     "chlo.cosh": exponential.cosh,
+    "chlo.digamma": gamma_functions.digamma,
     "chlo.erf": error_functions.erf,
     "chlo.erf_inv": error_functions.erf_inv,
     "chlo.erfc": error_functions.erfc,

@@ -79,7 +79,7 @@ def _next_to(a: Real, name: str, degrees: Sequence[int]) -> tuple[Real, Real, Re
     """The function at the place next to a, and two factors of how much erf rises from there to a."""
     k, bits = rounded_to_integer(a, float(_STEPS))
     places = math.ceil((_ERF_REACH if name == "erf" else _ERFC_REACH) * _STEPS) + 1
-    at = a.from_bits(looked_up(a.builder, name, _values(name, places), bits))
+    at = a.from_bits(looked_up(a.builder, f"{name}_values", _values(name, places), bits))
     slope = a.from_bits(looked_up(a.builder, f"{name}_slopes", _values("slopes", places), bits))
     d = (-k).fma(1 / _STEPS, a)
     u, z = k * d, d * d

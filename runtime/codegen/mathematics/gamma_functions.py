@@ -1,15 +1,19 @@
-"""The logarithm of the gamma function, for arguments that f32 holds; right once rounded to f32 or less."""
+"""The gamma function's logarithm and that one's derivative.
+
+Arguments are values that f32 holds; results are right once rounded to f32 or less, but for digamma of few
+numbers below 0.
+"""
 
 from __future__ import annotations
 
 import math
 
-from .coefficients import LGAMMA, LGAMMA_FAR, SIN_PI
+from .coefficients import COT_PI, DIGAMMA, DIGAMMA_FAR, DIGAMMA_ROOT, LGAMMA, LGAMMA_FAR, SIN_PI
 from .logarithm import positive_log
 from .reals import Real, polynomial, where
 
 _FAR = 6.5
-"""From here on Stirling's formula serves."""
+"""From here on Stirling's formula and its derivative serve."""
 
 
 def lgamma(x: Real) -> Real:
@@ -41,3 +45,38 @@ def _positive_lgamma(a: Real) -> Real:
     inverse = 1.0 / a
     rest = inverse.fma(polynomial(inverse * inverse, LGAMMA_FAR), math.log(2 * math.pi) / 2 - 0.5)
     return where(is_far, (a - 0.5).fma(log - 1.0, rest), value)
+
+
+def digamma(x: Real) -> Real:
+    """The derivative of lgamma; NaN at its poles; error 3, below 0 absolute, in ulps of the terms.
+
+    Below 0 it is digamma(1 - x) - pi cot(pi x).
+    """
+    is_negative = x.compare("<", 0.0)
+    above = _positive_digamma(where(is_negative, 1.0 - x, x))
+    rest = x - x.rint()
+    z = rest * rest
+    cotangent = z.fma(polynomial(z, COT_PI), 1.0) / rest
+    value = where(is_negative, above - cotangent, above)
+    is_pole = x.builder.and_(x.compare("<=", 0.0), rest.compare("==", 0.0))
+    value = where(x.compare("==", math.inf), x, value)
+    return where(x.builder.or_(is_pole, x.compare("==", -math.inf)), math.nan, value)
+
+
+def _positive_digamma(a: Real) -> Real:
+    """digamma of a positive number: from that of a + 1 or a - n, which lies between 1 and 2."""
+    is_small, is_far = a.compare("<", 1.0), a.compare(">=", _FAR)
+    near = where(is_small, a + 1.0, a)
+    # The sum of the reciprocals of a - 1, ..., a - n as one quotient.
+    dividend, divisor = where(is_small, -1.0, a.like(0.0)), where(is_small, a, a.like(1.0))
+    for least in (2.0, 3.0, 4.0, 5.0, 6.0):
+        beyond, less = a.compare(">=", least), near - 1.0
+        dividend = where(beyond, dividend.fma(less, divisor), dividend)
+        divisor = where(beyond, divisor * less, divisor)
+        near = where(beyond, less, near)
+    quotient = where(is_far, 1.0, dividend) / where(is_far, a, divisor)
+    high, low = DIGAMMA_ROOT
+    value = ((near - high) - low).fma(polynomial(near - 1.5, DIGAMMA), quotient)
+    square = quotient * quotient
+    far = positive_log(a) - quotient.fma(0.5, square * polynomial(square, DIGAMMA_FAR))
+    return where(is_far, far, value)

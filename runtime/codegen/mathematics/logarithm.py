@@ -6,7 +6,7 @@ import math
 
 from .coefficients import LOG, LOG_NEXT, SHORT_LOG_OF_2, TWO_THIRDS
 from .exponential import exp
-from .reals import Real, exact_product, exact_sum_ordered, parted, polynomial, where
+from .reals import Real, exact_product, exact_sum, exact_sum_ordered, parted, polynomial, where
 
 _LEAST = math.sqrt(0.5)
 
@@ -30,6 +30,18 @@ def positive_log(x: Real) -> Real:
 def log(x: Real) -> Real:
     """The natural logarithm; error 0.65."""
     return with_poles(positive_log(x), x, 0.0)
+
+
+def log_of_modulus(x: Real, y: Real) -> Real:
+    """log(sqrt(x^2 + y^2)) of values that f32 holds, whose squares are exact; error 0.8."""
+    a, b = x * x, y * y
+    square, lost = exact_sum(a, b)
+    m, k = parted(square, _LEAST)
+    # Near 1 the sum's rounding error counts.
+    f = where(k.compare("==", 0.0), (m - 1.0) + lost, m - 1.0)
+    value = where(square.compare("==", 0.0), -math.inf, _near_one(f, k) * 0.5)
+    either = x.builder.or_(a.compare("==", math.inf), b.compare("==", math.inf))
+    return where(either, math.inf, where(square.is_nan(), square, value))
 
 
 def log1p(x: Real) -> Real:
