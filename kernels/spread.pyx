@@ -9,6 +9,12 @@ ctypedef fused real:
     float
     double
 
+cdef enum:
+    # Of so many places or more, where one in `DENSE` differs, all are looked at side by side and none is listed.
+    LEAST_DENSE = 1 << 12
+    DENSE = 8
+    BLOCK = 256
+
 cdef uint64_t _NAN = <uint64_t>0xFFFFFFFFFFFFFFFF
 
 
@@ -36,6 +42,31 @@ cdef inline uint64_t _ulps(real one, real other, uint64_t bits, uint64_t other_b
     return size - other_size if size > other_size else other_size - size
 
 
+cdef inline bint _differ(real one, real other) noexcept nogil:
+    """Whether two values differ in their bits, but not if both are NaN."""
+    return (_bits(&one) != _bits(&other)) & ((one == one) | (other == other))
+
+
+cdef struct Found:
+    # The place of the first element that differs and its number, those of the one that differs most, how much so.
+    Py_ssize_t first, least, greatest, most
+    uint64_t distance
+    Py_ssize_t count
+
+
+cdef inline void _look(
+    Found *found, const real *first, const real *second, const int32_t *elements, Py_ssize_t place
+) noexcept nogil:
+    """Take in that two values differ at a place."""
+    cdef uint64_t distance = _ulps(first[place], second[place], _bits(&first[place]), _bits(&second[place]))
+    cdef Py_ssize_t element = place if elements == NULL else elements[place]
+    if found.count == 0 or distance > found.distance or (distance == found.distance and element < found.most):
+        found.greatest, found.most, found.distance = place, element, distance
+    if found.count == 0 or element < found.least:
+        found.first, found.least = place, element
+    found.count += 1
+
+
 def compare(const real[::1] first, const real[::1] second, const int32_t[::1] elements=None):
     """Where two arrays differ, any NaN being equal to any other.
 
@@ -43,44 +74,127 @@ def compare(const real[::1] first, const real[::1] second, const int32_t[::1] el
         elements: the number of the element at each place, all different; None: the place.
 
     Returns:
-        The places that differ, in their order; of these the place of the first element, and of the first of those
-        elements that differ most, or -1; and by how many ulps the latter differs, 2^64 - 1 where one value is NaN.
+        None where they do not differ. Else the places that do, in their order, or None for them where there are many;
+        the place of the first element that differs, and of the first of those elements that differ most; and by how
+        many ulps the latter differs, 2^64 - 1 where one value is NaN.
     """
-    cdef bint is_named = elements is not None
-    cdef Py_ssize_t place, element, number, differing = 0, count = 0
-    cdef Py_ssize_t least = 0, least_place = -1, most = 0, most_place = -1
-    cdef uint64_t distance, greatest = 0
-    # Memory that is not written to costs nothing.
-    found = np.empty(first.shape[0] + 1, np.int64)
-    cdef int64_t[::1] places = found
+    cdef const int32_t *names = &elements[0] if elements is not None and elements.shape[0] else NULL
+    cdef Py_ssize_t place, number, differing = 0, size = first.shape[0]
+    cdef Found found
+    cdef int64_t[::1] places
+    found.first = found.least = found.greatest = found.most = found.distance = found.count = 0
+    with nogil:
+        for place in range(size):
+            differing += _bits(&first[place]) != _bits(&second[place])
+    if size >= LEAST_DENSE and differing >= size // DENSE:
+        with nogil:
+            _look_everywhere(&found, &first[0], &second[0], names, size)
+        return (None, found.first, found.greatest, found.distance) if found.count else None
+    listed = np.empty(differing + 1, np.int64)
+    places = listed
     with nogil:
         # Each place is written down, and kept if the next one does not take its room: no branch to guess.
-        for place in range(first.shape[0]):
-            places[differing] = place
-            differing += _bits(&first[place]) != _bits(&second[place])
+        for place in range(size):
+            places[found.count] = place
+            found.count += _differ(first[place], second[place])
+        differing = found.count
+        found.count = 0
         for number in range(differing):
-            place = places[number]
-            if first[place] != first[place] and second[place] != second[place]:
-                continue
-            distance = _ulps(first[place], second[place], _bits(&first[place]), _bits(&second[place]))
-            element = elements[place] if is_named else place
-            if count == 0 or distance > greatest or (distance == greatest and element < most):
-                most, most_place, greatest = element, place, distance
-            if count == 0 or element < least:
-                least, least_place = element, place
-            places[count] = place
-            count += 1
-    return found[:count], least_place, most_place, greatest
+            _look(&found, &first[0], &second[0], names, places[number])
+    return (listed[:differing], found.first, found.greatest, found.distance) if differing else None
 
 
-def widen(const real[::1] values, const int64_t[::1] places, uint8_t[::1] differs, real[::1] least, real[::1] most):
-    """Mark the elements at places, and take their values into the range of each, NaNs aside."""
+cdef inline void _look_everywhere(
+    Found *found, const real *first, const real *second, const int32_t *elements, Py_ssize_t size
+) noexcept nogil:
+    """Take in all differences, but only look closely at blocks that may hold the first one or the greatest."""
+    cdef Py_ssize_t begin = 0, end, place
+    cdef uint64_t most
+    cdef int64_t least
+    while begin < size:
+        end = min(begin + BLOCK, size)
+        if real is float:
+            most = _most_of_floats(<const uint32_t *>first, <const uint32_t *>second, begin, end)
+        else:
+            most = _most_of_doubles(<const uint64_t *>first, <const uint64_t *>second, begin, end)
+        least = begin if elements == NULL else _least(elements, begin, end)
+        if found.count == 0 or most >= found.distance or least < found.least:
+            for place in range(begin, end):
+                if _differ(first[place], second[place]):
+                    _look(found, first, second, elements, place)
+        begin = end
+
+
+cdef inline int64_t _least(const int32_t *elements, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef int32_t least = elements[begin]
+    cdef Py_ssize_t place
+    for place in range(begin, end):
+        least = min(least, elements[place])
+    return least
+
+
+cdef inline uint64_t _most_of_floats(
+    const uint32_t *first, const uint32_t *second, Py_ssize_t begin, Py_ssize_t end
+) noexcept nogil:
+    """The greatest distance of values of f32 given by their bits; those of NaNs count as some."""
+    cdef uint32_t most = 0, one, other, apart, sign = <uint32_t>1 << 31, infinity = 0x7F800000, unknown = ~<uint32_t>0
+    cdef Py_ssize_t place
+    for place in range(begin, end):
+        one, other = first[place] & ~sign, second[place] & ~sign
+        apart = one - other if one > other else other - one
+        # Of infinity and its opposite the sum is below 2^32; NaNs are more.
+        apart = one + other if (first[place] ^ second[place]) & sign else apart
+        apart = unknown if (one > infinity) | (other > infinity) else apart
+        most = max(most, apart)
+    return _NAN if most == unknown else most
+
+
+cdef inline uint64_t _most_of_doubles(
+    const uint64_t *first, const uint64_t *second, Py_ssize_t begin, Py_ssize_t end
+) noexcept nogil:
+    """The same of f64."""
+    cdef uint64_t most = 0, one, other, apart, sign = <uint64_t>1 << 63, infinity = <uint64_t>0x7FF << 52
+    cdef Py_ssize_t place
+    for place in range(begin, end):
+        one, other = first[place] & ~sign, second[place] & ~sign
+        apart = one - other if one > other else other - one
+        apart = one + other if (first[place] ^ second[place]) & sign else apart
+        apart = _NAN if (one > infinity) | (other > infinity) else apart
+        most = max(most, apart)
+    return most
+
+
+def widen(
+    const real[::1] plain, const real[::1] values, const int64_t[::1] places, uint8_t[::1] differs, real[::1] least,
+    real[::1] most,
+):
+    """Mark the elements in which values differ from plain ones, and take them into the range of each, NaNs aside.
+
+    Args:
+        plain, values: what was compared.
+        places: where they differ, as `compare` lists them.
+        differs: whether elements were marked.
+        least, most: their ranges, which hold the plain values.
+    """
     cdef Py_ssize_t number, place
-    cdef real value, low, high
     with nogil:
-        for number in range(places.shape[0]):
-            place = places[number]
-            value, low, high = values[place], least[place], most[place]
-            differs[place] = 1
-            least[place] = value if (value < low) | (low != low) else low
-            most[place] = value if (value > high) | (high != high) else high
+        if places is None:
+            for place in range(plain.shape[0]):
+                differs[place] |= _differ(plain[place], values[place])
+            for place in range(plain.shape[0]):
+                least[place] = _lesser(values[place], least[place])
+                most[place] = _greater(values[place], most[place])
+        else:
+            for number in range(places.shape[0]):
+                place = places[number]
+                differs[place] = 1
+                least[place] = _lesser(values[place], least[place])
+                most[place] = _greater(values[place], most[place])
+
+
+cdef inline real _lesser(real value, real low) noexcept nogil:
+    return value if (value < low) | (low != low) else low
+
+
+cdef inline real _greater(real value, real high) noexcept nogil:
+    return value if (value > high) | (high != high) else high

@@ -41,7 +41,7 @@ class Comparison:
 
     Attributes:
         values: the two, flattened.
-        places: where they differ, in order; one place at least.
+        places: where they differ, in order; None: in many places.
         first: the place of the first element that differs.
         greatest: that of the first element of those that differ most; NaN beside a number is most of all.
         distance: of that one, as `Difference` has it, but NO_DISTANCE beside NaN.
@@ -49,7 +49,7 @@ class Comparison:
     """
 
     values: tuple[Array, Array]
-    places: Array
+    places: Array | None
     first: int
     greatest: int
     distance: int
@@ -64,7 +64,7 @@ class Comparison:
         if self.elements is None:
             return self
         values = [whole(plain, self.elements, one) for one in self.values]
-        places = self.elements[self.places].astype(np.int64)
+        places = None if self.places is None else self.elements[self.places].astype(np.int64)
         first, greatest = self.element(self.first), self.element(self.greatest)
         return Comparison((values[0], values[1]), places, first, greatest, self.distance)
 
@@ -84,8 +84,8 @@ def compare(
     """
     one, other = flat(first), flat(second)
     if spread.supports(one.dtype):
-        places, least, most, distance = spread.compare(one, other, elements)
-        return Comparison((one, other), places, least, most, distance, elements) if places.size else None
+        found = spread.compare(one, other, elements)
+        return None if found is None else Comparison((one, other), *found, elements)
     places = np.flatnonzero(_differing_bits(one, other))
     a, b = one[places], other[places]
     nan_a, nan_b = _is_nan(a, type), _is_nan(b, type)
@@ -216,7 +216,8 @@ class Range:
             self._differs[comparison.places] = 1
             return
         values = comparison.values[1].astype(self._least.dtype, copy=False)
-        spread.widen(values, comparison.places, self._differs, self._least, self._most)
+        plain = values if comparison.places is not None else comparison.values[0]
+        spread.widen(plain, values, comparison.places, self._differs, self._least, self._most)
 
     def _begin(self, comparison: Comparison) -> None:
         """Keep what is known of those elements that are compared."""

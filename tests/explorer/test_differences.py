@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nimblehlo.explorer.differences import NO_DISTANCE, Range, compare, difference_at
+from nimblehlo.explorer.differences import NO_DISTANCE, Comparison, Range, compare, difference_at
 from nimblehlo.explorer.schedules import Schedule
 from nimblehlo.types import COMPLEX, ELEMENT_TYPES, FLOAT, TensorType
 
@@ -122,6 +122,45 @@ def test_ranges_hold_the_extremes_without_nans(name: str) -> None:
         found.add(comparison)
     assert found.elements == 2 and found.least is not None and found.most is not None
     assert found.least.tolist() == [1, -7, 3, 4] and found.most.tolist() == [1, 5, 3, 6]
+
+
+@pytest.mark.parametrize("name", ["f32", "f64"])
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.3, 1.0])
+def test_many_values_are_compared_as_few_are(name: str, share: float) -> None:
+    dtype = ELEMENT_TYPES[name].dtype
+    generator = np.random.default_rng(int(share * 10))
+    size = 5000
+    type = TensorType((size,), ELEMENT_TYPES[name])
+    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 3e38, -3e38, 1, -1], dtype)
+    plain = generator.standard_normal(size).astype(dtype)
+    plain[::7] = np.resize(special, plain[::7].size)
+    elements = generator.permutation(size).astype(np.int32)
+    ranges = Range(plain, type), Range(plain, type)
+    for scale in (0.0, 1e-7, 1e-6, 2.0):
+        other = plain.copy()
+        changed = np.flatnonzero(generator.random(size) < share)
+        with np.errstate(all="ignore"):
+            other[changed] *= 1 + dtype.type(scale)
+        other[changed[::5]] = generator.permutation(np.resize(special, changed[::5].size))
+        found = compare(plain, other, type, elements)
+        parts = []
+        for begin in range(0, size, 500):
+            part = slice(begin, begin + 500)
+            one = compare(plain[part], other[part], type, elements[part])
+            if one is not None:
+                parts.append((one.distance, -one.element(one.greatest), one.element(one.first)))
+                small = Comparison((plain, other), one.places + begin, 0, 0, 0)
+                ranges[1].add(small)
+        assert (found is None) == (not parts)
+        if found is not None:
+            differing = np.count_nonzero(plain.view(f"u{dtype.itemsize}") != other.view(f"u{dtype.itemsize}"))
+            assert (found.places is None) == (differing >= size // 8)
+            assert (found.distance, -found.element(found.greatest)) == max(parts)[:2]
+            assert found.element(found.first) == min([first for *_, first in parts])
+            ranges[0].add(Comparison(found.values, found.places, 0, 0, 0))
+    assert ranges[0].elements == ranges[1].elements
+    for one, other in ((ranges[0].least, ranges[1].least), (ranges[0].most, ranges[1].most)):
+        assert (one is None and other is None) or one.tobytes() == other.tobytes()
 
 
 def test_some_elements_are_compared_as_all_are() -> None:
