@@ -34,8 +34,8 @@ NUMBA_SECONDS = 0.1
 PATIENCE = 2.0
 """A step's reference may take so many times as long as its compilation before a call waits for the code."""
 
-EARLY_SHARE = 0.02
-"""The part of that compilation's time after which it is begun beside the calls."""
+EARLY_SHARE = 0.5
+"""The part of that compilation's time after which it is begun beside the calls: it takes a core from them."""
 
 QUICK_SECONDS = 2e-3
 """Time that loading generated code from the disk takes: after so much, kept code is used."""
@@ -65,13 +65,15 @@ class Heat:
     Attributes:
         seconds: spent in references.
         expected: in the references of all these steps, one call of each.
+        job: compiles the code of one of them beside the calls.
     """
 
-    __slots__ = ("expected", "seconds")
+    __slots__ = ("expected", "job", "seconds")
 
     def __init__(self, expected: float = 0.0) -> None:
         self.seconds = 0.0
         self.expected = expected
+        self.job: Job | None = None
 
 
 _waiting_for_numba = Heat()
@@ -269,9 +271,10 @@ class _Code(Protocol):
 class Generated(Tiering):
     """Calls the reference until generating native code pays.
 
-    A call waits for it at once, where one call by the reference is expected to take longer than the
-    compilation; as soon as loading it pays, where it is kept on the disk; and otherwise once the reference
-    has taken `PATIENCE` times as long as the compilation.
+    A call waits for it at once, where the references of all steps that share it are expected to take longer
+    than the compilation, unless that runs beside the calls and one reference is quicker; as soon as loading
+    it pays, where it is kept on the disk; and otherwise once the references have taken `PATIENCE` times as
+    long as the compilation.
 
     Args:
         reference: called with the operands and, by name, the regions.
@@ -281,7 +284,7 @@ class Generated(Tiering):
         may_overwrite: pairs of an operand and a result that may be the same memory.
     """
 
-    __slots__ = ("code", "compile_seconds", "look")
+    __slots__ = ("code", "compile_seconds", "look", "reference_seconds")
 
     def __init__(
         self,
@@ -296,6 +299,7 @@ class Generated(Tiering):
         self.accepts_out = True
         self.may_overwrite = may_overwrite
         self.look = QUICK_SECONDS
+        self.reference_seconds = reference_seconds
         self.compile_seconds = compile_seconds
 
     def key(self) -> str | None:
@@ -313,15 +317,33 @@ class Generated(Tiering):
         return 0.0 if self.heat.expected > self.compile_seconds else PATIENCE * self.compile_seconds
 
     def consider(self, operands: tuple[Any, ...]) -> None:
-        spent = self.heat.seconds
-        if spent + self.heat.expected > min(self.look, self.limit):
-            self.look_for_code()
-        if self.job is None and self.least < math.inf and spent > EARLY_SHARE * self.compile_seconds:
-            self.begin()
+        spent, job = self.heat.seconds, self.heat.job
+        if job is not None and job.ended:
+            self.take()
+        elif job is None or self.is_worth_waiting():
+            if spent + self.heat.expected > min(self.look, self.limit):
+                self.look_for_code()
+            is_due = self.least < math.inf and spent > EARLY_SHARE * self.compile_seconds
+            if is_due and self.candidate is None and self.heat.job is None:
+                self.begin()
 
     def begin(self) -> None:
         """Compile beside the calls."""
-        self.job = BACKGROUND.submit(Job(self.make, is_quick=True))
+        self.job = self.heat.job = BACKGROUND.submit(Job(self.make, is_quick=True))
+
+    def is_worth_waiting(self) -> bool:
+        """Whether this call should rather wait for code that is being compiled than go without."""
+        return self.heat.seconds + self.reference_seconds > PATIENCE * self.compile_seconds
+
+    def take(self) -> None:
+        """Have the code that was compiled for this step, or for another one that shares it."""
+        try:
+            if self.code().is_quick():
+                self.make()
+            else:
+                self.give_up()
+        except ValueError:
+            self.give_up()
 
     def look_for_code(self) -> None:
         """Have the code, if it lies on the disk or its time has come."""
@@ -331,8 +353,10 @@ class Generated(Tiering):
             return
         is_hot = spent >= self.limit
         try:
-            if is_hot and self.job is not None:
-                BACKGROUND.finish(self.job)
+            if is_hot and self.heat.job is not None:
+                BACKGROUND.finish(self.heat.job)
+                if self.candidate is None:
+                    self.take()
             elif is_hot or self.code().is_quick():
                 self.make()
             else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Any
 
@@ -142,7 +143,7 @@ def test_a_call_that_takes_longer_than_compiling_waits_for_the_compiler() -> Non
 
 def test_code_is_generated_beside_the_calls_of_a_cheap_step() -> None:
     code = _Code(kept=False)
-    step = _generated(code, expected=1e-6, compiling=0.05, pause=0.002)
+    step = _generated(code, expected=1e-6, compiling=0.02, pause=0.006)
     ways = [step(0)[0]]
     for _ in range(3):
         ways.append(step(0)[0])
@@ -153,7 +154,7 @@ def test_code_is_generated_beside_the_calls_of_a_cheap_step() -> None:
 def test_code_is_generated_once_the_reference_has_cost_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiering, "EARLY_SHARE", 1e9)
     code = _Code(kept=False)
-    step = _generated(code, expected=0.001, compiling=0.01, pause=0.006)
+    step = _generated(code, expected=0.001, compiling=0.05, pause=0.03)
     ways = [step(value)[0] for value in range(8)]
     assert ways[:3] == ["reference"] * 3 and ways[5:] == ["native"] * 3
     assert code.made == 1
@@ -203,6 +204,52 @@ def test_steps_that_share_their_code_are_compiled_by_what_all_of_them_cost() -> 
     tiering.share_heat([*shared, None])
     assert [step() for step in shared] == ["native"] * 3
     assert len({id(step.heat) for step in shared}) == 1
+
+
+def _sharing(code: _Code, count: int) -> list[tiering.Generated]:
+    """Steps that share their code; all of their references are expected to take longer than compiling."""
+    steps = [_generated(code, expected=0.05, compiling=0.1) for _ in range(count)]
+    for step in steps:
+        step.heat = steps[0].heat
+    steps[0].heat.expected = 0.05 * count
+    return steps
+
+
+def test_calls_go_on_by_references_while_their_code_is_compiled_beside_them() -> None:
+    ended = threading.Event()
+
+    class Slow(_Code):
+        def function(self) -> Any:
+            ended.wait()
+            self.kept = True
+            return super().function()
+
+    code = Slow(kept=False)
+    steps = _sharing(code, 3)
+    tiering.begin_expected(steps)
+    try:
+        assert [step(0)[0] for step in steps] == ["reference"] * 3
+    finally:
+        ended.set()
+    BACKGROUND.wait()
+    # Each step gets a function of its own; the code is compiled once.
+    assert [step(0)[0] for step in steps] == ["native"] * 3
+
+
+def test_a_call_waits_for_code_that_is_compiled_where_its_reference_takes_longer() -> None:
+    code = _Code(kept=True)
+    steps = _sharing(code, 3)
+    steps[0].heat.seconds = 0.3
+    tiering.begin_expected(steps)
+    assert [step(0)[0] for step in steps] == ["native"] * 3
+
+
+def test_steps_that_share_code_that_cannot_be_made_keep_their_references() -> None:
+    steps = _sharing(_Code(kept=False, possible=False), 3)
+    tiering.begin_expected(steps)
+    BACKGROUND.wait()
+    assert [step(0)[0] for step in steps] == ["reference"] * 3
+    assert all(step.is_given_up for step in steps)
 
 
 def test_code_that_a_first_call_would_wait_for_is_begun_before() -> None:
