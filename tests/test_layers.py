@@ -22,7 +22,8 @@ MAY_IMPORT = {
     "types": {"errors"},
     "ir": BASE,
     "ops": BASE
-    | {"ir", "kernels.convolution", "kernels.fourier", "kernels.matrix_product", "kernels.matrix_unit"},
+    | {"ir", "kernels.convolution", "kernels.fourier", "kernels.matrix_product", "kernels.matrix_unit"}
+    | {"kernels.vector_product"},
     "frontend": PROGRAM,
     "specialize": PROGRAM,
     "codegen": BASE | {"ir", "kernels"},

@@ -169,9 +169,10 @@ class Contraction(Op):
         ).reshape(shape)
 
     @property
-    def terms_of_a_part(self) -> int | None:
-        """How many terms of each sum are added up at a time; None where the order is not the stated one."""
-        return part_of(*self._matrix_sizes()) if self.multiply is contracted else None
+    def order_of_terms(self) -> tuple[int, int] | None:
+        """What `part_of` says of the order in which terms are added; None where it is another."""
+        rows, _, columns = self._matrix_sizes()
+        return part_of(rows, columns) if self.multiply is contracted else None
 
     def _matrix_sizes(self) -> tuple[int, int, int]:
         """Rows, terms and columns of the matrices that are multiplied."""

@@ -1,9 +1,9 @@
 """Products of stacks of matrices of f32 and of f64, and of complex numbers of these.
 
-They are added up by `kernels/matrix_product.pyx`, PART terms of a sum at a time, in an order that nothing but
-the number of terms changes. References and kernels call the same function. What it does not serve is left to
-BLAS, whose order is its own: a vector's products of many terms, and processors without fused multiply-add,
-where BLAS is given PART terms at a time as well.
+They are added up by `kernels/matrix_product.pyx`, PART terms of a sum at a time, and those of a vector by
+`kernels/vector_product.pyx`, each in an order that nothing but the number of terms changes. References and
+kernels call the same functions. Processors without fused multiply-add are left to BLAS, whose order is its own:
+it is given PART terms at a time as well, but a vector's products at once.
 """
 
 from __future__ import annotations
@@ -28,8 +28,6 @@ _IN_PIECES: Final = 1 << 21
 other processes use the processors it waits for them for milliseconds."""
 _LEAST_PIECE: Final = 8
 """Rows or columns that a piece has at least."""
-_MOST_OF_VECTOR: Final = 1 << 12
-"""A vector's products of at most so many terms in all are added up in parts, too: BLAS would save nothing."""
 
 
 @functools.cache
@@ -38,6 +36,13 @@ def _tiles() -> Product | None:
     from ..kernels import matrix_product
 
     return matrix_product.multiply if matrix_product.is_available() else None
+
+
+def _chains() -> Product | None:
+    """What adds up a vector's products, None where this processor has not the instructions."""
+    from ..kernels import vector_product
+
+    return vector_product.multiply if _tiles() is not None else None
 
 
 def by_blas(a: Array, b: Array) -> Array:
@@ -89,9 +94,10 @@ def _in_parts_by_blas(a: Array, b: Array) -> Array:
 
 
 def contracted(a: Array, b: Array, threads: int | None = None) -> Array:
-    """The product of stacks of matrices: in parts, or where one is a long vector as a whole, by BLAS."""
-    if _is_long_vector(a.shape[-2], a.shape[-1], b.shape[-1]):
-        return by_blas(a, b)
+    """The product of stacks of matrices: in parts, or where one is a vector in chains."""
+    if 1 in (a.shape[-2], b.shape[-1]):
+        multiply = _chains()
+        return by_blas(a, b) if multiply is None else multiply(*_equally_stacked(a, b), threads)
     return in_parts(a, b, threads)
 
 
@@ -122,22 +128,27 @@ def contraction_of(rows: int, terms: int, columns: int, threads: int | None = No
         rows, terms, columns: the sizes.
         threads: most threads that it may use where it knows of them; None: all.
     """
-    if _is_long_vector(rows, terms, columns):
+    is_vector = 1 in (rows, columns)
+    multiply = _chains() if is_vector else _tiles()
+    if multiply is None and is_vector:
         return np.matmul if _pieces(rows, terms, columns) == 1 else by_blas
-    multiply = _tiles()
     if multiply is not None:
         return multiply if threads is None else functools.partial(multiply, threads=threads)
     return np.matmul if _pieces(rows, terms, columns) == 1 and terms <= PART else _in_parts_by_blas
 
 
-def _is_long_vector(rows: int, terms: int, columns: int) -> bool:
-    """Whether one of two matrices is a vector, and BLAS multiplies them."""
-    return 1 in (rows, columns) and (not 0 < rows * terms * columns <= _MOST_OF_VECTOR or _tiles() is None)
+def part_of(rows: int, columns: int) -> tuple[int, int] | None:
+    """How many terms of a sum are added up at a time, and bytes of their chains: 0: they are not in chains.
 
+    None where the order is BLAS's.
+    """
+    if _tiles() is None:
+        return None
+    if 1 not in (rows, columns):
+        return PART, 0
+    from ..kernels import vector_product
 
-def part_of(rows: int, terms: int, columns: int) -> int | None:
-    """How many terms of a sum are added up at a time, where the order is the stated one; else None."""
-    return None if _tiles() is None or _is_long_vector(rows, terms, columns) else PART
+    return vector_product.PART, vector_product.CHAIN_BYTES
 
 
 def have_threads() -> bool:

@@ -57,8 +57,6 @@ def contraction(view: Any, threads: int | None) -> Offer:
         return None, "no kernel for these element types"
     if is_by_unit(view) and suits(rows, terms, columns):
         return _products_by_unit(view, threads)
-    if 1 in (rows, columns):
-        return None, "BLAS multiplies a vector at once"
     if batch < _FEW_PRODUCTS and batch * rows * terms * columns < _WORTHWHILE_ALONE:
         return None, "too small for a kernel"
     return _products_of_floats(view, shapes, threads)
@@ -145,7 +143,8 @@ def _products_of_floats(view: Any, shapes: Stacks, threads: int | None) -> Offer
         product = contraction_of(rows, terms, columns, threads)
         return view.bound(multiplier(lhs, rhs, result, product))  # type: ignore[no-any-return]
 
-    return prepare, "matrices, block by block"
+    is_vector = 1 in (shapes[0][1], shapes[1][2])
+    return prepare, "a vector, in chains" if is_vector else "matrices, block by block"
 
 
 def _products_of_complex_numbers(view: Any, threads: int | None) -> Offer:

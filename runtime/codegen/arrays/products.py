@@ -1,7 +1,7 @@
 """Small products of matrices of f32 and f64, in the order in which `nimblehlo.ops.float_products` adds up.
 
 A part of each sum is added from the first term to the last by fused multiply-add from 0 on, and the parts one
-after another.
+after another; for those of vectors see `vector_products`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ..machine import register_bytes
 from ..values import stored_type
 from .boxes import Side, copy
 from .emitter import FORMS, ArrayEmitter, Form
+from .vector_products import VectorProduct, fused_function
 
 MOST_ELEMENTS = 1 << 14
 """Elements of an operand that has to be copied to the stack."""
@@ -46,9 +47,11 @@ def _problem(operation: Operation, view_of: ViewOf) -> str | None:
     for side, dimensions in zip((view.lhs, view.rhs), _orders(view), strict=True):
         if side.size > MOST_ELEMENTS and not _is_in_order(side.shape, dimensions):
             return "has an operand that is large to be copied"
-    if view.terms_of_a_part is None:
+    order = view.order_of_terms
+    if order is None:
         return "is left to a library"
-    return None
+    part, chains = order
+    return "has many products" if chains and _sizes(view).terms > part else None
 
 
 def _work(operation: Operation, view_of: ViewOf) -> int:
@@ -73,16 +76,30 @@ def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
     left = _in_order(emitter, emitter.storage(view.operation.operands[0]), lhs)
     right = _in_order(emitter, emitter.storage(view.operation.operands[1]), rhs)
     result = emitter.made(operation.result)
-    _Product(emitter, _sizes(view), left, right, result).emit(view.terms_of_a_part)
+    sizes, (part, chain_bytes) = _sizes(view), view.order_of_terms
+    if not chain_bytes:
+        _Product(emitter, sizes, left, right, result).emit(part)
+    else:
+        # Its terms lie side by side where they are the last dimension.
+        is_left, chains = sizes.columns == 1, chain_bytes // result.type.dtype.itemsize
+        vector, matrix = (right, left) if is_left else (left, right)
+        lines = sizes.rows if is_left else sizes.columns
+        is_along = is_left or rhs[-1:] == view.rhs_contracting_dimensions[-1:] or lines == 1
+        product = VectorProduct(emitter, vector, matrix, result, (sizes.batch, lines, sizes.terms), chains)
+        product.emit_dots() if is_along else product.emit_columns()
     return [emitter.result(result)]
 
 
 def _orders(view: Any) -> tuple[Sequence[int], Sequence[int]]:
-    """The order of the operands' dimensions as stacks of [row, term] and of [term, column]."""
-    return (
-        (*view.lhs_batching_dimensions, *view.lhs_result_dimensions, *view.lhs_contracting_dimensions),
-        (*view.rhs_batching_dimensions, *view.rhs_contracting_dimensions, *view.rhs_result_dimensions),
-    )
+    """The order of the operands' dimensions as stacks of [row, term] and of [term, column].
+
+    The latter is [column, term] where the left matrices are vectors and the right ones lie so.
+    """
+    lhs = (*view.lhs_batching_dimensions, *view.lhs_result_dimensions, *view.lhs_contracting_dimensions)
+    rhs = (*view.rhs_batching_dimensions, *view.rhs_contracting_dimensions, *view.rhs_result_dimensions)
+    turned = (*view.rhs_batching_dimensions, *view.rhs_result_dimensions, *view.rhs_contracting_dimensions)
+    is_vector = _sizes(view).rows == 1 and not _is_in_order(view.rhs.shape, rhs)
+    return lhs, turned if is_vector and _is_in_order(view.rhs.shape, turned) else rhs
 
 
 def _is_in_order(shape: Sequence[int], dimensions: Sequence[int]) -> bool:
@@ -145,7 +162,7 @@ class _Product:
         zero = ir.Constant(type, None) if lanes > 1 else ir.Constant(type, 0.0)
         with builder.goto_entry_block():
             sums = [builder.alloca(type) for _ in range(rows)]
-        fused = self.fused(type, lanes)
+        fused = fused_function(builder.module, type)
         for start in range(0, sizes.terms, part):
             before = [builder.load(room, typ=type) for room in sums] if start else []
             for room in sums:
@@ -164,13 +181,6 @@ class _Product:
             place = builder.add(result, INT64(row * sizes.columns))
             pointer = element_pointer(builder, self.result, place)
             builder.store(builder.load(room, typ=type), pointer, align=self.item)
-
-    def fused(self, type: ir.Type, lanes: int) -> ir.Function:
-        """The fused multiply-add of a type."""
-        module, bits = self.builder.module, 8 * self.item
-        name = f"llvm.fma.v{lanes}f{bits}" if lanes > 1 else f"llvm.fma.f{bits}"
-        known: Any = module.globals.get(name)
-        return known or ir.Function(module, ir.FunctionType(type, [type] * 3), name)
 
     @property
     def item(self) -> int:

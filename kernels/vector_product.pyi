@@ -1,0 +1,6 @@
+import numpy as np
+
+CHAIN_BYTES: int
+PART: int
+
+def multiply(lhs: np.ndarray, rhs: np.ndarray, threads: int | None = None) -> np.ndarray: ...

@@ -1,0 +1,177 @@
+/* Products of matrices and vectors for one element type and one kind of vector: included by `vector_product.h` for each.
+
+   Defined before: ITEM, LANES, LINES (of a tile), CODE (the attributes of functions), NAME(name), and on vectors
+   REPEATED(item), FUSED(a, b, sum) and SOME(address, count): the first elements, and zeros. */
+
+typedef ITEM NAME(Vector) __attribute__((vector_size(LANES * sizeof(ITEM))));
+typedef ITEM NAME(Loose) __attribute__((vector_size(LANES * sizeof(ITEM)), aligned(1), may_alias));
+typedef ITEM NAME(Item) __attribute__((aligned(1), may_alias));
+
+#define INLINE static inline CODE __attribute__((always_inline))
+#define VECTOR NAME(Vector)
+#define LOAD(address) ((VECTOR)*(const NAME(Loose) *)(address))
+#define CHAINS ((int)(VECTOR_PRODUCT_BYTES / sizeof(ITEM)))
+#define REGISTERS (CHAINS / LANES)
+/* Terms that are read at once where there are many columns; vectors of few. */
+#define GROUP 4
+#define FEW_VECTORS 4
+#define AHEAD (4 * GROUP)
+
+/* The sums of chains added by halves, and 0. */
+INLINE ITEM NAME(total)(VECTOR *sums) {
+    UNROLL for (int half = REGISTERS / 2; half > 0; half /= 2)
+        UNROLL for (int number = 0; number < half; number++) sums[number] = sums[number] + sums[number + half];
+    VECTOR sum = sums[0];
+#if LANES == 16
+    sum = sum + __builtin_shufflevector(sum, sum, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    sum = sum + __builtin_shufflevector(sum, sum, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    sum = sum + __builtin_shufflevector(sum, sum, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    sum = sum + __builtin_shufflevector(sum, sum, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
+#elif LANES == 8
+    sum = sum + __builtin_shufflevector(sum, sum, 4, 5, 6, 7, 0, 1, 2, 3);
+    sum = sum + __builtin_shufflevector(sum, sum, 2, 3, 0, 1, 6, 7, 4, 5);
+    sum = sum + __builtin_shufflevector(sum, sum, 1, 0, 3, 2, 5, 4, 7, 6);
+#elif LANES == 4
+    sum = sum + __builtin_shufflevector(sum, sum, 2, 3, 0, 1);
+    sum = sum + __builtin_shufflevector(sum, sum, 1, 0, 3, 2);
+#else
+    sum = sum + __builtin_shufflevector(sum, sum, 1, 0);
+#endif
+    return sum[0] + 0;
+}
+
+/* Some lines, a constant, whose terms lie side by side. */
+INLINE void NAME(dots_of)(
+    int lines, const char *vector, const char *matrix, int64_t line_step, int64_t terms, char *to) {
+    int64_t item = sizeof(ITEM), term = 0;
+    VECTOR sums[LINES][REGISTERS];
+    UNROLL for (int line = 0; line < lines; line++)
+        UNROLL for (int number = 0; number < REGISTERS; number++) sums[line][number] = (VECTOR){0};
+    for (; term + CHAINS <= terms; term += CHAINS)
+        UNROLL for (int number = 0; number < REGISTERS; number++) {
+            int64_t at = (term + number * LANES) * item;
+            VECTOR factors = LOAD(vector + at);
+            UNROLL for (int line = 0; line < lines; line++)
+                sums[line][number] = FUSED(factors, LOAD(matrix + line * line_step + at), sums[line][number]);
+        }
+    UNROLL for (int number = 0; number < REGISTERS; number++) {
+        int64_t at = (term + number * LANES) * item, left = terms - term - number * LANES;
+        int count = left < LANES ? (int)left : LANES;
+        if (count <= 0) break;
+        VECTOR factors = SOME(vector + at, count);
+        UNROLL for (int line = 0; line < lines; line++)
+            sums[line][number] = FUSED(factors, SOME(matrix + line * line_step + at, count), sums[line][number]);
+    }
+    UNROLL for (int line = 0; line < lines; line++) ((NAME(Item) *)to)[line] = NAME(total)(sums[line]);
+}
+
+static CODE void NAME(dots)(
+    const char *vector, const char *matrix, int64_t line_step, int64_t lines, int64_t terms, char *to) {
+    int64_t line = 0;
+    for (; line + LINES <= lines; line += LINES)
+        NAME(dots_of)(LINES, vector, matrix + line * line_step, line_step, terms, to + line * sizeof(ITEM));
+    for (; line < lines; line++)
+        NAME(dots_of)(1, vector, matrix + line * line_step, line_step, terms, to + line * sizeof(ITEM));
+}
+
+/* The sums of chains added by halves, and 0, of lines side by side. */
+INLINE VECTOR NAME(added)(VECTOR *sums) {
+    UNROLL for (int half = CHAINS / 2; half > 0; half /= 2)
+        UNROLL for (int chain = 0; chain < half; chain++) sums[chain] = sums[chain] + sums[chain + half];
+    return sums[0] + (VECTOR){0};
+}
+
+/* At most as many lines side by side as a vector has, the chains' sums in registers. */
+INLINE VECTOR NAME(column)(int count, const char *vector, const char *matrix, int64_t term_step, int64_t terms) {
+    VECTOR sums[CHAINS];
+    int64_t term = 0;
+    UNROLL for (int chain = 0; chain < CHAINS; chain++) sums[chain] = (VECTOR){0};
+    for (; term + CHAINS <= terms; term += CHAINS)
+        UNROLL for (int chain = 0; chain < CHAINS; chain++, matrix += term_step) {
+            VECTOR one = REPEATED(((const NAME(Item) *)vector)[term + chain]);
+            sums[chain] = FUSED(one, count == LANES ? LOAD(matrix) : SOME(matrix, count), sums[chain]);
+        }
+    UNROLL for (int chain = 0; chain < CHAINS; chain++, matrix += term_step)
+        if (term + chain < terms) {
+            VECTOR one = REPEATED(((const NAME(Item) *)vector)[term + chain]);
+            sums[chain] = FUSED(one, count == LANES ? LOAD(matrix) : SOME(matrix, count), sums[chain]);
+        }
+    return NAME(added)(sums);
+}
+
+/* As many as a vector has, or fewer. */
+#define COLUMNS(count) (lines - number * LANES < LANES ? SOME(count, (int)(lines % LANES)) : LOAD(count))
+
+/* Write the last vector's, if they are fewer. */
+INLINE void NAME(leave)(VECTOR sum, int64_t count, char *to) {
+    if (count >= LANES) *(NAME(Loose) *)to = sum;
+    else
+        for (int64_t place = 0; place < count; place++) ((NAME(Item) *)to)[place] = sum[place];
+}
+
+/* At most VECTOR_PRODUCT_COLUMNS lines that lie side by side, some terms at a time, which are in chains of their own:
+   what is read lies side by side, and the chains' sums in the first cache. */
+static CODE void NAME(many_columns)(
+    const char *vector, const char *matrix, int64_t term_step, int64_t lines, int64_t terms, char *to) {
+    VECTOR sums[CHAINS][VECTOR_PRODUCT_COLUMNS / LANES];
+    int64_t vectors = (lines + LANES - 1) / LANES, term = 0;
+    const NAME(Item) *factors = (const NAME(Item) *)vector;
+    for (int chain = 0; chain < CHAINS; chain++)
+        for (int64_t number = 0; number < vectors; number++) sums[chain][number] = (VECTOR){0};
+    for (; term + GROUP <= terms; term += GROUP, matrix += GROUP * term_step) {
+        VECTOR ones[GROUP], (*chains)[VECTOR_PRODUCT_COLUMNS / LANES] = sums + term % CHAINS;
+        UNROLL for (int one = 0; one < GROUP; one++) ones[one] = REPEATED(factors[term + one]);
+        for (int64_t number = 0; number < lines / LANES; number++)
+            UNROLL for (int one = 0; one < GROUP; one++) {
+                const char *place = matrix + one * term_step + number * sizeof(VECTOR);
+                __builtin_prefetch(place + AHEAD * term_step);
+                chains[one][number] = FUSED(ones[one], LOAD(place), chains[one][number]);
+            }
+        if (lines % LANES)
+            UNROLL for (int one = 0; one < GROUP; one++)
+                chains[one][vectors - 1] = FUSED(
+                    ones[one], SOME(matrix + one * term_step + lines / LANES * sizeof(VECTOR), (int)(lines % LANES)),
+                    chains[one][vectors - 1]);
+    }
+    for (; term < terms; term++, matrix += term_step)
+        for (int64_t number = 0; number < vectors; number++)
+            sums[term % CHAINS][number] = FUSED(
+                REPEATED(factors[term]), COLUMNS(matrix + number * sizeof(VECTOR)), sums[term % CHAINS][number]);
+    for (int64_t number = 0; number < vectors; number++) {
+        VECTOR halves[CHAINS];
+        UNROLL for (int chain = 0; chain < CHAINS; chain++) halves[chain] = sums[chain][number];
+        NAME(leave)(NAME(added)(halves), lines - number * LANES, to + number * sizeof(VECTOR));
+    }
+}
+
+static CODE void NAME(columns)(
+    const char *vector, const char *matrix, int64_t term_step, int64_t lines, int64_t terms, char *to) {
+    if (lines > FEW_VECTORS * LANES) {
+        NAME(many_columns)(vector, matrix, term_step, lines, terms, to);
+        return;
+    }
+    for (int64_t first = 0; first < lines; first += LANES, matrix += sizeof(VECTOR), to += sizeof(VECTOR)) {
+        VECTOR sum = first + LANES <= lines
+                         ? NAME(column)(LANES, vector, matrix, term_step, terms)
+                         : NAME(column)((int)(lines % LANES), vector, matrix, term_step, terms);
+        NAME(leave)(sum, lines - first, to);
+    }
+}
+
+#undef COLUMNS
+#undef INLINE
+#undef VECTOR
+#undef LOAD
+#undef CHAINS
+#undef REGISTERS
+#undef GROUP
+#undef FEW_VECTORS
+#undef AHEAD
+#undef ITEM
+#undef LANES
+#undef LINES
+#undef CODE
+#undef NAME
+#undef REPEATED
+#undef FUSED
+#undef SOME
