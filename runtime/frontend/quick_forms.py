@@ -25,7 +25,7 @@ from . import custom_assembly
 from .dense import SPLAT
 from .lexer import SKIP, VALUE_USE
 from .operation_types import OperationState
-from .type_parser import FUNCTION_TYPE, PLAIN_TYPE, TYPE_LIST
+from .type_parser import FUNCTION_TYPE, FUNCTION_TYPE_PATTERN, PLAIN_TYPE, TYPE_LIST, TYPE_PATTERN
 
 if TYPE_CHECKING:
     from .assembly import Signature, Step
@@ -43,12 +43,17 @@ class Piece(NamedTuple):
 
 
 class QuickForm:
-    """A compiled pattern and what takes each of its groups."""
+    """A compiled pattern and what takes each of its groups.
 
-    __slots__ = ("expression", "takes")
+    Types that stand last are matched by themselves: their pattern takes long to compile, and is there already.
+    """
+
+    __slots__ = ("expression", "last", "takes")
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
-        self.expression = re.compile("".join(SKIP + piece.expression for piece in pieces), re.ASCII)
+        self.last = _COMPILED.get(pieces[-1].expression)
+        matched = pieces if self.last is None else pieces[:-1]
+        self.expression = re.compile("".join(SKIP + piece.expression for piece in matched), re.ASCII)
         self.takes = [piece.take for piece in pieces if piece.take is not None]
 
     def read(self, parser: OperationParser, state: OperationState) -> bool:
@@ -56,11 +61,17 @@ class QuickForm:
         found = self.expression.match(parser.text, parser.position)
         if found is None:
             return False
-        for take, text in zip(self.takes, found.groups(), strict=True):
+        texts, end = found.groups(), found.end()
+        if self.last is not None:
+            found = self.last.match(parser.text, end)
+            if found is None:
+                return False
+            texts, end = (*texts, found[1]), found.end()
+        for take, text in zip(self.takes, texts, strict=True):
             if not take(parser, state, text):
                 state.clear()
                 return False
-        parser.position = found.end()
+        parser.position = end
         return True
 
 
@@ -343,6 +354,9 @@ CACHED_CUSTOMS: Final = {
     "window_attributes": r"([\w \[\],=\-]*+)(?=\})",
 }
 """Custom forms of attributes alone, with the expression of their usual spelling."""
+
+_COMPILED: Final = {f"({PLAIN_TYPE})": TYPE_PATTERN, f"({FUNCTION_TYPE})": FUNCTION_TYPE_PATTERN}
+"""Expressions of types, and their patterns."""
 
 _NAMED: Final = {
     "operands": [Piece(rf"((?:{VALUE_USE}(?:,[ ]?+{VALUE_USE})*+)?+)(?![,%])", _operands)],

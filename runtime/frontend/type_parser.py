@@ -37,9 +37,9 @@ _HIGHEST_RANK: Final = 64
 _ANGLES: Final = r"<(?:[^<>\"()]|<(?:[^<>\"()]|<[^<>\"()]*+>)*+>)*+>"
 PLAIN_TYPE: Final = rf"(?:tensor{_ANGLES}|!stablehlo\.token|i\d++|f32|f64|index)(?![\w<.])"
 TYPE_LIST: Final = rf"{PLAIN_TYPE}(?:,{SKIP}{PLAIN_TYPE})*+"
-_FAST_TYPE: Final = pattern(f"({PLAIN_TYPE})")
+TYPE_PATTERN: Final = pattern(f"({PLAIN_TYPE})")
 FUNCTION_TYPE: Final = rf"\((?:{TYPE_LIST})?+\){SKIP}->{SKIP}(?:{PLAIN_TYPE}|\((?:{TYPE_LIST})?+\))"
-_FAST_FUNCTION: Final = pattern(f"({FUNCTION_TYPE})")
+FUNCTION_TYPE_PATTERN: Final = pattern(f"({FUNCTION_TYPE})")
 _SIMPLE_TENSOR: Final = re.compile(
     r"tensor<((?:(?:\d{1,18}|\?)x)*+)([A-Za-z][\w]*+(?:<f32>|<f64>)?+)>", re.ASCII
 )
@@ -60,7 +60,7 @@ class TypeParser(Cursor):
 
     def type(self) -> Type:
         """Consume a type of any kind."""
-        found = _FAST_TYPE.match(self.text, self.position)
+        found = TYPE_PATTERN.match(self.text, self.position)
         if found is None:
             return self._parse_type()
         known = self.known_types.get(found.group(1))
@@ -74,7 +74,7 @@ class TypeParser(Cursor):
 
     def function_type(self) -> FunctionType:
         """Consume ``(types) -> type`` or ``(types) -> (types)``."""
-        found = _FAST_FUNCTION.match(self.text, self.position)
+        found = FUNCTION_TYPE_PATTERN.match(self.text, self.position)
         if found is None:
             return self._parse_function_type()
         text = found.group(1)
