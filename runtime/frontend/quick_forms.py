@@ -45,7 +45,7 @@ class Piece(NamedTuple):
 class QuickForm:
     """A compiled pattern and what takes each of its groups.
 
-    Types that stand last are matched by themselves: their pattern takes long to compile, and is there already.
+    Types that stand last are matched by themselves: their pattern, which takes long to compile, is there.
     """
 
     __slots__ = ("expression", "last", "takes")
