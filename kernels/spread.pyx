@@ -9,6 +9,10 @@ ctypedef fused real:
     float
     double
 
+ctypedef fused word:
+    uint32_t
+    uint64_t
+
 cdef enum:
     # Of so many places or more, where one in `DENSE` differs, all are looked at side by side and none is listed.
     LEAST_DENSE = 1 << 12
@@ -114,9 +118,9 @@ cdef inline void _look_everywhere(
     while begin < size:
         end = min(begin + BLOCK, size)
         if real is float:
-            most = _most_of_floats(<const uint32_t *>first, <const uint32_t *>second, begin, end)
+            most = _most(<const uint32_t *>first, <const uint32_t *>second, begin, end)
         else:
-            most = _most_of_doubles(<const uint64_t *>first, <const uint64_t *>second, begin, end)
+            most = _most(<const uint64_t *>first, <const uint64_t *>second, begin, end)
         least = begin if elements == NULL else _least(elements, begin, end)
         if found.count == 0 or most >= found.distance or least < found.least:
             for place in range(begin, end):
@@ -133,35 +137,20 @@ cdef inline int64_t _least(const int32_t *elements, Py_ssize_t begin, Py_ssize_t
     return least
 
 
-cdef inline uint64_t _most_of_floats(
-    const uint32_t *first, const uint32_t *second, Py_ssize_t begin, Py_ssize_t end
-) noexcept nogil:
-    """The greatest distance of values of f32 given by their bits; those of NaNs count as some."""
-    cdef uint32_t most = 0, one, other, apart, sign = <uint32_t>1 << 31, infinity = 0x7F800000, unknown = ~<uint32_t>0
+cdef inline uint64_t _most(const word *first, const word *second, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """The greatest distance of values of f32 or f64 given by their bits; those of NaNs count as some."""
+    cdef word most = 0, one, other, apart, sign = <word>1 << (8 * sizeof(word) - 1)
+    cdef word infinity = <word>0x7F800000 if word is uint32_t else <word>(<uint64_t>0x7FF << 52)
+    cdef word unknown = <word>_NAN
     cdef Py_ssize_t place
     for place in range(begin, end):
         one, other = first[place] & ~sign, second[place] & ~sign
         apart = one - other if one > other else other - one
-        # Of infinity and its opposite the sum is below 2^32; NaNs are more.
+        # Of infinity and its opposite the sum is a word still.
         apart = one + other if (first[place] ^ second[place]) & sign else apart
         apart = unknown if (one > infinity) | (other > infinity) else apart
         most = max(most, apart)
     return _NAN if most == unknown else most
-
-
-cdef inline uint64_t _most_of_doubles(
-    const uint64_t *first, const uint64_t *second, Py_ssize_t begin, Py_ssize_t end
-) noexcept nogil:
-    """The same of f64."""
-    cdef uint64_t most = 0, one, other, apart, sign = <uint64_t>1 << 63, infinity = <uint64_t>0x7FF << 52
-    cdef Py_ssize_t place
-    for place in range(begin, end):
-        one, other = first[place] & ~sign, second[place] & ~sign
-        apart = one - other if one > other else other - one
-        apart = one + other if (first[place] ^ second[place]) & sign else apart
-        apart = _NAN if (one > infinity) | (other > infinity) else apart
-        most = max(most, apart)
-    return most
 
 
 def widen(

@@ -6,18 +6,26 @@ Source: specification, sections "pad" and "slice".
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..types import DYNAMIC, PLAIN, QUANTIZED_PER_TENSOR, Type
+from ..types import DYNAMIC, PLAIN, QUANTIZED_PER_TENSOR, TensorType, Type
 from . import rules
 from .attribute_kinds import DIMENSIONS
 from .declaration import Array, Attribute, Op, Operand, Result, constraint
 
 AMOUNTS = ("edge_padding_low", "edge_padding_high", "interior_padding")
 RANGES = ("start_indices", "limit_indices", "strides")
+
+
+def _one_for_each_dimension(lengths: Iterable[tuple[str, int]], operand: TensorType) -> str | None:
+    """Why one of some lists, given by name and size, has not an element for each dimension of operand."""
+    for name, length in lengths:
+        if not rules.sizes_agree(length, operand.rank):
+            return f"{name} has {length} elements, but the rank of operand is {operand.rank}"
+    return None
 
 
 class PadRules(Op):
@@ -44,10 +52,7 @@ class PadRules(Op):
     @constraint
     def C2(self) -> str | None:
         """size(edge_padding_low) = size(edge_padding_high) = size(interior_padding) = rank(operand)"""
-        for name, length in self.lengths():
-            if not rules.sizes_agree(length, self.operand.rank):
-                return f"{name} has {length} elements, but the rank of operand is {self.operand.rank}"
-        return None
+        return _one_for_each_dimension(self.lengths(), self.operand)
 
     @constraint
     def C3(self) -> str | None:
@@ -160,10 +165,7 @@ class SliceRules(Op):
     @constraint
     def C2(self) -> str | None:
         """size(start_indices) = size(limit_indices) = size(strides) = rank(operand)"""
-        for name, length in self.lengths():
-            if not rules.sizes_agree(length, self.operand.rank):
-                return f"{name} has {length} elements, but the rank of operand is {self.operand.rank}"
-        return None
+        return _one_for_each_dimension(self.lengths(), self.operand)
 
     @constraint
     def C3(self) -> str | None:
