@@ -54,7 +54,7 @@ cdef enum:
     MOST_TASKS = 128
 
 # Bytes of matrices that one thread reads in a second, about.
-cdef double _BYTES_A_SECOND = 2e10
+cdef double _BYTES_A_SECOND = 1.5e10
 
 cdef int64_t _vector_bytes = product_vector_bytes()
 
