@@ -151,7 +151,8 @@ cdef class _Call:
                 return False
             array, shape = <cnp.ndarray>operands[index], <tuple>self.shapes[index]
             if <PyObject *>cnp.PyArray_DESCR(array) != <PyObject *>self.dtypes[index]:
-                return False
+                if array.dtype != self.dtypes[index]:
+                    return False
             if cnp.PyArray_NDIM(array) != len(shape):
                 return False
             for axis in range(len(shape)):

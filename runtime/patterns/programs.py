@@ -106,20 +106,42 @@ def compute(
     if program is not None:
         return _results(program, operands)
     given = [_given(operand, name, pattern) for operand, name in zip(operands, names, strict=True)]
+    arrays = _arrays(given)
+    if len(arrays) == len(given):
+        program = _of_calls.find(settings, arrays, options)
+    if program is None:
+        program, arrays = _decided(record, given, arrays, settings, options)
+    return _results(program, arrays, library_of(operands))
+
+
+def _decided(
+    record: Record,
+    given: list[Any],
+    arrays: list[Array],
+    settings: tuple[Any, ...],
+    options: Options | None,
+) -> tuple[Program, list[Array]]:
+    """The program of a call, by its snapshot or traced anew, and what it takes.
+
+    Args:
+        record, options: as for `compute`.
+        given: the operands, as arrays and Python's numbers.
+        arrays: those of them that are arrays.
+        settings: the pattern, and all else that decides what `record` does.
+    """
     decided = snapshot(settings)
     key = decided and (decided.key, options, tuple([_type_key(one) for one in given]))
     program = _of_snapshots.get(key) if key else None
-    arrays = _arrays(given)
     if program is None:
-        taken = len(arrays)
-        program, arrays = _traced(record, given, pattern, options)
-        if key and len(arrays) == taken:
-            program = program._replace(snapshot=decided)
-            _of_snapshots.keep(key, program)
-    if program.snapshot is not None and len(arrays) == len(operands):
+        program, taken = _traced(record, given, settings[0], options)
+        # What it takes from around the call may be another array the next time.
+        if not key or len(taken) > len(arrays):
+            return program, taken
+        program = program._replace(snapshot=decided)
+        _of_snapshots.keep(key, program)
+    if len(arrays) == len(given):
         _of_calls.keep(settings, arrays, options, program, globals_of, KNOWN)
-    library = library_of(operands)
-    return _results(program, arrays, library)
+    return program, arrays
 
 
 def _results(program: Program, arrays: Sequence[Array], library: Any = None) -> Any:

@@ -81,11 +81,14 @@ def test_settings_operands_and_options(taken: list[int]) -> None:
         assert sn_gather(X, np.array([[1]]), [0], [1]).tolist() == [[[3, 4, 5]]]
         assert sn_scatter(X, X[:1] + 9, np.array([1]), [0]).tolist() == [[0, 1, 2], [9, 10, 11]]
     assert len(taken) == 9
-    # Other things than plain arrays take a snapshot each time.
-    for value in (X.tolist(), X.astype(">f4"), X.view(np.recarray)):
+    # What becomes an array is like the array; with numbers among the operands each call takes a snapshot.
+    for value, known in ((X.tolist(), 10), (X.astype(">f4"), 11), (X.view(np.recarray), 11)):
         for _ in range(2):
-            assert np.asarray(map_of(same, value)).tolist() == X.tolist()
-    assert len(taken) == 15
+            assert map_of(same, value).tolist() == X.tolist()
+        assert len(taken) == known
+    for _ in range(2):
+        assert sn_zipmapreduce(lambda attrs, x, y: x * y, [X, 2]).tolist() == (X * 2).tolist()
+    assert len(taken) == 13
 
 
 def changes(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], Any]]:
