@@ -97,6 +97,7 @@ _COMPLEX: Final[dict[str, Callable[..., Any]]] = {
 """On complex values."""
 
 _SINGLE_COMPLEX: Final[dict[str, Callable[..., Value]]] = {
+    "stablehlo.abs": single_complex.absolute,
     "stablehlo.divide": single_complex.in_f64(single_complex.divide),
     "stablehlo.exponential": single_complex.in_f64(single_complex.exp),
     "stablehlo.log": single_complex.in_f64(single_complex.log),

@@ -1,4 +1,4 @@
-"""Functions of complex<f32> values, computed in f64.
+"""Functions of complex<f32> values, all but one computed in f64.
 
 Those that take roots and quotients alone do the same steps as `ops/single_complex.py`.
 
@@ -24,6 +24,10 @@ _EXP_REACH = 300.0
 """exp of greater numbers is infinite in f32 even beside the least sine."""
 
 
+def _widened(x: Real) -> Real:
+    return Real(x.builder, x.builder.fpext(x.value, F64))
+
+
 def in_f64(function: Callable[..., Pair]) -> Callable[..., Value]:
     """From a function of pairs in f64 to one of the elements in computed form."""
 
@@ -42,8 +46,17 @@ def _are_finite(x: Real, y: Real) -> ir.Value:
     return x.builder.and_(abs(x).compare("<", math.inf), abs(y).compare("<", math.inf))
 
 
-def _widened(x: Real) -> Real:
-    return Real(x.builder, x.builder.fpext(x.value, F64))
+def absolute(builder: ir.IRBuilder, z: Value) -> Value:
+    """The modulus, in f32; infinite where either part is."""
+    x, y = (abs(Real(builder, part)) for part in z)
+    greater = where(x.compare(">", y), x, y)
+    is_great, is_small = greater.compare(">", 2.0**60), greater.compare("<", 2.0**-60)
+    scale = where(is_great, 2.0**-70, where(is_small, 2.0**100, x.like(1.0)))
+    unscale = where(is_great, 2.0**70, where(is_small, 2.0**-100, x.like(1.0)))
+    a, b = x * scale, y * scale
+    root = (a * a + b * b).sqrt()
+    is_infinite = builder.or_(_is_infinite(x), _is_infinite(y))
+    return (where(is_infinite, math.inf, root * unscale).value,)
 
 
 def divide(lhs: Pair, rhs: Pair) -> Pair:

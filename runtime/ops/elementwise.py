@@ -46,6 +46,8 @@ from .numerics import Function
 class Abs(Unary, name="stablehlo.abs", functions={SIGNED | FLOAT | COMPLEX: np.absolute}):
     """The absolute value; a complex number's modulus."""
 
+    single_complex = staticmethod(single_complex.absolute)
+
     operand = Operand(SIGNED | COMPUTED)
     result = Result(SIGNED | FLOAT | QUANTIZED_PER_TENSOR)
     C1 = Constraint(same_shapes, "C1")

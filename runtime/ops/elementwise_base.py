@@ -84,7 +84,7 @@ class Elementwise(Op):
         functions: for each category of element types the function on carriers (`numerics`) that computes a
             result element from operand elements; it broadcasts, so that a region may run on whole arrays.
         wide: the categories for which it needs the wider carrier, as transcendental functions do.
-        single_complex: the function on complex64 numbers in the wider carrier, where they have their own.
+        single_complex: the function on complex64 numbers in their carrier, where they have their own.
     """
 
     functions: ClassVar[Mapping[int, Function]] = MappingProxyType({})

@@ -164,6 +164,20 @@ def test_binary(type):
     check_table(BINARY, type, 2)
 
 
+def test_moduli_of_complex_numbers():
+    type = ELEMENT_TYPES["complex<f32>"]
+    # Squares of these would leave the range of f32.
+    parts = values_of(ELEMENT_TYPES["f32"], 100)
+    tiny = (np.arange(-40, 40) * 1e-45).astype(np.float32)
+    for column in (
+        parts,
+        np.concatenate([tiny, np.float32([0.0, -0.0, 1e-38, 9e-19, 8e-19, 1e18, 2e18, 3e38])]),
+    ):
+        pairs = np.array(list(itertools.product(column, column)))
+        operand = np.ascontiguousarray(pairs).view(type.dtype)[:, 0]
+        check("stablehlo.abs", [type], ELEMENT_TYPES["f32"], columns=[operand])
+
+
 @pytest.mark.parametrize("type", FLOATS, ids=str)
 def test_predicates(type):
     boolean = ELEMENT_TYPES["i1"]

@@ -54,10 +54,11 @@ def test_functions_of_complex_numbers():
         check(chain("complex<f32>", f"stablehlo.{name}"), operand)
     type = f"tensor<{SIZE}xcomplex<f32>>"
     check(
-        f"func.func @main(%x: {type}) -> {type} {{\n"
+        f"func.func @main(%x: {type}) -> tensor<{SIZE}xf32> {{\n"
         f"  %n = stablehlo.negate %x : {type}\n"
         f"  %s = stablehlo.sqrt %x : {type}\n"
-        f"  %r = stablehlo.divide %n, %s : {type}\n"
-        f"  return %r : {type}\n}}",
+        f"  %q = stablehlo.divide %n, %s : {type}\n"
+        f"  %r = stablehlo.abs %q : ({type}) -> tensor<{SIZE}xf32>\n"
+        f"  return %r : tensor<{SIZE}xf32>\n}}",
         operand,
     )

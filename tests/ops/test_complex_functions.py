@@ -217,3 +217,16 @@ def test_single_quotients_and_roots_are_right_part_by_part():
             ):
                 expected = [np.float32(float(true.real)), np.float32(float(true.imag))]
                 assert [part.real, part.imag] == expected
+
+
+def test_single_moduli_are_close_and_keep_their_range():
+    mpmath = pytest.importorskip("mpmath")
+    generator = np.random.default_rng(5)
+    spread = 2.0 ** np.repeat([-140, -126, -61, 0, 59, 61, 126], 60)
+    parts = np.float32(generator.standard_normal((2, spread.size)) * spread)
+    operand = np.ascontiguousarray(parts.T).view(np.complex64)[:, 0]
+    got = apply("stablehlo.abs", "complex<f32>", operand, result=tensor(operand.shape, "f32"))
+    with mpmath.workprec(200):
+        for value, modulus in zip(operand, got, strict=True):
+            true = abs(mpmath.mpc(complex(value)))
+            assert abs(mpmath.mpf(float(modulus)) - true) <= 1.2 * mpmath.mpf(float(np.spacing(modulus)))
