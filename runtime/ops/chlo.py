@@ -6,6 +6,7 @@ Source: the public definition of the CHLO dialect; specification, section "Diale
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -337,13 +338,26 @@ class TopK(
         return [values, values.with_element_type(ELEMENT_TYPES["i32"])]
 
     def reference(self, operand: Array) -> tuple[Array, Array]:
+        size, count = operand.shape[-1], math.prod(operand.shape[:-1])
+        rows, order = operand.reshape(count, size), np.empty((count, self.k), np.intp)
+        # Some rows at a time: what is made of them stays in caches, and its memory serves the next ones.
+        together = max(1, _ELEMENTS_TOGETHER // max(1, size))
+        for first in range(0, count, together):
+            keys = self.keys_of(rows[first : first + together])
+            order[first : first + together] = _first_of(np.invert(keys, out=keys), self.k)
+        order = order.reshape(*operand.shape[:-1], self.k)
+        return np.take_along_axis(operand, order, axis=-1), order.astype(np.int32)
+
+    def keys_of(self, operand: Array) -> Array:
+        """Integers in the order of the elements."""
         element_type = self.operand.element_type
         if element_type.category == FLOAT:
-            keys = numerics.total_order(element_type)(operand)
-        else:
-            keys = operand.astype(numerics.carrier(element_type))
-        order = _first_of(np.invert(keys, out=keys), self.k)
-        return np.take_along_axis(operand, order, axis=-1), order.astype(np.int32)
+            return numerics.total_order(element_type)(operand)
+        return operand.astype(numerics.carrier(element_type))
+
+
+_ELEMENTS_TOGETHER = 1 << 17
+"""Of so many elements the first ones are found at a time."""
 
 
 def _first_of(keys: Array, count: int) -> Array:
