@@ -121,7 +121,7 @@ class PreparedScatter:
 
     def _addresses(self, indices: list[np.ndarray]) -> np.ndarray:
         """Where the indices of each component begin."""
-        starts = np.array([column.ctypes.data for column in indices], np.int64)
+        starts = np.array([column.__array_interface__["data"][0] for column in indices], np.int64)
         if self._component_step is None:
             return starts
         return starts + np.arange(self._components) * (self._component_step * indices[0].itemsize)

@@ -20,7 +20,7 @@ from .searches import choose_within
 PREFETCH_PLACES = 32
 """How many units of one element ahead their places in the result are fetched."""
 FAR_BYTES = 1 << 18
-"""Where an owner has more of the result, they are fetched also if it chooses its units."""
+"""So much of the result is near soon: the places in it need not be fetched."""
 WAYS = 4
 """How many tables a task of `update_tables` fills at the same time, if not one."""
 
@@ -46,7 +46,8 @@ def _update(element: str, combiner: str) -> Kernel:
 
 @functools.cache
 def _apply_items(element: str, combiner: str) -> Kernel:
-    """Units of one element from number `begin` to `end`, in order."""
+    """Units of one element from number `begin` to `end`, in order. Places of a result that is not small are
+    fetched."""
     apply = _update(element, combiner)
 
     @kernel
@@ -54,6 +55,8 @@ def _apply_items(element: str, combiner: str) -> Kernel:
         begin: int, end: int, keys: Any, key_step: int, values: Any, first: int, value_step: int, result: Any
     ) -> None:
         fetched = max(begin, end - PREFETCH_PLACES)
+        if result.size * result.itemsize <= FAR_BYTES:
+            fetched = begin
         for unit in range(begin, fetched):
             later = np.int64(get(keys, (unit + PREFETCH_PLACES) * key_step))
             prefetch_write(result, max(later, 0))

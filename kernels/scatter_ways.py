@@ -30,10 +30,14 @@ _CHOOSING_BYTES = 2 << 20  # a processor's own cache holds about so much
 _MOST_CHOOSING = 8
 _LEAST_OWNERS = 64
 _MOST_OWNERS = 256
-_SERIAL_BYTES = 1 << 19
+_SERIAL_BYTES = 3 << 20  # to wake another thread takes as long as to move so many
+_SERIAL_NEAR_BYTES = 10 << 20  # the same where all owners look at all units, of a result that caches hold
+_SERIAL_SHORT_BYTES = 24 << 20  # the same for short rows: memory is read by more than their lengths
+_SHORT_ROW_BYTES = 512
 _NEAR_BYTES = 1 << 20  # a processor's own cache holds such a result
 _MOST_RANGES = 8
-_LEAST_ROW_BYTES = 32
+_LEAST_ROW_BYTES = 128
+_LEAST_MADE_BYTES = 8 << 20  # all caches together hold less
 _MOST_PRIVATE_KEYS = 1 << 14
 
 
@@ -77,7 +81,8 @@ class Loops:
         self._is_unique = promises.unique_indices
         self._is_sorted = promises.indices_are_sorted and plan.is_searchable and not is_scheduled
         self._unit_bytes = 2 * plan.unit_items * self.storage.itemsize
-        self._work_bytes = plan.unit_count * (16 + self._unit_bytes)
+        self._unit_count = plan.unit_count
+        self._work_bytes = self._unit_count * (16 + self._unit_bytes)
         input_size, updates_size = sizes
         last_key = plan.last_key
         self._input_bytes = input_size * self.storage.itemsize
@@ -86,20 +91,25 @@ class Loops:
         self._owners = (last_key >> self._shift) + 1
         is_short = max(input_size, updates_size) < 2**31
         self._key_dtype = np.dtype(np.int32 if is_short else np.int64)
+        self._key_sample = np.empty(0, self._key_dtype)
         self._fields = 2 + (plan.slide is not None)
         self._owned_bytes = self._fields * self._key_dtype.itemsize
         if self.by_items:
             self._owned_bytes = 2 * max(self._key_dtype.itemsize, self.storage.itemsize)
         is_integer = kind.element.startswith(("int", "uint")) and kind.monoid != OVERWRITE
-        few_keys = last_key < _MOST_PRIVATE_KEYS and plan.unit_count > 64 * last_key
+        few_keys = last_key < _MOST_PRIVATE_KEYS and self._unit_count > 64 * last_key
         self._is_private = self.by_items and is_integer and few_keys
         self._source_step = 0 if is_scheduled else plan.source_step
         row_bytes = plan.unit_items * self.storage.itemsize
-        self._makes_rows = plan.is_row and row_bytes >= _LEAST_ROW_BYTES
+        self._unit_is_short_row = not self.by_items and row_bytes < _SHORT_ROW_BYTES
+        is_far = self._input_bytes >= _LEAST_MADE_BYTES
+        self._makes_rows = plan.is_row and row_bytes >= _LEAST_ROW_BYTES and is_far
         batches = None if is_scheduled or self.by_items else plan.batches(input_size)
         self._batches = batches if batches and self._input_bytes <= _NEAR_BYTES * batches.number else None
         row = np.empty(0, np.int64) if plan.slide is None else np.array(plan.slide, np.int64)
         self._unit_arguments = (plan.units, plan.components, row)
+        bound = 0 if plan.slide is None else plan.slide[2]
+        self._runs = (plan.grain, bound, plan.runs, plan.length, plan.piece)
 
     def starts_ranges(self, threads: int | None) -> bool:
         """Whether owners give the result its first values, where it has none yet."""
@@ -110,11 +120,19 @@ class Loops:
         work_bytes = self._work_bytes + (self._input_bytes if starts else 0)
         if work_bytes <= _SERIAL_BYTES or self._is_private or (self._is_unique and not starts):
             return False
-        return self._batches is not None or _threads.chosen_threads(threads) > 1
+        if self._batches is not None:
+            return True
+        return work_bytes > self._serial_bytes() and _threads.chosen_threads(threads) > 1
+
+    def _serial_bytes(self) -> int:
+        """The bytes of work that one thread does in the time in which several do it."""
+        if self._is_sorted or self._input_bytes > _NEAR_BYTES:
+            return _SERIAL_BYTES
+        return _SERIAL_SHORT_BYTES if self._unit_is_short_row else _SERIAL_NEAR_BYTES
 
     def run(self, arrays: Arrays, threads: int | None) -> None:
         """Scatter all units."""
-        self._run(arrays, self._plan.unit_count, arrays.initial.size > 0, threads)
+        self._run(arrays, self._unit_count, arrays.initial.size > 0, threads)
 
     def warm(self, arrays: Arrays, threads: int | None) -> None:
         """Compile what `run` takes."""
@@ -144,12 +162,6 @@ class Loops:
         """What `scatter_units.locate` is given as `where`."""
         return (*self._unit_arguments, *arrays[:3], arrays.schedule)
 
-    def _runs(self) -> tuple[Any, ...]:
-        """What the loops are given of the runs of a unit."""
-        plan = self._plan
-        bound = 0 if plan.slide is None else plan.slide[2]
-        return plan.grain, bound, plan.runs, plan.length, plan.piece
-
     def _apply_in_order(self, total: int, arrays: Arrays, threads: int | None) -> None:
         """Apply the units as they come, several at the same time where indices are unique."""
         from .scatter_loops import update_items_in_order
@@ -160,8 +172,7 @@ class Loops:
         if not self.by_items:
             self._apply_runs_in_order(tasks, size, 0, total, arrays, threads)
             return
-        sample = np.empty(0, self._key_dtype)
-        located = (tasks, size, total, self._located(arrays), sample)
+        located = (tasks, size, total, self._located(arrays), self._key_sample)
         items = (arrays.values, arrays.value_step, arrays.result)
         update_items_in_order(*self.kind)(*located, *items, threads=threads)
 
@@ -183,8 +194,8 @@ class Loops:
     ) -> None:
         from .scatter_run_loops import update_runs_in_order
 
-        located = (self._located(arrays), np.empty(0, self._key_dtype))
-        runs = (*self._runs(), arrays.values, arrays.initial, arrays.result)
+        located = (self._located(arrays), self._key_sample)
+        runs = (*self._runs, arrays.values, arrays.initial, arrays.result)
         update_runs_in_order(*self.kind)(tasks, size, total, width, *located, *runs, threads=threads)
 
     def _apply_chosen_runs(self, total: int, arrays: Arrays, threads: int | None) -> None:
@@ -194,7 +205,7 @@ class Loops:
         plan, keys = self._plan, self._plan.last_key + 1
         width = -(-keys // _threads.chosen_threads(threads))
         owners = -(-keys // width)
-        given = (self._source_step, self._located(arrays), np.empty(0, self._key_dtype), plan.grain)
+        given = (self._source_step, self._located(arrays), self._key_sample, plan.grain)
         runs = (plan.runs, plan.piece, arrays.values, arrays.initial, arrays.result)
         tasks = owners if total else 0
         update_chosen_runs(*self.kind)(tasks, owners, width, total, *given, *runs, threads=threads)
@@ -219,14 +230,13 @@ class Loops:
 
         size = -(-arrays.result.size // max(1, owners))
         owners = -(-arrays.result.size // size)
-        sample = np.empty(0, self._key_dtype)
+        units = (owners, owners, size, total, self._located(arrays), self._key_sample)
         items = (arrays.values, arrays.value_step, arrays.initial, arrays.result)
-        update = update_chosen_items(*self.kind)
-        update(owners, owners, size, total, self._located(arrays), sample, *items, threads=threads)
+        update_chosen_items(*self.kind)(*units, *items, threads=threads)
 
     def _makes_far_rows(self, starts: bool) -> bool:
         """Whether rows are made one after the other, as the units are distributed to owners."""
-        return starts and self._makes_rows and not self.by_items and self._input_bytes > _NEAR_BYTES
+        return starts and self._makes_rows and not self.by_items
 
     def _apply_sorted(self, total: int, arrays: Arrays, threads: int | None) -> None:
         """Let each owner search for its units."""
@@ -234,7 +244,7 @@ class Loops:
 
         plan, width = self._plan, 1 << self._shift
         tasks = self._owners if total else 0
-        units = (tasks, self._owners, width, total, self._located(arrays), np.empty(0, self._key_dtype))
+        units = (tasks, self._owners, width, total, self._located(arrays), self._key_sample)
         if self.by_items:
             items = (arrays.values, arrays.value_step, arrays.initial, arrays.result)
             scatter_loops.update_sorted_items(*self.kind)(*units, *items, threads=threads)
@@ -281,7 +291,7 @@ class Loops:
             if arrays.initial.size > 0 and self._makes_rows:
                 self._make_rows(owners, offsets, keys, located[0], arrays, threads)
                 return
-            runs = (*self._runs(), arrays.values)
+            runs = (*self._runs, arrays.values)
             update = scatter_run_loops.update_runs(*self.kind)
             update(owners, offsets, *records, *runs, *start, threads=threads)
 
@@ -306,6 +316,6 @@ class Loops:
     def _apply_private(self, total: int, arrays: Arrays, threads: int | None) -> None:
         from .scatter_tables import combine_in_tables
 
-        where, sample = self._located(arrays), np.empty(0, self._key_dtype)
+        where, sample = self._located(arrays), self._key_sample
         result = arrays.result[: self._plan.last_key + 1]
         combine_in_tables(self.kind, total, where, sample, arrays.values, arrays.value_step, result, threads)

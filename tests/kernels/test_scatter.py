@@ -79,10 +79,21 @@ def test_any_dimension_numbers(geometry, index_type, is_scheduled, seed):
     check(geometry, values, random_indices(rng, geometry.indices_shape, index_type), updates, "add", schedule)
 
 
+SERIAL = ("_SERIAL_BYTES", "_SERIAL_NEAR_BYTES", "_SERIAL_SHORT_BYTES")
+
+
+@pytest.fixture(autouse=True)
+def several_threads_do_little(monkeypatch):
+    """Threads share scatters that take less time than to wake them."""
+    for name in SERIAL:
+        monkeypatch.setattr(scatter_ways, name, 1 << 19)
+    monkeypatch.setattr(scatter_ways, "_LEAST_MADE_BYTES", 0)
+
+
 @contextlib.contextmanager
 def all_have_owners(*, choosing=False):
     """Units of small scatters have owners too: tasks distribute them, a few at a time, or owners choose."""
-    sizes = {"_SERIAL_BYTES": -1, "_TASK_UNITS": 7, "_CHUNK_BYTES": 500, "_LEAST_ROW_BYTES": 0}
+    sizes = dict.fromkeys(SERIAL, -1) | {"_TASK_UNITS": 7, "_CHUNK_BYTES": 500, "_LEAST_ROW_BYTES": 0}
     near_bytes = 1 << 20 if choosing else -1
     sizes |= {"_CHOOSING_BYTES": near_bytes, "_NEAR_BYTES": near_bytes, "PAST_CACHES_BYTES": 0}
     with mock.patch.multiple(scatter_ways, **sizes):
