@@ -78,13 +78,8 @@ def prepare(
     from . import product_loops
 
     strips, padded = product_loops.panel_widths(kind, columns)
-    per = _ITEMS_A_WORD.get(kind, 1)
-    words = -(-terms // per)
-    items = padded * (words + -(-words // _PART))
+    per, words, items, matrices, grid = _layout(kind, (batch, rows, terms, columns), padded)
     computed = np.dtype(kind if per == 1 else np.int32)
-    is_fused = per == 1 and batch >= 8 and rows * terms * columns <= _OWN_PANELS
-    grid = _Grid(rows, 1, columns, 1) if is_fused else _grid(kind, batch, rows, words, columns)
-    matrices = batch if is_fused else max(1, min(batch, _PANEL_BYTES // (items * computed.itemsize)))
     multiply, pack = product_loops.products(kind), product_loops.pack(kind)
 
     def run(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
@@ -92,11 +87,11 @@ def prepare(
         right = rhs if per > 1 else rhs.astype(computed, copy=False)
         result = np.empty((batch, rows, columns), computed)
         left_steps, right_steps, sample = _steps(left), _steps(right), np.empty(0, right.dtype)
-        with borrowed((0 if is_fused else matrices * items, computed)) as (panels,):
-            for first in range(0, batch, matrices):
-                count = min(matrices, batch - first)
+        with borrowed((matrices * items, computed)) as (panels,):
+            for first in range(0, batch, matrices or batch):
+                count = min(matrices or batch, batch - first)
                 source = right[first:].ctypes.data
-                if not is_fused:
+                if matrices:
                     pack(
                         *division(count * strips, 4 * terms * padded / strips), count * strips, strips, items,
                         columns, terms, _PART * per, source, sample, *map(int, right_steps), panels,
@@ -111,6 +106,37 @@ def prepare(
         return result.astype(dtype, copy=False)
 
     return run
+
+
+class _Layout(NamedTuple):
+    """How operands are laid out for the loops.
+
+    Attributes:
+        per: how many elements a word has.
+        words: how many words a row of lhs has.
+        items: how many items the panels of one matrix of rhs take.
+        matrices: how many matrices of rhs lie in panels at a time; 0: none do, each product packs its own.
+        grid: how a matrix of results is divided.
+    """
+
+    per: int
+    words: int
+    items: int
+    matrices: int
+    grid: "_Grid"
+
+
+def _layout(kind: str, sizes: tuple[int, int, int, int], padded: int) -> _Layout:
+    """The layout for numbers of matrices, rows, terms and columns; `padded`: columns in whole strips."""
+    batch, rows, terms, columns = sizes
+    per = _ITEMS_A_WORD.get(kind, 1)
+    words = -(-terms // per)
+    items = padded * (words + -(-words // _PART))
+    if per == 1 and batch >= 8 and rows * terms * columns <= _OWN_PANELS:
+        return _Layout(per, words, items, 0, _Grid(rows, 1, columns, 1))
+    item_bytes = np.dtype(kind if per == 1 else np.int32).itemsize
+    matrices = max(1, min(batch, _PANEL_BYTES // (items * item_bytes)))
+    return _Layout(per, words, items, matrices, _grid(kind, batch, rows, words, columns))
 
 
 class _Grid(NamedTuple):
