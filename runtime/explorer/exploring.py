@@ -162,7 +162,7 @@ class _Explorer:
         is_parallel = seconds > LEAST_PARALLEL_SECONDS and not self.is_probed
         self.workers = self._most_workers() if is_parallel else 1
         # So much is held at a time, comparisons included: what one run frees the next ones take.
-        self._retention = Retention(4 * WAITING * self.workers * self._needed())
+        self._retention = Retention(2 * WAITING * self.workers * self._needed())
         if self.workers == 1:
             yield from zip(others, map(self._compared, others), strict=True)
             return
