@@ -39,7 +39,7 @@ typedef struct {
     ProductSide left, right;
     char *result;
     const int64_t *batch_sizes;
-    int64_t batch_rank, rows, columns, terms, item;
+    int64_t batch_rank, batch, rows, columns, terms, item;
     int64_t units, size, row_block, row_blocks, column_block, column_blocks, is_symmetric;
     char *work;
     int64_t work_bytes, threads;
@@ -56,6 +56,10 @@ typedef struct {
 #define WIDE_CODE __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma")))
 #define CODE_256 __attribute__((target("avx2,fma")))
 
+/* Masks of the first elements: those of `count` begin `count` before the end of the ones. */
+static const int32_t product_masks_of_4[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+static const int64_t product_masks_of_8[8] = {-1, -1, -1, -1};
+
 #define ITEM float
 #define LANES 16
 #define VECTORS 4
@@ -63,6 +67,8 @@ typedef struct {
 #define NAME(name) wide_float_##name
 #define REPEATED(item) (VECTOR)_mm512_set1_ps(item)
 #define FUSED(a, b, sum) (VECTOR)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(sum))
+#define SOME(address, count) (VECTOR)_mm512_maskz_loadu_ps((__mmask16)((1u << (count)) - 1), address)
+#define LEAVE(address, count, sum) _mm512_mask_storeu_ps(address, (__mmask16)((1u << (count)) - 1), (__m512)(sum))
 #include "product_tiles.h"
 
 #define ITEM double
@@ -72,6 +78,8 @@ typedef struct {
 #define NAME(name) wide_double_##name
 #define REPEATED(item) (VECTOR)_mm512_set1_pd(item)
 #define FUSED(a, b, sum) (VECTOR)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(sum))
+#define SOME(address, count) (VECTOR)_mm512_maskz_loadu_pd((__mmask8)((1u << (count)) - 1), address)
+#define LEAVE(address, count, sum) _mm512_mask_storeu_pd(address, (__mmask8)((1u << (count)) - 1), (__m512d)(sum))
 #include "product_tiles.h"
 
 #define ITEM float
@@ -81,6 +89,9 @@ typedef struct {
 #define NAME(name) float_##name
 #define REPEATED(item) (VECTOR)_mm256_set1_ps(item)
 #define FUSED(a, b, sum) (VECTOR)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(sum))
+#define MASK(count) _mm256_loadu_si256((const __m256i *)(product_masks_of_4 + 8 - (count)))
+#define SOME(address, count) (VECTOR)_mm256_maskload_ps((const float *)(address), MASK(count))
+#define LEAVE(address, count, sum) _mm256_maskstore_ps((float *)(address), MASK(count), (__m256)(sum))
 #include "product_tiles.h"
 
 #define ITEM double
@@ -90,7 +101,13 @@ typedef struct {
 #define NAME(name) double_##name
 #define REPEATED(item) (VECTOR)_mm256_set1_pd(item)
 #define FUSED(a, b, sum) (VECTOR)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(sum))
+#undef MASK
+#define MASK(count) _mm256_loadu_si256((const __m256i *)(product_masks_of_8 + 4 - (count)))
+#define SOME(address, count) (VECTOR)_mm256_maskload_pd((const double *)(address), MASK(count))
+#define LEAVE(address, count, sum) _mm256_maskstore_pd((double *)(address), MASK(count), (__m256d)(sum))
 #include "product_tiles.h"
+
+#undef MASK
 
 #else
 
@@ -103,6 +120,8 @@ typedef struct {
 #define NAME(name) float_##name
 #define REPEATED(item) (VECTOR)vdupq_n_f32(item)
 #define FUSED(a, b, sum) (VECTOR)vfmaq_f32((float32x4_t)(sum), (float32x4_t)(a), (float32x4_t)(b))
+#define SOME(address, count) NAME(some)(address, count)
+#define LEAVE(address, count, sum) __builtin_memcpy(address, &(sum), (count) * sizeof(ITEM))
 #include "product_tiles.h"
 
 #define ITEM double
@@ -112,6 +131,8 @@ typedef struct {
 #define NAME(name) double_##name
 #define REPEATED(item) (VECTOR)vdupq_n_f64(item)
 #define FUSED(a, b, sum) (VECTOR)vfmaq_f64((float64x2_t)(sum), (float64x2_t)(a), (float64x2_t)(b))
+#define SOME(address, count) NAME(some)(address, count)
+#define LEAVE(address, count, sum) __builtin_memcpy(address, &(sum), (count) * sizeof(ITEM))
 #include "product_tiles.h"
 
 #endif
@@ -155,11 +176,54 @@ static void product_mirror(
     (p->item == 4 ? float_mirror : double_mirror)(from, step, rows, columns, to);
 }
 
+/* Whether matrices are so small that a tile holds their columns, and little else is to be done for each. */
+static int product_is_small(const MatrixProduct *p, int64_t vector_bytes) {
+    int64_t widest = vector_bytes * (vector_bytes == 32 ? 2 : 4);
+    return p->batch_rank > 0 && p->right.line_step == p->item && p->columns * p->item <= widest &&
+           p->rows <= PRODUCT_DIRECT_ROWS && p->terms <= PRODUCT_PART && p->units == p->batch;
+}
+
+static void product_small(
+    const MatrixProduct *p, int64_t vector_bytes, const char *left, const char *right, char *to, int64_t count,
+    int64_t left_step, int64_t right_step) {
+#ifdef __x86_64__
+    if (vector_bytes == 64) {
+        (p->item == 4 ? wide_float_multiply_small : wide_double_multiply_small)(
+            p, left, right, to, count, left_step, right_step);
+        return;
+    }
+#endif
+    (void)vector_bytes;
+    (p->item == 4 ? float_multiply_small : double_multiply_small)(p, left, right, to, count, left_step, right_step);
+}
+
+/* Do some small matrices, those along the last batching dimension at once. */
+static void product_small_units(const MatrixProduct *p, int64_t vector_bytes, int64_t first, int64_t end) {
+    int64_t last = p->batch_rank - 1, size = p->batch_sizes[last];
+    for (int64_t unit = first, count; unit < end; unit += count) {
+        int64_t rest = unit / size, along = unit % size;
+        const char *left = p->left.address + along * p->left.matrix_steps[last];
+        const char *right = p->right.address + along * p->right.matrix_steps[last];
+        count = size - along < end - unit ? size - along : end - unit;
+        for (int64_t axis = last - 1; axis >= 0; rest /= p->batch_sizes[axis], axis--) {
+            left += rest % p->batch_sizes[axis] * p->left.matrix_steps[axis];
+            right += rest % p->batch_sizes[axis] * p->right.matrix_steps[axis];
+        }
+        char *to = p->result + unit * p->rows * p->columns * p->item;
+        product_small(
+            p, vector_bytes, left, right, to, count, p->left.matrix_steps[last], p->right.matrix_steps[last]);
+    }
+}
+
 /* Do some units. */
 static void product_task(int64_t task, void *product) {
     MatrixProduct *p = product;
     int64_t place = 0, vector_bytes = product_vector_bytes();
     int64_t end = (task + 1) * p->size < p->units ? (task + 1) * p->size : p->units;
+    if (product_is_small(p, vector_bytes)) {
+        product_small_units(p, vector_bytes, task * p->size, end);
+        return;
+    }
     if (p->threads <= PRODUCT_OWN_WORK) place = task;
     else
         while (__atomic_exchange_n(&p->busy[place], 1, __ATOMIC_ACQUIRE)) place = (place + 1) % p->threads;

@@ -41,7 +41,7 @@ cdef extern from "matrix_product.h" nogil:
         ProductSide left, right
         char *result
         const int64_t *batch_sizes
-        int64_t batch_rank, rows, columns, terms, item
+        int64_t batch_rank, batch, rows, columns, terms, item
         int64_t units, size, row_block, row_blocks, column_block, column_blocks, is_symmetric
         char *work
         int64_t work_bytes, threads
@@ -66,6 +66,8 @@ cdef enum:
     UNITS = 6
     LARGE_UNIT_TERMS = 1 << 27
     UNIT_TERMS = 1 << 18
+    # What a matrix takes beside its terms, in terms.
+    MATRIX_TERMS = 1 << 10
     LEAST_ROWS = 128
     LEAST_DIRECT_ROWS = 12
     # Blocks of rows of a symmetric product, unless they were larger than others.
@@ -207,7 +209,7 @@ cdef int64_t describe(MatrixProduct *product, cnp.ndarray lhs, cnp.ndarray rhs, 
     product.left.matrix_steps, product.right.matrix_steps = <int64_t *>left, <int64_t *>right
     product.left.line_step, product.left.term_step = left[rank - 2], left[rank - 1]
     product.right.line_step, product.right.term_step = right[rank - 1], right[rank - 2]
-    product.batch_rank, product.batch_sizes = rank - 2, <int64_t *>shape
+    product.batch_rank, product.batch_sizes, product.batch = rank - 2, <int64_t *>shape, batch
     return batch
 
 
@@ -281,7 +283,7 @@ cdef int run(MatrixProduct *product, int64_t batch, object threads) except -1:
     cdef int64_t terms = product.rows * product.columns * product.terms, tasks
     cdef AlignedMemory work
     divide(product, batch)
-    tasks = max(1, min(product.units, min(batch * terms // UNIT_TERMS, MOST_TASKS)))
+    tasks = max(1, min(product.units, min(batch * (terms + MATRIX_TERMS) // UNIT_TERMS, MOST_TASKS)))
     product.size = (product.units + tasks - 1) // tasks
     tasks = (product.units + product.size - 1) // product.size
     work = work_for(product, tasks)
@@ -295,7 +297,7 @@ cdef int run(MatrixProduct *product, int64_t batch, object threads) except -1:
 
 cdef double seconds_of(MatrixProduct *product, int64_t batch) noexcept:
     """What a product takes on one thread, about."""
-    cdef int64_t terms = batch * product.rows * product.columns * product.terms
+    cdef int64_t terms = batch * (product.rows * product.columns * product.terms + MATRIX_TERMS)
     return terms * product.item / (_BYTES_A_SECOND * _vector_bytes)
 
 

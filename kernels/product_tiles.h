@@ -1,7 +1,8 @@
 /* Products of matrices for one element type and one kind of vector: included by `matrix_product.h` for each.
 
-   Defined before: ITEM, LANES, VECTORS (of a full tile), CODE (the attributes of functions), NAME(name), and
-   REPEATED(item) and FUSED(a, b, sum) on vectors. */
+   Defined before: ITEM, LANES, VECTORS (of a full tile), CODE (the attributes of functions), NAME(name), and on
+   vectors REPEATED(item), FUSED(a, b, sum), and SOME(address, count) and LEAVE(address, count, vector), which read and
+   write the first elements. */
 
 typedef ITEM NAME(Vector) __attribute__((vector_size(LANES * sizeof(ITEM))));
 typedef ITEM NAME(Loose) __attribute__((vector_size(LANES * sizeof(ITEM)), aligned(1), may_alias));
@@ -11,6 +12,15 @@ typedef ITEM NAME(Item) __attribute__((aligned(1), may_alias));
 #define VECTOR NAME(Vector)
 #define LOAD(address) ((VECTOR)*(const NAME(Loose) *)(address))
 #define WIDTH (VECTORS * LANES)
+
+#ifndef __x86_64__
+/* The first elements, and zeros. */
+INLINE VECTOR NAME(some)(const char *address, int count) {
+    VECTOR some = {0};
+    __builtin_memcpy(&some, address, count * sizeof(ITEM));
+    return some;
+}
+#endif
 
 /* Write the sums of one part for `rows` rows and `vectors` vectors of columns, both constants, or add them to what
    is there. Steps are in bytes. */
@@ -83,6 +93,65 @@ INLINE void NAME(strip)(
                 place[column] = adds ? place[column] + sums[row][column] : sums[row][column];
         }
     }
+}
+
+/* The same for one part that is all, of which the last vector has `rest` columns. */
+INLINE void NAME(small_tile)(
+    int rows, int vectors, int rest, const char *left, int64_t row_step, int64_t term_step, const char *right,
+    int64_t right_step, int64_t terms, char *to, int64_t to_step) {
+    VECTOR sums[PRODUCT_ROWS][VECTORS];
+    UNROLL for (int row = 0; row < rows; row++)
+        UNROLL for (int number = 0; number < vectors; number++) sums[row][number] = (VECTOR){0};
+    for (int64_t term = 0; term < terms; term++, left += term_step, right += right_step) {
+        VECTOR columns[VECTORS];
+        UNROLL for (int number = 0; number < vectors; number++) {
+            const char *place = right + number * sizeof(VECTOR);
+            columns[number] = number < vectors - 1 ? LOAD(place) : SOME(place, rest);
+        }
+        UNROLL for (int row = 0; row < rows; row++) {
+            VECTOR one = REPEATED(*(const NAME(Item) *)(left + row * row_step));
+            UNROLL for (int number = 0; number < vectors; number++)
+                sums[row][number] = FUSED(one, columns[number], sums[row][number]);
+        }
+    }
+    UNROLL for (int row = 0; row < rows; row++)
+        UNROLL for (int number = 0; number < vectors; number++) {
+            char *place = to + row * to_step + number * sizeof(VECTOR);
+            if (number < vectors - 1) *(NAME(Loose) *)place = sums[row][number];
+            else LEAVE(place, rest, sums[row][number]);
+        }
+}
+
+#undef TILE
+#define TILE(rows, vectors)                                                                                       \
+    case (vectors) * 8 + (rows):                                                                                  \
+        NAME(small_tile)(                                                                                         \
+            rows, vectors, rest, line, row_step, p->left.term_step, right, p->right.term_step, p->terms, place,   \
+            to_step);                                                                                             \
+        break
+
+/* Neighbouring small matrices, whose columns lie side by side and fit a tile. */
+static CODE void NAME(multiply_small)(
+    const MatrixProduct *p, const char *left, const char *right, char *to, int64_t count, int64_t left_step,
+    int64_t right_step) {
+    int64_t item = sizeof(ITEM), to_step = p->columns * item, row_step = p->left.line_step;
+    int64_t vectors = (p->columns + LANES - 1) / LANES;
+    int rest = (int)(p->columns - (vectors - 1) * LANES);
+    for (; count > 0; count--, left += left_step, right += right_step)
+        for (int64_t row = 0; row < p->rows; row += PRODUCT_ROWS) {
+            int64_t rows = p->rows - row < PRODUCT_ROWS ? p->rows - row : PRODUCT_ROWS;
+            const char *line = left + row * row_step;
+            char *place = to;
+            to += rows * to_step;
+            switch (vectors * 8 + rows) {
+                TILES(1);
+                TILES(2);
+#if VECTORS == 4
+                TILES(3);
+                TILES(4);
+#endif
+            }
+        }
 }
 
 /* Every other item of the result is from `a` and from `b`: of their first halves, or of their second ones. */
@@ -219,3 +288,5 @@ static CODE void NAME(multiply_block)(
 #undef NAME
 #undef REPEATED
 #undef FUSED
+#undef SOME
+#undef LEAVE
