@@ -15,10 +15,12 @@ from tests.exact.comparison import (
     binary_operations,
     codes_of,
     conversions,
+    dequantizations,
     differences,
     edge_codes,
     few_codes,
     paired,
+    quantizations,
     unary_operations,
 )
 from tests.exact.formats import FLOATS, FORMATS
@@ -49,6 +51,18 @@ def test_unary_operations(name: str) -> None:
 def test_binary_operations(name: str) -> None:
     lhs, rhs = paired(all_codes(name) if FORMATS[name].width < 8 else few_codes(name, 40))
     assert differences([(name, lhs), (name, rhs)], binary_operations(name, lhs, rhs)) == []
+
+
+@pytest.mark.parametrize("name", ["f16", "bf16", "f32", "f64"])
+def test_quantization(name: str) -> None:
+    codes = sample(name, 2000)
+    assert differences([(name, codes)], quantizations(name, codes)) == []
+
+
+@pytest.mark.parametrize("name", ["i4", "ui4", "i8", "ui8", "i16", "ui16", "i32"])
+def test_dequantization(name: str) -> None:
+    codes = sample(name, 500)
+    assert differences([(name, codes)], dequantizations(name, codes)) == []
 
 
 @pytest.mark.parametrize("name", [name for name in FLOATS if name not in ("f32", "f64")])

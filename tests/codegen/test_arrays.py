@@ -255,3 +255,60 @@ def test_large_arrays_are_read_and_updated_in_place() -> None:
       %y = stablehlo.dynamic_update_slice %x, %t, %i, %zero
         : (tensor<60x100xf32>, tensor<1x100xf32>, tensor<i32>, tensor<i32>) -> tensor<60x100xf32>"""
     check_body(body, "%y, %t", steps=60, x=floats(60, 100), h=floats(1, 100))
+
+
+_WIDER_SCATTER = """"stablehlo.scatter"({array}, {at}, {update}) ({{
+      ^bb0(%p: tensor<i64>, %q: tensor<i64>):
+        %s = stablehlo.subtract %q, %p : tensor<i64>
+        stablehlo.return %s : tensor<i64>
+      }}) {{scatter_dimension_numbers = #stablehlo.scatter<{window}inserted_window_dims = [0],
+        scatter_dims_to_operand_dims = [0], index_vector_dim = {vector}>}}"""
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_scatters_whose_body_has_a_wider_type(count: int) -> None:
+    scatter = _WIDER_SCATTER.format(
+        array="%1", at="%at", update="%u", window="update_window_dims = [1], ", vector=1
+    )
+    (got,) = run_every_way(
+        f"""func.func @main(%x: tensor<3x9xi16>, %at: tensor<{count}x1xi32>, %u: tensor<{count}x9xi16>)
+            -> tensor<3x9xi64> {{
+          %1 = stablehlo.multiply %x, %x : tensor<3x9xi16>
+          %2 = {scatter} : (tensor<3x9xi16>, tensor<{count}x1xi32>, tensor<{count}x9xi16>) -> tensor<3x9xi64>
+          return %2 : tensor<3x9xi64>
+        }}""",
+        np.full((3, 9), 100, np.int16),
+        np.array([[1], [5], [1]], np.int32)[:count],
+        np.full((count, 9), -32768, np.int16),
+    )
+    assert got[0].tolist() == [10000] * 9
+    assert got[1].tolist() == [-42768 if count == 1 else 10000] * 9
+
+
+def test_scatters_in_loops_whose_body_has_a_wider_type() -> None:
+    scatter = _WIDER_SCATTER.format(array="%n", at="%at", update="%u", window="", vector=0)
+    text = f"""func.func @main(%x: tensor<4xi16>, %u: tensor<i16>) -> tensor<4xi16> {{
+      %zero = stablehlo.constant dense<0> : tensor<i32>
+      %r:2 = stablehlo.while(%i = %zero, %a = %x) : tensor<i32>, tensor<4xi16> cond {{
+        %limit = stablehlo.constant dense<6> : tensor<i32>
+        %go = stablehlo.compare LT, %i, %limit : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        stablehlo.return %go : tensor<i1>
+      }} do {{
+        %one = stablehlo.constant dense<1> : tensor<i32>
+        %next = stablehlo.add %i, %one : tensor<i32>
+        %n = stablehlo.negate %a : tensor<4xi16>
+        %at = stablehlo.reshape %i : (tensor<i32>) -> tensor<1xi32>
+        %w = {scatter} : (tensor<4xi16>, tensor<1xi32>, tensor<i16>) -> tensor<4xi64>
+        %b = stablehlo.convert %w : (tensor<4xi64>) -> tensor<4xi16>
+        stablehlo.return %next, %b : tensor<i32>, tensor<4xi16>
+      }}
+      return %r#1 : tensor<4xi16>
+    }}"""
+    x, u = np.array([1, 2, -3, 32767], np.int16), np.array(1000, np.int16)
+    (got,) = run_every_way(text, x, u)
+    expected = [int(value) for value in x]
+    for i in range(6):
+        expected = [-value for value in expected]
+        if i < 4:
+            expected[i] = 1000 - expected[i]
+    assert got.tolist() == np.array(expected).astype(np.int16).tolist()

@@ -27,15 +27,17 @@ class Line:
 
     Attributes:
         name: the operation's name and what tells it from others.
-        text: the operation, its operands ``%a`` and ``%b``.
+        text: the operation, its operands ``%a`` and ``%b``, or what `before` defines.
         result: the result's format.
         expected: the results' codes; None where any NaN is right.
+        before: an operation before that one.
     """
 
     name: str
     text: str
     result: FloatFormat | IntegerFormat
     expected: list[int | None]
+    before: str = ""
 
 
 def array_of(name: str, codes: Codes) -> Array:
@@ -62,7 +64,7 @@ def differences(operands: Sequence[tuple[str, Codes]], lines: Sequence[Line]) ->
     types = [f"tensor<{count}x{name}>" for name, _ in operands]
     results = ", ".join(f"tensor<{count}x{line.result.name}>" for line in lines)
     arguments = ", ".join(f"{name}: {type}" for name, type in zip(names, types, strict=True))
-    body = "".join(f"  %r{index} = {line.text}\n" for index, line in enumerate(lines))
+    body = "".join(f"  {line.before}\n  %r{index} = {line.text}\n" for index, line in enumerate(lines))
     returned = ", ".join(f"%r{index}" for index in range(len(lines)))
     text = f"func.func @main({arguments}) -> ({results}) {{\n{body}  return {returned} : {results}\n}}"
     inputs = [array_of(name, codes) for name, codes in operands]
@@ -182,6 +184,63 @@ def _comparisons(
     ]
 
 
+def quantizations(name: str, codes: Codes) -> list[Line]:
+    """Quantizations of floats, their stored values read as integers."""
+    source, count = FLOATS[name], len(codes)
+    lines = []
+    for index, (storage, low, high, scale, zero_point) in enumerate(_QUANTIZED):
+        stored = INTEGERS[storage]
+        quantized = f"tensor<{count}x{_quantized_type(name, storage, low, high, scale, zero_point)}>"
+        expected: list[int | None] = [
+            stored.encode(operations.quantized(source, source.decode(code), low, high, scale, zero_point))
+            for code in codes
+        ]
+        before = f"%q{index} = stablehlo.uniform_quantize %a : (tensor<{count}x{name}>) -> {quantized}"
+        text = f"stablehlo.bitcast_convert %q{index} : ({quantized}) -> tensor<{count}x{storage}>"
+        lines.append(Line(f"quantize {name} to {quantized}", text, stored, expected, before))
+    return lines
+
+
+def dequantizations(storage: str, codes: Codes) -> list[Line]:
+    """Dequantizations of stored values, which come as integers."""
+    stored, count = INTEGERS[storage], len(codes)
+    lines = []
+    for expressed in _EXPRESSED:
+        for kind, low, high, scale, zero_point in _QUANTIZED:
+            if kind != storage:
+                continue
+            quantized = f"tensor<{count}x{_quantized_type(expressed, storage, low, high, scale, zero_point)}>"
+            format, index = FLOATS[expressed], len(lines)
+            expected: list[int | None] = [
+                format.encode(operations.dequantized(format, stored.decode(code), scale, zero_point))
+                for code in codes
+            ]
+            before = f"%q{index} = stablehlo.bitcast_convert %a : (tensor<{count}x{storage}>) -> {quantized}"
+            text = f"stablehlo.uniform_dequantize %q{index} : ({quantized}) -> tensor<{count}x{expressed}>"
+            lines.append(Line(f"dequantize {quantized}", text, format, expected, before))
+    return lines
+
+
+_EXPRESSED = ("f16", "bf16", "f32", "f64")
+_QUANTIZED = (
+    ("i8", -128, 127, 0.5, 0),
+    ("i8", -127, 127, 0.0375, 5),
+    ("i8", -128, 127, 3.0, -128),
+    ("ui8", 0, 255, 0.1, 128),
+    ("i4", -8, 7, 0.7, 1),
+    ("ui4", 0, 15, 2.0, 15),
+    ("i16", -32768, 32767, 0.01, -7),
+    ("ui16", 0, 65535, 0.25, 1000),
+    ("i32", -(2**31), 2**31 - 1, 0.001, 0),
+)
+"""Storage, its least and greatest value, scale and zero point."""
+
+
+def _quantized_type(expressed: str, storage: str, low: int, high: int, scale: float, zero_point: int) -> str:
+    kind = storage.replace("ui", "u")
+    return f"!quant.uniform<{kind}<{low}:{high}>:{expressed}, {scale}:{zero_point}>"
+
+
 def all_codes(name: str) -> range:
     """Every code of a type of at most 16 bits."""
     return range(1 << FORMATS[name].width)
@@ -245,6 +304,10 @@ def every_comparison() -> Iterator[tuple[list[tuple[str, Codes]], list[Line]]]:
         if name == "i1":
             continue
         yield [(name, codes)], unary_operations(name, codes)
+        if name in _EXPRESSED:
+            yield [(name, codes)], quantizations(name, codes)
+        elif name in {storage for storage, *_ in _QUANTIZED}:
+            yield [(name, codes)], dequantizations(name, codes)
         lhs, rhs = paired(all_codes(name) if format.width <= 8 else few_codes(name, 200))
         yield [(name, lhs), (name, rhs)], binary_operations(name, lhs, rhs)
 

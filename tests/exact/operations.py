@@ -183,6 +183,33 @@ def next_after(format: FloatFormat, a: int, b: int) -> int | None:
     return a + (1 if (y > x) == (x > 0) else -1)
 
 
+def _step(format: FloatFormat, exact: Number) -> Number:
+    """A number as the format holds it."""
+    return format.decode(format.encode(exact))
+
+
+def _in(format: FloatFormat, number: float) -> Number:
+    return _step(format, Fraction(number) if number else ZERO)
+
+
+def quantized(
+    format: FloatFormat, number: Number, low: int, high: int, scale: float, zero_point: int
+) -> int:
+    """The stored value of a number: each step is rounded to the expressed type; NaN becomes 0."""
+    scaled = _step(format, divide(number, _in(format, scale)))
+    shifted = _step(format, add(scaled, _in(format, zero_point)))
+    clamped = minimum(maximum(shifted, _in(format, low)), _in(format, high))
+    if clamped != clamped:
+        return 0
+    # The limits may be rounded, even to infinity, on their way to the expressed type.
+    return high if clamped > high else low if clamped < low else round(clamped)
+
+
+def dequantized(format: FloatFormat, stored: int, scale: float, zero_point: int) -> Number:
+    """The number of a stored value."""
+    return multiply(_in(format, stored - zero_point), _in(format, scale))
+
+
 def _divide_integers(format: IntegerFormat, a: int, b: int) -> int:
     """The quotient without its fraction; by zero all bits are set."""
     if b == 0:

@@ -12,6 +12,7 @@ from ...ir import Operation
 from ...ir import Value as IrValue
 from ..blocks import INT64, Bound, Storage, ViewOf
 from ..blocks.elements import as_int64, clamped, row_major_steps
+from ..blocks.indexing import body_type_problem
 from ..region_scatter import keeps_order, window_sizes, windowed_dims
 from .boxes import Side, copy, copy_all, window
 from .emitter import FORMS, ArrayEmitter, Form, body_problem, element_type
@@ -124,7 +125,7 @@ def _scatter_problem(operation: Operation, view_of: ViewOf) -> str | None:
         return "combines in another order or type"
     if not keeps_order(view):
         return "its windows move along a dimension before those of the indices"
-    return body_problem(view.update_computation, view_of)
+    return body_type_problem(view) or body_problem(view.update_computation, view_of)
 
 
 def _emit_scatter(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:

@@ -100,8 +100,17 @@ def _scatter_problem(operation: Operation, view_of: ViewOf) -> str | None:
         return "has several inputs"
     if len(view.scatter_dims_to_operand_dims) != tensors.element_count(view.scatter_indices):
         return "has several index vectors"
-    reason = _update_problem(operation, view_of)
+    reason = _update_problem(operation, view_of) or body_type_problem(view)
     return reason if reason is not None else block_problem(view.update_computation.block, view_of)
+
+
+def body_type_problem(view: Any) -> str | None:
+    """Why a scatter of one input does not combine elements in its own type, or None where it does."""
+    values = [*view.update_computation.block.arguments, *view.update_computation.block.terminator.operands]
+    types = [view.updates[0], *[value.type for value in values]]
+    if all(type.element_type == view.inputs[0].element_type for type in types):
+        return None
+    return "its body has other element types"
 
 
 def _emit_scatter(emitter: BlockEmitter, operation: Operation) -> Sequence[Bound]:
