@@ -42,12 +42,15 @@ class BatchNorm(Op):
         return f"{name} has size {size}, but operand has size {features} in dimension {self.feature_index}"
 
     def carried(self, *arrays: Array) -> list[Array]:
-        """Arrays in the type in which they are computed; 1-dimensional ones broadcast along the features."""
+        """Arrays in the type in which they are computed; 1-dimensional ones broadcast along the features.
+
+        All lie in row-major order: NumPy sums elements in the order in which they lie.
+        """
         dtype = carrier(self.operand.element_type)
         shape = [1] * self.operand.rank
         shape[self.feature_index] = -1
         shaped = [array if array.ndim == len(shape) else array.reshape(shape) for array in arrays]
-        return [array.astype(dtype, copy=False) for array in shaped]
+        return [array.astype(dtype, order="C", copy=False) for array in shaped]
 
     def batch_sum(self, array: Array) -> Array:
         """The sum over the batch for each feature, broadcast along the features."""

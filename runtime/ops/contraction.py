@@ -266,7 +266,8 @@ class _Einsum(Op):
     def reference(self, *operands: Array) -> Array:
         element_type = self.result.element_type
         computed = carrier(element_type)
-        entered = [operand.astype(computed, copy=False) for operand in operands]
+        # NumPy sums elements in the order in which they lie.
+        entered = [operand.astype(computed, order="C", copy=False) for operand in operands]
         product = np.einsum(self.einsum_config.replace(" ", ""), *entered)
         return np.asarray(rounding(computed, element_type)(np.asarray(product)))
 

@@ -25,6 +25,7 @@ from tests.running import assert_close, run_xla
 Array = np.ndarray[Any, Any]
 
 EPSILON = 0.125
+GRAD = "stablehlo.batch_norm_grad"
 TYPES = {
     "f64": (np.float64, 1e-13),
     "f32": (np.float32, 2e-6),
@@ -183,3 +184,22 @@ def test_each_label_has_a_rejected_program() -> None:
 def test_inputs() -> None:
     assert_inputs_rejected(inference(X, [F] * 4, 1))
     assert_inputs_rejected(grad(X, [F] * 3, 1, [F] * 2))
+
+
+@pytest.mark.parametrize("element_type", ["f64", "f32", "bf16"])
+def test_sums_do_not_hang_on_the_order_in_which_operands_lie(element_type: str) -> None:
+    dtype = TYPES[element_type][0]
+    random = np.random.default_rng(3)
+    x, gradient = ((random.standard_normal((60, 7, 50)) * 1e4).astype(dtype) for _ in range(2))
+    features = [np.ones(7, dtype)] * 3
+    type, vector = tensor(x.shape, element_type), tensor([7], element_type)
+    for text, operands in (
+        (training(type, [vector] * 2, 1, [vector] * 2), [x, *features[:2]]),
+        (
+            program(GRAD, [type, *[vector] * 3, type], [type, vector, vector], attributes(1)),
+            [x, *features, gradient],
+        ),
+    ):
+        turned = [np.asfortranarray(operand) for operand in operands]
+        for a, b in zip(evaluate(text, *operands), evaluate(text, *turned), strict=True):
+            assert a.tobytes() == b.tobytes()
