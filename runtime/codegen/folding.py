@@ -6,6 +6,7 @@ bits, in the order that is the quickest.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -291,9 +292,14 @@ def lanes_of(
     builder: ir.IRBuilder, vector: ir.Value, lanes: range, other: ir.Value | None = None
 ) -> ir.Value:
     """Some lanes of a vector, or of two taken as one."""
+    return builder.shuffle_vector(vector, vector if other is None else other, _mask(lanes))
+
+
+@functools.cache
+def _mask(lanes: range) -> ir.Constant:
+    """The numbers of lanes as a vector; to write its text takes longer than most instructions."""
     number = ir.IntType(32)
-    mask = ir.Constant(ir.VectorType(number, len(lanes)), [number(lane) for lane in lanes])
-    return builder.shuffle_vector(vector, vector if other is None else other, mask)
+    return ir.Constant(ir.VectorType(number, len(lanes)), [number(lane) for lane in lanes])
 
 
 def halves(builder: ir.IRBuilder, vector: ir.Value) -> tuple[ir.Value, ir.Value]:
