@@ -170,14 +170,14 @@ cdef class Calls:
     """Calls and their programs. Many threads may use it at the same time.
 
     Args:
-        most: for how many patterns' functions calls are kept; then all are forgotten.
+        most: how many are kept; then all are forgotten.
     """
 
     cdef dict known
-    cdef Py_ssize_t most
+    cdef Py_ssize_t most, count
 
     def __cinit__(self, most):
-        self.known, self.most = {}, most
+        self.known, self.most, self.count = {}, most, 0
 
     def find(self, tuple settings, list operands, options):
         """The program of a call that is like this one, or None.
@@ -205,10 +205,13 @@ cdef class Calls:
         call.dtypes = tuple([operand.dtype for operand in operands])
         call.shapes = tuple([operand.shape for operand in operands])
         call.options, call.program = options, program
-        address = _address(settings)
-        if len(self.known) >= self.most and address not in self.known:
+        if self.count >= self.most:
             self.known.clear()
-        self.known[address] = [call, *self.known.get(address, ())[:MOST_ALIKE - 1]]
+            self.count = 0
+        address = _address(settings)
+        alike = self.known.get(address, ())
+        self.known[address] = [call, *alike[:MOST_ALIKE - 1]]
+        self.count += len(alike) < MOST_ALIKE
 
 
 cdef object _address(tuple settings):

@@ -35,7 +35,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return snapshot(values)
 
     monkeypatch.setattr(programs, "snapshot", counting)
-    monkeypatch.setattr(programs, "_of_calls", programs.Calls(4))
+    monkeypatch.setattr(programs, "_of_calls", programs.Calls(12))
     return found
 
 
@@ -159,11 +159,17 @@ def test_variables_defaults_and_attributes_that_change(taken: list[int]) -> None
 
 
 def test_only_so_many_are_kept(taken: list[int]) -> None:
-    functions = [eval(f"lambda attrs, x: x + {number}") for number in range(5)]
-    for _ in range(2):
-        for number, function in enumerate(functions):
-            assert map_of(function).tolist() == (X + number).tolist()
-    assert len(taken) > 5
-    function = functions[0]
-    for size in range(1, 12):
-        assert map_of(function, X[0, :1].repeat(size)).shape == (size,)
+    functions = [eval(f"lambda attrs, x: x + {number}") for number in range(13)]
+    for function in functions[:12] * 2:
+        map_of(function)
+    assert len(taken) == 12
+    map_of(functions[12])
+    for number, function in enumerate(functions):
+        assert map_of(function).tolist() == (X + number).tolist()
+    assert len(taken) > 13
+    taken.clear()
+    sizes = [*range(1, 9), 1, 9, 2]
+    for size in sizes:
+        assert map_of(functions[0], X[0, :1].repeat(size)).shape == (size,)
+    # Of one function the last eight kinds of operands are kept: the ninth took the place of the first.
+    assert len(taken) == 9
