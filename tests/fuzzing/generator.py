@@ -257,6 +257,8 @@ class Generator:
         Raises:
             Unsuitable: the operation is legal, but not offered.
         """
+        if any(isinstance(type, TensorType) and type.size > 20 * self.largest for type in result_types):
+            raise Unsuitable("large")
         operation = Operation(name, operands, result_types, encoded(name, attributes), regions)
         declaration = lookup(name)
         assert declaration is not None, name

@@ -323,6 +323,13 @@ def _is_permutation(operation: Operation, inputs: Sequence[Array], index: int, g
     return np.full(got.shape, ordered(inputs[index]) == ordered(got))
 
 
+def tells_nans_apart(operation: Operation) -> bool:
+    """Whether a result may hang on which NaN an operand is, which the specification leaves open."""
+    if operation.name in ("stablehlo.bitcast_convert", "chlo.top_k"):
+        return True
+    return any(_has_type(inner, "TOTALORDER") for inner in operation.walk())
+
+
 def same_but_for_nan(a: Array, b: Array) -> bool:
     """Whether all bits are the same but for those of NaNs."""
     return bool(np.all(agreeing(a, b)))
