@@ -12,7 +12,6 @@ from numba import types
 from .monoids import Combination
 from .vectors import (
     apply,
-    cgutils,
     computed_type,
     data_of,
     intrinsic,
@@ -84,16 +83,3 @@ def combine(typing_context: Any, element: Any, monoid: Any, left: Any, right: An
 
     computed = computed_type(name)
     return computed(element, monoid, computed, computed), generate
-
-
-@intrinsic
-def uncounted(typing_context: Any, array: Any) -> Any:
-    """The same array: functions that are called with this one count no references to it. Its owner must
-    stay."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        made = context.make_array(array)(context, builder, arguments[0])
-        made.meminfo = cgutils.get_null_value(made.meminfo.type)
-        return made._getvalue()
-
-    return array(array), generate

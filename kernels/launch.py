@@ -97,6 +97,16 @@ def _trampoline(context: Any, module: Any, compiled: Any, structure: Any) -> Any
     return task
 
 
+def _uncounted(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    """An argument; of an array a copy to which tasks count no references, which would have them wait for each
+    other. The caller keeps its owner."""
+    if not isinstance(kind, types.Array):
+        return value
+    array = context.make_array(kind)(context, builder, value)
+    array.meminfo = cgutils.get_null_value(array.meminfo.type)
+    return array._getvalue()
+
+
 @intrinsic
 def run_tasks(typing_context: Any, body: Any, driver: Any, threads: Any, tasks: Any, arguments: Any) -> Any:
     """`body(task, *arguments)` for each task, through the driver at that address or, where it is 0, in this
@@ -110,7 +120,8 @@ def run_tasks(typing_context: Any, body: Any, driver: Any, threads: Any, tasks: 
         compiled = body.dispatcher.get_compile_result(body_signature)
         context.add_linking_libs([compiled.library])
         _, driver_address, thread_count, task_count, packed = values
-        unpacked = cgutils.unpack_tuple(builder, packed)
+        given = zip(arguments.types, cgutils.unpack_tuple(builder, packed), strict=True)
+        unpacked = [_uncounted(context, builder, kind, value) for kind, value in given]
         structure = ir.LiteralStructType([_INT64, *(value.type for value in unpacked)])
         slot = cgutils.alloca_once(builder, structure)
         for number, value in enumerate([_INT64(0), *unpacked]):

@@ -7,7 +7,7 @@ single values. Windows lie in lines of windows, elements in lines of elements; `
 import functools
 from typing import Any
 
-from .arithmetic import get, load, put, store, uncounted
+from .arithmetic import get, load, put, store
 from .atomics import add_atomically
 from .compilation import Kernel, kernel
 from .monoids import Combination, computing_element
@@ -250,11 +250,6 @@ def blocks(element: str, kind: Combination, direction: str, apart: int, window: 
         initial: Any,
         past_caches: int, result: Any,
     ) -> None:  # fmt: skip
-        axes, along, rows, numbers = uncounted(axes), uncounted(along), uncounted(rows), uncounted(numbers)
-        choices, values = uncounted(choices), uncounted(values)
-        pairs, ends = uncounted(pairs), uncounted(ends)
-        folded, operand, source = uncounted(folded), uncounted(operand), uncounted(source)
-        initial, result = uncounted(initial), uncounted(result)
         length, width, stride, low = get(along, 0), get(along, 1), get(along, 2), get(along, 3)
         reach = (width - 1) // stride
         at, own = task * room, task * most_lines * pitch

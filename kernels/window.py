@@ -238,7 +238,7 @@ def sliding(
 
         result = np.empty(shape, dtype if result_dtype is None else result_dtype)
         initial = flat(np.asarray(init_value, dtype), storage)
-        starts = np.empty(tasks * (offsets * row.window + 2 * len(outer)), np.int64)
+        starts = np.empty(tasks * 2 * (offsets * row.window + len(outer)), np.int64)
         folded = np.empty(tasks * chunk * inner, computing)
         body = window_loops.rows(*kind, min(apart, window_loops.FARTHEST + 1))
         work = (

@@ -72,20 +72,25 @@ def find_starts(row: int, offsets: int, axes: Any, along: Any, inner: int, start
 
 
 @kernel
-def edge_start(start: int, along: Any, window: int, position: int, inner: int) -> int:
-    """Where a position of a window lies that may be outside along the row; or _PADDING."""
-    offset = position % get(along, 1)
-    element = element_at(along, 0, window, offset)
-    if start == _PADDING or element < 0:
-        return _PADDING
-    return int(start + (element - offset * get(along, 4) + get(along, 5)) * inner)
+def find_edge_starts(
+    positions: int, along: Any, window: int, inner: int, starts: Any, at: int, to: int
+) -> None:  # fmt: skip
+    """For each position of one window, which may be outside along the row, where it lies; or _PADDING."""
+    length = get(along, 1)
+    for offset in range(length):
+        element = element_at(along, 0, window, offset)
+        move = (element - offset * get(along, 4) + get(along, 5)) * inner
+        for position in range(offset, positions, length):
+            start = get(starts, at + position)
+            is_outside = element < 0 or start == _PADDING
+            put(starts, to + position, _PADDING if is_outside else start + move)
 
 
 @functools.cache
 def fold_windows(element: str, monoid: str, apart: int) -> Kernel:
     """Fold windows along a row, `width` values each, into `folded[to:]`.
 
-    They are window number `window`, or `windows` from that on of which all positions are elements.
+    They are `windows` from window number `window` on, counted from where `starts` says that positions lie.
     In the operand their values are side by side where `apart` is 1, else a stride apart.
     """
 
@@ -101,7 +106,6 @@ def fold_windows(element: str, monoid: str, apart: int) -> Kernel:
         along: Any,
         window: int,
         inner: int,
-        checked: bool,
         windows: int,
         width: int,
         starts: Any,
@@ -115,9 +119,7 @@ def fold_windows(element: str, monoid: str, apart: int) -> Kernel:
         position = 0
         while position < positions:
             a = b = c = d = get(starts, at + position)
-            if checked:
-                a = edge_start(a, along, window, position, inner)
-            elif position + 3 < positions:
+            if position + 3 < positions:
                 b = get(starts, at + position + 1)
                 c = get(starts, at + position + 2)
                 d = get(starts, at + position + 3)
@@ -140,7 +142,7 @@ def fold_windows(element: str, monoid: str, apart: int) -> Kernel:
                     continue
             if a != _PADDING:
                 for number in range(windows):
-                    shift = 0 if checked else (window + number) * stride * inner
+                    shift = (window + number) * stride * inner
                     target = to + number * width
                     for column in range(width):
                         value = item(operand, a + shift, column, stride)
@@ -261,7 +263,8 @@ def rows(element: str, monoid: str, apart: int) -> Kernel:
         total = get(along, 6)
         positions = offsets * get(along, 1)
         chunks = (total + chunk - 1) // chunk
-        at = task * (positions + 2 * (axes.size // _FIELDS))
+        at = task * 2 * (positions + axes.size // _FIELDS)
+        edge = at + positions + 2 * (axes.size // _FIELDS)
         own = task * chunk * inner
         side_by_side = inner == 1 or get(along, 2) == 1
         begin, end = inner_range(along)
@@ -275,30 +278,32 @@ def rows(element: str, monoid: str, apart: int) -> Kernel:
             window = first
             while window < last:
                 checked = not left <= window < right
-                taken = 1 if checked else right - window
-                if apart <= FARTHEST and not checked:
-                    width = taken * inner if side_by_side else inner
-                    for number in range(window, right, taken if side_by_side else 1):
-                        to = (row * total + number) * inner
-                        shift = number * get(along, 2) * inner
+                taken, source, number = right - window, at, window
+                if checked:
+                    find_edge_starts(positions, along, window, inner, starts, at, edge)
+                    taken, source, number = 1, edge, 0
+                each = taken if side_by_side else 1
+                if apart <= FARTHEST:
+                    for before in range(0, taken, each):
+                        to = (row * total + window + before) * inner
+                        shift = (number + before) * get(along, 2) * inner
                         fold_inside(
-                            element, monoid, apart, operand, starts, at, positions, shift, width, initial,
-                            result, to,
+                            element, monoid, apart, operand, starts, source, positions, shift, each * inner,
+                            initial, result, to,
                         )  # fmt: skip
-                    window = right
+                    window += taken
                     continue
                 fold(
                     operand,
                     start,
                     positions,
                     along,
-                    window,
+                    number,
                     inner,
-                    checked,
-                    1 if side_by_side else taken,
-                    taken * inner if side_by_side else inner,
+                    taken // each,
+                    each * inner,
                     starts,
-                    at,
+                    source,
                     folded,
                     own,
                 )
