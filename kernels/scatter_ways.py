@@ -33,7 +33,7 @@ _MOST_OWNERS = 256
 _SERIAL_BYTES = 3 << 20  # to wake another thread takes as long as to move so many
 _SERIAL_NEAR_BYTES = 10 << 20  # the same where all owners look at all units, of a result that caches hold
 _SERIAL_SHORT_BYTES = 24 << 20  # the same for short rows: memory is read by more than their lengths
-_SHORT_ROW_BYTES = 512
+_SHORT_ROWS_BYTES = range(64, 512)
 _NEAR_BYTES = 1 << 20  # a processor's own cache holds such a result
 _MOST_RANGES = 8
 _LEAST_ROW_BYTES = 128
@@ -101,7 +101,7 @@ class Loops:
         self._is_private = self.by_items and is_integer and few_keys
         self._source_step = 0 if is_scheduled else plan.source_step
         row_bytes = plan.unit_items * self.storage.itemsize
-        self._unit_is_short_row = not self.by_items and row_bytes < _SHORT_ROW_BYTES
+        self._unit_is_short_row = row_bytes in _SHORT_ROWS_BYTES
         is_far = self._input_bytes >= _LEAST_MADE_BYTES
         self._makes_rows = plan.is_row and row_bytes >= _LEAST_ROW_BYTES and is_far
         batches = None if is_scheduled or self.by_items else plan.batches(input_size)
