@@ -6,7 +6,9 @@ Array = np.ndarray[Any, Any]
 
 MOST: Final[int]
 
-def group(destinations: Array, size: int, values: Array, threads: int | None = None) -> tuple[Array, Array]: ...
+def group(
+    destinations: Array, size: int, values: Array, threads: int | None = None
+) -> tuple[Array, Array]: ...
 def settle(
     combiner: str, starts: Array, grouped: Array, result: Array, threads: int | None = None
 ) -> tuple[Array, Array, Array, Array]: ...
