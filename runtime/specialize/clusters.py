@@ -201,8 +201,10 @@ class _Grouping:
         return found
 
     def needs_in_order(self, user: int, value: Value) -> bool:
-        """Whether what uses a value needs it in memory, in order."""
+        """Whether what uses a value needs it in memory, in order: a reshape does where that is asked of it."""
         operation = self.operations[user]
+        if operation.name == "stablehlo.reshape":
+            return any(self.needs_in_order(u, operation.result) for u in self.users.get(operation.result, []))
         is_array = operation.name in GATHERS and operation.operands[0] is value
         return is_array or operation.name in TERMINATORS
 

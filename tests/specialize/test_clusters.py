@@ -284,6 +284,22 @@ def test_an_operation_alone_is_generated_where_it_is_worth_a_call(
     run_every_way(text, x)
 
 
+@pytest.mark.parametrize("shape", ["200x800", "1x200x800"])
+def test_a_move_that_a_reshape_needs_in_order_is_generated(shape: str) -> None:
+    text = f"""
+    func.func @main(%x: tensor<200x200xf32>) -> tensor<{shape}xf32> {{
+      %y = stablehlo.broadcast_in_dim %x, dims = [0, 1] : (tensor<200x200xf32>) -> tensor<200x200x4xf32>
+      %r = stablehlo.reshape %y : (tensor<200x200x4xf32>) -> tensor<{shape}xf32>
+      return %r : tensor<{shape}xf32>
+    }}
+    """
+    x = np.arange(40_000, dtype=np.float32).reshape(200, 200)
+    executable = nimblehlo.compile(text)
+    executable(x)
+    assert "one loop for broadcast_in_dim" in executable.explain("plan")
+    run_every_way(text, x)
+
+
 def test_one_operation_that_saves_much_makes_a_cluster_of_few() -> None:
     text = CHAIN.replace("%2 = stablehlo.subtract %1, %b", "%2 = stablehlo.tanh %1").replace("100", "4096")
     text = text.replace("  %0 = stablehlo.add %a, %b : tensor<4096xf32>\n", "").replace("%0", "%b")
