@@ -319,7 +319,9 @@ class Generated(Tiering):
     def consider(self, operands: tuple[Any, ...]) -> None:
         spent, job = self.heat.seconds, self.heat.job
         if job is not None and job.ended:
-            self.take()
+            # What is judged by its time needs the reference's.
+            if self.least < math.inf or self.limit == 0.0:
+                self.take()
         elif job is None or self.is_worth_waiting():
             if spent + self.heat.expected > min(self.look, self.limit):
                 self.look_for_code()

@@ -244,6 +244,15 @@ def test_a_call_waits_for_code_that_is_compiled_where_its_reference_takes_longer
     assert [step(0)[0] for step in steps] == ["native"] * 3
 
 
+def test_code_that_was_compiled_for_another_step_is_judged_by_each() -> None:
+    code = _Code(kept=True)
+    steps = [_generated(code, expected=1e-6, compiling=0.05, pause=0.001) for _ in range(2)]
+    steps[1].heat = steps[0].heat
+    steps[0].begin()
+    BACKGROUND.wait()
+    assert [steps[1](0)[0] for _ in range(3)] == ["reference", "native", "native"]
+
+
 def test_steps_that_share_code_that_cannot_be_made_keep_their_references() -> None:
     steps = _sharing(_Code(kept=False, possible=False), 3)
     tiering.begin_expected(steps)
