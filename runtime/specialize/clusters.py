@@ -201,7 +201,7 @@ class _Grouping:
         return found
 
     def needs_in_order(self, user: int, value: Value) -> bool:
-        """Whether what uses a value needs it in memory, in order: a reshape does where that is asked of it."""
+        """Whether what uses a value needs it in memory, in order; a reshape does where its result is needed so."""
         operation = self.operations[user]
         if operation.name == "stablehlo.reshape":
             return any(self.needs_in_order(u, operation.result) for u in self.users.get(operation.result, []))
