@@ -352,7 +352,8 @@ class TopK(
         """Integers in the order of the elements."""
         element_type = self.operand.element_type
         if element_type.category == FLOAT:
-            return numerics.total_order(element_type)(operand)
+            keys: Array = numerics.total_order(element_type)(operand)
+            return keys
         return operand.astype(numerics.carrier(element_type))
 
 
