@@ -312,6 +312,7 @@ def test_index_types(index_type):
 LARGE = {
     "items": ((30_000,), (70_000, 1), (70_000,), (), (0,), 0.5),
     "items in one place": ((30_000,), (70_000, 1), (70_000,), (), (0,), 0.0),
+    "items beyond the first caches": ((200_000,), (150_000, 1), (150_000,), (), (0,), 0.5),
     "rows": ((500, 33), (6000, 1), (6000, 33), (1,), (0,), 0.5),
     "short rows": ((9000, 5), (50_000, 1), (50_000, 5), (1,), (0,), 0.5),
     "rows in one place": ((500, 33), (6000, 1), (6000, 33), (1,), (0,), 0.0),
@@ -551,6 +552,20 @@ def test_one_update_for_all():
     updates = np.broadcast_to(np.int32(3), ITEMS.slices_shape)
     check(ITEMS, values, indices, updates, "add")
     check(ROWS, np.zeros((9, 5)), np.zeros((40, 1), np.int32), np.broadcast_to(np.float64(2), (40, 5)), "add")
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+@pytest.mark.parametrize(("places", "count"), [(1, 50_003), (100, 70_001), (3000, 200_003)])
+def test_counts_in_tables(places, count, threads):
+    geometry = Geometry((places,), (count, 1), (count,), (), (0,), (), (), (0,), 1, ())
+    indices = np.random.default_rng(11).integers(-2, places + 2, (count, 1)).astype(np.int32)
+    values = np.arange(places, dtype=np.int32) + np.iinfo(np.int32).max - 5
+    updates = np.broadcast_to(np.int32(3), (count,))
+    kept = indices[(indices >= 0) & (indices < places)]
+    counts = np.bincount(kept, minlength=places).astype(np.int32)
+    count_all = prepared(geometry, [np.int32], np.int32, "add", threads=threads)
+    (result,) = count_all([values], [indices], [updates])
+    assert same_bits(result, values + np.int32(3) * counts)
 
 
 def test_arrays_that_are_not_contiguous_or_read_only():
