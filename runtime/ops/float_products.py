@@ -2,8 +2,8 @@
 
 They are added up by `kernels/matrix_product.pyx`, PART terms of a sum at a time, and those of a vector by
 `kernels/vector_product.pyx`, each in an order that nothing but the number of terms changes. References and
-kernels call the same functions. Processors without fused multiply-add are left to BLAS, whose order is its own:
-it is given PART terms at a time as well, but a vector's products at once.
+kernels call the same functions. Processors without fused multiply-add are left to BLAS, whose order is its
+own: it is given PART terms at a time as well, but a vector's products at once.
 """
 
 from __future__ import annotations
