@@ -201,7 +201,7 @@ class _Grouping:
         return found
 
     def needs_in_order(self, user: int, value: Value) -> bool:
-        """Whether what uses a value needs it in memory, in order; a reshape does where its result is needed so."""
+        """Whether what uses a value needs it in memory, in order; of a reshape, where its result is."""
         operation = self.operations[user]
         if operation.name == "stablehlo.reshape":
             return any(self.needs_in_order(u, operation.result) for u in self.users.get(operation.result, []))
