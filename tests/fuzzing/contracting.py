@@ -66,9 +66,9 @@ def convolution(g: Generator) -> None:
         Window(
             g.random.choice((1, 2, 3)),
             g.random.choice((1, 1, 2)),
-            g.random.choice((0, 0, 1, 2, -1)),
-            g.random.choice((0, 0, 1, 2, -1)),
-            g.random.choice((1, 1, 2)),
+            g.random.choice((0, 0, 0, 1, 1, 2, -1, -2, 7)),
+            g.random.choice((0, 0, 0, 1, 1, 2, -1, -2, 7)),
+            g.random.choice((1, 1, 2, 3)),
             g.random.choice((1, 1, 2)),
         )
         for _ in range(spatial)

@@ -81,7 +81,7 @@ def pad(g: Generator) -> None:
     amounts = []
     for size in operand.type.shape:
         interior = g.random.choice((0, 0, 1, 2))
-        low, high = (g.random.choice((-2, -1, 0, 0, 1, 2, 3)) for _ in range(2))
+        low, high = (g.random.choice((-2, -1, 0, 0, 1, 2, 3, -5, 9)) for _ in range(2))
         if padded_size(size, low, high, interior) < 0:
             low, high = 0, 0
         amounts.append((low, high, interior))

@@ -206,6 +206,9 @@ def _within_accuracy(
         if want.dtype == np.complex128:
             bound = bound + COMPLEX_RELATIVE.get(name, 0) * np.abs(want)
         not_finite = ~np.isfinite(want) | ~np.isfinite(got)
+        if name == "stablehlo.cbrt":
+            # The interpreter squares both parts, which loses digits where the squares are subnormal.
+            not_finite |= np.abs(operands[0].astype(np.complex128)) ** 2 < np.finfo(np.float64).tiny
         return not_finite | (distance <= bound)
     is_chlo = name.startswith("chlo.")
     if name not in ULPS and not (is_chlo and widened(operation)):

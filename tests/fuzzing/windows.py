@@ -111,9 +111,9 @@ def _windows(g: Generator, shape: Sequence[int], dilated: bool) -> list[Window]:
         window = Window(
             g.pick((1, 1, 2, 3), (1, 1, 2, 3, 7, 16)),
             g.random.choice((1, 1, 2, 3)),
-            g.random.choice((0, 0, 1, 2, -1)),
-            g.random.choice((0, 0, 1, 2, -1)),
-            g.random.choice((1, 1, 2)) if dilated else 1,
+            g.random.choice((0, 0, 0, 1, 1, 2, -1, -2, 7)),
+            g.random.choice((0, 0, 0, 1, 1, 2, -1, -2, 7)),
+            g.random.choice((1, 1, 2, 3)) if dilated else 1,
             g.random.choice((1, 1, 2)) if dilated else 1,
         )
         windows.append(window if window.count(size) or g.chance(0.05) else Window(1))
