@@ -28,6 +28,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from . import native
 from . import threads as _threads
 from .cache import DiskCache
 
@@ -124,7 +125,8 @@ class Kernel:
     def __call__(self, *arguments: Any, threads: int | None = None) -> Any:
         """Call the function; of a parallel kernel, run as many tasks as the first argument says.
 
-        Raises MemoryError where a task could not have the memory that it needs.
+        Raises MemoryError where a task could not have the memory that it needs, and what a signal's handler
+        raises meanwhile.
         """
         if not self._parallel:
             return (self._body or self.dispatcher)(*arguments)
@@ -137,7 +139,7 @@ class Kernel:
             with _threads.launches():
                 failed = entry(_threads.driver(), count, *arguments)
         if failed:
-            raise MemoryError(f"{self.name}: a task could not have its memory")
+            native.raise_failure(failed, self.name)
         return None
 
 

@@ -112,7 +112,7 @@ def run_tasks(typing_context: Any, body: Any, driver: Any, threads: Any, tasks: 
     """`body(task, *arguments)` for each task, through the driver at that address or, where it is 0, in this
     thread.
 
-    Returns 0, or 1 where a task raised (memory could not be had).
+    Returns 0, 1 where a task raised (memory could not be had), or what else the driver noted.
     """
     body_signature = body.get_call_type(typing_context, (types.intp, *arguments.types), {})
 

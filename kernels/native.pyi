@@ -1,7 +1,8 @@
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 def pool_driver() -> int: ...
+def raise_failure(failure: int, kernel: str) -> NoReturn: ...
 def run_in_order(function: int, closure: int, tasks: int, seconds: float, threads: int | None) -> None: ...
 
 class Launch:

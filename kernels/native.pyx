@@ -45,6 +45,8 @@ ctypedef void (*Driver)(int64_t, int64_t, int64_t, int64_t) noexcept nogil
 cdef enum:
     MOST_WORDS = 96
     MOST_RANK = 64
+    # A kernel's failure that is none of its tasks': its launch was stopped.
+    INTERRUPTED = 2
 
 
 # Launches that take longer wake the pool's threads; two threads save half of the time, and waking costs 0.1 ms.
@@ -104,9 +106,39 @@ cdef int run_tasks(Task function, void *closure, Py_ssize_t tasks, double second
     return 0
 
 
+# What a signal's handler raised while tasks of a kernel were run.
+cdef object _raised = None
+
+
+cdef int check_signals() except -1 with gil:
+    return PyErr_CheckSignals()
+
+
+cdef bint keeps_interrupt() noexcept nogil:
+    """As `is_interrupted`, for compiled functions, which return before anything can be raised."""
+    global _raised
+    with gil:
+        try:
+            check_signals()
+        except BaseException as error:
+            _raised = error
+            return True
+    return False
+
+
 cdef void drive(int64_t function, int64_t closure, int64_t tasks, int64_t threads) noexcept nogil:
-    """What kernels launch their tasks by."""
-    pool_run(<Task>function, <void *>closure, tasks, threads, POOL_LONG, NULL)
+    """What kernels launch their tasks by; a launch that a signal stopped is noted where failures of tasks are."""
+    if pool_run(<Task>function, <void *>closure, tasks, threads, POOL_LONG, keeps_interrupt):
+        (<int64_t *>closure)[0] = INTERRUPTED
+
+
+def raise_failure(int64_t failure, str kernel):
+    """Raise what ended a kernel early: what a signal's handler raised, or that a task could not have memory."""
+    global _raised
+    if failure == INTERRUPTED:
+        error, _raised = _raised, None
+        raise error
+    raise MemoryError(f"{kernel}: a task could not have its memory")
 
 
 def pool_driver():

@@ -1,9 +1,12 @@
 """How kernels are compiled, kept on disk and run by threads: each in a process of its own."""
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -195,6 +198,33 @@ def test_kernels_call_kernels_and_run_their_tasks():
 def test_a_task_that_fails_is_reported():
     with pytest.raises(MemoryError, match="_failing"):
         _failing(1, np.array([2**60]))
+
+
+@compilation.kernel(parallel=True)
+def _slow(task, turns, values):
+    value = task + 1
+    for _ in range(turns):
+        value ^= value << 13
+        value ^= value >> 7
+        value ^= value << 17
+    values[task] = value
+
+
+@pytest.mark.skipif(os.name != "posix", reason="threads are not pooled on this system")
+def test_an_interrupt_stops_a_kernel_between_tasks():
+    values = np.zeros(50_000, np.int64)
+    _slow(2, 1_000_000, values)
+    timer = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    start = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        _slow(values.size, 1_000_000, values)
+    assert time.perf_counter() - start < 5
+    timer.join()
+    assert values[0] and not values[-1]
+    destination = np.zeros(1000, np.int64)
+    _double(8, 125, np.arange(1000), destination)
+    assert (destination == 2 * np.arange(1000)).all()
 
 
 def test_numbers_of_threads():
