@@ -272,9 +272,8 @@ class Generated(Tiering):
     """Calls the reference until generating native code pays.
 
     A call waits for it at once, where the references of all steps that share it are expected to take longer
-    than the compilation, unless that runs beside the calls and one reference is quicker; as soon as loading
-    it pays, where it is kept on the disk; and otherwise once the references have taken `PATIENCE` times as
-    long as the compilation.
+    than the compilation; as soon as loading it pays, where it is kept on the disk; and otherwise once the
+    references have taken `PATIENCE` times as long as the compilation.
 
     Args:
         reference: called with the operands and, by name, the regions.
@@ -284,7 +283,7 @@ class Generated(Tiering):
         may_overwrite: pairs of an operand and a result that may be the same memory.
     """
 
-    __slots__ = ("code", "compile_seconds", "look", "reference_seconds")
+    __slots__ = ("code", "compile_seconds", "look")
 
     def __init__(
         self,
@@ -299,7 +298,6 @@ class Generated(Tiering):
         self.accepts_out = True
         self.may_overwrite = may_overwrite
         self.look = QUICK_SECONDS
-        self.reference_seconds = reference_seconds
         self.compile_seconds = compile_seconds
 
     def key(self) -> str | None:
@@ -322,20 +320,16 @@ class Generated(Tiering):
             # What is judged by its time needs the reference's.
             if self.least < math.inf or self.limit == 0.0:
                 self.take()
-        elif job is None or self.is_worth_waiting():
-            if spent + self.heat.expected > min(self.look, self.limit):
-                self.look_for_code()
-            is_due = self.least < math.inf and spent > EARLY_SHARE * self.compile_seconds
-            if is_due and self.candidate is None and self.heat.job is None:
-                self.begin()
+            return
+        if spent + self.heat.expected > min(self.look, self.limit):
+            self.look_for_code()
+        is_due = self.least < math.inf and spent > EARLY_SHARE * self.compile_seconds
+        if is_due and self.candidate is None and self.heat.job is None:
+            self.begin()
 
     def begin(self) -> None:
         """Compile beside the calls."""
         self.job = self.heat.job = BACKGROUND.submit(Job(self.make, is_quick=True))
-
-    def is_worth_waiting(self) -> bool:
-        """Whether this call should rather wait for code that is being compiled than go without."""
-        return self.heat.seconds + self.reference_seconds > PATIENCE * self.compile_seconds
 
     def take(self) -> None:
         """Have the code that was compiled for this step, or for another one that shares it."""

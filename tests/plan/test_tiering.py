@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from typing import Any
 
@@ -215,31 +214,9 @@ def _sharing(code: _Code, count: int) -> list[tiering.Generated]:
     return steps
 
 
-def test_calls_go_on_by_references_while_their_code_is_compiled_beside_them() -> None:
-    ended = threading.Event()
-
-    class Slow(_Code):
-        def function(self) -> Any:
-            ended.wait()
-            self.kept = True
-            return super().function()
-
-    code = Slow(kept=False)
-    steps = _sharing(code, 3)
-    tiering.begin_expected(steps)
-    try:
-        assert [step(0)[0] for step in steps] == ["reference"] * 3
-    finally:
-        ended.set()
-    BACKGROUND.wait()
-    # Each step gets a function of its own; the code is compiled once.
-    assert [step(0)[0] for step in steps] == ["native"] * 3
-
-
-def test_a_call_waits_for_code_that_is_compiled_where_its_reference_takes_longer() -> None:
+def test_steps_that_share_code_wait_for_one_job() -> None:
     code = _Code(kept=True)
     steps = _sharing(code, 3)
-    steps[0].heat.seconds = 0.3
     tiering.begin_expected(steps)
     assert [step(0)[0] for step in steps] == ["native"] * 3
 
