@@ -34,8 +34,8 @@ NUMBA_SECONDS = 0.1
 PATIENCE = 2.0
 """A step's reference may take so many times as long as its compilation before a call waits for the code."""
 
-EARLY_SHARE = 0.5
-"""The part of that compilation's time after which it is begun beside the calls: it takes a core from them."""
+EARLY_SHARE = 0.02
+"""The part of that compilation's time after which it is begun beside the calls."""
 
 QUICK_SECONDS = 2e-3
 """Time that loading generated code from the disk takes: after so much, kept code is used."""

@@ -35,13 +35,15 @@ from .emitter import (
     is_array,
     is_copied_seldom,
     is_single,
+    operation_count,
     types_problem,
 )
 
 MOST_BYTES = 1 << 20
 """Bytes of the arrays that a step of a loop makes."""
-MOST_WORK = 1 << 20
-"""Products that it multiplies: more are better shared among threads, step by step."""
+MOST_WORK, MOST_WORK_AN_OPERATION = 1 << 20, 1 << 15
+"""Products that it multiplies, in all and for each of its operations: more are better shared among threads,
+which gains more than the steps of a plan cost."""
 MOST_INNER_STEPS = 1 << 12
 """A loop within a block that may take more is left to the plan: native code is not interrupted there."""
 
@@ -52,9 +54,10 @@ def while_problem(operation: Operation, view_of: ViewOf) -> str | None:
     if reason is not None:
         return reason
     cond, body = (region.block for region in operation.regions)
+    most_work = min(MOST_WORK, MOST_WORK_AN_OPERATION * operation_count(body))
     return (
         block_problem(cond, view_of)
-        or block_problem(body, view_of, IN_PLACE, MOST_BYTES, MOST_WORK)
+        or block_problem(body, view_of, IN_PLACE, MOST_BYTES, most_work)
         or _updates_problem(operation, is_copied_seldom)
     )
 

@@ -100,7 +100,7 @@ def block_problem(
         in_place: names of operations that may give large arrays, those of their operands.
         most_bytes, most_work: of all its operations together.
     """
-    if sum(1 for _ in _walk(block)) > MOST_OPERATIONS:
+    if operation_count(block) > MOST_OPERATIONS:
         return "is too much code"
     if bytes_of(block) > most_bytes:
         return "needs too much memory"
@@ -108,6 +108,11 @@ def block_problem(
     if reason is None and products_of(block, view_of) > most_work:
         return "has many products"
     return reason
+
+
+def operation_count(block: Block) -> int:
+    """How many operations a block has, those of its regions included."""
+    return sum(1 for _ in _walk(block))
 
 
 def products_of(block: Block, view_of: ViewOf) -> int:
