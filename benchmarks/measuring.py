@@ -67,7 +67,7 @@ def side_by_side(
     return Comparison(*np.median(times, axis=0).tolist(), float(np.median(times[:, 1] / times[:, 0])))
 
 
-def warm_up(action: Action, for_seconds: float = 1.0, least: int = 3, most: int = 2000) -> None:
+def warm_up(action: Action, for_seconds: float = 1.0, least: int = 3, most: int = 100_000) -> None:
     """Call until all that compiles itself in the course of its work has had the time to."""
     calls, end = 0, time.perf_counter() + for_seconds
     while calls < least or (calls < most and time.perf_counter() < end):
