@@ -75,16 +75,20 @@ def test_products(lhs: Any, rhs: Any, numbers: str, result: str, dtype: Any) -> 
 @pytest.mark.parametrize("numbers", ["[1] x [0]", "[1] x [1]"])
 def test_products_of_more_than_a_tile_and_of_captured_matrices(numbers: str) -> None:
     body = f"""%r = stablehlo.dot_general %a, %m, contracting_dims = {numbers}
-        : (tensor<23x90xf32>, tensor<90x90xf32>) -> tensor<23x90xf32>
-      %y = stablehlo.tanh %r : tensor<23x90xf32>"""
-    text = counted(20, body, {"a": ("a0", "tensor<23x90xf32>")}, "%y", more="%m : tensor<90x90xf32>")
-    check(text, *(RNG.standard_normal(shape).astype("f4") for shape in ((23, 90), (90, 90))))
+        : (tensor<15x90xf32>, tensor<90x90xf32>) -> tensor<15x90xf32>
+      %y = stablehlo.tanh %r : tensor<15x90xf32>"""
+    text = counted(20, body, {"a": ("a0", "tensor<15x90xf32>")}, "%y", more="%m : tensor<90x90xf32>")
+    check(text, *(RNG.standard_normal(shape).astype("f4") for shape in ((15, 90), (90, 90))))
 
 
-def test_products_of_many_terms_keep_their_plans() -> None:
-    body = """%r = stablehlo.dot_general %a, %a, contracting_dims = [1] x [0]
-        : (tensor<120x120xf32>, tensor<120x120xf32>) -> tensor<120x120xf32>"""
-    text = counted(10, body, {"a": ("a0", "tensor<120x120xf32>")}, "%r")
+@pytest.mark.parametrize(("rows", "columns", "operations"), [(32, 128, 1), (8, 384, 40)])
+def test_products_of_many_terms_keep_their_plans(rows: int, columns: int, operations: int) -> None:
+    """Many for the operations of a step, and many however many operations there are."""
+    type, square = f"tensor<{rows}x{columns}xf32>", f"tensor<{columns}x{columns}xf32>"
+    product = "stablehlo.dot_general %a, %m, contracting_dims = [1] x [0]"
+    lines = [f"%r0 = {product} : ({type}, {square}) -> {type}"]
+    lines += [f"%r{number + 1} = stablehlo.tanh %r{number} : {type}" for number in range(operations)]
+    text = counted(10, "\n".join(lines), {"a": ("a0", type)}, f"%r{operations}", more=f"%m : {square}")
     assert "has many products" in str(problem_of(text))
 
 
