@@ -81,6 +81,8 @@ cdef double _BYTES_A_SECOND = 6e9
 
 cdef int64_t _vector_bytes = product_vector_bytes()
 
+include "product_operands.pxi"
+
 
 def is_available():
     """Whether this processor has the instructions, and the compiler of this module knew them."""
@@ -132,8 +134,7 @@ def multiply_complex(cnp.ndarray lhs not None, cnp.ndarray rhs not None, threads
         batch *= shape[axis]
     if batch * rows * terms * columns <= SMALL_COMPLEX:
         shape[rank - 2], shape[rank - 1] = rows, columns
-        Py_INCREF(dtype)
-        result = PyArray_Empty(rank, shape, dtype, 0)
+        result = empty_product(lhs, shape)
         if cnp.PyArray_TYPE(lhs) == cnp.NPY_COMPLEX64:
             multiply_small(<float *>cnp.PyArray_DATA(result), lhs, rhs, batch)
         else:
@@ -185,26 +186,12 @@ cdef void multiply_small(Real *to, cnp.ndarray lhs, cnp.ndarray rhs, int64_t bat
 
 cdef int64_t describe(MatrixProduct *product, cnp.ndarray lhs, cnp.ndarray rhs, cnp.npy_intp *shape) except -1:
     """Enter the operands, and the result's shape; how many matrices there are."""
-    cdef int rank = cnp.PyArray_NDIM(lhs), axis
+    cdef int64_t batch = product_shape(lhs, rhs, shape)
+    cdef int rank = cnp.PyArray_NDIM(lhs)
     cdef cnp.npy_intp *left = cnp.PyArray_STRIDES(lhs)
     cdef cnp.npy_intp *right = cnp.PyArray_STRIDES(rhs)
-    cdef int type = cnp.PyArray_TYPE(lhs)
-    cdef int64_t batch = 1
-    if (
-        type not in (cnp.NPY_FLOAT32, cnp.NPY_FLOAT64) or cnp.PyArray_TYPE(rhs) != type or rank < 2
-        or rank != cnp.PyArray_NDIM(rhs) or not _vector_bytes
-    ):
-        raise ValueError(f"no products of {described(lhs)} and {described(rhs)}")
-    for axis in range(rank - 2):
-        shape[axis] = cnp.PyArray_DIM(lhs, axis)
-        batch *= shape[axis]
-        if cnp.PyArray_DIM(rhs, axis) != shape[axis]:
-            raise ValueError(f"no products of stacks of {described(lhs)} and {described(rhs)}")
     product.terms, product.item = cnp.PyArray_DIM(lhs, rank - 1), cnp.PyArray_ITEMSIZE(lhs)
-    if cnp.PyArray_DIM(rhs, rank - 2) != product.terms:
-        raise ValueError(f"no products of {described(lhs)} and {described(rhs)}: their terms differ")
-    product.rows = shape[rank - 2] = cnp.PyArray_DIM(lhs, rank - 2)
-    product.columns = shape[rank - 1] = cnp.PyArray_DIM(rhs, rank - 1)
+    product.rows, product.columns = shape[rank - 2], shape[rank - 1]
     product.left.address, product.right.address = <char *>cnp.PyArray_DATA(lhs), <char *>cnp.PyArray_DATA(rhs)
     product.left.matrix_steps, product.right.matrix_steps = <int64_t *>left, <int64_t *>right
     product.left.line_step, product.left.term_step = left[rank - 2], left[rank - 1]
@@ -213,16 +200,9 @@ cdef int64_t describe(MatrixProduct *product, cnp.ndarray lhs, cnp.ndarray rhs, 
     return batch
 
 
-cdef str described(cnp.ndarray array):
-    cdef object any_array = array
-    return f"{any_array.dtype}{any_array.shape}"
-
-
 cdef cnp.ndarray result_of(MatrixProduct *product, cnp.ndarray lhs, cnp.npy_intp *shape):
     """The array for the result, entered; zeros where there are no terms."""
-    cdef cnp.dtype dtype = <cnp.dtype>cnp.PyArray_DESCR(lhs)
-    Py_INCREF(dtype)
-    cdef cnp.ndarray result = PyArray_Empty(cnp.PyArray_NDIM(lhs), shape, dtype, 0)
+    cdef cnp.ndarray result = empty_product(lhs, shape)
     product.result = <char *>cnp.PyArray_DATA(result)
     if not product.terms:
         result.fill(0)

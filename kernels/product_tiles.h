@@ -57,18 +57,18 @@ INLINE void NAME(tile)(
         return
 #define TILES(vectors) \
     TILE(1, vectors); TILE(2, vectors); TILE(3, vectors); TILE(4, vectors); TILE(5, vectors); TILE(6, vectors)
+#if VECTORS == 4
+#define ALL_TILES TILES(1); TILES(2); TILES(3); TILES(4);
+#else
+#define ALL_TILES TILES(1); TILES(2);
+#endif
 
 /* The tile of any size, written. */
 static CODE void NAME(any_tile)(
     int64_t rows, int64_t vectors, const char *left, int64_t row_step, int64_t term_step, const char *right,
     int64_t right_step, int64_t terms, char *to, int64_t to_step) {
     switch (vectors * 8 + rows) {
-        TILES(1);
-        TILES(2);
-#if VECTORS == 4
-        TILES(3);
-        TILES(4);
-#endif
+        ALL_TILES
     }
 }
 
@@ -144,12 +144,7 @@ static CODE void NAME(multiply_small)(
             char *place = to;
             to += rows * to_step;
             switch (vectors * 8 + rows) {
-                TILES(1);
-                TILES(2);
-#if VECTORS == 4
-                TILES(3);
-                TILES(4);
-#endif
+                ALL_TILES
             }
         }
 }
@@ -277,6 +272,7 @@ static CODE void NAME(multiply_block)(
 
 #undef TILE
 #undef TILES
+#undef ALL_TILES
 #undef INLINE
 #undef VECTOR
 #undef LOAD

@@ -58,6 +58,8 @@ cdef double _BYTES_A_SECOND = 1.5e10
 
 cdef int64_t _vector_bytes = product_vector_bytes()
 
+include "product_operands.pxi"
+
 
 def multiply(cnp.ndarray lhs not None, cnp.ndarray rhs not None, threads=None):
     """The product of stacks of matrices, [..., row, term] with [..., term, column], of one row or of one column.
@@ -71,24 +73,11 @@ def multiply(cnp.ndarray lhs not None, cnp.ndarray rhs not None, threads=None):
     """
     cdef VectorProduct product
     cdef cnp.npy_intp shape[MOST_RANK]
-    cdef int rank = cnp.PyArray_NDIM(lhs), type = cnp.PyArray_TYPE(lhs), axis
-    if (
-        type not in (cnp.NPY_FLOAT32, cnp.NPY_FLOAT64) or cnp.PyArray_TYPE(rhs) != type or rank < 2
-        or rank != cnp.PyArray_NDIM(rhs) or not _vector_bytes
-        or cnp.PyArray_DIM(lhs, rank - 1) != cnp.PyArray_DIM(rhs, rank - 2)
-        or cnp.PyArray_DIM(lhs, rank - 2) != 1 != cnp.PyArray_DIM(rhs, rank - 1)
-    ):
-        raise ValueError(f"no products of a vector: {(<object>lhs).shape} and {(<object>rhs).shape}")
-    product.batch = 1
-    for axis in range(rank - 2):
-        shape[axis] = cnp.PyArray_DIM(lhs, axis)
-        product.batch *= shape[axis]
-        if cnp.PyArray_DIM(rhs, axis) != shape[axis]:
-            raise ValueError(f"no products of stacks: {(<object>lhs).shape} and {(<object>rhs).shape}")
-    shape[rank - 2], shape[rank - 1] = cnp.PyArray_DIM(lhs, rank - 2), cnp.PyArray_DIM(rhs, rank - 1)
-    cdef cnp.dtype dtype = <cnp.dtype>cnp.PyArray_DESCR(lhs)
-    Py_INCREF(dtype)
-    cdef cnp.ndarray result = PyArray_Empty(rank, shape, dtype, 0)
+    cdef int rank = cnp.PyArray_NDIM(lhs)
+    product.batch = product_shape(lhs, rhs, shape)
+    if shape[rank - 2] != 1 != shape[rank - 1]:
+        raise ValueError(f"no products of a vector: {described(lhs)} and {described(rhs)}")
+    cdef cnp.ndarray result = empty_product(lhs, shape)
     # Lines are the rows of the left matrices, or the columns of the right ones.
     cdef bint is_left = shape[rank - 1] == 1
     cdef cnp.ndarray matrix = lhs if is_left else rhs

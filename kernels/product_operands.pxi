@@ -1,0 +1,38 @@
+# What products of stacks of matrices, [..., row, term] with [..., term, column], ask of their operands. Modules that
+# include this have `cnp`, `int64_t`, `Py_INCREF`, `PyArray_Empty` and `_vector_bytes`.
+
+
+cdef int64_t product_shape(cnp.ndarray lhs, cnp.ndarray rhs, cnp.npy_intp *shape) except -1:
+    """Enter the result's shape; how many matrices there are.
+
+    Raises ValueError where the operands are not of f32 or f64 and of one type, their shapes do not fit each other, or
+    there are not the instructions.
+    """
+    cdef int rank = cnp.PyArray_NDIM(lhs), type = cnp.PyArray_TYPE(lhs), axis
+    cdef int64_t batch = 1
+    if (
+        type not in (cnp.NPY_FLOAT32, cnp.NPY_FLOAT64) or cnp.PyArray_TYPE(rhs) != type or rank < 2
+        or rank != cnp.PyArray_NDIM(rhs) or not _vector_bytes
+    ):
+        raise ValueError(f"no products of {described(lhs)} and {described(rhs)}")
+    for axis in range(rank - 2):
+        shape[axis] = cnp.PyArray_DIM(lhs, axis)
+        batch *= shape[axis]
+        if cnp.PyArray_DIM(rhs, axis) != shape[axis]:
+            raise ValueError(f"no products of stacks of {described(lhs)} and {described(rhs)}")
+    if cnp.PyArray_DIM(rhs, rank - 2) != cnp.PyArray_DIM(lhs, rank - 1):
+        raise ValueError(f"no products of {described(lhs)} and {described(rhs)}: their terms differ")
+    shape[rank - 2], shape[rank - 1] = cnp.PyArray_DIM(lhs, rank - 2), cnp.PyArray_DIM(rhs, rank - 1)
+    return batch
+
+
+cdef str described(cnp.ndarray array):
+    cdef object any_array = array
+    return f"{any_array.dtype}{any_array.shape}"
+
+
+cdef cnp.ndarray empty_product(cnp.ndarray lhs, cnp.npy_intp *shape):
+    """An array of the left operand's type and rank."""
+    cdef cnp.dtype dtype = <cnp.dtype>cnp.PyArray_DESCR(lhs)
+    Py_INCREF(dtype)
+    return PyArray_Empty(cnp.PyArray_NDIM(lhs), shape, dtype, 0)
