@@ -47,6 +47,19 @@ def short(generator, shape, dtype):
     return (generator.integers(-511, 512, shape) * np.exp2(generator.integers(-4, 5, shape))).astype(dtype)
 
 
+def assert_in_order(multiply, in_order, batch, rows, terms, columns, dtype):
+    """Products of short numbers in all layouts are those in an order."""
+    generator = np.random.default_rng(0)
+    lhs = short(generator, (*batch, rows, terms), dtype)
+    rhs = short(generator, (*batch, terms, columns), dtype)
+    expected = in_order(lhs, rhs)
+    for lhs_layout in LAYOUTS:
+        for rhs_layout in LAYOUTS:
+            got = multiply(laid_out(lhs, lhs_layout), laid_out(rhs, rhs_layout))
+            assert got.dtype == dtype and got.flags.c_contiguous
+            assert got.tobytes() == expected.tobytes()
+
+
 def in_order(lhs, rhs):
     """The sums in the order that `matrix_product.h` states, for short numbers."""
     total = None
@@ -62,15 +75,7 @@ def in_order(lhs, rhs):
 @pytest.mark.parametrize(("batch", "rows", "terms", "columns"), SHAPES)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_terms_are_added_in_the_stated_order(batch, rows, terms, columns, dtype):
-    generator = np.random.default_rng(0)
-    lhs = short(generator, (*batch, rows, terms), dtype)
-    rhs = short(generator, (*batch, terms, columns), dtype)
-    expected = in_order(lhs, rhs)
-    for lhs_layout in LAYOUTS:
-        for rhs_layout in LAYOUTS:
-            got = matrix_product.multiply(laid_out(lhs, lhs_layout), laid_out(rhs, rhs_layout))
-            assert got.dtype == dtype and got.flags.c_contiguous
-            assert got.tobytes() == expected.tobytes()
+    assert_in_order(matrix_product.multiply, in_order, batch, rows, terms, columns, dtype)
 
 
 @pytest.mark.parametrize("terms", [5, PART, 2 * PART + 3])

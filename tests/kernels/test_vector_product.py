@@ -7,7 +7,7 @@ import pytest
 
 from nimblehlo.kernels import matrix_product, vector_product
 
-from .test_matrix_product import DTYPES, LAYOUTS, laid_out, short
+from .test_matrix_product import DTYPES, assert_in_order, laid_out
 
 pytestmark = pytest.mark.skipif(not matrix_product.is_available(), reason="no fused multiply-add here")
 
@@ -44,15 +44,7 @@ def in_order(lhs, rhs):
 @pytest.mark.parametrize(("batch", "rows", "terms", "columns"), SHAPES)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_terms_are_added_in_the_stated_order(batch, rows, terms, columns, dtype):
-    generator = np.random.default_rng(0)
-    lhs = short(generator, (*batch, rows, terms), dtype)
-    rhs = short(generator, (*batch, terms, columns), dtype)
-    expected = in_order(lhs, rhs)
-    for lhs_layout in LAYOUTS:
-        for rhs_layout in LAYOUTS:
-            got = vector_product.multiply(laid_out(lhs, lhs_layout), laid_out(rhs, rhs_layout))
-            assert got.dtype == dtype and got.flags.c_contiguous
-            assert got.tobytes() == expected.tobytes()
+    assert_in_order(vector_product.multiply, in_order, batch, rows, terms, columns, dtype)
 
 
 def test_each_term_is_rounded_once():
