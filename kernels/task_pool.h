@@ -4,8 +4,9 @@
    busy otherwise it does all of them. To wake threads takes some 0.1 ms, for which launches do not wait that are not
    long, unless they follow soon on others: then the threads will still be awake for the next; brief ones only after
    many of them, as in a loop. Threads that are awake share the tasks of all. A launch while another one runs is done
-   by its caller alone. Threads start with the first launch, sleep between launches, and call
-   nothing of Python's; a child process after a fork starts threads of its own.
+   by its caller alone. Threads start with the first launch, sleep between launches, and call nothing of Python's;
+   where they are few, they keep off the caller's processor (Linux). A child process after a fork starts threads of its
+   own.
 
    Between tasks the calling thread asks now and then whether to stop. Then no further task is taken; those that were
    taken end, and with them all that they may wait for. */
@@ -56,8 +57,14 @@ static int pool_run_alone(PoolTask function, void *closure, int64_t tasks, PoolQ
 
 #include <pthread.h>
 #include <signal.h>
+#if defined(__linux__)
+#include <sched.h>
+#endif
 
 enum { POOL_MOST_THREADS = 256, POOL_SPINS = 1000, POOL_SOON_NANOSECONDS = 30000, POOL_BURST = 16 };
+
+/* So many threads at most are kept off the caller's processor: with more, some processor is idle. */
+enum { POOL_MOST_APART = 8 };
 
 /* How long a launch takes. */
 enum { POOL_BRIEF, POOL_SHORT, POOL_LONG };
@@ -72,6 +79,8 @@ static struct {
     pthread_mutex_t launching;
     int64_t ended, burst;
     int is_started, threads;
+    pthread_t apart[POOL_MOST_APART];
+    int apart_from;
     POOL_LINE pthread_mutex_t lock;
     pthread_cond_t wake, left;
     int sleeping, is_waiting;
@@ -172,8 +181,26 @@ static void pool_start(int threads) {
         void *number = (void *)(intptr_t)(__atomic_load_n(&pool.launch, __ATOMIC_RELAXED) / POOL_MOST_THREADS);
         if (pthread_create(&thread, NULL, pool_thread, number) != 0) break;
         pthread_detach(thread);
+        if (pool.threads < POOL_MOST_APART) pool.apart[pool.threads] = thread;
+        pool.apart_from = -1;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* Let threads run on other processors than the caller's. Where the others have work as well, the system would wake
+   some thread on the caller's, and the two would wait for each other, for milliseconds. */
+static void pool_part(void) {
+#if defined(__linux__) && defined(CPU_SET)
+    cpu_set_t others;
+    int here = sched_getcpu();
+    if (pool.threads > POOL_MOST_APART || here < 0 || here == pool.apart_from) return;
+    if (sched_getaffinity(0, sizeof others, &others) != 0) return;
+    pool.apart_from = here;
+    CPU_CLR(here, &others);
+    if (CPU_COUNT(&others) == 0) return;
+    for (int thread = 0; thread < pool.threads; thread++)
+        pthread_setaffinity_np(pool.apart[thread], sizeof others, &others);
+#endif
 }
 
 /* Wake threads for a launch where that pays. */
@@ -181,6 +208,7 @@ static void pool_wake(int length) {
     if (!__atomic_load_n(&pool.sleeping, __ATOMIC_SEQ_CST)) return;
     pool.burst = pool_nanoseconds() - pool.ended < POOL_SOON_NANOSECONDS ? pool.burst + 1 : 0;
     if (length != POOL_LONG && pool.burst < (length == POOL_SHORT ? 1 : POOL_BURST)) return;
+    pool_part();
     pthread_mutex_lock(&pool.lock);
     pthread_cond_broadcast(&pool.wake);
     pthread_mutex_unlock(&pool.lock);

@@ -170,6 +170,37 @@ def test_many_brief_launches_side_by_side():
     assert not wrong
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux's affinities")
+@pytest.mark.parametrize("children", [0, 1])
+def test_threads_that_are_woken_leave_the_callers_processor(children):
+    """Also in a child after a fork; the caller may run where it might before."""
+    code = """
+        import os, time
+        import numpy as np
+        from tests.kernels.test_native import made
+        allowed = os.sched_getaffinity(0)
+        function, values = made(1000, 100, 1.0, 3), np.arange(1000)
+        known = set(os.listdir("/proc/self/task"))
+        function(values)
+        if CHILDREN:
+            child = os.fork()
+            if child:
+                os._exit(os.waitpid(child, 0)[1] != 0)
+            known = set(os.listdir("/proc/self/task"))
+            function(values)
+        woken = [int(name) for name in set(os.listdir("/proc/self/task")) - known]
+        assert len(woken) == min(3, len(allowed)) - 1
+        for wait in (0.3, 0.3):
+            time.sleep(wait)
+            assert (function(values) == 2 * values).all()
+        assert os.sched_getaffinity(0) == allowed
+        for number in woken:
+            mask = os.sched_getaffinity(number)
+            assert mask < allowed and len(mask) == len(allowed) - 1
+    """
+    run(code.replace("CHILDREN", str(children)))
+
+
 def test_an_exit_does_not_wait_for_idle_threads():
     run("""
         import numpy as np
