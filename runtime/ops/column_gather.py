@@ -6,18 +6,16 @@ They occur in specialized programs alone: no text and no bytecode may name them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from ..types import INTEGER, PLAIN
 from .attribute_kinds import DIMENSIONS
 from .declaration import Array, Attribute, Operand, Result
+from .families import COLUMN_GATHER, FILLED_GATHER
 from .gather import GatherRules
 from .index_space import joined_columns, other_dimensions
-
-COLUMN_GATHER: Final = "nimblehlo.gather"
-FILLED_GATHER: Final = "nimblehlo.filled_gather"
 
 
 class IndexedByColumns(GatherRules):

@@ -6,15 +6,14 @@ It occurs in specialized programs alone: no text and no bytecode may name it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
 
 from ..types import INTEGER, PLAIN
 from .attribute_kinds import BOOL, DIMENSIONS
 from .declaration import Array, Attribute, Evaluate, Operand, Region, Result
+from .families import COLUMN_SCATTER
 from .index_space import joined_columns
 from .scatter_rules import ScatterRules
-
-COLUMN_SCATTER: Final = "nimblehlo.scatter"
 
 
 class ColumnScatter(ScatterRules, name=COLUMN_SCATTER):

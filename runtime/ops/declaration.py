@@ -25,6 +25,7 @@ Labels ``I1``, ``I2``, ... of the specification's table of inputs follow from th
 from __future__ import annotations
 
 import functools
+import importlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -37,6 +38,7 @@ from ..ir import Region as IrRegion
 from ..options import Ordering
 from ..types import TensorType, Type
 from .attribute_kinds import SEGMENT_SIZES, AttributeKind
+from .families import FAMILY_OF
 
 Array = np.ndarray[Any, Any]
 Evaluate = Callable[..., tuple[Any, ...]]
@@ -425,9 +427,15 @@ def register(declaration: type[Op]) -> None:
 
 def lookup(name: str) -> type[Op] | None:
     """The declaration of the operation of that name, or None."""
-    return _REGISTRY.get(name)
+    found = _REGISTRY.get(name)
+    if found is None and name in FAMILY_OF:
+        importlib.import_module(f".{FAMILY_OF[name]}", __package__)
+        found = _REGISTRY[name]
+    return found
 
 
 def declarations() -> Iterable[type[Op]]:
     """All declarations."""
-    return _REGISTRY.values()
+    for name in FAMILY_OF:
+        lookup(name)
+    return [_REGISTRY[name] for name in dict.fromkeys([*FAMILY_OF, *_REGISTRY])]

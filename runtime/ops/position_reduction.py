@@ -6,7 +6,7 @@ It occurs in specialized programs alone: no text and no bytecode may name it.
 from __future__ import annotations
 
 import functools
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +15,9 @@ from ..types import INTEGER, PLAIN, TensorType
 from .attribute_kinds import DIMENSIONS, I64
 from .creation import Iota
 from .declaration import Array, Attribute, Evaluate, Op, Operand, Region, Result
+from .families import POSITION_REDUCE
 from .fold import Arrays
 from .reduction import Reduce
-
-POSITION_REDUCE: Final = "nimblehlo.position_reduce"
 
 
 class PositionReduce(Op, name=POSITION_REDUCE):

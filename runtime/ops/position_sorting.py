@@ -5,18 +5,15 @@ It occurs in specialized programs alone: no text and no bytecode may name it.
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 
 from ..types import PLAIN
 from .attribute_kinds import DIMENSIONS, I64
 from .declaration import Array, Attribute, Evaluate, Op, Operand, Region, Result
+from .families import POSITION_SORT
 from .fold import Arrays
 from .regions import SortKey, comparator
 from .sorting import sorted_places
-
-POSITION_SORT: Final = "nimblehlo.position_sort"
 
 
 class PositionSort(Op, name=POSITION_SORT):

@@ -42,6 +42,11 @@ def shapes_agree(a: Sequence[int], b: Sequence[int]) -> bool:
     return a == b or (len(a) == len(b) and all(map(sizes_agree, a, b)))
 
 
+def as_tensor(type: Type) -> Type:
+    """A scalar's type as that of a tensor of rank 0; any other type itself."""
+    return TensorType((), type) if isinstance(type, ElementType) else type
+
+
 def types_agree(a: Type, b: Type) -> bool:
     """Whether two types are equal but for sizes unknown in one of them."""
     if a is b or a == b:

@@ -24,18 +24,13 @@ from .attribute_kinds import AttributeKind
 from .declaration import Array, Attribute, Op, Operand, Result, constraint
 from .dynamic_shapes import ReadsSizes
 from .numerics import unsigned_bits
-from .rules import constant_operand, require
+from .rules import as_tensor, constant_operand, require
 from .special_functions import divide_integers
 
 
 def _same(name: str, type: Type, other: str, other_type: Type) -> str | None:
     """Scalars and tensors are told apart, but for constants that stand for scalars."""
     return rules.same_type(name, as_tensor(type), other, as_tensor(other_type))
-
-
-def as_tensor(type: Type) -> Type:
-    """A scalar's type as that of a tensor of rank 0; any other type itself."""
-    return TensorType((), type) if isinstance(type, ElementType) else type
 
 
 class _Value(AttributeKind):

@@ -10,21 +10,22 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ..ops import convolution_products as products
 from ..ops.contraction_base import Contraction
-from ..ops.convolution import Convolution
 from ..ops.declaration import Array
 from ..ops.float_products import complex_product, contraction_of, have_threads
 from ..ops.numerics import carrier, rounding
 from ..ops.products import is_by_unit, multiplier
 from ..ops.unit_products import suits
-from ..ops.window_geometry import Window
 from ..types import COMPLEX, FLOAT, INTEGER
 from .tiering import compiled_ahead
+
+if TYPE_CHECKING:
+    from ..ops.convolution import Convolution
+    from ..ops.window_geometry import Window
 
 Kernel = Callable[..., Any]
 Offer = tuple[Callable[[], Kernel] | None, str]
@@ -177,7 +178,9 @@ def _convolution_of_floats(view: Convolution, windows: Sequence[Window], threads
 
     scale = _scaling(view, windows, view.conversions[-1].dtype, threads) if view.is_scaling else None
     if scale is None:
-        by_loops = products.by_loops(view, windows, view.lhs.shape, view.rhs.shape, threads)
+        from ..ops.convolution_products import by_loops as loops_of
+
+        by_loops = loops_of(view, windows, view.lhs.shape, view.rhs.shape, threads)
         if by_loops is not None:
             return compiled_ahead(lambda: by_loops), "windows times rhs"
         if is_by_unit(view):
@@ -205,8 +208,10 @@ def _scaling(view: Convolution, windows: Sequence[Window], dtype: Any, threads: 
 
 def _laid_out(view: Convolution, windows: Sequence[Window]) -> tuple[Any, Any, Any]:
     """What kernels are told of the shapes."""
+    from ..ops.convolution_products import axes, numbers
+
     shapes = (view.lhs.shape, view.rhs.shape, view.result.shape)
-    return shapes, products.axes(view, windows, view.lhs.shape), products.numbers(view)
+    return shapes, axes(view, windows, view.lhs.shape), numbers(view)
 
 
 def _convolution_of_integers(view: Convolution, windows: Sequence[Window], threads: int | None) -> Offer:

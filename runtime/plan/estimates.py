@@ -11,10 +11,10 @@ from typing import NamedTuple
 from ..ir import Block, Operation
 from ..ops.declaration import Op, lookup
 from ..ops.elementwise_base import Elementwise
-from ..ops.gather import GatherRules
 from ..ops.movement import Concatenate
 from ..ops.reduction import Reduce
 from ..ops.slicing import Pad
+from ..specialize.gathered import GATHERS
 from ..types import COMPLEX, FLOAT, TensorType, Type
 
 _STEP = 6e-7
@@ -69,7 +69,7 @@ def estimate(block: Block) -> Estimate:
             work += size * seconds
             slowest = max(slowest, seconds)
             compiling += _COMPILING_EXPENSIVE if seconds >= _EXPENSIVE else _COMPILING_PLAIN
-        elif issubclass(declaration, GatherRules):
+        elif operation.name in GATHERS:
             work += size * _INDEXED
         elif issubclass(declaration, (Concatenate, Pad)):
             work += size * _PLAIN

@@ -6,26 +6,11 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..ops.chlo import TopK
-from ..ops.column_gather import ColumnGather, FilledGather
-from ..ops.column_scatter import ColumnScatter
-from ..ops.contraction import Dot, DotGeneral
-from ..ops.convolution import Convolution
 from ..ops.declaration import Op
-from ..ops.fourier import SMALL_TRANSFORM, Fft, FftOfReal
-from ..ops.gather import Gather
+from ..ops.families import COLUMN_SCATTER, FILLED_GATHER
 from ..ops.in_place import NOWHERE, overwriting
-from ..ops.position_reduction import PositionReduce
-from ..ops.position_sorting import PositionSort
-from ..ops.random import Generators, RngBitGenerator
-from ..ops.reduction import Reduce
 from ..ops.regions import Order, SortKey, arg_reducer, comparator, monoid, overwrites, selection
-from ..ops.scatter import Scatter
-from ..ops.sorting import Sort
-from ..ops.window import ReduceWindow, SelectAndScatter
 from ..types import QUANTIZED, TensorType
-from . import contraction_kernels
-from .quantized_sums import quantized_sum
 from .tiering import compiled_ahead
 
 Kernel = Callable[..., Any]
@@ -41,15 +26,31 @@ def kernel_for(view: Op, threads: int | None) -> Offer:
         view: the operation.
         threads: most threads that the kernel may use; None: all.
     """
-    offer = _OFFERS.get(type(view))
+    offer = _OFFERS.get(view.name)
     if offer is None:
         return None, "no kernel for this operation"
     values = (*view.operation.operands, *view.operation.results)
     if any(value.type.category & QUANTIZED for value in values):
+        from .quantized_sums import quantized_sum
+
         return quantized_sum(view, threads)
     if not all(value.type.size for value in view.operation.operands):  # type: ignore[union-attr]
         return None, "there are no elements"
     return offer(view, threads)
+
+
+def _contraction(view: Any, threads: int | None) -> Offer:
+    """`nimblehlo.kernels.dot` and the processor's matrix unit."""
+    from .contraction_kernels import contraction
+
+    return contraction(view, threads)
+
+
+def _convolution(view: Any, threads: int | None) -> Offer:
+    """`nimblehlo.kernels.convolution` and the processor's matrix unit."""
+    from .contraction_kernels import convolution
+
+    return convolution(view, threads)
 
 
 def _gather(view: Any, threads: int | None) -> Offer:
@@ -83,7 +84,7 @@ def _gather(view: Any, threads: int | None) -> Offer:
 def _column_gather(view: Any, threads: int | None) -> Offer:
     """`nimblehlo.kernels.gather`: by item size, from columns of indices."""
     operand, column = view.operand, view.columns[0]
-    is_filled = isinstance(view, FilledGather)
+    is_filled = view.name == FILLED_GATHER
 
     def prepare() -> Kernel:
         from ..kernels import gather
@@ -155,7 +156,7 @@ def _position(view: Any, operand: TensorType, index_dtype: Any, threads: int | N
     return None, "the body is no known monoid"
 
 
-def _position_reduce(view: PositionReduce, threads: int | None) -> Offer:
+def _position_reduce(view: Any, threads: int | None) -> Offer:
     """`nimblehlo.kernels.reduce`: positions are counted, not read."""
     prepare, reason = _position(view, view.operand, view.positions_type.dtype, threads)
     if prepare is None:
@@ -195,7 +196,7 @@ def _scatter(view: Any, threads: int | None) -> Offer:
     if view.ordering.scatter_schedule[:1] == ("shuffled",):
         return None, "no kernel shuffles updates"
     count = len(inputs)
-    by_columns = isinstance(view, ColumnScatter)
+    by_columns = view.name == COLUMN_SCATTER
     indices: TensorType = view.columns[0] if by_columns else view.scatter_indices
     in_place = overwriting(*[(index, index) for index in range(count)])
 
@@ -278,7 +279,7 @@ def _sort(view: Any, threads: int | None) -> Offer:
     return _sort_by(keys, view.inputs, dimension, None, None, threads)
 
 
-def _position_sort(view: PositionSort, threads: int | None) -> Offer:
+def _position_sort(view: Any, threads: int | None) -> Offer:
     """`nimblehlo.kernels.sort`: positions are counted, not read."""
     return _sort_by(view.keys, view.inputs, view.dimension, view.kept, view.results[-1].dtype, threads)
 
@@ -340,43 +341,47 @@ def _top_k(view: Any, threads: int | None) -> Offer:
     return lambda: top_k.prepare(operand.shape, operand.dtype, view.k, threads=threads), "by selection"
 
 
-def _fft(view: Fft | FftOfReal, threads: int | None) -> Offer:
+def _fft(view: Any, threads: int | None) -> Offer:
     """What the reference calls, with threads."""
+    from ..ops.fourier import SMALL_TRANSFORM
+
     shape = view.operand.shape
     if view.operand.size <= SMALL_TRANSFORM:
         return None, "a small transform takes one thread"
     return compiled_ahead(lambda: view.transformer(shape, threads)), "transforms on several threads"
 
 
-def _rng_bit_generator(view: RngBitGenerator, threads: int | None) -> Offer:
+def _rng_bit_generator(view: Any, threads: int | None) -> Offer:
     """`nimblehlo.kernels.random_words`: for any number of words."""
 
     @compiled_ahead
     def prepare() -> Kernel:
         from ..kernels import random_words
+        from ..ops.random import Generators
 
         return functools.partial(view.drawn_by, Generators(random_words.three_fry, random_words.philox))
 
     return prepare, "counters side by side"
 
 
-_OFFERS: dict[type[Op], Callable[[Any, int | None], Offer]] = {
-    ColumnGather: _column_gather,
-    FilledGather: _column_gather,
-    Convolution: contraction_kernels.convolution,
-    Dot: contraction_kernels.contraction,
-    DotGeneral: contraction_kernels.contraction,
-    Fft: _fft,
-    FftOfReal: _fft,
-    Gather: _gather,
-    PositionReduce: _position_reduce,
-    PositionSort: _position_sort,
-    Reduce: _reduce,
-    ReduceWindow: _reduce_window,
-    RngBitGenerator: _rng_bit_generator,
-    ColumnScatter: _scatter,
-    Scatter: _scatter,
-    SelectAndScatter: _select_and_scatter,
-    Sort: _sort,
-    TopK: _top_k,
+_OFFERS: dict[str, Callable[[Any, int | None], Offer]] = {
+    "chlo.top_k": _top_k,
+    "nimblehlo.fft_of_real": _fft,
+    "nimblehlo.filled_gather": _column_gather,
+    "nimblehlo.gather": _column_gather,
+    "nimblehlo.position_reduce": _position_reduce,
+    "nimblehlo.position_sort": _position_sort,
+    "nimblehlo.scatter": _scatter,
+    "stablehlo.convolution": _convolution,
+    "stablehlo.dot": _contraction,
+    "stablehlo.dot_general": _contraction,
+    "stablehlo.fft": _fft,
+    "stablehlo.gather": _gather,
+    "stablehlo.reduce": _reduce,
+    "stablehlo.reduce_window": _reduce_window,
+    "stablehlo.rng_bit_generator": _rng_bit_generator,
+    "stablehlo.scatter": _scatter,
+    "stablehlo.select_and_scatter": _select_and_scatter,
+    "stablehlo.sort": _sort,
 }
+"""By the operation's name; what only some of them need is imported when one is met."""

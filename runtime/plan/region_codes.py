@@ -8,20 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ..ops.chlo_scan import Scan
 from ..ops.declaration import Op
 from ..ops.in_place import NOWHERE, overwriting
-from ..ops.position_reduction import PositionReduce
-from ..ops.reduction import Reduce, layout
+from ..ops.reduction import layout
 from ..ops.regions import Order
-from ..ops.scatter import Scatter
-from ..ops.sorting import Sort
 from ..ops.verify import view_of
-from ..ops.window import ReduceWindow, SelectAndScatter
 from ..types import COMPLEX, FLOAT, QUANTIZED, TensorType
 from .loop_clusters import Made
 from .region_functions import RegionCode, converters, fold_problem, tensor
-from .window_codes import SelectCode, window_code
 
 
 def region_code(view: Op, threads: int | None, has_kernel: bool) -> tuple[RegionCode | None, str]:
@@ -34,7 +28,7 @@ def region_code(view: Op, threads: int | None, has_kernel: bool) -> tuple[Region
         threads: most threads that it may use; None: all.
         has_kernel: whether a hand-written kernel can serve as well; it is better on many elements.
     """
-    made_by = _CODES.get(type(view))
+    made_by = _CODES.get(view.name)
     if made_by is None:
         return None, ""
     values = (*view.operation.operands, *view.operation.results)
@@ -355,12 +349,24 @@ class _ScanCode(RegionCode):
         return lambda *operands: (native(*operands),)
 
 
-_CODES: dict[type[Op], Callable[[Any, int | None], RegionCode]] = {
-    PositionReduce: _PositionCode,
-    Reduce: _ReduceCode,
-    ReduceWindow: window_code,
-    Scan: _ScanCode,
-    Scatter: _ScatterCode,
-    SelectAndScatter: SelectCode,
-    Sort: _SortCode,
+def _window_code(view: Any, threads: int | None) -> RegionCode:
+    from .window_codes import window_code
+
+    return window_code(view, threads)
+
+
+def _select_code(view: Any, threads: int | None) -> RegionCode:
+    from .window_codes import SelectCode
+
+    return SelectCode(view, threads)
+
+
+_CODES: dict[str, Callable[[Any, int | None], RegionCode]] = {
+    "chlo.scan": _ScanCode,
+    "nimblehlo.position_reduce": _PositionCode,
+    "stablehlo.reduce": _ReduceCode,
+    "stablehlo.reduce_window": _window_code,
+    "stablehlo.scatter": _ScatterCode,
+    "stablehlo.select_and_scatter": _select_code,
+    "stablehlo.sort": _SortCode,
 }

@@ -13,8 +13,6 @@ from typing import Any, Final
 
 from ..ir import Block, Operation, Value
 from ..ops.cluster import Cluster
-from ..ops.contraction import Dot, DotGeneral
-from ..ops.float_products import contracted, have_threads
 from ..ops.verify import view_of
 from ..types import TensorType
 from .clusters import Code, may_overwrite
@@ -39,7 +37,11 @@ def with_sequels(block: Block, steps: dict[Operation, Step], threads: int | None
         steps: those of its operations that have one, in order.
         threads: most threads that they may use; None: all.
     """
-    if not any(_is_product(operation) for operation in steps) or not have_threads():
+    if not any(_is_product(operation) for operation in steps):
+        return list(steps.values())
+    from ..ops.float_products import have_threads
+
+    if not have_threads():
         return list(steps.values())
     uses = Counter(
         value for operation in block.operations for inner in operation.walk() for value in inner.operands
@@ -56,12 +58,16 @@ def with_sequels(block: Block, steps: dict[Operation, Step], threads: int | None
 
 def _is_product(operation: Operation) -> bool:
     """Whether an operation is a product of matrices of a size for which this pays."""
-    view = view_of(operation) if operation.name in (Dot.name, DotGeneral.name) else None
-    if not isinstance(view, (Dot, DotGeneral)) or view.multiply is not contracted or 1 in view.result.shape:
+    if operation.name not in ("stablehlo.dot", "stablehlo.dot_general"):
+        return False
+    from ..ops.float_products import contracted
+
+    view: Any = view_of(operation)
+    if view.multiply is not contracted or 1 in view.result.shape:
         return False
     if not view.lhs.rank == view.rhs.rank == view.result.rank == 2 or not view.lhs_contracting_dimensions:
         return False
-    return view.result.is_static and _LEAST_TERMS <= _terms(operation) <= _MOST_TERMS
+    return bool(view.result.is_static) and _LEAST_TERMS <= _terms(operation) <= _MOST_TERMS
 
 
 def _terms(operation: Operation) -> int:

@@ -9,13 +9,11 @@ from ..ir import Function, Module
 from ..types import FunctionType, TensorType, Type
 from .cleanup import remove_common_subexpressions, remove_dead_code
 from .constants import Budget
-from .early_gathers import gather_early
 from .forward import propagate
 from .implicit_conversions import make_conversions_explicit
 from .inline import inline_calls
 from .promotions import promote_reductions
 from .rewrites import simplify
-from .whole_windows import drop_whole_windows
 
 
 def entry_function(module: Module, entry: str) -> Function:
@@ -63,12 +61,17 @@ def specialize(
     function = bind(module, entry, argument_types, budget)
     assert function.body is not None
     if drops_windows:
+        from .whole_windows import drop_whole_windows
+
         drop_whole_windows(function.body)
     remove_common_subexpressions(function.body)
     remove_dead_code(function.body)
     if rewrite:
-        gather_early(function.body)
-        remove_dead_code(function.body)
+        if any(operation.name == "stablehlo.gather" for operation in function.body.walk()):
+            from .early_gathers import gather_early
+
+            gather_early(function.body)
+            remove_dead_code(function.body)
         simplify(function.body, budget, scatters_by_columns=scatters_by_columns)
         promote_reductions(function.body)
         remove_dead_code(function.body)

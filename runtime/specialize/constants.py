@@ -12,7 +12,7 @@ import numpy as np
 from ..ir import DenseElementsAttribute, Operation, Value
 from ..ops.declaration import Array, lookup
 from ..ops.dynamic_shapes import ReadsSizes
-from ..ops.shape_dialects import as_tensor
+from ..ops.rules import as_tensor
 from ..ops.verify import view_of
 from ..types import PLAIN, TensorType
 from .effects import has_no_effect

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from ..ir import Operation, StructAttribute, Value
-from ..ops.contraction import DotGeneral
 from ..ops.movement import Transpose
 from ..ops.reduction import Reduce
 from ..ops.regions import monoid
@@ -16,6 +15,8 @@ from .rewriting import Rewriter, defined_by, is_plain, splat, tensor_type, viewe
 
 def dot_of_transpose(operation: Operation, rewriter: Rewriter) -> Value | None:
     """A product of a transpose takes other dimensions of its operand; those left keep their order."""
+    from ..ops.contraction import DotGeneral
+
     view = viewed(operation, DotGeneral)
     struct = operation.attributes.get("dot_dimension_numbers")
     if not isinstance(struct, StructAttribute):

@@ -10,7 +10,6 @@ from ..ir import Operation, Value
 from ..ops.attribute_kinds import I64
 from ..ops.broadcasting import BroadcastInDim
 from ..ops.creation import Iota
-from ..ops.indexing import DynamicSlice
 from ..ops.movement import Concatenate, Transpose
 from ..ops.slicing import Pad, Slice, sliced_shape
 from .reshaping import spread
@@ -248,6 +247,8 @@ def concatenate_same(operation: Operation, rewriter: Rewriter) -> Value | None:
 
 def dynamic_slice_known(operation: Operation, rewriter: Rewriter) -> Value | None:
     """A slice at constant indices, which are moved so that it lies within the tensor."""
+    from ..ops.indexing import DynamicSlice
+
     operand, *start_indices = operation.operands
     view = viewed(operation, DynamicSlice)
     starts = clamped_starts(start_indices, tensor_type(operand).shape, view.slice_sizes)
@@ -276,6 +277,8 @@ def clamped_starts(
 
 def dynamic_slice_whole_dimensions(operation: Operation, rewriter: Rewriter) -> Value | None:
     """Along dimensions that are taken whole the start does not matter: 0 stands for it."""
+    from ..ops.indexing import DynamicSlice
+
     return _with_zero_starts(operation, 1, viewed(operation, DynamicSlice).slice_sizes, rewriter)
 
 

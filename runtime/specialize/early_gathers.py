@@ -26,7 +26,7 @@ _SHARE: Final = 4
 """A gather that takes no more than one in so many elements is made first."""
 _MOST_OPERATIONS: Final = 24
 
-_TAKING: Final = frozenset({"stablehlo.reduce", Gather.name, BroadcastInDim.name})
+_TAKING: Final = frozenset({"stablehlo.reduce", "stablehlo.gather", BroadcastInDim.name})
 """Users that need not have an operand in memory, as elementwise ones."""
 _FREE: Final = frozenset({"stablehlo.constant", "stablehlo.iota"})
 
@@ -34,10 +34,10 @@ _FREE: Final = frozenset({"stablehlo.constant", "stablehlo.iota"})
 def gather_early(region: Region) -> None:
     """Let gathers of few elements take operands of what was computed, in place; what nothing needs then is
     left behind."""
-    gathers = [operation for operation in region.walk() if operation.name == Gather.name]
+    gathers = [operation for operation in region.walk() if operation.name == "stablehlo.gather"]
     if any(_is_computed(operation.operands[0]) for operation in gathers):
         early = _Early(region)
-        Rewriter({Gather.name: [early.rewrite]}, {}, {}, Budget()).visit(region)
+        Rewriter({"stablehlo.gather": [early.rewrite]}, {}, {}, Budget()).visit(region)
 
 
 def _is_computed(value: Value) -> bool:
@@ -207,7 +207,7 @@ class _Taken:
         shape = [view.result.shape[d] for d in left]
         numbers = StructAttribute("stablehlo", "gather", fields)
         return rewriter.create(
-            Gather.name,
+            "stablehlo.gather",
             [value, self._columns([k for k, d in enumerate(view.start_index_map) if d in number])],
             tensor_type(value).with_shape(shape),
             {"dimension_numbers": numbers, **dimensions(slice_sizes=sizes)},

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..ir import EnumAttribute, Operation, Region, StructAttribute, Value
-from ..ops.column_scatter import COLUMN_SCATTER, ColumnScatter
+from ..ops.families import COLUMN_SCATTER
 from ..types import ELEMENT_TYPES
 from .constants import Budget
 from .cutting import joined
 from .rewriting import Rewriter, tensor_type, viewed
+
+if TYPE_CHECKING:
+    from ..ops.column_scatter import ColumnScatter
 
 IsFew = Callable[[Any], bool]
 """Whether a scatter, by its view, has so few updates."""
@@ -29,6 +32,8 @@ def take_index_vectors(region: Region, is_few: IsFew) -> None:
     """Put scatters in the place of those by columns that have few updates, in place."""
 
     def by_vectors(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
+        from ..ops.column_scatter import ColumnScatter
+
         view = viewed(operation, ColumnScatter)
         return _by_vectors(operation, view, rewriter) if is_few(view) else None
 

@@ -8,8 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from ..ir import Operation, Value
 from ..ops.broadcasting import BroadcastInDim
-from ..ops.column_gather import COLUMN_GATHER, FILLED_GATHER, FilledGather, IndexedByColumns
-from ..ops.gather import Gather
+from ..ops.families import COLUMN_GATHER, FILLED_GATHER
 from ..ops.index_space import other_dimensions
 from ..ops.movement import Reverse
 from ..ops.slicing import Slice
@@ -17,7 +16,8 @@ from ..ops.verify import view_of
 from .moves import Box, Place, source
 from .rewriting import is_plain
 
-GATHERS: Final = frozenset({Gather.name, COLUMN_GATHER, FILLED_GATHER})
+_BY_COLUMNS: Final = frozenset({COLUMN_GATHER, FILLED_GATHER})
+GATHERS: Final = _BY_COLUMNS | {"stablehlo.gather"}
 FOLLOWED_VIEWS: Final = frozenset({BroadcastInDim.name, Reverse.name, Slice.name})
 """Moves through which a gather may read: neighbours stay neighbours."""
 
@@ -69,13 +69,13 @@ def gathered(operation: Operation, places: Sequence[Place], loops: int) -> Gathe
         own[d] = batch[batch_of[other]]
     for d, place in zip(window_dimensions(view), view.offset_dims, strict=True):
         own[d] = places[place]
-    fill = operation.operands[1] if isinstance(view, FilledGather) else None
+    fill = operation.operands[1] if operation.name == FILLED_GATHER else None
     moving = []
     for number, d in enumerate(view.start_index_map):
         largest = view.operand.shape[d] - view.slice_sizes[d]
         if largest or fill is not None:
             value, where = _index(operation, view, number, batch, zero)
-            added = view.added_to_negative[number] if isinstance(view, IndexedByColumns) else 0
+            added = view.added_to_negative[number] if operation.name in _BY_COLUMNS else 0
             moving.append(Moving(value, where, d, largest, added))
     return Gathered(tuple(own), tuple(moving), fill)
 
@@ -84,7 +84,7 @@ def _index(
     operation: Operation, view: Any, number: int, batch: list[Place], zero: Place
 ) -> tuple[Value, tuple[Place, ...]]:
     """The value that holds an element of the index vectors, and its places there."""
-    if isinstance(view, IndexedByColumns):
+    if operation.name in _BY_COLUMNS:
         first = len(operation.operands) - len(view.columns)
         return operation.operands[first + number], tuple(batch)
     indices = operation.operands[1]

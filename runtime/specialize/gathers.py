@@ -13,8 +13,8 @@ import numpy as np
 
 from ..ir import Operation, Value
 from ..ops.broadcasting import BroadcastInDim
-from ..ops.column_gather import COLUMN_GATHER, FILLED_GATHER
 from ..ops.comparison import Compare
+from ..ops.families import COLUMN_GATHER, FILLED_GATHER
 from ..ops.gather import Gather
 from ..ops.index_space import batch_sizes, other_dimensions
 from ..ops.reduction import Reduce

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from ..errors import UnsupportedError, VerifyError
 from ..ir import (
@@ -16,8 +17,9 @@ from ..ir import (
     SymbolAttribute,
     Value,
 )
-from ..ops.composite import Composite
-from .replace_calls import replace_call, replaced_target
+
+if TYPE_CHECKING:
+    from ..ops.shape_custom_calls import ReplacedTarget
 
 MOST_OPERATIONS = 5_000_000
 """Calls that call twice what is below them grow without bound; past this size a program is rejected."""
@@ -61,12 +63,14 @@ class _Inliner:
         operations = block.operations if keep_terminator else block.operations[:-1]
         for operation in operations:
             callee = self.callee(operation)
-            target = replaced_target(operation)
+            target = _target(operation)
             if callee is not None:
                 self.inline(operation, callee, builder, values)
             elif target is not None:
                 operands = [values[operand] for operand in operation.operands]
                 regions = self.called_regions(operation)
+                from .replace_calls import replace_call
+
                 results = replace_call(operation, target, operands, regions, builder)
                 values.update(zip(operation.results, results, strict=True))
             else:
@@ -84,8 +88,11 @@ class _Inliner:
         """The function whose body takes an operation's place; None where none does."""
         if operation.name == "func.call":
             return self.functions[_symbol(operation, "callee")]
-        if operation.name == "stablehlo.composite" and Composite(operation).registered is None:
-            return self.functions[_symbol(operation, "decomposition")]
+        if operation.name == "stablehlo.composite":
+            from ..ops.composite import Composite
+
+            if Composite(operation).registered is None:
+                return self.functions[_symbol(operation, "decomposition")]
         return None
 
     def called_regions(self, call: Operation) -> list[Region]:
@@ -115,6 +122,15 @@ class _Inliner:
         self.copy_operations(block, builder, inner, keep_terminator=False)
         returned = [inner[operand] for operand in block.terminator.operands]
         values.update(zip(call.results, returned, strict=True))
+
+
+def _target(operation: Operation) -> ReplacedTarget | None:
+    """What stands for a custom call, where something does."""
+    if operation.name != "stablehlo.custom_call":
+        return None
+    from .replace_calls import replaced_target
+
+    return replaced_target(operation)
 
 
 def _symbol(operation: Operation, key: str) -> str:

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 
 from ..ir import Operation, Value
 from ..ops.attribute_kinds import I64
-from ..ops.position_reduction import POSITION_REDUCE
-from ..ops.position_sorting import POSITION_SORT
+from ..ops.families import POSITION_REDUCE, POSITION_SORT
 from ..ops.reduction import Reduce
 from ..ops.regions import arg_reducer, comparator
-from ..ops.sorting import Sort
 from .index_columns import counted_dimension
 from .rewriting import Rewriter, dimensions, tensor_type, viewed
 from .unused import kept_values
@@ -43,6 +41,8 @@ def reduce_counted(operation: Operation, rewriter: Rewriter) -> Sequence[Value] 
 
 def sort_counted(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
     """A sort counts, where an input that is not compared has the places along the sorted dimension."""
+    from ..ops.sorting import Sort
+
     view = viewed(operation, Sort)
     inputs, keys = operation.operands, comparator(operation.regions[0])
     if keys is None or tensor_type(inputs[0]).size < _LEAST_SORTED:

@@ -2,29 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
-from ..ir import Region
-from . import (
-    algebra,
-    branches,
-    contractions,
-    conversions,
-    cutting,
-    gathers,
-    loops,
-    positions,
-    reshaping,
-    scatters,
-    transforms,
-)
+from ..ir import Operation, Region, Value
+from . import algebra, contractions, conversions, cutting, positions, reshaping
 from .cleanup import remove_common_subexpressions, remove_dead_code
 from .constants import Budget
 from .rewriting import Preparation, Rewrite, Rewriter
 
 MOST_ROUNDS: Final = 6
 """Passes over a program; nearly all of what can be done is done in the first two."""
+
+
+LATE: Final[list[tuple[str, str]]] = []
+"""The modules and names of the rewrites that are imported when they are first tried."""
+
+
+def _late(module: str, name: str, user_of: str = "") -> Callable[[Operation, Rewriter], Any]:
+    """A rewrite of a module that few programs need, so that it is imported when the rewrite is first tried.
+
+    Args:
+        module, name: the module of this package, and the function there.
+        user_of: try it only on what uses the result of an operation of that name.
+    """
+
+    LATE.append((module, name))
+
+    def rewrite(operation: Operation, rewriter: Rewriter) -> Any:
+        if user_of and not any(_is_made_by(user_of, operand) for operand in operation.operands):
+            return None
+        return getattr(importlib.import_module(f".{module}", __package__), name)(operation, rewriter)
+
+    return rewrite
+
+
+def _is_made_by(name: str, value: Value) -> bool:
+    return isinstance(value.owner, Operation) and value.owner.name == name
+
 
 TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
     "stablehlo.abs": (algebra.done_again,),
@@ -54,10 +70,10 @@ TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
     "stablehlo.dot_general": (contractions.dot_of_transpose,),
     "stablehlo.dynamic_slice": (cutting.dynamic_slice_known, cutting.dynamic_slice_whole_dimensions),
     "stablehlo.dynamic_update_slice": (cutting.dynamic_update_slice_whole,),
-    "stablehlo.fft": (transforms.fft_of_real,),
+    "stablehlo.fft": (_late("transforms", "fft_of_real"),),
     "stablehlo.floor": (algebra.done_again,),
     "stablehlo.imag": (conversions.part_of_complex, conversions.part_of_real),
-    "stablehlo.gather": (gathers.gather_of_one, gathers.gather_counted),
+    "stablehlo.gather": (_late("gathers", "gather_of_one"), _late("gathers", "gather_counted")),
     "stablehlo.iota": (reshaping.iota_of_one,),
     "stablehlo.maximum": (algebra.extreme_of_same,),
     "stablehlo.minimum": (algebra.extreme_of_same,),
@@ -77,7 +93,7 @@ TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
         algebra.select_of_not,
         algebra.select_of_booleans,
         algebra.select_of_spread,
-        gathers.select_of_gather,
+        _late("gathers", "select_of_gather", user_of="stablehlo.gather"),
     ),
     "stablehlo.shift_left": (algebra.shift_by_nothing,),
     "stablehlo.shift_right_arithmetic": (algebra.shift_by_nothing,),
@@ -97,23 +113,23 @@ TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
 """Asked only where all operands and results are tensors of known sizes that are not quantized."""
 
 OTHER_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
-    "stablehlo.case": (branches.case_known,),
-    "stablehlo.get_tuple_element": (branches.element_of_tuple,),
-    "stablehlo.if": (branches.if_known,),
+    "stablehlo.case": (_late("branches", "case_known"),),
+    "stablehlo.get_tuple_element": (_late("branches", "element_of_tuple"),),
+    "stablehlo.if": (_late("branches", "if_known"),),
     "stablehlo.reduce": (contractions.reduce_nothing,),
-    "stablehlo.scatter": (scatters.scatter_of_one, scatters.scatter_counted),
-    "stablehlo.while": (loops.drop_unchanged, loops.unroll, loops.hoist),
+    "stablehlo.scatter": (_late("scatters", "scatter_of_one"), _late("scatters", "scatter_counted")),
+    "stablehlo.while": (_late("loops", "drop_unchanged"), _late("loops", "unroll"), _late("loops", "hoist")),
 }
 """Asked for operands and results of any type."""
 
 LAST_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
-    "stablehlo.gather": (gathers.gather_by_columns,),
-    "stablehlo.scatter": (scatters.scatter_by_columns,),
+    "stablehlo.gather": (_late("gathers", "gather_by_columns"),),
+    "stablehlo.scatter": (_late("scatters", "scatter_by_columns"),),
     "stablehlo.sort": (positions.sort_counted,),
 }
 """Tried with the others when nothing else changes any more: other rewrites look for what these take away."""
 
-PREPARATIONS: Final[Mapping[str, Preparation]] = {"stablehlo.while": loops.declare_counter}
+PREPARATIONS: Final[Mapping[str, Preparation]] = {"stablehlo.while": _late("loops", "declare_counter")}
 """Called before an operation's regions are rebuilt."""
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from ..ir import Operation, StructAttribute, Value
-from ..ops.column_scatter import COLUMN_SCATTER
+from ..ops.families import COLUMN_SCATTER
 from ..ops.index_space import batch_sizes
 from ..ops.regions import monoid, overwrites
 from ..ops.scatter import Scatter
