@@ -3,59 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..types import ElementType, TensorType, Type
 from .location import Location
+from .record import Record
 
 
-@dataclass(frozen=True, slots=True)
-class BoolAttribute:
+class BoolAttribute(Record):
     """``true`` or ``false``."""
 
     value: bool
 
 
-@dataclass(frozen=True, slots=True)
-class IntegerAttribute:
+class IntegerAttribute(Record):
     """``3 : i64``."""
 
     value: int
     type: ElementType
 
 
-@dataclass(frozen=True, slots=True)
-class FloatAttribute:
+class FloatAttribute(Record):
     """``1.0 : f32``; the value is held with the precision of f64."""
 
     value: float
     type: ElementType
 
 
-@dataclass(frozen=True, slots=True)
-class StringAttribute:
+class StringAttribute(Record):
     """``"text"``; bytes that are no UTF-8 are held as surrogate escapes."""
 
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class UnitAttribute:
+class UnitAttribute(Record):
     """An attribute that says something by being there."""
 
 
-@dataclass(frozen=True, slots=True)
-class TypeAttribute:
+class TypeAttribute(Record):
     """A type used as an attribute."""
 
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class SymbolAttribute:
+class SymbolAttribute(Record):
     """``@root::@nested``."""
 
     root: str
@@ -65,8 +58,7 @@ class SymbolAttribute:
         return "::".join((self.root, *self.nested))
 
 
-@dataclass(frozen=True, slots=True)
-class ArrayAttribute:
+class ArrayAttribute(Record):
     """``[a, b]``."""
 
     values: tuple[Attribute, ...]
@@ -78,16 +70,14 @@ class ArrayAttribute:
         return len(self.values)
 
 
-@dataclass(frozen=True, slots=True)
-class DenseArrayAttribute:
+class DenseArrayAttribute(Record):
     """``array<i64: 1, 2>``."""
 
     element_type: ElementType
     values: tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DictionaryAttribute:
+class DictionaryAttribute(Record):
     """``{name = value}``, in the order of the text."""
 
     values: Mapping[str, Attribute]
@@ -131,24 +121,21 @@ class DenseElementsAttribute:
         return f"DenseElementsAttribute({self.type})"
 
 
-@dataclass(frozen=True, slots=True)
-class DenseStringsAttribute:
+class DenseStringsAttribute(Record):
     """``dense<["a", "b"]> : tensor<2x!tf_type.string>``: strings of bytes, in row-major order."""
 
     type: Type
     values: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DenseResourceAttribute:
+class DenseResourceAttribute(Record):
     """``dense_resource<name> : tensor<...>`` whose blob is not in the text."""
 
     name: str
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class EnumAttribute:
+class EnumAttribute(Record):
     """``#dialect<mnemonic VALUE>``, such as ``#stablehlo<comparison_direction LT>``."""
 
     dialect: str
@@ -156,8 +143,7 @@ class EnumAttribute:
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class StructAttribute:
+class StructAttribute(Record):
     """``#dialect.mnemonic<field = value, ...>``, such as ``#stablehlo.gather<offset_dims = [1], ...>``.
 
     Field values are int, bool, float, str, tuples of int, types and attributes. Absent fields are absent.
@@ -171,22 +157,19 @@ class StructAttribute:
         return hash((self.dialect, self.mnemonic, tuple(sorted(self.fields))))
 
 
-@dataclass(frozen=True, slots=True)
-class LocationAttribute:
+class LocationAttribute(Record):
     """A location used as an attribute."""
 
     location: Location
 
 
-@dataclass(frozen=True, slots=True)
-class OpaqueAttribute:
+class OpaqueAttribute(Record):
     """An attribute of another dialect, kept as its text."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionAttribute:
+class FunctionAttribute(Record):
     """A Python function that a program brought along; text cannot hold it and shows that it is there."""
 
     function: Callable[..., Any]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import bisect
 from array import array
-from dataclasses import dataclass
+
+from .record import Record
 
 
 class Source:
@@ -46,16 +47,14 @@ class SourceLocation:
         return f"{self.source.name}:{line}:{column}"
 
 
-@dataclass(frozen=True, slots=True)
-class UnknownLocation:
+class UnknownLocation(Record):
     """``loc(unknown)``."""
 
     def __str__(self) -> str:
         return "unknown location"
 
 
-@dataclass(frozen=True, slots=True)
-class FileLocation:
+class FileLocation(Record):
     """``loc("file":line:column)``, or a range ``loc("file":line:column to line:column)``."""
 
     file: str
@@ -67,8 +66,7 @@ class FileLocation:
         return f"{self.file}:{self.line}:{self.column}"
 
 
-@dataclass(frozen=True, slots=True)
-class NameLocation:
+class NameLocation(Record):
     """``loc("name"(child))``."""
 
     name: str
@@ -78,8 +76,7 @@ class NameLocation:
         return self.name if self.child is None else f"{self.name} ({self.child})"
 
 
-@dataclass(frozen=True, slots=True)
-class CallSiteLocation:
+class CallSiteLocation(Record):
     """``loc(callsite(callee at caller))``."""
 
     callee: Location
@@ -89,8 +86,7 @@ class CallSiteLocation:
         return f"{self.callee} called from {self.caller}"
 
 
-@dataclass(frozen=True, slots=True)
-class FusedLocation:
+class FusedLocation(Record):
     """``loc(fused<metadata>[...])``; the metadata is kept as text."""
 
     locations: tuple[Location, ...]

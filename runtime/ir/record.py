@@ -1,0 +1,68 @@
+"""Classes that only hold values: as frozen dataclasses with slots, but made in a fraction of the time.
+
+A program's first result waits for all of them to be made.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import Any, dataclass_transform
+
+
+@dataclass_transform(frozen_default=True)
+class _RecordType(type):
+    """Makes slots of the annotated fields, and what sets them."""
+
+    _fields: tuple[str, ...]
+    _values: Any
+
+    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> _RecordType:
+        fields = tuple(namespace.get("__annotations__", ()))
+        defaults = [namespace.pop(field) for field in fields if field in namespace]
+        made = super().__new__(cls, name, bases, {**namespace, "__slots__": fields, "__match_args__": fields})
+        made._fields = fields
+        if fields:
+            made._values = attrgetter(*fields)
+            made.__init__ = _initializer(made, fields, tuple(defaults))  # type: ignore[misc]
+        return made
+
+
+def _initializer(made: type, fields: tuple[str, ...], defaults: tuple[Any, ...]) -> Any:
+    """The method that sets the fields; it alone can."""
+    lines = [f"def __init__(self, {', '.join(fields)}):"]
+    lines += [f" set_{field}(self, {field})" for field in fields]
+    defined: dict[str, Any] = {f"set_{field}": vars(made)[field].__set__ for field in fields}
+    exec("\n".join(lines), defined)
+    method = defined["__init__"]
+    method.__defaults__ = defaults
+    return method
+
+
+class Record(metaclass=_RecordType):
+    """Base of classes that declare their fields by annotations; those with defaults come last."""
+
+    @staticmethod
+    def _values(record: Record) -> Any:
+        """What the fields hold; classes with fields have their own."""
+        return ()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"cannot assign to {name}: a {type(self).__name__} does not change")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"cannot delete {name}: a {type(self).__name__} does not change")
+
+    def __eq__(self, other: object) -> bool:
+        kind = type(self)
+        return type(other) is kind and bool(kind._values(self) == kind._values(other))
+
+    def __hash__(self) -> int:
+        return hash(type(self)._values(self))
+
+    def __repr__(self) -> str:
+        fields = ", ".join([f"{field}={getattr(self, field)!r}" for field in type(self)._fields])
+        return f"{type(self).__qualname__}({fields})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        kind = type(self)
+        return kind, tuple([getattr(self, field) for field in kind._fields])
