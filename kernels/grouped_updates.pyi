@@ -11,5 +11,5 @@ SCHEDULES: Final[tuple[str, ...]]
 def supports(dtype: DTypeLike, combiner: str) -> bool: ...
 def apply(
     combiner: str, elements: Array, initials: Array, bounds: Array, values: Array, schedule: str, seed: int,
-    totals: Array, result: Array | None = None,
+    totals: Array, result: Array | None = None, may_be_wide: bool = True,
 ) -> None: ...

@@ -50,6 +50,8 @@ def test_updates_are_applied_in_the_schedule(
         alone = np.empty(elements.size, dtype)
         grouped_updates.apply(combiner, *contested, schedule, seed, alone)
         assert alone.tobytes() == totals.tobytes()
+        grouped_updates.apply(combiner, *contested, schedule, seed, alone, may_be_wide=False)
+        assert np.array_equal(alone, totals, equal_nan=True)
         with np.errstate(all="ignore"):
             getattr(np, combiner).at(wanted, destinations[places], values[places])
         assert np.array_equal(found, wanted, equal_nan=True)
