@@ -261,9 +261,10 @@ class TensorType:
         shape: dimension sizes; DYNAMIC where unknown.
         element_type: ElementType or QuantizedType.
         bounds: for each dimension the upper bound of its size or DYNAMIC; None without bounds.
+        is_plain: whether all dimension sizes are known, and elements are not quantized.
     """
 
-    __slots__ = ("_hash", "bounds", "category", "element_type", "shape")
+    __slots__ = ("_hash", "_text", "bounds", "category", "element_type", "is_plain", "shape")
 
     def __init__(
         self,
@@ -275,7 +276,9 @@ class TensorType:
         self.element_type = element_type
         self.bounds = bounds
         self.category = element_type.category
+        self.is_plain = element_type.category & PLAIN != 0 and DYNAMIC not in self.shape
         self._hash: int | None = None
+        self._text: str | None = None
 
     @property
     def rank(self) -> int:
@@ -321,11 +324,13 @@ class TensorType:
         return self._hash
 
     def __str__(self) -> str:
-        sizes = "".join(f"{_size_text(size)}x" for size in self.shape)
-        bounds = ""
-        if self.bounds is not None:
-            bounds = f", #stablehlo.bounds<{', '.join(map(_size_text, self.bounds))}>"
-        return f"tensor<{sizes}{self.element_type}{bounds}>"
+        if self._text is None:
+            sizes = "".join([f"{_size_text(size)}x" for size in self.shape])
+            bounds = ""
+            if self.bounds is not None:
+                bounds = f", #stablehlo.bounds<{', '.join(map(_size_text, self.bounds))}>"
+            self._text = f"tensor<{sizes}{self.element_type}{bounds}>"
+        return self._text
 
     def __repr__(self) -> str:
         return f"TensorType({self})"

@@ -50,7 +50,8 @@ def constants_description(values: Sequence[Value]) -> str:
 
 def _kept(operation: Operation) -> dict[str, Attribute]:
     """The attributes that say what an operation does: those of other dialects have a dot in their names."""
-    return {name: value for name, value in operation.attributes.items() if "." not in name}
+    attributes = operation.attributes
+    return {name: value for name, value in attributes.items() if "." not in name} if attributes else {}
 
 
 def _lines(block: Block, outer: dict[Value, int], printer: Printer) -> Iterator[str]:
@@ -61,7 +62,7 @@ def _lines(block: Block, outer: dict[Value, int], printer: Printer) -> Iterator[
     for operation in block.operations:
         operands = [str(numbers[operand]) for operand in operation.operands]
         types = [str(result.type) for result in operation.results]
-        attributes = printer.dictionary(_kept(operation))
+        attributes = printer.dictionary(_kept(operation)) if operation.attributes else "{}"
         yield f"{operation.name} ({', '.join(operands)}) {attributes} -> {', '.join(types)}"
         for region in operation.regions:
             yield from _lines(region.block, numbers, printer)

@@ -226,8 +226,10 @@ def _dimensions(key: str) -> Take:
 
 
 def _boolean(key: str) -> Take:
+    known = {"true": BoolAttribute(True), "false": BoolAttribute(False)}
+
     def take(parser: OperationParser, state: OperationState, text: str) -> bool:
-        state.attributes[key] = BoolAttribute(text == "true")
+        state.attributes[key] = known[text]
         return True
 
     return take

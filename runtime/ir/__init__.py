@@ -21,7 +21,7 @@ from .attributes import (
     TypeAttribute,
     UnitAttribute,
 )
-from .builder import Builder, captured_values, copy_region
+from .builder import Builder, captured_values, copy_region, used_values
 from .location import (
     UNKNOWN,
     CallSiteLocation,
@@ -73,4 +73,5 @@ __all__ = [
     "Value",
     "captured_values",
     "copy_region",
+    "used_values",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 
 from ..types import Type
 from .attributes import Attribute
@@ -65,6 +65,13 @@ def copy_region(region: Region, values: MutableMapping[Value, Value]) -> Region:
             builder.copy(operation, values)
         copied.blocks.append(new)
     return copied
+
+
+def used_values(operation: Operation) -> Sequence[Value]:
+    """The values that an operation uses, by way of its regions too."""
+    if not operation.regions:
+        return operation.operands
+    return (*operation.operands, *captured_values(operation.regions))
 
 
 def captured_values(regions: Iterable[Region]) -> list[Value]:

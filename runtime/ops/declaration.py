@@ -27,13 +27,13 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
 from .. import types
 from ..errors import UnsupportedError, VerifyError
-from ..ir import Operation, StructAttribute
+from ..ir import DenseElementsAttribute, Operation, StructAttribute
 from ..ir import Region as IrRegion
 from ..options import Ordering
 from ..types import TensorType, Type
@@ -45,6 +45,9 @@ Evaluate = Callable[..., tuple[Any, ...]]
 """A region as `reference` sees it: arrays in, a tuple of arrays out."""
 
 REQUIRED: Final = object()
+
+MOST_KNOWN_VIEWS: Final = 1024
+"""Of how many different operations the decoded parts are kept."""
 
 
 class _Declared:
@@ -272,6 +275,31 @@ class Op:
         """
         self.operation = operation
         view = self.__dict__
+        # By identity, which takes less time than equality; what is known keeps these objects alive.
+        types = [value.type for value in (*operation.operands, *operation.results)]
+        attributes = operation.attributes
+        values = attributes.values()
+        key = (type(self), len(operation.operands), *attributes, *map(id, types), *map(id, values))
+        known = _parts_of_views.get(key)
+        if known is None:
+            self._read(operation, view)
+            if not any(isinstance(value, DenseElementsAttribute) for value in values):
+                if len(_parts_of_views) >= MOST_KNOWN_VIEWS:
+                    _parts_of_views.clear()
+                names = {"operation", *(region.name for region in self.declared_regions)}
+                parts = {name: part for name, part in view.items() if name not in names}
+                _parts_of_views[key] = _KnownParts(parts, (*types, *values))
+            return
+        view.update(known.parts)
+        for kind in self.variadic_kinds:
+            for part in self.declared_operands if kind == "operand" else self.declared_results:
+                if part.variadic:
+                    view[part.name] = list(view[part.name])
+        if self.declared_regions or operation.regions:
+            self._assign_regions(operation.regions, view)
+
+    def _read(self, operation: Operation, view: dict[str, Any]) -> None:
+        """Enter what is declared, under its names."""
         operand_types = [operand.type for operand in operation.operands]
         self._assign(self.declared_operands, operand_types, "operand", view)
         for attribute in self.declared_attributes:
@@ -414,6 +442,20 @@ class Op:
         """The quickest function equal to `reference` for this view's types; plans call it in its place."""
         return self.reference
 
+
+class _KnownParts(NamedTuple):
+    """What views of operations with the same types and attributes hold.
+
+    Attributes:
+        parts: by the declared names.
+        kept: what the key tells by its identity, so that nothing else gets the same.
+    """
+
+    parts: dict[str, Any]
+    kept: tuple[object, ...]
+
+
+_parts_of_views: Final[dict[tuple[object, ...], _KnownParts]] = {}
 
 _REGISTRY: Final[dict[str, type[Op]]] = {}
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Final
 
 from ..errors import NimbleError, UnsupportedError, VerifyError
-from ..ir import Block, Function, Module, Operation, Region, StructAttribute, SymbolAttribute, Value
+from ..ir import Block, Function, Module, Operation, Region, SymbolAttribute, Value
 from ..options import Ordering
 from ..types import ELEMENT_TYPES, FunctionType, TensorType, TupleType, Type, UnrankedTensorType
 from .declaration import Op, lookup
@@ -241,10 +241,12 @@ def _key(operation: Operation) -> Hashable | None:
             return None
     return (
         operation.name,
-        tuple([operand.type for operand in operands]),
-        tuple([result.type for result in operation.results]),
-        # In the fields of a struct 1 and true are equal.
-        tuple([(name, id(a) if isinstance(a, StructAttribute) else a) for name, a in attributes.items()]),
+        len(operands),
+        *attributes,
+        # By identity, which takes less time than equality; the module keeps these objects alive.
+        *[id(value.type) for value in operands],
+        *[id(value.type) for value in operation.results],
+        *map(id, attributes.values()),
     )
 
 

@@ -158,12 +158,18 @@ def _tensor(value: Value) -> TensorType:
 
 
 def one_by_one(block: Block, reference_for: Callable[[Op], Step]) -> Step:
-    """A function that runs a block's operations one after the other by their references.
+    """A function that runs a block's operations one after the other by their references, made at its first
+    call: where native code is there by then, no call comes.
 
     Args:
         block: of operations with one result, of which reductions alone have a region.
         reference_for: gives the function for an operation's view.
     """
+    made = functools.cache(lambda: _one_by_one(block, reference_for))
+    return lambda *operands: made()(*operands)
+
+
+def _one_by_one(block: Block, reference_for: Callable[[Op], Step]) -> Step:
     slots: dict[Value, int] = {}
     for argument in block.arguments:
         slots[argument] = len(slots)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..ir import Block, Operation
+from ..ir.likeness import likeness
 from ..ops.verify import view_of
 from ..recent import Recent
 from ..types import TensorType
@@ -47,6 +48,27 @@ class Made(NamedTuple):
     rooms: tuple[tuple[tuple[int, ...], np.dtype[Any]], ...] = ()
 
 
+class _Shared:
+    """What all clusters with equal blocks have in common.
+
+    Args:
+        text: what tells the blocks from others.
+        made: what `LoopCode.make` returned.
+    """
+
+    def __init__(self, text: str, made: Made | None) -> None:
+        self.text = text
+        self.made = made
+
+    @functools.cached_property
+    def key(self) -> str:
+        """Of the code."""
+        from ..codegen.machine import key_of
+
+        assert self.made is not None
+        return key_of(f"{self.made.size} in a task, {self.text}")
+
+
 class LoopCode:
     """The native code of a cluster: what it takes to make it, and the function.
 
@@ -64,21 +86,29 @@ class LoopCode:
         raise NotImplementedError
 
     @functools.cached_property
-    def description(self) -> str:
-        """What tells the block from others."""
+    def _shared(self) -> _Shared:
+        """What equal blocks share. Their texts are compared only where they do not hold the same objects."""
+        identity, kept = likeness(self.block)
+        known = _alike.get((type(self).__name__, identity))
+        if known is None:
+            known = self._of_equal_text(), kept
+            _alike.keep((type(self).__name__, identity), known)
+        return known[0]
+
+    def _of_equal_text(self) -> _Shared:
         from ..codegen.description import block_description
 
-        return block_description(self.block)
+        text = f"{type(self).__name__}\n{block_description(self.block)}"
+        shared = _known.get(text)
+        if shared is None:
+            shared = _Shared(text, self.make())
+            _known.keep(text, shared)
+        return shared
 
-    @functools.cached_property
+    @property
     def found(self) -> Made | None:
         """What `make` makes, once for all equal blocks."""
-        key = type(self).__name__, self.description
-        known = _known.get(key)
-        if known is None:
-            known = (self.make(),)
-            _known.keep(key, known)
-        return known[0]
+        return self._shared.made
 
     @property
     def made(self) -> Made:
@@ -86,12 +116,10 @@ class LoopCode:
         assert self.found is not None
         return self.found
 
-    @functools.cached_property
+    @property
     def key(self) -> str:
         """Of the code: steps of equal keys share it."""
-        from ..codegen.machine import key_of
-
-        return key_of(f"{type(self).__name__} by {self.made.size}\n{self.description}")
+        return self._shared.key
 
     def is_quick(self) -> bool:
         """Whether it does not have to be compiled."""
@@ -180,8 +208,11 @@ class ReductionCode(LoopCode):
         )
 
 
-_known: Recent[tuple[str, str], tuple[Made | None]] = Recent(MOST_KNOWN)
-"""What `LoopCode.make` has made, by its class and the block's description."""
+_known: Recent[str, _Shared] = Recent(MOST_KNOWN)
+"""By the name of the class and the block's description."""
+
+_alike: Recent[tuple[str, tuple[object, ...]], tuple[_Shared, list[object]]] = Recent(MOST_KNOWN)
+"""By the name of the class and the block's likeness, with what that stands for."""
 
 
 def _without_rooms(native: Callable[..., Any], count: int) -> Callable[..., Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 
 import numpy as np
 
@@ -40,7 +40,8 @@ class _Cleaner:
         seen = dict(outer)
         kept: list[Operation] = []
         for operation in region.block.operations:
-            operation.operands = tuple([self.values.get(operand, operand) for operand in operation.operands])
+            if self.values:
+                operation.operands = tuple([self.values.get(value, value) for value in operation.operands])
             key = _key(operation)
             earlier = seen.get(key) if key is not None else None
             if earlier is not None:
@@ -61,7 +62,7 @@ def _key(operation: Operation) -> Hashable | None:
     return (
         operation.name,
         operation.operands,
-        tuple([(name, _frozen(value)) for name, value in sorted(operation.attributes.items())]),
+        _frozen_attributes(operation.attributes),
         tuple([result.type for result in operation.results]),
         *[_region_key(region) for region in operation.regions],
     )
@@ -75,14 +76,21 @@ def _region_key(region: Region) -> Hashable:
     numbers: dict[Value, int] = {value: number for number, value in enumerate(block.arguments)}
     keys: list[Hashable] = [tuple([argument.type for argument in block.arguments])]
     for operation in block.operations:
-        attributes = [(name, _frozen(value)) for name, value in sorted(operation.attributes.items())]
+        attributes = _frozen_attributes(operation.attributes)
         operands = tuple([numbers.get(operand, operand) for operand in operation.operands])
         types = tuple([result.type for result in operation.results])
         inner = tuple([_region_key(nested) for nested in operation.regions])
-        keys.append((operation.name, operands, tuple(attributes), types, inner))
+        keys.append((operation.name, operands, attributes, types, inner))
         for result in operation.results:
             numbers[result] = len(numbers)
     return tuple(keys)
+
+
+def _frozen_attributes(attributes: Mapping[str, Attribute]) -> Hashable:
+    """All attributes of an operation, sorted by name."""
+    if not attributes:
+        return ()
+    return tuple([(name, _frozen(attributes[name])) for name in sorted(attributes)])
 
 
 def _frozen(attribute: Attribute) -> Hashable:

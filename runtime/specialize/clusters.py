@@ -14,7 +14,7 @@ import heapq
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from ..ir import Block, Builder, DenseElementsAttribute, Operation, Region, Value, captured_values
+from ..ir import Block, Builder, DenseElementsAttribute, Operation, Region, Value, used_values
 from ..ops.cluster import CLUSTER
 from ..ops.verify import TERMINATORS
 from ..types import PLAIN, TensorType
@@ -225,7 +225,7 @@ class _Grouping:
             if kind in _CORES:
                 self.join(index, readers)
             elif kind != _FREE:
-                values = (*operation.operands, *captured_values(operation.regions))
+                values = used_values(operation)
                 level = max([self.level_of(value) for value in values], default=-1)
                 if kind == _OTHER and not has_no_effect(operation):
                     latest_effect = level = max(level, latest_effect)
@@ -360,7 +360,7 @@ def boundary(
     operands: dict[Value, None] = {}
     results = []
     for index in members:
-        for operand in (*operations[index].operands, *captured_values(operations[index].regions)):
+        for operand in used_values(operations[index]):
             if operand not in inside:
                 operands[operand] = None
         for result in operations[index].results:
@@ -373,7 +373,7 @@ def users_of(block: Block) -> dict[Value, list[int]]:
     """The positions of the operations that use each value, by way of their regions too."""
     users: dict[Value, list[int]] = {}
     for index, operation in enumerate(block.operations):
-        for value in (*operation.operands, *captured_values(operation.regions)):
+        for value in used_values(operation):
             users.setdefault(value, []).append(index)
     return users
 
@@ -412,7 +412,7 @@ def cluster_operation(
 ) -> Operation:
     """The operation that stands for some others; equal ones have equal bodies."""
     members = by_use(members, results)
-    used = [value for member in members for value in (*member.operands, *captured_values(member.regions))]
+    used = [value for member in members for value in used_values(member)]
     outside = set(operands)
     operands = [value for value in dict.fromkeys(used) if value in outside]
     body = Block([operand.type for operand in operands])

@@ -76,14 +76,17 @@ def fold(operation: Operation, known: Known, budget: Budget) -> DenseElementsAtt
         return None
     if operation.regions and budget.evaluate is None:
         return None
+    declaration = lookup(operation.name)
+    sizes = declaration if declaration is not None and issubclass(declaration, ReadsSizes) else None
+    if sizes is None and any(operand not in known for operand in operation.operands):
+        return None
     type = as_tensor(operation.result.type)
     if not isinstance(type, TensorType) or not type.is_static or not type.category & PLAIN:
         return None
-    declaration = lookup(operation.name)
-    if declaration is not None and issubclass(declaration, ReadsSizes):
-        return _sizes(declaration(operation), type)
-    operands = [known.get(operand) for operand in operation.operands]
-    constants = [operand for operand in operands if operand is not None and _is_small(operand)]
+    if sizes is not None:
+        return _sizes(sizes(operation), type)
+    operands = [known[operand] for operand in operation.operands]
+    constants = [operand for operand in operands if _is_small(operand)]
     if len(constants) < len(operands) or not _is_small_result(operation.name, type, constants):
         return None
     if operation.name in _NEVER_FOLDED or not has_no_effect(operation):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ..ir import Operation, Region, StructAttribute, Value, captured_values
+from ..ir import Operation, Region, StructAttribute, Value, used_values
 from ..ops.broadcasting import BroadcastInDim
 from ..ops.declaration import Op, lookup
 from ..ops.elementwise_base import Elementwise
@@ -59,7 +59,7 @@ class _Early:
 
     def _note(self, region: Region) -> None:
         for operation in region.block.operations:
-            for value in (*operation.operands, *captured_values(operation.regions)):
+            for value in used_values(operation):
                 self.users.setdefault(value, []).append(operation)
             for inner in operation.regions:
                 self._note(inner)

@@ -18,4 +18,5 @@ def has_no_effect(operation: Operation) -> bool:
         return False
     if declaration.is_pure_by_call and not declaration(operation).pure:
         return False
-    return all(is_pure(region.block) for region in operation.regions)
+    regions = operation.regions
+    return not regions or all(is_pure(region.block) for region in regions)

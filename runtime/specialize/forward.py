@@ -46,7 +46,8 @@ class _Pass:
         operations, block.operations = block.operations, []
         builder = Builder(block)
         for operation in operations:
-            operation.operands = tuple([self.values.get(operand, operand) for operand in operation.operands])
+            if self.values:
+                operation.operands = tuple([self.values.get(value, value) for value in operation.operands])
             self.visit_regions(operation)
             if operation.name in TERMINATORS:
                 block.operations.append(operation)

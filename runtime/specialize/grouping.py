@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..ir import Block, Operation, Value, captured_values
+from ..ir import Block, Operation, Value, used_values
 from ..ops.reduction import Reduce
 from ..ops.verify import view_of
 from ..types import DYNAMIC, TensorType
@@ -149,7 +149,7 @@ class Grouping:
             if self.members[index]:
                 self.join(index)
             elif not is_free(operation):
-                values = (*operation.operands, *captured_values(operation.regions))
+                values = used_values(operation)
                 level = max([self.level_of(value) for value in values], default=-1)
                 if not has_no_effect(operation):
                     latest_effect = level = max(level, latest_effect)

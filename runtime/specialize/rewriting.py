@@ -17,7 +17,7 @@ from ..ir import Attribute, Block, DenseElementsAttribute, Operation, Region, Va
 from ..ops.attribute_kinds import DIMENSIONS
 from ..ops.declaration import Array, Op
 from ..ops.verify import TERMINATORS, view_of
-from ..types import PLAIN, TensorType, Type
+from ..types import TensorType, Type
 from .constants import Budget, fold
 from .intervals import Interval, Intervals
 
@@ -178,13 +178,16 @@ class Rewriter:
 
 def is_plain(operation: Operation) -> bool:
     """Whether all operands and results are tensors of known sizes that are not quantized."""
-    return all(map(is_plain_value, operation.operands)) and all(map(is_plain_value, operation.results))
+    for value in operation.operands:
+        if not is_plain_value(value):
+            return False
+    return all(map(is_plain_value, operation.results))
 
 
 def is_plain_value(value: Value) -> bool:
     """Whether a value is a tensor of known sizes that is not quantized."""
     type = value.type
-    return isinstance(type, TensorType) and type.category & PLAIN != 0 and type.is_static
+    return isinstance(type, TensorType) and type.is_plain
 
 
 def tensor_type(value: Value) -> TensorType:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..ir import Operation, Value, captured_values
+from ..ir import Operation, Value, used_values
 from .effects import has_no_effect
 
 
@@ -19,7 +19,7 @@ def by_use(operations: Iterable[Operation], results: Iterable[Value]) -> list[Op
     waiting = [producers[result] for result in results if result in producers][::-1]
     while waiting:
         operation = waiting[-1]
-        used = (*operation.operands, *captured_values(operation.regions))
+        used = used_values(operation)
         missing = [producers[value] for value in used if value in producers]
         missing = [] if operation in ordered else [one for one in missing if one not in ordered]
         if missing:
@@ -39,7 +39,7 @@ def in_order(operations: Iterable[Operation]) -> list[Operation]:
     before: dict[Operation, list[Operation]] = {}
     latest_effect: Operation | None = None
     for operation in given:
-        values = (*operation.operands, *captured_values(operation.regions))
+        values = used_values(operation)
         needed = dict.fromkeys(producers[value] for value in values if value in producers)
         if not has_no_effect(operation):
             if latest_effect is not None:

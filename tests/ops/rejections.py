@@ -16,7 +16,6 @@ A family's test holds a table ``{Declaration: {label: program}}`` and uses it so
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any
@@ -136,7 +135,7 @@ def _changed_inputs(operation: Operation, view: Op) -> Iterator[tuple[str, Opera
             changed[key] = wrong
         elif isinstance(struct, StructAttribute):
             fields = {**struct.fields, attribute.field or attribute.name: wrong}
-            changed[key] = dataclasses.replace(struct, fields=fields)
+            changed[key] = StructAttribute(struct.dialect, struct.mnemonic, fields)
         else:
             continue
         yield attribute.name, _copy(operation, attributes=changed)
