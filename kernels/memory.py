@@ -11,7 +11,7 @@ from .blocks import CACHE_LINE
 
 _INT64 = ir.IntType(64)
 _BYTES = ir.IntType(8).as_pointer()
-_LINE_BYTES = 64
+_PAGE_BYTES = 4096
 _PIECES = (64, 32, 16, 8, 4, 2, 1)
 
 
@@ -94,15 +94,16 @@ def _fetch(builder: Any, address: Any, is_write: bool) -> None:
 
 
 @intrinsic
-def fetch_from(typing_context: Any, sample: Any, address: Any, place: Any, count: Any) -> Any:
-    """Fetch so many items of the array at an address, from that place on, to be read soon; its items have the
-    type of those of `sample`. They may lie outside of the array."""
+def fetch_pages(typing_context: Any, sample: Any, address: Any, place: Any, count: Any) -> Any:
+    """Fetch a line of each page of so many items of the array at an address, from that place on, to be read
+    soon: processors fetch the other lines by themselves. The items have the type of those of `sample`. They
+    may lie outside of the array."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         size = context.get_abi_sizeof(context.get_data_type(sample.dtype))
         first = builder.add(arguments[1], builder.mul(arguments[2], _INT64(size)))
         end = builder.add(first, builder.mul(arguments[3], _INT64(size)))
-        step = _INT64(_LINE_BYTES)
+        step = _INT64(_PAGE_BYTES)
         with cgutils.for_range_slice(builder, first, end, step, intp=_INT64, inc=True) as (at, _):
             _fetch(builder, builder.inttoptr(at, _BYTES), is_write=False)
         return context.get_dummy_value()

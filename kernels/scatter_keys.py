@@ -13,32 +13,34 @@ _LANES = 16
 
 @intrinsic(prefer_literal=True)
 def move_keys(
-    typing_context: Any, bits: Any, sample: Any, address: Any, place: Any, index_step: Any, least_index: Any,
-    moved: Any, component: Any, keys: Any, at: Any, count: Any,
+    typing_context: Any, bits: Any, begins: Any, sample: Any, address: Any, place: Any, index_step: Any,
+    least_index: Any, moved: Any, component: Any, base: Any, keys: Any, at: Any, count: Any,
 ) -> Any:  # fmt: skip
     """Move `count` keys, from number `at` on, by a component of index vectors; -1 where it is out of bounds.
 
-    Its indices, of the type of the items of `sample`, lie in the array at an address, from a place on and
-    `index_step` apart; it is quickest where that is the constant 1. An index below `least_index` is out of
-    bounds. To a negative one is added what `component` says, a row of `scatter_layout.Layout.components`, and
-    to all of them `moved`. So many `bits` are computed with; 32 of them, which leave out `least_index` and
-    `moved`, are enough for indices and keys of 32 bits.
+    Where the constant `begins` is 1, what is moved is `base`, and where it is 0, the keys that are there,
+    of which negative ones become -1. The component's indices, of the type of the items of `sample`, lie in
+    the array at an address, from a place on and `index_step` apart; it is quickest where that is the constant
+    1. An index below `least_index` is out of bounds. To a negative one is added what `component` says, a row
+    of `scatter_layout.Layout.components`, and to all of them `moved`. So many `bits` are computed with; 32 of
+    them, which leave out `least_index` and `moved`, are enough for indices and keys of 32 bits.
     """
     computed = ir.IntType(literal(bits))
+    is_first = literal(begins)
     follow = isinstance(index_step, types.Literal) and index_step.literal_value == 1
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        _, _, address, place, apart, least_index, moved, component_, keys_, at, count = arguments
+        _, _, _, address, place, apart, least_index, moved, component_, base, keys_, at, count = arguments
         index = ir.IntType(sample.dtype.bitwidth)
         first = builder.gep(builder.inttoptr(address, index.as_pointer()), [place])
         target = builder.gep(context.make_array(keys)(context, builder, keys_).data, [at])
         key_bytes = target.type.pointee.width // 8
         row = context.make_array(component)(context, builder, component_).data
         bound, step, added = [builder.load(builder.gep(row, [I64(number)])) for number in (1, 2, 3)]
-        numbers = [_cut(builder, value, computed) for value in (bound, step, added, least_index, moved)]
+        numbers = [_cut(builder, value, computed) for value in (bound, step, added, least_index, moved, base)]
 
         def move(number: Any, lanes: int) -> None:
-            bound, step, added, least_index, moved = [splat(builder, value, lanes) for value in numbers]
+            bound, step, added, least_index, moved, key = [splat(builder, value, lanes) for value in numbers]
             zero = ir.Constant(bound.type, None if lanes > 1 else 0)
             if follow:
                 start = _loaded(builder, first, number, lanes)
@@ -52,10 +54,10 @@ def move_keys(
             start = builder.select(builder.icmp_signed("<", start, zero), wrapped, start)
             if computed.width == 64:
                 start = builder.add(start, moved)
-            key = _widened(builder, _loaded(builder, target, number, lanes), computed, True)
-            inside = builder.and_(
-                builder.icmp_unsigned("<", start, bound), builder.icmp_signed(">=", key, zero)
-            )
+            inside = builder.icmp_unsigned("<", start, bound)
+            if not is_first:
+                key = _widened(builder, _loaded(builder, target, number, lanes), computed, True)
+                inside = builder.and_(inside, builder.icmp_signed(">=", key, zero))
             outside = splat(builder, ir.Constant(computed, -1), lanes)
             key = builder.select(inside, builder.add(key, builder.mul(start, step)), outside)
             stored, place = _vector(builder, target, number, lanes)
@@ -69,7 +71,8 @@ def move_keys(
 
     pair = [types.intp] * 2
     step = index_step if follow else types.intp
-    return types.void(bits, sample, *pair, step, *pair, component, keys, *pair), generate
+    written = (component, types.intp, keys, *pair)
+    return types.void(bits, begins, sample, *pair, step, *pair, *written), generate
 
 
 def _cut(builder: Any, value: Any, kind: Any) -> Any:

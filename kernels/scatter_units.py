@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from .arithmetic import get, put
-from .compilation import kernel
-from .memory import fetch_from, item_at
+from .compilation import Kernel, kernel
+from .memory import fetch_pages, item_at
 from .scatter_keys import move_keys
 
 BLOCK = 4096
@@ -68,6 +68,31 @@ def _slide(
         put(slides, at + step, min(max(start, slide[1]), slide[2]))
 
 
+def _by_component(begins: int) -> Kernel:
+    @kernel
+    def move(
+        sample: Any, address: int, first: int, index_step: int, least_index: int, moved: int, row: Any,
+        base: int, keys: Any, at: int, count: int,
+    ) -> None:  # fmt: skip
+        if index_step != 1:
+            move_keys(
+                64, begins, sample, address, first, index_step, least_index, moved, row, base, keys, at, count
+            )
+        elif moved == 0 and sample.itemsize <= 4 and keys.itemsize == 4:
+            move_keys(32, begins, sample, address, first, 1, least_index, moved, row, base, keys, at, count)
+        else:
+            move_keys(64, begins, sample, address, first, 1, least_index, moved, row, base, keys, at, count)
+
+    return move
+
+
+_begin = _by_component(begins=1)
+"""Write the keys of one line of units, whose first one lies at `base`, by the first component of their index
+vectors."""
+_move = _by_component(begins=0)
+"""Move the keys of one line of units by one component of their index vectors."""
+
+
 @kernel
 def _line(
     at: int, count: int, inner: int, bases: Any, where: Any, keys: Any, sources: Any, slides: Any
@@ -80,13 +105,12 @@ def _line(
             put(sources, at + step, bases[2] + step * source_step)
     if slides.size > 0:
         _slide(sample, addresses[slide[0]], least_index, bases[0], index_step, slide, slides, at, count)
-    if key_step == 0:
-        for step in range(count):
-            put(keys, at + step, bases[1])
-    else:
+    rows = components.shape[0]
+    begins = key_step == 0 and rows > 0 and units[inner, 4] == 0
+    if not begins:
         for step in range(count):
             put(keys, at + step, bases[1] + step * key_step)
-    for row in range(components.shape[0]):
+    for row in range(rows):
         component, address = components[row], addresses[components[row, 0]]
         moved, move_step = bases[3 + row], units[inner, 4 + row]
         if move_step != 0:
@@ -97,13 +121,13 @@ def _line(
             continue
         first = bases[0]
         if index_step == 1:
-            fetch_from(sample, address, first + count, min(count, BLOCK))
-        if index_step != 1:
-            move_keys(64, sample, address, first, index_step, least_index, moved, component, keys, at, count)
-        elif moved == 0 and sample.itemsize <= 4 and keys.itemsize == 4:
-            move_keys(32, sample, address, first, 1, least_index, moved, component, keys, at, count)
+            fetch_pages(sample, address, first + count, min(count, BLOCK))
+        if begins and row == 0:
+            _begin(
+                sample, address, first, index_step, least_index, moved, component, bases[1], keys, at, count
+            )
         else:
-            move_keys(64, sample, address, first, 1, least_index, moved, component, keys, at, count)
+            _move(sample, address, first, index_step, least_index, moved, component, 0, keys, at, count)
 
 
 @kernel
