@@ -28,7 +28,7 @@ relative to each value.
 
 from typing import Final
 '''
-EXP_STEPS = 256
+EXP_STEPS = 1024
 """So many powers of two, in a table, double it."""
 
 
@@ -101,13 +101,16 @@ with mpmath.workdps(80):
             (-LOG2 / 2 - mpf(2) ** -20, LOG2 / 2 + mpf(2) ** -20),
             10,
         ),
-        Approximation(
-            "NEAR_EXP",
-            "(exp(r) - 1 - r) / r^2",
-            _series(lambda r: (mpmath.expm1(r) - r) / r**2, mpf(1) / 2),
-            (-LOG2 / (2 * EXP_STEPS) - mpf(2) ** -27, LOG2 / (2 * EXP_STEPS) + mpf(2) ** -27),
-            2,
-        ),
+        *[
+            Approximation(
+                name,
+                f"(2^(t / {EXP_STEPS}) - 1) / t",
+                _series(lambda t: mpmath.expm1(t * LOG2 / EXP_STEPS) / t, LOG2 / EXP_STEPS),
+                (mpf("-0.51"), mpf("0.51")),
+                degree,
+            )
+            for name, degree in (("POWER_OF_STEP", 2), ("EXACT_POWER_OF_STEP", 3))
+        ],
         Approximation(
             "LOG",
             "(2 atanh(s) / s - 2) / z, where z = s^2",
@@ -326,7 +329,7 @@ def numbers() -> list[str]:
     """Constants that take more digits than f64 has."""
     return [
         in_parts("LOG_OF_2", "log(2)", mpmath.log(2)),
-        in_parts("EXP_STEP", f"log(2) / {EXP_STEPS}", mpmath.log(2) / EXP_STEPS),
+        in_parts("STEPS_OF_E", f"{EXP_STEPS} / log(2)", EXP_STEPS / mpmath.log(2)),
         in_parts("SINGLE_LOG_OF_2", "log(2), as f32, the first of 15 bits,", mpmath.log(2), 15, np.float32),
         in_parts("SHORT_LOG_OF_2", "log(2), the first of 42 bits,", mpmath.log(2), 42),
         in_parts("TWO_THIRDS", "2 / 3", mpf(2) / 3),

@@ -114,8 +114,8 @@ def test_short_exponentials_without_an_instruction_that_scales(name, monkeypatch
 def test_powers_of_the_table_are_rounded_once():
     with localcontext(prec=60):
         for k, entry in enumerate(exponential._powers()):
-            power = float(Decimal(2) ** (Decimal(k) / 256))
-            assert entry + (k << 44) == np.float64(power).view(np.int64)
+            power = float(Decimal(2) ** (Decimal(k) / 1024))
+            assert entry + (k << 42) == np.float64(power).view(np.int64)
 
 
 def test_tangents_of_the_table_are_rounded_once():
