@@ -5,8 +5,10 @@
    how the matrices are cut, how they lie in memory, threads.
 
    A unit of work is a block of rows with a block of columns. Of the columns a panel at a time is multiplied with all
-   rows, a tile after the other; it is copied where its columns do not lie side by side, or there are enough rows to
-   pay for it. Rows are copied where their terms do not lie side by side, some of them at a time.
+   rows, a tile after the other, from the first cache; it is copied where its columns do not lie side by side, or there
+   are enough rows to pay for it. Meanwhile the next panel is fetched, a little at a time: memory answers late, and the
+   processor waits for few answers at once. Rows are copied where there are enough columns. The sums of parts lie beside
+   these copies until the last part.
 
    A matrix times its own transpose is symmetric to the bit: of its blocks those above the diagonal are computed, and
    written below it as well. */
@@ -18,12 +20,23 @@
 
 #include "unroll.h"
 
-/* Terms of a part; rows of a full tile; most rows that read columns where they are; rows that are copied at once, a
-   multiple of a tile's. */
-enum { PRODUCT_PART = 256, PRODUCT_ROWS = 6, PRODUCT_DIRECT_ROWS = 48, PRODUCT_GROUP = 96 };
+/* Terms of a part; most rows that read columns where they are; least columns for which rows are copied whose terms lie
+   side by side. */
+enum { PRODUCT_PART = 256, PRODUCT_DIRECT_ROWS = 48, PRODUCT_PACKED_COLUMNS = 192 };
+
+/* Most rows of low tiles, which are wide, and most terms that have only such: so few of many columns stay in the first
+   cache as well. */
+enum { PRODUCT_LOW_ROWS = 6, PRODUCT_LOW_TERMS = 128 };
+
+/* Most items of a panel and part, and items that may be written behind copied rows. */
+enum { PRODUCT_PANEL = PRODUCT_PART * 64, PRODUCT_BEHIND = 16 };
+
+/* Bytes of a piece that is fetched, and of a cache's line; most pieces one after another; bytes of right matrices that
+   are in the caches anyway. */
+enum { PRODUCT_PIECE = 128, PRODUCT_LINE = 64, PRODUCT_PIECES = 4, PRODUCT_FETCHED = 1 << 17 };
 
 /* Tasks of which each has a place to work at of its own. */
-enum { PRODUCT_MOST_THREADS = 256, PRODUCT_OWN_WORK = 8 };
+enum { PRODUCT_MOST_PLACES = 256, PRODUCT_OWN_WORK = 8 };
 
 /* One operand: lines are rows of the left matrices or columns of the right ones. Steps are in bytes; those between
    matrices are one for each batching dimension. */
@@ -33,8 +46,8 @@ typedef struct {
     int64_t line_step, term_step;
 } ProductSide;
 
-/* What tasks read: task `t` does the units from `t * size` on. `work` has `threads` places of `work_bytes` each: one
-   for each task, or `busy` tells which are taken. */
+/* What tasks read: task `t` does the units from `t * size` on. `work` has `places` of `work_bytes` each: one for each
+   task, or `busy` tells which are taken. */
 typedef struct {
     ProductSide left, right;
     char *result;
@@ -42,12 +55,61 @@ typedef struct {
     int64_t batch_rank, batch, rows, columns, terms, item;
     int64_t units, size, row_block, row_blocks, column_block, column_blocks, is_symmetric;
     char *work;
-    int64_t work_bytes, threads;
-    uint8_t busy[PRODUCT_MOST_THREADS];
+    int64_t work_bytes, places;
+    uint8_t busy[PRODUCT_MOST_PLACES];
 } MatrixProduct;
+
+/* What is fetched into the second cache beside other work: `left` pieces, each `stretch` terms some `together`. `run`
+   of them lie side by side, of which `along` are done, and the next ones `jump` bytes behind these. */
+typedef struct {
+    const char *place;
+    int64_t left, run, along, jump, stretch, together;
+} ProductAhead;
+
+/* What a tile reads and writes: one part's terms of some rows and columns. `before` has the sums of the parts before,
+   rows as whole vectors side by side, if there were any. Steps are in bytes. */
+typedef struct {
+    const char *left, *right, *before;
+    char *to;
+    int64_t row_step, term_step, right_step, to_step, terms;
+    ProductAhead ahead;
+} ProductTile;
 
 #if (defined(__clang__) ? __clang_major__ >= 12 : defined(__GNUC__) && __GNUC__ >= 12) && \
     (defined(__x86_64__) || defined(__aarch64__))
+
+static inline __attribute__((always_inline)) void product_fetch(ProductAhead *ahead) {
+    for (int64_t piece = 0; piece < ahead->together && ahead->left; piece++, ahead->left--) {
+        __builtin_prefetch(ahead->place, 0, 2);
+        __builtin_prefetch(ahead->place + PRODUCT_LINE, 0, 2);
+        __builtin_prefetch(ahead->place + PRODUCT_PIECE - 1, 0, 2);
+        ahead->place += PRODUCT_PIECE;
+        if (++ahead->along == ahead->run) ahead->along = 0, ahead->place += ahead->jump;
+    }
+}
+
+/* What is fetched next: some columns of one part, during so many terms of tiles. */
+static void product_look(
+    ProductAhead *ahead, const MatrixProduct *p, const char *from, int64_t columns, int64_t terms, int64_t during) {
+    const ProductSide *side = &p->right;
+    int64_t item = p->item, is_turned = side->term_step == item;
+    int64_t is_read = (is_turned || side->line_step == item) && p->terms * p->columns * item > PRODUCT_FETCHED;
+    int64_t bytes = (is_turned ? terms : columns) * item, gap;
+    ahead->place = from, ahead->along = 0;
+    ahead->run = (bytes + PRODUCT_PIECE - 1) / PRODUCT_PIECE;
+    ahead->jump = (is_turned ? side->line_step : side->term_step) - ahead->run * PRODUCT_PIECE;
+    ahead->left = is_read ? (is_turned ? columns : terms) * ahead->run : 0;
+    gap = ahead->left ? during / ahead->left : during;
+    /* More at once where they are rare: pages are then looked up side by side. */
+    ahead->together = gap / PRODUCT_PIECES < PRODUCT_PIECES ? gap / PRODUCT_PIECES + 1 : PRODUCT_PIECES;
+    ahead->stretch = gap ? gap * ahead->together : 1;
+}
+
+/* Terms of the part that begins at `first`. */
+static inline int64_t product_terms(const MatrixProduct *p, int64_t first) {
+    int64_t left = p->terms - first;
+    return left < 0 ? 0 : left < PRODUCT_PART ? left : PRODUCT_PART;
+}
 
 #ifdef __x86_64__
 
@@ -62,7 +124,9 @@ static const int64_t product_masks_of_8[8] = {-1, -1, -1, -1};
 
 #define ITEM float
 #define LANES 16
-#define VECTORS 4
+#define ROWS 14
+#define VECTORS 2
+#define LOW_VECTORS 4
 #define CODE WIDE_CODE
 #define NAME(name) wide_float_##name
 #define REPEATED(item) (VECTOR)_mm512_set1_ps(item)
@@ -73,7 +137,9 @@ static const int64_t product_masks_of_8[8] = {-1, -1, -1, -1};
 
 #define ITEM double
 #define LANES 8
-#define VECTORS 4
+#define ROWS 14
+#define VECTORS 2
+#define LOW_VECTORS 4
 #define CODE WIDE_CODE
 #define NAME(name) wide_double_##name
 #define REPEATED(item) (VECTOR)_mm512_set1_pd(item)
@@ -84,7 +150,9 @@ static const int64_t product_masks_of_8[8] = {-1, -1, -1, -1};
 
 #define ITEM float
 #define LANES 8
+#define ROWS 6
 #define VECTORS 2
+#define LOW_VECTORS 2
 #define CODE CODE_256
 #define NAME(name) float_##name
 #define REPEATED(item) (VECTOR)_mm256_set1_ps(item)
@@ -96,7 +164,9 @@ static const int64_t product_masks_of_8[8] = {-1, -1, -1, -1};
 
 #define ITEM double
 #define LANES 4
+#define ROWS 6
 #define VECTORS 2
+#define LOW_VECTORS 2
 #define CODE CODE_256
 #define NAME(name) double_##name
 #define REPEATED(item) (VECTOR)_mm256_set1_pd(item)
@@ -115,7 +185,9 @@ static const int64_t product_masks_of_8[8] = {-1, -1, -1, -1};
 
 #define ITEM float
 #define LANES 4
+#define ROWS 6
 #define VECTORS 4
+#define LOW_VECTORS 4
 #define CODE
 #define NAME(name) float_##name
 #define REPEATED(item) (VECTOR)vdupq_n_f32(item)
@@ -126,7 +198,9 @@ static const int64_t product_masks_of_8[8] = {-1, -1, -1, -1};
 
 #define ITEM double
 #define LANES 2
+#define ROWS 6
 #define VECTORS 4
+#define LOW_VECTORS 4
 #define CODE
 #define NAME(name) double_##name
 #define REPEATED(item) (VECTOR)vdupq_n_f64(item)
@@ -155,7 +229,8 @@ static void product_block(
     int64_t columns, char *work) {
 #ifdef __x86_64__
     if (vector_bytes == 64) {
-        (p->item == 4 ? wide_float_multiply_block : wide_double_multiply_block)(p, left, right, to, rows, columns, work);
+        (p->item == 4 ? wide_float_multiply_block : wide_double_multiply_block)(
+            p, left, right, to, rows, columns, work);
         return;
     }
 #endif
@@ -224,9 +299,9 @@ static void product_task(int64_t task, void *product) {
         product_small_units(p, vector_bytes, task * p->size, end);
         return;
     }
-    if (p->threads <= PRODUCT_OWN_WORK) place = task;
+    if (p->units <= PRODUCT_OWN_WORK * p->size) place = task;
     else
-        while (__atomic_exchange_n(&p->busy[place], 1, __ATOMIC_ACQUIRE)) place = (place + 1) % p->threads;
+        while (__atomic_exchange_n(&p->busy[place], 1, __ATOMIC_ACQUIRE)) place = (place + 1) % p->places;
     for (int64_t unit = task * p->size; unit < end; unit++) {
         int64_t blocks = p->row_blocks * p->column_blocks, matrix = unit / blocks;
         int64_t row = unit % blocks / p->column_blocks * p->row_block;
@@ -246,7 +321,7 @@ static void product_task(int64_t task, void *product) {
         if (p->is_symmetric && column > row)
             product_mirror(p, vector_bytes, to, rows, columns, whole + (column * p->columns + row) * p->item);
     }
-    if (p->threads > PRODUCT_OWN_WORK) __atomic_store_n(&p->busy[place], 0, __ATOMIC_RELEASE);
+    if (p->units > PRODUCT_OWN_WORK * p->size) __atomic_store_n(&p->busy[place], 0, __ATOMIC_RELEASE);
 }
 
 #else

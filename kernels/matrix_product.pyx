@@ -15,6 +15,7 @@ from libc.string cimport memset
 import numpy as np
 
 from .native import run_in_order
+from .threads import available_threads
 
 cnp.import_array()
 
@@ -27,10 +28,11 @@ cdef extern from "numpy/arrayobject.h":
 cdef extern from "matrix_product.h" nogil:
     enum:
         PRODUCT_PART
-        PRODUCT_ROWS
         PRODUCT_DIRECT_ROWS
-        PRODUCT_GROUP
-        PRODUCT_MOST_THREADS
+        PRODUCT_PANEL
+        PRODUCT_BEHIND
+        PRODUCT_OWN_WORK
+        PRODUCT_MOST_PLACES
 
     ctypedef struct ProductSide:
         const char *address
@@ -44,8 +46,8 @@ cdef extern from "matrix_product.h" nogil:
         int64_t batch_rank, batch, rows, columns, terms, item
         int64_t units, size, row_block, row_blocks, column_block, column_blocks, is_symmetric
         char *work
-        int64_t work_bytes, threads
-        uint8_t busy[PRODUCT_MOST_THREADS]
+        int64_t work_bytes, places
+        uint8_t busy[PRODUCT_MOST_PLACES]
 
     int64_t product_vector_bytes()
     void product_task(int64_t task, void *product) noexcept
@@ -55,12 +57,12 @@ PART = PRODUCT_PART
 
 cdef enum:
     MOST_RANK = 64
-    # Columns of a full tile, and items of a vector, at most.
+    # Columns of a tile, and rows of a low one, at most.
     WIDTH = 64
-    LANES = 16
-    # Most rows and columns of a unit of work, so that what it reads and writes stays in the second cache.
-    ROW_BLOCK = 1024
-    COLUMN_BLOCK = 256
+    LOW_ROWS = 6
+    # Most rows and most sums of a unit of work, so that what it reads and writes stays in the second cache.
+    ROW_BLOCK = 512
+    BLOCK_SUMS = 1 << 18
     # So many units, or more, are made of a product that is worth them, and of a large one as many as have the
     # terms of a large unit; least terms of one; its least rows, where columns are copied and where they are not.
     UNITS = 6
@@ -283,18 +285,27 @@ cdef double seconds_of(MatrixProduct *product, int64_t batch) noexcept:
 
 cdef AlignedMemory work_for(MatrixProduct *product, int64_t tasks):
     """Memory for so many tasks, as many of them as threads can do at a time; entered."""
-    product.threads = min(tasks, PRODUCT_MOST_THREADS)
-    product.work_bytes = PRODUCT_PART * (rounded(product.column_block, 1, LANES) + PRODUCT_GROUP) * product.item
-    memset(product.busy, 0, product.threads)
-    cdef AlignedMemory work = AlignedMemory(product.threads * product.work_bytes)
+    cdef int64_t rows = product.row_block, items = PRODUCT_PANEL + PRODUCT_PART * rows + PRODUCT_BEHIND
+    if product.terms > PRODUCT_PART:
+        items += rows * product.column_block
+    product.places = tasks if tasks <= PRODUCT_OWN_WORK else most_places()
+    product.work_bytes = rounded(items * product.item, 1, KEPT_ALIGNMENT)
+    memset(product.busy, 0, product.places)
+    cdef AlignedMemory work = AlignedMemory(product.places * product.work_bytes)
     product.work = work.memory
     return work
+
+
+cdef int64_t most_places():
+    """As many as there are threads."""
+    return max(PRODUCT_OWN_WORK, min(available_threads(), PRODUCT_MOST_PLACES))
 
 
 cdef void divide(MatrixProduct *product, int64_t batch) noexcept:
     """Choose the units of work, by sizes alone. Each block of rows copies the columns anew."""
     cdef int64_t rows = product.rows, columns = product.columns, terms = batch * rows * columns * product.terms
-    cdef int64_t down = (rows + ROW_BLOCK - 1) // ROW_BLOCK, across = (columns + COLUMN_BLOCK - 1) // COLUMN_BLOCK
+    cdef int64_t down = (rows + ROW_BLOCK - 1) // ROW_BLOCK
+    cdef int64_t across = ((rows + down - 1) // down * columns + BLOCK_SUMS - 1) // BLOCK_SUMS
     cdef int64_t wanted = max(min(UNITS, terms // UNIT_TERMS), min(MOST_TASKS, terms // LARGE_UNIT_TERMS))
     cdef int64_t least_rows = LEAST_ROWS if rows > PRODUCT_DIRECT_ROWS else LEAST_DIRECT_ROWS
     product.is_symmetric = rows >= 2 * LEAST_ROWS and is_by_own_transpose(product)
@@ -310,7 +321,7 @@ cdef void divide(MatrixProduct *product, int64_t batch) noexcept:
             down *= 2
         else:
             break
-    product.row_block, product.column_block = rounded(rows, down, PRODUCT_ROWS), rounded(columns, across, WIDTH)
+    product.row_block, product.column_block = rounded(rows, down, LOW_ROWS), rounded(columns, across, WIDTH)
     if product.is_symmetric:
         product.row_block = product.column_block
     product.row_blocks = (rows + product.row_block - 1) // product.row_block

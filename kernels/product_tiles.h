@@ -1,8 +1,8 @@
 /* Products of matrices for one element type and one kind of vector: included by `matrix_product.h` for each.
 
-   Defined before: ITEM, LANES, VECTORS (of a full tile), CODE (the attributes of functions), NAME(name), and on
-   vectors REPEATED(item), FUSED(a, b, sum), and SOME(address, count) and LEAVE(address, count, vector), which read and
-   write the first elements. */
+   Defined before: ITEM, LANES, ROWS and VECTORS (of a full tile), LOW_VECTORS (of a low one), CODE (the attributes of
+   functions), NAME(name), and on vectors REPEATED(item), FUSED(a, b, sum), and SOME(address, count) and
+   LEAVE(address, count, vector), which read and write the first elements. */
 
 typedef ITEM NAME(Vector) __attribute__((vector_size(LANES * sizeof(ITEM))));
 typedef ITEM NAME(Loose) __attribute__((vector_size(LANES * sizeof(ITEM)), aligned(1), may_alias));
@@ -11,7 +11,6 @@ typedef ITEM NAME(Item) __attribute__((aligned(1), may_alias));
 #define INLINE static inline CODE __attribute__((always_inline))
 #define VECTOR NAME(Vector)
 #define LOAD(address) ((VECTOR)*(const NAME(Loose) *)(address))
-#define WIDTH (VECTORS * LANES)
 
 #ifndef __x86_64__
 /* The first elements, and zeros. */
@@ -22,88 +21,85 @@ INLINE VECTOR NAME(some)(const char *address, int count) {
 }
 #endif
 
-/* Write the sums of one part for `rows` rows and `vectors` vectors of columns, both constants, or add them to what
-   is there. Steps are in bytes. */
-INLINE void NAME(tile)(
-    int rows, int vectors, int adds, const char *left, int64_t row_step, int64_t term_step, const char *right,
-    int64_t right_step, int64_t terms, char *to, int64_t to_step) {
-    VECTOR sums[PRODUCT_ROWS][VECTORS];
-    const char *lines[PRODUCT_ROWS];
+/* Write the sums of one part, added to those before, for `rows` rows and `vectors` vectors of columns, both constants,
+   of the last vector `rest` columns. Three rows share an address that moves: there are too few registers for more. */
+INLINE void NAME(tile)(int rows, int vectors, int64_t rest, ProductTile *t) {
+    VECTOR sums[ROWS][LOW_VECTORS];
+    const char *lines[(ROWS + 2) / 3], *right = t->right, *before = t->before;
+    int64_t row_step = t->row_step, term_step = t->term_step, right_step = t->right_step, terms = t->terms;
+    UNROLL for (int line = 0; line < (rows + 2) / 3; line++) lines[line] = t->left + 3 * line * row_step;
     UNROLL for (int row = 0; row < rows; row++) {
-        lines[row] = left + row * row_step;
-        UNROLL for (int number = 0; number < vectors; number++) sums[row][number] = (VECTOR){0};
+        __builtin_prefetch(t->to + row * t->to_step, 1);
+        __builtin_prefetch(t->to + row * t->to_step + vectors * sizeof(VECTOR) - 1, 1);
+        UNROLL for (int number = 0; number < vectors; number++) {
+            if (before) __builtin_prefetch(before + (row * vectors + number) * sizeof(VECTOR));
+            sums[row][number] = (VECTOR){0};
+        }
     }
-    for (int64_t term = 0, along = 0; term < terms; term++, along += term_step, right += right_step) {
-        VECTOR columns[VECTORS];
-        UNROLL for (int number = 0; number < vectors; number++)
-            columns[number] = LOAD(right + number * sizeof(VECTOR));
-        UNROLL for (int row = 0; row < rows; row++) {
-            VECTOR one = REPEATED(*(const NAME(Item) *)(lines[row] + along));
+    for (int64_t term = 0, end = 0; term < terms;) {
+        product_fetch(&t->ahead);
+        end = t->ahead.stretch < terms - end ? end + t->ahead.stretch : terms;
+        for (; term < end; term++, right += right_step) {
+            VECTOR columns[LOW_VECTORS];
             UNROLL for (int number = 0; number < vectors; number++)
-                sums[row][number] = FUSED(one, columns[number], sums[row][number]);
+                columns[number] = LOAD(right + number * sizeof(VECTOR));
+            UNROLL for (int row = 0; row < rows; row++) {
+                VECTOR one = REPEATED(*(const NAME(Item) *)(lines[row / 3] + row % 3 * row_step));
+                UNROLL for (int number = 0; number < vectors; number++)
+                    sums[row][number] = FUSED(one, columns[number], sums[row][number]);
+            }
+            UNROLL for (int line = 0; line < (rows + 2) / 3; line++) {
+                lines[line] += term_step;
+                /* Or the compiler makes an address for each row of these. */
+                __asm__("" : "+r"(lines[line]));
+            }
         }
     }
     UNROLL for (int row = 0; row < rows; row++)
         UNROLL for (int number = 0; number < vectors; number++) {
-            char *place = to + row * to_step + number * sizeof(VECTOR);
-            if (adds) sums[row][number] = LOAD(place) + sums[row][number];
-            *(NAME(Loose) *)place = sums[row][number];
+            char *place = t->to + row * t->to_step + number * sizeof(VECTOR);
+            const char *so_far = before + (row * vectors + number) * sizeof(VECTOR);
+            if (before) sums[row][number] = LOAD(so_far) + sums[row][number];
+            if (number < vectors - 1 || rest == LANES) *(NAME(Loose) *)place = sums[row][number];
+            else LEAVE(place, rest, sums[row][number]);
         }
 }
 
-#define TILE(rows, vectors)                                                                              \
-    case (vectors) * 8 + (rows):                                                                         \
-        NAME(tile)(rows, vectors, 0, left, row_step, term_step, right, right_step, terms, to, to_step);  \
+#define TILE(rows, vectors)                       \
+    case (vectors) * 16 + (rows):                 \
+        NAME(tile)(rows, vectors, rest, t);       \
         return
-#define TILES(vectors) \
-    TILE(1, vectors); TILE(2, vectors); TILE(3, vectors); TILE(4, vectors); TILE(5, vectors); TILE(6, vectors)
-#if VECTORS == 4
-#define ALL_TILES TILES(1); TILES(2); TILES(3); TILES(4);
+#define LOW_TILES(vectors) \
+    TILE(1, vectors); TILE(2, vectors); TILE(3, vectors); TILE(4, vectors); TILE(5, vectors); TILE(6, vectors);
+#if LOW_VECTORS == 4
+#define ALL_LOW_TILES LOW_TILES(1) LOW_TILES(2) LOW_TILES(3) LOW_TILES(4)
 #else
-#define ALL_TILES TILES(1); TILES(2);
+#define ALL_LOW_TILES LOW_TILES(1) LOW_TILES(2)
 #endif
+#define HIGH_TILES(vectors)                                                               \
+    TILE(7, vectors); TILE(8, vectors); TILE(9, vectors); TILE(10, vectors);              \
+    TILE(11, vectors); TILE(12, vectors); TILE(13, vectors); TILE(14, vectors);
 
-/* The tile of any size, written. */
-static CODE void NAME(any_tile)(
-    int64_t rows, int64_t vectors, const char *left, int64_t row_step, int64_t term_step, const char *right,
-    int64_t right_step, int64_t terms, char *to, int64_t to_step) {
-    switch (vectors * 8 + rows) {
-        ALL_TILES
+/* The tile of any size. */
+static CODE void NAME(any_tile)(int64_t rows, int64_t columns, ProductTile *t) {
+    int64_t vectors = (columns + LANES - 1) / LANES, rest = columns - (vectors - 1) * LANES;
+    switch (vectors * 16 + rows) {
+        ALL_LOW_TILES
+#if ROWS == 14
+        HIGH_TILES(1) HIGH_TILES(2)
+#endif
     }
 }
 
-/* Write or add up `rows` rows of a panel's `columns` columns. */
-INLINE void NAME(strip)(
-    int64_t rows, int64_t columns, int adds, const char *left, int64_t row_step, int64_t term_step,
-    const char *right, int64_t right_step, int64_t terms, char *to, int64_t to_step) {
-    ITEM sums[PRODUCT_ROWS][WIDTH] __attribute__((aligned(64)));
-    int64_t vectors = (columns + LANES - 1) / LANES;
-    if (rows == PRODUCT_ROWS && columns == WIDTH) {
-        if (adds)
-            NAME(tile)(PRODUCT_ROWS, VECTORS, 1, left, row_step, term_step, right, right_step, terms, to, to_step);
-        else
-            NAME(tile)(PRODUCT_ROWS, VECTORS, 0, left, row_step, term_step, right, right_step, terms, to, to_step);
-    } else if (!adds && columns == vectors * LANES) {
-        NAME(any_tile)(rows, vectors, left, row_step, term_step, right, right_step, terms, to, to_step);
-    } else {
-        NAME(any_tile)(rows, vectors, left, row_step, term_step, right, right_step, terms, (char *)sums, sizeof(sums[0]));
-        for (int64_t row = 0; row < rows; row++) {
-            NAME(Item) *place = (NAME(Item) *)(to + row * to_step);
-            for (int64_t column = 0; column < columns; column++)
-                place[column] = adds ? place[column] + sums[row][column] : sums[row][column];
-        }
-    }
-}
-
-/* The same for one part that is all, of which the last vector has `rest` columns. */
+/* The same for one part that is all, whose columns may end within the last vector. */
 INLINE void NAME(small_tile)(
     int rows, int vectors, int rest, const char *left, int64_t row_step, int64_t term_step, const char *right,
     int64_t right_step, int64_t terms, char *to, int64_t to_step) {
-    VECTOR sums[PRODUCT_ROWS][VECTORS];
+    VECTOR sums[PRODUCT_LOW_ROWS][LOW_VECTORS];
     UNROLL for (int row = 0; row < rows; row++)
         UNROLL for (int number = 0; number < vectors; number++) sums[row][number] = (VECTOR){0};
     for (int64_t term = 0; term < terms; term++, left += term_step, right += right_step) {
-        VECTOR columns[VECTORS];
+        VECTOR columns[LOW_VECTORS];
         UNROLL for (int number = 0; number < vectors; number++) {
             const char *place = right + number * sizeof(VECTOR);
             columns[number] = number < vectors - 1 ? LOAD(place) : SOME(place, rest);
@@ -124,7 +120,7 @@ INLINE void NAME(small_tile)(
 
 #undef TILE
 #define TILE(rows, vectors)                                                                                       \
-    case (vectors) * 8 + (rows):                                                                                  \
+    case (vectors) * 16 + (rows):                                                                                 \
         NAME(small_tile)(                                                                                         \
             rows, vectors, rest, line, row_step, p->left.term_step, right, p->right.term_step, p->terms, place,   \
             to_step);                                                                                             \
@@ -138,13 +134,13 @@ static CODE void NAME(multiply_small)(
     int64_t vectors = (p->columns + LANES - 1) / LANES;
     int rest = (int)(p->columns - (vectors - 1) * LANES);
     for (; count > 0; count--, left += left_step, right += right_step)
-        for (int64_t row = 0; row < p->rows; row += PRODUCT_ROWS) {
-            int64_t rows = p->rows - row < PRODUCT_ROWS ? p->rows - row : PRODUCT_ROWS;
+        for (int64_t row = 0; row < p->rows; row += PRODUCT_LOW_ROWS) {
+            int64_t rows = p->rows - row < PRODUCT_LOW_ROWS ? p->rows - row : PRODUCT_LOW_ROWS;
             const char *line = left + row * row_step;
             char *place = to;
             to += rows * to_step;
-            switch (vectors * 8 + rows) {
-                ALL_TILES
+            switch (vectors * 16 + rows) {
+                ALL_LOW_TILES
             }
         }
 }
@@ -164,10 +160,11 @@ INLINE VECTOR NAME(zip)(VECTOR a, VECTOR b, int is_second) {
 #endif
 }
 
-/* Write LANES terms of LANES lines whose terms lie side by side. */
-INLINE void NAME(turn)(const char *from, int64_t line_step, char *to, int64_t to_step) {
+/* Write LANES terms of `lines` lines, at most LANES, whose terms lie side by side; behind them the last line's. */
+INLINE void NAME(turn)(const char *from, int64_t line_step, int64_t lines, char *to, int64_t to_step) {
     VECTOR a[LANES], b[LANES];
-    UNROLL for (int line = 0; line < LANES; line++) a[line] = LOAD(from + line * line_step);
+    UNROLL for (int line = 0; line < LANES; line++)
+        a[line] = LOAD(from + (line < lines ? line : lines - 1) * line_step);
     UNROLL for (int round = LANES; round > 1; round /= 2) {
         UNROLL for (int i = 0; i < LANES / 2; i++) {
             b[2 * i] = NAME(zip)(a[i], a[i + LANES / 2], 0);
@@ -183,103 +180,109 @@ static CODE void NAME(mirror)(const char *from, int64_t step, int64_t rows, int6
     int64_t item = sizeof(ITEM), whole_rows = rows / LANES * LANES, whole_columns = columns / LANES * LANES;
     for (int64_t column = 0; column < whole_columns; column += LANES)
         for (int64_t row = 0; row < whole_rows; row += LANES)
-            NAME(turn)(from + row * step + column * item, step, to + column * step + row * item, step);
+            NAME(turn)(from + row * step + column * item, step, LANES, to + column * step + row * item, step);
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole_rows ? whole_columns : 0; column < columns; column++)
             *(NAME(Item) *)(to + column * step + row * item) = *(const NAME(Item) *)(from + row * step + column * item);
 }
 
-/* Write the columns of one part as panels: WIDTH columns each but for the last one, as whole vectors; for each term a
-   row, behind the last column zeros. */
-static CODE void NAME(pack)(
-    const char *from, int64_t column_step, int64_t term_step, int64_t columns, int64_t terms, char *to) {
-    int64_t item = sizeof(ITEM), whole = columns / LANES * LANES, turned = terms / LANES * LANES;
-    if (column_step == item) turned = terms;
-    else if (term_step != item) turned = 0;
-    for (int64_t term = 0; term < terms; term += column_step == item ? 1 : LANES)
-        for (int64_t column = 0; column < whole && term < turned; column += LANES) {
-            int64_t panel = column / WIDTH * WIDTH;
-            int64_t step = (columns - panel < WIDTH ? (columns - panel + LANES - 1) / LANES * LANES : WIDTH) * item;
-            char *place = to + panel * terms * item + term * step + (column - panel) * item;
-            const char *source = from + term * term_step + column * column_step;
-            if (column_step == item) *(NAME(Loose) *)place = LOAD(source);
-            else NAME(turn)(source, column_step, place, step);
+/* Write lines of one part, for each term their items side by side, `width` of them; behind those of the lines anything.
+   The next term's are written after them: where `width` is no multiple of LANES they overwrite what is behind, and at
+   the end less than a vector is written too much. */
+INLINE void NAME(pack)(
+    const char *from, int64_t line_step, int64_t term_step, int64_t lines, int64_t width, int64_t terms, ITEM *to) {
+    int64_t item = sizeof(ITEM), last = (lines - 1) / LANES * LANES, term = 0;
+    if (line_step == item)
+        for (; term < terms; term++, from += term_step, to += width) {
+            for (int64_t line = 0; line < last; line += LANES) *(NAME(Loose) *)(to + line) = LOAD(from + line * item);
+            *(NAME(Loose) *)(to + last) = lines - last == LANES ? LOAD(from + last * item)
+                                                                : SOME(from + last * item, lines - last);
         }
-    for (int64_t panel = 0; panel < columns; panel += WIDTH, to += WIDTH * terms * item) {
-        int64_t here = columns - panel < WIDTH ? columns - panel : WIDTH, width = (here + LANES - 1) / LANES * LANES;
-        for (int64_t term = whole >= panel + width ? turned : 0; term < terms; term++) {
-            ITEM *place = (ITEM *)to + term * width;
-            const char *source = from + term * term_step + panel * column_step;
-            for (int64_t column = term < turned ? whole - panel : 0; column < here; column++)
-                place[column] = *(const NAME(Item) *)(source + column * column_step);
-            for (int64_t column = here; column < width; column++) place[column] = 0;
-        }
-    }
+    else if (term_step == item)
+        for (; term + LANES <= terms; term += LANES)
+            for (int64_t line = last; line >= 0; line -= LANES)
+                NAME(turn)(
+                    from + line * line_step + term * item, line_step, lines - line < LANES ? lines - line : LANES,
+                    (char *)(to + term * width + line), width * item);
+    for (; term < terms; term++)
+        for (int64_t line = 0; line < width; line++)
+            to[term * width + line] =
+                line < lines ? *(const NAME(Item) *)(from + line * line_step + term * term_step) : 0;
 }
 
-/* Write some rows of one part as strips of PRODUCT_ROWS: for each term the rows' items side by side. */
+/* Write all rows of one part as strips. */
 static CODE void NAME(pack_rows)(
-    const char *from, int64_t row_step, int64_t term_step, int64_t rows, int64_t terms, ITEM *to) {
-    int64_t whole = row_step == sizeof(ITEM) ? rows / PRODUCT_ROWS * PRODUCT_ROWS : 0;
-    for (int64_t term = 0; term < terms; term++)
-        for (int64_t row = 0; row < whole; row += PRODUCT_ROWS)
-            __builtin_memcpy(
-                to + row * terms + PRODUCT_ROWS * term, from + term * term_step + row * sizeof(ITEM),
-                PRODUCT_ROWS * sizeof(ITEM));
-    for (int64_t row = whole; row < rows; row++) {
-        ITEM *place = to + row / PRODUCT_ROWS * PRODUCT_ROWS * terms + row % PRODUCT_ROWS;
-        for (int64_t term = 0; term < terms; term++)
-            place[PRODUCT_ROWS * term] = *(const NAME(Item) *)(from + row * row_step + term * term_step);
+    const char *from, const ProductSide *side, int64_t rows, int64_t strips, int64_t terms, ITEM *to) {
+    for (int64_t strip = 0; strip < strips; strip++) {
+        int64_t row = rows * strip / strips, height = rows * (strip + 1) / strips - row, step = side->line_step;
+        NAME(pack)(from + row * step, step, side->term_step, height, height, terms, to + row * terms);
     }
 }
 
-/* Multiply a block of rows with a block of columns, part by part; `work` holds one part of the columns, and behind
-   it of some rows, where their terms do not lie side by side and are read often enough. */
+/* Multiply a block of rows with a block of columns, part by part and panel by panel. `work` holds a panel, behind it
+   one part of the rows, and behind that the sums of the parts so far: for each panel all rows, as whole vectors. */
 static CODE void NAME(multiply_block)(
     const MatrixProduct *p, const char *left, const char *right, char *to, int64_t rows, int64_t columns, char *work) {
-    int64_t item = sizeof(ITEM), to_step = p->columns * item;
-    int64_t is_direct = p->right.line_step == item && rows <= PRODUCT_DIRECT_ROWS;
-    /* What is left of whole vectors is always copied. */
-    int64_t direct = is_direct ? (columns % LANES ? columns / WIDTH * WIDTH : columns) : 0;
-    int64_t packs = p->left.term_step != item && columns > 2 * WIDTH, group = packs ? PRODUCT_GROUP : rows;
-    ITEM *strips = (ITEM *)(work + PRODUCT_PART * ((columns + LANES - 1) / LANES * LANES) * item);
+    int64_t item = sizeof(ITEM), column_step = p->right.line_step, right_step = p->right.term_step;
+    int64_t is_direct = column_step == item && rows <= PRODUCT_DIRECT_ROWS;
+    int64_t is_low = rows <= PRODUCT_LOW_ROWS || p->terms <= PRODUCT_LOW_TERMS;
+    int64_t height = is_low ? PRODUCT_LOW_ROWS : ROWS, strips = (rows + height - 1) / height;
+    int64_t width = (is_low ? LOW_VECTORS : VECTORS) * LANES;
+    int64_t packs = p->left.term_step != item ? columns > 2 * width : !is_low && columns >= PRODUCT_PACKED_COLUMNS;
+    ITEM *panel = (ITEM *)work, *packed = panel + PRODUCT_PART * width;
+    char *kept = (char *)(packed + PRODUCT_PART * rows + LANES);
+    ProductTile t;
+    product_look(&t.ahead, p, right, columns < width ? columns : width, product_terms(p, 0), 1);
+    while (t.ahead.left) product_fetch(&t.ahead);
     for (int64_t first = 0; first < p->terms; first += PRODUCT_PART) {
-        int64_t terms = p->terms - first < PRODUCT_PART ? p->terms - first : PRODUCT_PART;
-        const char *line = left + first * p->left.term_step, *from = right + first * p->right.term_step;
-        if (direct < columns)
-            NAME(pack)(
-                from + direct * p->right.line_step, p->right.line_step, p->right.term_step, columns - direct, terms, work);
-        for (int64_t start = 0; start < rows; start += group) {
-            int64_t end = start + group < rows ? start + group : rows;
-            const char *source = line + start * p->left.line_step;
-            if (packs) NAME(pack_rows)(source, p->left.line_step, p->left.term_step, end - start, terms, strips);
-            for (int64_t column = 0; column < columns; column += WIDTH) {
-                int64_t here = columns - column < WIDTH ? columns - column : WIDTH;
-                const char *panel = column < direct ? from + column * item : work + (column - direct) * terms * item;
-                int64_t step = column < direct ? p->right.term_step : (here + LANES - 1) / LANES * LANES * item;
-                for (int64_t row = start; row < end; row += PRODUCT_ROWS) {
-                    const char *strip = packs ? (const char *)(strips + (row - start) * terms)
-                                              : line + row * p->left.line_step;
-                    NAME(strip)(
-                        end - row < PRODUCT_ROWS ? end - row : PRODUCT_ROWS, here, first > 0, strip,
-                        packs ? item : p->left.line_step, packs ? PRODUCT_ROWS * item : p->left.term_step, panel, step,
-                        terms, to + row * to_step + column * item, to_step);
-                }
+        int64_t is_last = first + PRODUCT_PART >= p->terms;
+        const char *line = left + first * p->left.term_step, *from = right + first * right_step;
+        t.terms = product_terms(p, first);
+        if (packs) NAME(pack_rows)(line, &p->left, rows, strips, t.terms, packed);
+        for (int64_t column = 0; column < columns; column += width) {
+            int64_t here = columns - column < width ? columns - column : width;
+            int64_t whole = (here + LANES - 1) / LANES * LANES, left_columns = columns - column - here;
+            t.right = from + column * column_step, t.right_step = right_step;
+            if (left_columns)
+                product_look(
+                    &t.ahead, p, t.right + here * column_step, left_columns < width ? left_columns : width,
+                    t.terms, strips * t.terms);
+            else
+                product_look(
+                    &t.ahead, p, from + PRODUCT_PART * right_step, columns < width ? columns : width,
+                    product_terms(p, first + PRODUCT_PART), strips * t.terms);
+            /* What is left of whole vectors is always copied. */
+            if (!is_direct || here != whole) {
+                NAME(pack)(t.right, column_step, right_step, here, whole, t.terms, panel);
+                t.right = (const char *)panel, t.right_step = whole * item;
+            }
+            t.to_step = is_last ? p->columns * item : whole * item;
+            for (int64_t strip = 0; strip < strips; strip++) {
+                int64_t row = rows * strip / strips, end = rows * (strip + 1) / strips;
+                char *sums = kept + (column * rows + row * whole) * item;
+                t.before = first ? sums : 0;
+                t.to = is_last ? to + (row * p->columns + column) * item : sums;
+                t.left = packs ? (const char *)(packed + row * t.terms) : line + row * p->left.line_step;
+                t.row_step = packs ? item : p->left.line_step;
+                t.term_step = packs ? (end - row) * item : p->left.term_step;
+                NAME(any_tile)(end - row, is_last ? here : whole, &t);
             }
         }
     }
 }
 
 #undef TILE
-#undef TILES
-#undef ALL_TILES
+#undef LOW_TILES
+#undef ALL_LOW_TILES
+#undef HIGH_TILES
 #undef INLINE
 #undef VECTOR
 #undef LOAD
-#undef WIDTH
 #undef ITEM
 #undef LANES
+#undef ROWS
 #undef VECTORS
+#undef LOW_VECTORS
 #undef CODE
 #undef NAME
 #undef REPEATED
