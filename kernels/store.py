@@ -10,7 +10,6 @@ import hashlib
 import os
 import pathlib
 import sys
-import tempfile
 
 ENVIRONMENT_VARIABLE = "NIMBLEHLO_CACHE_DIR"
 _DIGEST_BYTES = 32
@@ -64,6 +63,8 @@ def _digest(path: pathlib.Path, payload: bytes) -> bytes:
 
 
 def _write(path: pathlib.Path, content: bytes) -> None:
+    import tempfile
+
     descriptor, unfinished = tempfile.mkstemp(dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as stream:

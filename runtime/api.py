@@ -13,7 +13,6 @@ import numpy as np
 from .boundary import fit_as_they_are, memory_of, owned, with_donations
 from .errors import ExecutionError, VerifyError
 from .executor import Limits, Runner
-from .explanation import function_text, module_text, plan_text
 from .frontend.forms import load_ir
 from .garbage import uncollected
 from .inputs import convert_input
@@ -240,6 +239,8 @@ class Executable:
         """
         if what not in ("all", "source", "program", "plan"):
             raise ValueError(f"what is {what!r}, but must be 'all', 'source', 'program' or 'plan'")
+        from .explanation import function_text, module_text
+
         parts = [f"Before specialization:\n{module_text(self._module)}"] if what in ("all", "source") else []
         for program in self._known_programs():
             if what in ("all", "program"):
@@ -333,4 +334,6 @@ class Program:
 
     def explain(self) -> str:
         """Its plan as text."""
+        from .explanation import plan_text
+
         return plan_text(self._plan, self.memory)

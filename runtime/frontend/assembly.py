@@ -68,6 +68,10 @@ def signature_of(declaration: Any) -> Signature:
     )
 
 
+_USES_BEFORE_QUICK: Final = 4
+"""A pattern takes as long to make as so many operations to read step by step, about."""
+
+
 class Form:
     """A compiled pretty form.
 
@@ -76,16 +80,25 @@ class Form:
         quick: reads the usual spelling at once, or None.
     """
 
-    __slots__ = ("quick", "steps")
+    __slots__ = ("_make_quick", "_uses", "quick", "steps")
 
-    def __init__(self, steps: Sequence[Step], quick: QuickForm | None = None) -> None:
+    def __init__(
+        self, steps: Sequence[Step], make_quick: Callable[[], QuickForm | None] | None = None
+    ) -> None:
         self.steps = steps
-        self.quick = quick
+        self.quick: QuickForm | None = None
+        self._make_quick = make_quick
+        self._uses = 0
 
     def parse(self, parser: OperationParser, state: OperationState) -> None:
         """Consume what follows the operation's name."""
-        if self.quick is not None and self.quick.read(parser, state):
-            return
+        if self.quick is not None:
+            if self.quick.read(parser, state):
+                return
+        elif self._make_quick is not None:
+            self._uses += 1
+            if self._uses > _USES_BEFORE_QUICK:
+                self.quick, self._make_quick = self._make_quick(), None
         for step in self.steps:
             step(parser, state)
 
@@ -99,7 +112,7 @@ def compile_assembly(form: str, signature: Signature) -> Form:
     steps = _Compiler(form.split(), signature).items(None)
     if signature.results and not _TYPE_ITEM.search(form):
         return Form([*steps, _constant_type])
-    return Form(steps, quick_form(form, signature))
+    return Form(steps, lambda: quick_form(form, signature))
 
 
 def _constant_type(parser: OperationParser, state: OperationState) -> None:

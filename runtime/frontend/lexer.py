@@ -7,8 +7,8 @@ possessive quantifiers throughout, so that no text makes them backtrack.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Final, NoReturn
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NoReturn
 
 from ..errors import ParseError, UnsupportedError
 from ..ir import Source, SourceLocation
@@ -27,9 +27,30 @@ _SHOWN_WIDTH: Final = 100
 _ESCAPE: Final = re.compile(rb'\\(?:([0-9A-Fa-f]{2})|(["\\])|(n)|(t))?')
 
 
-def pattern(expression: str) -> re.Pattern[str]:
-    """Compile `expression` to match at the cursor after white space and comments."""
-    return re.compile(SKIP + expression, re.ASCII)
+class Pattern:
+    """An expression that is compiled when it is first matched: a program needs few of all there are.
+
+    Attributes:
+        match: as `re.Pattern.match`.
+    """
+
+    __slots__ = ("_expression", "match")
+
+    match: Callable[[str, int], re.Match[str] | None]
+
+    def __init__(self, expression: str) -> None:
+        self._expression = expression
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "match":
+            raise AttributeError(name)
+        self.match = re.compile(self._expression, re.ASCII).match
+        return self.match
+
+
+def pattern(expression: str) -> Pattern:
+    """What matches `expression` at the cursor after white space and comments."""
+    return Pattern(SKIP + expression)
 
 
 _NEXT: Final = pattern("")
@@ -40,10 +61,10 @@ _KEYWORD: Final = pattern(f"({BARE_IDENTIFIER})")
 _INTEGER: Final = pattern(r"(-?+(?:0x[0-9A-Fa-f]++|\d++))(?![.\w])")
 NUMBER: Final = pattern(r"(?:(-?+\d++\.\d*+(?:[eE][+\-]?+\d++)?+)|(-?+(?:0x[0-9A-Fa-f]++|\d++)))")
 
-_LITERALS: dict[str, re.Pattern[str]] = {}
+_LITERALS: dict[str, Pattern] = {}
 
 
-def literal_pattern(literal: str) -> re.Pattern[str]:
+def literal_pattern(literal: str) -> Pattern:
     """The pattern of punctuation or a keyword; a keyword must not run on."""
     found = _LITERALS.get(literal)
     if found is None:
@@ -72,7 +93,7 @@ class Cursor:
         self.position = 0
         self.nesting = 0
 
-    def match(self, expression: re.Pattern[str]) -> re.Match[str] | None:
+    def match(self, expression: Pattern) -> re.Match[str] | None:
         """Consume what `expression` matches here; None, consuming nothing, where it does not match."""
         found = expression.match(self.text, self.position)
         if found is not None:

@@ -76,22 +76,19 @@ def used_values(operation: Operation) -> Sequence[Value]:
 
 def captured_values(regions: Iterable[Region]) -> list[Value]:
     """The values that regions use but do not define, each once, in order of first use."""
-    if not regions:
-        return []
-    defined: set[Value] = set()
     captured: dict[Value, None] = {}
+    _capture(regions, set(), captured)
+    return list(captured)
 
-    def visit(region: Region) -> None:
+
+def _capture(regions: Iterable[Region], defined: set[Value], captured: dict[Value, None]) -> None:
+    for region in regions:
         for block in region.blocks:
             defined.update(block.arguments)
             for operation in block.operations:
                 for operand in operation.operands:
                     if operand not in defined:
                         captured[operand] = None
-                for nested in operation.regions:
-                    visit(nested)
+                if operation.regions:
+                    _capture(operation.regions, defined, captured)
                 defined.update(operation.results)
-
-    for region in regions:
-        visit(region)
-    return list(captured)

@@ -1,8 +1,12 @@
-"""What tells blocks apart in little time: by which objects their types and attributes are, not by values."""
+"""What tells blocks apart in little time: by which objects most attributes are, not by their values."""
 
 from __future__ import annotations
 
+from ..types import ELEMENT_TYPES
+from .attributes import Attribute, DenseArrayAttribute
 from .module import Block, Value
+
+_I64 = ELEMENT_TYPES["i64"]
 
 
 def likeness(block: Block) -> tuple[tuple[object, ...], list[object]]:
@@ -24,19 +28,25 @@ def _enter(block: Block, outer: dict[Value, int], key: list[object], kept: list[
     numbers = dict(outer)
     for argument in block.arguments:
         numbers[argument] = len(numbers)
-    types: list[object] = [argument.type for argument in block.arguments]
-    kept += types
-    key += map(id, types)
+        key.append(str(argument.type))
     for operation in block.operations:
-        attributes = operation.attributes
         key.append(operation.name)
         key += [numbers[operand] for operand in operation.operands]
-        own = [*attributes.values(), *[result.type for result in operation.results]]
-        kept += own
-        key += (":", *attributes, *map(id, own))
+        if operation.attributes:
+            for name, attribute in operation.attributes.items():
+                key += (name, _told(attribute))
+            kept += operation.attributes.values()
         for region in operation.regions:
             key.append("(")
             _enter(region.block, numbers, key, kept)
             key.append(")")
         for result in operation.results:
             numbers[result] = len(numbers)
+            key.append(str(result.type))
+
+
+def _told(attribute: Attribute) -> object:
+    """Sizes and dimensions, of which rewrites make new ones; any other attribute by which object it is."""
+    if type(attribute) is DenseArrayAttribute and attribute.element_type is _I64:
+        return attribute.values
+    return id(attribute)

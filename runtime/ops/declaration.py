@@ -275,6 +275,9 @@ class Op:
         """
         self.operation = operation
         view = self.__dict__
+        if not operation.operands:
+            self._read(operation, view)
+            return
         # By identity, which takes less time than equality; what is known keeps these objects alive.
         types = [value.type for value in (*operation.operands, *operation.results)]
         attributes = operation.attributes

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
 import numpy as np
 
 from ..ir import Block, DenseElementsAttribute, EnumAttribute, Operation, Region, Value
+from ..ir.record import Record
 from ..types import BOOLEAN, COMPLEX, FLOAT, UNSIGNED, AnyElementType, TensorType
 from .declaration import Array, Evaluate, Op, lookup
 from .elementwise_base import Elementwise
@@ -38,8 +38,7 @@ class Order(StrEnum):
     """TOTALORDER once -0 became +0 and each NaN the same positive one: all NaNs are equal and greatest."""
 
 
-@dataclass(frozen=True, slots=True)
-class SortKey:
+class SortKey(Record):
     """One key of a recognised comparator.
 
     Attributes:

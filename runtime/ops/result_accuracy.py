@@ -9,13 +9,13 @@ Source: specification, sections on the unary functions; StableHLO's definition o
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import Any, Final
 
 import ml_dtypes
 
 from ..ir import Attribute as IrAttribute
 from ..ir import EnumAttribute, StructAttribute
+from ..ir.record import Record
 from ..types import FLOAT, ElementType
 from .attribute_kinds import AttributeKind
 from .numerics import real_type
@@ -55,8 +55,7 @@ class ResultAccuracyMode(enum.StrEnum):
     TOLERANCE = "TOLERANCE"
 
 
-@dataclass(frozen=True)
-class ResultAccuracy:
+class ResultAccuracy(Record):
     """With TOLERANCE, results x may be off by ``atol + rtol * |x|`` and `ulps` units in x's last place."""
 
     mode: ResultAccuracyMode = ResultAccuracyMode.DEFAULT

@@ -6,19 +6,21 @@ Source: specification, section "Dynamism in StableHLO", and the dynamic operatio
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 
 from ..ir import Operation, Value
+from ..ir.record import Record
 from ..types import TensorType, Type
 from .declaration import Op, lookup
 from .rules import constant_operand
 
+_NONE: Final[Mapping[str, Any]] = MappingProxyType({})
 
-@dataclass(frozen=True)
-class StaticForm:
+
+class StaticForm(Record):
     """How a dynamic operation is written statically.
 
     Attributes:
@@ -29,8 +31,8 @@ class StaticForm:
     """
 
     name: str
-    attributes: Mapping[str, str] = field(default_factory=dict)
-    shapes: Mapping[str, int] = field(default_factory=dict)
+    attributes: Mapping[str, str] = _NONE
+    shapes: Mapping[str, int] = _NONE
     dropped: Sequence[str] = ()
 
 

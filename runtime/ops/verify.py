@@ -243,9 +243,9 @@ def _key(operation: Operation) -> Hashable | None:
         operation.name,
         len(operands),
         *attributes,
-        # By identity, which takes less time than equality; the module keeps these objects alive.
-        *[id(value.type) for value in operands],
-        *[id(value.type) for value in operation.results],
+        *[value.type for value in operands],
+        *[value.type for value in operation.results],
+        # By identity, which takes less time than equality: the module keeps these objects alive.
         *map(id, attributes.values()),
     )
 

@@ -10,12 +10,14 @@ import numpy as np
 
 from ..errors import ExecutionError, NimbleError
 from ..ir import Block, Builder, Function, Operation, Value
+from ..ir.likeness import likeness
 from ..ops.cluster import Cluster
 from ..ops.control import While
 from ..ops.declaration import Op, lookup
 from ..ops.elementwise_base import Elementwise
 from ..ops.verify import TERMINATORS, view_of
 from ..options import Options, Ordering
+from ..recent import Recent
 from ..specialize.clusters import LARGE, form_clusters
 from ..specialize.few_updates import take_index_vectors
 from ..specialize.gathered import copies_long_lines, is_followed
@@ -233,14 +235,9 @@ class Code:
     """
 
     def __init__(self, block: Block, threads: int | None, box: Box | None = None) -> None:
-        from ..codegen.machine import key_of
-        from ..codegen.nest import arranged, description
-        from .nests import nests_of
-
         self.block = block
         self.threads = threads
-        self.nests = [arranged(nest) for nest in nests_of(block, box)]
-        self.keys = [key_of(description(nest)) for nest in self.nests]
+        self.nests, self.keys = _nests_and_keys(block, box)
         self.key = " ".join(self.keys)
 
     def is_quick(self) -> bool:
@@ -291,6 +288,25 @@ class Code:
         seconds *= units * elements
         return Launch(address, tasks, accesses, integers(nest, blocks, units_per_task), seconds)
 
+
+def _nests_and_keys(block: Block, box: Box | None) -> tuple[Sequence[Any], Sequence[str]]:
+    """The nests of a block, and the keys of their code: once for the equal ones of a program's layers."""
+    from ..codegen.machine import key_of
+    from ..codegen.nest import arranged, description
+    from .nests import nests_of
+
+    identity, kept = likeness(block)
+    known = _alike.get((identity, box))
+    if known is None:
+        nests = tuple([arranged(nest) for nest in nests_of(block, box)])
+        known = nests, tuple([key_of(description(nest)) for nest in nests]), kept
+        _alike.keep((identity, box), known)
+    return known[:2]
+
+
+_Known = tuple[Sequence[Any], Sequence[str], list[object]]
+_alike: Recent[tuple[tuple[object, ...], Box | None], _Known] = Recent(64)
+"""By a block's likeness and the box: nests, keys, and what the likeness stands for."""
 
 _BYTES_A_SECOND = 1e10
 """What computing is worth in bytes moved, where work is divided."""

@@ -35,9 +35,9 @@ class _Cleaner:
     def __init__(self) -> None:
         self.values: dict[Value, Value] = {}
 
-    def visit(self, region: Region, outer: dict[Hashable, Operation]) -> None:
-        """Clean a region; `outer` are the operations visible around it."""
-        seen = dict(outer)
+    def visit(self, region: Region, seen: dict[Hashable, Operation]) -> None:
+        """Clean a region; `seen` are the operations visible around it (it is left as it was)."""
+        own: list[Hashable] = []
         kept: list[Operation] = []
         for operation in region.block.operations:
             if self.values:
@@ -49,9 +49,12 @@ class _Cleaner:
                 continue
             if key is not None and has_no_effect(operation):
                 seen[key] = operation
+                own.append(key)
             for inner in operation.regions:
                 self.visit(inner, seen)
             kept.append(operation)
+        for key in own:
+            del seen[key]
         region.block.operations = kept
 
 

@@ -108,6 +108,7 @@ class Members:
         level: see the module's text.
         owned: operations that nothing else needs, or whose results it hands on.
         copied: operations that are computed elsewhere too.
+        made: results, and the operation with these results that was made of them, if one was.
     """
 
     def __init__(self, size: int, level: int, owned: Iterable[int]) -> None:
@@ -115,6 +116,7 @@ class Members:
         self.level = level
         self.owned = set(owned)
         self.copied: set[int] = set()
+        self.made: tuple[list[Value], Operation] | None = None
 
     @property
     def members(self) -> list[int]:
@@ -363,9 +365,10 @@ def boundary(
         for operand in used_values(operations[index]):
             if operand not in inside:
                 operands[operand] = None
-        for result in operations[index].results:
-            if index in owned and not owned.issuperset(users.get(result, ())):
-                results.append(result)
+        if index in owned:
+            for result in operations[index].results:
+                if not owned.issuperset(users.get(result, ())):
+                    results.append(result)
     return list(operands), results
 
 
@@ -391,7 +394,11 @@ def replace(block: Block, clusters: list[Members], name: str = CLUSTER) -> None:
     removed: set[int] = set()
     for cluster in clusters:
         operands, results = boundary(operations, cluster.owned, cluster.copied, users)
-        made = cluster_operation([operations[index] for index in cluster.members], operands, results, name)
+        if cluster.made is not None and cluster.made[0] == results:
+            made = cluster.made[1]
+        else:
+            members = [operations[index] for index in cluster.members]
+            made = cluster_operation(members, operands, results, name)
         replaced.update(zip(results, made.results, strict=True))
         at[max(cluster.owned)] = made
         removed |= cluster.owned
@@ -402,8 +409,9 @@ def replace(block: Block, clusters: list[Members], name: str = CLUSTER) -> None:
         elif index not in removed:
             kept.append(operation)
     for operation in kept:
-        for nested in operation.walk():
-            nested.operands = tuple([replaced.get(operand, operand) for operand in nested.operands])
+        for nested in operation.walk() if operation.regions else (operation,):
+            if not replaced.keys().isdisjoint(nested.operands):
+                nested.operands = tuple([replaced.get(operand, operand) for operand in nested.operands])
     block.operations = in_order(kept)
 
 

@@ -15,6 +15,8 @@ from .rewriting import Rewriter, defined_by, is_plain, splat, tensor_type, viewe
 
 def dot_of_transpose(operation: Operation, rewriter: Rewriter) -> Value | None:
     """A product of a transpose takes other dimensions of its operand; those left keep their order."""
+    if not any(defined_by(operand, "stablehlo.transpose") for operand in operation.operands):
+        return None
     from ..ops.contraction import DotGeneral
 
     view = viewed(operation, DotGeneral)
@@ -50,9 +52,12 @@ def reduce_nothing(operation: Operation, rewriter: Rewriter) -> tuple[Value] | N
     if len(operation.results) != 1 or not is_plain(operation):
         return None
     value, initial = operation.operands
-    view, type = viewed(operation, Reduce), tensor_type(value)
+    type = tensor_type(value)
+    if not type.category & (INTEGER | BOOLEAN):
+        return None
+    view = viewed(operation, Reduce)
     name, start = monoid(view.body), splat(initial)
-    if name is None or start is None or not type.category & (INTEGER | BOOLEAN):
+    if name is None or start is None:
         return None
     if any(type.shape[d] != 1 for d in view.dimensions) or operation.result.type.category != type.category:
         return None

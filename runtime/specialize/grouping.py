@@ -59,7 +59,9 @@ def _body_of(block: Block, cluster: Members, users: dict[Value, list[int]], name
     """A block of a group's operations alone."""
     operands, results = boundary(block.operations, cluster.owned, cluster.copied, users)
     members = [block.operations[index] for index in cluster.members]
-    return cluster_operation(members, operands, results, name).regions[0].block
+    made = cluster_operation(members, operands, results, name)
+    cluster.made = results, made
+    return made.regions[0].block
 
 
 class Grouping:

@@ -74,15 +74,19 @@ class _Inliner:
                 results = replace_call(operation, target, operands, regions, builder)
                 values.update(zip(operation.results, results, strict=True))
             else:
-                copied = builder.create(
+                copied = Operation(
                     operation.name,
                     [values[operand] for operand in operation.operands],
                     [result.type for result in operation.results],
                     operation.attributes,
-                    [self.copy_region(region, values) for region in operation.regions],
+                    [self.copy_region(region, values) for region in operation.regions]
+                    if operation.regions
+                    else (),
                     operation.location,
                 )
-                values.update(zip(operation.results, copied.results, strict=True))
+                builder.block.operations.append(copied)
+                for result, copy in zip(operation.results, copied.results, strict=True):
+                    values[result] = copy
 
     def callee(self, operation: Operation) -> Function | None:
         """The function whose body takes an operation's place; None where none does."""

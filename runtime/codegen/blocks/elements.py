@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
 
+from ...ir.record import Record
 from ...types import SIGNED, UNSIGNED, ElementType, TensorType, Type
 from ..values import Value, load, store, stored_type
 
@@ -20,8 +20,7 @@ INT64 = ir.IntType(64)
 POINTER = ir.PointerType()
 
 
-@dataclass(frozen=True, slots=True)
-class Elements:
+class Elements(Record):
     """A tensor as LLVM values, in row-major order."""
 
     values: tuple[Value, ...]
@@ -33,8 +32,7 @@ class Elements:
         return value
 
 
-@dataclass(frozen=True, slots=True)
-class Storage:
+class Storage(Record):
     """A tensor in memory, row-major, from an opaque pointer on."""
 
     type: TensorType

@@ -8,13 +8,13 @@ specification's names), so that this layer needs to know no declaration.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
 
 from ...ir import Block, Operation
 from ...ir import Value as IrValue
+from ...ir.record import Record
 from ...types import TensorType
 from ..mathematics import FUNCTIONS
 from . import elements as tensors
@@ -24,8 +24,7 @@ ViewOf = Callable[[Operation], Any]
 Bound = Elements | Storage
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(Record):
     """How operations of one kind are generated.
 
     Attributes:
