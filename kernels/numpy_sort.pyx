@@ -15,13 +15,13 @@ cnp.import_array()
 
 
 def sort_address(dtype) -> int:
-    """The address of `int (void *start, intptr_t count, void *)`, which sorts unsigned integers of that type.
+    """The address of `int (void *start, intptr_t count, void *)`, which sorts numbers of that type: NaNs come last.
 
     It needs neither the interpreter's lock nor its last argument. 0 where NumPy has none.
     """
     cdef cnp.dtype descriptor = np.dtype(dtype)
-    if descriptor.kind != "u":
-        raise ValueError(f"dtype is {descriptor}, but must be an unsigned integer type")
+    if descriptor.kind not in "uif":
+        raise ValueError(f"dtype is {descriptor}, but must be one of NumPy's integer or floating-point types")
     cdef PyArray_ArrFuncs *functions = PyDataType_GetArrFuncs(<cnp.PyArray_Descr *>descriptor)
     # Of single bytes the stable sort counts values, and is the quicker one.
     cdef int kind = 2 if descriptor.itemsize == 1 else 0

@@ -8,9 +8,10 @@ direction, and how floating-point values are compared:
 - "FLOAT": zeros are equal, and NaNs, which no such comparison can order, come last in either direction.
 
 Integers and booleans are compared by value whatever is said. Values become unsigned integers of the same
-order (`sort_encoding`), which NumPy's functions sort: alone, or where more than one operand moves as the
-upper half of numbers whose lower half is the position, 32 bits of a key at a time. All such numbers differ,
-so that an unstable sort gives the stable result. Long rows are cut into runs (`runs`).
+order (`sort_encoding`), which NumPy's functions sort: alone, unless NumPy orders the values themselves in the
+same way, or where more than one operand moves as the upper half of numbers whose lower half is the position,
+32 bits of a key at a time. All such numbers differ, so that an unstable sort gives the stable result. Long
+rows are cut into runs (`runs`).
 """
 
 from collections.abc import Callable, Sequence
@@ -110,20 +111,24 @@ def _as_they_are(
 
 
 def _values(dtype: np.dtype, key: Key, rows: int, length: int, threads: int | None) -> Callable[..., None]:
-    """One operand, which is its own key: its codes are sorted, in the result where rows are whole."""
+    """One operand, which is its own key: its codes are sorted, in the result where rows are whole; there the
+    elements themselves if NumPy orders them so."""
     code = encoding(dtype, key).words
     bits = bits_dtype(dtype)
+    is_native = _is_native(dtype, key)
 
     def sorter(operands: list[Line], results: list[Line]) -> None:
         from . import sort_loops
 
         (operand,), (result,) = operands, results
-        address, runs = sort_address(bits), cut(rows, length, threads)
+        runs = cut(rows, length, threads)
+        as_they_are = is_native and runs.parts == 1
+        address = sort_address(dtype if as_they_are else bits)
         units = rows * runs.parts
         numbers = result if runs.parts == 1 else np.empty(rows * length, bits)
         mixed = np.zeros(units, np.uint8)
         tasks, size = division(units, sorting_bytes(runs.length, bits.itemsize))
-        work = (size, units, *runs, length, address, code, operand, numbers, mixed)
+        work = (size, units, *runs, length, address, as_they_are, code, operand, numbers, mixed)
         sort_loops.sort_values(tasks, *work, threads=threads)
         if runs.parts > 1:
             run, numbers = _merged(numbers, runs.length, length, threads)
@@ -134,6 +139,13 @@ def _values(dtype: np.dtype, key: Key, rows: int, length: int, threads: int | No
                 sort_loops.restore(tasks, size, rows, length, code, operand, result, threads=threads)
 
     return sorter
+
+
+def _is_native(dtype: np.dtype, key: Key) -> bool:
+    """Whether NumPy orders elements as their codes are, but for those that may share one."""
+    if key.descending or dtype.kind not in "iuf" or dtype == np.float16:
+        return False
+    return dtype.kind != "f" or key.comparison != "TOTALORDER"
 
 
 def _merged(numbers: Line, run: int, length: int, threads: int | None) -> tuple[int, Line]:

@@ -66,6 +66,19 @@ def encode(code: Any, operand: Any, start: int, count: int, target: Any, at: int
 
 
 @kernel
+def copy(code: Any, operand: Any, start: int, count: int, target: Any, at: int) -> bool:
+    """Write neighbouring elements; whether different ones may have one code."""
+    narrow = target.dtype.type
+    mode, ones, sign, infinity = np.int64(code[0]), narrow(code[1]), narrow(code[2]), narrow(code[3])
+    found = False
+    for step in range(count):
+        bits = get(operand, start + step)
+        put(target, at + step, bits)
+        found |= shares_code(sign, infinity, ones, bits)
+    return found and mode == CANONICAL
+
+
+@kernel
 def decode(code: Any, numbers: Any, at: int, count: int, result: Any, start: int) -> None:
     """Write the elements of neighbouring codes."""
     narrow = result.dtype.type
@@ -103,12 +116,14 @@ def sort_values(
     run: int,
     length: int,
     address: int,
+    as_they_are: bool,
     code: Any,
     operand: Any,
     numbers: Any,
     mixed: Any,
 ) -> None:
-    """Sort the codes of each run of each row; where a run is a row, make them its elements.
+    """Sort the codes of each run of each row; where a run is a row, make them its elements, unless these are
+    sorted `as_they_are`.
 
     `mixed` notes runs in which different elements may have one code.
     """
@@ -116,11 +131,15 @@ def sort_values(
         row = unit // runs
         start = row * length + (unit - row * runs) * run
         count = min(run, (row + 1) * length - start)
-        found = encode(code, operand, start, count, numbers, start)
+        if as_they_are:
+            found = copy(code, operand, start, count, numbers, start)
+        else:
+            found = encode(code, operand, start, count, numbers, start)
         if sort_numbers(address, numbers, start, count) != 0:
             raise MemoryError
         if runs == 1:
-            decode(code, numbers, start, count, numbers, start)
+            if not as_they_are:
+                decode(code, numbers, start, count, numbers, start)
             if found:
                 restore_row(code, operand, start, count, numbers)
         else:

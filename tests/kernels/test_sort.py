@@ -85,6 +85,23 @@ def test_values(element, descending):
             check([sample(rng, shape, dtype_of(element))], dimension, [Key(0, descending, comparison)])
 
 
+@pytest.mark.parametrize("element", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("threads", [1, 2, 3, 8])
+def test_zeros_and_nans_keep_their_bits(element, threads):
+    """Rows in which NaNs of any payload, infinities and zeros of both signs are many, or none at all."""
+    rng, dtype = np.random.default_rng(17), np.dtype(element)
+    bits = np.dtype(f"u{dtype.itemsize}")
+    values = rng.standard_normal((6, 700)).astype(dtype)
+    ones = np.array(np.inf, dtype).view(bits) | rng.integers(0, 9, values.shape).astype(bits)
+    signed = ones ^ (rng.integers(0, 2, values.shape).astype(bits) << (dtype.itemsize * 8 - 1))
+    values[1:] = np.where(rng.random((5, 700)) < 0.3, signed[1:].view(dtype), values[1:])
+    values[2:] = np.where(rng.random((4, 700)) < 0.3, np.copysign(dtype.type(0), values[2:]), values[2:])
+    values[3] = signed[3].view(dtype)
+    for comparison in COMPARISONS:
+        check([values], 1, [Key(0, comparison=comparison)], threads)
+        check([values[:, :5]], 1, [Key(0, comparison=comparison)], threads)
+
+
 @pytest.mark.parametrize("element", ELEMENTS)
 def test_key_with_payloads(element):
     rng = np.random.default_rng(4)
