@@ -7,6 +7,7 @@ possessive quantifiers throughout, so that no text makes them backtrack.
 from __future__ import annotations
 
 import re
+import string
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NoReturn
 
@@ -61,18 +62,40 @@ _KEYWORD: Final = pattern(f"({BARE_IDENTIFIER})")
 _INTEGER: Final = pattern(r"(-?+(?:0x[0-9A-Fa-f]++|\d++))(?![.\w])")
 NUMBER: Final = pattern(r"(?:(-?+\d++\.\d*+(?:[eE][+\-]?+\d++)?+)|(-?+(?:0x[0-9A-Fa-f]++|\d++)))")
 
-_LITERALS: dict[str, Pattern] = {}
+_WORD: Final = frozenset(string.ascii_letters + string.digits + "_$.")
 
 
-def literal_pattern(literal: str) -> Pattern:
-    """The pattern of punctuation or a keyword; a keyword must not run on."""
+class _Literal:
+    """Punctuation or keywords, after white space and comments; the last keyword must not run on."""
+
+    __slots__ = ("first", "is_last_word", "rest")
+
+    def __init__(self, literal: str) -> None:
+        self.first, *words = literal.split()
+        self.rest = _Literal(" ".join(words)) if words else None
+        self.is_last_word = not words and self.first[-1] in _WORD
+
+    def end(self, text: str, position: int) -> int | None:
+        """Where it ends, if it comes next; else None."""
+        if not text.startswith(self.first, position):
+            found = _NEXT.match(text, position)
+            assert found is not None
+            position = found.end()
+            if not text.startswith(self.first, position):
+                return None
+        end = position + len(self.first)
+        if self.is_last_word and text[end : end + 1] in _WORD:
+            return None
+        return end if self.rest is None else self.rest.end(text, end)
+
+
+_LITERALS: dict[str, _Literal] = {}
+
+
+def _literal(literal: str) -> _Literal:
     found = _LITERALS.get(literal)
     if found is None:
-        words = re.compile(r"\s+").split(literal.strip())
-        expression = SKIP.join(re.escape(word) for word in words)
-        if re.match(r"[\w$.]", literal[-1]):
-            expression += r"(?![\w$.])"
-        found = _LITERALS[literal] = pattern(expression)
+        found = _LITERALS[literal] = _Literal(literal)
     return found
 
 
@@ -102,22 +125,22 @@ class Cursor:
 
     def accept(self, literal: str) -> bool:
         """Consume `literal` where it comes next."""
-        found = (_LITERALS.get(literal) or literal_pattern(literal)).match(self.text, self.position)
-        if found is None:
+        end = (_LITERALS.get(literal) or _literal(literal)).end(self.text, self.position)
+        if end is None:
             return False
-        self.position = found.end()
+        self.position = end
         return True
 
     def expect(self, literal: str) -> None:
         """Consume `literal`, or raise."""
-        found = (_LITERALS.get(literal) or literal_pattern(literal)).match(self.text, self.position)
-        if found is None:
+        end = (_LITERALS.get(literal) or _literal(literal)).end(self.text, self.position)
+        if end is None:
             self.fail(f"'{literal}'")
-        self.position = found.end()
+        self.position = end
 
     def at(self, literal: str) -> bool:
         """Whether `literal` comes next."""
-        return literal_pattern(literal).match(self.text, self.position) is not None
+        return _literal(literal).end(self.text, self.position) is not None
 
     def skip(self) -> int:
         """Consume white space and comments; the offset after them."""

@@ -232,13 +232,16 @@ def verify_inferred(view: Op) -> None:
 
 def _key(operation: Operation) -> Hashable | None:
     """What is the same for operations of which all hold the constraints or none; None where that may be more
-    than types and attributes: regions, functions, values of constants."""
+    than types, attributes and values of constants: regions, functions."""
     operands, attributes = operation.operands, operation.attributes
-    if not operands or operation.regions or "callee" in attributes or "decomposition" in attributes:
+    if operation.regions or "callee" in attributes or "decomposition" in attributes:
         return None
-    for operand in operands:
-        if isinstance(operand.owner, Operation) and operand.owner.name == "stablehlo.constant":
-            return None
+    constants = [
+        id(operand.owner.attributes.get("value"))
+        if isinstance(operand.owner, Operation) and operand.owner.name == "stablehlo.constant"
+        else None
+        for operand in operands
+    ]
     return (
         operation.name,
         len(operands),
@@ -247,6 +250,7 @@ def _key(operation: Operation) -> Hashable | None:
         *[value.type for value in operation.results],
         # By identity, which takes less time than equality: the module keeps these objects alive.
         *map(id, attributes.values()),
+        *constants,
     )
 
 
