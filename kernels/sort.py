@@ -9,7 +9,7 @@ direction, and how floating-point values are compared:
 
 Integers and booleans are compared by value whatever is said. Values become unsigned integers of the same
 order (`sort_encoding`), which NumPy's functions sort: alone, unless NumPy orders the values themselves in the
-same way, or where more than one operand moves as the upper half of numbers whose lower half is the position,
+same way, or where more than one operand moves as the upper bits of numbers whose lower ones are the position,
 32 bits of a key at a time. All such numbers differ, so that an unstable sort gives the stable result. Long
 rows are cut into runs (`runs`).
 """
@@ -24,13 +24,14 @@ from .compilation import flat
 from .monoids import supports_element
 from .numpy_sort import sort_address
 from .runs import cut, sorting_bytes
-from .sort_encoding import Encoding, Key, bits_dtype, encoding
+from .sort_encoding import PLACE_BITS, SHORT_PLACE_BITS, Encoding, Key, bits_dtype, encoding
 from .threads import division
 
 __all__ = ["Key", "prepare", "supports"]
 
 _MOST_POSITIONS = 1 << 32
 _KEY_BITS = 32
+_SHORT_LENGTH = 1 << SHORT_PLACE_BITS
 
 Sorting = Callable[..., tuple[np.ndarray, ...]]
 Line = np.ndarray
@@ -228,15 +229,18 @@ def _sort_by(
     """
     from . import sort_loops
 
-    address, runs = sort_address(np.uint64), cut(rows, length, threads)
+    # Numbers with short places keep their order as float64, which NumPy sorts more quickly.
+    is_short = length <= _SHORT_LENGTH
+    place_bits = SHORT_PLACE_BITS if is_short else PLACE_BITS
+    address, runs = sort_address(np.float64 if is_short else np.uint64), cut(rows, length, threads)
     units, code = rows * runs.parts, one.code.words
     tasks, size = division(units, sorting_bytes(runs.length, 8))
     packed = np.empty(tasks * length if runs.parts == 1 else rows * length, np.uint64)
     mixed = np.zeros(units, np.uint8)
-    work = (size, units, *runs, length, address, code, one.shift, operand, former)
+    work = (size, units, *runs, length, address, code, one.shift, place_bits, operand, former)
     sort_loops.sort_packed(tasks, *work, packed, mixed, positions, values, threads=threads)
     if runs.parts > 1:
         run, packed = _merged(packed, runs.length, length, threads)
         tasks, size = division(rows * length, 16)
-        rest = (length, run, code, bool(mixed.any()), operand, former, packed, positions, values)
+        rest = (length, run, code, place_bits, bool(mixed.any()), operand, former, packed, positions, values)
         sort_loops.merge_packed(tasks, size, *rest, threads=threads)

@@ -5,6 +5,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 UNSIGNED, SIGNED, TOTAL, CANONICAL = range(4)
+PLACE_BITS, SHORT_PLACE_BITS = 32, 29
+"""How many bits a place in a row has below 32 bits of a key, and in rows of at most 2**29 elements."""
 _INFINITIES = {"bfloat16": 0x7F80, "float16": 0x7C00, "float32": 0x7F800000, "float64": 0x7FF0000000000000}
 
 Comparison = Literal["FLOAT", "TOTALORDER", "CANONICAL"]

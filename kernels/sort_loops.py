@@ -13,10 +13,9 @@ from .arithmetic import get, put
 from .compilation import kernel
 from .runs import MERGED
 from .runs_loops import SLACK, merge_block, pair_at, sort_numbers
-from .sort_encoding import CANONICAL, SIGNED, TOTAL, UNSIGNED
+from .sort_encoding import CANONICAL, PLACE_BITS, SHORT_PLACE_BITS, SIGNED, TOTAL, UNSIGNED
 
-_POSITION = np.uint64(0xFFFFFFFF)
-_HALF = np.uint64(32)
+_WORD = np.uint64(0xFFFFFFFF)
 
 
 @kernel(inline=True)
@@ -166,68 +165,81 @@ def restore(task: int, size: int, rows: int, length: int, code: Any, operand: An
         restore_row(code, operand, row * length, length, result)
 
 
+@kernel(inline=True)
+def _shape_of_numbers(place_bits: int) -> tuple[Any, Any, Any]:
+    """By how much a key is shifted, the bits of a place, and what is set besides: numbers with short places
+    are positive normal ones as float64 as well, and these are sorted more quickly."""
+    bits = np.uint64(place_bits)
+    besides = np.uint64(1) << np.uint64(62) if place_bits == SHORT_PLACE_BITS else np.uint64(0)
+    return bits, (np.uint64(1) << bits) - np.uint64(1), besides
+
+
 @kernel
 def pack(
-    code: Any, shift: int, operand: Any, former: Any, row_start: int, start: int, count: int, packed: Any,
-    at: int,
+    code: Any, shift: int, place_bits: int, operand: Any, former: Any, row_start: int, start: int, count: int,
+    packed: Any, at: int,
 ) -> bool:  # fmt: skip
-    """Write 32 bits of the key of each element of a row from `start` on, above its place there; whether
-    different elements may have one code. `former` says from which positions they came, or is empty."""
+    """Write 32 bits of the key of each element of a row from `start` on, above its place there of so many
+    bits, PLACE_BITS or SHORT_PLACE_BITS; whether different elements may have one code. `former` says from
+    which positions they came, or is empty."""
     mode, ones, sign, infinity, flip, nan = np.int64(code[0]), code[1], code[2], code[3], code[4], code[5]
+    up, _, besides = _shape_of_numbers(place_bits)
     found = False
     if former.size == 0:
         for step in range(count):
             bits = np.uint64(get(operand, start + step))
-            word = code_of(mode, ones, sign, infinity, flip, nan, bits) >> np.uint64(shift) & _POSITION
-            put(packed, at + step, word << _HALF | np.uint64(start - row_start + step))
+            word = code_of(mode, ones, sign, infinity, flip, nan, bits) >> np.uint64(shift) & _WORD
+            put(packed, at + step, besides | word << up | np.uint64(start - row_start + step))
             found |= shares_code(sign, infinity, ones, bits)
     else:
         for step in range(count):
             bits = np.uint64(get(operand, row_start + np.int64(get(former, start + step))))
-            word = code_of(mode, ones, sign, infinity, flip, nan, bits) >> np.uint64(shift) & _POSITION
-            put(packed, at + step, word << _HALF | np.uint64(start - row_start + step))
+            word = code_of(mode, ones, sign, infinity, flip, nan, bits) >> np.uint64(shift) & _WORD
+            put(packed, at + step, besides | word << up | np.uint64(start - row_start + step))
+            found |= shares_code(sign, infinity, ones, bits)
     return found and mode == CANONICAL
 
 
 @kernel(parallel=True)
 def pack_rows(task: int, size: int, rows: int, length: int, code: Any, operand: Any, packed: Any) -> None:
-    """`pack` for all rows."""
+    """`pack` for all rows, with PLACE_BITS."""
     nowhere = np.empty(0, np.uint32)
     for row in range(task * size, min((task + 1) * size, rows)):
         start = row * length
-        pack(code, 0, operand, nowhere, start, start, length, packed, start)
+        pack(code, 0, PLACE_BITS, operand, nowhere, start, start, length, packed, start)
 
 
 @kernel
 def unpack(
-    code: Any, is_mixed: bool, packed: Any, at: int, row_start: int, start: int, count: int, operand: Any,
-    former: Any, positions: Any, values: Any,
+    code: Any, place_bits: int, is_mixed: bool, packed: Any, at: int, row_start: int, start: int, count: int,
+    operand: Any, former: Any, positions: Any, values: Any,
 ) -> None:  # fmt: skip
     """What sorted numbers of `pack` say of the results from `start` on: the elements' positions, where these
     are wanted, and the key's elements, where these are."""
     narrow, place = values.dtype.type, positions.dtype.type
     mode, ones, sign, flip = np.int64(code[0]), code[1], code[2], code[4]
+    up, places, _ = _shape_of_numbers(place_bits)
     if former.size > 0:
         for step in range(count):
-            position = np.int64(get(packed, at + step) & _POSITION)
+            position = np.int64(get(packed, at + step) & places)
             put(positions, start + step, place(get(former, row_start + position)))
     elif positions.size > 0:
         for step in range(count):
-            put(positions, start + step, place(get(packed, at + step) & _POSITION))
+            put(positions, start + step, place(get(packed, at + step) & places))
     if values.size > 0 and is_mixed:
         for step in range(count):
-            position = np.int64(get(packed, at + step) & _POSITION)
+            position = np.int64(get(packed, at + step) & places)
             put(values, start + step, get(operand, row_start + position))
     elif values.size > 0:
         for step in range(count):
-            bits = bits_of(mode, ones, sign, flip, get(packed, at + step) >> _HALF)
+            bits = bits_of(mode, ones, sign, flip, get(packed, at + step) >> up & _WORD)
             put(values, start + step, narrow(bits))
 
 
 @kernel(parallel=True)
 def sort_packed(
     task: int, size: int, units: int, runs: int, run: int, length: int, address: int, code: Any, shift: int,
-    operand: Any, former: Any, packed: Any, mixed: Any, positions: Any, values: Any,
+    place_bits: int, operand: Any, former: Any, packed: Any, mixed: Any, positions: Any, values: Any,
 ) -> None:  # fmt: skip
     """Sort the numbers of `pack` of each run of each row; where a run is a row, `unpack` them.
 
@@ -239,19 +251,22 @@ def sort_packed(
         start = row_start + (unit - row * runs) * run
         count = min(run, row_start + length - start)
         at = task * length if runs == 1 else start
-        found = pack(code, shift, operand, former, row_start, start, count, packed, at)
+        found = pack(code, shift, place_bits, operand, former, row_start, start, count, packed, at)
         if sort_numbers(address, packed, at, count) != 0:
             raise MemoryError
         if runs == 1:
-            unpack(code, found, packed, at, row_start, start, count, operand, former, positions, values)
+            unpack(
+                code, place_bits, found, packed, at, row_start, start, count, operand, former, positions,
+                values,
+            )  # fmt: skip
         else:
             put(mixed, unit, np.uint8(found))
 
 
 @kernel(parallel=True)
 def merge_packed(
-    task: int, size: int, length: int, run: int, code: Any, is_mixed: bool, operand: Any, former: Any,
-    packed: Any, positions: Any, values: Any,
+    task: int, size: int, length: int, run: int, code: Any, place_bits: int, is_mixed: bool, operand: Any,
+    former: Any, packed: Any, positions: Any, values: Any,
 ) -> None:  # fmt: skip
     """Merge the two runs of each row, and `unpack` what they become."""
     merged = np.empty(MERGED + SLACK, np.uint64)
@@ -261,7 +276,10 @@ def merge_packed(
         stop = min(last, end, begin + MERGED)
         merge_block(packed, first, middle, last, begin, stop, merged)
         row_start = begin // length * length
-        unpack(code, is_mixed, merged, 0, row_start, begin, stop - begin, operand, former, positions, values)
+        unpack(
+            code, place_bits, is_mixed, merged, 0, row_start, begin, stop - begin, operand, former, positions,
+            values,
+        )  # fmt: skip
         begin = stop
 
 

@@ -161,6 +161,24 @@ def test_bits_do_not_depend_on_threads(threads):
     assert (np.diff(places, axis=1)[same] > 0).all()
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("element", ["int32", "float32", "float64"])
+def test_the_longest_rows_have_longer_places(element, descending, threads, monkeypatch):
+    """Rows of usual lengths, some of them taken for long ones; keys have the extreme bits."""
+    rng, key = np.random.default_rng(5), Key(0, descending)
+
+    def sorted_rows(values):
+        run = sort.prepare(values.shape, [values.dtype], 1, [key], positions="i4", threads=threads)
+        return [result.tobytes() for result in run(values)]
+
+    rows = [sample(rng, shape, dtype_of(element)) for shape in ((1, 70_000), (3, 40))]
+    short = [sorted_rows(values) for values in rows]
+    monkeypatch.setattr(sort, "_SHORT_LENGTH", 39)
+    assert [sorted_rows(values) for values in rows] == short
+    check([rows[1], rows[1]], 1, [key], threads)
+
+
 def test_operands_are_not_changed_and_may_be_strided():
     values = np.asfortranarray(sample(np.random.default_rng(6), (30, 40), np.dtype("f8")))
     before = values.copy()
