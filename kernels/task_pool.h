@@ -195,9 +195,9 @@ static void pool_part(void) {
     int here = sched_getcpu();
     if (pool.threads > POOL_MOST_APART || here < 0 || here == pool.apart_from) return;
     if (sched_getaffinity(0, sizeof others, &others) != 0) return;
-    pool.apart_from = here;
     CPU_CLR(here, &others);
     if (CPU_COUNT(&others) == 0) return;
+    pool.apart_from = here;
     for (int thread = 0; thread < pool.threads; thread++)
         pthread_setaffinity_np(pool.apart[thread], sizeof others, &others);
 #endif
