@@ -63,30 +63,55 @@ _INTEGER: Final = pattern(r"(-?+(?:0x[0-9A-Fa-f]++|\d++))(?![.\w])")
 NUMBER: Final = pattern(r"(?:(-?+\d++\.\d*+(?:[eE][+\-]?+\d++)?+)|(-?+(?:0x[0-9A-Fa-f]++|\d++)))")
 
 _WORD: Final = frozenset(string.ascii_letters + string.digits + "_$.")
+_USES_BEFORE_PATTERN: Final = 16
+"""An expression takes as long to compile as so many uses of a literal without one, about."""
+
+
+class _Found:
+    """What the match of an expression tells of a literal that was found without one."""
+
+    __slots__ = ("_end",)
+
+    def __init__(self, end: int) -> None:
+        self._end = end
+
+    def end(self) -> int:
+        """The offset after it."""
+        return self._end
 
 
 class _Literal:
-    """Punctuation or keywords, after white space and comments; the last keyword must not run on."""
+    """Punctuation or keywords, after white space and comments; the last keyword must not run on.
 
-    __slots__ = ("first", "is_last_word", "rest")
+    Attributes:
+        match: finds it where it comes next.
+    """
+
+    __slots__ = ("_is_word", "_uses", "_words", "match")
+
+    match: Callable[[str, int], re.Match[str] | _Found | None]
 
     def __init__(self, literal: str) -> None:
-        self.first, *words = literal.split()
-        self.rest = _Literal(" ".join(words)) if words else None
-        self.is_last_word = not words and self.first[-1] in _WORD
+        self._words = literal.split()
+        self._is_word = literal[-1] in _WORD
+        self._uses = 0
+        self.match = self._find
 
-    def end(self, text: str, position: int) -> int | None:
-        """Where it ends, if it comes next; else None."""
-        if not text.startswith(self.first, position):
+    def _find(self, text: str, position: int) -> _Found | None:
+        self._uses += 1
+        if self._uses > _USES_BEFORE_PATTERN:
+            end = r"(?![\w$.])" if self._is_word else ""
+            self.match = pattern(SKIP.join(map(re.escape, self._words)) + end).match
+        for word in self._words:
             found = _NEXT.match(text, position)
             assert found is not None
             position = found.end()
-            if not text.startswith(self.first, position):
+            if not text.startswith(word, position):
                 return None
-        end = position + len(self.first)
-        if self.is_last_word and text[end : end + 1] in _WORD:
+            position += len(word)
+        if self._is_word and text[position : position + 1] in _WORD:
             return None
-        return end if self.rest is None else self.rest.end(text, end)
+        return _Found(position)
 
 
 _LITERALS: dict[str, _Literal] = {}
@@ -125,22 +150,22 @@ class Cursor:
 
     def accept(self, literal: str) -> bool:
         """Consume `literal` where it comes next."""
-        end = (_LITERALS.get(literal) or _literal(literal)).end(self.text, self.position)
-        if end is None:
+        found = (_LITERALS.get(literal) or _literal(literal)).match(self.text, self.position)
+        if found is None:
             return False
-        self.position = end
+        self.position = found.end()
         return True
 
     def expect(self, literal: str) -> None:
         """Consume `literal`, or raise."""
-        end = (_LITERALS.get(literal) or _literal(literal)).end(self.text, self.position)
-        if end is None:
+        found = (_LITERALS.get(literal) or _literal(literal)).match(self.text, self.position)
+        if found is None:
             self.fail(f"'{literal}'")
-        self.position = end
+        self.position = found.end()
 
     def at(self, literal: str) -> bool:
         """Whether `literal` comes next."""
-        return _literal(literal).end(self.text, self.position) is not None
+        return _literal(literal).match(self.text, self.position) is not None
 
     def skip(self) -> int:
         """Consume white space and comments; the offset after them."""

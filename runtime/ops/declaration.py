@@ -27,7 +27,7 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
@@ -286,14 +286,16 @@ class Op:
         known = _parts_of_views.get(key)
         if known is None:
             self._read(operation, view)
-            if not any(isinstance(value, DenseElementsAttribute) for value in values):
-                if len(_parts_of_views) >= MOST_KNOWN_VIEWS:
-                    _parts_of_views.clear()
-                names = {"operation", *(region.name for region in self.declared_regions)}
-                parts = {name: part for name, part in view.items() if name not in names}
-                _parts_of_views[key] = _KnownParts(parts, (*types, *values))
+            if len(_parts_of_views) >= MOST_KNOWN_VIEWS:
+                _parts_of_views.clear()
+            if DenseElementsAttribute not in map(type, values):
+                parts = view.copy()
+                del parts["operation"]
+                for region in self.declared_regions:
+                    del parts[region.name]
+                _parts_of_views[key] = parts, (types, *values)
             return
-        view.update(known.parts)
+        view.update(known[0])
         for kind in self.variadic_kinds:
             for part in self.declared_operands if kind == "operand" else self.declared_results:
                 if part.variadic:
@@ -446,19 +448,9 @@ class Op:
         return self.reference
 
 
-class _KnownParts(NamedTuple):
-    """What views of operations with the same types and attributes hold.
-
-    Attributes:
-        parts: by the declared names.
-        kept: what the key tells by its identity, so that nothing else gets the same.
-    """
-
-    parts: dict[str, Any]
-    kept: tuple[object, ...]
-
-
-_parts_of_views: Final[dict[tuple[object, ...], _KnownParts]] = {}
+_parts_of_views: Final[dict[tuple[object, ...], tuple[dict[str, Any], tuple[object, ...]]]] = {}
+"""What views of operations with the same types and attributes hold by the declared names, and what the key
+tells by its identity, so that nothing else gets the same."""
 
 _REGISTRY: Final[dict[str, type[Op]]] = {}
 

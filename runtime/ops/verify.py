@@ -9,7 +9,17 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Final
 
 from ..errors import NimbleError, UnsupportedError, VerifyError
-from ..ir import Block, Function, Module, Operation, Region, SymbolAttribute, Value
+from ..ir import (
+    Attribute,
+    Block,
+    DenseElementsAttribute,
+    Function,
+    Module,
+    Operation,
+    Region,
+    SymbolAttribute,
+    Value,
+)
 from ..options import Ordering
 from ..types import ELEMENT_TYPES, FunctionType, TensorType, TupleType, Type, UnrankedTensorType
 from .declaration import Op, lookup
@@ -236,11 +246,12 @@ def _key(operation: Operation) -> Hashable | None:
     operands, attributes = operation.operands, operation.attributes
     if operation.regions or "callee" in attributes or "decomposition" in attributes:
         return None
+    if not operands and not _is_single(attributes.get("value")):
+        return None
     constants = [
-        id(operand.owner.attributes.get("value"))
+        (place, id(operand.owner.attributes.get("value")))
+        for place, operand in enumerate(operands)
         if isinstance(operand.owner, Operation) and operand.owner.name == "stablehlo.constant"
-        else None
-        for operand in operands
     ]
     return (
         operation.name,
@@ -252,6 +263,11 @@ def _key(operation: Operation) -> Hashable | None:
         *map(id, attributes.values()),
         *constants,
     )
+
+
+def _is_single(attribute: Attribute | None) -> bool:
+    """Whether it is a constant of one element, which programs repeat."""
+    return isinstance(attribute, DenseElementsAttribute) and attribute.array.size == 1
 
 
 def _called_functions(operation: Operation) -> set[str]:
