@@ -7,8 +7,8 @@
    A unit of work is a block of rows with a block of columns. Of the columns a panel at a time is multiplied with all
    rows, a tile after the other, from the first cache; it is copied where its columns do not lie side by side, or there
    are enough rows to pay for it. Meanwhile the next panel is fetched, a little at a time: memory answers late, and the
-   processor waits for few answers at once. Rows are copied where there are enough columns. The sums of parts lie beside
-   these copies until the last part.
+   processor waits for few answers at once. Rows are copied where there are enough columns: once for all blocks of
+   these, by tasks of their own, or else by each unit. The sums of parts lie beside the copies until the last part.
 
    A matrix times its own transpose is symmetric to the bit: of its blocks those above the diagonal are computed, and
    written below it as well. */
@@ -38,6 +38,9 @@ enum { PRODUCT_PIECE = 128, PRODUCT_LINE = 64, PRODUCT_PIECES = 4, PRODUCT_FETCH
 /* Tasks of which each has a place to work at of its own. */
 enum { PRODUCT_MOST_PLACES = 256, PRODUCT_OWN_WORK = 8 };
 
+/* Looks at whether all rows are copied: a thread that copies some may have no processor for long. */
+enum { PRODUCT_LOOKS = 1000 };
+
 /* One operand: lines are rows of the left matrices or columns of the right ones. Steps are in bytes; those between
    matrices are one for each batching dimension. */
 typedef struct {
@@ -46,15 +49,18 @@ typedef struct {
     int64_t line_step, term_step;
 } ProductSide;
 
-/* What tasks read: task `t` does the units from `t * size` on. `work` has `places` of `work_bytes` each: one for each
-   task, or `busy` tells which are taken. */
+/* What tasks read. The first `pack_tasks` tasks copy `pack_size` shares of the rows each, which are of one matrix, block
+   and part, to `packed`, where each takes `packed_bytes`. The others wait a while until all is copied, or
+   else copy what they need; task `t` of these does the units from `t * size` on. `work` has `places` of `work_bytes`
+   each: one for each of these tasks, or `busy` tells which are taken. */
 typedef struct {
     ProductSide left, right;
     char *result;
     const int64_t *batch_sizes;
     int64_t batch_rank, batch, rows, columns, terms, item;
     int64_t units, size, row_block, row_blocks, column_block, column_blocks, is_symmetric;
-    char *work;
+    int64_t pack_tasks, pack_units, pack_size, packed_bytes, finished;
+    char *packed, *work;
     int64_t work_bytes, places;
     uint8_t busy[PRODUCT_MOST_PLACES];
 } MatrixProduct;
@@ -226,16 +232,28 @@ static int64_t product_vector_bytes(void) {
 
 static void product_block(
     const MatrixProduct *p, int64_t vector_bytes, const char *left, const char *right, char *to, int64_t rows,
-    int64_t columns, char *work) {
+    int64_t columns, char *work, const char *packed) {
 #ifdef __x86_64__
     if (vector_bytes == 64) {
         (p->item == 4 ? wide_float_multiply_block : wide_double_multiply_block)(
-            p, left, right, to, rows, columns, work);
+            p, left, right, to, rows, columns, work, packed);
         return;
     }
 #endif
     (void)vector_bytes;
-    (p->item == 4 ? float_multiply_block : double_multiply_block)(p, left, right, to, rows, columns, work);
+    (p->item == 4 ? float_multiply_block : double_multiply_block)(p, left, right, to, rows, columns, work, packed);
+}
+
+static void product_pack(
+    const MatrixProduct *p, int64_t vector_bytes, const char *from, int64_t rows, int64_t terms, char *to) {
+#ifdef __x86_64__
+    if (vector_bytes == 64) {
+        (p->item == 4 ? wide_float_pack_rows : wide_double_pack_rows)(p, from, rows, terms, to);
+        return;
+    }
+#endif
+    (void)vector_bytes;
+    (p->item == 4 ? float_pack_rows : double_pack_rows)(p, from, rows, terms, to);
 }
 
 static void product_mirror(
@@ -290,38 +308,80 @@ static void product_small_units(const MatrixProduct *p, int64_t vector_bytes, in
     }
 }
 
-/* Do some units. */
-static void product_task(int64_t task, void *product) {
-    MatrixProduct *p = product;
-    int64_t place = 0, vector_bytes = product_vector_bytes();
-    int64_t end = (task + 1) * p->size < p->units ? (task + 1) * p->size : p->units;
-    if (product_is_small(p, vector_bytes)) {
-        product_small_units(p, vector_bytes, task * p->size, end);
-        return;
+/* Where a matrix of a stack begins. */
+static const char *product_matrix(const MatrixProduct *p, const ProductSide *side, int64_t matrix) {
+    const char *address = side->address;
+    for (int64_t axis = p->batch_rank - 1; axis >= 0; matrix /= p->batch_sizes[axis], axis--)
+        address += matrix % p->batch_sizes[axis] * side->matrix_steps[axis];
+    return address;
+}
+
+/* Copy some shares of the rows. */
+static void product_pack_units(MatrixProduct *p, int64_t vector_bytes, int64_t first, int64_t end) {
+    int64_t parts = (p->terms + PRODUCT_PART - 1) / PRODUCT_PART;
+    for (int64_t unit = first; unit < end; unit++) {
+        int64_t term = unit % parts * PRODUCT_PART, row = unit / parts % p->row_blocks * p->row_block;
+        const char *left = product_matrix(p, &p->left, unit / parts / p->row_blocks);
+        product_pack(
+            p, vector_bytes, left + row * p->left.line_step + term * p->left.term_step,
+            p->rows - row < p->row_block ? p->rows - row : p->row_block, product_terms(p, term),
+            p->packed + unit * p->packed_bytes);
     }
-    if (p->units <= PRODUCT_OWN_WORK * p->size) place = task;
-    else
-        while (__atomic_exchange_n(&p->busy[place], 1, __ATOMIC_ACQUIRE)) place = (place + 1) % p->places;
-    for (int64_t unit = task * p->size; unit < end; unit++) {
-        int64_t blocks = p->row_blocks * p->column_blocks, matrix = unit / blocks;
-        int64_t row = unit % blocks / p->column_blocks * p->row_block;
-        int64_t column = unit % p->column_blocks * p->column_block;
+    __atomic_fetch_add(&p->finished, 1, __ATOMIC_RELEASE);
+}
+
+/* Whether all shares of the rows are there, now or soon. */
+static int product_has_packed(const MatrixProduct *p) {
+    for (int look = 0; look < PRODUCT_LOOKS && p->pack_tasks; look++) {
+        if (__atomic_load_n(&p->finished, __ATOMIC_ACQUIRE) == p->pack_tasks) return 1;
+#ifdef __x86_64__
+        _mm_pause();
+#endif
+    }
+    return 0;
+}
+
+/* Multiply some units. */
+static void product_units(MatrixProduct *p, int64_t vector_bytes, int64_t first, int64_t end, char *work) {
+    int64_t parts = (p->terms + PRODUCT_PART - 1) / PRODUCT_PART, blocks = p->row_blocks * p->column_blocks;
+    int has_packed = product_has_packed(p);
+    for (int64_t unit = first; unit < end; unit++) {
+        int64_t matrix = unit / blocks, row_block = unit % blocks / p->column_blocks;
+        int64_t row = row_block * p->row_block, column = unit % p->column_blocks * p->column_block;
         int64_t rows = p->rows - row < p->row_block ? p->rows - row : p->row_block;
         int64_t columns = p->columns - column < p->column_block ? p->columns - column : p->column_block;
-        const char *left = p->left.address + row * p->left.line_step;
-        const char *right = p->right.address + column * p->right.line_step;
+        const char *left = product_matrix(p, &p->left, matrix) + row * p->left.line_step;
+        const char *right = product_matrix(p, &p->right, matrix) + column * p->right.line_step;
+        const char *packed = p->packed + (matrix * p->row_blocks + row_block) * parts * p->packed_bytes;
         char *whole = p->result + matrix * p->rows * p->columns * p->item;
         char *to = whole + (row * p->columns + column) * p->item;
         if (p->is_symmetric && column < row) continue;
-        for (int64_t axis = p->batch_rank - 1; axis >= 0; matrix /= p->batch_sizes[axis], axis--) {
-            left += matrix % p->batch_sizes[axis] * p->left.matrix_steps[axis];
-            right += matrix % p->batch_sizes[axis] * p->right.matrix_steps[axis];
-        }
-        product_block(p, vector_bytes, left, right, to, rows, columns, p->work + place * p->work_bytes);
+        product_block(p, vector_bytes, left, right, to, rows, columns, work, has_packed ? packed : 0);
         if (p->is_symmetric && column > row)
             product_mirror(p, vector_bytes, to, rows, columns, whole + (column * p->columns + row) * p->item);
     }
-    if (p->units > PRODUCT_OWN_WORK * p->size) __atomic_store_n(&p->busy[place], 0, __ATOMIC_RELEASE);
+}
+
+static void product_task(int64_t task, void *product) {
+    MatrixProduct *p = product;
+    int64_t place = task - p->pack_tasks, first = place * p->size, vector_bytes = product_vector_bytes();
+    int64_t end = first + p->size < p->units ? first + p->size : p->units;
+    if (task < p->pack_tasks) {
+        first = task * p->pack_size, end = first + p->pack_size;
+        product_pack_units(p, vector_bytes, first, end < p->pack_units ? end : p->pack_units);
+        return;
+    }
+    if (product_is_small(p, vector_bytes)) {
+        product_small_units(p, vector_bytes, first, end);
+        return;
+    }
+    if (p->units <= PRODUCT_OWN_WORK * p->size) {
+        product_units(p, vector_bytes, first, end, p->work + place * p->work_bytes);
+        return;
+    }
+    for (place = 0; __atomic_exchange_n(&p->busy[place], 1, __ATOMIC_ACQUIRE);) place = (place + 1) % p->places;
+    product_units(p, vector_bytes, first, end, p->work + place * p->work_bytes);
+    __atomic_store_n(&p->busy[place], 0, __ATOMIC_RELEASE);
 }
 
 #else

@@ -29,6 +29,9 @@ cdef extern from "matrix_product.h" nogil:
     enum:
         PRODUCT_PART
         PRODUCT_DIRECT_ROWS
+        PRODUCT_PACKED_COLUMNS
+        PRODUCT_LOW_ROWS
+        PRODUCT_LOW_TERMS
         PRODUCT_PANEL
         PRODUCT_BEHIND
         PRODUCT_OWN_WORK
@@ -45,6 +48,8 @@ cdef extern from "matrix_product.h" nogil:
         const int64_t *batch_sizes
         int64_t batch_rank, batch, rows, columns, terms, item
         int64_t units, size, row_block, row_blocks, column_block, column_blocks, is_symmetric
+        int64_t pack_tasks, pack_units, pack_size, packed_bytes, finished
+        char *packed
         char *work
         int64_t work_bytes, places
         uint8_t busy[PRODUCT_MOST_PLACES]
@@ -57,12 +62,14 @@ PART = PRODUCT_PART
 
 cdef enum:
     MOST_RANK = 64
-    # Columns of a tile, and rows of a low one, at most.
+    # Columns of a tile, at most.
     WIDTH = 64
-    LOW_ROWS = 6
     # Most rows and most sums of a unit of work, so that what it reads and writes stays in the second cache.
     ROW_BLOCK = 512
     BLOCK_SUMS = 1 << 18
+    # Least terms of a product whose rows are copied for all units at once, and most bytes of these.
+    SHARED_TERMS = 1 << 28
+    SHARED_BYTES = 1 << 25
     # So many units, or more, are made of a product that is worth them, and of a large one as many as have the
     # terms of a large unit; least terms of one; its least rows, where columns are copied and where they are not.
     UNITS = 6
@@ -254,7 +261,7 @@ cdef class ProductAnd:
         product.row_block, product.column_block = self.rows, rounded(product.columns, 1, WIDTH)
         product.row_blocks = product.units = (product.rows + self.rows - 1) // self.rows
         product.size = product.column_blocks = 1
-        product.is_symmetric = 0
+        product.is_symmetric = product.pack_tasks = product.finished = 0
         work = work_for(&product, product.units)
         self.run(<size_t>&product_task, <size_t>&product, seconds_of(&product, 1), arrays)
         return result
@@ -268,7 +275,11 @@ cdef int run(MatrixProduct *product, int64_t batch, object threads) except -1:
     tasks = max(1, min(product.units, min(batch * (terms + MATRIX_TERMS) // UNIT_TERMS, MOST_TASKS)))
     product.size = (product.units + tasks - 1) // tasks
     tasks = (product.units + product.size - 1) // product.size
+    product.pack_tasks = product.finished = 0
+    if tasks > 1 and product.column_blocks > 1 and may_share(product, batch):
+        share_rows(product, batch)
     work = work_for(product, tasks)
+    tasks += product.pack_tasks
     if tasks == 1:
         with nogil:
             product_task(0, product)
@@ -291,9 +302,40 @@ cdef AlignedMemory work_for(MatrixProduct *product, int64_t tasks):
     product.places = tasks if tasks <= PRODUCT_OWN_WORK else most_places()
     product.work_bytes = rounded(items * product.item, 1, KEPT_ALIGNMENT)
     memset(product.busy, 0, product.places)
-    cdef AlignedMemory work = AlignedMemory(product.places * product.work_bytes)
+    cdef int64_t shared = product.pack_units * product.packed_bytes if product.pack_tasks else 0
+    cdef AlignedMemory work = AlignedMemory(product.places * product.work_bytes + shared)
     product.work = work.memory
+    product.packed = work.memory + product.places * product.work_bytes
     return work
+
+
+cdef bint may_share(MatrixProduct *product, int64_t batch) noexcept:
+    """Whether copying the rows once for all blocks of columns is worth the waiting."""
+    return (
+        PRODUCT_LOW_ROWS < product.rows <= ROW_BLOCK and product.terms > PRODUCT_LOW_TERMS
+        and product.columns >= PRODUCT_PACKED_COLUMNS
+        and batch * product.rows * product.columns * product.terms >= SHARED_TERMS
+        and batch * product.rows * product.terms * product.item <= SHARED_BYTES
+    )
+
+
+cdef bint is_flat(MatrixProduct *product, int64_t batch) noexcept:
+    """Whether all rows go with each block of columns, which is copied once; unless they need a copy for each."""
+    return may_share(product, batch) or (
+        PRODUCT_LOW_ROWS < product.rows <= ROW_BLOCK and product.terms > PRODUCT_LOW_TERMS
+        and product.left.term_step == product.item
+    )
+
+
+cdef void share_rows(MatrixProduct *product, int64_t batch) noexcept:
+    """Have rows copied by tasks of their own."""
+    cdef int64_t parts = (product.terms + PRODUCT_PART - 1) // PRODUCT_PART
+    cdef int64_t items = PRODUCT_PART * product.row_block + PRODUCT_BEHIND, tasks
+    product.pack_units = batch * product.row_blocks * parts
+    tasks = min(product.pack_units, MOST_TASKS)
+    product.pack_size = (product.pack_units + tasks - 1) // tasks
+    product.pack_tasks = (product.pack_units + product.pack_size - 1) // product.pack_size
+    product.packed_bytes = rounded(items * product.item, 1, KEPT_ALIGNMENT)
 
 
 cdef int64_t most_places():
@@ -302,18 +344,20 @@ cdef int64_t most_places():
 
 
 cdef void divide(MatrixProduct *product, int64_t batch) noexcept:
-    """Choose the units of work, by sizes alone. Each block of rows copies the columns anew."""
+    """Choose the units of work, by sizes alone. Each block of rows copies the columns anew, and each block of columns
+    the rows, unless these are shared."""
     cdef int64_t rows = product.rows, columns = product.columns, terms = batch * rows * columns * product.terms
     cdef int64_t down = (rows + ROW_BLOCK - 1) // ROW_BLOCK
     cdef int64_t across = ((rows + down - 1) // down * columns + BLOCK_SUMS - 1) // BLOCK_SUMS
     cdef int64_t wanted = max(min(UNITS, terms // UNIT_TERMS), min(MOST_TASKS, terms // LARGE_UNIT_TERMS))
     cdef int64_t least_rows = LEAST_ROWS if rows > PRODUCT_DIRECT_ROWS else LEAST_DIRECT_ROWS
+    cdef bint flat = is_flat(product, batch)
     product.is_symmetric = rows >= 2 * LEAST_ROWS and is_by_own_transpose(product)
     if product.is_symmetric:
         down = across = min((rows + LEAST_ROWS - 1) // LEAST_ROWS, max(MOST_MIRRORED, down))
         wanted = 0
     while batch * down * across < wanted:
-        if rows // down >= 2 * least_rows and rows // down >= columns // across:
+        if not flat and rows // down >= 2 * least_rows and rows // down >= columns // across:
             down *= 2
         elif columns // across >= 2 * WIDTH:
             across *= 2
@@ -321,7 +365,7 @@ cdef void divide(MatrixProduct *product, int64_t batch) noexcept:
             down *= 2
         else:
             break
-    product.row_block, product.column_block = rounded(rows, down, LOW_ROWS), rounded(columns, across, WIDTH)
+    product.row_block, product.column_block = rounded(rows, down, PRODUCT_LOW_ROWS), rounded(columns, across, WIDTH)
     if product.is_symmetric:
         product.row_block = product.column_block
     product.row_blocks = (rows + product.row_block - 1) // product.row_block

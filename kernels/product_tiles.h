@@ -210,27 +210,35 @@ INLINE void NAME(pack)(
                 line < lines ? *(const NAME(Item) *)(from + line * line_step + term * term_step) : 0;
 }
 
+/* Into how many strips rows are divided, equally. */
+INLINE int64_t NAME(strips)(const MatrixProduct *p, int64_t rows) {
+    int64_t height = rows <= PRODUCT_LOW_ROWS || p->terms <= PRODUCT_LOW_TERMS ? PRODUCT_LOW_ROWS : ROWS;
+    return (rows + height - 1) / height;
+}
+
 /* Write all rows of one part as strips. */
-static CODE void NAME(pack_rows)(
-    const char *from, const ProductSide *side, int64_t rows, int64_t strips, int64_t terms, ITEM *to) {
+static CODE void NAME(pack_rows)(const MatrixProduct *p, const char *from, int64_t rows, int64_t terms, char *to) {
+    int64_t step = p->left.line_step, strips = NAME(strips)(p, rows);
     for (int64_t strip = 0; strip < strips; strip++) {
-        int64_t row = rows * strip / strips, height = rows * (strip + 1) / strips - row, step = side->line_step;
-        NAME(pack)(from + row * step, step, side->term_step, height, height, terms, to + row * terms);
+        int64_t row = rows * strip / strips, height = rows * (strip + 1) / strips - row;
+        NAME(pack)(
+            from + row * step, step, p->left.term_step, height, height, terms, (ITEM *)to + row * terms);
     }
 }
 
-/* Multiply a block of rows with a block of columns, part by part and panel by panel. `work` holds a panel, behind it
-   one part of the rows, and behind that the sums of the parts so far: for each panel all rows, as whole vectors. */
+/* Multiply a block of rows with a block of columns, part by part and panel by panel. `packed` has all parts of the rows
+   as strips, if they are shared. `work` holds a panel, behind it one part of the rows, and behind that the sums of the
+   parts so far: for each panel all rows, as whole vectors. */
 static CODE void NAME(multiply_block)(
-    const MatrixProduct *p, const char *left, const char *right, char *to, int64_t rows, int64_t columns, char *work) {
+    const MatrixProduct *p, const char *left, const char *right, char *to, int64_t rows, int64_t columns, char *work,
+    const char *packed) {
     int64_t item = sizeof(ITEM), column_step = p->right.line_step, right_step = p->right.term_step;
     int64_t is_direct = column_step == item && rows <= PRODUCT_DIRECT_ROWS;
-    int64_t is_low = rows <= PRODUCT_LOW_ROWS || p->terms <= PRODUCT_LOW_TERMS;
-    int64_t height = is_low ? PRODUCT_LOW_ROWS : ROWS, strips = (rows + height - 1) / height;
+    int64_t is_low = rows <= PRODUCT_LOW_ROWS || p->terms <= PRODUCT_LOW_TERMS, strips = NAME(strips)(p, rows);
     int64_t width = (is_low ? LOW_VECTORS : VECTORS) * LANES;
     int64_t packs = p->left.term_step != item ? columns > 2 * width : !is_low && columns >= PRODUCT_PACKED_COLUMNS;
-    ITEM *panel = (ITEM *)work, *packed = panel + PRODUCT_PART * width;
-    char *kept = (char *)(packed + PRODUCT_PART * rows + LANES);
+    char *copy = work + PRODUCT_PART * width * item, *kept = copy + (PRODUCT_PART * rows + LANES) * item;
+    ITEM *panel = (ITEM *)work;
     ProductTile t;
     product_look(&t.ahead, p, right, columns < width ? columns : width, product_terms(p, 0), 1);
     while (t.ahead.left) product_fetch(&t.ahead);
@@ -238,7 +246,8 @@ static CODE void NAME(multiply_block)(
         int64_t is_last = first + PRODUCT_PART >= p->terms;
         const char *line = left + first * p->left.term_step, *from = right + first * right_step;
         t.terms = product_terms(p, first);
-        if (packs) NAME(pack_rows)(line, &p->left, rows, strips, t.terms, packed);
+        const char *strip_items = packed ? packed + first / PRODUCT_PART * p->packed_bytes : packs ? copy : 0;
+        if (packs && !packed) NAME(pack_rows)(p, line, rows, t.terms, copy);
         for (int64_t column = 0; column < columns; column += width) {
             int64_t here = columns - column < width ? columns - column : width;
             int64_t whole = (here + LANES - 1) / LANES * LANES, left_columns = columns - column - here;
@@ -262,9 +271,9 @@ static CODE void NAME(multiply_block)(
                 char *sums = kept + (column * rows + row * whole) * item;
                 t.before = first ? sums : 0;
                 t.to = is_last ? to + (row * p->columns + column) * item : sums;
-                t.left = packs ? (const char *)(packed + row * t.terms) : line + row * p->left.line_step;
-                t.row_step = packs ? item : p->left.line_step;
-                t.term_step = packs ? (end - row) * item : p->left.term_step;
+                t.left = strip_items ? strip_items + row * t.terms * item : line + row * p->left.line_step;
+                t.row_step = strip_items ? item : p->left.line_step;
+                t.term_step = strip_items ? (end - row) * item : p->left.term_step;
                 NAME(any_tile)(end - row, is_last ? here : whole, &t);
             }
         }

@@ -106,6 +106,7 @@ def test_each_term_is_rounded_once(terms):
         ((), 1100, 70, 90),
         ((), 256, 768, 1000),
         ((), 15, 300, 3000),
+        ((2,), 300, 600, 800),
     ],
 )
 @pytest.mark.parametrize("dtype", DTYPES)
