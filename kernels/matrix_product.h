@@ -18,8 +18,6 @@
 
 #include <stdint.h>
 
-#include "unroll.h"
-
 /* Terms of a part; most rows that read columns where they are; least columns for which rows are copied whose terms lie
    side by side. */
 enum { PRODUCT_PART = 256, PRODUCT_DIRECT_ROWS = 48, PRODUCT_PACKED_COLUMNS = 192 };
@@ -49,9 +47,9 @@ typedef struct {
     int64_t line_step, term_step;
 } ProductSide;
 
-/* What tasks read. The first `pack_tasks` tasks copy `pack_size` shares of the rows each, which are of one matrix, block
-   and part, to `packed`, where each takes `packed_bytes`. The others wait a while until all is copied, or
-   else copy what they need; task `t` of these does the units from `t * size` on. `work` has `places` of `work_bytes`
+/* What tasks read. The first `pack_tasks` tasks copy `pack_size` shares of the rows each, which are of one matrix,
+   block and part, to `packed`, where each takes `packed_bytes`. The others wait a while until all is copied, or else
+   copy what they need; task `t` of these does the units from `t * size` on. `work` has `places` of `work_bytes`
    each: one for each of these tasks, or `busy` tells which are taken. */
 typedef struct {
     ProductSide left, right;
@@ -117,105 +115,9 @@ static inline int64_t product_terms(const MatrixProduct *p, int64_t first) {
     return left < 0 ? 0 : left < PRODUCT_PART ? left : PRODUCT_PART;
 }
 
-#ifdef __x86_64__
-
-#include <immintrin.h>
-
-#define WIDE_CODE __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma")))
-#define CODE_256 __attribute__((target("avx2,fma")))
-
-/* Masks of the first elements: those of `count` begin `count` before the end of the ones. */
-static const int32_t product_masks_of_4[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
-static const int64_t product_masks_of_8[8] = {-1, -1, -1, -1};
-
-#define ITEM float
-#define LANES 16
-#define ROWS 14
-#define VECTORS 2
-#define LOW_VECTORS 4
-#define CODE WIDE_CODE
-#define NAME(name) wide_float_##name
-#define REPEATED(item) (VECTOR)_mm512_set1_ps(item)
-#define FUSED(a, b, sum) (VECTOR)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(sum))
-#define SOME(address, count) (VECTOR)_mm512_maskz_loadu_ps((__mmask16)((1u << (count)) - 1), address)
-#define LEAVE(address, count, sum) _mm512_mask_storeu_ps(address, (__mmask16)((1u << (count)) - 1), (__m512)(sum))
-#include "product_tiles.h"
-
-#define ITEM double
-#define LANES 8
-#define ROWS 14
-#define VECTORS 2
-#define LOW_VECTORS 4
-#define CODE WIDE_CODE
-#define NAME(name) wide_double_##name
-#define REPEATED(item) (VECTOR)_mm512_set1_pd(item)
-#define FUSED(a, b, sum) (VECTOR)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(sum))
-#define SOME(address, count) (VECTOR)_mm512_maskz_loadu_pd((__mmask8)((1u << (count)) - 1), address)
-#define LEAVE(address, count, sum) _mm512_mask_storeu_pd(address, (__mmask8)((1u << (count)) - 1), (__m512d)(sum))
-#include "product_tiles.h"
-
-#define ITEM float
-#define LANES 8
-#define ROWS 6
-#define VECTORS 2
-#define LOW_VECTORS 2
-#define CODE CODE_256
-#define NAME(name) float_##name
-#define REPEATED(item) (VECTOR)_mm256_set1_ps(item)
-#define FUSED(a, b, sum) (VECTOR)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(sum))
-#define MASK(count) _mm256_loadu_si256((const __m256i *)(product_masks_of_4 + 8 - (count)))
-#define SOME(address, count) (VECTOR)_mm256_maskload_ps((const float *)(address), MASK(count))
-#define LEAVE(address, count, sum) _mm256_maskstore_ps((float *)(address), MASK(count), (__m256)(sum))
-#include "product_tiles.h"
-
-#define ITEM double
-#define LANES 4
-#define ROWS 6
-#define VECTORS 2
-#define LOW_VECTORS 2
-#define CODE CODE_256
-#define NAME(name) double_##name
-#define REPEATED(item) (VECTOR)_mm256_set1_pd(item)
-#define FUSED(a, b, sum) (VECTOR)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(sum))
-#undef MASK
-#define MASK(count) _mm256_loadu_si256((const __m256i *)(product_masks_of_8 + 4 - (count)))
-#define SOME(address, count) (VECTOR)_mm256_maskload_pd((const double *)(address), MASK(count))
-#define LEAVE(address, count, sum) _mm256_maskstore_pd((double *)(address), MASK(count), (__m256d)(sum))
-#include "product_tiles.h"
-
-#undef MASK
-
-#else
-
-#include <arm_neon.h>
-
-#define ITEM float
-#define LANES 4
-#define ROWS 6
-#define VECTORS 4
-#define LOW_VECTORS 4
-#define CODE
-#define NAME(name) float_##name
-#define REPEATED(item) (VECTOR)vdupq_n_f32(item)
-#define FUSED(a, b, sum) (VECTOR)vfmaq_f32((float32x4_t)(sum), (float32x4_t)(a), (float32x4_t)(b))
-#define SOME(address, count) NAME(some)(address, count)
-#define LEAVE(address, count, sum) __builtin_memcpy(address, &(sum), (count) * sizeof(ITEM))
-#include "product_tiles.h"
-
-#define ITEM double
-#define LANES 2
-#define ROWS 6
-#define VECTORS 4
-#define LOW_VECTORS 4
-#define CODE
-#define NAME(name) double_##name
-#define REPEATED(item) (VECTOR)vdupq_n_f64(item)
-#define FUSED(a, b, sum) (VECTOR)vfmaq_f64((float64x2_t)(sum), (float64x2_t)(a), (float64x2_t)(b))
-#define SOME(address, count) NAME(some)(address, count)
-#define LEAVE(address, count, sum) __builtin_memcpy(address, &(sum), (count) * sizeof(ITEM))
-#include "product_tiles.h"
-
-#endif
+#define VECTOR_CODE "product_tiles.h"
+#define FAMILY(name) product_##name
+#include "vector_kinds.h"
 
 /* The bytes of a vector, 0 where there are not the instructions. */
 static int64_t product_vector_bytes(void) {
@@ -235,25 +137,26 @@ static void product_block(
     int64_t columns, char *work, const char *packed) {
 #ifdef __x86_64__
     if (vector_bytes == 64) {
-        (p->item == 4 ? wide_float_multiply_block : wide_double_multiply_block)(
+        (p->item == 4 ? product_wide_float_multiply_block : product_wide_double_multiply_block)(
             p, left, right, to, rows, columns, work, packed);
         return;
     }
 #endif
     (void)vector_bytes;
-    (p->item == 4 ? float_multiply_block : double_multiply_block)(p, left, right, to, rows, columns, work, packed);
+    (p->item == 4 ? product_float_multiply_block : product_double_multiply_block)(
+        p, left, right, to, rows, columns, work, packed);
 }
 
 static void product_pack(
     const MatrixProduct *p, int64_t vector_bytes, const char *from, int64_t rows, int64_t terms, char *to) {
 #ifdef __x86_64__
     if (vector_bytes == 64) {
-        (p->item == 4 ? wide_float_pack_rows : wide_double_pack_rows)(p, from, rows, terms, to);
+        (p->item == 4 ? product_wide_float_pack_rows : product_wide_double_pack_rows)(p, from, rows, terms, to);
         return;
     }
 #endif
     (void)vector_bytes;
-    (p->item == 4 ? float_pack_rows : double_pack_rows)(p, from, rows, terms, to);
+    (p->item == 4 ? product_float_pack_rows : product_double_pack_rows)(p, from, rows, terms, to);
 }
 
 static void product_mirror(
@@ -261,12 +164,12 @@ static void product_mirror(
     int64_t step = p->columns * p->item;
 #ifdef __x86_64__
     if (vector_bytes == 64) {
-        (p->item == 4 ? wide_float_mirror : wide_double_mirror)(from, step, rows, columns, to);
+        (p->item == 4 ? product_wide_float_mirror : product_wide_double_mirror)(from, step, rows, columns, to);
         return;
     }
 #endif
     (void)vector_bytes;
-    (p->item == 4 ? float_mirror : double_mirror)(from, step, rows, columns, to);
+    (p->item == 4 ? product_float_mirror : product_double_mirror)(from, step, rows, columns, to);
 }
 
 /* Whether matrices are so small that a tile holds their columns, and little else is to be done for each. */
@@ -281,13 +184,14 @@ static void product_small(
     int64_t left_step, int64_t right_step) {
 #ifdef __x86_64__
     if (vector_bytes == 64) {
-        (p->item == 4 ? wide_float_multiply_small : wide_double_multiply_small)(
+        (p->item == 4 ? product_wide_float_multiply_small : product_wide_double_multiply_small)(
             p, left, right, to, count, left_step, right_step);
         return;
     }
 #endif
     (void)vector_bytes;
-    (p->item == 4 ? float_multiply_small : double_multiply_small)(p, left, right, to, count, left_step, right_step);
+    (p->item == 4 ? product_float_multiply_small : product_double_multiply_small)(
+        p, left, right, to, count, left_step, right_step);
 }
 
 /* Do some small matrices, those along the last batching dimension at once. */

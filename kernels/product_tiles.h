@@ -1,24 +1,18 @@
-/* Products of matrices for one element type and one kind of vector: included by `matrix_product.h` for each.
+/* Products of matrices for one element type and one kind of vector: `vector_kinds.h` includes this for each. */
 
-   Defined before: ITEM, LANES, ROWS and VECTORS (of a full tile), LOW_VECTORS (of a low one), CODE (the attributes of
-   functions), NAME(name), and on vectors REPEATED(item), FUSED(a, b, sum), and SOME(address, count) and
-   LEAVE(address, count, vector), which read and write the first elements. */
-
-typedef ITEM NAME(Vector) __attribute__((vector_size(LANES * sizeof(ITEM))));
-typedef ITEM NAME(Loose) __attribute__((vector_size(LANES * sizeof(ITEM)), aligned(1), may_alias));
-typedef ITEM NAME(Item) __attribute__((aligned(1), may_alias));
-
-#define INLINE static inline CODE __attribute__((always_inline))
-#define VECTOR NAME(Vector)
-#define LOAD(address) ((VECTOR)*(const NAME(Loose) *)(address))
-
-#ifndef __x86_64__
-/* The first elements, and zeros. */
-INLINE VECTOR NAME(some)(const char *address, int count) {
-    VECTOR some = {0};
-    __builtin_memcpy(&some, address, count * sizeof(ITEM));
-    return some;
-}
+/* Rows and vectors of columns of a full tile, and vectors of a low one, whose sums registers hold. */
+#if VECTOR_BYTES == 64
+#define ROWS 14
+#define VECTORS 2
+#define LOW_VECTORS 4
+#elif VECTOR_BYTES == 32
+#define ROWS 6
+#define VECTORS 2
+#define LOW_VECTORS 2
+#else
+#define ROWS 6
+#define VECTORS 4
+#define LOW_VECTORS 4
 #endif
 
 /* Write the sums of one part, added to those before, for `rows` rows and `vectors` vectors of columns, both constants,
@@ -284,17 +278,6 @@ static CODE void NAME(multiply_block)(
 #undef LOW_TILES
 #undef ALL_LOW_TILES
 #undef HIGH_TILES
-#undef INLINE
-#undef VECTOR
-#undef LOAD
-#undef ITEM
-#undef LANES
 #undef ROWS
 #undef VECTORS
 #undef LOW_VECTORS
-#undef CODE
-#undef NAME
-#undef REPEATED
-#undef FUSED
-#undef SOME
-#undef LEAVE

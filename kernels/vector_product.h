@@ -13,8 +13,6 @@
 
 #include <stdint.h>
 
-#include "unroll.h"
-
 /* Bytes of a chain's sums; terms of a part; most lines of a unit whose lines lie side by side. */
 enum { VECTOR_PRODUCT_BYTES = 64, VECTOR_PRODUCT_PART = 1 << 15, VECTOR_PRODUCT_COLUMNS = 256 };
 
@@ -31,98 +29,9 @@ typedef struct {
 #if (defined(__clang__) ? __clang_major__ >= 12 : defined(__GNUC__) && __GNUC__ >= 12) && \
     (defined(__x86_64__) || defined(__aarch64__))
 
-#ifdef __x86_64__
-
-#include <immintrin.h>
-
-#define VECTOR_WIDE_CODE __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma")))
-#define VECTOR_CODE_256 __attribute__((target("avx2,fma")))
-
-/* Masks of the first elements: those of `count` begin `count` before the end of the ones. */
-static const int32_t vector_masks_of_4[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
-static const int64_t vector_masks_of_8[8] = {-1, -1, -1, -1};
-
-#define ITEM float
-#define LANES 16
-#define LINES 8
-#define CODE VECTOR_WIDE_CODE
-#define NAME(name) vector_wide_float_##name
-#define REPEATED(item) (VECTOR)_mm512_set1_ps(item)
-#define FUSED(a, b, sum) (VECTOR)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(sum))
-#define SOME(address, count) (VECTOR)_mm512_maskz_loadu_ps((__mmask16)((1u << (count)) - 1), address)
-#include "vector_tiles.h"
-
-#define ITEM double
-#define LANES 8
-#define LINES 8
-#define CODE VECTOR_WIDE_CODE
-#define NAME(name) vector_wide_double_##name
-#define REPEATED(item) (VECTOR)_mm512_set1_pd(item)
-#define FUSED(a, b, sum) (VECTOR)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(sum))
-#define SOME(address, count) (VECTOR)_mm512_maskz_loadu_pd((__mmask8)((1u << (count)) - 1), address)
-#include "vector_tiles.h"
-
-#define ITEM float
-#define LANES 8
-#define LINES 4
-#define CODE VECTOR_CODE_256
-#define NAME(name) vector_float_##name
-#define REPEATED(item) (VECTOR)_mm256_set1_ps(item)
-#define FUSED(a, b, sum) (VECTOR)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(sum))
-#define SOME(address, count)                                                                                 \
-    (VECTOR)_mm256_maskload_ps(                                                                              \
-        (const float *)(address), _mm256_loadu_si256((const __m256i *)(vector_masks_of_4 + 8 - (count))))
-#include "vector_tiles.h"
-
-#define ITEM double
-#define LANES 4
-#define LINES 4
-#define CODE VECTOR_CODE_256
-#define NAME(name) vector_double_##name
-#define REPEATED(item) (VECTOR)_mm256_set1_pd(item)
-#define FUSED(a, b, sum) (VECTOR)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(sum))
-#define SOME(address, count)                                                                                 \
-    (VECTOR)_mm256_maskload_pd(                                                                              \
-        (const double *)(address), _mm256_loadu_si256((const __m256i *)(vector_masks_of_8 + 4 - (count))))
-#include "vector_tiles.h"
-
-#else
-
-#include <arm_neon.h>
-
-static inline float32x4_t vector_some_floats(const char *address, int count) {
-    float items[4] = {0, 0, 0, 0};
-    __builtin_memcpy(items, address, count * sizeof(float));
-    return vld1q_f32(items);
-}
-
-static inline float64x2_t vector_some_doubles(const char *address, int count) {
-    double items[2] = {0, 0};
-    __builtin_memcpy(items, address, count * sizeof(double));
-    return vld1q_f64(items);
-}
-
-#define ITEM float
-#define LANES 4
-#define LINES 4
-#define CODE
-#define NAME(name) vector_float_##name
-#define REPEATED(item) (VECTOR)vdupq_n_f32(item)
-#define FUSED(a, b, sum) (VECTOR)vfmaq_f32((float32x4_t)(sum), (float32x4_t)(a), (float32x4_t)(b))
-#define SOME(address, count) (VECTOR)vector_some_floats(address, count)
-#include "vector_tiles.h"
-
-#define ITEM double
-#define LANES 2
-#define LINES 4
-#define CODE
-#define NAME(name) vector_double_##name
-#define REPEATED(item) (VECTOR)vdupq_n_f64(item)
-#define FUSED(a, b, sum) (VECTOR)vfmaq_f64((float64x2_t)(sum), (float64x2_t)(a), (float64x2_t)(b))
-#define SOME(address, count) (VECTOR)vector_some_doubles(address, count)
-#include "vector_tiles.h"
-
-#endif
+#define VECTOR_CODE "vector_tiles.h"
+#define FAMILY(name) vector_##name
+#include "vector_kinds.h"
 
 typedef void VectorTile(const char *, const char *, int64_t, int64_t, int64_t, char *);
 

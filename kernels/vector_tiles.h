@@ -1,15 +1,12 @@
-/* Products of matrices and vectors for one element type and one kind of vector: included by `vector_product.h` for each.
+/* Products of matrices and vectors for one element type and one kind of vector: `vector_kinds.h` includes this for
+   each. */
 
-   Defined before: ITEM, LANES, LINES (of a tile), CODE (the attributes of functions), NAME(name), and on vectors
-   REPEATED(item), FUSED(a, b, sum) and SOME(address, count): the first elements, and zeros. */
-
-typedef ITEM NAME(Vector) __attribute__((vector_size(LANES * sizeof(ITEM))));
-typedef ITEM NAME(Loose) __attribute__((vector_size(LANES * sizeof(ITEM)), aligned(1), may_alias));
-typedef ITEM NAME(Item) __attribute__((aligned(1), may_alias));
-
-#define INLINE static inline CODE __attribute__((always_inline))
-#define VECTOR NAME(Vector)
-#define LOAD(address) ((VECTOR)*(const NAME(Loose) *)(address))
+/* Lines of a tile. */
+#if VECTOR_BYTES == 64
+#define LINES 8
+#else
+#define LINES 4
+#endif
 #define CHAINS ((int)(VECTOR_PRODUCT_BYTES / sizeof(ITEM)))
 #define REGISTERS (CHAINS / LANES)
 /* Terms that are read at once where there are many columns; vectors of few. */
@@ -159,19 +156,9 @@ static CODE void NAME(columns)(
 }
 
 #undef COLUMNS
-#undef INLINE
-#undef VECTOR
-#undef LOAD
 #undef CHAINS
 #undef REGISTERS
 #undef GROUP
 #undef FEW_VECTORS
 #undef AHEAD
-#undef ITEM
-#undef LANES
 #undef LINES
-#undef CODE
-#undef NAME
-#undef REPEATED
-#undef FUSED
-#undef SOME

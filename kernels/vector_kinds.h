@@ -1,0 +1,118 @@
+/* Includes the file VECTOR_CODE once for each element type and kind of vector of this processor's family, whose
+   functions it names FAMILY(...): for x86-64 with vectors of 64 bytes (FAMILY(wide_float_...), FAMILY(wide_double_...))
+   and of 32 (FAMILY(float_...), FAMILY(double_...)), for others of 16 (these).
+
+   Defined for that file: ITEM, LANES, VECTOR_BYTES, CODE (the attributes of functions), INLINE, NAME(name), the types
+   VECTOR, NAME(Loose) and NAME(Item), of which the last two lie anywhere, and on vectors LOAD(address), REPEATED(item),
+   FUSED(a, b, sum), and SOME(address, count) and LEAVE(address, count, vector), which read and write the first
+   elements; SOME has zeros behind them. */
+
+#ifndef NIMBLEHLO_VECTOR_KINDS_H
+#define NIMBLEHLO_VECTOR_KINDS_H
+
+#include <stdint.h>
+
+#include "unroll.h"
+
+#ifdef __x86_64__
+
+#include <immintrin.h>
+
+/* Masks of the first elements: those of `count` begin `count` before the end of the ones. */
+static const int32_t vector_masks_of_4[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+static const int64_t vector_masks_of_8[8] = {-1, -1, -1, -1};
+
+#else
+
+#include <arm_neon.h>
+
+#endif
+#endif
+
+#define INLINE static inline CODE __attribute__((always_inline))
+#define VECTOR NAME(Vector)
+#define LOAD(address) ((VECTOR)*(const NAME(Loose) *)(address))
+
+#ifdef __x86_64__
+
+#define VECTOR_BYTES 64
+#define CODE __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma")))
+
+#define ITEM float
+#define LANES 16
+#define NAME(name) FAMILY(wide_float_##name)
+#define REPEATED(item) (VECTOR)_mm512_set1_ps(item)
+#define FUSED(a, b, sum) (VECTOR)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(sum))
+#define SOME(address, count) (VECTOR)_mm512_maskz_loadu_ps((__mmask16)((1u << (count)) - 1), address)
+#define LEAVE(address, count, sum) _mm512_mask_storeu_ps(address, (__mmask16)((1u << (count)) - 1), (__m512)(sum))
+#include "vector_kind.h"
+
+#define ITEM double
+#define LANES 8
+#define NAME(name) FAMILY(wide_double_##name)
+#define REPEATED(item) (VECTOR)_mm512_set1_pd(item)
+#define FUSED(a, b, sum) (VECTOR)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(sum))
+#define SOME(address, count) (VECTOR)_mm512_maskz_loadu_pd((__mmask8)((1u << (count)) - 1), address)
+#define LEAVE(address, count, sum) _mm512_mask_storeu_pd(address, (__mmask8)((1u << (count)) - 1), (__m512d)(sum))
+#include "vector_kind.h"
+
+#undef VECTOR_BYTES
+#undef CODE
+#define VECTOR_BYTES 32
+#define CODE __attribute__((target("avx2,fma")))
+
+#define ITEM float
+#define LANES 8
+#define NAME(name) FAMILY(float_##name)
+#define REPEATED(item) (VECTOR)_mm256_set1_ps(item)
+#define FUSED(a, b, sum) (VECTOR)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(sum))
+#define MASK(count) _mm256_loadu_si256((const __m256i *)(vector_masks_of_4 + 8 - (count)))
+#define SOME(address, count) (VECTOR)_mm256_maskload_ps((const float *)(address), MASK(count))
+#define LEAVE(address, count, sum) _mm256_maskstore_ps((float *)(address), MASK(count), (__m256)(sum))
+#include "vector_kind.h"
+
+#undef MASK
+#define ITEM double
+#define LANES 4
+#define NAME(name) FAMILY(double_##name)
+#define REPEATED(item) (VECTOR)_mm256_set1_pd(item)
+#define FUSED(a, b, sum) (VECTOR)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(sum))
+#define MASK(count) _mm256_loadu_si256((const __m256i *)(vector_masks_of_8 + 4 - (count)))
+#define SOME(address, count) (VECTOR)_mm256_maskload_pd((const double *)(address), MASK(count))
+#define LEAVE(address, count, sum) _mm256_maskstore_pd((double *)(address), MASK(count), (__m256d)(sum))
+#include "vector_kind.h"
+
+#undef MASK
+
+#else
+
+#define VECTOR_BYTES 16
+#define CODE
+
+#define ITEM float
+#define LANES 4
+#define NAME(name) FAMILY(float_##name)
+#define REPEATED(item) (VECTOR)vdupq_n_f32(item)
+#define FUSED(a, b, sum) (VECTOR)vfmaq_f32((float32x4_t)(sum), (float32x4_t)(a), (float32x4_t)(b))
+#define SOME(address, count) NAME(some)(address, count)
+#define LEAVE(address, count, sum) __builtin_memcpy(address, &(sum), (count) * sizeof(ITEM))
+#include "vector_kind.h"
+
+#define ITEM double
+#define LANES 2
+#define NAME(name) FAMILY(double_##name)
+#define REPEATED(item) (VECTOR)vdupq_n_f64(item)
+#define FUSED(a, b, sum) (VECTOR)vfmaq_f64((float64x2_t)(sum), (float64x2_t)(a), (float64x2_t)(b))
+#define SOME(address, count) NAME(some)(address, count)
+#define LEAVE(address, count, sum) __builtin_memcpy(address, &(sum), (count) * sizeof(ITEM))
+#include "vector_kind.h"
+
+#endif
+
+#undef VECTOR_BYTES
+#undef CODE
+#undef INLINE
+#undef VECTOR
+#undef LOAD
+#undef FAMILY
+#undef VECTOR_CODE
