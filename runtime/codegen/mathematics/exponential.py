@@ -68,9 +68,10 @@ def _exp_by_table(x: Real, tail: Real | None) -> Real:
     """
     high, low = STEPS_OF_E
     k, bits = rounded_to_integer(x, high)
-    t, coefficients = x.fma(high, -k), POWER_OF_STEP
+    t = x.fma(high, -k)
     if tail is not None:
-        t, coefficients = tail.fma(high, x.fma(low, t)), EXACT_POWER_OF_STEP
+        t = tail.fma(high, x.fma(low, t))
+    coefficients = POWER_OF_STEP if tail is None else EXACT_POWER_OF_STEP
     builder, (type, mantissa, *_) = x.builder, x.layout
     exponent = builder.shl(bits, integer(type, mantissa - (_STEPS.bit_length() - 1)))
     power = x.from_bits(builder.add(looked_up(builder, "powers", _powers(), bits), exponent))
