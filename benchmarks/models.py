@@ -18,7 +18,6 @@ import jax
 import numpy as np
 
 import nimblehlo
-from tests.models import MODELS
 
 from .measuring import Action, Array, Comparison, side_by_side, warm_up
 
@@ -42,6 +41,9 @@ def examples() -> Iterator[Text]:
 
 def models() -> Iterator[Text]:
     """The tests' models that XLA:CPU runs."""
+    # asv imports each module of this folder where there are no tests.
+    from tests.models import MODELS
+
     for name, model in MODELS.items():
         if model.reference is None:
             yield Text(name, model.lowered().as_text(), model.inputs())

@@ -2,6 +2,8 @@
 
 import math
 import re
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -56,6 +58,15 @@ def test_each_family_has_a_representative() -> None:
     assert {program.function.__module__ for program in PROGRAMS.values()} == {
         one.__name__ for one in FAMILIES
     }
+
+
+def test_modules_are_imported_where_their_folder_lies_alone(tmp_path: Path) -> None:
+    folder = Path(short.__file__).parent
+    (tmp_path / folder.name).symlink_to(folder)
+    names = sorted(f"{folder.name}.{path.stem}" for path in folder.glob("[a-z]*.py"))
+    code = f"import importlib; [importlib.import_module(name) for name in {names}]"
+    run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert len(names) > 5 and run.returncode == 0, run.stderr
 
 
 def test_side_by_side_tells_which_is_faster() -> None:
