@@ -14,6 +14,7 @@ from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_New, PyTuple_SET_ITEM
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
+from sys import getswitchinterval
 from time import perf_counter
 
 import numpy as np
@@ -43,7 +44,8 @@ cdef enum Kind:
     RUN_IF
     RUN_CASE
 
-cdef double _SECONDS_BETWEEN_YIELDS = 0.005
+# A thread that waits for Python's lock asks for it after one interval in which it was not given away.
+cdef double _SWITCHES_BETWEEN_YIELDS = 2
 cdef tuple _OUT = ("out",)
 cdef dict _CONTROL = {"while": RUN_WHILE, "if": RUN_IF, "case": RUN_CASE}
 
@@ -450,7 +452,7 @@ cdef list _run_while(_Step step, list frame, Limits limits):
     cdef tuple captures = _take(frame, step.captures)
     cdef list cond_frame = cond.template[:], body_frame = body.template[:]
     cdef Py_ssize_t count = len(carried), iteration = 0
-    cdef double yielded = perf_counter()
+    cdef double yielded = perf_counter(), between = _SWITCHES_BETWEEN_YIELDS * getswitchinterval()
     _release(frame, step.releases)
     while True:
         _lend(cond, cond_frame, carried, captures)
@@ -467,10 +469,10 @@ cdef list _run_while(_Step step, list frame, Limits limits):
         PyErr_CheckSignals()
         if limits is not None:
             limits.count(step, 1)
-        if iteration % ITERATIONS_BETWEEN_LOOKS == 0 and perf_counter() - yielded > _SECONDS_BETWEEN_YIELDS:
+        if iteration % ITERATIONS_BETWEEN_LOOKS == 0 and perf_counter() - yielded > between:
             with nogil:
                 pass
-            yielded = perf_counter()
+            yielded, between = perf_counter(), _SWITCHES_BETWEEN_YIELDS * getswitchinterval()
 
 
 cdef void _lend(Runner runner, list frame, list carried, tuple captures):
