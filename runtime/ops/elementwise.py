@@ -249,6 +249,12 @@ class Exponential(
 ):
     """e to the power of the operand."""
 
+    @classmethod
+    def carrier_function(cls, element_type: ElementType) -> Function:
+        if element_type.category == FLOAT and element_type.width < 64:
+            return special.exp_of_narrow
+        return super().carrier_function(element_type)
+
 
 class ExponentialMinusOne(
     Transcendental,

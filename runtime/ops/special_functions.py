@@ -22,6 +22,16 @@ _SPLIT = 134217729.0
 """2^27 + 1: splits a f64 into two halves whose products are exact."""
 
 
+_LEAST_EXPONENT = -700.0
+"""e to the power of this, and of less, is 0 in types narrower than f64, and in f64 no subnormal number."""
+
+
+def exp_of_narrow(operand: Array) -> Array:
+    """e to the power of a value of a type narrower than f64: NumPy's loop is slow where f64 underflows."""
+    power: Array = np.exp(np.maximum(operand, _LEAST_EXPONENT))
+    return power
+
+
 def divide_integers(lhs: Array, rhs: Array) -> Array:
     """The quotient, rounded towards zero; all bits set where the divisor is zero; min / -1 wraps to min."""
     divisible = rhs != 0

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
+from ..ir import Block
 from ..ops.cluster import Cluster, ReductionCluster, RowCluster, StepCluster
 from ..ops.control import While
 from ..ops.declaration import Op
@@ -23,6 +24,12 @@ from .region_functions import RegionCode
 from .run_time_types import RunTimeTyped, has_unknown_sizes
 from .step_codes import StepCode, tiered_steps
 from .tiering import Generated, Tiered
+
+if TYPE_CHECKING:
+    from .row_programs import RowProgram
+
+LEAST_PROGRAM_SECONDS: Final = 5e-4
+"""What references must be expected to take for a program on rows to be made, which takes a millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +101,8 @@ def _generated(view: Op, options: Options) -> Choice:
             return Choice(Code(block, options.threads).function(), "generated", reason, needs_regions=False)
         except ValueError as error:
             return Choice(reference, "reference", str(error), needs_regions=False)
-    expected = estimate(block)
-    function = Generated(
-        reference,
-        functools.cache(lambda: Code(block, options.threads)),
-        expected.reference_seconds,
-        expected.compile_seconds,
-        may_overwrite(block),
-    )
-    return Choice(function, "tiered", f"{reason}, once it pays", needs_regions=False)
+    code = functools.cache(lambda: Code(block, options.threads))
+    return _once_it_pays(block, code, reference, may_overwrite(block), reason, options)
 
 
 def _around_reductions(view: RowCluster | ReductionCluster, code: LoopCode, options: Options) -> Choice:
@@ -112,12 +112,33 @@ def _around_reductions(view: RowCluster | ReductionCluster, code: LoopCode, opti
     reason = f"{kind} for {names_of(block)}"
     if options.compile == "eager":
         return Choice(code.function(), "generated", reason, needs_regions=False)
+    return _once_it_pays(block, lambda: code, one_by_one(block, reference_for), (), reason, options)
+
+
+def _once_it_pays(
+    block: Block,
+    code: Callable[[], Code | LoopCode],
+    reference: Callable[..., Any],
+    overwrites: tuple[tuple[int, int], ...],
+    reason: str,
+    options: Options,
+) -> Choice:
+    """References one by one, or, of more work, as a program on rows; and the code once it pays."""
     expected = estimate(block)
-    reference = one_by_one(block, reference_for)
-    function = Generated(
-        reference, lambda: code, expected.reference_seconds, expected.compile_seconds, ()
-    )
-    return Choice(function, "tiered", f"{reason}, once it pays", needs_regions=False)
+    seconds, compiling = expected.reference_seconds, expected.compile_seconds
+    program = _program(block, options.threads, seconds) if seconds > LEAST_PROGRAM_SECONDS else None
+    if program is None:
+        function = Generated(reference, code, seconds, compiling, overwrites)
+        return Choice(function, "tiered", f"{reason}, once it pays", needs_regions=False)
+    # Nothing is expected of it: it is quick enough to be timed first.
+    function = Generated(program.function, code, 0.0, compiling, overwrites, program.kind)
+    return Choice(function, "tiered", f"row by row; {reason}, once it pays", needs_regions=False)
+
+
+def _program(block: Block, threads: int | None, seconds: float) -> RowProgram | None:
+    from .row_programs import row_program
+
+    return row_program(block, threads, seconds)
 
 
 def _steps(view: StepCluster, code: StepCode, options: Options) -> Choice:

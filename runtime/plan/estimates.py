@@ -37,9 +37,10 @@ _COMPILING, _COMPILING_PLAIN, _COMPILING_EXPENSIVE = 0.015, 0.0004, 0.004
 """Seconds to compile a nest; more for each operation."""
 
 
-_IN_SCIPY = frozenset(
+IN_SCIPY = frozenset(
     f"chlo.{name}" for name in ("digamma", "erf", "erf_inv", "erfc", "lgamma", "polygamma", "zeta")
 )
+"""Operations whose references import SciPy."""
 
 
 class Estimate(NamedTuple):
@@ -130,7 +131,7 @@ def _seconds_an_element(operation: Operation, declaration: type[Elementwise]) ->
         return _PLAIN
     category, width = type.element_type.category, type.element_type.width
     if declaration.wide & category:
-        return _SPECIAL if operation.name in _IN_SCIPY else _EXPENSIVE
+        return _SPECIAL if operation.name in IN_SCIPY else _EXPENSIVE
     if category & (FLOAT | COMPLEX) and width < 32:
         return _NARROW
     is_chosen = operation.name == "stablehlo.select" or (operation.name in _CHOICES and category == FLOAT)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from time import perf_counter
 from typing import Any, Protocol, TypeVar
 
@@ -36,6 +36,9 @@ PATIENCE = 2.0
 
 EARLY_SHARE = 0.02
 """The part of that compilation's time after which it is begun beside the calls."""
+
+LATE_SHARE = 0.5
+"""The same where the reference is a program on rows: as it takes all threads, compiling slows calls down."""
 
 QUICK_SECONDS = 2e-3
 """Time that loading generated code from the disk takes: after so much, kept code is used."""
@@ -86,7 +89,7 @@ def share_heat(functions: Iterable[object]) -> None:
     Args:
         functions: of the program's steps; those that are not tiered are passed over.
     """
-    shared: dict[str, Heat] = {}
+    shared: dict[Hashable, Heat] = {}
     for function in functions:
         if isinstance(function, Tiering):
             key = function.key()
@@ -139,7 +142,7 @@ class Tiering:
         self.may_overwrite: Sequence[tuple[int, int]] = ()
         self.followers: list[Callable[[Callable[..., Any]], None]] = []
 
-    def key(self) -> str | None:
+    def key(self) -> Hashable:
         """What tells the native code from others; None where it is not looked at."""
         raise NotImplementedError
 
@@ -211,7 +214,7 @@ class Tiered(Tiering):
         self.accepts_out = getattr(prepare, "accepts_out", False)
         self.may_overwrite = getattr(prepare, "may_overwrite", ())
 
-    def key(self) -> str | None:
+    def key(self) -> Hashable:
         """What tells the kernel's code from others."""
         return self.kind
 
@@ -281,9 +284,11 @@ class Generated(Tiering):
         reference_seconds: what one call of the reference is expected to take.
         compile_seconds: what the compilation is expected to take.
         may_overwrite: pairs of an operand and a result that may be the same memory.
+        kind: where the reference is a program on rows, steps of one kind share their code; otherwise those
+            do whose codes have equal keys.
     """
 
-    __slots__ = ("code", "compile_seconds", "look")
+    __slots__ = ("code", "compile_seconds", "kind", "look")
 
     def __init__(
         self,
@@ -292,6 +297,7 @@ class Generated(Tiering):
         reference_seconds: float,
         compile_seconds: float,
         may_overwrite: tuple[tuple[int, int], ...],
+        kind: Hashable = None,
     ) -> None:
         super().__init__(reference, reference_seconds)
         self.code = code
@@ -299,9 +305,12 @@ class Generated(Tiering):
         self.may_overwrite = may_overwrite
         self.look = QUICK_SECONDS
         self.compile_seconds = compile_seconds
+        self.kind = kind
 
-    def key(self) -> str | None:
+    def key(self) -> Hashable:
         """What tells the code from others; None where there is none, or too little work to look."""
+        if self.kind is not None:
+            return self.kind
         if self.heat.expected < LEAST_SHARED_SECONDS:
             return None
         try:
@@ -323,7 +332,8 @@ class Generated(Tiering):
             return
         if spent + self.heat.expected > min(self.look, self.limit):
             self.look_for_code()
-        is_due = self.least < math.inf and spent > EARLY_SHARE * self.compile_seconds
+        share = EARLY_SHARE if self.kind is None else LATE_SHARE
+        is_due = self.least < math.inf and spent > share * self.compile_seconds
         if is_due and self.candidate is None and self.heat.job is None:
             self.begin()
 
