@@ -6,7 +6,6 @@ is no error.
 """
 
 import contextlib
-import hashlib
 import os
 import pathlib
 import sys
@@ -29,16 +28,24 @@ def root() -> pathlib.Path:
     return pathlib.Path(base) / "nimblehlo"
 
 
+def digest(*parts: bytes) -> bytes:
+    """The SHA-256 digest of some bytes, one part after another."""
+    # Imported here, for it loads OpenSSL, which takes milliseconds.
+    import hashlib
+
+    found = hashlib.sha256()
+    for part in parts:
+        found.update(part)
+    return found.digest()
+
+
 def digest_of_sources(*folders: pathlib.Path) -> bytes:
     """A digest of the Python sources in some folders and below, by name and content.
 
     Raises OSError where they cannot be read.
     """
-    digest = hashlib.sha256()
-    for folder in folders:
-        for source in sorted(folder.rglob("*.py")):
-            digest.update(source.name.encode() + b"\0" + source.read_bytes())
-    return digest.digest()
+    sources = [source for folder in folders for source in sorted(folder.rglob("*.py"))]
+    return digest(*[source.name.encode() + b"\0" + source.read_bytes() for source in sources])
 
 
 def read(path: pathlib.Path) -> bytes | None:
@@ -59,7 +66,7 @@ def keep(path: pathlib.Path, payload: bytes) -> None:
 
 
 def _digest(path: pathlib.Path, payload: bytes) -> bytes:
-    return hashlib.sha256(path.name.encode() + b"\0" + payload).digest()
+    return digest(path.name.encode(), b"\0", payload)
 
 
 def _write(path: pathlib.Path, content: bytes) -> None:

@@ -1,6 +1,7 @@
 """NimbleHLO: runs StableHLO programs on a CPU, exactly as the specification says, and fast.
 
-What users call is imported when it is first used, so that importing the package costs next to nothing.
+What each program needs is imported with the package, so that the first one need not wait for it; the rest is
+imported when it is first used.
 """
 
 import importlib
@@ -89,3 +90,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_DEFINED_IN})
+
+
+uncollected(importlib.import_module)(".api", __name__)

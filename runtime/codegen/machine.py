@@ -8,14 +8,13 @@ version and the CPU with its features. What is loaded stays loaded, with all tha
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 import pathlib
 import threading
 from collections.abc import Callable
 from typing import Any
 
-from ..kernels.store import digest_of_sources, keep, read, root
+from ..kernels.store import digest, digest_of_sources, keep, read, root
 
 Build = Callable[[], str]
 """Gives the text of a module in LLVM IR, which defines the function that is asked for."""
@@ -33,7 +32,7 @@ _SCALES = "avx512f"
 
 def key_of(description: str) -> str:
     """A key for code that a text describes fully: equal texts, equal code."""
-    return hashlib.sha256(description.encode()).hexdigest()[:32]
+    return digest(description.encode()).hex()[:32]
 
 
 def function_address(key: str, name: str, build: Build, is_brief: bool = False) -> int:
@@ -163,7 +162,7 @@ def _folder(target: str) -> str | None:
         sources = digest_of_sources(pathlib.Path(__file__).parent)
     except OSError:
         return None
-    return "generated-" + hashlib.sha256(sources + target.encode()).hexdigest()[:32]
+    return "generated-" + digest(sources, target.encode()).hex()[:32]
 
 
 _lock = threading.RLock()

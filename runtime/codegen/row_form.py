@@ -18,6 +18,9 @@ from .blocks import ViewOf
 from .folding import element_type_of
 from .space import Axes, AxesOf, combines_by, is_computed, one_step, reduction_problem, shape_of, steps_of
 
+NAME = "rows"
+"""Of the function that computes some rows."""
+
 MOST_BUFFER_BYTES = 1 << 18
 """A row's buffers lie on the stack."""
 _LEAST_COLUMNS, _MOST_ROWS, _GROUP_BYTES = 64, 4, 8 << 10

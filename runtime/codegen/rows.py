@@ -34,6 +34,7 @@ from .folding import (
 )
 from .functions import aligned_room, outlined_function
 from .row_form import (
+    NAME,
     RowForm,
     group_size,
     is_less_its_greatest,
@@ -46,8 +47,6 @@ from .short_rows import ShortRows, short_group
 from .space import folded_type
 from .values import Value, constant, load, rounded, store, stored_type
 from .vector_folding import emit_row_fold, folds_rows
-
-NAME = "rows"
 
 
 def rows_module(block: Block, form: RowForm, view_of: ViewOf, size: int) -> ir.Module:

@@ -165,8 +165,7 @@ class RowCode(LoopCode):
     """The code of a cluster of rows."""
 
     def make(self) -> Made | None:
-        from ..codegen.row_form import row_form
-        from ..codegen.rows import NAME, rows_module
+        from ..codegen.row_form import NAME, row_form
         from ..kernels.threads import division
 
         form = row_form(self.block, view_of)
@@ -174,9 +173,13 @@ class RowCode(LoopCode):
             return None
         seconds = self.seconds()
         tasks, size = division(form.rows, seconds / form.rows * _BYTES_A_SECOND)
-        return Made(
-            lambda: rows_module(self.block, form, view_of, size), size, ((NAME, tasks, seconds),)
-        )
+
+        def module() -> Any:
+            from ..codegen.rows import rows_module
+
+            return rows_module(self.block, form, view_of, size)
+
+        return Made(module, size, ((NAME, tasks, seconds),))
 
 
 class ReductionCode(LoopCode):

@@ -241,13 +241,15 @@ def select_of_not(operation: Operation, rewriter: Rewriter) -> Value | None:
 
 
 def select_of_booleans(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """select(p, true, false) is p; with the other constants not(p)."""
+    """select(p, true, false) is p; with the other constants not(p); with equal ones it is these."""
     pred, on_true, on_false = operation.operands
     if pred.type != on_true.type:
         return None
     first, second = splat(on_true), splat(on_false)
     if first is None or second is None:
         return None
+    if first == second:
+        return on_true
     return pred if first else rewriter.create("stablehlo.not", [pred], pred.type)
 
 

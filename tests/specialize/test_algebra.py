@@ -186,6 +186,16 @@ def test_select_of_booleans(true: str, false: str, expected: list[str]) -> None:
     assert_becomes(function("%p: tensor<12xi1>", "tensor<12xi1>", body), expected)
 
 
+@pytest.mark.parametrize(("both", "direction"), [("true", "EQ"), ("false", "NE")])
+def test_select_of_booleans_that_are_found_to_be_the_same(both: str, direction: str) -> None:
+    body = f"""%t = stablehlo.constant dense<{both}> : tensor<12xi1>
+    %f = stablehlo.compare {direction}, %a, %a : (tensor<12xi32>, tensor<12xi32>) -> tensor<12xi1>
+    %0 = stablehlo.select %p, %t, %f : tensor<12xi1>, tensor<12xi1>
+    return %0 : tensor<12xi1>"""
+    arguments = "%p: tensor<12xi1>, %a: tensor<12xi32>"
+    assert_becomes(function(arguments, "tensor<12xi1>", body), [])
+
+
 def comparison(direction: str, lhs: str, rhs: str, type: str, lines: str = "") -> str:
     tensor = f"tensor<12x{type}>"
     body = f"""{lines}
