@@ -270,14 +270,16 @@ def row_program(block: Block, threads: int | None, reference_seconds: float) -> 
         reference_seconds: how long references take on whole arrays, one by one.
     """
     identity, kept = likeness(block)
-    known = _known.get(identity)
+    key = identity, threads
+    known = _known.get(key)
     if known is None:
-        known = _program_of(block), kept
-        _known.keep(identity, known)
-    program = known[0]
-    if program is None:
-        return None
-    return RowProgram(_function(block, program, threads, reference_seconds * _SHARE), identity)
+        program = _program_of(block)
+        made = None
+        if program is not None:
+            made = RowProgram(_function(block, program, threads, reference_seconds * _SHARE), identity)
+        known = made, kept
+        _known.keep(key, known)
+    return known[0]
 
 
 def _program_of(block: Block) -> _Program | None:
@@ -329,8 +331,8 @@ def _function(block: Block, program: _Program, threads: int | None, seconds: flo
     )
 
 
-_known: Recent[tuple[object, ...], tuple[_Program | None, list[object]]] = Recent(64)
-"""By a block's likeness, with what that stands for: layers of a program have equal clusters."""
+_known: Recent[tuple[Hashable, int | None], tuple[RowProgram | None, list[object]]] = Recent(64)
+"""By a block's likeness and the threads, with what that stands for: layers have equal clusters."""
 
 
 def _tensor(value: Value) -> TensorType:
