@@ -127,6 +127,7 @@ def test_zeros_have_the_sign_of_the_extreme(body: str, init: str) -> None:
     signs[1, 2] = -1
     signs[2, 69] = 1
     signs[2, :69] = -1
+    signs[3, 1:] = -1
     _check(block, [np.zeros((4, 70), np.float32), signs])
 
 
