@@ -68,7 +68,7 @@ def signature_of(declaration: Any) -> Signature:
     )
 
 
-_USES_BEFORE_QUICK: Final = 4
+_USES_BEFORE_QUICK: Final = 16
 """A pattern takes as long to make as so many operations to read step by step, about."""
 
 

@@ -7,7 +7,6 @@ possessive quantifiers throughout, so that no text makes them backtrack.
 from __future__ import annotations
 
 import re
-import string
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NoReturn
 
@@ -62,8 +61,8 @@ _KEYWORD: Final = pattern(f"({BARE_IDENTIFIER})")
 _INTEGER: Final = pattern(r"(-?+(?:0x[0-9A-Fa-f]++|\d++))(?![.\w])")
 NUMBER: Final = pattern(r"(?:(-?+\d++\.\d*+(?:[eE][+\-]?+\d++)?+)|(-?+(?:0x[0-9A-Fa-f]++|\d++)))")
 
-_WORD: Final = frozenset(string.ascii_letters + string.digits + "_$.")
-_USES_BEFORE_PATTERN: Final = 16
+_WORD: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$.")
+_USES_BEFORE_PATTERN: Final = 128
 """An expression takes as long to compile as so many uses of a literal without one, about."""
 
 

@@ -26,6 +26,7 @@ from .assembly import Form, compile_assembly, signature_of
 from .attribute_parser import SIMPLE_DICTIONARY, AttributeParser
 from .lexer import BARE_IDENTIFIER, SKIP, VALUE_NAME, VALUE_USE, pattern
 from .operation_types import OperationState, functional_type
+from .repeated_statements import RepeatedStatements, line_at
 from .type_parser import FUNCTION_TYPE
 
 STATEMENT: Final = pattern(
@@ -78,6 +79,7 @@ class OperationParser(AttributeParser):
         self.known_dimensions: dict[str, Attribute] = {}
         self.known_customs: dict[tuple[str, str], dict[str, Attribute]] = {}
         self.defined: list[str] = []
+        self._repeated = RepeatedStatements()
 
     def region(self, arguments: Sequence[tuple[str, int, Type]] = ()) -> Region:
         """Consume ``{...}``.
@@ -162,16 +164,19 @@ class OperationParser(AttributeParser):
             if "." not in name:
                 name = BUILTIN_NAMES.get(name, name)
             state = OperationState(name, start)
-            form = _FORMS.get(name) or form_of(name)
-            if form is None and "." not in name:
-                self.fail("an operation's name with its dialect", start)
-            if form is None:
-                self.unsupported("the operation is not supported", name, start)
-            form.parse(self, state)
         else:
             start = found.start(3) - 1
             state = OperationState(quoted, start)
-            self.generic_rest(state)
+        line = line_at(self.text, start)
+        if line is not None and self._repeated.read(line, self.values, state):
+            self.position = line.end
+        else:
+            if name is None:
+                self.generic_rest(state)
+            else:
+                self._pretty_rest(state)
+            if line is not None:
+                self._repeated.remember(line, self.values, state, self.position)
         location: Location = self.optional_location() or self.location_at(start)
         operation = Operation(
             state.name, state.operands, state.result_types, state.attributes, state.regions, location
@@ -183,6 +188,16 @@ class OperationParser(AttributeParser):
         else:
             self._define_results(operation, found.start(1))
         return operation
+
+    def _pretty_rest(self, state: OperationState) -> None:
+        """Consume what follows the name in the pretty form."""
+        name, start = state.name, state.position
+        form = _FORMS.get(name) or form_of(name)
+        if form is None and "." not in name:
+            self.fail("an operation's name with its dialect", start)
+        if form is None:
+            self.unsupported("the operation is not supported", name, start)
+        form.parse(self, state)
 
     def _define_results(self, operation: Operation, position: int) -> None:
         """Bind ``%a, %b:2`` to an operation's results."""

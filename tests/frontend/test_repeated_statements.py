@@ -1,0 +1,112 @@
+"""Statements that are taken from equal ones give what reading them gives."""
+
+from unittest.mock import patch
+
+import pytest
+
+from nimblehlo.errors import NimbleError
+from nimblehlo.frontend import operation_parser, parse, split
+from nimblehlo.frontend.operation_parser import OperationParser
+from nimblehlo.frontend.repeated_statements import RepeatedStatements
+from nimblehlo.ir.fingerprint import fingerprint
+from tests.frontend.test_operations import ARGUMENTS, FORMS
+
+OPENING = (
+    "func.func @main(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>, %c: tensor<2x3xf32>,"
+    " %i: tensor<f32>, %j: tensor<f32>) {\n"
+)
+
+
+def outcome(text: str) -> tuple[str, list[str]]:
+    """Fingerprint and locations, or the error."""
+    try:
+        module = parse(text)
+    except NimbleError as error:
+        return str(error), []
+    return fingerprint(module), [str(each.location) for each in module.walk()]
+
+
+def read_each(text: str) -> tuple[str, list[str]]:
+    """The outcome when every statement is read."""
+    with patch.object(operation_parser, "line_at", lambda text, start: None):
+        return outcome(text)
+
+
+def statements_read(text: str) -> int:
+    """How many statements the parser reads."""
+    with patch.object(
+        OperationParser, "_pretty_rest", autospec=True, side_effect=OperationParser._pretty_rest
+    ) as read:
+        parse(text)
+    return read.call_count
+
+
+@pytest.mark.parametrize(
+    "forms", [part for _, part in split(FORMS)], ids=lambda part: part.splitlines()[0][3:]
+)
+def test_pretty_forms(forms: str) -> None:
+    text = "".join(
+        f"func.func @f{n}({ARGUMENTS}) {{\n{forms.partition('// generic')[0]}\nreturn\n}}\n" for n in (1, 2)
+    )
+    assert outcome(text) == read_each(text)
+    assert outcome(text)[1]
+
+
+@pytest.mark.parametrize(
+    ("first", "line"),
+    [
+        ("stablehlo.add %a, %b : tensor<2x3xf32>", "stablehlo.add %b, %c : tensor<2x3xf32>"),
+        ("stablehlo.add %a, %b : tensor<2x3xf32>", "stablehlo.add %c, %c : tensor<2x3xf32>"),
+        (
+            "stablehlo.negate %a : tensor<2x3xf32> loc(#place)",
+            'stablehlo.negate %b : tensor<2x3xf32> loc("g":1:2)',
+        ),
+        (
+            "stablehlo.reduce(%a init: %i) applies stablehlo.add across dimensions = [0]"
+            " : (tensor<2x3xf32>, tensor<f32>) -> tensor<3xf32>",
+            "stablehlo.reduce(%b init: %j) applies stablehlo.add across dimensions = [0]"
+            " : (tensor<2x3xf32>, tensor<f32>) -> tensor<3xf32>",
+        ),
+    ],
+)
+def test_equal_lines_are_read_once(first: str, line: str) -> None:
+    last = "%3 = stablehlo.abs %a : tensor<2x3xf32>"
+    text = f'{OPENING}%0 = {first}\n%1 = {line}\n%2 = {line}\n{last}\n}}\n#place = loc("f":1:2)'
+    assert outcome(text) == read_each(text)
+    assert outcome(text)[1]
+    assert statements_read(text) == 2
+
+
+@pytest.mark.parametrize(
+    ("first", "line"),
+    [
+        ("stablehlo.add %a, %a : tensor<2x3xf32>", "stablehlo.add %a, %b : tensor<2x3xf32>"),
+        ("stablehlo.add %a, %b : tensor<2x3xf32>", "stablehlo.add %a, %i : tensor<2x3xf32>"),
+        ("stablehlo.add %a, %b : tensor<2x3xf32>", "stablehlo.add %a, %z : tensor<2x3xf32>"),
+        ("stablehlo.negate %a : tensor<2x3xf32> // %b", "stablehlo.negate %a : tensor<2x3xf32> // %c"),
+        ("stablehlo.add %a, %b : tensor<2x3xf32>", "stablehlo.add %a, %b : tensor<2x3xf32> {x}"),
+        (
+            "stablehlo.reduce(%i init: %j), (%j init: %i) across dimensions = []"
+            " : (tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>) -> (tensor<f32>, tensor<f32>)",
+            "stablehlo.reduce(%a init: %j), (%b init: %i) across dimensions = []"
+            " : (tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>) -> (tensor<f32>, tensor<f32>)",
+        ),
+    ],
+)
+def test_lines_that_differ(first: str, line: str) -> None:
+    text = f"{OPENING}%0 = {first}\n%1 = {line}\n%2 = {line}\n}}"
+    assert outcome(text) == read_each(text)
+
+
+def test_a_statement_that_goes_on_in_the_next_line() -> None:
+    function = "func.func @f(%a: tensor<f32>) -> tensor<f32> {\nreturn\n%a : tensor<f32>\n}"
+    text = f"{OPENING}return\n}}\n{function}"
+    assert outcome(text) == read_each(text)
+
+
+def test_long_lines_are_not_kept() -> None:
+    constants = ", ".join(["1.0"] * 1000)
+    line = f"stablehlo.constant dense<[{constants}]> : tensor<1000xf32>"
+    with patch.object(RepeatedStatements, "remember") as remember:
+        parse(f"func.func @main() {{\n%0 = {line}\n%1 = {line}\n}}")
+    assert not remember.called
