@@ -38,7 +38,7 @@ def function_text(function: Function) -> str:
 
 def plan_text(plan: Plan, memory: Memory) -> str:
     """What a plan takes, and a line for each step: operation, types, its way and why."""
-    figures = ", ".join(f"{name} {bytes}" for name, bytes in vars(memory).items())
+    figures = ", ".join(f"{name} {bytes}" for name, bytes in memory.figures().items())
     return "\n".join([f"  bytes: {figures}", *_step_lines(plan, "")])
 
 

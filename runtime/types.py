@@ -5,11 +5,11 @@ Source: specification, section "Types".
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable
 from typing import Any, Final
 
-import ml_dtypes
 import numpy as np
 
 DYNAMIC: Final = -1
@@ -74,13 +74,27 @@ class ElementType:
         dtype: the NumPy or ml_dtypes form.
     """
 
-    __slots__ = ("category", "dtype", "name", "width")
+    __slots__ = ("_form", "category", "dtype", "name", "width")
 
-    def __init__(self, name: str, category: int, width: int, dtype: Any) -> None:
+    dtype: np.dtype[Any]
+
+    def __init__(self, name: str, category: int, width: int, form: type | str) -> None:
+        """Declare a type whose form is NumPy's, or that of this name in ml_dtypes."""
         self.name = name
         self.category = category
         self.width = width
-        self.dtype: np.dtype[Any] = np.dtype(dtype)
+        self._form = form
+        if isinstance(form, type):
+            self.dtype = np.dtype(form)
+
+    def __getattr__(self, name: str) -> Any:
+        """The dtype at its first use: few programs need ml_dtypes."""
+        if name != "dtype":
+            raise AttributeError(name)
+        import ml_dtypes
+
+        self.dtype = np.dtype(getattr(ml_dtypes, str(self._form)))
+        return self.dtype
 
     def __str__(self) -> str:
         return self.name
@@ -94,30 +108,30 @@ class ElementType:
 
 _DECLARED: Final = (
     ElementType("i1", BOOLEAN, 1, np.bool_),
-    ElementType("i2", SIGNED, 2, ml_dtypes.int2),
-    ElementType("i4", SIGNED, 4, ml_dtypes.int4),
+    ElementType("i2", SIGNED, 2, "int2"),
+    ElementType("i4", SIGNED, 4, "int4"),
     ElementType("i8", SIGNED, 8, np.int8),
     ElementType("i16", SIGNED, 16, np.int16),
     ElementType("i32", SIGNED, 32, np.int32),
     ElementType("i64", SIGNED, 64, np.int64),
-    ElementType("ui2", UNSIGNED, 2, ml_dtypes.uint2),
-    ElementType("ui4", UNSIGNED, 4, ml_dtypes.uint4),
+    ElementType("ui2", UNSIGNED, 2, "uint2"),
+    ElementType("ui4", UNSIGNED, 4, "uint4"),
     ElementType("ui8", UNSIGNED, 8, np.uint8),
     ElementType("ui16", UNSIGNED, 16, np.uint16),
     ElementType("ui32", UNSIGNED, 32, np.uint32),
     ElementType("ui64", UNSIGNED, 64, np.uint64),
-    ElementType("f4E2M1FN", FLOAT, 4, ml_dtypes.float4_e2m1fn),
-    ElementType("f6E2M3FN", FLOAT, 6, ml_dtypes.float6_e2m3fn),
-    ElementType("f6E3M2FN", FLOAT, 6, ml_dtypes.float6_e3m2fn),
-    ElementType("f8E3M4", FLOAT, 8, ml_dtypes.float8_e3m4),
-    ElementType("f8E4M3", FLOAT, 8, ml_dtypes.float8_e4m3),
-    ElementType("f8E4M3FN", FLOAT, 8, ml_dtypes.float8_e4m3fn),
-    ElementType("f8E4M3FNUZ", FLOAT, 8, ml_dtypes.float8_e4m3fnuz),
-    ElementType("f8E4M3B11FNUZ", FLOAT, 8, ml_dtypes.float8_e4m3b11fnuz),
-    ElementType("f8E5M2", FLOAT, 8, ml_dtypes.float8_e5m2),
-    ElementType("f8E5M2FNUZ", FLOAT, 8, ml_dtypes.float8_e5m2fnuz),
-    ElementType("f8E8M0FNU", FLOAT, 8, ml_dtypes.float8_e8m0fnu),
-    ElementType("bf16", FLOAT, 16, ml_dtypes.bfloat16),
+    ElementType("f4E2M1FN", FLOAT, 4, "float4_e2m1fn"),
+    ElementType("f6E2M3FN", FLOAT, 6, "float6_e2m3fn"),
+    ElementType("f6E3M2FN", FLOAT, 6, "float6_e3m2fn"),
+    ElementType("f8E3M4", FLOAT, 8, "float8_e3m4"),
+    ElementType("f8E4M3", FLOAT, 8, "float8_e4m3"),
+    ElementType("f8E4M3FN", FLOAT, 8, "float8_e4m3fn"),
+    ElementType("f8E4M3FNUZ", FLOAT, 8, "float8_e4m3fnuz"),
+    ElementType("f8E4M3B11FNUZ", FLOAT, 8, "float8_e4m3b11fnuz"),
+    ElementType("f8E5M2", FLOAT, 8, "float8_e5m2"),
+    ElementType("f8E5M2FNUZ", FLOAT, 8, "float8_e5m2fnuz"),
+    ElementType("f8E8M0FNU", FLOAT, 8, "float8_e8m0fnu"),
+    ElementType("bf16", FLOAT, 16, "bfloat16"),
     ElementType("f16", FLOAT, 16, np.float16),
     ElementType("f32", FLOAT, 32, np.float32),
     ElementType("f64", FLOAT, 64, np.float64),
@@ -134,7 +148,7 @@ TF32: Final = ElementType("tf32", FLOAT, 19, np.float32)
 """Occurs as a precision type of dot algorithms only."""
 
 _BY_NAME: Final = {**ELEMENT_TYPES, "index": INDEX, "tf32": TF32}
-_BY_DTYPE: Final = {declared.dtype: declared for declared in _DECLARED}
+_BY_NUMPY_DTYPE: Final = {np.dtype(one._form): one for one in _DECLARED if isinstance(one._form, type)}
 
 
 def element_type(name: str) -> ElementType:
@@ -144,7 +158,13 @@ def element_type(name: str) -> ElementType:
 
 def element_type_of(dtype: np.dtype[Any]) -> ElementType:
     """The element type whose NumPy form is `dtype`; KeyError where there is none."""
-    return _BY_DTYPE[dtype]
+    known = _BY_NUMPY_DTYPE.get(dtype)
+    return known if known is not None else _by_dtype()[dtype]
+
+
+@functools.cache
+def _by_dtype() -> dict[np.dtype[Any], ElementType]:
+    return {declared.dtype: declared for declared in _DECLARED}
 
 
 class QuantizedType:

@@ -21,6 +21,7 @@ from ..ir import DenseElementsAttribute
 from ..ops.attribute_kinds import AttributeKind
 from . import custom_assembly, operation_types
 from .bare_attributes import bare_attribute
+from .lexer import Pattern
 from .operation_types import OperationState
 from .quick_forms import CACHED_CUSTOMS, QuickForm, cached, quick_form
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 _TYPE_ITEM: Final = re.compile(r"type|custom\((?:call|constant|reduce|scan|while)\)")
 
-_REGIONS: Final = re.compile(r"\(\s*\{")
+_REGIONS: Final = Pattern(r"\(\s*\{")
 
 Step = Callable[["OperationParser", OperationState], None]
 

@@ -28,7 +28,7 @@ from ..types import (
     storage_range,
 )
 from .hexadecimal import decode
-from .lexer import SKIP, pattern
+from .lexer import SKIP, Pattern, pattern
 from .location_parser import LocationParser
 
 Array = np.ndarray[Any, Any]
@@ -40,9 +40,9 @@ _NUMBERS: Final = re.compile(
 )
 SPLAT: Final = rf"<[^<>\"\[\](),\s]++>{SKIP}:{SKIP}tensor<[^<>\"]*+>"
 _SPLAT: Final = pattern(f"({SPLAT})")
-_STRUCTURE: Final = re.compile(r"[^\[\](),]++")
+_STRUCTURE: Final = Pattern(r"[^\[\](),]++")
 _BRACKETS: Final = str.maketrans("[]()", "    ")
-_WIDE_INTEGER: Final = re.compile(r"\d{19}")
+_WIDE_INTEGER: Final = Pattern(r"\d{19}")
 _PARTS: Final = {"complex<f32>": element_type("f32"), "complex<f64>": element_type("f64")}
 _MOST_BYTES: Final = 2**62
 

@@ -24,28 +24,34 @@ LONGEST_INTEGER: Final = 400
 """Digits that an integer literal may have."""
 
 _SHOWN_WIDTH: Final = 100
-_ESCAPE: Final = re.compile(rb'\\(?:([0-9A-Fa-f]{2})|(["\\])|(n)|(t))?')
+_ESCAPE: Final = rb'\\(?:([0-9A-Fa-f]{2})|(["\\])|(n)|(t))?'
 
 
 class Pattern:
-    """An expression that is compiled when it is first matched: a program needs few of all there are.
+    """An expression that is compiled when it is first used: a program needs few of all there are.
 
     Attributes:
-        match: as `re.Pattern.match`.
+        match, fullmatch, search, sub, finditer: as those of `re.Pattern`.
     """
 
-    __slots__ = ("_expression", "match")
+    __slots__ = ("_expression", "finditer", "fullmatch", "match", "search", "sub")
 
     match: Callable[[str, int], re.Match[str] | None]
+    fullmatch: Callable[[str], re.Match[str] | None]
+    search: Callable[[str], re.Match[str] | None]
+    sub: Callable[[str, str], str]
+    finditer: Callable[[str], Iterator[re.Match[str]]]
 
     def __init__(self, expression: str) -> None:
         self._expression = expression
 
     def __getattr__(self, name: str) -> Any:
-        if name != "match":
+        """A method at its first use."""
+        if name not in Pattern.__slots__:
             raise AttributeError(name)
-        self.match = re.compile(self._expression, re.ASCII).match
-        return self.match
+        method = getattr(re.compile(self._expression, re.ASCII), name)
+        setattr(self, name, method)
+        return method
 
 
 def pattern(expression: str) -> Pattern:
@@ -55,7 +61,7 @@ def pattern(expression: str) -> Pattern:
 
 _NEXT: Final = pattern("")
 _STRING: Final = pattern(r'"')
-_STRING_BODY: Final = re.compile(r'[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+"')
+_STRING_BODY: Final = Pattern(r'[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+"')
 _SYMBOL: Final = pattern(r'@(?:([A-Za-z_0-9$.\-][\w$.\-]*+)|(?="))')
 _KEYWORD: Final = pattern(f"({BARE_IDENTIFIER})")
 _INTEGER: Final = pattern(r"(-?+(?:0x[0-9A-Fa-f]++|\d++))(?![.\w])")
@@ -264,7 +270,7 @@ class Cursor:
                 return b"\n" if found[3] else b"\t"
             self.fail_with(r"expected '\\', '\"', '\n', '\t' or two hexadecimal digits after '\'", position)
 
-        encoded = _ESCAPE.sub(character, body.encode("utf-8", "surrogateescape"))
+        encoded = re.sub(_ESCAPE, character, body.encode("utf-8", "surrogateescape"))
         return encoded.decode("utf-8", "surrogateescape")
 
     def balanced(self) -> str:
@@ -315,7 +321,7 @@ class Cursor:
         raise UnsupportedError(reason, operation=operation, location=self.location_at(position))
 
 
-_BALANCED: Final = re.compile(r"(?:[^\"<>()\[\]{},\-]++|->|-)*+", re.ASCII)
+_BALANCED: Final = Pattern(r"(?:[^\"<>()\[\]{},\-]++|->|-)*+")
 _CLOSING: Final = {"<": ">", "(": ")", "[": "]", "{": "}"}
 
 
@@ -354,4 +360,4 @@ def split(text: str) -> list[tuple[int, str]]:
     return parts
 
 
-_SEPARATOR: Final = re.compile(r"// -----[ \t\r]*(?:\n|\Z)")
+_SEPARATOR: Final = Pattern(r"// -----[ \t\r]*(?:\n|\Z)")

@@ -20,7 +20,7 @@ from ..ir import (
     OpaqueAttribute,
 )
 from ..types import Type
-from .lexer import SKIP, pattern
+from .lexer import SKIP, Pattern, pattern
 from .type_parser import TypeParser
 
 _LOCATION: Final = pattern(r"loc[ ]?+\((?:#([A-Za-z_][\w$]*+)\))?+")
@@ -28,7 +28,7 @@ _FILE_LOCATION: Final = pattern(
     rf'"([^"\\\n]*+)":(\d{{1,18}}):(\d{{1,18}})(?:{SKIP}to{SKIP}(\d{{1,18}})?+:(\d{{1,18}}))?+'
 )
 _ALIAS: Final = pattern(r"#([A-Za-z_][\w$]*+)(?![.<\w$])")
-_DEFINITION_LINE: Final = re.compile(r"[ \t]*+([#!][A-Za-z_][\w$]*+)[ \t]*+=", re.ASCII)
+_DEFINITION_LINE: Final = Pattern(r"[ \t]*+([#!][A-Za-z_][\w$]*+)[ \t]*+=")
 _DEFINITION: Final = pattern(r"([#!])([A-Za-z_][\w$]*+)[ \t]*+=")
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from operator import is_
-from typing import Final, NamedTuple
+from typing import Final
 
-from ..ir import Attribute, Region, SourceLocation, Value, copy_region
+from ..ir import Region, SourceLocation, Value, copy_region
 from ..types import Type
 from .lexer import VALUE_USE
 from .operation_types import OperationState
@@ -25,26 +25,35 @@ _NEXT: Final = re.compile(r"\n[ \t]*+([%}])").match
 _LOCATION: Final = " loc("
 
 
-class Line(NamedTuple):
-    """A statement's text, from the operation's name to its end or its location."""
+class Line:
+    """A statement's text, from the operation's name to its end or its location.
 
-    pieces: Sequence[str]
-    """What stands around the names of values, and what follows."""
-    names: Sequence[str]
-    """The names of values."""
-    end: int
-    """Offset after it."""
+    Attributes:
+        pieces: what stands around the names of values, and what follows.
+        names: the names of values.
+        end: offset after it.
+    """
+
+    __slots__ = ("end", "names", "pieces")
+
+    def __init__(self, text: str, end: int, follower: str) -> None:
+        parts = _SPLIT(text)
+        self.pieces = (follower, *parts[::2])
+        self.names = parts[1::2]
+        self.end = end
 
 
-class Statement(NamedTuple):
+class Statement:
     """What a statement stands for, apart from its operands."""
 
-    operand_types: Sequence[Type]
-    result_types: Sequence[Type]
-    attributes: dict[str, Attribute]
-    regions: Sequence[Region]
-    position: int
-    """Where it began."""
+    __slots__ = ("attributes", "operand_types", "position", "regions", "result_types")
+
+    def __init__(self, state: OperationState) -> None:
+        self.position = state.position
+        self.operand_types: Sequence[Type] = [operand.type for operand in state.operands]
+        self.result_types = state.result_types
+        self.attributes = state.attributes
+        self.regions = state.regions
 
 
 def line_at(text: str, start: int) -> Line | None:
@@ -54,21 +63,16 @@ def line_at(text: str, start: int) -> Line | None:
         return None
     location = text.rfind(_LOCATION, start, end)
     if location >= 0:
-        end, follower = location, _LOCATION
-    else:
-        found = _NEXT(text, end)
-        if found is None:
-            return None
-        follower = found[1]
-    pieces = _SPLIT(text[start:end])
-    return Line((follower, *pieces[::2]), pieces[1::2], end)
+        return Line(text[start:location], location, _LOCATION)
+    found = _NEXT(text, end)
+    return None if found is None else Line(text[start:end], end, found[1])
 
 
 class RepeatedStatements:
     """The statements of one text."""
 
     def __init__(self) -> None:
-        self._known: dict[Sequence[str], Statement] = {}
+        self._known: dict[tuple[str, ...], Statement] = {}
 
     def read(self, line: Line, values: Mapping[str, Value], state: OperationState) -> bool:
         """Enter what the line stands for; False, entering nothing, where that is not known."""
@@ -94,10 +98,7 @@ class RepeatedStatements:
             return
         # Where a value is used twice, the order of the operands cannot be told.
         if len(set(operands)) == len(operands) and all(map(is_, map(values.get, line.names), operands)):
-            types = [operand.type for operand in operands]
-            self._known[line.pieces] = Statement(
-                types, state.result_types, state.attributes, state.regions, state.position
-            )
+            self._known[line.pieces] = Statement(state)
 
 
 def _region_again(region: Region, moved: int) -> Region:

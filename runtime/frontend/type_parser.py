@@ -30,7 +30,7 @@ from ..types import (
     element_type,
     storage_range,
 )
-from .lexer import NUMBER, SKIP, Cursor, pattern
+from .lexer import NUMBER, SKIP, Cursor, Pattern, pattern
 
 LARGEST_SIZE: Final = 2**63 - 1
 _HIGHEST_RANK: Final = 64
@@ -352,8 +352,8 @@ _SHAPE_TYPES: Final[dict[str, Type]] = {
 """The shape dialect's own types, as what they hold; those of an error have no value here."""
 
 _OTHER_FLOATS: Final = frozenset({"f80", "f128"})
-_BOUND: Final = re.compile(r"\?|[0-9]{1,18}")
+_BOUND: Final = Pattern(r"\?|[0-9]{1,18}")
 
-_BOUNDS: Final = re.compile(
+_BOUNDS: Final = Pattern(
     r"#stablehlo\.(?:bounds<([\d?, ]*)>|type_extensions<\s*bounds\s*=\s*\[([\d?, ]*)\]\s*>)"
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 from array import array
 
 from .record import Record
@@ -29,6 +28,8 @@ class Source:
 
     def line_and_column(self, offset: int) -> tuple[int, int]:
         """Line and column, both counted from 1, of an offset in the text."""
+        import bisect  # only messages need it
+
         line = bisect.bisect_right(self.line_starts, offset)
         return line, offset - self.line_starts[line - 1] + 1
 

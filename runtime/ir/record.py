@@ -5,7 +5,9 @@ A program's first result waits for all of them to be made.
 
 from __future__ import annotations
 
+import functools
 from operator import attrgetter
+from types import CodeType, FunctionType
 from typing import Any, dataclass_transform
 
 
@@ -29,13 +31,22 @@ class _RecordType(type):
 
 def _initializer(made: type, fields: tuple[str, ...], defaults: tuple[Any, ...]) -> Any:
     """The method that sets the fields; it alone can."""
-    lines = [f"def __init__(self, {', '.join(fields)}):"]
-    lines += [f" set_{field}(self, {field})" for field in fields]
-    defined: dict[str, Any] = {f"set_{field}": vars(made)[field].__set__ for field in fields}
+    # Renaming the arguments of compiled code takes a tenth of the time of compiling it.
+    code = _setting_code(len(fields)).replace(co_varnames=("self", *fields))
+    setters = {f"set_{place}": vars(made)[field].__set__ for place, field in enumerate(fields)}
+    return FunctionType(code, setters, "__init__", defaults)
+
+
+@functools.cache
+def _setting_code(count: int) -> CodeType:
+    """The code of a method that calls ``set_0``, ``set_1``, ... with its arguments."""
+    arguments = [f"field_{place}" for place in range(count)]
+    lines = [f"def __init__(self, {', '.join(arguments)}):"]
+    lines += [f" set_{place}(self, {argument})" for place, argument in enumerate(arguments)]
+    defined: dict[str, Any] = {}
     exec("\n".join(lines), defined)
-    method = defined["__init__"]
-    method.__defaults__ = defaults
-    return method
+    code: CodeType = defined["__init__"].__code__
+    return code
 
 
 class Record(metaclass=_RecordType):

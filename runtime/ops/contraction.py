@@ -37,7 +37,7 @@ from .dot_algorithm import DotAlgorithm
 from .numerics import carrier, rounding
 from .products import PRECISION_CONFIG, Multiply, Precision
 
-_EINSUM_OPERAND: Final = re.compile(r"[a-zA-Z]*(\.\.\.)?[a-zA-Z]*")
+_EINSUM_OPERAND: Final = r"[a-zA-Z]*(\.\.\.)?[a-zA-Z]*"
 
 
 class DotGeneral(
@@ -244,7 +244,11 @@ class _Einsum(Op):
         operands, arrow, output = config.partition("->")
         terms = operands.split(",")
         types = self.operand_types()
-        if not arrow or len(terms) != len(types) or not all(map(_EINSUM_OPERAND.fullmatch, [*terms, output])):
+        if (
+            not arrow
+            or len(terms) != len(types)
+            or not all(re.fullmatch(_EINSUM_OPERAND, term) for term in [*terms, output])
+        ):
             raise self.error(
                 f"einsum_config is {config!r}, but must name the dimensions of {len(types)} operands"
             )

@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from ..types import (
@@ -144,6 +143,8 @@ def _precision_reducer(element_type: ElementType, exponent_bits: int, mantissa_b
     infinite and what is too small zero, with its sign. NaN stays where there are mantissa bits to tell it.
     """
     dtype = element_type.dtype
+    import ml_dtypes
+
     layout: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
     pattern = np.dtype(f"u{dtype.itemsize}")
     work = np.dtype(np.uint64 if dtype.itemsize == 8 else np.uint32)

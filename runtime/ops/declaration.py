@@ -24,7 +24,6 @@ Labels ``I1``, ``I2``, ... of the specification's table of inputs follow from th
 
 from __future__ import annotations
 
-import functools
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -180,10 +179,11 @@ class Constraint:
     def __init__(self, check: Callable[[Any], str | None], label: str | None = None) -> None:
         self.check = check
         self.label = label or check.__name__
-        self.rule = " ".join((check.__doc__ or "").split())
 
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.attribute = name
+    @property
+    def rule(self) -> str:
+        """The rule in words."""
+        return " ".join((self.check.__doc__ or "").split())
 
 
 def constraint(check: Callable[[Any], str | None]) -> Any:
@@ -194,12 +194,72 @@ def constraint(check: Callable[[Any], str | None]) -> Any:
     return Constraint(check)
 
 
-@functools.cache
-def _parts_of(declaration: type) -> dict[str, _Declared | Constraint]:
-    """The parts that a class itself declares, by name."""
-    return {
-        key: value for key, value in vars(declaration).items() if isinstance(value, (_Declared, Constraint))
-    }
+def _parts(declaration: type[Op]) -> tuple[_Declared | Constraint, ...]:
+    """The parts of a class and of its bases, but for names that a later class gave to something else."""
+    parts: dict[str, _Declared | Constraint] = {}
+    for base in reversed(declaration.__mro__):
+        for key, value in vars(base).items():
+            if isinstance(value, (_Declared, Constraint)):
+                parts[key] = value
+            elif key in parts:
+                del parts[key]
+    return tuple(parts.values())
+
+
+class _Derived:
+    """A class attribute that follows from the parts of a class: found when the class is first asked for it.
+
+    Many classes are made of which a program needs few.
+    """
+
+    def __init__(self, name: str, find: Callable[[type[Op]], Any]) -> None:
+        self.name = name
+        self._find = find
+
+    def __get__(self, view: Op | None, declaration: type[Op]) -> Any:
+        value = self._find(declaration)
+        setattr(declaration, self.name, value)
+        return value
+
+
+def _of_kind(*kinds: type) -> Callable[[type[Op]], Any]:
+    """Finds the parts of these very classes."""
+    return lambda declaration: tuple(part for part in declaration.declared_parts if type(part) in kinds)
+
+
+def _input_labels(declaration: type[Op]) -> dict[str, str]:
+    inputs = [
+        part
+        for part in declaration.declared_parts
+        if isinstance(part, _Declared) and not isinstance(part, Result)
+    ]
+    return {part.name: f"I{index}" for index, part in enumerate(inputs, 1)}
+
+
+def _struct_fields(declaration: type[Op]) -> dict[str, frozenset[str]]:
+    fields: dict[str, list[str]] = {}
+    for part in declaration.declared_attributes:
+        if part.of is not None:
+            fields.setdefault(part.of, []).append(part.field or part.name)
+    return {struct: frozenset(names) for struct, names in fields.items()}
+
+
+def _variadic_kinds(declaration: type[Op]) -> frozenset[str]:
+    kinds = {"operand": declaration.declared_operands, "result": declaration.declared_results}
+    return frozenset(kind for kind, parts in kinds.items() if any(part.variadic for part in parts))
+
+
+_DERIVED: Final = (
+    _Derived("declared_parts", _parts),
+    _Derived("declared_operands", _of_kind(Operand)),
+    _Derived("declared_results", _of_kind(Result)),
+    _Derived("declared_attributes", _of_kind(Attribute)),
+    _Derived("declared_regions", _of_kind(Region)),
+    _Derived("declared_constraints", _of_kind(Constraint)),
+    _Derived("input_labels", _input_labels),
+    _Derived("struct_fields", _struct_fields),
+    _Derived("variadic_kinds", _variadic_kinds),
+)
 
 
 class Op:
@@ -210,6 +270,9 @@ class Op:
         assembly: its pretty form (`nimblehlo.frontend.assembly`), None: it has the generic form only.
         pure: False where it has an effect beyond its results.
         is_pure_by_call: whether a view's own `pure` says that, not the class's.
+        reads_sizes: whether the result follows from sizes, so that `value_of_types` may tell it.
+        binds_by_types: whether `bind` gives the same for all operations of the same types and attributes: it
+            asks for nothing else of them, such as their place or their constants.
         takes_stored_values: whether `reference` works on the stored integers of quantized tensors; otherwise
             it is given their expressed values.
         declared_operands and so on: the declared parts, in order.
@@ -219,12 +282,18 @@ class Op:
     assembly: ClassVar[str | None] = None
     pure: ClassVar[bool] = True
     is_pure_by_call: ClassVar[bool] = False
+    reads_sizes: ClassVar[bool] = False
+    binds_by_types: ClassVar[bool] = False
     takes_stored_values: ClassVar[bool] = False
+    declared_parts: ClassVar[tuple[_Declared | Constraint, ...]] = ()
     declared_operands: ClassVar[tuple[Operand, ...]] = ()
     declared_results: ClassVar[tuple[Result, ...]] = ()
     declared_attributes: ClassVar[tuple[Attribute, ...]] = ()
     declared_regions: ClassVar[tuple[Region, ...]] = ()
     declared_constraints: ClassVar[tuple[Constraint, ...]] = ()
+    input_labels: ClassVar[dict[str, str]] = {}
+    struct_fields: ClassVar[dict[str, frozenset[str]]] = {}
+    variadic_kinds: ClassVar[frozenset[str]] = frozenset()
 
     operation: Operation
 
@@ -235,26 +304,8 @@ class Op:
         cls, *, name: str | None = None, assembly: str | None = None, pure: bool | None = None, **rest: Any
     ) -> None:
         super().__init_subclass__(**rest)
-        parts: dict[str, Any] = {}
-        for base in reversed(cls.__mro__):
-            declared = _parts_of(base)
-            for key in parts.keys() & (vars(base).keys() - declared.keys()):
-                del parts[key]
-            parts.update(declared)
-        chosen = parts.values()
-        cls.declared_results = tuple(p for p in chosen if isinstance(p, Result))
-        cls.declared_operands = tuple(p for p in chosen if type(p) is Operand)
-        kinds = (("operand", cls.declared_operands), ("result", cls.declared_results))
-        cls.variadic_kinds = frozenset(what for what, parts in kinds if any(part.variadic for part in parts))
-        cls.declared_attributes = tuple(p for p in chosen if isinstance(p, Attribute))
-        cls.declared_regions = tuple(p for p in chosen if isinstance(p, Region))
-        cls.declared_constraints = tuple(p for p in chosen if isinstance(p, Constraint))
-        inputs = [p for p in chosen if isinstance(p, _Declared) and not isinstance(p, Result)]
-        cls.struct_fields = {
-            struct: frozenset(p.field or p.name for p in cls.declared_attributes if p.of == struct)
-            for struct in {p.of for p in cls.declared_attributes if p.of is not None}
-        }
-        cls.input_labels = {part.name: f"I{index}" for index, part in enumerate(inputs, 1)}
+        for derived in _DERIVED:
+            setattr(cls, derived.name, derived)
         if assembly is not None:
             cls.assembly = assembly
         if pure is not None:
@@ -262,10 +313,6 @@ class Op:
         if name is not None:
             cls.name = name
             register(cls)
-
-    input_labels: ClassVar[dict[str, str]] = {}
-    struct_fields: ClassVar[dict[str, frozenset[str]]] = {}
-    variadic_kinds: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, operation: Operation) -> None:
         """View `operation`.
@@ -427,6 +474,10 @@ class Op:
 
     def infer(self) -> list[Type] | None:
         """The result types that follow from operands and attributes; None where they do not follow."""
+        return None
+
+    def value_of_types(self) -> Array | None:
+        """The result, where the types of the operands tell it; else None."""
         return None
 
     def reference(self, *operands: Any, **regions: Any) -> Any:

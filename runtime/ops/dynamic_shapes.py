@@ -308,9 +308,7 @@ def _all_known(
 class ReadsSizes(Op):
     """Base of operations whose results follow from sizes: where these are known, no element matters."""
 
-    def value_of_types(self) -> Array | None:
-        """The result, where the types of the operands tell it; else None."""
-        raise NotImplementedError
+    reads_sizes = True
 
 
 class GetDimensionSize(

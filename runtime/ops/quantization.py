@@ -72,7 +72,7 @@ def by_table(type: TensorType, function: Function) -> Function:
     """
     element_type = type.element_type
     is_short = isinstance(element_type, QuantizedType) and element_type.storage.dtype.itemsize == 1
-    if not is_short or element_type.quantization_dimension is not None:  # type: ignore[union-attr]
+    if not is_short or element_type.quantization_dimension is not None:
         return function
     codes = np.arange(256, dtype=np.uint8).view(type.dtype)
     table = functools.cache(lambda: np.asarray(function(codes)))

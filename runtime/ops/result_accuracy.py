@@ -11,8 +11,6 @@ from __future__ import annotations
 import enum
 from typing import Any, Final
 
-import ml_dtypes
-
 from ..ir import Attribute as IrAttribute
 from ..ir import EnumAttribute, StructAttribute
 from ..ir.record import Record
@@ -102,6 +100,8 @@ def unreachable(wanted: ResultAccuracy, function: str, element_type: ElementType
     if wanted.mode != ResultAccuracyMode.TOLERANCE:
         return None
     # In the last place of 1: no place of a greater value is finer in proportion.
+    import ml_dtypes
+
     layout: Any = ml_dtypes.finfo(real_type(element_type).dtype)  # type: ignore[no-untyped-call]
     unit = float(layout.eps)
     is_real = element_type.category == FLOAT

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ..ir import Block
+from ..ir.record import Record
 from ..ops.cluster import Cluster, ReductionCluster, RowCluster, StepCluster
 from ..ops.control import While
 from ..ops.declaration import Op
-from ..ops.dynamic_shapes import RunTimeShaped
 from ..ops.quantized_operation import has_quantized_types, quantized_reference
 from ..options import Options
 from .clusters import Code, block_of, is_generated, may_overwrite, names_of, one_by_one
@@ -32,8 +31,7 @@ LEAST_PROGRAM_SECONDS: Final = 2e-4
 """What references must be expected to take for a program on rows, which takes half a millisecond to make."""
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Record):
     """How an operation runs.
 
     Attributes:
@@ -52,7 +50,7 @@ class Choice:
 
 def choose(view: Op, options: Options) -> Choice:
     """The way for one operation under the given options."""
-    if has_unknown_sizes(view) and not isinstance(view, RunTimeShaped):
+    if has_unknown_sizes(view) and not _takes_unknown_sizes(view):
         return Choice(RunTimeTyped(view, reference_for), "reference", "sizes are known at run time only")
     if options.compile == "never":
         return Choice(reference_for(view), "reference", "compilation is off")
@@ -79,6 +77,13 @@ def choose(view: Op, options: Options) -> Choice:
     types = ", ".join([str(getattr(value.type, "element_type", "")) for value in view.operation.operands])
     function = Tiered(reference_for(view), prepare, f"{view.name}, {reason}: {types}")
     return Choice(function, "tiered", f"{reason}, once hot")
+
+
+def _takes_unknown_sizes(view: Op) -> bool:
+    """Whether its reference works on sizes that are known at run time only."""
+    from ..ops.dynamic_shapes import RunTimeShaped
+
+    return isinstance(view, RunTimeShaped)
 
 
 def _loop(view: While, options: Options) -> Choice:

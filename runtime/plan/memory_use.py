@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
 from typing import Any, Final
 
 import numpy as np
 
+from ..ir.record import Record
 from .plan import Plan, Step, all_steps
 
 _FLAT_VIEWS: Final = frozenset(
@@ -22,8 +22,7 @@ _OTHER_VIEWS: Final = frozenset(
 """Operations whose results stand where their operands do, elements in another order or not all of them."""
 
 
-@dataclass(frozen=True)
-class Memory:
+class Memory(Record):
     """Bytes that a call takes. Sizes that depend on data count as nothing, nor does what kernels use inside.
 
     Attributes:
@@ -38,9 +37,13 @@ class Memory:
     temporaries: int = 0
     constants: int = 0
 
+    def figures(self) -> dict[str, int]:
+        """The figure of each kind."""
+        return {name: getattr(self, name) for name in type(self)._fields}
+
     def greatest(self, other: Memory) -> Memory:
         """The greater figure of each kind."""
-        return Memory(*[max(getattr(self, one.name), getattr(other, one.name)) for one in fields(Memory)])
+        return Memory(*map(max, self.figures().values(), other.figures().values()))
 
 
 def memory_use(plan: Plan) -> Memory:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ..types import Type
 
 
-@dataclass(slots=True)
 class Step:
     """One call of a function on the values of some slots.
 
@@ -31,19 +29,65 @@ class Step:
         types: of the operands and of the results, for `Executable.explain`.
     """
 
-    function: Callable[..., Any]
-    operands: tuple[int, ...]
-    results: tuple[int, ...]
-    operation: str
-    location: object
-    way: str
-    reason: str
-    types: tuple[Sequence[Type], Sequence[Type]]
-    regions: Mapping[str, Plan | Sequence[Plan]] = field(default_factory=dict)
-    captures: tuple[int, ...] = ()
-    releases: tuple[int, ...] = ()
-    overwrites: tuple[tuple[int, int], ...] = ()
-    control: Literal["while", "if", "case"] | None = None
+    __slots__ = (
+        "captures",
+        "control",
+        "function",
+        "location",
+        "operands",
+        "operation",
+        "overwrites",
+        "reason",
+        "regions",
+        "releases",
+        "results",
+        "types",
+        "way",
+    )
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        operands: tuple[int, ...],
+        results: tuple[int, ...],
+        operation: str,
+        location: object,
+        way: str,
+        reason: str,
+        types: tuple[Sequence[Type], Sequence[Type]],
+        regions: Mapping[str, Plan | Sequence[Plan]] | None = None,
+        captures: tuple[int, ...] = (),
+        releases: tuple[int, ...] = (),
+        overwrites: tuple[tuple[int, int], ...] = (),
+        control: Literal["while", "if", "case"] | None = None,
+    ) -> None:
+        self.function = function
+        self.operands = operands
+        self.results = results
+        self.operation = operation
+        self.location = location
+        self.way = way
+        self.reason = reason
+        self.types = types
+        self.regions = regions or {}
+        self.captures = captures
+        self.releases = releases
+        self.overwrites = overwrites
+        self.control = control
+
+    def again(self, operands: tuple[int, ...], results: tuple[int, ...], location: object) -> Step:
+        """A step without regions, on other slots and for another place, whose slots are not released yet."""
+        return Step(
+            self.function,
+            operands,
+            results,
+            self.operation,
+            location,
+            self.way,
+            self.reason,
+            self.types,
+            overwrites=self.overwrites,
+        )
 
     @property
     def detail(self) -> str:
@@ -52,7 +96,6 @@ class Step:
         return f"({operands}) -> {results}"
 
 
-@dataclass(slots=True)
 class Plan:
     """Steps in order, and where values come from and go to.
 
@@ -65,12 +108,23 @@ class Plan:
         slot_bytes: size of each slot's value; 0 where it is not known before the run.
     """
 
-    steps: list[Step]
-    slot_count: int
-    arguments: tuple[int, ...]
-    results: tuple[int, ...]
-    constants: dict[int, Any]
-    slot_bytes: Sequence[int] = ()
+    __slots__ = ("arguments", "constants", "results", "slot_bytes", "slot_count", "steps")
+
+    def __init__(
+        self,
+        steps: list[Step],
+        slot_count: int,
+        arguments: tuple[int, ...],
+        results: tuple[int, ...],
+        constants: dict[int, Any],
+        slot_bytes: Sequence[int] = (),
+    ) -> None:
+        self.steps = steps
+        self.slot_count = slot_count
+        self.arguments = arguments
+        self.results = results
+        self.constants = constants
+        self.slot_bytes = slot_bytes
 
 
 def all_steps(plan: Plan) -> Iterator[Step]:

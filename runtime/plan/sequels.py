@@ -6,9 +6,9 @@ cache, and one launch serves both. That pays for small products, as those of a l
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from ..ir import Block, Operation, Value
@@ -94,17 +94,16 @@ def _joined(
     """The step of both; it has the product's operands and then the cluster's other ones."""
     position = cluster.operands.index(product.result)
     others = [number for number in range(len(cluster.operands)) if number != position]
-    return replace(
-        cluster_step,
-        function=_Sequel(product_step.function, product, cluster_step.function, cluster, position, threads),
-        operands=(*product_step.operands, *[cluster_step.operands[number] for number in others]),
-        reason=f"{cluster_step.reason}, following on stablehlo.dot_general block by block",
-        types=(
-            [*product_step.types[0], *[cluster_step.types[0][number] for number in others]],
-            cluster_step.types[1],
-        ),
-        overwrites=(),
+    joined = copy.copy(cluster_step)
+    joined.function = _Sequel(
+        product_step.function, product, cluster_step.function, cluster, position, threads
     )
+    joined.operands = (*product_step.operands, *[cluster_step.operands[number] for number in others])
+    joined.reason = f"{cluster_step.reason}, following on stablehlo.dot_general block by block"
+    types, result_types = cluster_step.types
+    joined.types = [*product_step.types[0], *[types[number] for number in others]], result_types
+    joined.overwrites = ()
+    return joined
 
 
 class _Sequel:
