@@ -42,14 +42,11 @@ class Builder:
             values: what stands for each value used; values that are not in it stand for themselves. The
                 results of the copy are entered.
         """
-        copied = self.create(
-            operation.name,
-            [values.get(operand, operand) for operand in operation.operands],
-            [result.type for result in operation.results],
-            operation.attributes,
+        copied = operation.again(
+            tuple([values.get(operand, operand) for operand in operation.operands]),
             [copy_region(region, values) for region in operation.regions],
-            operation.location,
         )
+        self.block.operations.append(copied)
         values.update(zip(operation.results, copied.results, strict=True))
         return copied
 

@@ -6,6 +6,7 @@ Source: specification, section "Programs".
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from ..types import FunctionType, Type
 from .attributes import Attribute
@@ -39,7 +40,8 @@ class Operation:
         name: with its dialect, such as ``"stablehlo.add"``.
         operands: the values that it uses.
         results: the values that it defines.
-        attributes: inherent and discardable attributes by name.
+        attributes: inherent and discardable attributes by name. Operations share these mappings, so that they
+            are replaced, never changed.
         regions: its regions.
         location: where it stands.
     """
@@ -62,9 +64,20 @@ class Operation:
             self.results: tuple[Value, ...] = (Value(types[0], self, 0),)
         else:
             self.results = tuple([Value(type, self, index) for index, type in enumerate(types)])
-        self.attributes: dict[str, Attribute] = dict(attributes) if attributes else {}
+        self.attributes: Mapping[str, Attribute] = attributes or _NO_ATTRIBUTES
         self.regions = tuple(regions)
         self.location = location
+
+    def again(self, operands: Sequence[Value], regions: Sequence[Region] = ()) -> Operation:
+        """The same operation on other operands, with other regions and results of its own."""
+        copied = Operation.__new__(Operation)
+        copied.name = self.name
+        copied.operands = operands
+        copied.results = tuple([Value(result.type, copied, result.index) for result in self.results])
+        copied.attributes = self.attributes
+        copied.regions = tuple(regions)
+        copied.location = self.location
+        return copied
 
     @property
     def result(self) -> Value:
@@ -80,6 +93,9 @@ class Operation:
 
     def __repr__(self) -> str:
         return f"Operation({self.name} at {self.location})"
+
+
+_NO_ATTRIBUTES: Final[Mapping[str, Attribute]] = {}
 
 
 class Block:

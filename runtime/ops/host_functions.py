@@ -33,7 +33,8 @@ def attach_functions(module: Module, functions: Sequence[Callable[..., Any]]) ->
             options = operation.attributes.get("mhlo.backend_config")
             index = options.values.get("index") if isinstance(options, DictionaryAttribute) else None
             if isinstance(index, IntegerAttribute) and 0 <= index.value < len(functions):
-                operation.attributes[FUNCTION] = FunctionAttribute(functions[index.value])
+                function = FunctionAttribute(functions[index.value])
+                operation.attributes = {**operation.attributes, FUNCTION: function}
 
 
 def verify(view: CustomCall) -> None:

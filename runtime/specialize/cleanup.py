@@ -34,22 +34,27 @@ class _Cleaner:
 
     def __init__(self) -> None:
         self.values: dict[Value, Value] = {}
+        self.numbers: dict[Hashable, int] = {}
+        self.known: dict[int, int] = {}
+        self.kept: list[object] = []
 
     def visit(self, region: Region, seen: dict[Hashable, Operation]) -> None:
         """Clean a region; `seen` are the operations visible around it (it is left as it was)."""
         own: list[Hashable] = []
         kept: list[Operation] = []
+        values = self.values
         for operation in region.block.operations:
-            if self.values:
-                operation.operands = tuple([self.values.get(value, value) for value in operation.operands])
-            key = _key(operation)
-            earlier = seen.get(key) if key is not None else None
-            if earlier is not None:
-                self.values.update(zip(operation.results, earlier.results, strict=True))
-                continue
-            if key is not None and has_no_effect(operation):
-                seen[key] = operation
-                own.append(key)
+            if values:
+                operation.operands = tuple([values.get(value, value) for value in operation.operands])
+            if operation.name not in TERMINATORS and operation.results:
+                key = self.key(operation)
+                earlier = seen.get(key)
+                if earlier is not None:
+                    values.update(zip(operation.results, earlier.results, strict=True))
+                    continue
+                if has_no_effect(operation):
+                    seen[key] = operation
+                    own.append(key)
             for inner in operation.regions:
                 self.visit(inner, seen)
             kept.append(operation)
@@ -57,42 +62,46 @@ class _Cleaner:
             del seen[key]
         region.block.operations = kept
 
+    def key(self, operation: Operation) -> Hashable:
+        """What two operations that compute the same have in common."""
+        known, attributes = self.known, operation.attributes
+        return (
+            operation.name,
+            operation.operands,
+            known.get(id(attributes)) or self.number(attributes, _frozen_attributes(attributes)),
+            *[known.get(id(one.type)) or self.number(one.type, one.type) for one in operation.results],
+            *[self.region_key(region) for region in operation.regions],
+        )
 
-def _key(operation: Operation) -> Hashable | None:
-    """What two operations that compute the same have in common."""
-    if operation.name in TERMINATORS or not operation.results:
-        return None
-    return (
-        operation.name,
-        operation.operands,
-        _frozen_attributes(operation.attributes),
-        tuple([result.type for result in operation.results]),
-        *[_region_key(region) for region in operation.regions],
-    )
+    def number(self, item: object, form: Hashable) -> int:
+        """A number for an object, the same for all of that form; `known` has it by the object's identity.
 
+        Operations share types and attributes: this takes less time than comparing them again and again.
+        """
+        number = self.known[id(item)] = self.numbers.setdefault(form, len(self.numbers) + 1)
+        self.kept.append(item)  # so that nothing else gets its identity
+        return number
 
-def _region_key(region: Region) -> Hashable:
-    """What two regions that compute the same have in common; large ones are as good as never the same."""
-    block = region.block
-    if len(block.operations) > MOST_COMPARED:
-        return id(region)
-    numbers: dict[Value, int] = {value: number for number, value in enumerate(block.arguments)}
-    keys: list[Hashable] = [tuple([argument.type for argument in block.arguments])]
-    for operation in block.operations:
-        attributes = _frozen_attributes(operation.attributes)
-        operands = tuple([numbers.get(operand, operand) for operand in operation.operands])
-        types = tuple([result.type for result in operation.results])
-        inner = tuple([_region_key(nested) for nested in operation.regions])
-        keys.append((operation.name, operands, attributes, types, inner))
-        for result in operation.results:
-            numbers[result] = len(numbers)
-    return tuple(keys)
+    def region_key(self, region: Region) -> Hashable:
+        """What two regions that compute the same have in common; large ones are as good as never the same."""
+        block = region.block
+        if len(block.operations) > MOST_COMPARED:
+            return id(region)
+        numbers: dict[Value, int] = {value: number for number, value in enumerate(block.arguments)}
+        keys: list[Hashable] = [tuple([argument.type for argument in block.arguments])]
+        for operation in block.operations:
+            operands = tuple([numbers.get(operand, operand) for operand in operation.operands])
+            attributes = _frozen_attributes(operation.attributes)
+            types = tuple([result.type for result in operation.results])
+            inner = tuple([self.region_key(nested) for nested in operation.regions])
+            keys.append((operation.name, operands, attributes, types, inner))
+            for result in operation.results:
+                numbers[result] = len(numbers)
+        return tuple(keys)
 
 
 def _frozen_attributes(attributes: Mapping[str, Attribute]) -> Hashable:
     """All attributes of an operation, sorted by name."""
-    if not attributes:
-        return ()
     return tuple([(name, _frozen(attributes[name])) for name in sorted(attributes)])
 
 

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import DenseElementsAttribute, Operation, Value
-from ..ops.declaration import Array, lookup
-from ..ops.dynamic_shapes import ReadsSizes
+from ..ops.declaration import Array, Op, lookup
 from ..ops.rules import as_tensor
 from ..ops.verify import view_of
 from ..types import PLAIN, TensorType
@@ -34,9 +33,7 @@ _VIEWS = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehl
 
 _FOLDED_DIALECTS = ("stablehlo.", "arith.", "tensor.", "shape.")
 
-_PRODUCTS = frozenset(
-    {"stablehlo.convolution", "stablehlo.dot", "stablehlo.dot_general", "stablehlo.einsum"}
-)
+_PRODUCTS = frozenset({"stablehlo.convolution", "stablehlo.dot", "stablehlo.dot_general", "stablehlo.einsum"})
 """Of these each element of one operand may meet each of the other."""
 
 Known = Mapping[Value, DenseElementsAttribute]
@@ -50,11 +47,15 @@ class Budget:
         work: how much there is.
         evaluate: gives an operation's result, None where the operation has to stay; it is asked for those
             with regions as well. None: references are taken.
+
+    Attributes:
+        folded: by the identity of what `fold` found them from: that itself, which is kept so, and the result.
     """
 
     def __init__(self, work: int = MOST_WORK, evaluate: Evaluate | None = None) -> None:
         self.left = work
         self.evaluate = evaluate
+        self.folded: dict[tuple[Any, ...], tuple[object, DenseElementsAttribute | None]] = {}
 
     def take(self, work: int) -> bool:
         """Whether that much is left; if so, it is used."""
@@ -72,13 +73,15 @@ def fold(operation: Operation, known: Known, budget: Budget) -> DenseElementsAtt
         known: the constants among the values in sight.
         budget: bounds the work; what costs more than is left stays.
     """
+    declaration = lookup(operation.name)
+    sizes = declaration if declaration is not None and declaration.reads_sizes else None
+    if sizes is None:
+        for operand in operation.operands:
+            if operand not in known:
+                return None
     if len(operation.results) != 1 or not operation.name.startswith(_FOLDED_DIALECTS):
         return None
     if operation.regions and budget.evaluate is None:
-        return None
-    declaration = lookup(operation.name)
-    sizes = declaration if declaration is not None and issubclass(declaration, ReadsSizes) else None
-    if sizes is None and any(operand not in known for operand in operation.operands):
         return None
     type = as_tensor(operation.result.type)
     if not isinstance(type, TensorType) or not type.is_static or not type.category & PLAIN:
@@ -86,6 +89,20 @@ def fold(operation: Operation, known: Known, budget: Budget) -> DenseElementsAtt
     if sizes is not None:
         return _sizes(sizes(operation), type)
     operands = [known[operand] for operand in operation.operands]
+    if operation.regions:
+        return _computed(operation, type, operands, budget)
+    kept = (operation.attributes, type, *operands)
+    key = (operation.name, *map(id, kept))
+    found = budget.folded.get(key)
+    if found is None:
+        found = budget.folded[key] = kept, _computed(operation, type, operands, budget)
+    return found[1]
+
+
+def _computed(
+    operation: Operation, type: TensorType, operands: Sequence[DenseElementsAttribute], budget: Budget
+) -> DenseElementsAttribute | None:
+    """The constant that an operation on constants computes, within bounds."""
     constants = [operand for operand in operands if _is_small(operand)]
     if len(constants) < len(operands) or not _is_small_result(operation.name, type, constants):
         return None
@@ -113,7 +130,7 @@ def _work(name: str, type: TensorType, constants: list[DenseElementsAttribute]) 
     return 1 + type.size + (math.prod(sizes) if name in _PRODUCTS else sum(sizes))
 
 
-def _sizes(view: ReadsSizes, type: TensorType) -> DenseElementsAttribute | None:
+def _sizes(view: Op, type: TensorType) -> DenseElementsAttribute | None:
     """What follows from the operands' types, where these tell it: the operands need not be constants."""
     value = view.value_of_types()
     return None if value is None else DenseElementsAttribute(type, value.astype(type.dtype))

@@ -48,7 +48,8 @@ class _Pass:
         for operation in operations:
             if self.values:
                 operation.operands = tuple([self.values.get(value, value) for value in operation.operands])
-            self.visit_regions(operation)
+            if operation.regions:
+                self.visit_regions(operation)
             if operation.name in TERMINATORS:
                 block.operations.append(operation)
                 continue

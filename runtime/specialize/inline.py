@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
 from ..errors import UnsupportedError, VerifyError
 from ..ir import (
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 MOST_OPERATIONS = 5_000_000
 """Calls that call twice what is below them grow without bound; past this size a program is rejected."""
+
+_CALLS: Final = frozenset({"func.call", "stablehlo.composite", "stablehlo.custom_call"})
+"""Operations that may become others."""
 
 
 def inline_calls(module: Module, function: Function) -> Function:
@@ -61,32 +64,34 @@ class _Inliner:
                 f"the program has more than {MOST_OPERATIONS} operations with its calls inlined"
             )
         operations = block.operations if keep_terminator else block.operations[:-1]
+        append = builder.block.operations.append
         for operation in operations:
-            callee = self.callee(operation)
-            target = _target(operation)
-            if callee is not None:
-                self.inline(operation, callee, builder, values)
-            elif target is not None:
-                operands = [values[operand] for operand in operation.operands]
-                regions = self.called_regions(operation)
-                from .replace_calls import replace_call
-
-                results = replace_call(operation, target, operands, regions, builder)
-                values.update(zip(operation.results, results, strict=True))
+            if operation.name not in _CALLS:
+                operands = tuple([values[operand] for operand in operation.operands])
+                regions = [self.copy_region(region, values) for region in operation.regions]
+                copied = operation.again(operands, regions)
+                append(copied)
+                values.update(zip(operation.results, copied.results, strict=True))
             else:
-                copied = Operation(
-                    operation.name,
-                    [values[operand] for operand in operation.operands],
-                    [result.type for result in operation.results],
-                    operation.attributes,
-                    [self.copy_region(region, values) for region in operation.regions]
-                    if operation.regions
-                    else (),
-                    operation.location,
-                )
-                builder.block.operations.append(copied)
-                for result, copy in zip(operation.results, copied.results, strict=True):
-                    values[result] = copy
+                self.copy_call(operation, builder, values)
+
+    def copy_call(self, call: Operation, builder: Builder, values: dict[Value, Value]) -> None:
+        """Append what a call becomes: its callee's operations, those that stand for its target, or a copy."""
+        callee, target = self.callee(call), _target(call)
+        if callee is not None:
+            self.inline(call, callee, builder, values)
+            return
+        operands = [values[operand] for operand in call.operands]
+        if target is None:
+            regions = [self.copy_region(region, values) for region in call.regions]
+            copied = call.again(tuple(operands), regions)
+            builder.block.operations.append(copied)
+            results: Sequence[Value] = copied.results
+        else:
+            from .replace_calls import replace_call
+
+            results = replace_call(call, target, operands, self.called_regions(call), builder)
+        values.update(zip(call.results, results, strict=True))
 
     def callee(self, operation: Operation) -> Function | None:
         """The function whose body takes an operation's place; None where none does."""

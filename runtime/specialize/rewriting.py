@@ -74,7 +74,9 @@ class Rewriter:
 
     def place(self, operation: Operation) -> Sequence[Value]:
         """Append an operation, or what is simpler; what stands for its results."""
-        operation.operands = tuple([self._values.get(operand, operand) for operand in operation.operands])
+        values = self._values
+        if values:
+            operation.operands = tuple([values.get(operand, operand) for operand in operation.operands])
         if operation.name in TERMINATORS:
             self._block.operations.append(operation)
             return ()
@@ -139,10 +141,11 @@ class Rewriter:
 
     def _simpler(self, operation: Operation) -> Sequence[Value] | None:
         """What stands for the operation's results where a rewrite applies."""
-        rewrites = self._other_rewrites.get(operation.name, ())
-        if operation.name in self._tensor_rewrites and is_plain(operation):
-            rewrites = (*rewrites, *self._tensor_rewrites[operation.name])
-        if self._nested >= MOST_NESTED:
+        name = operation.name
+        rewrites = self._other_rewrites.get(name, ())
+        if name in self._tensor_rewrites and is_plain(operation):
+            rewrites = (*rewrites, *self._tensor_rewrites[name])
+        if self._nested >= MOST_NESTED or not (rewrites or operation.operands):
             return None
         outer, self._current = self._current, operation
         self._nested += 1
@@ -166,8 +169,10 @@ class Rewriter:
 
     def _folded(self, operation: Operation) -> Sequence[Value] | None:
         """The constant that an operation on constants computes."""
-        operands = operation.operands
-        if not operands or not all(operand in self.known for operand in operands):
+        for operand in operation.operands:
+            if operand not in self.known:
+                return None
+        if not operation.operands:
             return None
         value = fold(operation, self.known, self._budget)
         if value is None:
@@ -178,10 +183,12 @@ class Rewriter:
 
 def is_plain(operation: Operation) -> bool:
     """Whether all operands and results are tensors of known sizes that are not quantized."""
-    for value in operation.operands:
-        if not is_plain_value(value):
-            return False
-    return all(map(is_plain_value, operation.results))
+    for values in (operation.operands, operation.results):
+        for value in values:
+            type = value.type
+            if not isinstance(type, TensorType) or not type.is_plain:
+                return False
+    return True
 
 
 def is_plain_value(value: Value) -> bool:

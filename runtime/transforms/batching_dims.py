@@ -143,8 +143,9 @@ def _decompose_operation(operation: Operation, names: _Names) -> Sequence[Operat
         fields[names.dropped_dims] = tuple(sorted((*getattr(view, names.dropped_dims), *batching_dims)))
         fields[names.index_map] = (*batching_dims, *getattr(view, names.index_map))
         if "indices_are_sorted" in operation.attributes:
-            operation.attributes["indices_are_sorted"] = BoolAttribute(False)
-    operation.attributes[names.struct] = StructAttribute(struct.dialect, struct.mnemonic, fields)
+            operation.attributes = {**operation.attributes, "indices_are_sorted": BoolAttribute(False)}
+    dimension_numbers = StructAttribute(struct.dialect, struct.mnemonic, fields)
+    operation.attributes = {**operation.attributes, names.struct: dimension_numbers}
     return made.operations
 
 

@@ -34,7 +34,7 @@ def pair(change: tuple[str, str]) -> list[Block]:
         for one, other in zip(first, block.operations, strict=True):
             for name, attribute in one.attributes.items():
                 if other.attributes.get(name) == attribute:
-                    other.attributes[name] = attribute
+                    other.attributes = {**other.attributes, name: attribute}
     return blocks
 
 
@@ -72,6 +72,6 @@ def test_a_key_keeps_what_it_stands_for() -> None:
     block = block_of(TEXT)
     key, kept = likeness(block)
     attribute = IntegerAttribute(1, ELEMENT_TYPES["i64"])
-    block.operations[1].attributes["other"] = attribute
+    block.operations[1].attributes = {**block.operations[1].attributes, "other": attribute}
     assert likeness(block)[0] != key
     assert {id(one) for one in kept} >= {part for part in key if isinstance(part, int) and part > 1 << 16}

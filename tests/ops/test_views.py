@@ -27,7 +27,7 @@ def argument(type: TensorType) -> Value:
 def test_views_follow_what_changes_in_an_operation() -> None:
     operation = broadcast(argument(VECTOR), (1,))
     assert view_of(operation).broadcast_dimensions == (1,)
-    operation.attributes["broadcast_dimensions"] = DenseArrayAttribute(I64, (0,))
+    operation.attributes = {"broadcast_dimensions": DenseArrayAttribute(I64, (0,))}
     assert view_of(operation).broadcast_dimensions == (0,)
     wider = TensorType((2, 5), F32)
     operation.results[0].type = wider
