@@ -100,6 +100,8 @@ class BroadcastInDim(
 ):
     """Duplicates elements along dimensions of size 1 and along new ones."""
 
+    binds_by_types = True
+
     operand = Operand(TENSOR)
     broadcast_dimensions = Attribute(DIMENSIONS)
     result = Result(TENSOR)

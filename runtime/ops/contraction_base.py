@@ -30,6 +30,8 @@ from .products import Multiply, is_by_unit, multiplier
 class Contraction(Op):
     """What operations share that multiply and sum over dimensions of two operands."""
 
+    binds_by_types = True
+
     lhs: Any
     rhs: Any
     result: Any

@@ -87,6 +87,8 @@ class Elementwise(Op):
         single_complex: the function on complex64 numbers in their carrier, where they have their own.
     """
 
+    binds_by_types = True
+
     functions: ClassVar[Mapping[int, Function]] = MappingProxyType({})
     wide: ClassVar[int] = 0
     single_complex: ClassVar[Function | None] = None

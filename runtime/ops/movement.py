@@ -25,6 +25,8 @@ class Concatenate(
 ):
     """Joins tensors along one dimension."""
 
+    binds_by_types = True
+
     inputs = Operand(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
     dimension = Attribute(I64)
     result = Result(PLAIN | QUANTIZED_PER_TENSOR)
@@ -153,6 +155,8 @@ def _sizes_around(shape: Sequence[int], axis: int) -> tuple[int, int, int]:
 class Reshape(ReshapeRules, name="stablehlo.reshape", assembly="operands attr-dict : functional-type"):
     """Keeps the elements in row-major order under another shape."""
 
+    binds_by_types = True
+
     operand = Operand(TENSOR)
     result = Result(TENSOR)
 
@@ -176,6 +180,8 @@ class Reshape(ReshapeRules, name="stablehlo.reshape", assembly="operands attr-di
 
 class Reverse(Op, name="stablehlo.reverse", assembly="$operand , dims = $dimensions attr-dict : same-type"):
     """Turns the order of elements around along some dimensions."""
+
+    binds_by_types = True
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     dimensions = Attribute(DIMENSIONS)
@@ -214,6 +220,8 @@ class Transpose(
     Op, name="stablehlo.transpose", assembly="$operand , dims = $permutation attr-dict : functional-type"
 ):
     """Permutes dimensions: dimension d of the result is dimension ``permutation[d]`` of the operand."""
+
+    binds_by_types = True
 
     operand = Operand(TENSOR)
     permutation = Attribute(DIMENSIONS)

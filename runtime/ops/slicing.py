@@ -87,6 +87,8 @@ class Pad(
 ):
     """Adds elements around and between those of a tensor; negative amounts at the edges remove some."""
 
+    binds_by_types = True
+
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     padding_value = Operand(PLAIN | QUANTIZED_PER_TENSOR, rank=0)
     edge_padding_low = Attribute(DIMENSIONS)
@@ -209,6 +211,8 @@ class Slice(
     SliceRules, name="stablehlo.slice", assembly="$operand custom(slice_ranges) attr-dict : functional-type"
 ):
     """Takes every stride-th element between two indices, along each dimension."""
+
+    binds_by_types = True
 
     operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
     start_indices = Attribute(DIMENSIONS)

@@ -19,6 +19,7 @@ from ..types import Type
 from .choice import Choice, choose
 from .clusters import with_clusters
 from .plan import Plan, Step, all_steps
+from .run_time_types import has_unknown_sizes
 from .sequels import tiered_functions, with_sequels
 from .tiering import begin_expected, share_heat
 
@@ -62,6 +63,9 @@ class _Lowering:
     def __init__(self, options: Options, choose: Choose) -> None:
         self.options = options
         self.choose = choose
+        self.ordering = options.ordering
+        self.steps: dict[tuple[Any, ...], Step] = {}
+        """Those of references, by the identity of all that they hang on, which the function keeps alive."""
 
     def lower_region(self, region: Region, captures: Sequence[Value]) -> Plan:
         """A plan whose arguments are the block's arguments and then the captured values."""
@@ -89,29 +93,36 @@ class _Lowering:
         return Plan(steps, len(slots), tuple(arguments), results, constants, slot_bytes)
 
     def lower_operation(self, operation: Operation, slots: dict[Value, int]) -> Step:
-        """The step of one operation."""
+        """The step of one operation; operations that are alike share the function of their reference."""
+        operands = tuple([slots[operand] for operand in operation.operands])
+        results = tuple([slots[result] for result in operation.results])
+        types = [value.type for value in (*operation.operands, *operation.results)]
+        key = (operation.name, len(operands), id(operation.attributes), *map(id, types))
+        known = self.steps.get(key)
+        if known is not None:
+            return known.again(operands, results, operation.location)
         view = view_of(operation)
-        view.ordering = self.options.ordering
-        captures = captured_values(operation.regions)
+        view.ordering = self.ordering
         choice = self.choose(view, self.options)
-        is_reference = choice.function == view.reference
-        return Step(
+        captures = captured_values(operation.regions) if choice.needs_regions else []
+        step = Step(
             function=choice.function,
-            operands=tuple([slots[operand] for operand in operation.operands]),
-            results=tuple([slots[result] for result in operation.results]),
+            operands=operands,
+            results=results,
             operation=operation.name,
             location=operation.location,
             way=choice.way,
             reason=choice.reason,
-            types=(
-                [operand.type for operand in operation.operands],
-                [result.type for result in operation.results],
-            ),
+            types=(types[: len(operands)], types[len(operands) :]),
             regions=self.lower_regions(view, captures) if choice.needs_regions else {},
-            captures=tuple([slots[value] for value in captures]) if choice.needs_regions else (),
+            captures=tuple([slots[value] for value in captures]),
             overwrites=_overwrites(choice.function, operation),
-            control=_CONTROL.get(type(view)) if is_reference else None,
         )
+        if type(view) in _CONTROL and choice.function == view.reference:
+            step.control = _CONTROL[type(view)]
+        if self.choose is choose and step.way == "reference" and _is_told_by_types(view):
+            self.steps[key] = step
+        return step
 
     def lower_regions(self, view: Op, captures: Sequence[Value]) -> dict[str, Plan | Sequence[Plan]]:
         """Plans of an operation's regions under their declared names."""
@@ -127,6 +138,11 @@ class _Lowering:
             else:
                 plans[declared.name] = self.lower_region(regions, captures)
         return plans
+
+
+def _is_told_by_types(view: Op) -> bool:
+    """Whether the function of the reference is the same for all operations of its types and attributes."""
+    return view.binds_by_types and not has_unknown_sizes(view)
 
 
 def _release(

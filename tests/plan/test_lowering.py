@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from nimblehlo.frontend import parse
+from nimblehlo.ops.declaration import Op
 from nimblehlo.ops.verify import verify
 from nimblehlo.options import Options
-from nimblehlo.plan import Plan, lower
+from nimblehlo.plan import Choice, Plan, choose, lower
 from nimblehlo.specialize import specialize
 
 
@@ -119,3 +120,48 @@ def test_sizes_of_slots() -> None:
     }
     """)
     assert [plan.slot_bytes[slot] for slot in (*plan.arguments, *plan.results)] == [16, 0, 2, 0]
+
+
+TWICE = """
+    func.func @main(%a: tensor<2xf32>, %b: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf64>) {
+      %0 = stablehlo.add %a, %b : tensor<2xf32>
+      %1 = stablehlo.add %0, %b : tensor<2xf32>
+      %2 = stablehlo.convert %1 : (tensor<2xf32>) -> tensor<2xf64>
+      return %0, %1, %2 : tensor<2xf32>, tensor<2xf32>, tensor<2xf64>
+    }
+"""
+
+
+def test_operations_that_are_alike_share_a_reference() -> None:
+    one, other, _ = plan_of(TWICE).steps
+    assert other.function is one.function
+    assert other.types is one.types
+    assert (one.operands, other.operands) != (other.operands, one.operands)
+    assert (one.results, other.results) == ((2,), (3,))
+    assert str(one.location) != str(other.location)
+    assert (one.releases, other.releases) != (other.releases, one.releases)
+
+
+def test_other_operations_share_nothing() -> None:
+    plan = plan_of("""
+    func.func @main(%a: tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<2x2xf32>) {
+      %0 = stablehlo.cholesky %a, lower = true : tensor<2x2xf32>
+      %1 = stablehlo.cholesky %0, lower = true : tensor<2x2xf32>
+      return %0, %1 : tensor<2x2xf32>, tensor<2x2xf32>
+    }
+    """)
+    one, other = plan.steps
+    assert other.function is not one.function
+
+
+def test_what_chooses_is_asked_for_each_operation() -> None:
+    asked = []
+
+    def ask(view: Op, options: Options) -> Choice:
+        asked.append(view.operation)
+        return choose(view, options)
+
+    module = parse(TWICE)
+    verify(module)
+    plan = lower(specialize(module, "main"), Options(compile="never"), ask)
+    assert len(asked) == len(plan.steps) == 3
