@@ -14,7 +14,6 @@ from ..ir import (
     Attribute,
     Block,
     IntegerAttribute,
-    Location,
     Operation,
     Region,
     StringAttribute,
@@ -26,7 +25,7 @@ from .assembly import Form, compile_assembly, signature_of
 from .attribute_parser import SIMPLE_DICTIONARY, AttributeParser
 from .lexer import BARE_IDENTIFIER, SKIP, VALUE_NAME, VALUE_USE, pattern
 from .operation_types import OperationState, functional_type
-from .repeated_statements import RepeatedStatements, line_at
+from .repeated_statements import Line, RepeatedStatements, line_at
 from .type_parser import FUNCTION_TYPE
 
 STATEMENT: Final = pattern(
@@ -157,36 +156,38 @@ class OperationParser(AttributeParser):
         found = STATEMENT.match(self.text, self.position)
         if found is None:
             return None
-        self.position = found.end()
         results, name, quoted = found.groups()
-        if name is not None:
-            start = found.start(2)
-            if "." not in name:
-                name = BUILTIN_NAMES.get(name, name)
-            state = OperationState(name, start)
-        else:
-            start = found.start(3) - 1
-            state = OperationState(quoted, start)
+        start = found.start(3) - 1 if name is None else found.start(2)
         line = line_at(self.text, start)
-        if line is not None and self._repeated.read(line, self.values, state):
-            self.position = line.end
+        operation = None if line is None else self._repeated.again(line, self.values, start)
+        if line is None or operation is None:
+            self.position = found.end()
+            operation = self._new_operation(name, quoted, start, line)
         else:
-            if name is None:
-                self.generic_rest(state)
-            else:
-                self._pretty_rest(state)
-            if line is not None:
-                self._repeated.remember(line, self.values, state, self.position)
-        location: Location = self.optional_location() or self.location_at(start)
-        operation = Operation(
-            state.name, state.operands, state.result_types, state.attributes, state.regions, location
-        )
+            self.position = line.end
+        if line is None or self.position != line.end or not line.is_whole:
+            operation.location = self.optional_location() or self.location_at(start)
+        else:
+            operation.location = self.location_at(start)
         if results is None:
             return operation
         if ":" not in results and "," not in results and len(operation.results) == 1:
             self._define_value(results.split()[0], operation.results[0], found.start(1))
         else:
             self._define_results(operation, found.start(1))
+        return operation
+
+    def _new_operation(self, name: str | None, quoted: str, start: int, line: Line | None) -> Operation:
+        """Consume what follows an operation's name, which is bare or quoted."""
+        if name is None:
+            state = OperationState(quoted, start)
+            self.generic_rest(state)
+        else:
+            state = OperationState(name if "." in name else BUILTIN_NAMES.get(name, name), start)
+            self._pretty_rest(state)
+        operation = Operation(state.name, state.operands, state.result_types, state.attributes, state.regions)
+        if line is not None and self.position == line.end:
+            self._repeated.remember(line, self.values, operation, start)
         return operation
 
     def _pretty_rest(self, state: OperationState) -> None:

@@ -7,14 +7,12 @@ Regions in braces take more than one line, so that only those which a statement'
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from operator import is_
 from typing import Final
 
-from ..ir import Region, SourceLocation, Value, copy_region
-from ..types import Type
+from ..ir import Operation, Region, SourceLocation, Value, copy_region
 from .lexer import VALUE_USE
-from .operation_types import OperationState
 
 LONGEST: Final = 2000
 """Statements of more characters are not remembered: they hold constants."""
@@ -32,28 +30,17 @@ class Line:
         pieces: what stands around the names of values, and what follows.
         names: the names of values.
         end: offset after it.
+        is_whole: whether no location follows.
     """
 
-    __slots__ = ("end", "names", "pieces")
+    __slots__ = ("end", "is_whole", "names", "pieces")
 
     def __init__(self, text: str, end: int, follower: str) -> None:
         parts = _SPLIT(text)
         self.pieces = (follower, *parts[::2])
         self.names = parts[1::2]
         self.end = end
-
-
-class Statement:
-    """What a statement stands for, apart from its operands."""
-
-    __slots__ = ("attributes", "operand_types", "position", "regions", "result_types")
-
-    def __init__(self, state: OperationState) -> None:
-        self.position = state.position
-        self.operand_types: Sequence[Type] = [operand.type for operand in state.operands]
-        self.result_types = state.result_types
-        self.attributes = state.attributes
-        self.regions = state.regions
+        self.is_whole = follower is not _LOCATION
 
 
 def line_at(text: str, start: int) -> Line | None:
@@ -69,36 +56,35 @@ def line_at(text: str, start: int) -> Line | None:
 
 
 class RepeatedStatements:
-    """The statements of one text."""
+    """The statements of one text: the operation that each first was, and where it stood."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, ...], Statement] = {}
+        self._known: dict[tuple[str, ...], tuple[Operation, int]] = {}
 
-    def read(self, line: Line, values: Mapping[str, Value], state: OperationState) -> bool:
-        """Enter what the line stands for; False, entering nothing, where that is not known."""
+    def again(self, line: Line, values: Mapping[str, Value], start: int) -> Operation | None:
+        """The operation for which the line at `start` stands, None where that is not known."""
         known = self._known.get(line.pieces)
         if known is None:
-            return False
-        operands = [values.get(name) for name in line.names]
-        for operand, type in zip(operands, known.operand_types, strict=True):
-            if operand is None or (operand.type is not type and operand.type != type):
-                return False
-        state.operands = operands  # type: ignore[assignment]
-        state.result_types = known.result_types
-        state.attributes = known.attributes
-        if known.regions:
-            moved = state.position - known.position
-            state.regions = [_region_again(region, moved) for region in known.regions]
-        return True
+            return None
+        first, place = known
+        operands: list[Value] = []
+        for name, like in zip(line.names, first.operands, strict=True):
+            operand = values.get(name)
+            if operand is None or (operand.type is not like.type and operand.type != like.type):
+                return None
+            operands.append(operand)
+        if not first.regions:
+            return first.again(tuple(operands))
+        return first.again(tuple(operands), [_region_again(one, start - place) for one in first.regions])
 
-    def remember(self, line: Line, values: Mapping[str, Value], state: OperationState, end: int) -> None:
-        """Keep what the line stood for, where it was read up to `end` and each name in it is an operand's."""
-        operands = state.operands
-        if end != line.end or len(operands) != len(line.names):
-            return
+    def remember(self, line: Line, values: Mapping[str, Value], operation: Operation, start: int) -> None:
+        """Keep the operation for which the line at `start` stands, where each name in it is an operand's."""
+        operands = operation.operands
         # Where a value is used twice, the order of the operands cannot be told.
-        if len(set(operands)) == len(operands) and all(map(is_, map(values.get, line.names), operands)):
-            self._known[line.pieces] = Statement(state)
+        if len(set(operands)) == len(operands) == len(line.names) and all(
+            map(is_, map(values.get, line.names), operands)
+        ):
+            self._known[line.pieces] = operation, start
 
 
 def _region_again(region: Region, moved: int) -> Region:

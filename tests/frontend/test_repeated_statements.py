@@ -110,3 +110,16 @@ def test_long_lines_are_not_kept() -> None:
     with patch.object(RepeatedStatements, "remember") as remember:
         parse(f"func.func @main() {{\n%0 = {line}\n%1 = {line}\n}}")
     assert not remember.called
+
+
+def test_the_location_of_a_statement_with_regions() -> None:
+    line = """%r = "stablehlo.reduce"(%a, %i) ({
+        ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+          %s = stablehlo.add %x, %y : tensor<f32>
+          stablehlo.return %s : tensor<f32>
+        }) {dimensions = array<i64: 0>} : (tensor<2x3xf32>, tensor<f32>) -> tensor<3xf32> loc("f":3:4)"""
+    barrier = """stablehlo.optimization_barrier
+        %a : tensor<2x3xf32> loc("g":1:2)"""
+    text = f"{OPENING}{line}\n%q = {barrier}\nreturn\n}}"
+    assert outcome(text) == read_each(text)
+    assert {"f:3:4", "g:1:2"} <= set(outcome(text)[1])
