@@ -20,6 +20,7 @@ from ..ir import (
     SymbolAttribute,
     Value,
 )
+from ..ir.likeness import likeness
 from ..options import Ordering
 from ..types import ELEMENT_TYPES, FunctionType, TensorType, TupleType, Type, UnrankedTensorType
 from .declaration import Op, lookup
@@ -112,13 +113,12 @@ class _Verifier:
         visible.update(own)
         last = len(block.operations) - 1
         for index, operation in enumerate(block.operations):
-            for operand in operation.operands:
-                if operand not in visible:
-                    raise VerifyError(
-                        "uses a value before or outside of its definition",
-                        operation=operation.name,
-                        location=operation.location,
-                    )
+            if not visible.issuperset(operation.operands):
+                raise VerifyError(
+                    "uses a value before or outside of its definition",
+                    operation=operation.name,
+                    location=operation.location,
+                )
             if (operation.name in TERMINATORS) != (index == last):
                 reason = "must be the last of its block" if index != last else "must be followed by a return"
                 raise VerifyError(reason, operation=operation.name, location=operation.location)
@@ -242,27 +242,38 @@ def verify_inferred(view: Op) -> None:
 
 def _key(operation: Operation) -> Hashable | None:
     """What is the same for operations of which all hold the constraints or none; None where that may be more
-    than types, attributes and values of constants: regions, functions."""
+    than types, attributes, values of constants and what stands in regions: other values, functions."""
     operands, attributes = operation.operands, operation.attributes
-    if operation.regions or "callee" in attributes or "decomposition" in attributes:
+    if _names_function(operation) or not (operands or _is_single(attributes.get("value"))):
         return None
-    if not operands and not _is_single(attributes.get("value")):
+    # By identity, which takes less time than equality: the module keeps these objects alive.
+    key: list[Hashable] = [operation.name, len(operands), *attributes, *map(id, attributes.values())]
+    for operand in operands:
+        key.append(id(operand.type))
+        owner = operand.owner
+        if isinstance(owner, Operation) and owner.name == "stablehlo.constant":
+            key.append(id(owner.attributes.get("value")))
+    key += [id(result.type) for result in operation.results]
+    for region in operation.regions:
+        region_key = _region_key(region)
+        if region_key is None:
+            return None
+        key.append(region_key)
+    return tuple(key)
+
+
+def _region_key(region: Region) -> Hashable | None:
+    """The same for a region, which may not use values from outside."""
+    if len(region.blocks) != 1 or any(map(_names_function, region.walk())):
         return None
-    constants = [
-        (place, id(operand.owner.attributes.get("value")))
-        for place, operand in enumerate(operands)
-        if isinstance(operand.owner, Operation) and operand.owner.name == "stablehlo.constant"
-    ]
-    return (
-        operation.name,
-        len(operands),
-        *attributes,
-        *[value.type for value in operands],
-        *[value.type for value in operation.results],
-        # By identity, which takes less time than equality: the module keeps these objects alive.
-        *map(id, attributes.values()),
-        *constants,
-    )
+    try:
+        return likeness(region.block)[0]
+    except KeyError:
+        return None
+
+
+def _names_function(operation: Operation) -> bool:
+    return "callee" in operation.attributes or "decomposition" in operation.attributes
 
 
 def _is_single(attribute: Attribute | None) -> bool:

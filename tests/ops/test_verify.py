@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 from nimblehlo.errors import NimbleError, UnsupportedError, VerifyError
 from nimblehlo.frontend import parse
+from nimblehlo.ir import Module
 from nimblehlo.ops import declarations
+from nimblehlo.ops import verify as verification
 from nimblehlo.ops.verify import verify
 
 IDENTITY = "func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> { return %a : tensor<2xf32> }"
@@ -222,3 +225,43 @@ def test_constants_of_operands_are_looked_at_each_time() -> None:
     verify(parse(text.format(4)))
     with pytest.raises(VerifyError, match="dynamic_reshape"):
         verify(parse(text.format(5)))
+
+
+SUM = "stablehlo.reduce(%a init: %z) applies stablehlo.add across dimensions = [0]" + (
+    " : (tensor<4xf32>, tensor<f32>) -> tensor<f32>"
+)
+BODY = """"stablehlo.reduce"(%a, %z) ({{
+          ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+            %s = stablehlo.add %x, {} : tensor<f32>
+            stablehlo.return %s : {}
+          }}) {{dimensions = array<i64: 0>}} : (tensor<4xf32>, tensor<f32>) -> tensor<f32>"""
+
+
+def reductions(*lines: str) -> Module:
+    """A module with these operations one after the other."""
+    operations = [*lines, "stablehlo.negate %z : tensor<f32>"]
+    named = "\n".join(f"%{place} = {line}" for place, line in enumerate(operations))
+    return parse(f"func.func @main(%a: tensor<4xf32>, %z: tensor<f32>) {{\n{named}\nreturn\n}}\n")
+
+
+def views_checked(module: Module) -> int:
+    """How many operations are looked at in full."""
+    with patch.object(verification, "view_of", side_effect=verification.view_of) as looked:
+        verify(module)
+    return looked.call_count
+
+
+def test_operations_with_equal_regions_are_checked_once() -> None:
+    assert views_checked(reductions(SUM, SUM, SUM)) == views_checked(reductions(SUM))
+    good = BODY.format("%y", "tensor<f32>")
+    assert views_checked(reductions(good, good)) == views_checked(reductions(good))
+    # What comes from outside is looked at each time.
+    outer = BODY.format("%z", "tensor<f32>")
+    assert views_checked(reductions(outer, outer)) > views_checked(reductions(outer))
+
+
+@pytest.mark.parametrize("bad", [BODY.format("%x, %y", "tensor<f32>"), BODY.format("%y", "tensor<f64>")])
+def test_regions_that_only_resemble_others_are_checked(bad: str) -> None:
+    good = BODY.format("%y", "tensor<f32>")
+    with pytest.raises(NimbleError):
+        verify(reductions(good, good, bad))
