@@ -27,7 +27,6 @@ from ..types import (
     element_type,
     storage_range,
 )
-from .hexadecimal import decode
 from .lexer import SKIP, Pattern, pattern
 from .location_parser import LocationParser
 
@@ -279,6 +278,8 @@ class DenseParser(LocationParser):
 
     def _decoded(self, start: int, end: int, type: TensorType) -> Array:
         raw = np.empty((end - start) // 2, np.uint8)
+        from .hexadecimal import decode  # few programs need it
+
         wrong = decode(self.text, start, raw)
         if wrong >= 0:
             self.fail("a hexadecimal digit", start + wrong)

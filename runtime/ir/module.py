@@ -140,7 +140,9 @@ class Region:
         """All operations in it, nested ones included."""
         for block in self.blocks:
             for operation in block.operations:
-                yield from operation.walk()
+                yield operation
+                for region in operation.regions:
+                    yield from region.walk()
 
 
 class Function:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from ..options import Options
@@ -14,7 +13,6 @@ from .declaration import Op
 AnyOp = TypeVar("AnyOp", bound=type[Op])
 
 
-@dataclass
 class CallState:
     """The state of one call.
 
@@ -24,9 +22,10 @@ class CallState:
         probes: the name and the file of each probe that was written, in order.
     """
 
-    options: Options
-    draws: int = 0
-    probes: list[tuple[str, str]] = field(default_factory=list)
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.draws = 0
+        self.probes: list[tuple[str, str]] = []
 
 
 _CURRENT: Final[ContextVar[CallState | None]] = ContextVar("call_state", default=None)

@@ -6,8 +6,8 @@ Source: specification, section "Types".
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
+from ..ir.record import Record
 from ..types import (
     DYNAMIC,
     ELEMENT_TYPES,
@@ -21,7 +21,7 @@ from ..types import (
 )
 
 
-class Violation(NamedTuple):
+class Violation(Record):
     """Why a type is not legal.
 
     Attributes:

@@ -106,11 +106,8 @@ def bind(
 def _has_unknown_sizes(function: Function) -> bool:
     """Whether a value of the function has a size that only its operands' constants may tell."""
     assert function.body is not None
-    return any(
-        isinstance(result.type, TensorType) and not result.type.is_static
-        for operation in function.body.walk()
-        for result in operation.results
-    )
+    types = {result.type for operation in function.body.walk() for result in operation.results}
+    return any(isinstance(type, TensorType) and not type.is_static for type in types)
 
 
 __all__ = ["Budget", "bind", "entry_function", "specialize"]

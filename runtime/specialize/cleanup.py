@@ -44,7 +44,7 @@ class _Cleaner:
         kept: list[Operation] = []
         values = self.values
         for operation in region.block.operations:
-            if values:
+            if not values.keys().isdisjoint(operation.operands):
                 operation.operands = tuple([values.get(value, value) for value in operation.operands])
             if operation.name not in TERMINATORS and operation.results:
                 key = self.key(operation)

@@ -46,7 +46,7 @@ class _Pass:
         operations, block.operations = block.operations, []
         builder = Builder(block)
         for operation in operations:
-            if self.values:
+            if not self.values.keys().isdisjoint(operation.operands):
                 operation.operands = tuple([self.values.get(value, value) for value in operation.operands])
             if operation.regions:
                 self.visit_regions(operation)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import NamedTuple
 
 from ..ir import Block, Operation, Value, used_values
+from ..ir.record import Record
 from ..ops.reduction import Reduce
 from ..ops.verify import view_of
 from ..types import DYNAMIC, TensorType
@@ -20,7 +20,7 @@ HasForm = Callable[[Block], bool]
 MOST_MEMBERS = 120
 
 
-class ReducedSpace(NamedTuple):
+class ReducedSpace(Record):
     """The shape that a reduction has; its dimensions from `first` up to `last` are reduced."""
 
     shape: tuple[int, ...]

@@ -75,7 +75,7 @@ class Rewriter:
     def place(self, operation: Operation) -> Sequence[Value]:
         """Append an operation, or what is simpler; what stands for its results."""
         values = self._values
-        if values:
+        if not values.keys().isdisjoint(operation.operands):
             operation.operands = tuple([values.get(operand, operand) for operand in operation.operands])
         if operation.name in TERMINATORS:
             self._block.operations.append(operation)

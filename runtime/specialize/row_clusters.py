@@ -8,9 +8,9 @@ between the two.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 from ..ir import Block, Operation, Value, captured_values
+from ..ir.record import Record
 from ..ops.cluster import ROW_CLUSTER
 from ..ops.reduction import Reduce
 from ..types import TensorType
@@ -26,7 +26,7 @@ LEAST_ELEMENTS = 1 << 6
 """A space of fewer elements is not worth native code."""
 
 
-class Space(NamedTuple):
+class Space(Record):
     """The shape that a group's reductions have; the first `row_rank` dimensions number the rows."""
 
     shape: tuple[int, ...]
