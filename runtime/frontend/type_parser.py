@@ -74,18 +74,9 @@ class TypeParser(Cursor):
 
     def function_type(self) -> FunctionType:
         """Consume ``(types) -> type`` or ``(types) -> (types)``."""
-        found = FUNCTION_TYPE_PATTERN.match(self.text, self.position)
-        if found is None:
-            return self._parse_function_type()
-        text = found.group(1)
-        known = self.known_function_types.get(text)
-        if known is None:
-            known = self._parse_function_type()
-            if self.position != found.end():
-                return known
-            self.known_function_types[text] = known
-        self.position = found.end()
-        return known
+        start = self.skip()
+        type = self._parse_function_type()
+        return self.known_function_types.setdefault(self.text[start : self.position], type)
 
     def types(self) -> list[Type]:
         """Consume one type or several, separated by commas."""

@@ -12,7 +12,6 @@ from ..ir import Operation
 from ..ops.declaration import Op
 from ..ops.memory_limit import require_memory
 from ..ops.verify import verify_inferred, view_of
-from ..specialize.shapes import more_static, result_types
 from ..types import TensorType, Type
 
 MOST_BINDINGS = 64
@@ -56,6 +55,8 @@ class RunTimeTyped:
         Raises:
             ExecutionError: a constraint does not hold; the specification leaves the behaviour undefined.
         """
+        from ..specialize.shapes import more_static, result_types
+
         declared = self.operation
         types = [
             _actual(value.type, operand) for value, operand in zip(declared.operands, operands, strict=True)

@@ -187,7 +187,8 @@ class Watch:
         choice = choose(view, options if as_written else self.sanitizer.options)
         if isinstance(view, (While, If, Case)):
             return choice
-        return replace(choice, function=self._watched(view, choice.function))
+        function = self._watched(view, choice.function)
+        return Choice(function, choice.way, choice.reason, choice.needs_regions)
 
     def _drops_windows(self, view: Op) -> bool:
         return isinstance(view, Scatter) and self.sanitizer.options.scatter_out_of_bounds == "window"

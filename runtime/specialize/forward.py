@@ -12,7 +12,6 @@ from ..ops.verify import TERMINATORS, verify_inferred, view_of
 from ..types import Type
 from .constants import Budget, fold
 from .identities import asserted, fail, operand_that_is_result
-from .shapes import more_static, result_types
 
 
 def propagate(region: Region, budget: Budget, *, sizes_bound: bool) -> None:
@@ -113,6 +112,8 @@ class _Pass:
 
     def bind_sizes(self, operation: Operation) -> None:
         """Give the results the sizes that follow from the operands, and judge the constraints."""
+        from .shapes import more_static, result_types
+
         try:
             for result, type in zip(operation.results, result_types(operation), strict=False):
                 result.type = more_static(result.type, type)
@@ -136,6 +137,8 @@ def static_form(operation: Operation) -> Operation:
     values = constant_sizes(view)
     if values is None:
         return operation
+    from .shapes import more_static
+
     static = static_operation(view, values)
     try:
         view.verify()

@@ -19,8 +19,6 @@ _LEAST_SORTED = 1 << 10
 
 def reduce_counted(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
     """The search for an extreme value and its place counts, where the places are those along a dimension."""
-    if len(operation.operands) != 4:
-        return None
     value, indices, init_value, init_index = operation.operands
     along = counted_dimension(indices)
     reduced = viewed(operation, Reduce).dimensions

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from ..ir import Operation, Region, Value
-from . import algebra, contractions, conversions, cutting, positions, reshaping
+from . import algebra, contractions, conversions, cutting, reshaping
 from .cleanup import remove_common_subexpressions, remove_dead_code
 from .constants import Budget
 from .rewriting import Preparation, Rewrite, Rewriter
@@ -20,18 +20,23 @@ LATE: Final[list[tuple[str, str]]] = []
 """The modules and names of the rewrites that are imported when they are first tried."""
 
 
-def _late(module: str, name: str, user_of: str = "") -> Callable[[Operation, Rewriter], Any]:
+def _late(
+    module: str, name: str, user_of: str = "", operands: int | None = None
+) -> Callable[[Operation, Rewriter], Any]:
     """A rewrite of a module that few programs need, so that it is imported when the rewrite is first tried.
 
     Args:
         module, name: the module of this package, and the function there.
         user_of: try it only on what uses the result of an operation of that name.
+        operands: try it only on what has so many.
     """
 
     LATE.append((module, name))
 
     def rewrite(operation: Operation, rewriter: Rewriter) -> Any:
         if user_of and not any(_is_made_by(user_of, operand) for operand in operation.operands):
+            return None
+        if operands is not None and len(operation.operands) != operands:
             return None
         return getattr(importlib.import_module(f".{module}", __package__), name)(operation, rewriter)
 
@@ -83,7 +88,7 @@ TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
     "stablehlo.or": (algebra.and_or_known,),
     "stablehlo.pad": (cutting.pad_nothing, cutting.pad_of_nothing),
     "stablehlo.real": (conversions.part_of_complex, conversions.part_of_real),
-    "stablehlo.reduce": (positions.reduce_counted,),
+    "stablehlo.reduce": (_late("positions", "reduce_counted", operands=4),),
     "stablehlo.reshape": (reshaping.reshape_twice, reshaping.reshape_of_spread),
     "stablehlo.reverse": (reshaping.reverse_nothing, reshaping.reverse_twice),
     "stablehlo.round_nearest_afz": (algebra.done_again,),
@@ -125,7 +130,7 @@ OTHER_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
 LAST_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
     "stablehlo.gather": (_late("gathers", "gather_by_columns"),),
     "stablehlo.scatter": (_late("scatters", "scatter_by_columns"),),
-    "stablehlo.sort": (positions.sort_counted,),
+    "stablehlo.sort": (_late("positions", "sort_counted"),),
 }
 """Tried with the others when nothing else changes any more: other rewrites look for what these take away."""
 
