@@ -73,7 +73,11 @@ class Operation:
         copied = Operation.__new__(Operation)
         copied.name = self.name
         copied.operands = operands
-        copied.results = tuple([Value(result.type, copied, result.index) for result in self.results])
+        results = self.results
+        if len(results) == 1:
+            copied.results = (Value(results[0].type, copied, 0),)
+        else:
+            copied.results = tuple([Value(result.type, copied, result.index) for result in results])
         copied.attributes = self.attributes
         copied.regions = tuple(regions)
         copied.location = self.location

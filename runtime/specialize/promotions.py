@@ -24,6 +24,8 @@ _NARROW: Final = ("bf16", "f16")
 
 def promote_reductions(region: Region) -> None:
     """Let reductions to f32 take narrower floats, in place; conversions that nothing uses are left behind."""
+    if not any(_converted(operation) for operation in region.walk()):
+        return
     users = Counter(operand for operation in region.walk() for operand in operation.operands)
     for operation in list(region.walk()):
         for inner in operation.regions:
@@ -43,15 +45,20 @@ def _promote(block: Block, users: Counter[Value]) -> None:
     block.operations = operations
 
 
+def _converted(operation: Operation) -> Operation | None:
+    """The conversion that makes what a reduction of one input takes, where there is one."""
+    if operation.name != Reduce.name or len(operation.operands) != 2:
+        return None
+    return defined_by(operation.operands[0], "stablehlo.convert")
+
+
 def _narrow_initial(operation: Operation, users: Counter[Value]) -> Operation | None:
     """The constant init_value in the type that the conversion before a reduction takes; None: it must stay.
 
     Conversions of what an elementwise operation computes stay: they become one loop with that.
     """
-    if operation.name != Reduce.name or len(operation.operands) != 2 or not is_plain(operation):
-        return None
-    convert = defined_by(operation.operands[0], "stablehlo.convert")
-    if convert is None or users[convert.result] != 1:
+    convert = _converted(operation)
+    if convert is None or users[convert.result] != 1 or not is_plain(operation):
         return None
     (source,) = convert.operands
     type, before = tensor_type(source), source.owner
