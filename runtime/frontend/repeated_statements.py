@@ -48,7 +48,7 @@ def line_at(text: str, start: int) -> Line | None:
     end = text.find("\n", start, start + LONGEST)
     if end < 0:
         return None
-    location = text.rfind(_LOCATION, start, end)
+    location = text.find(_LOCATION, start, end)
     if location >= 0:
         return Line(text[start:location], location, _LOCATION)
     found = _NEXT(text, end)

@@ -94,35 +94,43 @@ class _Lowering:
 
     def lower_operation(self, operation: Operation, slots: dict[Value, int]) -> Step:
         """The step of one operation; operations that are alike share the function of their reference."""
-        operands = tuple([slots[operand] for operand in operation.operands])
-        results = tuple([slots[result] for result in operation.results])
         types = [value.type for value in (*operation.operands, *operation.results)]
-        key = (operation.name, len(operands), id(operation.attributes), *map(id, types))
+        key = (operation.name, len(operation.operands), id(operation.attributes), *map(id, types))
         known = self.steps.get(key)
         if known is not None:
+            operands = tuple([slots[operand] for operand in operation.operands])
+            results = tuple([slots[result] for result in operation.results])
             return known.again(operands, results, operation.location)
         view = view_of(operation)
         view.ordering = self.ordering
+        step = self.new_step(view, slots)
+        if self.choose is choose and step.way == "reference" and _is_told_by_types(view):
+            self.steps[key] = step
+        return step
+
+    def new_step(self, view: Op, slots: dict[Value, int]) -> Step:
+        """The step of an operation that is like no other one."""
+        operation = view.operation
         choice = self.choose(view, self.options)
         captures = captured_values(operation.regions) if choice.needs_regions else []
-        step = Step(
+        is_run_by_executor = type(view) in _CONTROL and choice.function == view.reference
+        return Step(
             function=choice.function,
-            operands=operands,
-            results=results,
+            operands=tuple([slots[operand] for operand in operation.operands]),
+            results=tuple([slots[result] for result in operation.results]),
             operation=operation.name,
             location=operation.location,
             way=choice.way,
             reason=choice.reason,
-            types=(types[: len(operands)], types[len(operands) :]),
+            types=(
+                [operand.type for operand in operation.operands],
+                [result.type for result in operation.results],
+            ),
             regions=self.lower_regions(view, captures) if choice.needs_regions else {},
             captures=tuple([slots[value] for value in captures]),
             overwrites=_overwrites(choice.function, operation),
+            control=_CONTROL[type(view)] if is_run_by_executor else None,
         )
-        if type(view) in _CONTROL and choice.function == view.reference:
-            step.control = _CONTROL[type(view)]
-        if self.choose is choose and step.way == "reference" and _is_told_by_types(view):
-            self.steps[key] = step
-        return step
 
     def lower_regions(self, view: Op, captures: Sequence[Value]) -> dict[str, Plan | Sequence[Plan]]:
         """Plans of an operation's regions under their declared names."""

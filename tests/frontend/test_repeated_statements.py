@@ -62,6 +62,10 @@ def test_pretty_forms(forms: str) -> None:
             'stablehlo.negate %b : tensor<2x3xf32> loc("g":1:2)',
         ),
         (
+            'stablehlo.negate %a : tensor<2x3xf32> loc(callsite("f":1:2 at loc("g":3:4)))',
+            "stablehlo.negate %b : tensor<2x3xf32> loc(#place)",
+        ),
+        (
             "stablehlo.reduce(%a init: %i) applies stablehlo.add across dimensions = [0]"
             " : (tensor<2x3xf32>, tensor<f32>) -> tensor<3xf32>",
             "stablehlo.reduce(%b init: %j) applies stablehlo.add across dimensions = [0]"
