@@ -5,6 +5,12 @@
 
 #include <stdint.h>
 
+#if defined(_MSC_VER)
+#define GROUPED_INLINE __forceinline
+#else
+#define GROUPED_INLINE inline __attribute__((always_inline))
+#endif
+
 /* Elements whose updates are combined side by side: one addition alone waits for the one before it. */
 enum { GROUPED_LANES = 16, GROUPED_STRIDES = 16 };
 
@@ -15,25 +21,28 @@ static const uint32_t grouped_strides[GROUPED_STRIDES] = {
     2190947789u, 2301948041u, 2468911421u, 2556617729u, 2694076813u, 2831206211u, 3001871987u, 3094792297u,
     3250041787u, 3360475813u, 3501196571u, 3682081619u, 3814222513u, 3901690021u, 4058833151u, 4172924863u};
 
-/* What makes bits of an element's number: the element's and the seed's factor, then those of each step. */
+/* What makes bits of an element's number: the element's and the key's factor, then those of each step. */
 static const uint64_t grouped_factors[4] = {
     0x9E3779B97F4A7C15u, 0xD1B54A32D192ED03u, 0xBF58476D1CE4E5B9u, 0x94D049BB133111EBu};
 
 /* As `update_groups.settle` returns them: elements, what they are at first, where their updates begin, and these;
-   the elements' values go to `totals` and, where it is not NULL, to their places in `result`. */
+   the elements' values go to `totals` and, where it is not NULL, to their places in `result`. `mixed` is what a key
+   adds to elements' bits. */
 struct grouped_updates {
+    int64_t size;
     const int32_t *elements, *bounds;
     const void *initials, *values;
     void *totals, *result;
-    uint64_t key;
+    uint64_t mixed;
     int order, multiplies;
 };
 
+static inline uint64_t grouped_mixed(uint64_t key) { return key * grouped_factors[1] + 1; }
+
 /* Where the updates of an element, of which it has `count`, begin and how far the next ones are. */
 static inline void grouped_way(
-    const struct grouped_updates *own, int32_t element, int32_t count, const int32_t *strides, int32_t *place,
-    int32_t *step) {
-    uint64_t bits = (uint64_t)element * grouped_factors[0] + own->key * grouped_factors[1] + 1;
+    int32_t element, uint64_t mixed, int32_t count, const int32_t *strides, int32_t *place, int32_t *step) {
+    uint64_t bits = (uint64_t)element * grouped_factors[0] + mixed;
     bits = (bits ^ (bits >> 30)) * grouped_factors[2];
     bits = (bits ^ (bits >> 27)) * grouped_factors[3];
     bits ^= bits >> 31;
@@ -62,33 +71,57 @@ static inline void grouped_way(
 typedef void (*grouped_lanes)(
     const struct grouped_updates *own, int64_t first, int32_t count, const int32_t *strides, int lanes);
 
-/* The function that applies the updates of some elements with as many each. */
-static grouped_lanes grouped_best(int is_double, int may_be_wide) {
+/* Whether there are vectors of 512 bits. */
+static int grouped_can_be_wide(void) {
 #if GROUPED_HAS_WIDE
     __builtin_cpu_init();
-    if (may_be_wide && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return is_double ? grouped_lanes_f64_wide : grouped_lanes_f32_wide;
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+#else
+    return 0;
 #endif
-    (void)may_be_wide;
+}
+
+/* The function that applies the updates of some elements with as many each. */
+static grouped_lanes grouped_best(int is_double, int is_wide) {
+#if GROUPED_HAS_WIDE
+    if (is_wide) return is_double ? grouped_lanes_f64_wide : grouped_lanes_f32_wide;
+#endif
+    (void)is_wide;
     return is_double ? grouped_lanes_f64 : grouped_lanes_f32;
 }
 
-/* Apply the updates of all `size` elements, of float or double; those with as many updates follow each other. */
-static void grouped_apply(const struct grouped_updates *own, int64_t size, int is_double, int may_be_wide) {
-    grouped_lanes best = grouped_best(is_double, may_be_wide);
+/* How far the next update is of an element with `count`: dividing takes long. */
+static void grouped_divide(int32_t count, int32_t *strides) {
+    for (int way = 0; way < GROUPED_STRIDES; way++)
+        strides[way] = (int32_t)(grouped_strides[way] % (uint32_t)count);
+}
+
+/* Where a chunk of elements begins: chunks have about as many updates. */
+static int64_t grouped_cut(const struct grouped_updates *own, int64_t chunk, int64_t chunks) {
+    const int32_t *bounds = own->bounds;
+    int64_t wanted = bounds[0] + (bounds[own->size] - bounds[0]) * chunk / chunks, low = 0, high = own->size;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (bounds[middle] < wanted)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return chunk == chunks ? own->size : low;
+}
+
+/* Apply the updates of some elements, of float or double; those with as many updates follow each other. */
+static void grouped_apply(const struct grouped_updates *own, int64_t first, int64_t end, int is_double, int is_wide) {
+    grouped_lanes best = grouped_best(is_double, is_wide);
     int32_t strides[GROUPED_STRIDES], known = 0;
-    for (int64_t first = 0; first < size;) {
+    while (first < end) {
         int32_t count = own->bounds[first + 1] - own->bounds[first];
         int lanes = 1;
-        while (lanes < GROUPED_LANES && first + lanes < size &&
+        while (lanes < GROUPED_LANES && first + lanes < end &&
                own->bounds[first + lanes + 1] - own->bounds[first + lanes] == count)
             lanes++;
-        if (count != known) { /* Dividing takes long. */
-            known = count;
-            for (int way = 0; way < GROUPED_STRIDES; way++)
-                strides[way] = (int32_t)(grouped_strides[way] % (uint32_t)count);
-        }
+        if (count != known) grouped_divide(known = count, strides);
         best(own, first, count, strides, lanes);
         first += lanes;
     }

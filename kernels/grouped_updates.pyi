@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -7,9 +8,15 @@ Array = np.ndarray[Any, Any]
 
 COMBINERS: Final[tuple[str, ...]]
 SCHEDULES: Final[tuple[str, ...]]
+MOST_SCHEDULES: Final[int]
 
 def supports(dtype: DTypeLike, combiner: str) -> bool: ...
 def apply(
     combiner: str, elements: Array, initials: Array, bounds: Array, values: Array, schedule: str, seed: int,
-    totals: Array, result: Array | None = None, may_be_wide: bool = True,
+    totals: Array, result: Array | None = None, threads: int | None = None, may_be_wide: bool = True,
 ) -> None: ...
+def spread(
+    combiner: str, elements: Array, initials: Array, bounds: Array, values: Array, plain: Array,
+    schedules: Sequence[tuple[str, int]], differs: Array, least: Array, most: Array,
+    threads: int | None = None, may_be_wide: bool = True,
+) -> tuple[Array, Array, Array]: ...

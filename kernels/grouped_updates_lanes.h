@@ -10,7 +10,7 @@ static void GROUPED_NAME(grouped_lanes)(
         places[lane] = own->order == GROUPED_REVERSE ? count - 1 : 0;
         steps[lane] = own->order == GROUPED_REVERSE ? count - 1 : 1;
         if (own->order == GROUPED_SHUFFLED)
-            grouped_way(own, own->elements[first + lane], count, strides, &places[lane], &steps[lane]);
+            grouped_way(own->elements[first + lane], own->mixed, count, strides, &places[lane], &steps[lane]);
         folded[lane] = initials[first + lane];
         values[lane] = (const GROUPED_VALUE *)own->values + own->bounds[first + lane];
     }

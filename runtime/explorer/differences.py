@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -35,6 +35,19 @@ class Difference:
     distance: int | None
 
 
+class Extremes(Protocol):
+    """Where two arrays of values differ first, and where most, as `Comparison` has it."""
+
+    @property
+    def first(self) -> int: ...
+    @property
+    def greatest(self) -> int: ...
+    @property
+    def distance(self) -> int: ...
+    def element(self, place: int) -> int: ...
+    def values_at(self, place: int) -> tuple[Any, Any]: ...
+
+
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """How two arrays of values differ.
@@ -58,6 +71,10 @@ class Comparison:
     def element(self, place: int) -> int:
         """The number of the element at a place."""
         return place if self.elements is None else int(self.elements[place])
+
+    def values_at(self, place: int) -> tuple[Any, Any]:
+        """The two values at a place."""
+        return self.values[0][place], self.values[1][place]
 
     def of_all(self, plain: Array) -> Comparison:
         """The same of all elements, where those that are not compared have the values of `plain`."""
@@ -161,11 +178,11 @@ def _bits(values: Array) -> Array:
 
 
 def difference_at(
-    place: int, comparison: Comparison, type: TensorType, schedules: tuple[Schedule, Schedule]
+    place: int, comparison: Extremes, type: TensorType, schedules: tuple[Schedule, Schedule]
 ) -> Difference:
     """The difference at a place of a comparison of two arrays of this type."""
     index = tuple([int(i) for i in np.unravel_index(comparison.element(place), type.shape)])
-    values = (comparison.values[0][place], comparison.values[1][place])
+    values = comparison.values_at(place)
     found = compare(np.asarray(values[0]), np.asarray(values[1]), type)
     distance = 0 if found is None else found.distance
     is_nan = any(bool(_is_nan(np.asarray(value), type)) for value in values)
@@ -218,6 +235,10 @@ class Range:
         values = comparison.values[1].astype(self._least.dtype, copy=False)
         plain = values if comparison.places is not None else comparison.values[0]
         spread.widen(plain, values, comparison.places, self._differs, self._least, self._most)
+
+    def take(self, elements: Array, differs: Array, least: Array, most: Array) -> None:
+        """Begin with what is known of some elements, the only ones that may differ."""
+        self._elements, self._differs, self._least, self._most = elements, differs, least, most
 
     def _begin(self, comparison: Comparison) -> None:
         """Keep what is known of those elements that are compared."""

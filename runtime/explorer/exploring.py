@@ -14,14 +14,16 @@ import numpy as np
 
 from ..api import load
 from ..errors import NimbleError
+from ..garbage import uncollected
 from ..ir import UNKNOWN
 from ..memory import RECYCLING, Retention, run_with
 from ..options import Options
+from ..plan.background import BACKGROUND
 from ..progress import Progress
 from ..types import TensorType, TupleType, Type
-from .differences import Comparison, Difference, Range, compare, difference_at
+from .differences import Comparison, Difference, Extremes, Range, compare, difference_at
 from .exploration import Exploration, Failure, OperationReport, ResultReport
-from .grouped import Made, compare_made
+from .grouped import GroupedComparisons, Made, compare_made
 from .responsibility import FAILURE, Call, Local, Recording, find_local, find_reached, leaves, shrink
 from .runs import ExploredExecutable, Run
 from .schedules import Schedule, draw_schedules
@@ -77,43 +79,46 @@ def explore(
         raise ValueError(f"schedules is {schedules!r}, but must be an integer from 2 on")
     if not isinstance(seed, int) or seed < 0:
         raise ValueError(f"seed is {seed!r}, but must be an integer from 0 on")
-    start = time.perf_counter()
-    explorer = _Explorer(load(module), tuple(inputs), entry, options or Options())
-    return run_with(RECYCLING, lambda _: _explored(explorer, schedules, seed, start), None)
+    make = functools.partial(_Explorer, module, tuple(inputs), entry, options or Options())
+    return run_with(RECYCLING, lambda _: _explored(make, schedules, seed), None)
 
 
-def _explored(explorer: _Explorer, schedules: int, seed: int, start: float) -> Exploration:
-    """What an exploration that began at `start` finds."""
-    explorer.run(schedules, seed)
-    operations, responsible = explorer.responsible()
-    return Exploration(
-        [one.report(responsible[number]) for number, one in enumerate(explorer.spreads)],
-        operations,
-        len(explorer.executable.steps),
-        explorer.executable.unexplored,
-        explorer.schedules,
-        explorer.failures,
-        time.perf_counter() - start,
-        explorer.workers,
-    )
+def _explored(make: Callable[[], _Explorer], schedules: int, seed: int) -> Exploration:
+    """What an exploration finds."""
+    begun = _begun(make, schedules, seed)
+    return begun if isinstance(begun, Exploration) else begun.found()
+
+
+@uncollected
+def _begun(make: Callable[[], _Explorer], schedules: int, seed: int) -> _Explorer | Exploration:
+    """An exploration after the plain run; what it finds where it takes no more runs."""
+    # What is compiled beside takes a processor, and makes nothing that is needed as soon.
+    with BACKGROUND.held():
+        explorer = make()
+        explorer.begin(schedules, seed)
+        return explorer if explorer.has_runs else explorer.found()
 
 
 class _Explorer:
     """One exploration.
 
     Attributes:
+        start: when it began.
+        seconds: how long the plain run took.
         schedules: those to run, the first one being the plain run's.
         spreads: what is known of each result.
         failures: runs that failed.
         recorded: the calls of explored steps in the plain run; None where that would take much memory.
         made: what is known of results of the plain run, as in `Run`.
+        alone: how the result differs under schedules under which the explored step alone was repeated.
         is_probed: whether each run writes what it is asked to observe.
         workers: how many runs there are at a time.
     """
 
     def __init__(self, module: Any, inputs: tuple[Any, ...], entry: str, options: Options) -> None:
+        self.start = time.perf_counter()
         options = dataclasses.replace(options, donate=(), sanitize=False)
-        self.executable = ExploredExecutable(module, entry, options)
+        self.executable = ExploredExecutable(load(module), entry, options)
         self.inputs = self.executable.converted(inputs)
         self.base = Schedule(options.scatter_schedule, options.reduction_tree)
         self.schedules = [self.base]
@@ -121,17 +126,19 @@ class _Explorer:
         self.failures: list[Failure] = []
         self.recorded: list[Call] | None = None
         self.made: dict[int, Made] = {}
+        self.alone: dict[Schedule, Extremes | None] = {}
         self.is_probed = options.probe_directory is not None
         self.workers = 1
+        self.seconds = 0.0
 
-    def run(self, count: int, seed: int) -> None:
-        """Run the program under `count` schedules."""
+    def begin(self, count: int, seed: int) -> None:
+        """Run the program under the first one of `count` schedules, and repeat what need not be run."""
         start = time.perf_counter()
         recording = Recording(int(_free_bytes() * MEMORY_SHARE) // 4)
         run = Run(self.base, observer=recording)
         results = self.executable.run(run, self.inputs)
         self.recorded = recording.calls
-        seconds = time.perf_counter() - start
+        self.seconds = time.perf_counter() - start
         plain, types = leaves(results), list(_types(self.executable.output_types))
         tensors = [
             (name, type.with_shape(array.shape), array)
@@ -142,10 +149,33 @@ class _Explorer:
         self.spreads = [_Spread(name, type, array) for name, type, array in tensors]
         self.made = {id(array): run.made[id(array)] for _, _, array in tensors if id(array) in run.made}
         self.schedules = draw_schedules(self.base, count, seed, self.executable.most_updates)
-        if not self.executable.steps:
-            return
-        progress = Progress(count - 1)
-        for schedule, found in self._all(seconds):
+        self._repeat_alone()
+
+    @property
+    def has_runs(self) -> bool:
+        """Whether the program has to be run under other schedules."""
+        return bool(self.executable.steps) and any(one not in self.alone for one in self.schedules[1:])
+
+    def found(self) -> Exploration:
+        """What is found, once all schedules have had their runs."""
+        if self.executable.steps:
+            self._run_all()
+        operations, responsible = self.responsible()
+        return Exploration(
+            [one.report(responsible[number]) for number, one in enumerate(self.spreads)],
+            operations,
+            len(self.executable.steps),
+            self.executable.unexplored,
+            self.schedules,
+            self.failures,
+            time.perf_counter() - self.start,
+            self.workers,
+        )
+
+    def _run_all(self) -> None:
+        """Take in what each schedule gives."""
+        progress = Progress(len(self.schedules) - 1)
+        for schedule, found in self._all():
             if isinstance(found, NimbleError):
                 self.failures.append(Failure(schedule, str(found)))
             else:
@@ -155,11 +185,11 @@ class _Explorer:
             progress.advance()
         progress.clear()
 
-    def _all(self, seconds: float) -> Iterator[tuple[Schedule, Any]]:
+    def _all(self) -> Iterator[tuple[Schedule, Any]]:
         """What each schedule gives, in their order."""
         others = self.schedules[1:]
         # Calls that probe must not overlap.
-        is_parallel = seconds > LEAST_PARALLEL_SECONDS and not self.is_probed
+        is_parallel = self.has_runs and self.seconds > LEAST_PARALLEL_SECONDS and not self.is_probed
         self.workers = self._most_workers() if is_parallel else 1
         # So much is held at a time, comparisons included: what one run frees the next ones take.
         self._retention = Retention(2 * WAITING * self.workers * self._needed())
@@ -183,15 +213,10 @@ class _Explorer:
         memory = self.executable.memory()
         return memory.results + memory.temporaries
 
-    def _compared(self, schedule: Schedule) -> list[Comparison | None] | NimbleError:
+    def _compared(self, schedule: Schedule) -> Sequence[Extremes | None] | NimbleError:
         """What differs from the plain run under a schedule, for each result; or why the run fails."""
-        alone = self._made_alone(schedule)
-        if alone is not None:
-            plains = [self.made.get(id(spread.plain)) for spread in self.spreads]
-            return [
-                None if plain is None else compare_made(plain, alone, spread.type)
-                for plain, spread in zip(plains, self.spreads, strict=True)
-            ]
+        if schedule in self.alone:
+            return [self.alone[schedule] if self._is_made(spread) else None for spread in self.spreads]
         run = Run(schedule)
         try:
             arrays = self._run(run)
@@ -209,13 +234,22 @@ class _Explorer:
             return compare_made(plain, made, spread.type)
         return compare(spread.plain, array, spread.type)
 
-    def _made_alone(self, schedule: Schedule) -> Made | None:
-        """What the explored step makes under a schedule, where that is all that the program does with it."""
+    def _repeat_alone(self) -> None:
+        """Repeat the explored step alone under schedules that it groups its updates under, where the program
+        does nothing else with it."""
         if not (self.executable.only_returns and self.made and self.recorded) or self.is_probed:
-            return None
+            return
         (call,), (plain,) = self.recorded, self.made.values()
-        made = call.step.made(schedule, call.operands, is_whole=False)
-        return made if made is not None and made.groups is plain.groups else None
+        schedules = [schedule for schedule in dict.fromkeys(self.schedules[1:]) if call.step.groups(schedule)]
+        found = call.step.compare(plain, schedules)
+        self.alone = dict(zip(schedules, found.extremes, strict=True))
+        if any(extremes is not None for extremes in found.extremes):
+            for spread in filter(self._is_made, self.spreads):
+                spread.take(found)
+
+    def _is_made(self, spread: _Spread) -> bool:
+        """Whether a result is that of a scatter which groups its updates."""
+        return id(spread.plain) in self.made
 
     def _run(self, run: Run) -> list[Array]:
         results = leaves(self.executable.run(run, self.inputs))
@@ -229,7 +263,7 @@ class _Explorer:
         if not changed:
             return [], [() for _ in self.spreads]
         schedules = [self.base, *self._witnesses()]
-        found = find_local(self.executable, self.inputs, schedules, self.recorded, self.made)
+        found = find_local(self.executable, self.inputs, schedules, self.recorded, self.made, self.alone)
         # Few operations are run alone under all of their schedules, many of them under two each.
         most = max(2, 2 * len(self.schedules) // max(1, len(found)))
         reached = [self._reached(local, most, changed) if len(found) > 1 else changed for local in found]
@@ -295,7 +329,11 @@ class _Spread:
         self._greatest_distance = -1
         self._range = Range(plain, type)
 
-    def add(self, comparison: Comparison, schedules: tuple[Schedule, Schedule]) -> None:
+    def take(self, found: GroupedComparisons) -> None:
+        """Begin with the range that the elements have under some schedules, which are to be added too."""
+        self._range.take(*found[1:])
+
+    def add(self, comparison: Extremes, schedules: tuple[Schedule, Schedule]) -> None:
         """Take in what differs under one more schedule."""
         self.schedules += 1
         element = comparison.element(comparison.first)
@@ -305,7 +343,8 @@ class _Spread:
         if comparison.distance > self._greatest_distance:
             self._greatest_distance = comparison.distance
             self.greatest = difference_at(comparison.greatest, comparison, self.type, schedules)
-        self._range.add(comparison)
+        if isinstance(comparison, Comparison):
+            self._range.add(comparison)
 
     def report(self, operations: tuple[int, ...]) -> ResultReport:
         """The report of it."""

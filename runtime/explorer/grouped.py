@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,6 +52,54 @@ class Made(NamedTuple):
     result: Array | None
 
 
+@dataclass(frozen=True, eq=False)
+class GroupedExtremes:
+    """Where results under two schedules differ first, and where most, as `Comparison` has it.
+
+    Attributes:
+        made: the one.
+        combiner: of the scatter.
+        order: the schedule of the other one, whose totals nobody has kept.
+        first, greatest, distance: as in `Comparison`, the places being those of contested elements.
+    """
+
+    made: Made
+    combiner: str
+    order: tuple[str, int]
+    first: int
+    greatest: int
+    distance: int
+
+    def element(self, place: int) -> int:
+        """The number of the element at a place."""
+        return int(self.made.groups.contested[place])
+
+    def values_at(self, place: int) -> tuple[Any, Any]:
+        """The two values at a place."""
+        groups, own = self.made.groups, slice(place, place + 1)
+        bounds, total = groups.bounds[place : place + 2], np.empty(1, groups.settled.dtype)
+        made_of = (groups.contested[own], groups.initials[own], bounds, groups.values)
+        grouped_updates.apply(self.combiner, *made_of, *self.order, total)
+        return self.made.totals[place], total[0]
+
+
+class GroupedComparisons(NamedTuple):
+    """How results under many schedules differ from one.
+
+    Attributes:
+        extremes: for each schedule; None where nothing differs.
+        contested: the elements of which the others tell.
+        differs: whether they differ under some schedule.
+        least, most: the range of each of them under all of these schedules.
+    """
+
+    extremes: list[GroupedExtremes | None]
+    contested: Array
+    differs: Array
+    least: Array
+    most: Array
+
+
 def compare_made(one: Made, other: Made, type: TensorType) -> Comparison | None:
     """How two results differ that are made of the same groups."""
     return compare(one.totals, other.totals, type, one.groups.contested)
@@ -95,13 +145,32 @@ class GroupedScatter:
     ) -> Made:
         """What is made of an input, indices and updates, with the whole result or without."""
         groups = self._grouped(*operands)
-        name, seed = scatter_schedule if isinstance(scatter_schedule, tuple) else (scatter_schedule, 0)
         totals = np.empty(groups.contested.size, groups.settled.dtype)
-        made_of = (groups.contested, groups.initials, groups.bounds, groups.values)
         result = groups.settled.copy() if is_whole else None
         target = None if result is None else result.reshape(-1)
-        grouped_updates.apply(self._combiner, *made_of, name, seed, totals, target)
+        order = _order(scatter_schedule)
+        grouped_updates.apply(
+            self._combiner, *_made_of(groups), *order, totals, target, threads=self._threads
+        )
         return Made(groups, totals, result)
+
+    def compare(self, plain: Made, scatter_schedules: Sequence[Any]) -> GroupedComparisons:
+        """How its results under schedules that it serves differ from one of them."""
+        groups, most = plain.groups, grouped_updates.MOST_SCHEDULES
+        differs = np.zeros(groups.contested.size, np.uint8)
+        low, high = plain.totals.copy(), plain.totals.copy()
+        found: list[GroupedExtremes | None] = []
+        for begin in range(0, len(scatter_schedules) if groups.contested.size else 0, most):
+            orders = [_order(one) for one in scatter_schedules[begin : begin + most]]
+            made_of = _made_of(groups)
+            extremes = grouped_updates.spread(
+                self._combiner, *made_of, plain.totals, orders, differs, low, high, threads=self._threads
+            )
+            for order, *where in zip(orders, *[one.tolist() for one in extremes], strict=True):
+                is_same = where[0] < 0
+                found.append(None if is_same else GroupedExtremes(plain, self._combiner, order, *where))
+        found += [None] * (len(scatter_schedules) - len(found))
+        return GroupedComparisons(found, groups.contested, differs, low, high)
 
     def _grouped(self, operand: Array, indices: Array, updates: Array) -> _Groups:
         """The groups of these operands; those of the last call are kept."""
@@ -124,6 +193,16 @@ class GroupedScatter:
             updates = updates[places]
         operands = (np.ascontiguousarray(destinations), self._size, np.ascontiguousarray(updates))
         return update_groups.group(*operands, self._threads)
+
+
+def _order(scatter_schedule: Any) -> tuple[str, int]:
+    """The name of a schedule, and its seed."""
+    return scatter_schedule if isinstance(scatter_schedule, tuple) else (scatter_schedule, 0)
+
+
+def _made_of(groups: _Groups) -> tuple[Array, Array, Array, Array]:
+    """What loops over contested elements take."""
+    return groups.contested, groups.initials, groups.bounds, groups.values
 
 
 def _indexes_elements(view: Scatter) -> bool:

@@ -16,7 +16,7 @@ from ..errors import NimbleError
 from ..ir import Block, Builder, Function, Module, Operation, Region, Value, captured_values
 from ..ops.verify import verify
 from ..types import FunctionType, TensorType
-from .differences import Comparison, Difference, compare, difference_at
+from .differences import Difference, Extremes, compare, difference_at
 from .grouped import Made, compare_made
 from .runs import Explored, ExploredExecutable, Run
 from .schedules import Schedule
@@ -86,6 +86,7 @@ def find_local(
     schedules: Sequence[Schedule],
     recorded: Sequence[Call] | None,
     made: dict[int, Made],
+    alone: Mapping[Schedule, Extremes | None],
 ) -> list[Local]:
     """The operations that differ by themselves under one of the schedules, in the order of their first call.
 
@@ -93,22 +94,27 @@ def find_local(
         schedules: the first one is the plain run's.
         recorded: the calls of the plain run; None: it is run again.
         made: what is known of results of the plain run, as in `Run`.
+        alone: how the one result of the only recorded call differs under some schedules, where that is known.
     """
     found: dict[int, Local] = {}
 
     def look(*call: Any) -> None:
-        _look(Call(*call), schedules, made, found)
+        _look(Call(*call), schedules, made, alone, found)
 
     if recorded is None:
         executable.run(Run(schedules[0], observer=look), inputs)
     with np.errstate(all="ignore"):
         for call in recorded or ():
-            _look(call, schedules, made, found)
+            _look(call, schedules, made, alone, found)
     return list(found.values())
 
 
 def _look(
-    call: Call, schedules: Sequence[Schedule], made: dict[int, Made], found: dict[int, Local]
+    call: Call,
+    schedules: Sequence[Schedule],
+    made: dict[int, Made],
+    alone: Mapping[Schedule, Extremes | None],
+    found: dict[int, Local],
 ) -> None:
     """Enter what a call differs in."""
     step, differs = call.step, False
@@ -116,20 +122,23 @@ def _look(
         if getattr(schedule, step.knob) == getattr(step.base, step.knob):
             continue
         try:
-            comparisons = _compared(call, schedule, made)
+            comparisons = [alone[schedule]] if schedule in alone else _compared(call, schedule, made)
         except NimbleError:
             continue
-        local = _first_difference(call, comparisons, (schedules[0], schedule))
-        if local is not None:
+        for result, extremes in enumerate(comparisons):
+            if extremes is None:
+                continue
             differs = True
-            known = found.setdefault(step.number, local)
-            if schedule not in known.schedules:
-                known.schedules.append(schedule)
+            if step.number not in found:
+                found[step.number] = _local(call, result, extremes, (schedules[0], schedule))
+            if schedule not in found[step.number].schedules:
+                found[step.number].schedules.append(schedule)
+            break
     if differs:
         found[step.number].calls += 1
 
 
-def _compared(call: Call, schedule: Schedule, made: dict[int, Made]) -> list[Comparison | None]:
+def _compared(call: Call, schedule: Schedule, made: dict[int, Made]) -> list[Extremes | None]:
     """How each of a call's results differs under another schedule."""
     plain = made.get(id(call.results[0]))
     if plain is not None:
@@ -150,19 +159,14 @@ def _type(call: Call, number: int) -> TensorType:
     return type.with_shape(call.results[number].shape)
 
 
-def _first_difference(
-    call: Call, comparisons: Sequence[Comparison | None], schedules: tuple[Schedule, Schedule]
-) -> Local | None:
-    """The first of a call's results that differs."""
-    for number, comparison in enumerate(comparisons):
-        if comparison is not None:
-            first, greatest = [
-                difference_at(place, comparison, _type(call, number), schedules)
-                for place in (comparison.first, comparison.greatest)
-            ]
-            captures = next((region.captures for region in call.regions.values()), ())
-            return Local(call.step, 0, number, first, greatest, call.operands, captures)
-    return None
+def _local(call: Call, result: int, extremes: Extremes, schedules: tuple[Schedule, Schedule]) -> Local:
+    """What a call whose result differs tells of its operation."""
+    first, greatest = [
+        difference_at(place, extremes, _type(call, result), schedules)
+        for place in (extremes.first, extremes.greatest)
+    ]
+    captures = next((region.captures for region in call.regions.values()), ())
+    return Local(call.step, 0, result, first, greatest, call.operands, captures)
 
 
 def find_reached(

@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -23,7 +23,7 @@ from ..options import Options
 from ..plan import Choice, choose
 from ..specialize.effects import has_no_effect
 from .freedom import Knob, contains_freedom, freedom, most_updates, unexplored
-from .grouped import GroupedScatter, Made
+from .grouped import GroupedComparisons, GroupedScatter, Made
 from .schedules import Schedule
 
 MOST_CHOICES: Final = 4
@@ -115,9 +115,18 @@ class Explored:
 
     def made(self, schedule: Schedule, operands: tuple[Any, ...], is_whole: bool) -> Made | None:
         """What a scatter makes of groups of its updates under a schedule; None where it groups none."""
-        if self._grouped is None or not self._grouped.serves(schedule.scatter_schedule):
+        if self._grouped is None or not self.groups(schedule):
             return None
         return self._grouped(schedule.scatter_schedule, operands, is_whole)
+
+    def groups(self, schedule: Schedule) -> bool:
+        """Whether it is a scatter that groups its updates under a schedule."""
+        return self._grouped is not None and self._grouped.serves(schedule.scatter_schedule)
+
+    def compare(self, plain: Made, schedules: Sequence[Schedule]) -> GroupedComparisons:
+        """How results of a scatter that groups its updates differ from the plain one under some schedules."""
+        assert self._grouped is not None
+        return self._grouped.compare(plain, [schedule.scatter_schedule for schedule in schedules])
 
     def _choice(self, chosen: Any) -> Choice:
         """How the operation runs where its option has a value."""

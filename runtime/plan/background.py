@@ -11,7 +11,8 @@ import importlib
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -56,7 +57,7 @@ class Background:
         self.waiting: list[Job] = []
         self.running: Job | None = None
         self.thread: threading.Thread | None = None
-        self.forks = 0
+        self.holds = 0
         self.is_ready_for_forks = False
 
     def submit(self, job: Job) -> Job:
@@ -97,7 +98,7 @@ class Background:
         sys.setswitchinterval(min(interval, _SWITCH_SECONDS))
         while True:
             with self.changed:
-                while self.forks:
+                while self.holds:
                     self.changed.wait()
                 if not self.waiting or not threading.main_thread().is_alive():
                     self.thread = None
@@ -125,27 +126,39 @@ class Background:
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(
                 before=self.before_fork,
-                after_in_parent=self.after_fork,
+                after_in_parent=self.release,
                 after_in_child=self.after_fork_in_child,
             )
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Let the thread begin no job meanwhile; who needs one does it."""
+        with self.changed:
+            self.holds += 1
+        try:
+            yield
+        finally:
+            self.release()
 
     def before_fork(self) -> None:
         """Let the job that runs come to its end, and none begin."""
         with self.changed:
-            self.forks += 1
+            self.holds += 1
             while self.running is not None and self.thread is not threading.current_thread():
                 self.changed.wait()
 
-    def after_fork(self) -> None:
+    def release(self) -> None:
+        """Let jobs begin again that were held."""
         with self.changed:
-            self.forks -= 1
+            # A child has its own count, also where its fork was during a hold.
+            self.holds = max(0, self.holds - 1)
             self.changed.notify_all()
 
     def after_fork_in_child(self) -> None:
         """The thread is gone; what waits is done with the next job."""
         self.changed = threading.Condition()
         self.running = self.thread = None
-        self.forks = 0
+        self.holds = 0
 
 
 BACKGROUND = Background()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 from unittest import mock
 
@@ -12,11 +13,13 @@ from hypothesis import strategies as st
 
 import nimblehlo
 from nimblehlo import Options
+from nimblehlo.explorer import exploring, responsibility
 from nimblehlo.explorer.grouped import GroupedScatter
 from nimblehlo.explorer.runs import ExploredExecutable, Run
 from nimblehlo.explorer.schedules import MOST_RANDOM_UPDATES, Schedule
 from nimblehlo.kernels import update_groups
 from nimblehlo.ops.custom_call import unregister_custom_call
+from nimblehlo.plan.background import BACKGROUND
 from tests.explorer.test_explore import scatter_inputs, scatter_line, scatter_text
 from tests.ops.bodies import combining
 from tests.ops.index_cases import IndexCase, index_cases
@@ -151,3 +154,21 @@ def test_the_program_runs_once_where_a_scatter_is_all_that_varies(returned: str,
     assert [str(one.greatest) for one in explored.results] == [str(one.greatest) for one in whole.results]
     assert explored.as_dict() == {**whole.as_dict(), "seconds": explored.seconds, "workers": explored.workers}
     assert explored.results[0].depends
+
+
+def test_neither_garbage_is_looked_for_nor_jobs_begin_while_a_scatter_alone_is_repeated() -> None:
+    updates = MOST_RANDOM_UPDATES
+    text = scatter_text("f32", combining("add", "f32"), updates=updates)
+    inputs = scatter_inputs(np.float32, updates=updates)
+    seen: list[tuple[bool, int]] = []
+
+    def find_local(*arguments: Any) -> list[Any]:
+        seen.append((gc.isenabled(), BACKGROUND.holds))
+        return responsibility.find_local(*arguments)
+
+    with mock.patch.object(exploring, "find_local", find_local):
+        nimblehlo.explore(text, inputs, schedules=4)
+        assert seen == [(False, 1)] and gc.isenabled() and not BACKGROUND.holds
+        with mock.patch.object(GroupedScatter, "of", return_value=None):
+            nimblehlo.explore(text, inputs, schedules=4)
+        assert seen[1:] == [(True, 0)]

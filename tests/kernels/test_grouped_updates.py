@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nimblehlo.kernels import grouped_updates, update_groups
+from nimblehlo.kernels import grouped_updates, spread, update_groups
 from nimblehlo.ops import shuffling
 
 SPECIAL = [0.0, -0.0, 1.5, -2.25, 1e-45, 1e30, -1e30, float("inf"), float("-inf"), float("nan")]
@@ -111,3 +111,50 @@ def test_many_updates_are_grouped_alike_by_any_number_of_threads(size: int, type
         assert (np.diff(counts) >= 0).all() and np.array_equal(settled[1], found[settled[0]])
         grouped_updates.apply("add", *settled, "reverse", 0, np.empty(counts.size, types[1]), found)
         assert np.array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("may_be_wide", [True, False])
+@pytest.mark.parametrize(
+    ("size", "updates", "count"), [(5, 3000, 1), (40, 3000, 16), (300, 6000, 17), (20_000, 60_000, 64)]
+)
+def test_schedules_at_the_same_time_are_those_one_after_the_other(
+    dtype: Any, may_be_wide: bool, size: int, updates: int, count: int
+) -> None:
+    generator = np.random.default_rng(size)
+    # Elements have from one update to hundreds.
+    destinations = (size * generator.random(updates) ** 3).astype(np.int32)
+    values = generator.standard_normal(updates).astype(dtype)
+    values[generator.integers(0, updates, updates // 50)] = generator.choice(SPECIAL, updates // 50)
+    first = np.zeros(size, dtype)
+    first[::7] = np.nan
+    contested = update_groups.settle("add", *update_groups.group(destinations, size, values), first)
+    plain = np.empty(contested[0].size, dtype)
+    grouped_updates.apply("add", *contested, "lexicographic", 0, plain)
+    names = ["reverse", "lexicographic", *["shuffled"] * count]
+    schedules = [(name, 3 * number) for number, name in enumerate(names[:count])]
+    differs, least, most = np.zeros(plain.size, np.uint8), plain.copy(), plain.copy()
+    wanted = differs.copy(), least.copy(), most.copy()
+    found = grouped_updates.spread(
+        "add", *contested, plain, schedules, differs, least, most, may_be_wide=may_be_wide
+    )
+    for (name, seed), *extremes in zip(schedules, *found, strict=True):
+        totals = np.empty_like(plain)
+        grouped_updates.apply("add", *contested, name, seed, totals)
+        comparison = spread.compare(plain, totals, contested[0])
+        assert extremes[:2] == ([-1, -1] if comparison is None else list(comparison[1:3]))
+        if comparison is not None:
+            assert extremes[2] == comparison[3]
+            spread.widen(plain, totals, None, *wanted)
+    assert differs.tolist() == wanted[0].tolist()
+    for one, other in zip((least, most), wanted[1:], strict=True):
+        assert np.array_equal(one, other, equal_nan=True)
+
+
+def test_what_has_no_loop_is_refused() -> None:
+    elements, bounds = np.zeros(1, np.int32), np.array([0, 3], np.int32)
+    one, flag = np.zeros(1, np.float32), np.zeros(1, np.uint8)
+    operands = (elements, one, bounds, np.ones(3, np.float32), one.copy())
+    for combiner, schedules in (("add", []), ("add", [("shuffled", 1)] * 65), ("minimum", [("reverse", 0)])):
+        with pytest.raises(ValueError, match="no loop compares"):
+            grouped_updates.spread(combiner, *operands, schedules, flag, one.copy(), one.copy())

@@ -45,6 +45,18 @@ def test_whoever_needs_a_job_waits_for_it_or_does_it() -> None:
     assert first.ended
 
 
+def test_no_job_begins_while_they_are_held() -> None:
+    background, done = Background(), []
+    with background.held():
+        waiting = background.submit(Job(lambda: done.append("waiting"), is_quick=True))
+        needed = background.submit(Job(lambda: done.append("needed"), is_quick=False))
+        background.finish(needed)
+        time.sleep(0.05)
+        assert done == ["needed"] and not waiting.ended
+    background.wait()
+    assert done == ["needed", "waiting"]
+
+
 def test_a_job_that_fails_is_over() -> None:
     background = Background()
     job = background.submit(Job(lambda: 1 / 0, is_quick=True))
