@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import numpy as np
 
+from ..ir.record import Distinct, Record
 from ..kernels import spread
 from ..types import BOOLEAN, COMPLEX, FLOAT, ElementType, QuantizedType, TensorType
 from .schedules import Schedule
@@ -16,8 +16,7 @@ Array = np.ndarray[Any, Any]
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
-@dataclass(frozen=True)
-class Difference:
+class Difference(Record):
     """One element that has two values.
 
     Attributes:
@@ -48,8 +47,7 @@ class Extremes(Protocol):
     def values_at(self, place: int) -> tuple[Any, Any]: ...
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Distinct):
     """How two arrays of values differ.
 
     Attributes:

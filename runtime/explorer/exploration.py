@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from ..errors import UnsupportedError
 from ..ir import Module
+from ..ir.record import Distinct, Record
 from ..types import INTEGER, TensorType
 from .differences import Difference
 from .schedules import Schedule
@@ -25,8 +25,7 @@ MOST_DRAWN = 2000
 """How many elements of a result are drawn: those that spread most."""
 
 
-@dataclass(frozen=True, eq=False)
-class ResultReport:
+class ResultReport(Distinct):
     """A result of the program.
 
     Attributes:
@@ -59,8 +58,7 @@ class ResultReport:
         return self.first is not None
 
 
-@dataclass(frozen=True, eq=False)
-class OperationReport:
+class OperationReport(Distinct):
     """An operation that makes results depend on the schedule.
 
     Attributes:
@@ -92,16 +90,14 @@ class OperationReport:
         return f"{self.name} at {self.location}"
 
 
-@dataclass(frozen=True)
-class Failure:
+class Failure(Record):
     """A run that failed, as the plain run did not: a check in the program, or a limit of the options."""
 
     schedule: Schedule
     message: str
 
 
-@dataclass(frozen=True, eq=False)
-class Exploration:
+class Exploration(Distinct):
     """What `nimblehlo.explore` found; ``str()`` gives it as a table.
 
     Attributes:

@@ -7,8 +7,7 @@ import functools
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -27,6 +26,9 @@ from .grouped import GroupedComparisons, Made, compare_made
 from .responsibility import FAILURE, Call, Local, Recording, find_local, find_reached, leaves, shrink
 from .runs import ExploredExecutable, Run
 from .schedules import Schedule, draw_schedules
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 Array = np.ndarray[Any, Any]
 
@@ -196,6 +198,9 @@ class _Explorer:
         if self.workers == 1:
             yield from zip(others, map(self._compared, others), strict=True)
             return
+        # Explorations that take no more runs need not wait for its import.
+        from concurrent.futures import ThreadPoolExecutor
+
         compared = functools.partial(run_with, RECYCLING, self._compared)
         with ThreadPoolExecutor(self.workers) as pool:
             try:

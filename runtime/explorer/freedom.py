@@ -10,13 +10,16 @@ from ..ir import DenseElementsAttribute, Function, Operation, Value
 from ..ops.declaration import Op
 from ..ops.fold import Body
 from ..ops.index_space import batch_sizes
-from ..ops.reduction import Reduce
 from ..ops.scatter import Scatter
 from ..ops.verify import view_of
-from ..ops.window import ReduceWindow, SelectAndScatter
 from ..types import COMPLEX, DYNAMIC, FLOAT, TensorType
 
 Knob = Literal["scatter_schedule", "reduction_tree"]
+
+_WITH_TREES: Final = frozenset(
+    {"stablehlo.reduce", "stablehlo.reduce_window", "stablehlo.select_and_scatter"}
+)
+"""Operations that fold by a tree; their classes are imported by programs that have them."""
 
 _IDEMPOTENT: Final = frozenset({"minimum", "maximum", "and", "or"})
 _IDENTITIES: Final = {"add": 0, "multiply": 1, "xor": 0}
@@ -37,7 +40,7 @@ def freedom(view: Op) -> Knob | None:
     """
     if isinstance(view, Scatter):
         return None if _is_ordered(view) or is_exact(view.analysis) else "scatter_schedule"
-    if isinstance(view, (Reduce, ReduceWindow, SelectAndScatter)):
+    if view.operation.name in _WITH_TREES:
         return None if _ignores_trees(view) else "reduction_tree"
     return None
 
@@ -85,7 +88,7 @@ def contains_freedom(operation: Operation) -> bool:
     )
 
 
-_EXPLORED: Final = frozenset(one.name for one in (Scatter, Reduce, ReduceWindow, SelectAndScatter))
+_EXPLORED: Final = _WITH_TREES | {Scatter.name}
 
 
 def most_updates(function: Function) -> int:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..ir.record import Distinct
 from ..kernels import grouped_updates, update_groups
 from ..ops.scatter import Scatter
 from ..types import TensorType
@@ -52,8 +52,7 @@ class Made(NamedTuple):
     result: Array | None
 
 
-@dataclass(frozen=True, eq=False)
-class GroupedExtremes:
+class GroupedExtremes(Distinct):
     """Where results under two schedules differ first, and where most, as `Comparison` has it.
 
     Attributes:

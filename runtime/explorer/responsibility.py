@@ -14,6 +14,7 @@ import numpy as np
 
 from ..errors import NimbleError
 from ..ir import Block, Builder, Function, Module, Operation, Region, Value, captured_values
+from ..ir.record import Distinct
 from ..ops.verify import verify
 from ..types import FunctionType, TensorType
 from .differences import Difference, Extremes, compare, difference_at
@@ -28,7 +29,7 @@ MOST_RECORDED: Final = 1000
 """How many calls of the plain run are kept."""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Local:
     """What an operation does by itself, for operands of the plain run.
 
@@ -51,8 +52,7 @@ class Local:
     schedules: list[Schedule] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(Distinct):
     """One call of an explored step in the plain run."""
 
     step: Explored

@@ -33,7 +33,7 @@ Observer = Callable[["Explored", tuple[Any, ...], Mapping[str, Any], tuple[Any, 
 """Sees each call of an explored step: the step, its operands, its regions, its results."""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Run:
     """What one run of a program does.
 

@@ -8,6 +8,7 @@ import pytest
 
 from nimblehlo.ir import BoolAttribute, IntegerAttribute, SymbolAttribute, UnitAttribute
 from nimblehlo.ir.location import FileLocation, NameLocation
+from nimblehlo.ir.record import Distinct
 from nimblehlo.types import ELEMENT_TYPES
 
 I64 = ELEMENT_TYPES["i64"]
@@ -54,3 +55,13 @@ def test_records_are_copied_pickled_matched_and_shown() -> None:
             assert (root, inner) == ("f", "g")
         case _:
             pytest.fail("the pattern must match")
+
+
+def test_distinct_records_equal_only_themselves() -> None:
+    class Held(Distinct):
+        values: list[int]
+
+    one, other = Held([1]), Held([1])
+    assert one == one and one != other and len({one, other}) == 2
+    with pytest.raises(AttributeError, match="does not change"):
+        one.values = []
