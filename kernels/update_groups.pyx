@@ -15,6 +15,10 @@ ctypedef fused real:
     float
     double
 
+ctypedef fused word:
+    uint32_t
+    uint64_t
+
 ctypedef fused integer:
     int32_t
     int64_t
@@ -28,7 +32,10 @@ cdef enum:
     LEAST_IN_CHUNK = 1 << 15
     # Updates of more elements are first sorted into buckets of neighbouring elements, whose counts stay in the cache.
     MOST_DIRECT = 1 << 14
+    # Few buckets, as many as there are lines in the first cache, unless elements are so many that counts would not stay.
+    FEW_BUCKETS = 1 << 8
     MOST_BUCKETS = 1 << 10
+    MOST_IN_FEW = 1 << 20
     MOST_BUCKET_TASKS = 32
     BLOCK = 1 << 10
     # Elements with as many updates, or more, are not told apart by their number.
@@ -50,9 +57,8 @@ cdef struct Grouping:
     # By chunk and bucket: at first the number of updates, then where the next one goes.
     int32_t *places
     int32_t *starts
-    # Of updates in buckets which element of the bucket they go to, and their values.
-    uint32_t *keys
-    void *moved
+    # Updates in buckets: the element of the bucket that they go to and the bits of their values, in a word or in two.
+    uint64_t *moved
     void *grouped
 
 
@@ -76,7 +82,8 @@ def group(const integer[::1] destinations, Py_ssize_t size, const real[::1] valu
     grouping.count, grouping.size = destinations.shape[0], size
     grouping.chunks = _chunks(grouping.count)
     grouping.shift = 0
-    while size > MOST_DIRECT and (size - 1) >> grouping.shift >= MOST_BUCKETS:
+    cdef Py_ssize_t most = FEW_BUCKETS if size <= MOST_IN_FEW else MOST_BUCKETS
+    while size > MOST_DIRECT and (size - 1) >> grouping.shift >= most:
         grouping.shift += 1
     grouping.buckets = ((size - 1) >> grouping.shift) + 1 if size else 0
     grouping.tasks = min(MOST_BUCKET_TASKS, grouping.buckets)
@@ -103,10 +110,8 @@ def group(const integer[::1] destinations, Py_ssize_t size, const real[::1] valu
     result = np.empty(total, np.asarray(values).dtype)
     cdef real[::1] grouped = result
     grouping.grouped = &grouped[0] if total else NULL
-    cdef uint32_t[::1] keys = np.empty(total if grouping.shift else 0, np.uint32)
-    cdef real[::1] moved = np.empty(keys.shape[0], np.asarray(values).dtype)
-    grouping.keys = &keys[0] if keys.shape[0] else NULL
-    grouping.moved = &moved[0] if keys.shape[0] else NULL
+    cdef uint64_t[::1] moved = np.empty(total * (2 if real is double else 1) if grouping.shift else 0, np.uint64)
+    grouping.moved = &moved[0] if moved.shape[0] else NULL
     run_in_order(<size_t>&_move_chunk, <size_t>&grouping, grouping.chunks, seconds, threads)
     if grouping.shift:
         run_in_order(<size_t>&_group_buckets, <size_t>&grouping, grouping.tasks, seconds, threads)
@@ -148,18 +153,23 @@ cdef inline void _move(
 ) noexcept nogil:
     cdef Py_ssize_t number, bucket, place
     cdef int shift = own.shift
-    cdef uint32_t mask = (<uint32_t>1 << shift) - 1
+    cdef uint32_t key, mask = (<uint32_t>1 << shift) - 1
     cdef int32_t *places = own.places + chunk * own.buckets
-    cdef uint32_t *keys = own.keys
-    cdef real *target = <real *>(own.moved if shift else own.grouped)
+    cdef uint64_t *moved = own.moved
+    cdef real *grouped = <real *>own.grouped
     for number in range(chunk * own.count // own.chunks, (chunk + 1) * own.count // own.chunks):
         if 0 <= destinations[number] < own.size:
             bucket = destinations[number] >> shift
             place = places[bucket]
             places[bucket] = <int32_t>(place + 1)
-            target[place] = values[number]
-            if shift:
-                keys[place] = <uint32_t>destinations[number] & mask
+            key = <uint32_t>destinations[number] & mask
+            if not shift:
+                grouped[place] = values[number]
+            elif real is float:
+                moved[place] = <uint64_t>(<const uint32_t *>values)[number] << 32 | key
+            else:
+                moved[2 * place] = key
+                moved[2 * place + 1] = (<const uint64_t *>values)[number]
 
 
 cdef void _group_buckets(int64_t task, void *closure) noexcept nogil:
@@ -172,33 +182,38 @@ cdef void _group_buckets(int64_t task, void *closure) noexcept nogil:
     cdef int32_t begin = ends[first - 1] if first else 0
     for bucket in range(first, last):
         if own.has_wide_values:
-            _group(own, bucket, begin, ends[bucket], <const double *>own.moved)
+            _group(own, bucket, begin, ends[bucket], <uint64_t *>own.grouped)
         else:
-            _group(own, bucket, begin, ends[bucket], <const float *>own.moved)
+            _group(own, bucket, begin, ends[bucket], <uint32_t *>own.grouped)
         begin = ends[bucket]
 
 
 cdef inline void _group(
-    Grouping *own, Py_ssize_t bucket, int32_t begin, int32_t end, const real *values
+    Grouping *own, Py_ssize_t bucket, int32_t begin, int32_t end, word *grouped
 ) noexcept nogil:
     cdef Py_ssize_t first = bucket << own.shift, number, place
     cdef Py_ssize_t count = min(<Py_ssize_t>1 << own.shift, own.size - first)
     # At first they count, then they are the place of the element's next update, at last where its updates end.
     cdef int32_t *ends = own.starts + first + 1
-    cdef const uint32_t *keys = own.keys
-    cdef real *grouped = <real *>own.grouped
+    cdef const uint64_t *moved = own.moved
     cdef int32_t total = begin, updates
+    cdef uint32_t key
     memset(ends, 0, count * sizeof(int32_t))
     for number in range(begin, end):
-        ends[keys[number]] += 1
+        key = <uint32_t>moved[number if word is uint32_t else 2 * number]
+        ends[key] += 1
     for number in range(count):
         updates = ends[number]
         ends[number] = total
         total += updates
     for number in range(begin, end):
-        place = ends[keys[number]]
-        ends[keys[number]] = <int32_t>(place + 1)
-        grouped[place] = values[number]
+        key = <uint32_t>moved[number if word is uint32_t else 2 * number]
+        place = ends[key]
+        ends[key] = <int32_t>(place + 1)
+        if word is uint32_t:
+            grouped[place] = <uint32_t>(moved[number] >> 32)
+        else:
+            grouped[place] = moved[2 * number + 1]
 
 
 cdef struct Settling:
