@@ -77,28 +77,29 @@ def explore(
         ValueError: `schedules` or `seed` is none of these.
         NimbleError: what `execute` raises in the plain run. That another run fails is part of what is found.
     """
+    # The first thing of all: what was imported before has made many objects.
+    begun = _begun(module, inputs, schedules, seed, entry, options)
+    return begun if isinstance(begun, Exploration) else run_with(RECYCLING, _Explorer.found, begun)
+
+
+@uncollected
+def _begun(
+    module: object, inputs: Sequence[Any], schedules: int, seed: int, entry: str, options: Options | None
+) -> _Explorer | Exploration:
+    """An exploration after the plain run; what it finds where it takes no more runs."""
     if not isinstance(schedules, int) or schedules < 2:
         raise ValueError(f"schedules is {schedules!r}, but must be an integer from 2 on")
     if not isinstance(seed, int) or seed < 0:
         raise ValueError(f"seed is {seed!r}, but must be an integer from 0 on")
-    make = functools.partial(_Explorer, module, tuple(inputs), entry, options or Options())
-    return run_with(RECYCLING, lambda _: _explored(make, schedules, seed), None)
 
-
-def _explored(make: Callable[[], _Explorer], schedules: int, seed: int) -> Exploration:
-    """What an exploration finds."""
-    begun = _begun(make, schedules, seed)
-    return begun if isinstance(begun, Exploration) else begun.found()
-
-
-@uncollected
-def _begun(make: Callable[[], _Explorer], schedules: int, seed: int) -> _Explorer | Exploration:
-    """An exploration after the plain run; what it finds where it takes no more runs."""
-    # What is compiled beside takes a processor, and makes nothing that is needed as soon.
-    with BACKGROUND.held():
-        explorer = make()
+    def begin(_: None) -> _Explorer | Exploration:
+        explorer = _Explorer(module, tuple(inputs), entry, options or Options())
         explorer.begin(schedules, seed)
         return explorer if explorer.has_runs else explorer.found()
+
+    # What is compiled beside takes a processor, and makes nothing that is needed as soon.
+    with BACKGROUND.held():
+        return run_with(RECYCLING, begin, None)
 
 
 class _Explorer:
