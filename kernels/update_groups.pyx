@@ -62,7 +62,13 @@ cdef struct Grouping:
     void *grouped
 
 
-def group(const integer[::1] destinations, Py_ssize_t size, const real[::1] values, threads=None):
+def room(Py_ssize_t updates, Py_ssize_t size, dtype):
+    """The sizes and types of arrays that `group` and `settle` work in, of so many updates of so many elements."""
+    itemsize = np.dtype(dtype).itemsize
+    return (updates * itemsize // 4, np.uint64), (size + 1, np.int32), (updates, dtype), (size + 1, np.int32)
+
+
+def group(const integer[::1] destinations, Py_ssize_t size, const real[::1] values, threads=None, lent=None):
     """Group updates by the element that they go to, those of an element in their order.
 
     Args:
@@ -71,10 +77,16 @@ def group(const integer[::1] destinations, Py_ssize_t size, const real[::1] valu
         size: number of elements, no more than MOST.
         values: the updates.
         threads: most threads to use; None: all.
+        lent: arrays as `room` wants them, which the results may lie in; None: new ones.
 
     Returns:
         For each element where its updates begin, and at last their number; and the updates, grouped.
     """
+    if lent is None:
+        lent = [np.empty(*one) for one in room(values.shape[0], size, np.asarray(values).dtype)]
+    cdef uint64_t[::1] moved = lent[0]
+    cdef int32_t[::1] start = lent[1]
+    cdef real[::1] grouped = lent[2]
     cdef Grouping grouping
     cdef Py_ssize_t chunk, bucket
     cdef int32_t total = 0, own
@@ -95,8 +107,6 @@ def group(const integer[::1] destinations, Py_ssize_t size, const real[::1] valu
     cdef int32_t[:, ::1] places = counted
     grouping.places = &places[0, 0] if grouping.buckets else NULL
     run_in_order(<size_t>&_count_chunk, <size_t>&grouping, grouping.chunks, seconds, threads)
-    starts = np.empty(size + 1, np.int32)
-    cdef int32_t[::1] start = starts
     start[0] = 0
     grouping.starts = &start[0]
     for bucket in range(grouping.buckets):
@@ -107,15 +117,12 @@ def group(const integer[::1] destinations, Py_ssize_t size, const real[::1] valu
             places[chunk, bucket] = total
             total += own
     start[size] = total
-    result = np.empty(total, np.asarray(values).dtype)
-    cdef real[::1] grouped = result
     grouping.grouped = &grouped[0] if total else NULL
-    cdef uint64_t[::1] moved = np.empty(total * (2 if real is double else 1) if grouping.shift else 0, np.uint64)
     grouping.moved = &moved[0] if moved.shape[0] else NULL
     run_in_order(<size_t>&_move_chunk, <size_t>&grouping, grouping.chunks, seconds, threads)
     if grouping.shift:
         run_in_order(<size_t>&_group_buckets, <size_t>&grouping, grouping.tasks, seconds, threads)
-    return starts, result
+    return lent[1], lent[2][:total]
 
 
 cdef void _count_chunk(int64_t chunk, void *closure) noexcept nogil:
@@ -235,7 +242,7 @@ cdef struct Settling:
     void *values
 
 
-def settle(str combiner, const int32_t[::1] starts, real[::1] grouped, real[::1] result, threads=None):
+def settle(str combiner, const int32_t[::1] starts, real[::1] grouped, real[::1] result, threads=None, lent=None):
     """Apply the updates of those elements of `result` that have one value in whatever order, in place.
 
     These are elements with one update, and those with two that make the same value in both orders. All others
@@ -246,6 +253,7 @@ def settle(str combiner, const int32_t[::1] starts, real[::1] grouped, real[::1]
         starts, grouped: as `group` returns them; `grouped` is overwritten.
         result: at first the elements of the input.
         threads: most threads to use; None: all.
+        lent: as in `group`; no result lies in them.
 
     Returns:
         The contested elements, those with few updates first; what they are in the input; where the values of
@@ -263,7 +271,7 @@ def settle(str combiner, const int32_t[::1] starts, real[::1] grouped, real[::1]
     settling.starts = &starts[0]
     settling.grouped = &grouped[0] if grouped.shape[0] else NULL
     settling.result = &result[0] if settling.size else NULL
-    cdef int32_t[::1] found = np.empty(settling.size + 1, np.int32)
+    cdef int32_t[::1] found = np.empty(settling.size + 1, np.int32) if lent is None else lent[3]
     cdef int32_t[:, ::1] places = np.zeros((settling.chunks, CLASSES), np.int32)
     settling.found, settling.places = &found[0], &places[0, 0]
     run_in_order(<size_t>&_settle_chunk, <size_t>&settling, settling.chunks, seconds, threads)

@@ -13,7 +13,7 @@ from ..errors import UnsupportedError
 from ..ir import Module
 from ..ir.record import Distinct, Record
 from ..types import INTEGER, TensorType
-from .differences import Difference
+from .differences import Difference, Range
 from .schedules import Schedule
 
 if TYPE_CHECKING:
@@ -37,8 +37,7 @@ class ResultReport(Distinct):
         elements: how many elements differ in some schedule.
         schedules: how many schedules differ from the plain run.
         operations: numbers of the operations that are responsible, in `Exploration.operations`.
-        least, most: for each element of the flattened result the least and the greatest value met, without
-            NaNs, in the result's type or f64; None where the result does not differ or is complex.
+        range: the values met.
     """
 
     name: str
@@ -49,13 +48,23 @@ class ResultReport(Distinct):
     elements: int
     schedules: int
     operations: tuple[int, ...]
-    least: Array | None
-    most: Array | None
+    range: Range
 
     @property
     def depends(self) -> bool:
         """Whether it depends on the schedule."""
         return self.first is not None
+
+    @property
+    def least(self) -> Array | None:
+        """For each element of the flattened result the least value met without NaNs, in the result's type or
+        f64; None where the result does not differ or is complex."""
+        return self.range.least
+
+    @property
+    def most(self) -> Array | None:
+        """The greatest value met of each element, likewise."""
+        return self.range.most
 
 
 class OperationReport(Distinct):

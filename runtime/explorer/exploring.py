@@ -363,8 +363,7 @@ class _Spread:
             self._range.elements,
             self.schedules,
             operations,
-            self._range.least,
-            self._range.most,
+            self._range,
         )
 
 

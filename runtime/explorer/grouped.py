@@ -10,6 +10,7 @@ import numpy as np
 
 from ..ir.record import Distinct
 from ..kernels import grouped_updates, update_groups
+from ..kernels.workspace import borrowed
 from ..ops.scatter import Scatter
 from ..types import TensorType
 from .differences import Comparison, compare
@@ -177,21 +178,26 @@ class GroupedScatter:
             known = self._groups
             if known is not None and all(map(_same, known[:3], (operand, indices, updates))):
                 return known
-            starts, grouped = self._grouped_updates(indices, np.ascontiguousarray(updates).reshape(-1))
             settled = np.array(operand, order="C")
-            made_of = (starts, grouped, settled.reshape(-1))
-            contested = update_groups.settle(self._combiner, *made_of, self._threads)
+            flat = np.ascontiguousarray(updates).reshape(-1)
+            contested = self._contested(*self._destinations_and_updates(indices, flat), settled.reshape(-1))
             self._groups = _Groups(operand, indices, updates, *contested, settled)
             return self._groups
 
-    def _grouped_updates(self, indices: Array, updates: Array) -> tuple[Array, Array]:
+    def _destinations_and_updates(self, indices: Array, updates: Array) -> tuple[Array, Array]:
         if self._are_elements:
-            destinations = indices.reshape(-1)
-        else:
-            destinations, places = self._destinations.in_order(indices)
-            updates = updates[places]
-        operands = (np.ascontiguousarray(destinations), self._size, np.ascontiguousarray(updates))
-        return update_groups.group(*operands, self._threads)
+            return indices.reshape(-1), updates
+        destinations, places = self._destinations.in_order(indices)
+        return destinations, updates[places]
+
+    def _contested(
+        self, destinations: Array, updates: Array, settled: Array
+    ) -> tuple[Array, Array, Array, Array]:
+        """What contested elements are made of; the others are settled in place."""
+        with borrowed(*update_groups.room(updates.size, self._size, updates.dtype)) as lent:
+            operands = (np.ascontiguousarray(destinations), self._size, np.ascontiguousarray(updates))
+            groups = update_groups.group(*operands, self._threads, lent)
+            return update_groups.settle(self._combiner, *groups, settled, self._threads, lent)
 
 
 def _order(scatter_schedule: Any) -> tuple[str, int]:
