@@ -253,7 +253,7 @@ def settle(str combiner, const int32_t[::1] starts, real[::1] grouped, real[::1]
         starts, grouped: as `group` returns them; `grouped` is overwritten.
         result: at first the elements of the input.
         threads: most threads to use; None: all.
-        lent: as in `group`; no result lies in them.
+        lent: as in `group`; of the results only the values may lie in them, in the first one.
 
     Returns:
         The contested elements, those with few updates first; what they are in the input; where the values of
@@ -289,7 +289,7 @@ def settle(str combiner, const int32_t[::1] starts, real[::1] grouped, real[::1]
     for number in range(total):
         bound[number + 1] = bound[number] + starts[chosen[number] + 1] - starts[chosen[number]]
     initials = np.empty(total, np.asarray(grouped).dtype)
-    arranged = np.empty(bound[total], initials.dtype)
+    arranged = np.empty(bound[total], initials.dtype) if lent is None else lent[0].view(initials.dtype)[: bound[total]]
     cdef real[::1] initial = initials, values = arranged
     settling.initials = &initial[0] if total else NULL
     settling.values = &values[0] if total else NULL

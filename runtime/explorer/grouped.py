@@ -194,7 +194,10 @@ class GroupedScatter:
         self, destinations: Array, updates: Array, settled: Array
     ) -> tuple[Array, Array, Array, Array]:
         """What contested elements are made of; the others are settled in place."""
-        with borrowed(*update_groups.room(updates.size, self._size, updates.dtype)) as lent:
+        first, *others = update_groups.room(updates.size, self._size, updates.dtype)
+        with borrowed(*others) as rest:
+            # The values stay in the first one: the first touch of more memory would take longer.
+            lent = (np.empty(*first), *rest)
             operands = (np.ascontiguousarray(destinations), self._size, np.ascontiguousarray(updates))
             groups = update_groups.group(*operands, self._threads, lent)
             return update_groups.settle(self._combiner, *groups, settled, self._threads, lent)

@@ -158,3 +158,20 @@ def test_what_has_no_loop_is_refused() -> None:
     for combiner, schedules in (("add", []), ("add", [("shuffled", 1)] * 65), ("minimum", [("reverse", 0)])):
         with pytest.raises(ValueError, match="no loop compares"):
             grouped_updates.spread(combiner, *operands, schedules, flag, one.copy(), one.copy())
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("size", [300, 40_000])
+def test_what_lies_in_lent_arrays_is_the_same(dtype: Any, size: int) -> None:
+    generator = np.random.default_rng(size)
+    destinations, values = generator.integers(-1, size + 1, 90_000), generator.standard_normal(90_000)
+    operands = (destinations, size, values.astype(dtype))
+    lent = [np.full(count, 7, kind) for count, kind in update_groups.room(90_000, size, dtype)]
+    results = np.ones(size, dtype), np.ones(size, dtype)
+    wanted = update_groups.group(*operands)
+    found = update_groups.group(*operands, None, lent)
+    assert all(one.tobytes() == other.tobytes() for one, other in zip(found, wanted, strict=True))
+    known = update_groups.settle("add", *wanted, results[0])
+    contested = update_groups.settle("add", *found, results[1], None, lent)
+    assert np.shares_memory(contested[3], lent[0]) and results[0].tobytes() == results[1].tobytes()
+    assert all(one.tobytes() == other.tobytes() for one, other in zip(contested, known, strict=True))
