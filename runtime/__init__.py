@@ -15,7 +15,7 @@ from .errors import (
     UnsupportedError,
     VerifyError,
 )
-from .garbage import uncollected
+from .garbage import let_live, uncollected
 from .options import Options
 
 if TYPE_CHECKING:
@@ -93,3 +93,4 @@ def __dir__() -> list[str]:
 
 
 uncollected(importlib.import_module)(".api", __name__)
+let_live()

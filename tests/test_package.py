@@ -64,6 +64,12 @@ def test_import_is_quick() -> None:
     assert min(seconds) - min(numpy_seconds) <= MOST_SECONDS
 
 
+def test_what_an_import_makes_is_looked_at_as_garbage_no_more() -> None:
+    counts = "[len(gc.get_objects(0)), len(gc.get_objects(2))]"
+    young, old = json.loads(child(f"import gc, json, nimblehlo; print(json.dumps({counts}))"))
+    assert young < 0.05 * old
+
+
 @pytest.mark.parametrize("module", ["nimblehlo", "nimblehlo.api", "nimblehlo.cli"])
 def test_import_loads_no_compiler(module: str) -> None:
     _, modules = timed_import(module)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from llvmlite import ir
 
@@ -194,6 +193,8 @@ class _Layout:
     def __init__(self, type: ElementType) -> None:
         dtype = type.dtype
         pattern = f"u{dtype.itemsize}"
+        import ml_dtypes
+
         found: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
         self.exponent_bits, self.mantissa_bits = int(found.nexp), int(found.nmant)
         has_sign = self.exponent_bits + self.mantissa_bits < type.width
