@@ -86,6 +86,7 @@ class _RowGrouping(Grouping):
         shapes = {_shape(value) for value in values} - {()}
         return not operation.regions and len(shapes) <= 1 and self.generates(operation)
 
+
 def _shape(value: Value) -> tuple[int, ...]:
     assert isinstance(value.type, TensorType)
     return tuple(value.type.shape)
