@@ -28,13 +28,6 @@ cdef extern from "row_programs.h":
     RowLoop row_copy_8, row_copy_16, row_copy_32, row_copy_64
     RowLoop row_choice_8, row_choice_16, row_choice_32, row_choice_64
 
-cdef extern from "numpy/ufuncobject.h":
-    ctypedef class numpy.ufunc [object PyUFuncObject, check_size ignore]:
-        cdef int nin, nargs, ntypes
-        cdef RowLoop *functions
-        cdef void **data
-        cdef char *types
-
 ARRAYS = ROW_ARRAYS
 """How many pointers come before a program; where it takes fewer arrays, any fill the rest."""
 MOST_VALUES = ROW_MOST_VALUES
@@ -63,7 +56,7 @@ def address():
     return <size_t>row_program
 
 
-def loop_of(ufunc function, tuple dtypes):
+def loop_of(cnp.ufunc function, tuple dtypes):
     """The address of a ufunc's loop on operands and results of these types, and of the loop's data; None where it has
     no such loop."""
     cdef int number, place

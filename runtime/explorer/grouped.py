@@ -157,12 +157,12 @@ class GroupedScatter:
     def compare(self, plain: Made, scatter_schedules: Sequence[Any]) -> GroupedComparisons:
         """How its results under schedules that it serves differ from one of them."""
         groups, most = plain.groups, grouped_updates.MOST_SCHEDULES
+        made_of = _made_of(groups)
         differs = np.zeros(groups.contested.size, np.uint8)
         low, high = plain.totals.copy(), plain.totals.copy()
         found: list[GroupedExtremes | None] = []
         for begin in range(0, len(scatter_schedules) if groups.contested.size else 0, most):
             orders = [_order(one) for one in scatter_schedules[begin : begin + most]]
-            made_of = _made_of(groups)
             extremes = grouped_updates.spread(
                 self._combiner, *made_of, plain.totals, orders, differs, low, high, threads=self._threads
             )

@@ -47,7 +47,7 @@ class Pattern:
 
     def __getattr__(self, name: str) -> Any:
         """A method at its first use."""
-        if name not in Pattern.__slots__:
+        if name not in Pattern.__slots__ or name == "_expression":
             raise AttributeError(name)
         method = getattr(re.compile(self._expression, re.ASCII), name)
         setattr(self, name, method)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ..ir import Block
 from ..ir.record import Record
@@ -23,9 +23,6 @@ from .region_functions import RegionCode
 from .run_time_types import RunTimeTyped, has_unknown_sizes
 from .step_codes import StepCode, tiered_steps
 from .tiering import Generated, Tiered
-
-if TYPE_CHECKING:
-    from .row_programs import RowProgram
 
 LEAST_PROGRAM_SECONDS: Final = 2e-4
 """What references must be expected to take for a program on rows, which takes half a millisecond to make."""
@@ -131,19 +128,17 @@ def _once_it_pays(
     """References one by one, or, of more work, as a program on rows; and the code once it pays."""
     expected = estimate(block)
     seconds, compiling = expected.reference_seconds, expected.compile_seconds
-    program = _program(block, options.threads, seconds) if seconds > LEAST_PROGRAM_SECONDS else None
+    program = None
+    if seconds > LEAST_PROGRAM_SECONDS:
+        from .row_programs import row_program
+
+        program = row_program(block, options.threads, seconds)
     if program is None:
         function = Generated(reference, code, seconds, compiling, overwrites)
         return Choice(function, "tiered", f"{reason}, once it pays", needs_regions=False)
     # Nothing is expected of it: it is quick enough to be timed first.
     function = Generated(program.function, code, 0.0, compiling, overwrites, program.kind)
     return Choice(function, "tiered", f"row by row; {reason}, once it pays", needs_regions=False)
-
-
-def _program(block: Block, threads: int | None, seconds: float) -> RowProgram | None:
-    from .row_programs import row_program
-
-    return row_program(block, threads, seconds)
 
 
 def _steps(view: StepCluster, code: StepCode, options: Options) -> Choice:

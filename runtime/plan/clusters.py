@@ -27,7 +27,7 @@ from ..specialize.rewriting import is_plain
 from ..specialize.row_clusters import form_row_clusters
 from ..specialize.step_clusters import form_step_clusters
 from ..types import TensorType
-from .estimates import estimate, saved_seconds
+from .estimates import BYTES_A_SECOND, estimate, saved_seconds
 from .loop_clusters import has_reduction_form, has_row_form
 from .native_loops import native_loop_problem
 from .region_codes import has_few_updates
@@ -277,7 +277,7 @@ class Code:
         seconds = estimate(self.block).native_seconds_an_element
         bytes_moved = sum(access.element_type.dtype.itemsize for access in nest.accesses)
         units = units_of(nest, blocks)
-        weight = max(bytes_moved, seconds * _BYTES_A_SECOND)
+        weight = max(bytes_moved, seconds * BYTES_A_SECOND)
         tasks, units_per_task = division(units, elements * weight)
         accesses = tuple(
             [
@@ -307,10 +307,6 @@ def _nests_and_keys(block: Block, box: Box | None) -> tuple[Sequence[Any], Seque
 _Known = tuple[Sequence[Any], Sequence[str], list[object]]
 _alike: Recent[tuple[tuple[object, ...], Box | None], _Known] = Recent(64)
 """By a block's likeness and the box: nests, keys, and what the likeness stands for."""
-
-_BYTES_A_SECOND = 1e10
-"""What computing is worth in bytes moved, where work is divided."""
-
 
 MOST_NAMES = 12
 """How many operations of a block `Executable.explain` lists."""

@@ -31,6 +31,9 @@ _LOADING_SCIPY = 0.1
 _NATIVE_SHARE = 0.15
 """Native code's share of NumPy's time, on one thread."""
 
+BYTES_A_SECOND = 1e10
+"""What computing is worth in bytes moved, where work is divided."""
+
 _LOADING = 0.03
 """Seconds to import llvmlite."""
 _COMPILING, _COMPILING_PLAIN, _COMPILING_EXPENSIVE = 0.015, 0.0004, 0.004

@@ -13,7 +13,7 @@ from ..ir.likeness import likeness
 from ..ops.verify import view_of
 from ..recent import Recent
 from ..types import TensorType
-from .estimates import estimate
+from .estimates import BYTES_A_SECOND, estimate
 
 MOST_KNOWN = 64
 """Of how many clusters it is known what their code takes: layers of a program have equal ones."""
@@ -158,7 +158,7 @@ class LoopCode:
         types = [value.type for value in (*self.block.arguments, *self.block.terminator.operands)]
         moved = sum(type.size * type.dtype.itemsize for type in map(_tensor, types))
         work = estimate(self.block).native_seconds_an_element
-        return max(work * _tensor(self.block.terminator.operands[0].type).size, moved / _BYTES_A_SECOND)
+        return max(work * _tensor(self.block.terminator.operands[0].type).size, moved / BYTES_A_SECOND)
 
 
 class RowCode(LoopCode):
@@ -172,7 +172,7 @@ class RowCode(LoopCode):
         if form is None:
             return None
         seconds = self.seconds()
-        tasks, size = division(form.rows, seconds / form.rows * _BYTES_A_SECOND)
+        tasks, size = division(form.rows, seconds / form.rows * BYTES_A_SECOND)
 
         def module() -> Any:
             from ..codegen.rows import rows_module
@@ -195,7 +195,7 @@ class ReductionCode(LoopCode):
         form = reduction_form(self.block, view_of)
         assert form is not None
         seconds = self.seconds()
-        tasks, size = division(form.units, seconds / form.units * _BYTES_A_SECOND)
+        tasks, size = division(form.units, seconds / form.units * BYTES_A_SECOND)
         rooms = []
         reductions: list[Operation] = reductions_of(self.block) if form.blocks > 1 else []
         for operation in reductions:
@@ -223,10 +223,6 @@ def _without_rooms(native: Callable[..., Any], count: int) -> Callable[..., Any]
     if count == 1:
         return lambda *operands, out=None: native(*operands)[0]
     return lambda *operands, out=None: native(*operands)[:count]
-
-
-_BYTES_A_SECOND = 1e10
-"""What computing is worth in bytes moved, where work is divided."""
 
 
 def _tensor(type: Any) -> TensorType:

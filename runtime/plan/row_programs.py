@@ -20,8 +20,9 @@ from ..kernels.threads import division
 from ..ops.memory_limit import bytes_of
 from ..ops.verify import view_of
 from ..recent import Recent
-from .estimates import IN_SCIPY
-from .row_recorder import MOST_OPERANDS, RowRecorder, RowValue, dtype_of
+from ..specialize.rewriting import tensor_type
+from .estimates import BYTES_A_SECOND, IN_SCIPY
+from .row_recorder import MOST_OPERANDS, RowRecorder, RowValue
 from .ufunc_traces import Untraceable
 
 COLUMNS_AT_A_TIME: Final = 1024
@@ -34,8 +35,6 @@ _SHARE = 0.3
 """A program's share of the time that references take on whole arrays, on one thread."""
 
 _ALIGNMENT = 64
-_BYTES_A_SECOND = 1e10
-"""What computing is worth in bytes moved, where work is divided."""
 
 
 class RowProgram(NamedTuple):
@@ -85,12 +84,12 @@ def _function(block: Block, threads: int | None, seconds: float) -> NativeFuncti
     except Untraceable:
         return None
     units = form.rows * -(-form.columns // at_a_time)
-    tasks, units_per_task = division(units, seconds / units * _BYTES_A_SECOND)
+    tasks, units_per_task = division(units, seconds / units * BYTES_A_SECOND)
     accesses = tuple([(number if number < count else 0, 0) for number in range(kinds.ARRAYS)])
     words = _words(recorder, at_a_time, units_per_task)
     return NativeFunction(
         [bytes_of(value.type) for value in block.arguments],
-        [(shape_of(value), dtype_of(value)) for value in results],
+        [(shape_of(value), tensor_type(value).dtype) for value in results],
         [Launch(kinds.address(), tasks, accesses, words, seconds)],
         threads,
     )
@@ -157,7 +156,8 @@ def _words(recorder: RowRecorder, at_a_time: int, units_per_task: int) -> tuple[
     for value in recorder.values:
         words += [value.source, value.word, value.column_step, *(value.row_steps or [0] * rank)]
     for one in recorder.instructions:
-        given = [*one.operands, *([0] * MOST_OPERANDS if one.kind == kinds.APPLY else [one.item])]
+        item = recorder.values[one.result].item
+        given = [*one.operands, *([0] * MOST_OPERANDS if one.kind == kinds.APPLY else [item])]
         words += [one.kind, *one.loop, int(one.takes_whole), len(one.operands)]
         words += [*given[:MOST_OPERANDS], one.result]
     return tuple(words)

@@ -13,7 +13,7 @@ from ..ir import Block, DenseElementsAttribute, Operation, Value
 from ..kernels import row_programs as kinds
 from ..ops.reduction import Reduce
 from ..ops.verify import view_of
-from ..types import TensorType
+from ..specialize.rewriting import tensor_type
 from .ufunc_traces import Traced, Untraceable, trace
 
 MOST_OPERANDS = 3
@@ -53,14 +53,12 @@ class RowInstruction(NamedTuple):
         loop: its address, and that of its data.
         takes_whole: whether it is done for all columns, or once a row.
         operands, result: numbers of values.
-        item: bytes of an element of the result.
     """
 
     kind: int
     loop: tuple[int, int]
     takes_whole: bool
     operands: tuple[int, ...]
-    item: int
     result: int
 
 
@@ -82,7 +80,7 @@ class RowRecorder:
         self.reduces = False
         self._traced: dict[Value, Traced] = {}
         for number, argument in enumerate(block.arguments):
-            self._traced[argument] = Traced(self, self._array(number, argument), dtype_of(argument))
+            self._traced[argument] = Traced(self, self._array(number, argument), tensor_type(argument).dtype)
         for operation in block.operations[:-1]:
             self._traced[operation.result] = self._result_of(operation)
         for number, result in enumerate(block.terminator.operands, len(block.arguments)):
@@ -108,12 +106,11 @@ class RowRecorder:
     def _enter(
         self, kind: int, loop: tuple[int, int], takes_whole: bool, operands: tuple[int, ...], result: int
     ) -> None:
-        item = self.values[result].item
-        self.instructions.append(RowInstruction(kind, loop, takes_whole, operands, item, result))
+        self.instructions.append(RowInstruction(kind, loop, takes_whole, operands, result))
 
     def _array(self, number: int, value: Value) -> int:
         """An operand's or result's elements."""
-        made = RowValue(number, dtype_of(value).itemsize, self.form.along_columns(value))
+        made = RowValue(number, tensor_type(value).dtype.itemsize, self.form.along_columns(value))
         self._place(made, value)
         return self._add(made)
 
@@ -146,7 +143,7 @@ class RowRecorder:
         self.reduces = True
         analysis, dtype = view.analysis, operand.dtype
         fold = analysis.monoid_fold(view.ordering.accumulate)
-        if not self.values[operand.number].is_whole or dtype != dtype_of(view.operation.result):
+        if not self.values[operand.number].is_whole or dtype != tensor_type(view.operation.result).dtype:
             raise Untraceable("reduces what does not differ, or to another type")
         if analysis.finds_extreme:
             return self._extreme(str(analysis.monoid), operand, init_value)
@@ -174,7 +171,7 @@ class RowRecorder:
 
     def _write(self, number: int, result: Value) -> None:
         """Let a result stand in its array."""
-        traced, dtype = self._traced[result], dtype_of(result)
+        traced, dtype = self._traced[result], tensor_type(result).dtype
         value = self.values[traced.number]
         if value.source == kinds.SCRATCH and value.is_whole == self.form.along_columns(result):
             value.source = number
@@ -185,12 +182,6 @@ class RowRecorder:
             raise Untraceable("has large elements")
         made = self._array(number, result)
         self._enter(kinds.APPLY, (copy, 0), self.values[made].is_whole, (traced.number,), made)
-
-
-def dtype_of(value: Value) -> np.dtype[Any]:
-    """The NumPy type of a tensor's elements."""
-    assert isinstance(value.type, TensorType)
-    return value.type.dtype
 
 
 def _bits(value: Any) -> int:

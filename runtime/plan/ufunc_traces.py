@@ -6,7 +6,7 @@ This serves functions that are made of ufuncs, `numpy.where`, `astype` and `view
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -87,19 +87,8 @@ class Traced(NDArrayOperatorsMixin):
         return _chosen(self.recorder, *inputs)
 
 
-class _Loop(NamedTuple):
-    """A ufunc's loop on elements of some types.
-
-    Attributes:
-        addresses: of it and its data.
-        dtypes: of operands and result.
-    """
-
-    addresses: tuple[int, int]
-    dtypes: tuple[DType, ...]
-
-
-def _loop(function: np.ufunc, inputs: tuple[Any, ...], computed: Any) -> _Loop:
+def _applied(recorder: Recorder, function: np.ufunc, inputs: tuple[Any, ...], computed: Any) -> Traced:
+    """A ufunc by its loop; `computed` is the type that it is told to compute in, or None."""
     from ..kernels.row_programs import loop_of
 
     given: list[Any] = [type(one) if type(one) in (int, float) else one.dtype for one in inputs]
@@ -107,19 +96,11 @@ def _loop(function: np.ufunc, inputs: tuple[Any, ...], computed: Any) -> _Loop:
         {} if computed is None else {"signature": (None,) * function.nin + (np.dtype(computed),)}
     )
     dtypes = function.resolve_dtypes((*given, None), casting="unsafe", **named)
-    addresses = loop_of(function, dtypes)
-    if addresses is None:
+    loop, (*given, result) = loop_of(function, dtypes), dtypes
+    if loop is None:
         raise Untraceable(f"{function.__name__} has no loop for {dtypes}")
-    return _Loop(addresses, dtypes)
-
-
-def _applied(recorder: Recorder, function: np.ufunc, inputs: tuple[Any, ...], computed: Any) -> Traced:
-    loop = _loop(function, inputs, computed)
-    operands = [
-        _entered(recorder, one, dtype).number for one, dtype in zip(inputs, loop.dtypes, strict=False)
-    ]
-    result = loop.dtypes[-1]
-    return Traced(recorder, recorder.apply(loop.addresses, tuple(operands), result), result)
+    operands = [_entered(recorder, one, dtype).number for one, dtype in zip(inputs, given, strict=True)]
+    return Traced(recorder, recorder.apply(loop, tuple(operands), result), result)
 
 
 def _chosen(recorder: Recorder, condition: Any, on_true: Any, on_false: Any) -> Traced:
@@ -158,6 +139,7 @@ def trace(function: Callable[..., Any], operands: tuple[Traced, ...]) -> Traced:
     except Untraceable:
         raise
     except Exception as error:
+        # No array stood here: the reference runs instead on one, and tells what is wrong if anything is.
         raise Untraceable(str(error)) from error
     if not isinstance(result, Traced):
         raise Untraceable("has no such result")

@@ -37,14 +37,21 @@ def without_quick_forms(text: str) -> tuple[str, list[str]]:
         return outcome(text)
 
 
-@pytest.mark.parametrize(
-    "forms", [part for _, part in split(FORMS)], ids=lambda part: part.splitlines()[0][3:]
-)
-def test_pretty_forms(forms: str) -> None:
-    # What the first function has taught the parser, the second one uses.
-    text = "".join(
-        f"func.func @f{n}({ARGUMENTS}) {{\n{forms.partition('// generic')[0]}\nreturn\n}}\n" for n in (1, 2)
+PRETTY_FORMS_TWICE = [
+    pytest.param(
+        "".join(
+            f"func.func @f{n}({ARGUMENTS}) {{\n{part.partition('// generic')[0]}\nreturn\n}}\n"
+            for n in (1, 2)
+        ),
+        id=part.splitlines()[0][3:],
     )
+    for _, part in split(FORMS)
+]
+"""What the first function has taught the parser, the second one uses."""
+
+
+@pytest.mark.parametrize("text", PRETTY_FORMS_TWICE)
+def test_pretty_forms(text: str) -> None:
     assert outcome(text) == without_quick_forms(text)
     assert outcome(text)[1]
 

@@ -4,26 +4,15 @@ from unittest.mock import patch
 
 import pytest
 
-from nimblehlo.errors import NimbleError
-from nimblehlo.frontend import operation_parser, parse, split
+from nimblehlo.frontend import operation_parser, parse
 from nimblehlo.frontend.operation_parser import OperationParser
 from nimblehlo.frontend.repeated_statements import RepeatedStatements
-from nimblehlo.ir.fingerprint import fingerprint
-from tests.frontend.test_operations import ARGUMENTS, FORMS
+from tests.frontend.test_quick_forms import PRETTY_FORMS_TWICE, outcome
 
 OPENING = (
     "func.func @main(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>, %c: tensor<2x3xf32>,"
     " %i: tensor<f32>, %j: tensor<f32>) {\n"
 )
-
-
-def outcome(text: str) -> tuple[str, list[str]]:
-    """Fingerprint and locations, or the error."""
-    try:
-        module = parse(text)
-    except NimbleError as error:
-        return str(error), []
-    return fingerprint(module), [str(each.location) for each in module.walk()]
 
 
 def read_each(text: str) -> tuple[str, list[str]]:
@@ -41,13 +30,8 @@ def statements_read(text: str) -> int:
     return read.call_count
 
 
-@pytest.mark.parametrize(
-    "forms", [part for _, part in split(FORMS)], ids=lambda part: part.splitlines()[0][3:]
-)
-def test_pretty_forms(forms: str) -> None:
-    text = "".join(
-        f"func.func @f{n}({ARGUMENTS}) {{\n{forms.partition('// generic')[0]}\nreturn\n}}\n" for n in (1, 2)
-    )
+@pytest.mark.parametrize("text", PRETTY_FORMS_TWICE)
+def test_pretty_forms(text: str) -> None:
     assert outcome(text) == read_each(text)
     assert outcome(text)[1]
 
