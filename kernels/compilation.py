@@ -33,6 +33,8 @@ from . import threads as _threads
 from .cache import DiskCache
 
 _OPTIONS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "fastmath": False}
+_INTERNAL = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""Of functions that native code alone calls. What Python would call takes a third of the time to compile."""
 
 
 def _compiled_lazily(function: Callable[..., Any], name: str, **options: Any) -> Any:
@@ -97,11 +99,11 @@ class Kernel:
 
     @property
     def dispatcher(self) -> Any:
-        """Numba's dispatcher of the function itself."""
+        """Numba's dispatcher of the function itself, which other kernels may call, but not Python."""
         with self._lock:
             if self._body is None:
                 inline = {"inline": "always"} if self._inline else {}
-                self._body = _compiled_lazily(self._function, self.name, **inline)
+                self._body = _compiled_lazily(self._function, self.name, **_INTERNAL, **inline)
             return self._body
 
     @property
@@ -110,16 +112,11 @@ class Kernel:
         return self.dispatcher._numba_type_
 
     def _entry_point(self) -> Any:
+        """What Python calls."""
         with self._lock:
             if self._entry is None:
-                from .launch import run_tasks
-
-                body = self.dispatcher
-
-                def entry(driver, threads, tasks, *arguments):
-                    return run_tasks(body, driver, threads, tasks, arguments)
-
-                self._entry = _compiled_lazily(entry, f"tasks of {self.name}")
+                part, make = ("tasks", _tasks_of) if self._parallel else ("call", _call_of)
+                self._entry = _compiled_lazily(make(self.dispatcher), f"{part} of {self.name}")
             return self._entry
 
     def __call__(self, *arguments: Any, threads: int | None = None) -> Any:
@@ -128,9 +125,9 @@ class Kernel:
         Raises MemoryError where a task could not have the memory that it needs, and what a signal's handler
         raises meanwhile.
         """
-        if not self._parallel:
-            return (self._body or self.dispatcher)(*arguments)
         entry = self._entry or self._entry_point()
+        if not self._parallel:
+            return entry(*arguments)
         tasks = arguments[0]
         count = 1 if tasks <= 1 else _threads.chosen_threads(threads)
         if count == 1:
@@ -141,6 +138,25 @@ class Kernel:
         if failed:
             native.raise_failure(failed, self.name)
         return None
+
+
+def _tasks_of(body: Any) -> Callable[..., Any]:
+    """A function that runs tasks of a dispatcher's function."""
+    from .launch import run_tasks
+
+    def entry(driver, threads, tasks, *arguments):
+        return run_tasks(body, driver, threads, tasks, arguments)
+
+    return entry
+
+
+def _call_of(body: Any) -> Callable[..., Any]:
+    """A function that calls a dispatcher's function."""
+
+    def entry(*arguments):
+        return body(*arguments)
+
+    return entry
 
 
 @overload

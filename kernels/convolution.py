@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import convolution_tasks as tasks
+from .convolution_tasks import are_finite
 
-__all__ = ["Axis", "Numbers", "prepare", "prepare_scaling", "supports"]
+__all__ = ["Axis", "Numbers", "are_finite", "prepare", "prepare_scaling", "supports"]
 
 Convolution = Callable[[np.ndarray, np.ndarray], np.ndarray]
 Writer = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
@@ -203,7 +204,7 @@ def prepare(
 
         def write(lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> None:
             # Holes are zeros, which change nothing unless they are multiplied with what is not finite.
-            by_parts = parts != [whole] and bool(problem.dtype.kind != "f" or np.isfinite(rhs).all())
+            by_parts = parts != [whole] and (problem.dtype.kind != "f" or are_finite(rhs))
             if by_parts not in made:
                 made[by_parts] = _written(parts if by_parts else [whole], lhs, rhs, result)
             made[by_parts](lhs, rhs, result)
@@ -281,20 +282,25 @@ def _written(parts: Sequence[_Part], lhs: np.ndarray, rhs: np.ndarray, result: n
     empty, made = [], []
     for part in parts:
         if all(axis.window for axis in part.problem.axes):
-            made.append((part, _products(part.problem, lhs, rhs[part.rhs], result[part.result])))
+            parts_of = (rhs, rhs[part.rhs]), (result, result[part.result])
+            offsets = [some.ctypes.data - whole.ctypes.data for whole, some in parts_of]
+            made.append(_products(part.problem, lhs, rhs[part.rhs], result[part.result], offsets))
         else:
             empty.append(part)
 
     def write(lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> None:
         for part in empty:
             result[part.result] = 0
-        for part, multiply in made:
-            multiply(lhs, rhs[part.rhs], result[part.result])
+        for multiply in made:
+            multiply(lhs, rhs, result)
 
     return write
 
 
-def _products(problem: _Problem, lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> tasks.Products:
+def _products(
+    problem: _Problem, lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray, offsets: Sequence[int]
+) -> tasks.Products:
+    """The products of a part; `offsets`: bytes from the beginnings of rhs and of the result to it."""
     axes, numbers, name, features = problem.axes, problem.numbers, problem.dtype.name, problem.features
     level, groups = tasks.best_level(), max(problem.groups)
     lanes, most = tasks.vectors(name, level)
@@ -354,7 +360,7 @@ def _products(problem: _Problem, lhs: np.ndarray, rhs: np.ndarray, result: np.nd
         "parts": parts,
     }
     seconds = work / _TERMS_A_SECOND
-    return tasks.Products(name, level, geometry.axes, tables, layout, seconds, problem.threads)
+    return tasks.Products(name, level, geometry.axes, tables, layout, offsets, seconds, problem.threads)
 
 
 def _segments(terms: int, part: int, merged: int, features: int) -> tuple[np.ndarray, np.ndarray]:
@@ -389,21 +395,26 @@ def prepare_scaling(
     Arguments and errors as of `prepare`.
     """
     problem = _problem(shapes, axes, numbers, np.dtype(dtype), (1, 1), threads)
-    reversals = tuple([slice(None, None, -1 if axis.is_reversed else 1) for axis in axes])
 
     def make(lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> Writer:
-        scale = _scaling(problem, lhs, result)
-
-        def write(lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> None:
-            factors = rhs.transpose(numbers.rhs)[reversals]
-            scale(lhs, np.ascontiguousarray(factors).reshape(-1, problem.outputs), result)
-
-        return write
+        steps = _steps(rhs, numbers.rhs)
+        if problem.outputs == 1 or steps[-1] == 1:
+            return _scaling(problem, lhs, result, steps)
+        ordered = _ordered(rhs, numbers)
+        scale = _scaling(problem, lhs, result, _steps(ordered, range(ordered.ndim)))
+        return lambda lhs, rhs, result: scale(lhs, _ordered(rhs, numbers), result)
 
     return _by_strides(make, shapes[2], problem.dtype)
 
 
-def _scaling(problem: _Problem, lhs: np.ndarray, result: np.ndarray) -> tasks.Scaling:
+def _ordered(rhs: np.ndarray, numbers: Numbers) -> np.ndarray:
+    """A rhs with its output features side by side."""
+    return np.ascontiguousarray(rhs.transpose(numbers.rhs))
+
+
+def _scaling(
+    problem: _Problem, lhs: np.ndarray, result: np.ndarray, rhs_steps: Sequence[int]
+) -> tasks.Scaling:
     channels, name = problem.outputs, problem.dtype.name
     lhs_steps, result_steps = _steps(lhs, problem.numbers.lhs), _steps(result, problem.numbers.result)
     geometry = _geometry(problem.batch, problem.axes, lhs_steps, result_steps)
@@ -424,7 +435,12 @@ def _scaling(problem: _Problem, lhs: np.ndarray, result: np.ndarray) -> tasks.Sc
         "blocks": (channels, lines, line_blocks, line_block, channel_blocks, channel_block),
         "steps": (by_channels, *channel_steps, units, streams),
     }
-    tables = {"along": geometry.along, "line_places": line_places, "runs": runs}
+    tables = {
+        "along": geometry.along,
+        "line_places": line_places,
+        "factor_places": _factor_places(problem.axes, rhs_steps),
+        "runs": runs,
+    }
     seconds = geometry.windows * channels * (positions + 2) / _SCALED_A_SECOND
     return tasks.Scaling(name, tasks.best_level(), geometry.axes, tables, layout, seconds, problem.threads)
 

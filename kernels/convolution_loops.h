@@ -560,7 +560,7 @@ CONV_CODE void CONV_NAME(conv_scale)(const ConvScaling *p, int64_t unit) {
                     for (int64_t axis = 0; axis < p->rank - 1; axis++) place += places[axis][along[axis]];
                     if (place < 0) continue;
                     s.places[s.entries] = place;
-                    s.factors[s.entries++] = position * p->channels;
+                    s.factors[s.entries++] = p->factor_places[position];
                 }
                 CONV_NAME(conv_scale_run)(p, &s, channel, last_channel);
                 s.adds = 1;

@@ -78,13 +78,14 @@ typedef struct {
 } ConvRun;
 
 /* What tasks of scaling read. The last axis is the one of lines; `line_places` has for each of its runs the place of
-   each position. A unit is CONV_LINES lines, `line_block` windows of each, and `channel_block` channels. */
+   each position, `factor_places` where the factors of each position begin. A unit is CONV_LINES lines, `line_block`
+   windows of each, and `channel_block` channels. */
 typedef struct {
     const char *lhs, *factors;
     char *result;
     int64_t rank, positions, channels;
     ConvAxis axes[CONV_MOST_AXES];
-    const int64_t *along, *line_places;
+    const int64_t *along, *line_places, *factor_places;
     const ConvRun *runs;
     int64_t run_count, lines, line_blocks, line_block, channel_blocks, channel_block;
     int64_t by_channels, lhs_channel_step, result_channel_step, streams;
@@ -92,6 +93,19 @@ typedef struct {
 } ConvScaling;
 
 typedef void (*ConvTask)(void *plan, int64_t task, char *memory);
+
+/* Whether no number is an infinity or NaN: the bits of such a one's exponent are all set. */
+static inline int conv_are_finite_float32(const uint32_t *bits, int64_t count) {
+    uint32_t found = 0;
+    for (int64_t i = 0; i < count; i++) found |= (bits[i] & 0x7f800000u) == 0x7f800000u;
+    return !found;
+}
+
+static inline int conv_are_finite_float64(const uint64_t *bits, int64_t count) {
+    uint64_t found = 0, exponent = UINT64_C(0x7ff) << 52;
+    for (int64_t i = 0; i < count; i++) found |= (bits[i] & exponent) == exponent;
+    return !found;
+}
 
 #if defined(__GNUC__) && (defined(__x86_64__) || defined(__aarch64__))
 

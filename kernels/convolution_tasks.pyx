@@ -2,16 +2,17 @@
 """The tasks of convolutions, compiled ahead of time: `convolution` decides, `convolution_tasks.h` holds what is done."""
 
 cimport numpy as cnp
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 import numpy as np
 
 from . import threads as _threads
 from .native import run_in_order
-from .workspace import borrowed
 
 cnp.import_array()
+
+include "aligned_memory.pxi"
 
 cdef extern from "convolution_tasks.h" nogil:
     enum:
@@ -63,6 +64,7 @@ cdef extern from "convolution_tasks.h" nogil:
         ConvAxis *axes
         const int64_t *along
         const int64_t *line_places
+        const int64_t *factor_places
         const ConvRun *runs
         int64_t run_count, lines, line_blocks, line_block, channel_blocks, channel_block
         int64_t by_channels, lhs_channel_step, result_channel_step, streams
@@ -73,6 +75,8 @@ cdef extern from "convolution_tasks.h" nogil:
     void conv_vectors(int64_t kind, int64_t level, int64_t *lanes, int64_t *vectors)
     void conv_product_task(int64_t task, void *product) noexcept
     void conv_scaling_task(int64_t task, void *scaling) noexcept
+    bint conv_are_finite_float32(const uint32_t *bits, int64_t count)
+    bint conv_are_finite_float64(const uint64_t *bits, int64_t count)
 
 PART = CONV_PART
 OUTSIDE = CONV_OUTSIDE
@@ -109,6 +113,18 @@ def vectors(name, level):
     return lanes, most
 
 
+def are_finite(cnp.ndarray values not None):
+    """Whether no element of an array of floats is an infinity or NaN."""
+    cdef int64_t count = cnp.PyArray_SIZE(values)
+    cdef void *bits = cnp.PyArray_DATA(values)
+    if cnp.PyArray_IS_C_CONTIGUOUS(values) and cnp.PyArray_ISBEHAVED_RO(values):
+        if cnp.PyArray_TYPE(values) == cnp.NPY_FLOAT32:
+            return conv_are_finite_float32(<uint32_t *>bits, count)
+        if cnp.PyArray_TYPE(values) == cnp.NPY_FLOAT64:
+            return conv_are_finite_float64(<uint64_t *>bits, count)
+    return bool(np.isfinite(values).all())
+
+
 cdef int fill_axes(ConvAxis *to, axes, list kept) except -1:
     cdef cnp.ndarray places
     for number, (windows, positions, result_step, found) in enumerate(axes):
@@ -133,6 +149,7 @@ cdef class Products:
         axes: (windows, positions, step in the result, places) of each.
         tables: `along`, `factor_places`, `segments` and `parts`.
         layout: the fields.
+        offsets: bytes from where rhs and the result begin to the parts of them that are meant.
         seconds: how long a call takes on one thread, about.
         threads: most threads to use; None: all.
     """
@@ -141,11 +158,12 @@ cdef class Products:
     cdef list kept
     cdef object threads
     cdef double seconds
-    cdef int64_t tasks, panel_bytes, item
+    cdef int64_t tasks, panel_bytes, item, rhs_offset, result_offset
 
-    def __init__(self, name, level, axes, tables, layout, seconds, threads=None):
+    def __init__(self, name, level, axes, tables, layout, offsets, seconds, threads=None):
         cdef ConvProduct *p = &self.plan
         self.kept, self.threads, self.seconds, self.item = [], threads, seconds, np.dtype(name).itemsize
+        self.rhs_offset, self.result_offset = offsets
         p.kind, p.level, p.rank = _KINDS[name], level, len(axes)
         fill_axes(p.axes, axes, self.kept)
         p.along = <const int64_t *>cnp.PyArray_DATA(as_integers(tables["along"], self.kept))
@@ -168,19 +186,19 @@ cdef class Products:
     def __call__(self, cnp.ndarray lhs, cnp.ndarray rhs, cnp.ndarray result):
         """Write the result for arrays with the strides that were prepared."""
         cdef ConvProduct plan = self.plan
-        cdef cnp.ndarray memory
-        plan.slots = min(self.tasks, _threads.way_of_running(self.threads)[1])
-        plan.lhs, plan.rhs = <char *>cnp.PyArray_DATA(lhs), <char *>cnp.PyArray_DATA(rhs)
-        plan.result = <char *>cnp.PyArray_DATA(result)
+        cdef AlignedMemory memory
+        plan.slots = 1 if self.tasks == 1 else min(self.tasks, _threads.way_of_running(self.threads)[1])
+        memory = AlignedMemory(self.panel_bytes + plan.slots * (plan.slot_bytes + sizeof(int32_t)))
+        plan.lhs, plan.rhs = <char *>cnp.PyArray_DATA(lhs), <char *>cnp.PyArray_DATA(rhs) + self.rhs_offset
+        plan.result = <char *>cnp.PyArray_DATA(result) + self.result_offset
         plan.packed = 0
-        with borrowed((self.panel_bytes + plan.slots * (plan.slot_bytes + 64), np.uint8)) as (memory,):
-            plan.panels = <char *>cnp.PyArray_DATA(memory)
-            plan.memory = plan.panels + self.panel_bytes
-            plan.busy = <int32_t *>(plan.memory + plan.slots * plan.slot_bytes)
-            memset(plan.busy, 0, plan.slots * sizeof(int32_t))
-            run_in_order(
-                <size_t>conv_product_task, <size_t>&plan, plan.pack_tasks + self.tasks, self.seconds, self.threads
-            )
+        plan.panels = memory.memory
+        plan.memory = plan.panels + self.panel_bytes
+        plan.busy = <int32_t *>(plan.memory + plan.slots * plan.slot_bytes)
+        memset(plan.busy, 0, plan.slots * sizeof(int32_t))
+        run_in_order(
+            <size_t>conv_product_task, <size_t>&plan, plan.pack_tasks + self.tasks, self.seconds, self.threads
+        )
 
 
 cdef class Scaling:
@@ -199,16 +217,17 @@ cdef class Scaling:
         fill_axes(p.axes, axes, self.kept)
         p.along = <const int64_t *>cnp.PyArray_DATA(as_integers(tables["along"], self.kept))
         p.line_places = <const int64_t *>cnp.PyArray_DATA(as_integers(tables["line_places"], self.kept))
+        p.factor_places = <const int64_t *>cnp.PyArray_DATA(as_integers(tables["factor_places"], self.kept))
         p.runs = <const ConvRun *>cnp.PyArray_DATA(as_integers(tables["runs"], self.kept))
         p.run_count, p.positions = len(tables["runs"]), len(tables["along"])
         (p.channels, p.lines, p.line_blocks, p.line_block, p.channel_blocks, p.channel_block) = layout["blocks"]
         (p.by_channels, p.lhs_channel_step, p.result_channel_step, p.units, p.streams) = layout["steps"]
         self.tasks = divided(p.units, MOST_TASKS, &p.size)
 
-    def __call__(self, cnp.ndarray lhs, cnp.ndarray factors, cnp.ndarray result):
-        """The same for factors [position, channel]."""
+    def __call__(self, cnp.ndarray lhs, cnp.ndarray rhs, cnp.ndarray result):
+        """The same; what rhs has for one position lies side by side."""
         cdef ConvScaling plan = self.plan
-        plan.lhs, plan.factors = <char *>cnp.PyArray_DATA(lhs), <char *>cnp.PyArray_DATA(factors)
+        plan.lhs, plan.factors = <char *>cnp.PyArray_DATA(lhs), <char *>cnp.PyArray_DATA(rhs)
         plan.result = <char *>cnp.PyArray_DATA(result)
         run_in_order(<size_t>conv_scaling_task, <size_t>&plan, self.tasks, self.seconds, self.threads)
 

@@ -28,9 +28,11 @@ from .vectors import (
     data_of,
     for_columns,
     intrinsic,
+    is_of_halves,
     lanes_of,
     literal,
     load_lanes,
+    load_pairs,
     packed,
     part_count,
     prefetch,
@@ -174,6 +176,33 @@ def _folded_square(source: _Source, position: Any, vectors: int) -> Value:
     return _folded_pairs(source.builder, source.kind, first, second, half.bit_length() - 1)
 
 
+def _folded_words(source: _Source, position: Any) -> Value:
+    """LANES vectors of bfloat16 from `position` on; lane i is the total of the i-th.
+
+    The pairs of words come first, in order. Of these sums each lane then folds half a vector's; the halves of
+    a vector end in different pieces.
+    """
+    builder, kind, lanes = source.builder, source.kind, source.lanes
+    halves = []
+    for number in range(lanes // 2):
+        index = builder.add(source.start, builder.add(position, I64(2 * number * lanes)))
+        halves.append(apply(builder, kind, *load_pairs(builder, source.data, index, lanes)))
+    level = 0
+    while len(halves) > 1:
+        halves = [
+            _folded_pairs(builder, kind, first, second, level)
+            for first, second in zip(halves[::2], halves[1::2], strict=True)
+        ]
+        level += 1
+    piece = _piece_of(kind.element)
+    order = [
+        vector // piece * 2 * piece + half * piece + vector % piece
+        for vector in range(lanes // 2)
+        for half in range(2)
+    ]
+    return tuple(selected(builder, part, order) for part in halves[0])
+
+
 def _pass(source: _Source, target: Any) -> Any:
     """Each LANES neighbouring values folded into one, written to `target`: how many they are then."""
     builder, kind, lanes = source.builder, source.kind, source.lanes
@@ -185,7 +214,8 @@ def _pass(source: _Source, target: Any) -> Any:
         with source.loop(begin, end, lanes * vectors) as (at, _):
             if vectors == lanes and not source.padded:
                 source.read_ahead(at, lanes * vectors)
-            value = _folded_square(source, at, vectors)
+            is_wordwise = vectors == lanes and is_of_halves(kind.element)
+            value = _folded_words(source, at) if is_wordwise else _folded_square(source, at, vectors)
             value = _first(builder, _across(builder, kind, value, vectors), vectors)
             store_lanes(builder, computed, target, builder.lshr(at, shift), value, vectors)
         begin = end

@@ -30,8 +30,8 @@ enum { PRODUCT_LOW_ROWS = 6, PRODUCT_LOW_TERMS = 128 };
 enum { PRODUCT_PANEL = PRODUCT_PART * 64, PRODUCT_BEHIND = 16 };
 
 /* Bytes of a piece that is fetched, and of a cache's line; most pieces one after another; bytes of right matrices that
-   are in the caches anyway. */
-enum { PRODUCT_PIECE = 128, PRODUCT_LINE = 64, PRODUCT_PIECES = 4, PRODUCT_FETCHED = 1 << 17 };
+   are in the caches anyway; how many bytes before they are read those of a strip of rows are fetched. */
+enum { PRODUCT_PIECE = 128, PRODUCT_LINE = 64, PRODUCT_PIECES = 4, PRODUCT_FETCHED = 1 << 17, PRODUCT_AHEAD = 1 << 10 };
 
 /* Tasks of which each has a place to work at of its own. */
 enum { PRODUCT_MOST_PLACES = 256, PRODUCT_OWN_WORK = 8 };

@@ -62,18 +62,18 @@ PART = PRODUCT_PART
 
 cdef enum:
     MOST_RANK = 64
-    # Columns of a tile, at most.
-    WIDTH = 64
+    # Columns of a full tile, at most.
+    WIDTH = 32
     # Most rows and most sums of a unit of work, so that what it reads and writes stays in the second cache.
-    ROW_BLOCK = 512
+    ROW_BLOCK = 1024
     BLOCK_SUMS = 1 << 18
     # Least terms of a product whose rows are copied for all units at once, and most bytes of these.
     SHARED_TERMS = 1 << 28
     SHARED_BYTES = 1 << 25
     # So many units, or more, are made of a product that is worth them, and of a large one as many as have the
     # terms of a large unit; least terms of one; its least rows, where columns are copied and where they are not.
-    UNITS = 6
-    LARGE_UNIT_TERMS = 1 << 27
+    UNITS = 12
+    LARGE_UNIT_TERMS = 1 << 25
     UNIT_TERMS = 1 << 18
     # What a matrix takes beside its terms, in terms.
     MATRIX_TERMS = 1 << 10

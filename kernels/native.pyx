@@ -31,7 +31,7 @@ cdef extern from "task_pool.h" nogil:
         POOL_SHORT
         POOL_LONG
     bint pool_run(
-        Task function, void *closure, int64_t tasks, int64_t threads, int length, Question stops
+        Task function, void *closure, int64_t tasks, int64_t threads, int length, bint in_order, Question stops
     ) noexcept
 
 cdef extern from "Python.h":
@@ -67,14 +67,16 @@ cdef bint is_interrupted() noexcept nogil:
         return PyErr_CheckSignals() != 0
 
 
-cdef int run_pooled(Task function, void *closure, Py_ssize_t tasks, int64_t threads, double seconds) except -1:
+cdef int run_pooled(
+    Task function, void *closure, Py_ssize_t tasks, int64_t threads, double seconds, bint in_order
+) except -1:
     """Run all tasks by the pool; raises what a signal's handler raised meanwhile."""
     cdef bint is_stopped
     cdef Question stops = is_interrupted
     if seconds < LONG_SECONDS:
         stops = NULL
     with nogil:
-        is_stopped = pool_run(function, closure, tasks, threads, length_of(seconds), stops)
+        is_stopped = pool_run(function, closure, tasks, threads, length_of(seconds), in_order, stops)
     return -1 if is_stopped else 0
 
 
@@ -92,7 +94,7 @@ cdef int run_tasks(Task function, void *closure, Py_ssize_t tasks, double second
     if tasks > 1 and seconds > LEAST_SECONDS:
         driver, count = _threads.way_of_running(threads)
     if count == 1 or pool_is_offered():
-        run_pooled(function, closure, tasks, count, seconds)
+        run_pooled(function, closure, tasks, count, seconds, False)
     elif driver:
         with _threads.launches(), nogil:
             (<Driver>driver)(<int64_t>function, <int64_t>closure, tasks, count)
@@ -128,7 +130,7 @@ cdef bint keeps_interrupt() noexcept nogil:
 
 cdef void drive(int64_t function, int64_t closure, int64_t tasks, int64_t threads) noexcept nogil:
     """What kernels launch their tasks by; a launch that a signal stopped is noted where failures of tasks are."""
-    if pool_run(<Task>function, <void *>closure, tasks, threads, POOL_LONG, keeps_interrupt):
+    if pool_run(<Task>function, <void *>closure, tasks, threads, POOL_LONG, False, keeps_interrupt):
         (<int64_t *>closure)[0] = INTERRUPTED
 
 
@@ -157,7 +159,7 @@ def run_in_order(size_t function, size_t closure, Py_ssize_t tasks, double secon
     cdef int64_t count = 1
     if seconds > LEAST_SECONDS:
         count = _threads.way_of_running(threads)[1]
-    run_pooled(<Task>function, <void *>closure, tasks, count, seconds)
+    run_pooled(<Task>function, <void *>closure, tasks, count, seconds, True)
 
 
 cdef int by_python_threads(Task function, void *closure, Py_ssize_t tasks, Py_ssize_t count) except -1:
@@ -344,7 +346,7 @@ cdef class Sequel:
             seconds += self.seconds
             if self.pooled:
                 threads = self.pooled if seconds > LEAST_SECONDS else 1
-                run_pooled(run_block, &sequence, count, threads, seconds)
+                run_pooled(run_block, &sequence, count, threads, seconds, False)
             else:
                 run_tasks(run_block, &sequence, count, seconds, self.threads)
         finally:

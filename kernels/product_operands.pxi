@@ -8,12 +8,17 @@ cdef int64_t product_shape(cnp.ndarray lhs, cnp.ndarray rhs, cnp.npy_intp *shape
     Raises ValueError where the operands are not of f32 or f64 and of one type, their shapes do not fit each other, or
     there are not the instructions.
     """
-    cdef int rank = cnp.PyArray_NDIM(lhs), type = cnp.PyArray_TYPE(lhs), axis
+    cdef int type = cnp.PyArray_TYPE(lhs)
+    if type not in (cnp.NPY_FLOAT32, cnp.NPY_FLOAT64) or cnp.PyArray_TYPE(rhs) != type:
+        raise ValueError(f"no products of {described(lhs)} and {described(rhs)}")
+    return stacked_shape(lhs, rhs, shape)
+
+
+cdef int64_t stacked_shape(cnp.ndarray lhs, cnp.ndarray rhs, cnp.npy_intp *shape) except -1:
+    """What `product_shape` does, whatever the types."""
+    cdef int rank = cnp.PyArray_NDIM(lhs), axis
     cdef int64_t batch = 1
-    if (
-        type not in (cnp.NPY_FLOAT32, cnp.NPY_FLOAT64) or cnp.PyArray_TYPE(rhs) != type or rank < 2
-        or rank != cnp.PyArray_NDIM(rhs) or not _vector_bytes
-    ):
+    if rank < 2 or rank != cnp.PyArray_NDIM(rhs) or not _vector_bytes:
         raise ValueError(f"no products of {described(lhs)} and {described(rhs)}")
     for axis in range(rank - 2):
         shape[axis] = cnp.PyArray_DIM(lhs, axis)

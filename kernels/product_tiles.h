@@ -35,6 +35,8 @@ INLINE void NAME(tile)(int rows, int vectors, int64_t rest, ProductTile *t) {
         end = t->ahead.stretch < terms - end ? end + t->ahead.stretch : terms;
         for (; term < end; term++, right += right_step) {
             VECTOR columns[LOW_VECTORS];
+            /* Strips lie one after another, and processors stop at the end of a page. */
+            __builtin_prefetch(lines[0] + PRODUCT_AHEAD);
             UNROLL for (int number = 0; number < vectors; number++)
                 columns[number] = LOAD(right + number * sizeof(VECTOR));
             UNROLL for (int row = 0; row < rows; row++) {

@@ -94,14 +94,6 @@ class PreparedScatter:
                 copied(array, result, self._threads)
         return list(results)
 
-    def warm(self) -> None:
-        """Compile now what the first call would compile."""
-        indices = index_items(np.empty(0, self._index_dtype))
-        for loops in self._loops:
-            values = flat(np.empty(0, loops.storage))
-            arrays = Arrays(_NONE, indices, 0, values, 1, self._schedule, values, values.copy())
-            loops.warm(arrays, self._threads)
-
     def _run(
         self, loops: Loops, indices: list[np.ndarray], array: np.ndarray, values: np.ndarray,
         result: np.ndarray,

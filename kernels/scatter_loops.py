@@ -112,7 +112,7 @@ def update_chosen_items(element: str, combiner: str) -> Kernel:
             here = min(BLOCK, count - first)
             locate(0, first, here, where, keys, nothing, nothing)
             start = first * value_step
-            chosen = choose_within(keys, here, least, width, start, value_step, 0, own, sources)
+            chosen = choose_within(keys, here, least, width, start, value_step, own, sources)
             if is_far:
                 for unit in range(chosen):
                     prefetch_write(result, np.int64(get(own, unit + PREFETCH_PLACES)))

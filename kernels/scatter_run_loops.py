@@ -13,8 +13,10 @@ import numpy as np
 from .arithmetic import get, put
 from .compilation import Kernel, kernel
 from .monoids import OVERWRITE, storage_dtype
+from .scatter_loops import FAR_BYTES
 from .scatter_runs import (
     LINE_BYTES,
+    NEAR_SHARE,
     combine_run,
     combine_short_run,
     copy_run,
@@ -26,7 +28,7 @@ from .scatter_runs import (
 from .scatter_units import BLOCK, confine, first_unit, locate
 from .searches import choose_within
 
-PREFETCHED_LINES = 64
+PREFETCHED_LINES = 128
 """How many lines of runs are fetched ahead."""
 CHOSEN_BLOCK = 1 << 14
 """How many units are chosen among in one go: what is computed of them stays in the processor's own cache."""
@@ -45,13 +47,14 @@ def _units_ahead(items: int, itemsize: int) -> int:
 
 @kernel
 def _is_far(size: int, initial: Any, result: Any) -> bool:
-    """Whether so many elements of the result, which a task works on, must be fetched."""
-    return initial.size == 0 or size * result.itemsize > NEAR_BYTES
+    """Whether so many elements of the result, which a task works on, must be fetched. More of them are near
+    where the task has just written them."""
+    return size * result.itemsize > (NEAR_BYTES if initial.size > 0 else FAR_BYTES)
 
 
 @functools.cache
 def _apply_runs(element: str, combiner: str) -> Kernel:
-    """Units of runs from number `begin` to `end`, in order; those before number `known` can be fetched ahead.
+    """Units of runs from number `begin` to `end`, in order.
 
     `runs` has a row (input offset, update offset) for each run of a unit. A run has `length` pieces of
     `piece` elements; with `slides`, only those pieces that are in bounds, from 0 to `bound`. Places in the
@@ -72,14 +75,17 @@ def _apply_runs(element: str, combiner: str) -> Kernel:
 
     @kernel(inline=True)
     def rows(
-        begin: int, end: int, known: int, keys: Any, sources: Any, step: int, grain: int, items: int,
-        lines: int, ahead: int, is_far: bool, is_short: bool, values: Any, result: Any,
+        begin: int, end: int, keys: Any, sources: Any, step: int, grain: int, items: int, lines: int,
+        ahead: int, is_far: bool, is_short: bool, values: Any, result: Any,
     ) -> None:  # fmt: skip
+        nearer = ahead // NEAR_SHARE
         for unit in range(begin, end):
-            later = min(unit + ahead, known - 1) * step
-            fetch_lines(values, np.int64(get(sources, later)), lines)
+            far, near = min(unit + ahead, end - 1) * step, min(unit + nearer, end - 1) * step
+            fetch_lines(values, np.int64(get(sources, far)), np.int64(get(sources, near)), lines)
             if is_far:
-                fetch_lines(result, max(np.int64(get(keys, later)), np.int64(0)) * grain, lines)
+                far_key = max(np.int64(get(keys, far)), np.int64(0))
+                near_key = max(np.int64(get(keys, near)), np.int64(0))
+                fetch_lines(result, far_key * grain, near_key * grain, lines)
             key = np.int64(get(keys, unit * step))
             if key >= 0:
                 source = np.int64(get(sources, unit * step))
@@ -90,7 +96,7 @@ def _apply_runs(element: str, combiner: str) -> Kernel:
 
     @kernel
     def body(
-        begin: int, end: int, known: int, keys: Any, sources: Any, slides: Any, step: int, grain: int,
+        begin: int, end: int, keys: Any, sources: Any, slides: Any, step: int, grain: int,
         bound: int, runs: Any, length: int, piece: int, is_far: bool, values: Any, result: Any,
     ) -> None:  # fmt: skip
         items = length * piece
@@ -100,30 +106,33 @@ def _apply_runs(element: str, combiner: str) -> Kernel:
             # The same with constants, which become quicker loops.
             if items == line_items and step == 1:
                 rows(
-                    begin, end, known, keys, sources, 1, grain, line_items, 1, ahead, is_far, False, values,
+                    begin, end, keys, sources, 1, grain, line_items, 1, ahead, is_far, False, values,
                     result,
                 )  # fmt: skip
             elif items == two_lines and step == 1:
                 rows(
-                    begin, end, known, keys, sources, 1, grain, two_lines, 2, ahead, is_far, False, values,
+                    begin, end, keys, sources, 1, grain, two_lines, 2, ahead, is_far, False, values,
                     result,
                 )  # fmt: skip
             elif items < vector_items:
                 rows(
-                    begin, end, known, keys, sources, step, grain, items, 1, ahead, is_far, True, values,
+                    begin, end, keys, sources, step, grain, items, 1, ahead, is_far, True, values,
                     result,
                 )  # fmt: skip
             else:
                 rows(
-                    begin, end, known, keys, sources, step, grain, items, lines, ahead, is_far, False, values,
+                    begin, end, keys, sources, step, grain, items, lines, ahead, is_far, False, values,
                     result,
                 )  # fmt: skip
             return
+        nearer = ahead // NEAR_SHARE
         for unit in range(begin, end):
-            later = min(unit + ahead, known - 1) * step
-            fetch_lines(values, np.int64(get(sources, later)), lines)
+            far, near = min(unit + ahead, end - 1) * step, min(unit + nearer, end - 1) * step
+            fetch_lines(values, np.int64(get(sources, far)), np.int64(get(sources, near)), lines)
             if is_far:
-                fetch_lines(result, max(np.int64(get(keys, later)), np.int64(0)) * grain, lines)
+                far_key = max(np.int64(get(keys, far)), np.int64(0))
+                near_key = max(np.int64(get(keys, near)), np.int64(0))
+                fetch_lines(result, far_key * grain, near_key * grain, lines)
             key, source = np.int64(get(keys, unit * step)) * grain, np.int64(get(sources, unit * step))
             if key < 0:
                 continue
@@ -155,7 +164,7 @@ def update_runs(element: str, combiner: str) -> Kernel:
         for row in range(offsets.shape[0]):
             begin, end = offsets[row, task], offsets[row, task + 1]
             apply(
-                begin, end, end, keys, sources, slides, step, grain, bound, runs, length, piece, is_far,
+                begin, end, keys, sources, slides, step, grain, bound, runs, length, piece, is_far,
                 values, result,
             )  # fmt: skip
 
@@ -184,7 +193,7 @@ def update_runs_in_order(element: str, combiner: str) -> Kernel:
             own = min(BLOCK, end - first)
             locate(0, first, own, where, keys, sources, slides)
             apply(
-                0, own, own, keys, sources, slides, 1, grain, bound, runs, length, piece, is_far, values,
+                0, own, keys, sources, slides, 1, grain, bound, runs, length, piece, is_far, values,
                 result,
             )  # fmt: skip
 
@@ -204,26 +213,14 @@ def update_chosen_runs(element: str, combiner: str) -> Kernel:
     ) -> None:  # fmt: skip
         start_range(task, owners, width * grain, initial, result)
         keys, nothing = np.empty(CHOSEN_BLOCK, sample.dtype), np.empty(0, sample.dtype)
-        room = CHOSEN_BLOCK + PREFETCHED_LINES + 1
-        own, sources = np.empty(room, sample.dtype), np.empty(room, sample.dtype)
+        own, sources = np.empty(CHOSEN_BLOCK + 1, sample.dtype), np.empty(CHOSEN_BLOCK + 1, sample.dtype)
         is_far = _is_far(width * grain, initial, result)
-        ahead, held = _units_ahead(piece, values.itemsize), 0
         for first in range(0, count, CHOSEN_BLOCK):
             here = min(CHOSEN_BLOCK, count - first)
             locate(0, first, here, where, keys, nothing, nothing)
             start = first * source_step
-            known = held + choose_within(
-                keys, here, task * width, width, start, source_step, held, own, sources
-            )
-            # Those that are held back are fetched while the next ones are chosen.
-            done = known if first + here == count else max(0, known - ahead)
-            apply(
-                0, done, known, own, sources, nothing, 1, grain, 0, runs, 1, piece, is_far, values, result
-            )  # fmt: skip
-            held = known - done
-            for number in range(held):
-                put(own, number, get(own, done + number))
-                put(sources, number, get(sources, done + number))
+            chosen = choose_within(keys, here, task * width, width, start, source_step, own, sources)
+            apply(0, chosen, own, sources, nothing, 1, grain, 0, runs, 1, piece, is_far, values, result)
 
     return body
 
@@ -249,9 +246,7 @@ def update_sorted_runs(element: str, combiner: str) -> Kernel:
             here = min(BLOCK, end - first)
             locate(0, first, here, where, keys, sources, nothing)
             confine(keys, here, least, width)
-            apply(
-                0, here, here, keys, sources, nothing, 1, grain, 0, runs, 1, piece, is_far, values, result
-            )  # fmt: skip
+            apply(0, here, keys, sources, nothing, 1, grain, 0, runs, 1, piece, is_far, values, result)
 
     return body
 

@@ -28,6 +28,10 @@ _VECTOR_BYTES = 64
 _TOGETHER = 4
 """How many vectors of a row are made together."""
 _BYTES = ir.IntType(8).as_pointer()
+# What LLVM calls the locality. More lines can be on their way to the second cache than to the first.
+_FIRST_CACHE, _SECOND_CACHE = 3, 2
+NEAR_SHARE = 8
+"""One in so many of the way is left when what was fetched into the second cache is fetched into the first."""
 
 
 @intrinsic(prefer_literal=True)
@@ -107,8 +111,9 @@ def make_row(
     combined with those of `values` from each place on that `sources` has from number `begin` to `end`, in
     their order.
 
-    The updates of the source that comes `ahead` later are fetched, or those of number `last`. `past_caches`:
-    whole vectors are written past the caches; `place` is where a line of them begins.
+    The updates of the source that comes `ahead` later are fetched, or those of number `last`, and again when
+    they are near. `past_caches`: whole vectors are written past the caches; `place` is where a line of them
+    begins.
     """
     kind = Combination(literal(element), literal(combiner))
 
@@ -172,11 +177,12 @@ class _Row:
             slots.append([cgutils.alloca_once_value(builder, part) for part in parts])
         one = I64(1)
         with cgutils.for_range_slice(builder, self._begin, self._end, one, intp=I64, inc=True) as (number, _):
-            later = builder.add(number, self._ahead)
-            later = builder.select(builder.icmp_signed("<", later, self._last), later, self._last)
-            fetched, source = self._source(later), self._source(number)
+            far = self._source_after(number, self._ahead)
+            near = self._source_after(number, builder.sdiv(self._ahead, I64(NEAR_SHARE)))
+            source = self._source(number)
             for here, slot in zip(columns, slots, strict=True):
-                self._fetch(builder.add(fetched, here))
+                self._fetch(builder.add(far, here), _SECOND_CACHE)
+                self._fetch(builder.add(near, here), _FIRST_CACHE)
                 value = load_lanes(builder, element, self._values, builder.add(source, here), lanes)
                 if self._kind.monoid != OVERWRITE:
                     value = apply(builder, self._step, tuple(map(builder.load, slot)), value)
@@ -190,9 +196,15 @@ class _Row:
         value = self._builder.load(self._builder.gep(self._sources, [number]))
         return value if value.type == I64 else self._builder.sext(value, I64)
 
-    def _fetch(self, place: Any) -> None:
+    def _source_after(self, number: Any, ahead: Any) -> Any:
+        """The source that comes so much later, or that of number `last`."""
+        later = self._builder.add(number, ahead)
+        is_there = self._builder.icmp_signed("<", later, self._last)
+        return self._source(self._builder.select(is_there, later, self._last))
+
+    def _fetch(self, place: Any, locality: int) -> None:
         components = self._builder.mul(place, I64(part_count(self._kind.element)))
-        _prefetch(self._builder, self._builder.gep(self._values, [components]))
+        _prefetch(self._builder, self._builder.gep(self._values, [components]), locality)
 
 
 @intrinsic
@@ -230,18 +242,20 @@ def start_range(task: int, owners: int, size: int, initial: Any, result: Any) ->
 
 
 @intrinsic
-def fetch_lines(typing_context: Any, array: Any, place: Any, lines: Any) -> Any:
-    """Fetch so many cache lines of an array, from that of `place` on. They may lie outside of the array."""
+def fetch_lines(typing_context: Any, array: Any, far: Any, near: Any, lines: Any) -> Any:
+    """Fetch so many cache lines of an array: those from place `far` on into the second cache, those from
+    `near` on into the first. They may lie outside of the array."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        to, place, lines = arguments
-        data = context.make_array(array)(context, builder, to).data
-        first = builder.bitcast(builder.gep(data, [place]), _BYTES)
-        with cgutils.for_range(builder, lines, intp=I64) as loop:
-            _prefetch(builder, builder.gep(first, [builder.mul(loop.index, I64(LINE_BYTES))]))
+        data = context.make_array(array)(context, builder, arguments[0]).data
+        places = [builder.bitcast(builder.gep(data, [place]), _BYTES) for place in arguments[1:3]]
+        with cgutils.for_range(builder, arguments[3], intp=I64) as loop:
+            line = builder.mul(loop.index, I64(LINE_BYTES))
+            for first, locality in zip(places, (_SECOND_CACHE, _FIRST_CACHE), strict=True):
+                _prefetch(builder, builder.gep(first, [line]), locality)
         return context.get_dummy_value()
 
-    return types.void(array, types.intp, types.intp), generate
+    return types.void(array, types.intp, types.intp, types.intp), generate
 
 
 def _shorter_vectors(builder: Any, count: Any, lanes: int) -> Iterator[tuple[int, Any]]:
@@ -253,11 +267,11 @@ def _shorter_vectors(builder: Any, count: Any, lanes: int) -> Iterator[tuple[int
             yield lanes, builder.and_(count, I64(-2 * lanes))
 
 
-def _prefetch(builder: Any, pointer: Any) -> None:
-    """Fetch the cache line there, to be read."""
+def _prefetch(builder: Any, pointer: Any, locality: int) -> None:
+    """Fetch the cache line there, to be read, into that cache."""
     kind = ir.FunctionType(ir.VoidType(), [_BYTES, I32, I32, I32])
     function = builder.module.declare_intrinsic("llvm.prefetch", [_BYTES], kind)
-    builder.call(function, [builder.bitcast(pointer, _BYTES), I32(0), I32(3), I32(1)])
+    builder.call(function, [builder.bitcast(pointer, _BYTES), I32(0), I32(locality), I32(1)])
 
 
 def _private_function(module: Any, name: str, kinds: list[Any], generate: Callable[..., None]) -> Any:

@@ -132,13 +132,7 @@ class Loops:
 
     def run(self, arrays: Arrays, threads: int | None) -> None:
         """Scatter all units."""
-        self._run(arrays, self._unit_count, arrays.initial.size > 0, threads)
-
-    def warm(self, arrays: Arrays, threads: int | None) -> None:
-        """Compile what `run` takes."""
-        self._run(arrays, 0, self._plan.is_row, threads)
-
-    def _run(self, arrays: Arrays, total: int, starts: bool, threads: int | None) -> None:
+        total, starts = self._unit_count, arrays.initial.size > 0
         if self._windows is not None:
             self._apply_windows(self._windows, min(total, 1), arrays, threads)
         elif self._has_owners(starts, threads):

@@ -6,10 +6,11 @@ Each function here is compiled into the loop that calls it, as those of `arithme
 from collections.abc import Callable
 from typing import Any
 
-from llvmlite import binding, ir
+from llvmlite import ir
 from numba import types
 
 from .monoids import Combination, computing_dtype
+from .processor import has
 from .vectors import (
     I32,
     I64,
@@ -31,7 +32,7 @@ _VECTOR_BYTES = 64
 _TOGETHER = 4
 AT_ONCE = 64
 """Elements that `which_above` looks at."""
-_COMPRESSES = bool(dict(binding.get_host_cpu_features()).get("avx512f"))
+_COMPRESSES = has("avx512f")
 """Whether the processor writes the lanes of a vector that pass a test by one instruction."""
 
 Test = Callable[[Any, int], Any]
@@ -197,14 +198,13 @@ def lowest(typing_context: Any, bits: Any) -> Any:
 
 @intrinsic
 def choose_within(
-    typing_context: Any, keys: Any, count: Any, least: Any, size: Any, first: Any, step: Any, at: Any,
-    chosen: Any, numbers: Any,
+    typing_context: Any, keys: Any, count: Any, least: Any, size: Any, first: Any, step: Any, chosen: Any,
+    numbers: Any,
 ) -> Any:  # fmt: skip
     """Choose those of the first `count` keys that are from `least` to `least + size - 1`; returns how many.
 
-    They are written to `chosen` from place `at` on, and to `numbers` a number for each: key k has
-    `first + k * step`. All three arrays are of one type; behind what is written to the last two one item may
-    be written too.
+    They are written to `chosen`, and to `numbers` a number for each: key k has `first + k * step`. All three
+    arrays are of one type; behind what is written to the last two one item may be written too.
     """
     key = ir.IntType(keys.dtype.bitwidth)
     lanes = _VECTOR_BYTES // (key.width // 8)
@@ -212,11 +212,11 @@ def choose_within(
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         read, *written = (
             context.make_array(array)(context, builder, arguments[number]).data
-            for number, array in ((0, keys), (7, chosen), (8, numbers))
+            for number, array in ((0, keys), (6, chosen), (7, numbers))
         )
         count = arguments[1]
         low, width, first, step = [_truncated(builder, argument, key) for argument in arguments[2:6]]
-        place = cgutils.alloca_once_value(builder, arguments[6])
+        place = cgutils.alloca_once_value(builder, I64(0))
 
         def look(position: Any, lanes: int) -> tuple[list[Any], Any]:
             """So many keys with their numbers, and which of them are chosen."""
@@ -247,9 +247,9 @@ def choose_within(
             for value, array in zip(here[0], written, strict=True):
                 builder.store(value, builder.gep(array, [found]))
             builder.store(builder.add(found, builder.zext(here[1], I64)), place)
-        return builder.sub(builder.load(place), arguments[6])
+        return builder.load(place)
 
-    return types.intp(keys, *(types.intp,) * 6, chosen, numbers), generate
+    return types.intp(keys, *(types.intp,) * 5, chosen, numbers), generate
 
 
 def _truncated(builder: Any, value: Any, kind: Any) -> Any:

@@ -1,7 +1,9 @@
 /* Threads that share the tasks of one launch at a time.
 
    The calling thread takes tasks as well, and waits for no thread that has not taken one yet: on a machine that is
-   busy otherwise it does all of them. To wake threads takes some 0.1 ms, for which launches do not wait that are not
+   busy otherwise it does all of them. Each thread begins with a share of neighbouring tasks, so that it reads memory in
+   order, and in a loop the same as before; then it takes what is left of the others' shares. Where tasks may wait for
+   earlier ones, all are one share. To wake threads takes some 0.1 ms, for which launches do not wait that are not
    long, unless they follow soon on others: then the threads will still be awake for the next; brief ones only after
    many of them, as in a loop. Threads that are awake share the tasks of all. A launch while another one runs is done
    by its caller alone. Threads start with the first launch, sleep between launches, and call nothing of Python's;
@@ -74,6 +76,12 @@ enum { POOL_LOOKS = 32 };
 
 #define POOL_LINE __attribute__((aligned(64)))
 
+/* Tasks of which those from `next` on are not taken. */
+typedef struct {
+    POOL_LINE int64_t next;
+    int64_t end;
+} PoolShare;
+
 /* What threads look at while others write has lines of cache of its own. */
 static struct {
     pthread_mutex_t launching;
@@ -88,22 +96,26 @@ static struct {
     POOL_LINE int64_t launch;
     POOL_LINE PoolTask function;
     void *closure;
-    int64_t tasks;
-    POOL_LINE int64_t next;
+    int64_t shares;
+    PoolShare share[POOL_MOST_THREADS];
     POOL_LINE int64_t finished;
 } pool = {.launching = PTHREAD_MUTEX_INITIALIZER};
 
-/* Tasks that nobody has taken; whether they were stopped. Without a question they are not. */
-static int pool_do_tasks(PoolQuestion stops, int64_t asked) {
-    for (;;) {
-        if (stops && pool_asks(stops, &asked)) {
-            __atomic_store_n(&pool.next, pool.tasks, __ATOMIC_RELAXED);
-            return 1;
+/* Tasks that nobody has taken, first those of one share; whether they were stopped. Without a question they are not. */
+static int pool_do_tasks(int64_t first, PoolQuestion stops, int64_t asked) {
+    for (int64_t number = 0; number < pool.shares; number++) {
+        PoolShare *share = &pool.share[(first + number) % pool.shares];
+        while (__atomic_load_n(&share->next, __ATOMIC_RELAXED) < share->end) {
+            if (stops && pool_asks(stops, &asked)) {
+                for (int64_t each = 0; each < pool.shares; each++)
+                    __atomic_store_n(&pool.share[each].next, pool.share[each].end, __ATOMIC_RELAXED);
+                return 1;
+            }
+            int64_t task = __atomic_fetch_add(&share->next, 1, __ATOMIC_RELAXED);
+            if (task < share->end) pool.function(task, pool.closure);
         }
-        int64_t task = __atomic_fetch_add(&pool.next, 1, __ATOMIC_RELAXED);
-        if (task >= pool.tasks) return 0;
-        pool.function(task, pool.closure);
     }
+    return 0;
 }
 
 static inline void pool_pause(void) {
@@ -120,16 +132,16 @@ static int pool_changes(const int64_t *number, int64_t from, int64_t unit) {
     return 0;
 }
 
-/* Join a launch if it still may be. */
-static int pool_joins(int64_t launch) {
+/* Join a launch if it still may be: a number for the thread, else 0, which is the caller's. */
+static int64_t pool_joins(int64_t launch) {
     while (launch % POOL_MOST_THREADS)
         if (__atomic_compare_exchange_n(&pool.launch, &launch, launch - 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-            return 1;
+            return launch % POOL_MOST_THREADS;
     return 0;
 }
 
-static void *pool_thread(void *number) {
-    int64_t seen = (int64_t)(intptr_t)number;
+static void *pool_thread(void *last) {
+    int64_t seen = (int64_t)(intptr_t)last;
     for (;;) {
         if (!pool_changes(&pool.launch, seen, POOL_MOST_THREADS)) {
             pthread_mutex_lock(&pool.lock);
@@ -141,8 +153,9 @@ static void *pool_thread(void *number) {
         }
         int64_t launch = __atomic_load_n(&pool.launch, __ATOMIC_SEQ_CST);
         seen = launch / POOL_MOST_THREADS;
-        if (!pool_joins(launch)) continue;
-        pool_do_tasks(0, 0);
+        int64_t number = pool_joins(launch);
+        if (!number) continue;
+        pool_do_tasks(number, 0, 0);
         __atomic_fetch_add(&pool.finished, 1, __ATOMIC_SEQ_CST);
         if (__atomic_load_n(&pool.is_waiting, __ATOMIC_SEQ_CST)) {
             pthread_mutex_lock(&pool.lock);
@@ -178,8 +191,8 @@ static void pool_start(int threads) {
     pthread_sigmask(SIG_BLOCK, &all, &before);
     for (; pool.threads < threads && pool.threads < POOL_MOST_THREADS - 1; pool.threads++) {
         pthread_t thread;
-        void *number = (void *)(intptr_t)(__atomic_load_n(&pool.launch, __ATOMIC_RELAXED) / POOL_MOST_THREADS);
-        if (pthread_create(&thread, NULL, pool_thread, number) != 0) break;
+        void *last = (void *)(intptr_t)(__atomic_load_n(&pool.launch, __ATOMIC_RELAXED) / POOL_MOST_THREADS);
+        if (pthread_create(&thread, NULL, pool_thread, last) != 0) break;
         pthread_detach(thread);
         if (pool.threads < POOL_MOST_APART) pool.apart[pool.threads] = thread;
         pool.apart_from = -1;
@@ -227,10 +240,20 @@ static void pool_wait(int64_t joined) {
         }
 }
 
+/* Divide the tasks behind the first one, which is the caller's, into shares. */
+static void pool_share(int64_t tasks, int64_t shares) {
+    pool.shares = shares;
+    for (int64_t number = 0; number < shares; number++) {
+        pool.share[number].next = number ? tasks * number / shares : 1;
+        pool.share[number].end = tasks * (number + 1) / shares;
+    }
+}
+
 /* Run all tasks by at most so many threads, the calling one among them; whether they were stopped.
+   in_order: whether a task may wait for earlier ones, and is to be taken after them.
    stops: what the calling thread asks; none: they are not stopped. */
 static int pool_run(
-    PoolTask function, void *closure, int64_t tasks, int64_t threads, int length, PoolQuestion stops
+    PoolTask function, void *closure, int64_t tasks, int64_t threads, int length, int in_order, PoolQuestion stops
 ) {
     if (threads > tasks) threads = tasks;
     if (threads > POOL_MOST_THREADS) threads = POOL_MOST_THREADS;
@@ -239,16 +262,14 @@ static int pool_run(
     pool_start((int)threads - 1);
     pool.function = function;
     pool.closure = closure;
-    pool.tasks = tasks;
-    /* The first task is the caller's, so that in a loop the same thread meets the same memory. */
-    pool.next = 1;
+    pool_share(tasks, in_order ? 1 : threads);
     pool.finished = 0;
     int64_t launch = (__atomic_load_n(&pool.launch, __ATOMIC_RELAXED) / POOL_MOST_THREADS + 1) * POOL_MOST_THREADS;
     __atomic_store_n(&pool.launch, launch + threads - 1, __ATOMIC_SEQ_CST);
     pool_wake(length);
     int64_t asked = stops ? pool_nanoseconds() : 0;
     function(0, closure);
-    int is_stopped = pool_do_tasks(stops, asked);
+    int is_stopped = pool_do_tasks(0, stops, asked);
     pool_wait(launch + threads - 1 - __atomic_exchange_n(&pool.launch, launch, __ATOMIC_SEQ_CST));
     pool.ended = pool_nanoseconds();
     pthread_mutex_unlock(&pool.launching);
@@ -261,9 +282,9 @@ static int pool_is_offered(void) { return 1; }
 
 static int pool_is_offered(void) { return 0; }
 static int pool_run(
-    PoolTask function, void *closure, int64_t tasks, int64_t threads, int length, PoolQuestion stops
+    PoolTask function, void *closure, int64_t tasks, int64_t threads, int length, int in_order, PoolQuestion stops
 ) {
-    (void)threads, (void)length;
+    (void)threads, (void)length, (void)in_order;
     return pool_run_alone(function, closure, tasks, stops);
 }
 

@@ -12,10 +12,11 @@ Importing this module imports Numba.
 
 from typing import Any
 
-from llvmlite import binding, ir
+from llvmlite import ir
 from numba import types
 from numba.core import cgutils as numba_cgutils
 
+from .processor import has
 from .vectors import I64, intrinsic, literal
 
 cgutils: Any = numba_cgutils
@@ -24,13 +25,8 @@ ROWS = 6
 """Rows of a full tile: with `VECTORS` vectors of columns they fill the registers without spilling."""
 
 
-def _features() -> dict[str, bool]:
-    return dict(binding.get_host_cpu_features())
-
-
 def _vector_bytes() -> int:
-    features = _features()
-    return 64 if features.get("avx512f") and features.get("avx512bw") else 32 if features.get("avx2") else 16
+    return 64 if has("avx512f") and has("avx512bw") else 32 if has("avx2") else 16
 
 
 VECTOR_BYTES = _vector_bytes()
@@ -39,10 +35,9 @@ VECTORS = 4 if VECTOR_BYTES == 64 else 2
 
 def supports(kind: str) -> bool:
     """Whether this processor has the instructions that make tiles of this kind quick."""
-    features = _features()
     if kind == "bytes":
-        return VECTOR_BYTES == 64 and bool(features.get("avx512vnni"))
-    return kind != "pairs" or "sse2" in features
+        return VECTOR_BYTES == 64 and has("avx512vnni")
+    return kind != "pairs" or has("sse2")
 
 
 def _item(kind: str) -> Any:

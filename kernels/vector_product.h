@@ -6,7 +6,8 @@
    terms so many at a time are added up, and these sums one after another. Nothing else changes a bit: the kind of
    vectors, which operand is the vector, how the matrices lie in memory and are cut, threads.
 
-   A unit of work is a block of the lines of a matrix with a part of the terms. */
+   A unit of work is a block of the lines of a matrix with a part of the terms. A matrix of bf16 is read as one of f32,
+   of which it has the high halves: what takes the time is to fetch it. */
 
 #ifndef NIMBLEHLO_VECTOR_PRODUCT_H
 #define NIMBLEHLO_VECTOR_PRODUCT_H
@@ -16,13 +17,14 @@
 /* Bytes of a chain's sums; terms of a part; most lines of a unit whose lines lie side by side. */
 enum { VECTOR_PRODUCT_BYTES = 64, VECTOR_PRODUCT_PART = 1 << 15, VECTOR_PRODUCT_COLUMNS = 256 };
 
-/* What tasks read: task `t` does the units from `t * size` on. Terms of the vector lie side by side, and either terms or
-   lines of the matrices. Steps are in bytes. The result is [part, matrix, line]. */
+/* What tasks read: task `t` does the units from `t * size` on. Terms of the vector lie side by side, and either terms
+   or lines of the matrices, whose elements are `stored` in so many bytes. Steps are in bytes. The result is
+   [part, matrix, line]. */
 typedef struct {
     const char *vector, *matrix;
     const int64_t *vector_steps, *matrix_steps, *batch_sizes;
     char *result;
-    int64_t batch_rank, batch, lines, terms, line_step, term_step, item;
+    int64_t batch_rank, batch, lines, terms, line_step, term_step, item, stored;
     int64_t parts, block, blocks, units, size;
 } VectorProduct;
 
@@ -37,14 +39,16 @@ typedef void VectorTile(const char *, const char *, int64_t, int64_t, int64_t, c
 
 /* What does a unit's lines: `vector_bytes` says which instructions there are. */
 static VectorTile *vector_tile(const VectorProduct *p, int64_t vector_bytes) {
-    int is_dots = p->term_step == p->item;
+    int is_dots = p->term_step == p->stored, is_half = p->stored < p->item;
 #ifdef __x86_64__
     if (vector_bytes == 64) {
+        if (is_half) return is_dots ? vector_wide_float_half_dots : vector_wide_float_half_columns;
         if (p->item == 4) return is_dots ? vector_wide_float_dots : vector_wide_float_columns;
         return is_dots ? vector_wide_double_dots : vector_wide_double_columns;
     }
 #endif
     (void)vector_bytes;
+    if (is_half) return is_dots ? vector_float_half_dots : vector_float_half_columns;
     if (p->item == 4) return is_dots ? vector_float_dots : vector_float_columns;
     return is_dots ? vector_double_dots : vector_double_columns;
 }
@@ -52,7 +56,7 @@ static VectorTile *vector_tile(const VectorProduct *p, int64_t vector_bytes) {
 /* Do some units. */
 static void vector_product_units(const VectorProduct *p, int64_t first, int64_t end, int64_t vector_bytes) {
     VectorTile *tile = vector_tile(p, vector_bytes);
-    int64_t step = p->term_step == p->item ? p->line_step : p->term_step;
+    int64_t step = p->term_step == p->stored ? p->line_step : p->term_step;
     for (int64_t unit = first; unit < end; unit++) {
         int64_t line = unit % p->blocks * p->block, part = unit / p->blocks % p->parts;
         int64_t number = unit / p->blocks / p->parts, rest = number, term = part * VECTOR_PRODUCT_PART;

@@ -35,7 +35,7 @@ cdef extern from "vector_product.h" nogil:
         const int64_t *matrix_steps
         const int64_t *batch_sizes
         char *result
-        int64_t batch_rank, batch, lines, terms, line_step, term_step, item
+        int64_t batch_rank, batch, lines, terms, line_step, term_step, item, stored
         int64_t parts, block, blocks, units, size
 
     void vector_product_units(const VectorProduct *product, int64_t first, int64_t end, int64_t vector_bytes) noexcept
@@ -65,7 +65,8 @@ def multiply(cnp.ndarray lhs not None, cnp.ndarray rhs not None, threads=None):
     """The product of stacks of matrices, [..., row, term] with [..., term, column], of one row or of one column.
 
     Args:
-        lhs, rhs: arrays of f32 or of f64, of one rank, with the same batching sizes.
+        lhs, rhs: arrays of f32 or of f64, of one rank, with the same batching sizes; the operand that is not the vector
+            may have the bits of bf16, as uint16, beside one of f32.
         threads: most threads to use; None: all.
 
     Raises:
@@ -74,28 +75,31 @@ def multiply(cnp.ndarray lhs not None, cnp.ndarray rhs not None, threads=None):
     cdef VectorProduct product
     cdef cnp.npy_intp shape[MOST_RANK]
     cdef int rank = cnp.PyArray_NDIM(lhs)
-    product.batch = product_shape(lhs, rhs, shape)
+    cdef bint is_half = cnp.PyArray_TYPE(lhs) != cnp.PyArray_TYPE(rhs)
+    product.batch = stacked_shape(lhs, rhs, shape) if is_half else product_shape(lhs, rhs, shape)
     if shape[rank - 2] != 1 != shape[rank - 1]:
         raise ValueError(f"no products of a vector: {described(lhs)} and {described(rhs)}")
-    cdef cnp.ndarray result = empty_product(lhs, shape)
     # Lines are the rows of the left matrices, or the columns of the right ones.
     cdef bint is_left = shape[rank - 1] == 1
     cdef cnp.ndarray matrix = lhs if is_left else rhs
     cdef cnp.ndarray vector = rhs if is_left else lhs
+    if is_half and not (cnp.PyArray_TYPE(matrix) == cnp.NPY_UINT16 and cnp.PyArray_TYPE(vector) == cnp.NPY_FLOAT32):
+        raise ValueError(f"no products of {described(lhs)} and {described(rhs)}")
+    cdef cnp.ndarray result = empty_product(vector, shape)
     cdef int line_axis = rank - 2 if is_left else rank - 1
     cdef int term_axis = rank - 1 if is_left else rank - 2
     cdef int vector_axis = rank - 2 if is_left else rank - 1
-    product.item = cnp.PyArray_ITEMSIZE(lhs)
+    product.item, product.stored = cnp.PyArray_ITEMSIZE(vector), cnp.PyArray_ITEMSIZE(matrix)
     product.lines, product.terms = cnp.PyArray_DIM(matrix, line_axis), cnp.PyArray_DIM(matrix, term_axis)
     if cnp.PyArray_STRIDE(vector, vector_axis) != product.item:
         vector = cnp.PyArray_NewCopy(vector, cnp.NPY_CORDER)
-    if cnp.PyArray_STRIDE(matrix, term_axis) != product.item and (
-        product.lines == 1 or cnp.PyArray_STRIDE(matrix, line_axis) != product.item
+    if cnp.PyArray_STRIDE(matrix, term_axis) != product.stored and (
+        product.lines == 1 or cnp.PyArray_STRIDE(matrix, line_axis) != product.stored
     ):
         matrix = cnp.PyArray_NewCopy(matrix, cnp.NPY_CORDER)
     product.line_step, product.term_step = cnp.PyArray_STRIDE(matrix, line_axis), cnp.PyArray_STRIDE(matrix, term_axis)
     if product.lines == 1:
-        product.term_step = product.item
+        product.term_step = product.stored
     product.vector, product.matrix = <char *>cnp.PyArray_DATA(vector), <char *>cnp.PyArray_DATA(matrix)
     product.vector_steps = <int64_t *>cnp.PyArray_STRIDES(vector)
     product.matrix_steps = <int64_t *>cnp.PyArray_STRIDES(matrix)
@@ -109,12 +113,12 @@ def multiply(cnp.ndarray lhs not None, cnp.ndarray rhs not None, threads=None):
 
 cdef int run(VectorProduct *product, cnp.ndarray result, object threads) except -1:
     """Do all tasks of a product that has some, divided by sizes alone."""
-    cdef int64_t line_bytes = min(product.terms, VECTOR_PRODUCT_PART) * product.item, tasks
-    cdef double bytes_read = <double>product.batch * product.lines * product.terms * product.item
+    cdef int64_t line_bytes = min(product.terms, VECTOR_PRODUCT_PART) * product.stored, tasks
+    cdef double bytes_read = <double>product.batch * product.lines * product.terms * product.stored
     cdef cnp.npy_intp shape[2]
     cdef cnp.ndarray sums = result
     product.parts = (product.terms + VECTOR_PRODUCT_PART - 1) // VECTOR_PRODUCT_PART
-    if product.term_step == product.item:
+    if product.term_step == product.stored:
         product.block = (max(TASK_BYTES // line_bytes, 1) + LINES - 1) // LINES * LINES
     else:
         product.block = VECTOR_PRODUCT_COLUMNS

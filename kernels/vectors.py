@@ -24,6 +24,7 @@ from .monoids import (
     storage_dtype,
     stored_element,
 )
+from .processor import fetches_past_pages
 
 cgutils: Any = numba_cgutils
 intrinsic: Any = numba_intrinsic
@@ -217,6 +218,22 @@ def load_lanes(builder: Any, element: str, data: Any, index: Any, lanes: int, ma
     return (_computed(builder, element, loaded),)
 
 
+def is_of_halves(element: str) -> bool:
+    """Whether its stored numbers are the upper halves of the ones they are computed as."""
+    return stored_element(element) == "bfloat16" and computing_element(element) == "float32"
+
+
+def load_pairs(builder: Any, data: Any, index: Any, lanes: int) -> tuple[Value, Value]:
+    """Of the bfloat16 numbers from `index` on those at `lanes` even places, and those at the odd ones: either
+    half of a word is widened by one instruction."""
+    words = ir.VectorType(I32, lanes)
+    address = builder.bitcast(builder.gep(data, [index]), words.as_pointer())
+    both, floats = builder.load(address, align=2), ir.VectorType(ir.FloatType(), lanes)
+    even = builder.bitcast(builder.shl(both, _constant(words, 16)), floats)
+    odd = builder.bitcast(builder.and_(both, _constant(words, -1 << 16)), floats)
+    return (even,), (odd,)
+
+
 def store_lanes(
     builder: Any, element: str, data: Any, index: Any, value: Value, lanes: int, past_caches: bool = False,
     mask: Any = None,
@@ -279,7 +296,10 @@ def prefetch(builder: Any, element: str, data: Any, index: Any, locality: int = 
 
 
 def read_ahead(builder: Any, element: str, data: Any, index: Any, count: int) -> None:
-    """Fetch what lies READ_AHEAD_BYTES behind `count` elements that a loop reads, from `index` on."""
+    """Fetch what lies READ_AHEAD_BYTES behind `count` elements that a loop reads, from `index` on, unless the
+    processor does so by itself."""
+    if fetches_past_pages():
+        return
     itemsize = storage_dtype(element).itemsize
     for distance in range(READ_AHEAD_BYTES, READ_AHEAD_BYTES + count * itemsize, CACHE_LINE):
         prefetch(builder, element, data, builder.add(index, I64(distance // itemsize)), locality=3)

@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "types": {"errors"},
     "ir": BASE,
     "ops": BASE
-    | {"ir", "kernels.convolution", "kernels.fourier", "kernels.matrix_product", "kernels.matrix_unit"}
+    | {"ir", "kernels.convolution", "kernels.fourier", "kernels.matrix_product", "kernels.narrow_product"}
     | {"kernels.vector_product"},
     "frontend": PROGRAM,
     "specialize": PROGRAM,

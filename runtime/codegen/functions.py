@@ -11,10 +11,16 @@ _ALIGNMENT = 64
 
 def outlined_function(module: ir.Module, name: str, integers: int, pointers: int) -> ir.Function:
     """A function of so many int64 and then so many pointers to memory of their own; it is not inlined."""
+    function = internal_function(module, name, integers, pointers)
+    function.attributes.add("noinline")
+    return function
+
+
+def internal_function(module: ir.Module, name: str, integers: int, pointers: int) -> ir.Function:
+    """The same, which LLVM inlines where it is short or called once."""
     type = ir.FunctionType(ir.VoidType(), [INT64] * integers + [POINTER] * pointers)
     function = ir.Function(module, type, module.get_unique_name(name))
     function.linkage = "internal"
-    function.attributes.add("noinline")
     for argument in function.args[integers:]:
         argument.add_attribute("noalias")
     return function

@@ -7,13 +7,13 @@ version and the CPU with its features. What is loaded stays loaded, with all tha
 
 from __future__ import annotations
 
-import functools
 import os
 import pathlib
 import threading
 from collections.abc import Callable
 from typing import Any
 
+from ..kernels.processor import gathers_one_by_one, is_wide_at_full_speed
 from ..kernels.store import digest, digest_of_sources, keep, read, root
 
 Build = Callable[[], str]
@@ -22,12 +22,7 @@ Build = Callable[[], str]
 _OPTIMISATION_LEVEL = 3
 
 _WIDE = ",-prefer-256-bit"
-_WIDE_AT_FULL_SPEED = "avx512vbmi2"
-"""CPUs that have this do not slow down for 512-bit vectors, which LLVM avoids otherwise."""
-_GATHERS_QUICKLY = "avx512fp16"
-"""CPUs that have this take few cycles to read eight values at places of their own."""
-_SCALES = "avx512f"
-"""CPUs that have this multiply vectors by powers of two in one instruction, whatever their exponents."""
+_ONE_BY_ONE = ",+prefer-no-gather"
 
 
 def key_of(description: str) -> str:
@@ -52,28 +47,9 @@ def is_quick(key: str) -> bool:
     return _machine().has(key)
 
 
-@functools.cache
-def gathers_quickly() -> bool:
-    """Whether this CPU reads entries of a small table, one for each lane, quicker than it computes them."""
-    import llvmlite.binding as llvm
-
-    return bool(llvm.get_host_cpu_features().get(_GATHERS_QUICKLY))
-
-
-@functools.cache
-def scales() -> bool:
-    """Whether this CPU has an instruction for `llvm.ldexp`."""
-    import llvmlite.binding as llvm
-
-    return bool(llvm.get_host_cpu_features().get(_SCALES))
-
-
-@functools.cache
-def register_bytes() -> int:
-    """Bytes of all registers that hold vectors."""
-    import llvmlite.binding as llvm
-
-    return 2048 if llvm.get_host_cpu_features().get(_WIDE_AT_FULL_SPEED) else 512
+def tuning() -> str:
+    """What LLVM is told of this processor beyond its features."""
+    return (_WIDE if is_wide_at_full_speed() else "") + (_ONE_BY_ONE if gathers_one_by_one() else "")
 
 
 class _Machine:
@@ -86,7 +62,7 @@ class _Machine:
         llvm.initialize_native_asmprinter()
         self.llvm = llvm
         cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features()
-        features = features.flatten() + (_WIDE if features.get(_WIDE_AT_FULL_SPEED) else "")
+        features = features.flatten() + tuning()
         target = llvm.Target.from_default_triple()
         self.target_machine = target.create_target_machine(
             cpu=cpu, features=features, opt=_OPTIMISATION_LEVEL, reloc="pic", codemodel="small"

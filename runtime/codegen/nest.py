@@ -15,6 +15,7 @@ import numpy as np
 
 from ..ir import Operation
 from ..ir.printer import Printer
+from ..kernels.processor import fetches_past_pages
 from ..types import ELEMENT_TYPES, ElementType, TensorType
 from .elementwise import is_long
 from .lines import may_be_filled
@@ -315,11 +316,11 @@ LEAST_READ_AHEAD_BYTES = 1 << 20
 
 
 def reads_ahead(nest: Nest) -> bool:
-    """Whether an arranged nest asks for what it reads in order before it does: processors do not look past a
-    page, and elements that indices choose leave them little to wait with."""
+    """Whether an arranged nest asks for what it reads in order before it does: some processors do not look
+    past a page, and elements that indices choose leave them little to wait with."""
     if nest.line > 1 or not any(isinstance(node, Gather) for node in nest.nodes):
         return False
-    if crossing_loop(nest) is not None:
+    if crossing_loop(nest) is not None or fetches_past_pages():
         return False
     read = [nest.accesses[number].element_type.dtype.itemsize for number in read_in_order(nest)]
     widest = max(read, default=0)

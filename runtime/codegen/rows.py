@@ -16,6 +16,7 @@ from llvmlite import ir
 
 from ..ir import Block, DenseElementsAttribute, Operation
 from ..ir import Value as IrValue
+from ..kernels.processor import fetches_past_pages
 from ..types import ElementType
 from .blocks import INT64, ViewOf
 from .elementwise import emit, emit_decay
@@ -47,6 +48,9 @@ from .short_rows import ShortRows, short_group
 from .space import folded_type
 from .values import Value, constant, load, rounded, store, stored_type
 from .vector_folding import emit_row_fold, folds_rows
+
+_FETCHED_COLUMNS = 256
+"""So many columns are asked for at once, while as many are computed."""
 
 
 def rows_module(block: Block, form: RowForm, view_of: ViewOf, size: int) -> ir.Module:
@@ -151,8 +155,8 @@ class _Rows:
         targets = self._targets(level, rooms)
         if targets:
             self._column_pass(level, targets)
-        if level == 0:
-            self._prefetch_next_rows()
+        elif level == self._fetching_level():
+            self._prefetch(INT64(0), self.form.columns)
         for operation, (first, second) in rooms.items():
             result = operation.result
             self.rows[result] = self._folded(operation, first, second)
@@ -169,14 +173,20 @@ class _Rows:
                 pointer = self._at_row(self.result_pointers[position], value)
                 store(self.builder, element_type_of(value), self.row_value(value), pointer)
 
-    def _prefetch_next_rows(self) -> None:
-        """Ask for a row of the arguments' next group while this one is computed: processors do not look past
-        a page."""
+    def _prefetch(self, first: ir.Value, count: int) -> None:
+        """Ask for so many columns, from the first on, of this row of the arguments' next group."""
         for value in self.block.arguments:
             if self.form.column_step(value) == 1 and any(self.form.steps(value)[: self.form.row_rank]):
-                row = self._at_row(self.pointers[value], value)
-                size = self.form.columns * element_type_of(value).dtype.itemsize
-                prefetch_after(self.builder, row, size, self.group * size)
+                stored, item = stored_type(element_type_of(value)), element_type_of(value).dtype.itemsize
+                place = address_of(self.builder, self._at_row(self.pointers[value], value), first, stored)
+                prefetch_after(self.builder, place, count * item, self.group * self.form.columns * item)
+
+    def _fetching_level(self) -> int | None:
+        """The pass that fetches what the next group's first pass reads: memory has nothing to do in it. Where
+        there is one pass only, processors that look past a page need no help."""
+        if pass_count(self.form, self.block) > 1:
+            return 1
+        return None if fetches_past_pages() else 0
 
     def _fold_rooms(self, level: int) -> dict[Operation, tuple[ir.Value, ir.Value]]:
         """Two buffers for each reduction of a pass; on the stack's top once, whatever the number of rows."""
@@ -225,7 +235,27 @@ class _Rows:
     def _column_pass(self, level: int, targets: Sequence[tuple[IrValue, ElementType, ir.Value, int]]) -> None:
         # Row values are computed before the loop, so that they dominate it.
         self._prepare_rows([value for value, *_ in targets], level)
-        with Loop(self.builder, INT64(0), INT64(self.form.columns)) as column:
+        if level != self._fetching_level():
+            self._columns(level, targets, INT64(0), INT64(self.form.columns))
+            return
+        columns = self.form.columns
+        size = min(columns, _FETCHED_COLUMNS)
+        with Loop(self.builder, INT64(0), INT64(-(-columns // size)), rolled=True) as part:
+            first = self.builder.mul(part, INT64(size))
+            self._prefetch(first, size)
+            last = self.builder.add(first, INT64(size))
+            if columns % size:
+                last = least(self.builder, last, INT64(columns))
+            self._columns(level, targets, first, last)
+
+    def _columns(
+        self,
+        level: int,
+        targets: Sequence[tuple[IrValue, ElementType, ir.Value, int]],
+        first: ir.Value,
+        last: ir.Value,
+    ) -> None:
+        with Loop(self.builder, first, last) as column:
             columns: dict[IrValue, Value] = {}
             for value, element_type, pointer, step in targets:
                 element = self.column_value(value, level, column, columns)

@@ -9,9 +9,10 @@ from typing import Any
 
 from llvmlite import ir
 
-from ..ir import Block
+from ..ir import Block, Operation, Value
 from .arrays import ArrayEmitter, block_problem
 from .arrays.boxes import copy_all
+from .arrays.emitter import is_array
 from .blocks import Storage, ViewOf
 from .folding import define_task
 from .region_function import Part
@@ -32,12 +33,24 @@ def steps_module(block: Block, view_of: ViewOf) -> ir.Module:
         for value, pointer in zip((*block.arguments, *results), part.pointers, strict=True)
     ]
     count = len(block.arguments)
+    for result, place in zip(results, places[count:], strict=True):
+        value = _made_as(result)
+        if is_array(value.type):
+            emitter.given.setdefault(value, Storage(_type(value), place.pointer))
     bounds = emitter.emit_block(block, [emitter.result(place) for place in places[:count]])
     for place, bound in zip(places[count:], bounds, strict=True):
-        copy_all(emitter, place, bound)
+        if not isinstance(bound, Storage) or bound.pointer is not place.pointer:
+            copy_all(emitter, place, bound)
     part.builder.ret_void()
     define_task(module, NAME, part.function, 1, 1)
     return module
+
+
+def _made_as(value: Value) -> Value:
+    """The value that is made for another one, which has its elements in another shape."""
+    while isinstance(value.owner, Operation) and value.owner.name == "stablehlo.reshape":
+        value = value.owner.operands[0]
+    return value
 
 
 def _type(value: Any) -> Any:

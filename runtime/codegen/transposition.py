@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from llvmlite import ir
 
+from .blocks import POINTER
 from .folding import Loop, least
+from .functions import internal_function
 from .streaming import store_past_caches
 from .values import I32, I64
 
@@ -93,20 +96,7 @@ def load_turned(
         columns: elements of a row.
         target: for each column, `stride` elements apart, the elements of the rows from `place` on.
     """
-    element, lanes, vector = _tile_of(itemsize)
-    target = builder.bitcast(target, element.as_pointer())
-    with Loop(builder, ir.Constant(I64, 0), ir.Constant(I64, -(-columns // lanes)), True) as tile:
-        first = _first_column(builder, tile, columns, lanes)
-        read = []
-        for row in range(lanes):
-            at = builder.add(first, ir.Constant(I64, row * columns))
-            pointer = builder.gep(rows, [at], inbounds=True, source_etype=element)
-            read.append(builder.load(pointer, typ=vector, align=itemsize))
-        place = builder.add(place, builder.mul(first, ir.Constant(I64, stride)))
-        for column, turned in enumerate(_transposed(builder, read)[:columns]):
-            at = builder.add(place, ir.Constant(I64, column * stride))
-            pointer = builder.bitcast(builder.gep(target, [at], inbounds=True), vector.as_pointer())
-            builder.store(turned, pointer, align=itemsize)
+    _call_shared(builder, "load_turned", _load_turned, place, rows, target, (itemsize, columns, stride))
 
 
 def store_turned(
@@ -119,8 +109,65 @@ def store_turned(
     stride: int,
 ) -> None:
     """Copy what `load_turned` copied back to as many rows."""
+    _call_shared(builder, "store_turned", _store_turned, place, rows, source, (itemsize, columns, stride))
+
+
+def _call_shared(
+    builder: ir.IRBuilder,
+    name: str,
+    emit: Callable[[ir.IRBuilder, ir.Value, ir.Value, ir.Value, int, int, int], None],
+    place: ir.Value,
+    rows: ir.Value,
+    turned: ir.Value,
+    sizes: tuple[int, int, int],
+) -> None:
+    """Call the module's function of that name and these sizes: a tile is long, and most modules copy several
+    alike."""
+    name = ".".join([name, *map(str, sizes)])
+    function = builder.module.globals.get(name)
+    if function is None:
+        function = internal_function(builder.module, name, 1, 2)
+        inner = ir.IRBuilder(function.append_basic_block("entry"))
+        at, count, memory = function.args
+        emit(inner, at, count, memory, *sizes)
+        inner.ret_void()
+    builder.call(function, [place, builder.bitcast(rows, POINTER), builder.bitcast(turned, POINTER)])
+
+
+def _load_turned(
+    builder: ir.IRBuilder,
+    place: ir.Value,
+    rows: ir.Value,
+    target: ir.Value,
+    itemsize: int,
+    columns: int,
+    stride: int,
+) -> None:
     element, lanes, vector = _tile_of(itemsize)
-    source = builder.bitcast(source, element.as_pointer())
+    with Loop(builder, ir.Constant(I64, 0), ir.Constant(I64, -(-columns // lanes)), True) as tile:
+        first = _first_column(builder, tile, columns, lanes)
+        read = []
+        for row in range(lanes):
+            at = builder.add(first, ir.Constant(I64, row * columns))
+            pointer = builder.gep(rows, [at], inbounds=True, source_etype=element)
+            read.append(builder.load(pointer, typ=vector, align=itemsize))
+        place = builder.add(place, builder.mul(first, ir.Constant(I64, stride)))
+        for column, turned in enumerate(_transposed(builder, read)[:columns]):
+            at = builder.add(place, ir.Constant(I64, column * stride))
+            pointer = builder.gep(target, [at], inbounds=True, source_etype=element)
+            builder.store(turned, pointer, align=itemsize)
+
+
+def _store_turned(
+    builder: ir.IRBuilder,
+    place: ir.Value,
+    rows: ir.Value,
+    source: ir.Value,
+    itemsize: int,
+    columns: int,
+    stride: int,
+) -> None:
+    element, lanes, vector = _tile_of(itemsize)
     width = min(lanes, columns)
     with Loop(builder, ir.Constant(I64, 0), ir.Constant(I64, -(-columns // lanes)), True) as tile:
         first = _first_column(builder, tile, columns, lanes)
@@ -128,8 +175,8 @@ def store_turned(
         read = []
         for column in range(width):
             at = builder.add(place, ir.Constant(I64, column * stride))
-            pointer = builder.bitcast(builder.gep(source, [at], inbounds=True), vector.as_pointer())
-            read.append(builder.load(pointer, align=itemsize))
+            pointer = builder.gep(source, [at], inbounds=True, source_etype=element)
+            read.append(builder.load(pointer, typ=vector, align=itemsize))
         nothing = ir.Constant(vector, ir.Undefined)
         for row, turned in enumerate(_transposed(builder, read + [nothing] * (lanes - width))):
             at = builder.add(first, ir.Constant(I64, row * columns))

@@ -24,7 +24,7 @@ from ..types import (
 from . import rules
 from .declaration import Array, Op, constraint
 from .float_products import contracted, contraction_of, part_of
-from .products import Multiply, is_by_unit, multiplier
+from .products import Multiply, is_narrow, multiplier
 
 
 class Contraction(Op):
@@ -66,7 +66,7 @@ class Contraction(Op):
     def multiplier(self) -> Multiply | None:
         """The product of stacks of matrices, None where there is none for these element types."""
         types = (self.lhs.element_type, self.rhs.element_type, self.result.element_type)
-        return multiplier(*types, by_unit=is_by_unit(self))
+        return multiplier(*types, is_narrow=is_narrow(self))
 
     def verify(self) -> None:
         super().verify()

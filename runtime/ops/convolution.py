@@ -28,7 +28,7 @@ from .convolution_products import by_loops, grouped, multiplied, scaled, ungroup
 from .convolution_rules import ConvolutionRules, Padding
 from .declaration import Array, Attribute, Op, Operand, constraint
 from .numerics import converter
-from .products import Multiply, computed_float, is_by_unit, multiplier
+from .products import Multiply, computed_float, is_narrow, multiplier
 from .window_geometry import Window
 
 Conversions = tuple[Callable[[Array], Any], Callable[[Array], Any], Callable[[Array], Any], ElementType]
@@ -71,7 +71,7 @@ class _Convolution(ConvolutionRules):
         return (
             None
             if any(map(is_quantized_tensor, (self.lhs, self.rhs, self.result)))
-            else multiplier(*types, by_unit=is_by_unit(self))
+            else multiplier(*types, is_narrow=is_narrow(self))
         )
 
     @functools.cached_property
@@ -140,7 +140,7 @@ class _Convolution(ConvolutionRules):
         """The product of stacks of matrices, by so many threads where it takes any."""
         multiply = self.multiply
         assert multiply is not None
-        if not is_by_unit(self):
+        if not is_narrow(self):
             return multiply
         return lambda a, b: multiply(a, b, threads)  # type: ignore[call-arg]
 

@@ -18,11 +18,13 @@ import numpy as np
 
 from ..kernels import convolution
 from .declaration import Array
-from .products import Multiply, is_by_unit
+from .products import Multiply, is_narrow
 from .window_geometry import Window, window_positions
 
 _MANY_OUTPUTS: Final = 128
-"""Output features from which on copying windows for the processor's matrix unit pays."""
+"""Output features from which on copying windows for products of narrow numbers pays."""
+_LEAST_TERMS: Final = 1 << 20
+"""Terms of all sums from which on such products take less than loops, which need no matrices."""
 PATCHES: Final = 1 << 22
 """Most elements of windows that are copied at a time, unless a single row of windows has more."""
 
@@ -47,7 +49,8 @@ def by_loops(
         return None
     outputs = rhs[view.kernel_output_feature_dimension]
     is_copied = not all(window.is_trivial for window in windows)
-    if is_by_unit(view) and (outputs // view.feature_group_count >= _MANY_OUTPUTS or not is_copied):
+    suits = outputs // view.feature_group_count >= _MANY_OUTPUTS or not is_copied
+    if suits and math.prod(shapes[2]) * math.prod(rhs) >= _LEAST_TERMS * outputs and is_narrow(view):
         return None
     groups = view.feature_group_count, view.batch_group_count
     enter_lhs, enter_rhs, leave, computed = view.conversions

@@ -151,6 +151,11 @@ def part_of(rows: int, columns: int) -> tuple[int, int] | None:
     return vector_product.PART, vector_product.CHAIN_BYTES
 
 
+def reads_bf16() -> bool:
+    """Whether a matrix that is multiplied with a vector of f32 may have the bits of bf16, as uint16."""
+    return _tiles() is not None
+
+
 def have_threads() -> bool:
     """Whether the products of matrices are told how many threads they may use."""
     return _tiles() is not None

@@ -3,9 +3,10 @@
 Products are exact and sums are made in: f32 for floats up to f32, f64 for f64, the result's own type
 for complex numbers, integers modulo two to the result's width; each result is rounded once. Where
 `precision_config` allows less, this is still what happens. Matrices of floats are multiplied as
-`float_products` says, those of bf16 and narrower ones by the processor's matrix unit, if it has one and
-`precision_config` is DEFAULT (`unit_products`). Complex matrices go through BLAS, whose order of summation is
-its own, unless they are small: these are summed from the first product to the last.
+`float_products` says, those of bf16 and narrower ones by the processor's instructions for them
+(`narrow_products`), the matrix unit's only where `precision_config` is DEFAULT. Complex matrices go through
+BLAS, whose order of summation is its own, unless they are small: these are summed from the first product to
+the last.
 
 Source: specification, sections "dot_general" and "convolution".
 """
@@ -21,9 +22,9 @@ import numpy as np
 from ..types import BOOLEAN, COMPLEX, ELEMENT_TYPES, FLOAT, INTEGER, ElementType, storage_range
 from .attribute_kinds import ArrayOf, Enum
 from .declaration import Array
-from .float_products import complex_product, contracted
+from .float_products import complex_product, contracted, reads_bf16
+from .narrow_products import are_served, has_order_of_f32, narrow_multiplier
 from .numerics import carrier, converter, rounding
-from .unit_products import are_served, unit_multiplier
 
 Multiply = Callable[[Array, Array], Array]
 
@@ -42,11 +43,12 @@ class Precision(enum.StrEnum):
 PRECISION_CONFIG: Final = ArrayOf(Enum("precision", Precision))
 
 
-def is_by_unit(view: Any) -> bool:
-    """Whether the processor's matrix unit may multiply the operands: none of them asks for more precision."""
+def is_narrow(view: Any) -> bool:
+    """Whether `narrow_products` may multiply the operands: they ask for no more precision than it has."""
     precisions = getattr(view, "precision_config", None) or ()
     types = (view.lhs.element_type, view.rhs.element_type, view.result.element_type)
-    return all(precision is Precision.DEFAULT for precision in precisions) and are_served(*types)
+    is_default = all(precision is Precision.DEFAULT for precision in precisions)
+    return are_served(*types) and (is_default or has_order_of_f32())
 
 
 def multiplier(
@@ -54,14 +56,14 @@ def multiplier(
     rhs: ElementType,
     result: ElementType,
     product: Multiply = contracted,
-    by_unit: bool = False,
+    is_narrow: bool = False,
 ) -> Multiply | None:
     """The product of stacks of matrices, [..., M, K] with [..., K, N], of these element types.
 
     Args:
         lhs, rhs, result: the element types.
         product: multiplies matrices of f32 or f64, or of complex numbers where the result has such.
-        by_unit: whether the processor's matrix unit may multiply what it can.
+        is_narrow: whether `narrow_products` may multiply what it can.
 
     Returns:
         A function of two arrays, or None where operands of such types have no product in `result`.
@@ -72,8 +74,8 @@ def multiplier(
         return None
     if result.category == FLOAT:
         multiply = _multiply_floats(lhs, rhs, result, product)
-        if by_unit and are_served(lhs, rhs, result):
-            return unit_multiplier(lhs, rhs, result, multiply)
+        if is_narrow and are_served(lhs, rhs, result):
+            return narrow_multiplier(lhs, rhs, result, multiply)
         return multiply
     if FLOAT in (lhs.category, rhs.category):
         return None
@@ -103,7 +105,22 @@ def _multiply_floats(lhs: ElementType, rhs: ElementType, result: ElementType, pr
         return product
     enter_lhs, enter_rhs = converter(lhs, computed), converter(rhs, computed)
     leave = converter(computed, result)
-    return lambda a, b: leave(product(enter_lhs(a), enter_rhs(b)))
+    may_read = computed is ELEMENT_TYPES["f32"] and reads_bf16()
+    read_lhs, read_rhs = (
+        _bits if may_read and type is ELEMENT_TYPES["bf16"] else enter
+        for type, enter in ((lhs, enter_lhs), (rhs, enter_rhs))
+    )
+
+    def multiply(a: Array, b: Array) -> Array:
+        if b.shape[-1] == 1:
+            return np.asarray(leave(product(read_lhs(a), enter_rhs(b))))
+        return np.asarray(leave(product(enter_lhs(a), (read_rhs if a.shape[-2] == 1 else enter_rhs)(b))))
+
+    return multiply
+
+
+def _bits(array: Array) -> Array:
+    return array.view(np.uint16)
 
 
 def _multiply_integers(lhs: ElementType, rhs: ElementType, result: ElementType) -> Multiply:

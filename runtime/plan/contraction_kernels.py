@@ -1,7 +1,7 @@
 """The kernels for products: `dot_general`, `dot` and `convolution`.
 
-Products of floats (`ops.float_products`) and what the processor's matrix unit multiplies are compiled ahead
-of time, and references call them too; as kernels they are told how many threads they may use.
+Products of floats (`ops.float_products`) and of narrow numbers (`ops.narrow_products`) are compiled ahead of
+time, and references call them too; as kernels they are told how many threads they may use.
 So do convolutions of floats (`ops.convolution_products`).
 """
 
@@ -17,9 +17,9 @@ import numpy as np
 from ..ops.contraction_base import Contraction
 from ..ops.declaration import Array
 from ..ops.float_products import complex_product, contraction_of, have_threads
+from ..ops.narrow_products import suits, way
 from ..ops.numerics import carrier, rounding
-from ..ops.products import is_by_unit, multiplier
-from ..ops.unit_products import suits
+from ..ops.products import is_narrow, multiplier
 from ..types import COMPLEX, FLOAT, INTEGER
 from .tiering import compiled_ahead
 
@@ -38,7 +38,6 @@ _WORTHWHILE_ALONE: Final = 1 << 18
 _FEW_PRODUCTS: Final = 4
 _OUTPUTS_BY_UNIT: Final = 16
 """Output features of a group from which on the matrix unit convolves integers."""
-_BY_UNIT: Final = "the processor's matrix unit"
 
 
 def contraction(view: Any, threads: int | None) -> Offer:
@@ -56,8 +55,8 @@ def contraction(view: Any, threads: int | None) -> Offer:
         return _products_of_complex_numbers(view, threads)
     if not all(type.category & FLOAT for type in element_types):
         return None, "no kernel for these element types"
-    if is_by_unit(view) and suits(rows, terms, columns):
-        return _products_by_unit(view, threads)
+    if is_narrow(view) and suits(rows, terms, columns):
+        return _narrow_products(view, threads)
     if batch < _FEW_PRODUCTS and batch * rows * terms * columns < _WORTHWHILE_ALONE:
         return None, "too small for a kernel"
     return _products_of_floats(view, shapes, threads)
@@ -73,8 +72,8 @@ def _shapes_of_stacks(view: Contraction, lhs: Sequence[int], rhs: Sequence[int])
     )
 
 
-def _products_by_unit(view: Any, threads: int | None) -> Offer:
-    """Floats: what the reference calls, with threads."""
+def _narrow_products(view: Any, threads: int | None) -> Offer:
+    """What the reference calls, with threads."""
 
     @compiled_ahead
     def prepare() -> Kernel:
@@ -86,7 +85,7 @@ def _products_by_unit(view: Any, threads: int | None) -> Offer:
 
         return run
 
-    return prepare, _BY_UNIT
+    return prepare, str(way())
 
 
 def _integer_products(view: Any, shapes: Stacks, threads: int | None) -> Offer:
@@ -96,7 +95,7 @@ def _integer_products(view: Any, shapes: Stacks, threads: int | None) -> Offer:
 
     def prepare() -> Kernel:
         if is_by_unit:
-            from ..kernels.matrix_unit import Product
+            from ..kernels.narrow_product import Product
 
             product: Kernel = Product(*shapes, lhs, rhs, np.int32, threads)
         else:
@@ -112,18 +111,24 @@ def _integer_products(view: Any, shapes: Stacks, threads: int | None) -> Offer:
         return run
 
     if is_by_unit:
-        return compiled_ahead(prepare), _BY_UNIT
+        return compiled_ahead(prepare), _by_unit()
     return prepare, "exact in integers"
 
 
 def _unit_holds(lhs: Any, rhs: Any, result: Any, terms: int) -> bool:
     """Whether the processor's matrix unit multiplies such integers, whose sums it keeps modulo 2 ** 32."""
-    from ..kernels import matrix_unit
+    from ..kernels import narrow_product
 
-    if not (lhs.kind in "iu" and rhs.kind in "iu" and matrix_unit.supports(lhs.name, rhs.name, "int32")):
+    if not (lhs.kind in "iu" and rhs.kind in "iu" and narrow_product.ways(lhs.name, rhs.name, "int32")):
         return False
     largest = math.prod(max(-int(info.min), int(info.max)) for info in (np.iinfo(lhs), np.iinfo(rhs)))
     return bool(result.itemsize <= 4) or largest * terms < 1 << 31
+
+
+def _by_unit() -> str:
+    from ..kernels import narrow_product
+
+    return narrow_product.BY_UNIT
 
 
 def _narrowing(result: Any) -> Kernel:
@@ -183,13 +188,15 @@ def _convolution_of_floats(view: Convolution, windows: Sequence[Window], threads
         by_loops = loops_of(view, windows, view.lhs.shape, view.rhs.shape, threads)
         if by_loops is not None:
             return compiled_ahead(lambda: by_loops), "windows times rhs"
-        if is_by_unit(view):
-            return compiled_ahead(lambda: run), _BY_UNIT
+        if is_narrow(view):
+            return compiled_ahead(lambda: run), str(way())
         return None, "no loops for this processor"
     enter_lhs, enter_rhs, leave, _ = view.conversions
 
+    from ..kernels.convolution import are_finite
+
     def run_scaling(lhs: Array, rhs: Array) -> Array:
-        if not np.isfinite(rhs).all():
+        if not are_finite(rhs):
             return run(lhs, rhs)
         return np.asarray(leave(scale(enter_lhs(lhs), enter_rhs(rhs))))
 
@@ -225,7 +232,7 @@ def _convolution_of_integers(view: Convolution, windows: Sequence[Window], threa
     terms = math.prod(view.rhs.shape) // max(1, outputs * groups)
     leave = _narrowing(view.result)
     if outputs >= _OUTPUTS_BY_UNIT and _unit_holds(lhs_type, rhs_type, result, terms):
-        return compiled_ahead(lambda: _integers_by_unit(view, lhs_type, rhs_type, threads)), _BY_UNIT
+        return compiled_ahead(lambda: _integers_by_unit(view, lhs_type, rhs_type, threads)), _by_unit()
     if not convolution.supports(_laid_out(view, windows)[0], computed):
         return None, "no loops for this processor, or no elements"
     has_one_feature = view.rhs.shape[view.kernel_input_feature_dimension] == 1
@@ -259,7 +266,7 @@ def _integers_by_unit(view: Convolution, lhs_type: Any, rhs_type: Any, threads: 
     result, leave = carrier(view.result.element_type), _narrowing(view.result)
 
     def multiply(a: Array, b: Array) -> Array:
-        from ..kernels.matrix_unit import Product
+        from ..kernels.narrow_product import Product
 
         product: Kernel = Product(a.shape, b.shape, lhs_type, rhs_type, np.int32, threads)
         return np.asarray(leave(product(a, b).astype(result, copy=False)))

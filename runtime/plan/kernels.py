@@ -40,14 +40,14 @@ def kernel_for(view: Op, threads: int | None) -> Offer:
 
 
 def _contraction(view: Any, threads: int | None) -> Offer:
-    """`nimblehlo.kernels.dot` and the processor's matrix unit."""
+    """`nimblehlo.kernels.dot`, and products of narrow numbers."""
     from .contraction_kernels import contraction
 
     return contraction(view, threads)
 
 
 def _convolution(view: Any, threads: int | None) -> Offer:
-    """`nimblehlo.kernels.convolution` and the processor's matrix unit."""
+    """`nimblehlo.kernels.convolution`, and products of narrow numbers."""
     from .contraction_kernels import convolution
 
     return convolution(view, threads)

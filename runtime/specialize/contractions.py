@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from ..ir import Operation, StructAttribute, Value
 from ..ops.movement import Transpose
 from ..ops.reduction import Reduce
 from ..ops.regions import monoid
-from ..types import BOOLEAN, INTEGER, SIGNED, storage_range
+from ..types import BOOLEAN, FLOAT, INTEGER, SIGNED, storage_range
 from .reshaping import reshaped
-from .rewriting import Rewriter, defined_by, is_plain, splat, tensor_type, viewed
+from .rewriting import Rewriter, defined_by, is_plain, is_splat_of, splat, tensor_type, viewed
 
 
 def dot_of_transpose(operation: Operation, rewriter: Rewriter) -> Value | None:
@@ -45,29 +46,42 @@ def dot_of_transpose(operation: Operation, rewriter: Rewriter) -> Value | None:
 
 
 _NEUTRAL: Final = {"add": 0, "multiply": 1, "or": 0, "xor": 0}
+_NEUTRAL_OF_FLOATS: Final = {"add": -0.0, "multiply": 1.0, "minimum": math.inf, "maximum": -math.inf}
 
 
 def reduce_nothing(operation: Operation, rewriter: Rewriter) -> tuple[Value] | None:
-    """A reduction of integers over dimensions of size 1, from a neutral initial value, is a reshape."""
+    """A reduction over dimensions of size 1, from a neutral initial value, is a reshape.
+
+    A sum of floats from +0 adds that, in any order once or more often: a -0 becomes +0.
+    """
     if len(operation.results) != 1 or not is_plain(operation):
         return None
     value, initial = operation.operands
-    type = tensor_type(value)
-    if not type.category & (INTEGER | BOOLEAN):
+    type, result = tensor_type(value), tensor_type(operation.result)
+    if type.element_type != result.element_type or not type.category & (INTEGER | BOOLEAN | FLOAT):
         return None
     view = viewed(operation, Reduce)
-    name, start = monoid(view.body), splat(initial)
-    if name is None or start is None:
+    name = monoid(view.body)
+    if name is None or any(type.shape[d] != 1 for d in view.dimensions):
         return None
-    if any(type.shape[d] != 1 for d in view.dimensions) or operation.result.type.category != type.category:
+    if _is_neutral(initial, name):
+        return (reshaped(value, operation.result, rewriter),)
+    if type.category != FLOAT or name != "add" or not is_splat_of(initial, 0.0):
         return None
-    if type.element_type != tensor_type(operation.result).element_type or int(start) != _neutral(name, value):
-        return None
-    return (reshaped(value, operation.result, rewriter),)
+    operands = [rewriter.constant(result, 0), reshaped(value, operation.result, rewriter)]
+    return (rewriter.create("stablehlo.add", operands, result),)
+
+
+def _is_neutral(initial: Value, name: str) -> bool:
+    """Whether an initial value changes nothing under a monoid."""
+    if tensor_type(initial).category == FLOAT:
+        return is_splat_of(initial, _NEUTRAL_OF_FLOATS[name])
+    start = splat(initial)
+    return start is not None and int(start) == _neutral(name, initial)
 
 
 def _neutral(name: str, value: Value) -> int:
-    """The value that changes nothing under a monoid."""
+    """The integer or boolean that changes nothing under a monoid."""
     element_type = tensor_type(value).element_type
     low, high = (0, 1) if element_type.category == BOOLEAN else storage_range(element_type)  # type: ignore[arg-type]
     if name == "and":

@@ -120,3 +120,17 @@ def test_arithmetic_is_not_contracted():
     function = ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_double] * 3)(address)
     third = 1 / 3
     assert function(third, third, -third * third) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("is_wide", "gathers_one_by_one", "tuned"),
+    [
+        (False, False, ""),
+        (True, False, ",-prefer-256-bit"),
+        (True, True, ",-prefer-256-bit,+prefer-no-gather"),
+    ],
+)
+def test_instructions_are_those_that_are_quick(monkeypatch, is_wide, gathers_one_by_one, tuned):
+    monkeypatch.setattr(machine, "is_wide_at_full_speed", lambda: is_wide)
+    monkeypatch.setattr(machine, "gathers_one_by_one", lambda: gathers_one_by_one)
+    assert machine.tuning() == tuned

@@ -12,7 +12,9 @@ import pytest
 
 import nimblehlo
 from nimblehlo import Options
+from nimblehlo.codegen.rows import rows_module
 from nimblehlo.codegen.short_rows import short_group
+from nimblehlo.ops.verify import view_of
 from tests.codegen.test_rows import check, form_of, layer_norm, numbers
 from tests.running import run_every_way, same_bits
 
@@ -31,7 +33,23 @@ def test_softmax(rows: int, columns: int) -> None:
     check(lambda x: jax.nn.softmax(x, -1), x)
 
 
-@pytest.mark.parametrize("columns", [1, 5, 8, 31, 33])
+def test_operands_of_one_kind_are_turned_by_one_function() -> None:
+    def normalised(x: Any, y: Any, z: Any) -> Any:
+        scaled = x * y + z
+        return scaled, scaled / scaled.sum(-1, keepdims=True)
+
+    arguments = [numbers(40, 16, seed=seed) for seed in range(3)]
+    text = jax.jit(normalised).lower(*arguments).as_text()
+    block, form = form_of(text)
+    assert form is not None and short_group(form, block, 40) is not None
+    module = str(rows_module(block, form, view_of, 40))
+    assert module.count('define internal void @"load_turned.4.16') == 1
+    assert module.count('define internal void @"store_turned.4.16') == 1
+    assert (module.count('call void @"load_turned'), module.count('call void @"store_turned')) == (3, 2)
+    check(normalised, *arguments)
+
+
+@pytest.mark.parametrize("columns", [2, 5, 8, 31, 33])
 @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16, np.float16, ml_dtypes.float8_e4m3fn])
 def test_layer_norm(columns: int, dtype: Any) -> None:
     operands = [numbers(*shape, dtype=dtype) for shape in ((2, 35, columns), (columns,), (columns,))]

@@ -256,3 +256,14 @@ def test_symbols_tell_kernels_of_one_factory_apart():
     kernels = [update_items("float16", combiner) for combiner in ("multiply", "overwrite")]
     names = {kernel.dispatcher.py_func.__qualname__ for kernel in kernels}
     assert len(names) == 2
+
+
+def test_only_what_python_calls_is_made_for_it():
+    @compilation.kernel
+    def doubled(value):
+        return 2 * value
+
+    assert doubled(4) == 8
+    for dispatcher, is_called in ((doubled.dispatcher, False), (doubled._entry, True)):
+        (compiled,) = dispatcher.overloads.values()
+        assert ("@_ZN7cpython" in compiled.library.get_llvm_str()) == is_called

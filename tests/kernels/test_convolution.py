@@ -235,6 +235,18 @@ def test_scaled_elements_are_rounded_and_added_in_order(axes, channels, order, d
     assert same_bits(got, term_by_term(lhs, rhs, axes, (channels, 1)))
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_one_element_that_is_not_finite_is_found(dtype):
+    values = np.array([0.0, -0.0, 1.0, np.finfo(dtype).max, np.finfo(dtype).smallest_subnormal] * 9, dtype)
+    for special in (np.nan, -np.nan, np.inf, -np.inf):
+        for place in (0, 20, 44):
+            other = values.copy()
+            other[place] = special
+            in_columns = np.asfortranarray(other.reshape(9, 5))
+            assert not convolution.are_finite(other) and not convolution.are_finite(in_columns)
+            assert convolution.are_finite(other[:place]) and convolution.are_finite(-values[::2])
+
+
 @needs_integers
 def test_windows_and_columns_fill_tiles_in_any_number():
     generator = np.random.default_rng(2)

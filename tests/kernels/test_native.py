@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from nimblehlo.kernels import threads
-from nimblehlo.kernels.native import Launch, NativeFunction, Sequel, run_in_order
+from nimblehlo.kernels.native import Launch, NativeFunction, Sequel, pool_driver, run_in_order
 
 TASK = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
 
@@ -43,6 +43,40 @@ def made(total, tasks, seconds=0.0, count=None, **options):
 def test_every_task_runs_once(tasks, seconds, count):
     values = np.arange(100)
     assert (made(100, tasks, seconds, count)(values) == 2 * values).all()
+
+
+def taken(launch):
+    """Which threads have taken which of 40 tasks of a launch on two, as they began."""
+    begun = []
+
+    @TASK
+    def note(task, closure):
+        begun.append((threading.get_ident(), task))
+        time.sleep(1e-3)
+
+    launch(ctypes.cast(note, ctypes.c_void_p).value)
+    assert sorted(task for _, task in begun) == list(range(40))
+    return begun
+
+
+@pytest.mark.skipif(not pool_driver(), reason="there is no pool")
+def test_threads_begin_with_shares_of_neighbours():
+    accesses, values = ((0, 0), (1, 0)), np.arange(1)
+    begun = taken(
+        lambda task: NativeFunction([8], [((1,), np.int64)], [Launch(task, 40, accesses, (), 1.0)], 2)(values)
+    )
+    for thread in {thread for thread, _ in begun}:
+        first, *others = [task for one, task in begun if one == thread]
+        assert first == 0 or first >= 20
+        kept = [task for task in (first, *others) if (task < 20) == (first < 20)]
+        assert [first, *others][: len(kept)] == kept == sorted(kept)
+
+
+def test_tasks_that_may_wait_for_others_are_taken_in_order():
+    begun = [task for _, task in taken(lambda task: run_in_order(task, 0, 40, 1.0, 2))]
+    for number, task in enumerate(begun):
+        # The other thread may have taken one that it has not begun.
+        assert sum(other < task for other in begun[:number]) >= task - 1
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs the C library's usleep")

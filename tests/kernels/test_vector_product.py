@@ -7,7 +7,7 @@ import pytest
 
 from nimblehlo.kernels import matrix_product, vector_product
 
-from .test_matrix_product import DTYPES, assert_in_order, laid_out
+from .test_matrix_product import DTYPES, LAYOUTS, assert_in_order, laid_out
 
 pytestmark = pytest.mark.skipif(not matrix_product.is_available(), reason="no fused multiply-add here")
 
@@ -57,6 +57,34 @@ def test_each_term_is_rounded_once():
             half = len(sums) // 2
             sums = [a + b for a, b in zip(sums[:half], sums[half:], strict=True)]
         assert got[row, 0] == sums[0]
+
+
+@pytest.mark.parametrize(("batch", "rows", "terms", "columns"), SHAPES)
+def test_bits_of_bf16_are_read_as_f32(batch, rows, terms, columns):
+    generator = np.random.default_rng(3)
+    lhs, rhs = (
+        generator.integers(0, 1 << 16, (*batch, *sizes)).astype(np.uint32) << np.uint32(16)
+        for sizes in ((rows, terms), (terms, columns))
+    )
+    with np.errstate(invalid="ignore"):
+        expected = vector_product.multiply(lhs.view("f4"), rhs.view("f4"))
+    for layout in LAYOUTS:
+        left, right = laid_out(lhs.view("f4"), layout), laid_out(rhs.view("f4"), layout)
+        if columns == 1:
+            left = laid_out((lhs >> 16).astype(np.uint16), layout)
+        else:
+            right = laid_out((rhs >> 16).astype(np.uint16), layout)
+        for threads in (1, 2):
+            got = vector_product.multiply(left, right, threads)
+            assert got.dtype == "f4" and got.shape == expected.shape
+            np.testing.assert_array_equal(got, expected)
+
+
+def test_only_a_matrix_beside_f32_may_be_of_bf16():
+    halves, vector = np.ones((2, 3), np.uint16), np.ones((3, 1), np.uint16)
+    for lhs, rhs in [(halves, np.ones((3, 1))), (halves, vector), (np.ones((2, 3), "f4"), vector)]:
+        with pytest.raises(ValueError, match="no products"):
+            vector_product.multiply(lhs, rhs)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

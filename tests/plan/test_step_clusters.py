@@ -9,7 +9,10 @@ import pytest
 
 import nimblehlo
 from nimblehlo import Options
+from nimblehlo.codegen.steps import steps_module
+from nimblehlo.ops.verify import view_of
 from tests.running import run_every_way
+from tests.specialize.simplified import simplified
 
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(9)
@@ -78,6 +81,43 @@ def test_threads_change_nothing(threads: int) -> None:
 def test_other_orders_are_left_to_the_steps() -> None:
     assert "nimblehlo.step_cluster" not in steps_of(STEPS, reduction_tree="balanced")
     assert "nimblehlo.step_cluster" not in steps_of(STEPS, accumulate="float64")
+
+
+RESULTS = """
+func.func @main(%a: tensor<3x4xf32>, %b: tensor<4x4xf32>, %f: tensor<i1>) -> (tensor<12xf32>, tensor<3x4xf32>,
+    tensor<3x4xf32>, tensor<2x6xf32>, tensor<3x4xf32>, tensor<4x3xf32>) {
+  %p = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0]
+    : (tensor<3x4xf32>, tensor<4x4xf32>) -> tensor<3x4xf32>
+  %r = stablehlo.reshape %p : (tensor<3x4xf32>) -> tensor<12xf32>
+  %q = stablehlo.reverse %p, dims = [1] : tensor<3x4xf32>
+  %s = stablehlo.reshape %q : (tensor<3x4xf32>) -> tensor<2x6xf32>
+  %c = "stablehlo.if"(%f) ({
+    %n = stablehlo.dot_general %q, %b, contracting_dims = [1] x [0]
+      : (tensor<3x4xf32>, tensor<4x4xf32>) -> tensor<3x4xf32>
+    stablehlo.return %n : tensor<3x4xf32>
+  }, {
+    stablehlo.return %p : tensor<3x4xf32>
+  }) : (tensor<i1>) -> tensor<3x4xf32>
+  %t = stablehlo.transpose %c, dims = [1, 0] : (tensor<3x4xf32>) -> tensor<4x3xf32>
+  return %r, %q, %q, %s, %c, %t : tensor<12xf32>, tensor<3x4xf32>, tensor<3x4xf32>, tensor<2x6xf32>,
+    tensor<3x4xf32>, tensor<4x3xf32>
+}
+"""
+
+
+def test_results_are_made_where_they_are_wanted() -> None:
+    block = simplified(RESULTS, rewrite=False).body.block  # type: ignore[union-attr]
+    module = str(steps_module(block, view_of))
+    # The second name of %q, its other shape, and what each branch hands on.
+    assert module.count("call void @\"llvm.memcpy") == 4
+    # What the first branch makes.
+    assert module.partition("\n}")[0].count("alloca") == 1
+
+
+@pytest.mark.parametrize("flag", [False, True])
+def test_results_that_are_used_and_returned_twice(flag: bool) -> None:
+    assert "nimblehlo.step_cluster" in steps_of(RESULTS)
+    run_every_way(RESULTS, floats(3, 4), floats(4, 4), np.array(flag))
 
 
 AROUND = """

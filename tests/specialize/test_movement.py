@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import nimblehlo
-from tests.specialize.simplified import assert_becomes, function, left, simplified
+from nimblehlo.api import Program
+from tests.running import same_bits
+from tests.specialize.simplified import assert_becomes, edge_values, function, left, simplified
 
 A = "%a: tensor<2x3x4xf32>"
 SHAPED = {
@@ -362,7 +364,17 @@ def test_dot_whose_free_dimensions_are_permuted_keeps_its_transpose() -> None:
         ("add", "i32", "1", False),
         ("maximum", "i8", "-128", True),
         ("minimum", "ui8", "255", True),
-        ("add", "f32", "0.0", False),
+        ("minimum", "ui64", str(2**64 - 1), True),
+        ("minimum", "ui64", str(2**64 - 2), False),
+        ("add", "f32", "-0.0", True),
+        ("add", "f32", "1.0", False),
+        ("add", "bf16", "-0.0", True),
+        ("multiply", "f64", "1.0", True),
+        ("multiply", "f32", "-1.0", False),
+        ("maximum", "f16", "0xFC00", True),
+        ("maximum", "f32", "0xFF7FFFFF", False),
+        ("minimum", "f32", "0x7F800000", True),
+        ("minimum", "f32", "0xFF800000", False),
     ],
 )
 def test_reduce_over_one_element(name: str, type: str, initial: str, goes: bool) -> None:
@@ -372,3 +384,20 @@ def test_reduce_over_one_element(name: str, type: str, initial: str, goes: bool)
     return %0 : tensor<5xf32>""".replace("f32", type)
     expected = ["reshape"] if goes else ["reduce", name]
     assert_becomes(function(f"%a: tensor<5x1x{type}>", f"tensor<5x{type}>", body), expected)
+
+
+@pytest.mark.parametrize("type", ["f32", "f64", "bf16", "f8E4M3FNUZ"])
+def test_sum_of_one_float_from_zero_adds_zero(type: str) -> None:
+    body = f"""%c = stablehlo.constant dense<0.0> : tensor<{type}>
+    %0 = stablehlo.reduce(%a init: %c) applies stablehlo.add across dimensions = [1]
+      : (tensor<99x1x{type}>, tensor<{type}>) -> tensor<99x{type}>
+    return %0 : tensor<99x{type}>"""
+    text = function(f"%a: tensor<99x1x{type}>", f"tensor<99x{type}>", body)
+    made = assert_becomes(text, ["reshape", "add"])
+    operands = (edge_values(made.type.inputs[0]),)
+    for tree in ("blocked", "balanced", "left", "right", ("random", 1)):
+        for accumulate in ("wide", "declared", "float64"):
+            options = nimblehlo.Options(compile="never", reduction_tree=tree, accumulate=accumulate)
+            plain = Program(simplified(text, rewrite=False), options)
+            (got,), (wanted,) = Program(made, options).run(operands), plain.run(operands)
+            assert same_bits(np.asarray(got), np.asarray(wanted))

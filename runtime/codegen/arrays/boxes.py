@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from llvmlite import ir
 
-from ..blocks import INT64, Bound, Elements, Storage
+from ...types import ElementType
+from ..blocks import INT64, POINTER, Bound, Elements, Storage
 from ..blocks.elements import element_pointer, row_major_steps
-from ..values import stored_type
+from ..values import BIT, stored_type
 from .emitter import ArrayEmitter, element_type_of
 
 
@@ -37,19 +38,38 @@ def copy(emitter: ArrayEmitter, target: Side, source: Side, sizes: Sequence[int]
     builder = emitter.builder
     assert isinstance(target.bound, Storage)
     merged = _merged(target.steps, source.steps, sizes)
+    line = 1
+    if merged and merged[-1][1:] == (1, 1) and isinstance(source.bound, Storage):
+        line = merged.pop()[0]
     to, at = target.first, source.first
     with ExitStack() as loops:
         for size, target_step, source_step in merged:
             index = loops.enter_context(emitter.loop(size))
-            to = builder.add(to, builder.mul(index, INT64(target_step)))
-            at = builder.add(at, builder.mul(index, INT64(source_step)))
+            to = _moved(builder, to, index, target_step)
+            at = _moved(builder, at, index, source_step)
         if isinstance(source.bound, Elements):
             emitter.put(target.bound, to, source.bound.scalar)
         else:
-            # As bits, so that NaN keep theirs.
-            stored = stored_type(element_type_of(source.bound.type))
-            element = builder.load(element_pointer(builder, source.bound, at), typ=stored)
-            builder.store(element, element_pointer(builder, target.bound, to))
+            to, at = element_pointer(builder, target.bound, to), element_pointer(builder, source.bound, at)
+            _copy_line(builder, to, at, element_type_of(source.bound.type), line)
+
+
+def _moved(builder: ir.IRBuilder, first: ir.Value, index: ir.Value, step: int) -> ir.Value:
+    """The place so many steps after the first one."""
+    by = index if step == 1 else builder.mul(index, INT64(step))
+    return by if first == INT64(0) else builder.add(first, by)
+
+
+def _copy_line(
+    builder: ir.IRBuilder, target: ir.Value, source: ir.Value, element_type: ElementType, count: int
+) -> None:
+    """Copy neighbours, as bits, so that NaN keep theirs."""
+    if count == 1:
+        builder.store(builder.load(source, typ=stored_type(element_type)), target)
+        return
+    type = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, INT64, BIT])
+    copy = builder.module.declare_intrinsic("llvm.memcpy", [POINTER, POINTER, INT64], type)
+    builder.call(copy, [target, source, INT64(count * element_type.dtype.itemsize), BIT(0)])
 
 
 def copy_all(emitter: ArrayEmitter, target: Storage, source: Bound) -> None:

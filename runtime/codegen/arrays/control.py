@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from llvmlite import ir
 
@@ -143,9 +142,8 @@ def _inner_problem(operation: Operation, view_of: ViewOf) -> str | None:
 
 def _emit_inner(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
     homes = []
-    for operand in operation.operands:
-        kind: Any = operand.type
-        homes.append(emitter.room(kind))
+    for operand, result in zip(operation.operands, operation.results, strict=True):
+        homes.append(emitter.made(result))
         copy_all(emitter, homes[-1], emitter.bound[operand])
     emit_while(emitter, operation, homes)
     return [emitter.result(home) for home in homes]
@@ -166,7 +164,7 @@ def _emit_branches(
 ) -> Sequence[Bound]:
     """The first region whose condition holds, or the last one; all leave their results in one place."""
     builder = emitter.builder
-    rooms = [emitter.room(result.type) for result in operation.results]  # type: ignore[arg-type]
+    rooms = [emitter.made(result) for result in operation.results]
     end = builder.append_basic_block("joined")
 
     def branch(region: Region) -> None:
@@ -185,7 +183,16 @@ def _emit_branches(
     return [emitter.result(room) for room in rooms]
 
 
-FORMS.update(dict.fromkeys(CLUSTERS, Form(inner_problem, emit_cluster, is_apart=False)))
+def _emit_cluster(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
+    """Its operations one by one; what they make for its results goes where those are wanted."""
+    made = operation.regions[0].block.terminator.operands
+    for value, result in zip(made, operation.results, strict=True):
+        if result in emitter.given:
+            emitter.given[value] = emitter.given[result]
+    return emit_cluster(emitter, operation)
+
+
+FORMS.update(dict.fromkeys(CLUSTERS, Form(inner_problem, _emit_cluster, is_apart=False)))
 FORMS["stablehlo.while"] = Form(_inner_problem, _emit_inner, is_apart=False)
 FORMS["stablehlo.if"] = Form(inner_problem, _emit_if, is_apart=False)
 FORMS["stablehlo.case"] = Form(inner_problem, _emit_case, is_apart=False)

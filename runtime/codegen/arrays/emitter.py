@@ -210,6 +210,9 @@ class ArrayEmitter(Emitter):
     Args:
         workspace: where arrays lie that it makes; None: on the stack.
         is_in_place: tells which tensors are updated in place.
+
+    Attributes:
+        given: memory of their own for some results, where they are wanted.
     """
 
     def __init__(
@@ -237,7 +240,7 @@ class ArrayEmitter(Emitter):
         types = ", ".join([str(result.type) for result in operation.results])
         key = f"{operation_description(operation, ())}\n{attributes_description(operation)} -> {types}"
         operands = list(dict.fromkeys(operation.operands))
-        rooms = [self.room(result.type) for result in operation.results]  # type: ignore[arg-type]
+        rooms = [self.made(result) for result in operation.results]
         arguments = [part for value in operands for part in _parts(self.bound[value])]
         arguments += [room.pointer for room in rooms]
         function = self.functions.get(key)

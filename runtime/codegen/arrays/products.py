@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 from llvmlite import ir
 
 from ...ir import Operation
+from ...kernels.processor import register_bytes
 from ...types import FLOAT
 from ..blocks import INT64, Bound, Storage, ViewOf
 from ..blocks.elements import element_pointer, row_major_steps
 from ..lines import repeated
-from ..machine import register_bytes
 from ..values import stored_type
 from .boxes import Side, copy
 from .emitter import FORMS, ArrayEmitter, Form

@@ -11,9 +11,9 @@ from typing import Any
 
 from llvmlite import ir
 
+from ...kernels.processor import register_bytes
 from ..blocks import INT64, Storage
 from ..blocks.elements import element_pointer
-from ..machine import register_bytes
 from ..values import stored_type
 from .emitter import ArrayEmitter
 

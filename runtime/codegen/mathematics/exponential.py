@@ -7,7 +7,7 @@ import math
 
 from llvmlite import ir
 
-from ..machine import gathers_quickly
+from ...kernels.processor import gathers_quickly
 from ..values import integer
 from .coefficients import EXACT_POWER_OF_STEP, EXP, LOG_OF_2, POWER_OF_STEP, STEPS_OF_E
 from .reals import (

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from llvmlite import ir
 
-from ..machine import scales
+from ...kernels.processor import scales
 from ..values import F32, F64, I32, I64, call, floating, integer
 
 

@@ -3,8 +3,11 @@ from typing import Any
 
 import numpy as np
 
-def is_available() -> bool: ...
-def supports(lhs: str, rhs: str, result: str) -> bool: ...
+BY_UNIT: str
+BY_PAIRS: str
+
+def available() -> tuple[str, ...]: ...
+def ways(lhs: str, rhs: str, result: str) -> tuple[str, ...]: ...
 
 class Product:
     def __init__(
@@ -15,5 +18,6 @@ class Product:
         rhs_dtype: Any,
         result_dtype: Any,
         threads: int | None = None,
+        way: str | None = None,
     ) -> None: ...
     def __call__(self, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray | None: ...
