@@ -6,6 +6,7 @@ is no error.
 """
 
 import contextlib
+import hashlib
 import os
 import pathlib
 import sys
@@ -30,9 +31,6 @@ def root() -> pathlib.Path:
 
 def digest(*parts: bytes) -> bytes:
     """The SHA-256 digest of some bytes, one part after another."""
-    # Imported here, for it loads OpenSSL, which takes milliseconds.
-    import hashlib
-
     found = hashlib.sha256()
     for part in parts:
         found.update(part)
