@@ -18,5 +18,4 @@ SCAN_LANES = 16  # lines of a scan side by side
 SCAN_PANEL = SCAN_LANES * SCAN_BLOCK  # values of so many lines
 SCAN_CHUNK = 512  # columns scanned at a time
 CACHE_LINE = 64  # bytes
-READ_AHEAD_BYTES = 2048  # memory is fetched so far before it is read: processors do not look past a page
 PAST_CACHES_BYTES = 1 << 22  # a result of so many bytes is written past the caches, which keep little of it

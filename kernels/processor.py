@@ -6,11 +6,12 @@ LLVM is asked once, when the first answer is needed.
 import functools
 
 __all__ = [
-    "fetches_past_pages",
     "gathers_one_by_one",
     "gathers_quickly",
     "has",
     "is_wide_at_full_speed",
+    "permutes_two_registers",
+    "read_ahead_bytes",
     "register_bytes",
     "scales",
 ]
@@ -43,6 +44,11 @@ def gathers_quickly() -> bool:
     return has("avx512fp16")
 
 
+def permutes_two_registers() -> bool:
+    """Whether one instruction picks, for each lane of 64 bits, one of the 16 that two registers hold."""
+    return has("avx512f")
+
+
 def gathers_one_by_one() -> bool:
     """Whether it reads values at places of their own quicker one after the other than by one instruction."""
     return _is_of_amd()
@@ -54,10 +60,15 @@ def scales() -> bool:
     return has("avx512f")
 
 
-def fetches_past_pages() -> bool:
-    """Whether it fetches what is read in order by itself, beyond the end of a page too, so that to ask for it
-    is slower."""
-    return _is_of_amd()
+def read_ahead_bytes() -> int:
+    """How far ahead to fetch memory that is read in order; 0 where the processor, by itself, does so better.
+
+    Most do not look past a page. AMD's do; from Zen 5 on, which the feature tells, they have room for more
+    that is under way than that asks for.
+    """
+    if not _is_of_amd():
+        return 2048
+    return 16384 if has("avx512vp2intersect") else 0
 
 
 def register_bytes() -> int:

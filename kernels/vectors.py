@@ -14,7 +14,7 @@ from numba.core.errors import RequireLiteralValue
 from numba.extending import intrinsic as numba_intrinsic
 from numba.np.numpy_support import from_dtype
 
-from .blocks import CACHE_LINE, READ_AHEAD_BYTES
+from .blocks import CACHE_LINE
 from .monoids import (
     WIDENED,
     Combination,
@@ -24,7 +24,7 @@ from .monoids import (
     storage_dtype,
     stored_element,
 )
-from .processor import fetches_past_pages
+from .processor import read_ahead_bytes
 
 cgutils: Any = numba_cgutils
 intrinsic: Any = numba_intrinsic
@@ -296,12 +296,9 @@ def prefetch(builder: Any, element: str, data: Any, index: Any, locality: int = 
 
 
 def read_ahead(builder: Any, element: str, data: Any, index: Any, count: int) -> None:
-    """Fetch what lies READ_AHEAD_BYTES behind `count` elements that a loop reads, from `index` on, unless the
-    processor does so by itself."""
-    if fetches_past_pages():
-        return
-    itemsize = storage_dtype(element).itemsize
-    for distance in range(READ_AHEAD_BYTES, READ_AHEAD_BYTES + count * itemsize, CACHE_LINE):
+    """Fetch what lies `read_ahead_bytes` behind `count` elements that a loop reads, from `index` on."""
+    ahead, itemsize = read_ahead_bytes(), storage_dtype(element).itemsize
+    for distance in range(ahead, ahead + count * itemsize if ahead else 0, CACHE_LINE):
         prefetch(builder, element, data, builder.add(index, I64(distance // itemsize)), locality=3)
 
 

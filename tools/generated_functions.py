@@ -127,7 +127,9 @@ def main() -> None:
     parser.add_argument("functions", nargs="*", metavar="FUNCTION", help="operations (default: all)")
     options = parser.parse_args()
     if options.without_tables:
-        exponential.gathers_quickly = error_functions.gathers_quickly = lambda: False
+        for module in (exponential, error_functions):
+            module.gathers_quickly = lambda: False
+        exponential.permutes_two_registers = lambda: False
     for name in options.functions or FUNCTIONS:
         if name == "chlo.tan":  # The same as stablehlo.tan.
             continue

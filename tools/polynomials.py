@@ -28,7 +28,7 @@ relative to each value.
 
 from typing import Final
 '''
-EXP_STEPS = 1024
+EXP_STEPS, LONG_EXP_STEPS = 1024, 16
 """So many powers of two, in a table, double it."""
 
 
@@ -111,6 +111,13 @@ with mpmath.workdps(80):
             )
             for name, degree in (("POWER_OF_STEP", 2), ("EXACT_POWER_OF_STEP", 3))
         ],
+        Approximation(
+            "POWER_OF_LONG_STEP",
+            f"(2^(t / {LONG_EXP_STEPS}) - 1) / t",
+            _series(lambda t: mpmath.expm1(t * LOG2 / LONG_EXP_STEPS) / t, LOG2 / LONG_EXP_STEPS),
+            (mpf("-0.51"), mpf("0.51")),
+            5,
+        ),
         Approximation(
             "LOG",
             "(2 atanh(s) / s - 2) / z, where z = s^2",
@@ -329,7 +336,7 @@ def numbers() -> list[str]:
     """Constants that take more digits than f64 has."""
     return [
         in_parts("LOG_OF_2", "log(2)", mpmath.log(2)),
-        in_parts("STEPS_OF_E", f"{EXP_STEPS} / log(2)", EXP_STEPS / mpmath.log(2)),
+        in_parts("INVERSE_LOG_OF_2", "1 / log(2)", 1 / mpmath.log(2)),
         in_parts("SINGLE_LOG_OF_2", "log(2), as f32, the first of 15 bits,", mpmath.log(2), 15, np.float32),
         in_parts("SHORT_LOG_OF_2", "log(2), the first of 42 bits,", mpmath.log(2), 42),
         in_parts("TWO_THIRDS", "2 / 3", mpf(2) / 3),

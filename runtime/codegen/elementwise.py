@@ -118,21 +118,40 @@ _KEEP_DIGITS: Final = frozenset(
 """Of `_FLOATS` those whose results need no more digits than operands have, and so no rounding."""
 
 
-_LONG = 20
-"""So much work for an element, that of a sum or comparison being 1, is long."""
+_FUNCTION, _LONG_FUNCTION = 16, 20
 _LONG_FUNCTIONS = frozenset({"chlo.digamma", "chlo.erf_inv", "chlo.lgamma", "chlo.sinh", "chlo.tan"}) | {
     f"stablehlo.{name}" for name in ("atan2", "cbrt", "cosine", "power", "sine", "tan")
 }
-_WORK: Final = dict.fromkeys(MATHEMATICS, 16) | dict.fromkeys(_LONG_FUNCTIONS, _LONG) | {"stablehlo.rsqrt": 1}
+_WORK: Final = (
+    dict.fromkeys(MATHEMATICS, _FUNCTION)
+    | dict.fromkeys(_LONG_FUNCTIONS, _LONG_FUNCTION)
+    | {"stablehlo.rsqrt": 1}
+)
+_SIDE_BY_SIDE, _SIDE_BY_SIDE_IN_F32 = 4, 8
 
 
 def is_long(operations: Sequence[Operation]) -> bool:
-    """Whether these are so many steps, each waiting for another, that a processor, which looks ahead only so
-    far, does not find the next element's among them."""
-    return sum([_WORK.get(operation.name, 1) for operation in operations]) >= _LONG
+    """Whether these take a processor longer than memory takes to bring and fetch an element."""
+    return _work(operations) >= _LONG_FUNCTION
 
 
-def is_in_f32(operations: Sequence[Operation]) -> bool:
+def side_by_side(operations: Sequence[Operation]) -> int:
+    """How many vectors of elements a loop had better compute side by side; 0 where LLVM may choose.
+
+    Where operations are many steps, each waiting for another, a processor, which looks ahead only so far,
+    does not find the next element's among them. Steps in f32 are fewer.
+    """
+    if _work(operations) < _FUNCTION:
+        return 0
+    return _SIDE_BY_SIDE_IN_F32 if _is_in_f32(operations) else _SIDE_BY_SIDE
+
+
+def _work(operations: Sequence[Operation]) -> int:
+    """What these take for an element; a sum or comparison takes 1."""
+    return sum([_WORK.get(operation.name, 1) for operation in operations])
+
+
+def _is_in_f32(operations: Sequence[Operation]) -> bool:
     """Whether no function among these is computed in f64."""
     return not any(
         operation.name in MATHEMATICS

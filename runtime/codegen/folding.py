@@ -7,7 +7,8 @@ bits, in the order that is the quickest.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from llvmlite import ir
@@ -16,7 +17,7 @@ from ..ir import Block
 from ..ir import Value as IrValue
 from ..types import ELEMENT_TYPES, FLOAT, INTEGER, ElementType, TensorType
 from .blocks import INT64, POINTER, BlockEmitter, Elements, ViewOf
-from .loop import keep_rolled
+from .loop import interleave, keep_rolled
 from .space import WIDENED, combines_by, is_exact
 from .values import Value, load, rounded, store, stored_type, value_types, wrapped
 
@@ -68,6 +69,9 @@ class Loop:
 
     Args:
         rolled: whether it stays so. To unroll the many short ones of a fold takes LLVM as long as all else.
+
+    Attributes:
+        side_by_side: how many vectors it is to compute side by side; to be set before it ends, else 0.
     """
 
     def __init__(self, builder: ir.IRBuilder, first: ir.Value, last: ir.Value, rolled: bool = False) -> None:
@@ -75,6 +79,7 @@ class Loop:
         self.first = first
         self.last = last
         self.rolled = rolled
+        self.side_by_side = 0
 
     def __enter__(self) -> ir.Value:
         builder = self.builder
@@ -94,7 +99,24 @@ class Loop:
         branch = builder.cbranch(builder.icmp_signed("<", following, self.last), self.body, end)
         if self.rolled:
             keep_rolled(branch)
+        if self.side_by_side:
+            interleave(branch, self.side_by_side)
         builder.position_at_end(end)
+
+
+FETCHED_ELEMENTS = 256
+"""So many elements are asked for at once, while as many are computed."""
+
+
+@contextmanager
+def parts_of(builder: ir.IRBuilder, count: ir.Value) -> Iterator[tuple[ir.Value, ir.Value]]:
+    """A loop over parts of `FETCHED_ELEMENTS` of so many elements, at least one: the first of each, and where
+    it ends. The builder stands in its body, then behind it."""
+    size = INT64(FETCHED_ELEMENTS)
+    parts = builder.udiv(builder.add(count, INT64(FETCHED_ELEMENTS - 1)), size)
+    with Loop(builder, INT64(0), parts, rolled=True) as part:
+        first = builder.mul(part, size)
+        yield first, least(builder, builder.add(first, size), count)
 
 
 def combine(

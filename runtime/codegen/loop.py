@@ -24,6 +24,17 @@ def keep_rolled(branch: ir.Instruction) -> None:
     branch.set_metadata("llvm.loop", module.add_metadata([DISTINCT_LOOP, short]))
 
 
+def interleaved(module: ir.Module, count: int) -> ir.MDValue:
+    """Says in a loop's metadata that it is to compute so many vectors side by side."""
+    return module.add_metadata(["llvm.loop.interleave.count", ir.Constant(ir.IntType(32), count)])
+
+
+def interleave(branch: ir.Instruction, count: int) -> None:
+    """Let LLVM compute so many vectors side by side in the loop that a branch closes."""
+    module = branch.module
+    branch.set_metadata("llvm.loop", module.add_metadata([DISTINCT_LOOP, interleaved(module, count)]))
+
+
 class Loop:
     """A loop from `start` up to `stop`, which may be empty; `builder` stands in its body."""
 

@@ -105,6 +105,12 @@ class _Machine:
 
     def compile(self, text: str, is_brief: bool = False) -> bytes:
         """Machine code of a module; `is_brief`: its loops are short, so that unrolling them gains nothing."""
+        code: bytes = self.target_machine.emit_object(self.optimised(text, is_brief))
+        return code
+
+    def optimised(self, text: str, is_brief: bool = False) -> Any:
+        """LLVM's module, after its passes."""
+        from . import register_tables
         from .loop import with_distinct_loops
 
         llvm = self.llvm
@@ -116,8 +122,8 @@ class _Machine:
         options.loop_interleaving = options.loop_unrolling = not is_brief
         builder = llvm.create_pass_builder(self.target_machine, options)
         builder.getModulePassManager().run(module, builder)
-        code: bytes = self.target_machine.emit_object(module)
-        return code
+        register_tables.define(llvm, module, builder)
+        return module
 
     def load(self, code: bytes, name: str) -> int:
         """Load machine code; returns the address of its function."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..ir import Operation
 from ..ir.printer import Printer
-from ..kernels.processor import fetches_past_pages
+from ..kernels.processor import read_ahead_bytes
 from ..types import ELEMENT_TYPES, ElementType, TensorType
 from .elementwise import is_long
 from .lines import may_be_filled
@@ -320,7 +320,7 @@ def reads_ahead(nest: Nest) -> bool:
     past a page, and elements that indices choose leave them little to wait with."""
     if nest.line > 1 or not any(isinstance(node, Gather) for node in nest.nodes):
         return False
-    if crossing_loop(nest) is not None or fetches_past_pages():
+    if crossing_loop(nest) is not None or not read_ahead_bytes():
         return False
     read = [nest.accesses[number].element_type.dtype.itemsize for number in read_in_order(nest)]
     widest = max(read, default=0)

@@ -13,12 +13,13 @@ from collections.abc import Sequence
 from llvmlite import ir
 
 from ..ir import Operation
+from ..kernels.processor import read_ahead_bytes
 from ..types import ELEMENT_TYPES, ElementType, TensorType
-from .elementwise import emit, is_in_f32, is_long
+from .elementwise import emit, side_by_side
 from .folding import prefetch_after
 from .gathering import StartWords, moved, with_step
 from .lines import Line, copy_line
-from .loop import DISTINCT_LOOP, Loop
+from .loop import DISTINCT_LOOP, Loop, interleaved
 from .nest import (
     Access,
     Apply,
@@ -45,12 +46,8 @@ from .values import I64, Value, constant, load, store, stored_type
 NAME = "nest"
 _POINTER = ir.PointerType()
 _TASK = ir.FunctionType(ir.VoidType(), [I64, _POINTER])
-_SIDE_BY_SIDE, _SIDE_BY_SIDE_IN_F32 = 4, 8
-"""So many vectors of elements are computed side by side where each takes long; steps in f32 are fewer."""
 _PART_BYTES = 1 << 10
 """Of what is read, between two times that memory is fetched."""
-_READ_AHEAD_BYTES = 1 << 11
-"""So far before it is read."""
 _ONCE, _ROW, _ELEMENT = range(3)
 """Where a node is computed: before all loops, before the innermost one, or in it."""
 
@@ -238,7 +235,8 @@ class _Emitter:
             for number in read_in_order(self.nest):
                 access = self.nest.accesses[number]
                 place = _element_pointer(here, access, self.rows[number], first)
-                prefetch_after(here, place, extent * access.element_type.dtype.itemsize, _READ_AHEAD_BYTES)
+                size = extent * access.element_type.dtype.itemsize
+                prefetch_after(here, place, size, read_ahead_bytes())
         self.buffered_from = first
         self.emit_elements(here, (first, stop))
         if self.buffers:
@@ -388,10 +386,9 @@ class _Emitter:
         group = self.module.add_metadata([_GROUP])
         parallel = self.module.add_metadata(["llvm.loop.parallel_accesses", group])
         properties: list[str | ir.MDValue] = [DISTINCT_LOOP, parallel]
-        applied = self.applied_to_elements()
-        if is_long(applied):
-            count = ir.Constant(ir.IntType(32), _SIDE_BY_SIDE_IN_F32 if is_in_f32(applied) else _SIDE_BY_SIDE)
-            properties.append(self.module.add_metadata(["llvm.loop.interleave.count", count]))
+        count = side_by_side(self.applied_to_elements())
+        if count:
+            properties.append(interleaved(self.module, count))
         branch.set_metadata("llvm.loop", self.module.add_metadata(properties))
         for instruction in body.instructions:
             if isinstance(instruction, (ir.instructions.LoadInstr, ir.instructions.StoreInstr)):

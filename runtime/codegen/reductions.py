@@ -13,10 +13,12 @@ from llvmlite import ir
 
 from ..ir import Block, DenseElementsAttribute, Operation
 from ..ir import Value as IrValue
+from ..kernels.processor import read_ahead_bytes
 from .blocks import INT64, POINTER, ViewOf
-from .elementwise import emit
+from .elementwise import emit, side_by_side
 from .folding import (
     F32,
+    FETCHED_ELEMENTS,
     Loop,
     address_of,
     combine,
@@ -26,6 +28,8 @@ from .folding import (
     generate_fold,
     index_as,
     least,
+    parts_of,
+    prefetch_after,
 )
 from .functions import aligned_room, outlined_function
 from .reduction_form import ReductionForm, Steps, reductions_of
@@ -259,14 +263,29 @@ class _LongBlocks(_Blocks):
         builder, size = self.builder, self.form.block_reduced
         types = [stored_type(folded_type(operation, F32)) for operation in self.reductions]
         rooms = [aligned_room(self.builder, type, size) for type in types]
-        with Loop(builder, INT64(0), self.count) as index:
-            values = self.computed_at((self.outer, builder.add(self.first, index), INT64(0)))
-            for operation, room, value in zip(self.reductions, rooms, values, strict=True):
-                self.put(operation, room, index, value)
+        with parts_of(builder, self.count) as (first, last):
+            self.read_ahead(builder.add(self.first, first))
+            loop = Loop(builder, first, last)
+            loop.side_by_side = side_by_side([one for one in self.block.operations[:-1] if not one.regions])
+            with loop as index:
+                values = self.computed_at((self.outer, builder.add(self.first, index), INT64(0)))
+                for operation, room, value in zip(self.reductions, rooms, values, strict=True):
+                    self.put(operation, room, index, value)
         return {
             operation: self.folded(operation, room)
             for operation, room in zip(self.reductions, rooms, strict=True)
         }
+
+    def read_ahead(self, first: ir.Value) -> None:
+        """Fetch what lies ahead of a part of the operands that are read in order: while a block is folded,
+        nothing is read."""
+        distance = read_ahead_bytes()
+        for value, pointer in self.operands.items() if distance else ():
+            steps = self.form.steps(value)
+            if steps is not None and steps.reduced == 1:
+                place = self.at(pointer, value, (self.outer, first, INT64(0)))
+                size = FETCHED_ELEMENTS * element_type_of(value).dtype.itemsize
+                prefetch_after(self.builder, place, size, distance)
 
     def put(self, operation: Operation, room: ir.Value, index: ir.Value, value: Value) -> None:
         folded = folded_type(operation, F32)

@@ -16,13 +16,14 @@ from llvmlite import ir
 
 from ..ir import Block, DenseElementsAttribute, Operation
 from ..ir import Value as IrValue
-from ..kernels.processor import fetches_past_pages
+from ..kernels.processor import read_ahead_bytes
 from ..types import ElementType
 from .blocks import INT64, ViewOf
-from .elementwise import emit, emit_decay
+from .elementwise import emit, emit_decay, side_by_side
 from .elementwise_floats import divide_by, reciprocal
 from .folding import (
     F32,
+    FETCHED_ELEMENTS,
     Loop,
     address_of,
     begin_task,
@@ -31,6 +32,7 @@ from .folding import (
     emit_fold,
     index_as,
     least,
+    parts_of,
     prefetch_after,
 )
 from .functions import aligned_room, outlined_function
@@ -48,9 +50,6 @@ from .short_rows import ShortRows, short_group
 from .space import folded_type
 from .values import Value, constant, load, rounded, store, stored_type
 from .vector_folding import emit_row_fold, folds_rows
-
-_FETCHED_COLUMNS = 256
-"""So many columns are asked for at once, while as many are computed."""
 
 
 def rows_module(block: Block, form: RowForm, view_of: ViewOf, size: int) -> ir.Module:
@@ -186,7 +185,7 @@ class _Rows:
         there is one pass only, processors that look past a page need no help."""
         if pass_count(self.form, self.block) > 1:
             return 1
-        return None if fetches_past_pages() else 0
+        return 0 if read_ahead_bytes() else None
 
     def _fold_rooms(self, level: int) -> dict[Operation, tuple[ir.Value, ir.Value]]:
         """Two buffers for each reduction of a pass; on the stack's top once, whatever the number of rows."""
@@ -238,14 +237,8 @@ class _Rows:
         if level != self._fetching_level():
             self._columns(level, targets, INT64(0), INT64(self.form.columns))
             return
-        columns = self.form.columns
-        size = min(columns, _FETCHED_COLUMNS)
-        with Loop(self.builder, INT64(0), INT64(-(-columns // size)), rolled=True) as part:
-            first = self.builder.mul(part, INT64(size))
-            self._prefetch(first, size)
-            last = self.builder.add(first, INT64(size))
-            if columns % size:
-                last = least(self.builder, last, INT64(columns))
+        with parts_of(self.builder, INT64(self.form.columns)) as (first, last):
+            self._prefetch(first, min(self.form.columns, FETCHED_ELEMENTS))
             self._columns(level, targets, first, last)
 
     def _columns(
@@ -255,13 +248,16 @@ class _Rows:
         first: ir.Value,
         last: ir.Value,
     ) -> None:
-        with Loop(self.builder, first, last) as column:
+        loop = Loop(self.builder, first, last)
+        with loop as column:
             columns: dict[IrValue, Value] = {}
             for value, element_type, pointer, step in targets:
                 element = self.column_value(value, level, column, columns)
                 place = self.builder.mul(column, INT64(step)) if step != 1 else column
                 place = address_of(self.builder, pointer, place, stored_type(element_type))
                 store(self.builder, element_type, element, place)
+            owners = [value.owner for value in columns]
+            loop.side_by_side = side_by_side([one for one in owners if isinstance(one, Operation)])
 
     def _prepare_rows(self, values: Sequence[IrValue], level: int) -> None:
         """Compute all values that do not vary along the columns and that these need in a pass."""

@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 
-from nimblehlo.codegen import values
+from nimblehlo.codegen import machine, values
 from nimblehlo.types import ElementType
 
 Array = np.ndarray[Any, Any]
 Emit = Callable[..., Any]
 
 _POINTER = ir.PointerType()
-_KEPT: list[Any] = []
-
-
-@functools.cache
-def _target_machine() -> Any:
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    target = llvm.Target.from_default_triple()
-    features = llvm.get_host_cpu_features().flatten()
-    return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=3)
 
 
 def module_of(emit: Emit, operands: Sequence[ElementType], results: Sequence[ElementType]) -> ir.Module:
@@ -62,19 +50,10 @@ def module_of(emit: Emit, operands: Sequence[ElementType], results: Sequence[Ele
 
 def compiled(module: ir.Module) -> Any:
     """The address of the module's `loop`, made into a function of ctypes."""
-    machine = _target_machine()
-    parsed = llvm.parse_assembly(str(module))
-    parsed.verify()
-    options = llvm.create_pipeline_tuning_options(speed_level=3)
-    options.loop_vectorization = options.slp_vectorization = True
-    builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(parsed, builder)
-    engine = llvm.create_mcjit_compiler(parsed, machine)
-    engine.finalize_object()
-    _KEPT.append((parsed, builder, engine))
+    text = str(module)
     arguments = len(module.get_global("loop").args) - 1
     prototype = ctypes.CFUNCTYPE(None, ctypes.c_int64, *[ctypes.c_void_p] * arguments)
-    return prototype(engine.get_function_address("loop"))
+    return prototype(machine.function_address(machine.key_of(text), "loop", lambda: text))
 
 
 def looped_together(

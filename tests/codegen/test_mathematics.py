@@ -10,6 +10,7 @@ import pytest
 
 from nimblehlo.codegen.elementwise import emit, emits
 from nimblehlo.codegen.mathematics import FUNCTIONS, error_functions, exponential, reals
+from nimblehlo.kernels import processor
 from nimblehlo.ops import lookup
 from nimblehlo.types import ELEMENT_TYPES, FLOAT
 from tests.codegen.loops import looped
@@ -78,13 +79,17 @@ def test_binary(name, type):
     check(name, type, np.concatenate([lhs, bits[::2]]), np.concatenate([rhs, bits[1::2]]))
 
 
-@pytest.mark.parametrize("by_table", [False, True])
-def test_exponentials_with_and_without_a_table(by_table, monkeypatch):
-    monkeypatch.setattr(exponential, "gathers_quickly", lambda: by_table)
+@pytest.mark.parametrize("way", ["by a table in memory", "by a table in registers", "without a table"])
+def test_exponentials_with_and_without_a_table(way, monkeypatch):
+    if way == "by a table in registers" and not processor.permutes_two_registers():
+        pytest.skip("this processor has no instruction for it")
+    monkeypatch.setattr(exponential, "gathers_quickly", lambda: way == "by a table in memory")
+    monkeypatch.setattr(exponential, "permutes_two_registers", lambda: way == "by a table in registers")
     sampled = np.arange(1, 1 << 32, 40_009, dtype=np.uint64).astype(np.uint32).view(np.float32)
     near = np.random.default_rng(7).uniform(-105, 90, 100_000).astype(np.float32)
     values = np.concatenate([EDGES, sampled, near])
     steps = (np.arange(-1300, 1300) / 128).astype(np.float32)
+    steps = np.concatenate([steps, (np.arange(-1600, 1600) * (np.log(2) / 32)).astype(np.float32)])
     values = np.concatenate([values, steps, np.nextafter(steps, np.float32(0)), near / 100])
     for name in ("exponential", "logistic", "tanh"):
         check(f"stablehlo.{name}", F32, values)
@@ -111,11 +116,21 @@ def test_short_exponentials_without_an_instruction_that_scales(name, monkeypatch
     check(name, type, np.arange(1 << 16, dtype=np.uint16).view(type.dtype))
 
 
-def test_powers_of_the_table_are_rounded_once():
+@pytest.mark.parametrize("steps", [16, 1024])
+def test_powers_of_the_table_are_rounded_once(steps):
     with localcontext(prec=60):
-        for k, entry in enumerate(exponential._powers()):
-            power = float(Decimal(2) ** (Decimal(k) / 1024))
-            assert entry + (k << 42) == np.float64(power).view(np.int64)
+        for k, entry in enumerate(exponential._powers(steps)):
+            power = float(Decimal(2) ** (Decimal(k) / steps))
+            assert entry + (k << 52) // steps == np.float64(power).view(np.int64)
+
+
+@pytest.mark.parametrize("steps", [16, 1024])
+def test_what_powers_of_the_table_have_lost(steps):
+    with localcontext(prec=60):
+        for k, entry in enumerate(exponential._lost(steps)):
+            power = Decimal(2) ** (Decimal(k) / steps)
+            lost = float((power - Decimal(float(power))) / power)
+            assert abs(np.uint64(entry).view(np.float64) - lost) <= 1e-12 * abs(lost)
 
 
 def test_tangents_of_the_table_are_rounded_once():
@@ -145,6 +160,15 @@ def test_entries_of_the_tables_of_error_functions_are_rounded_once():
             assert len(entries) == 2048
             for k in range(0, 1307, 18):
                 assert entries[k] == np.float64(function(mpmath.mpf(k) / 128)).view(np.int64), (name, k)
+
+
+def test_whole_powers_between_two_values():
+    base, exponent = np.meshgrid(np.arange(-3000, 3001), np.arange(-12, 13))
+    base, exponent = base.ravel().astype(np.float32), exponent.ravel().astype(np.float32)
+    for scale in (1, 2**-3, 2**-10):
+        with np.errstate(all="ignore"):
+            check("stablehlo.power", F32, base * np.float32(scale), exponent)
+            check("stablehlo.power", F32, np.square(base * np.float32(scale)), exponent / 2)
 
 
 def test_powers_over_the_whole_range():

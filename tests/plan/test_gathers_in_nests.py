@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nimblehlo import Options, compile
-from nimblehlo.codegen import nest
+from nimblehlo.codegen import nest, nest_emitter
 from nimblehlo.frontend import parse
 from nimblehlo.kernels.blocks import CACHE_LINE, PAST_CACHES_BYTES
 from nimblehlo.plan import nests
@@ -193,7 +193,8 @@ def test_what_is_read_in_order_is_fetched_ahead(
     size: int, type: str, index_type: str, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nest, "LEAST_READ_AHEAD_BYTES", 1)
-    monkeypatch.setattr(nest, "fetches_past_pages", lambda: False)
+    for module in (nest, nest_emitter):
+        monkeypatch.setattr(module, "read_ahead_bytes", lambda: 2048)
     rng = np.random.default_rng(size)
     geometry = Geometry((50,), (3, size), (3, size), (), (0,), (), (), (0,), 2, (1,))
     text = program(geometry, type, index_type, MULTIPLIED if type == "f32" else "")

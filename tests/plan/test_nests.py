@@ -363,7 +363,9 @@ def test_many_threads_give_the_same_bits() -> None:
 @pytest.mark.parametrize(
     ("operations", "type", "side_by_side"),
     [
-        (("exponential",), "f32", None),
+        (("sqrt", "negate"), "f32", None),
+        (("exponential",), "f32", 4),
+        (("exponential",), "bf16", 8),
         (("exponential", "log_plus_one"), "f32", 4),
         (("exponential", "log_plus_one"), "bf16", 8),
         (("exponential", "log_plus_one", "sine"), "bf16", 4),

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from llvmlite import ir
 
-from ...kernels.processor import gathers_quickly
+from ...kernels.processor import gathers_quickly, permutes_two_registers
+from ..register_tables import ENTRIES
 from ..values import integer
-from .coefficients import EXACT_POWER_OF_STEP, EXP, LOG_OF_2, POWER_OF_STEP, STEPS_OF_E
+from .coefficients import (
+    EXACT_POWER_OF_STEP,
+    EXP,
+    INVERSE_LOG_OF_2,
+    LOG_OF_2,
+    POWER_OF_LONG_STEP,
+    POWER_OF_STEP,
+)
 from .reals import (
     Real,
     bits_of,
@@ -25,8 +36,27 @@ REACH = 110.0
 """exp of arguments beyond it, and of this, is infinite or zero in f32."""
 
 
-_STEPS = 1024
-"""So many entries of the table of powers double them; `STEPS_OF_E` and the coefficients are for it."""
+class _Powers(NamedTuple):
+    """A table of powers of two, and how what lies between them is computed.
+
+    Attributes:
+        steps: so many entries double them: a power of two.
+        rest: coefficients of (2^(t / steps) - 1) / t.
+        exact_rest: the same, for arguments with a tail.
+    """
+
+    steps: int
+    rest: Sequence[float]
+    exact_rest: Sequence[float]
+
+    @property
+    def name(self) -> str:
+        """Of the table."""
+        return f"powers_{self.steps}"
+
+
+_SHORT_STEPS = _Powers(1024, POWER_OF_STEP, EXACT_POWER_OF_STEP)
+_LONG_STEPS = _Powers(ENTRIES, POWER_OF_LONG_STEP, POWER_OF_LONG_STEP)
 
 
 def _reduced(x: Real, tail: Real | None = None) -> tuple[Real, ir.Value]:
@@ -47,10 +77,12 @@ def _rest(x: Real, k: Real, step: tuple[float, float], tail: Real | None) -> Rea
 
 
 def exp(x: Real, tail: Real | None = None, most: float | None = REACH) -> Real:
-    """exp(x + tail); error 6.2, with a tail 1. `most`: None where x is known not to exceed REACH."""
+    """exp(x + tail); error 6.9, with a tail 1. `most`: None where x is known not to exceed REACH."""
     x = x.within(-REACH, most)
     if gathers_quickly():
-        return _exp_by_table(x, tail)
+        return _exp_by_table(x, tail, _SHORT_STEPS)
+    if permutes_two_registers():
+        return _exp_by_table(x, tail, _LONG_STEPS)
     p, exponent = _reduced(x, tail)
     return times_power(p + 1.0, exponent)
 
@@ -60,35 +92,57 @@ def decay(x: Real) -> Real:
     return exp(x, most=None)
 
 
-def _exp_by_table(x: Real, tail: Real | None) -> Real:
-    """exp as 2^(k / 1024) * 2^(t / 1024), with fewer terms.
+def _exp_by_table(x: Real, tail: Real | None, powers: _Powers) -> Real:
+    """exp as 2^(k / steps) * 2^(t / steps), with fewer terms.
 
-    Without a tail it is as exact as f32 needs it: some 2^-49 is lost for the largest arguments. What has a
-    tail may be a whole number, and in the middle between two values of a narrow type.
+    Without a tail it is as exact as f32 needs it: some 2^-49 is lost for the largest arguments. With one the
+    result may be a whole number, in the middle between two values of a narrow type: what an entry was rounded
+    by counts, too.
     """
-    high, low = STEPS_OF_E
+    high, low = (part * powers.steps for part in INVERSE_LOG_OF_2)
     k, bits = rounded_to_integer(x, high)
     t = x.fma(high, -k)
     if tail is not None:
         t = tail.fma(high, x.fma(low, t))
-    coefficients = POWER_OF_STEP if tail is None else EXACT_POWER_OF_STEP
     builder, (type, mantissa, *_) = x.builder, x.layout
-    exponent = builder.shl(bits, integer(type, mantissa - (_STEPS.bit_length() - 1)))
-    power = x.from_bits(builder.add(looked_up(builder, "powers", _powers(), bits), exponent))
-    return power.fma(t * polynomial(t, coefficients), power)
+    if tail is None:
+        rest = t * polynomial(t, powers.rest)
+    else:
+        lost = x.from_bits(looked_up(builder, f"{powers.name}_lost", _lost(powers.steps), bits))
+        rest = t.fma(polynomial(t, powers.exact_rest), lost)
+    exponent = builder.shl(bits, integer(type, mantissa - (powers.steps.bit_length() - 1)))
+    entry = looked_up(builder, powers.name, _powers(powers.steps), bits)
+    power = x.from_bits(builder.add(entry, exponent))
+    return power.fma(rest, power)
+
+
+_ONE = 1 << 256
 
 
 @functools.cache
-def _powers() -> tuple[int, ...]:
-    """The bits of 2^(k / 1024), less those of k where it is added to the exponent's place."""
-    one = 1 << 256
-    root = 2 * one
-    for _ in range(_STEPS.bit_length() - 1):
-        root = math.isqrt(root * one)
-    entries, power = [], one
-    for k in range(_STEPS):
-        entries.append(bits_of(power / one) - (k << 52) // _STEPS)
-        power = power * root // one
+def _exact_powers(steps: int) -> tuple[int, ...]:
+    """2^(k / steps) times `_ONE`."""
+    root = 2 * _ONE
+    for _ in range(steps.bit_length() - 1):
+        root = math.isqrt(root * _ONE)
+    return tuple(itertools.accumulate(range(1, steps), lambda power, _: power * root // _ONE, initial=_ONE))
+
+
+@functools.cache
+def _powers(steps: int) -> tuple[int, ...]:
+    """The bits of 2^(k / steps), less those of k where it is added to the exponent's place."""
+    return tuple(
+        bits_of(power / _ONE) - (k << 52) // steps for k, power in enumerate(_exact_powers(steps))
+    )
+
+
+@functools.cache
+def _lost(steps: int) -> tuple[int, ...]:
+    """The bits of what 2^(k / steps) is more than its f64, as a part of it."""
+    entries = []
+    for power in _exact_powers(steps):
+        rounded = int(power / _ONE * 2**52) * (_ONE >> 52)
+        entries.append(bits_of((power - rounded) / power))
     return tuple(entries)
 
 
@@ -101,7 +155,7 @@ def expm1(x: Real) -> Real:
 
 
 def logistic(x: Real) -> Real:
-    """1 / (1 + exp(-x)); error 5.2."""
+    """1 / (1 + exp(-x)); error 6.2."""
     return 1.0 / (1.0 + exp(-x))
 
 
@@ -166,5 +220,5 @@ def sinh(x: Real) -> Real:
 
 def cosh(x: Real) -> Real:
     """The hyperbolic cosine; error 1.4."""
-    e = exp(abs(x))
+    e = exp(abs(x), tail=x.like(0.0))
     return (e + 1.0 / e) * 0.5

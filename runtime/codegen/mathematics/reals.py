@@ -9,6 +9,7 @@ from typing import NamedTuple
 from llvmlite import ir
 
 from ...kernels.processor import scales
+from ..register_tables import ENTRIES, entry
 from ..values import F32, F64, I32, I64, call, floating, integer
 
 
@@ -229,14 +230,21 @@ def looked_up(builder: ir.IRBuilder, name: str, table: Sequence[int], index: ir.
     Args:
         name: of the table, which each module has once.
     """
+    found = _table(builder, name, table)
+    if len(table) == ENTRIES:
+        return entry(builder, found, index)
+    place = builder.and_(index, integer(I64, len(table) - 1))
+    return builder.load(builder.gep(found, [integer(I64, 0), place], inbounds=True), typ=I64)
+
+
+def _table(builder: ir.IRBuilder, name: str, table: Sequence[int]) -> ir.Value:
     found = builder.module.globals.get(name)
     if found is None:
         type = ir.ArrayType(I64, len(table))
         found = ir.GlobalVariable(builder.module, type, name)
         found.linkage, found.global_constant, found.align = "internal", True, 64
-        found.initializer = ir.Constant(type, [integer(I64, entry) for entry in table])
-    place = builder.and_(index, integer(I64, len(table) - 1))
-    return builder.load(builder.gep(found, [integer(I64, 0), place], inbounds=True), typ=I64)
+        found.initializer = ir.Constant(type, [integer(I64, number) for number in table])
+    return found
 
 
 def bits_of(value: float, code: str = "d") -> int:
