@@ -90,11 +90,12 @@ def _by_strides(make: Callable[..., Writer], shape: Sequence[int], dtype: np.dty
 
 def _readable(array: np.ndarray) -> np.ndarray:
     """The array, or a copy where items lie backwards, upon each other, or not at multiples of their size."""
-    lies_well = array.flags.c_contiguous or all(
+    flags = array.flags
+    lies_well = flags.c_contiguous or all(
         size == 1 or (stride > 0 and stride % array.itemsize == 0)
         for size, stride in zip(array.shape, array.strides, strict=True)
     )
-    return array if lies_well and array.flags.aligned else np.ascontiguousarray(array)
+    return array if lies_well and flags.aligned else np.ascontiguousarray(array)
 
 
 def _steps(array: np.ndarray, dimensions: Sequence[int]) -> list[int]:

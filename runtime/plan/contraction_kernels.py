@@ -8,6 +8,7 @@ So do convolutions of floats (`ops.convolution_products`).
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -131,6 +132,15 @@ def _by_unit() -> str:
     return narrow_product.BY_UNIT
 
 
+def _converting(*types: Any) -> Kernel:
+    """From arrays of the first NumPy type to each other one in turn; nothing where all are the same."""
+    steps = [type for before, type in itertools.pairwise(types) if type != before]
+    if not steps:
+        return lambda array: array
+    first, *others = steps
+    return lambda array: functools.reduce(np.ndarray.astype, others, array.astype(first))
+
+
 def _narrowing(result: Any) -> Kernel:
     """From the integers in which a result is computed to its own; nothing where they are the same."""
     computed = carrier(result.element_type)
@@ -251,10 +261,12 @@ def _convolution_of_integers(view: Convolution, windows: Sequence[Window], threa
                 threads=threads,
             )
 
+        enter_lhs = _converting(view.lhs.dtype, lhs_type, computed)
+        enter_rhs = _converting(view.rhs.dtype, rhs_type, computed)
+        carry = _converting(computed, result)
+
         def run(lhs: Array, rhs: Array) -> Array:
-            lhs = lhs.astype(lhs_type, copy=False).astype(computed, copy=False)
-            rhs = rhs.astype(rhs_type, copy=False).astype(computed, copy=False)
-            return np.asarray(leave(convolve(lhs, rhs).astype(result, copy=False)))
+            return leave(carry(convolve(enter_lhs(lhs), enter_rhs(rhs))))  # type: ignore[no-any-return]
 
         return run
 
