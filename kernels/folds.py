@@ -10,6 +10,7 @@ values; passes follow one another until a single value is left.
 """
 
 import contextlib
+import functools
 from typing import Any, NamedTuple
 
 from llvmlite import ir
@@ -17,6 +18,7 @@ from numba import types
 
 from .blocks import CACHE_LINE, ROW_BLOCK
 from .monoids import Combination, computing_dtype, is_exact, storage_dtype
+from .processor import read_ahead_bytes
 from .vectors import (
     I32,
     I64,
@@ -314,19 +316,33 @@ def fold_block(typing_context: Any, element: Any, monoid: Any, array: Any, start
     return computed_type(kind.element)(element, monoid, array, types.intp, types.intp), generate
 
 
+def _fetches_rows(element: str) -> bool:
+    """Whether rows are fetched ahead; of elements that fill whole lines most processors do it as well
+    themselves."""
+    fills_lines = lanes_of(element) * storage_dtype(element).itemsize >= CACHE_LINE
+    return not fills_lines or _reads_far_ahead()
+
+
+def _reads_far_ahead() -> bool:
+    return read_ahead_bytes() >= _NEAR_BYTES
+
+
 def _rows_ahead(builder: Any, element: str, stride: Any) -> Any:
-    """How far the rows lie that are folded next, where these are short; long ones processors fetch well."""
-    distance = builder.mul(stride, I64(_ROWS_AT_ONCE))
+    """How far the rows lie that are fetched, where these are short; 0 for long ones, which processors fetch
+    well."""
+    next_rows = builder.mul(stride, I64(_ROWS_AT_ONCE))
     limit = I64(_NEAR_BYTES // storage_dtype(element).itemsize)
-    return builder.select(builder.icmp_signed("<=", distance, limit), distance, I64(0))
+    distance = next_rows
+    if _reads_far_ahead():
+        # A single row may be said to lie 0 apart.
+        divisor = builder.select(builder.icmp_signed(">", stride, I64(0)), stride, I64(1))
+        distance = builder.mul(builder.udiv(limit, divisor), stride)
+    return builder.select(builder.icmp_signed("<=", next_rows, limit), distance, I64(0))
 
 
 def _fetch_rows(builder: Any, element: str, data: Any, places: list[Any], ahead: Any, column: Any) -> None:
-    """Fetch a vector of columns of the rows that lie so far ahead, a cache line of them twice at most; of
-    elements that fill whole lines processors do it as well themselves."""
+    """Fetch a vector of columns of the rows that lie so far ahead, a cache line of them twice at most."""
     per_line = CACHE_LINE // storage_dtype(element).itemsize
-    if lanes_of(element) >= per_line:
-        return
     with contextlib.ExitStack() as first:
         if 2 * lanes_of(element) < per_line:
             begins = builder.icmp_signed("==", builder.and_(column, I64(per_line - 1)), I64(0))
@@ -363,19 +379,26 @@ def fold_rows(
         data = data_of(context, builder, array, operand, kind.element)
         target_data = data_of(context, builder, totals, target, computed)
         starts = [builder.add(begin, builder.mul(step, I64(row))) for row in range(count_of_rows)]
-        ahead = _rows_ahead(builder, kind.element, step)
 
-        def fold(column: Any, count: int) -> None:
+        def fold(column: Any, count: int, fetches: bool = False) -> None:
             places = [builder.add(start, column) for start in starts]
             values = [load_lanes(builder, kind.element, data, place, count) for place in places]
-            if count_of_rows == _ROWS_AT_ONCE and count == lanes_of(kind.element):
+            if fetches and count == lanes_of(kind.element):
                 _fetch_rows(builder, kind.element, data, places, ahead, column)
             while len(values) > 1:
                 pairs = zip(values[0::2], values[1::2], strict=True)
                 values = [apply(builder, kind, left, right) for left, right in pairs]
             store_lanes(builder, computed, target_data, builder.add(first, column), values[0], count)
 
-        for_columns(builder, kind.element, columns, fold)
+        if count_of_rows == _ROWS_AT_ONCE and _fetches_rows(kind.element):
+            ahead = _rows_ahead(builder, kind.element, step)
+            with builder.if_else(builder.icmp_signed("!=", ahead, I64(0))) as (near, far):
+                with near:
+                    for_columns(builder, kind.element, columns, functools.partial(fold, fetches=True))
+                with far:
+                    for_columns(builder, kind.element, columns, fold)
+        else:
+            for_columns(builder, kind.element, columns, fold)
         return context.get_dummy_value()
 
     numbers = (types.intp,) * 3
