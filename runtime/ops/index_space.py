@@ -167,5 +167,7 @@ class IndexedWindows:
         """The position of each element, of shape `shape`, where the windows start at `starts`."""
         # NumPy multiplies matrices of integers slowly.
         moved = [row if step == 1 else row * step for step, row in zip(self.start_steps, starts, strict=True)]
-        total = functools.reduce(np.add, moved) if moved else np.zeros(self.batch_size, np.int64)
-        return self.batching_and_window + self.over_batch(total)
+        if not moved:
+            # There may be any number of empty index vectors, without memory for one number each.
+            return np.broadcast_to(self.batching_and_window, self.shape)
+        return self.batching_and_window + self.over_batch(functools.reduce(np.add, moved))

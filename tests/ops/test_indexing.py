@@ -19,6 +19,7 @@ from tests.ops.index_cases import IndexCase, index_cases
 from tests.ops.references import evaluate
 from tests.ops.rejections import assert_complete, assert_inputs_rejected, assert_rejected, program, rows
 from tests.ops.texts import array, declaration, elements, index_space, tensor
+from tests.running import run_every_way
 
 I32 = "tensor<i32>"
 T23 = tensor([2, 3])
@@ -302,6 +303,22 @@ def test_gather(case: IndexCase, element_type: str, dynamic: bool) -> None:
     assert list(result.shape) == case.space
     for result_index in index_space(case.space):
         assert result[result_index] == gathered(case, operand, start_indices, result_index)
+
+
+def test_any_number_of_empty_index_vectors_takes_no_memory() -> None:
+    text = """
+      func.func @main(%x: tensor<2x0xi32>, %i: tensor<1000000x1000000x0xi64>)
+          -> tensor<1000000x1000000x0xi32> {
+        %0 = "stablehlo.gather"(%x, %i) {
+          dimension_numbers = #stablehlo.gather<offset_dims = [2], collapsed_slice_dims = [0],
+            start_index_map = [], index_vector_dim = 2>,
+          slice_sizes = array<i64: 1, 0>, indices_are_sorted = false
+        } : (tensor<2x0xi32>, tensor<1000000x1000000x0xi64>) -> tensor<1000000x1000000x0xi32>
+        return %0 : tensor<1000000x1000000x0xi32>
+      }"""
+    indices = np.empty((10**6, 10**6, 0), np.int64)
+    (got,) = run_every_way(text, np.empty((2, 0), np.int32), indices)
+    assert got.shape == indices.shape and got.dtype == np.int32
 
 
 def test_gather_of_an_empty_slice_at_the_end_is_undefined() -> None:
