@@ -258,7 +258,10 @@ def test_symbols_tell_kernels_of_one_factory_apart():
     assert len(names) == 2
 
 
-def test_only_what_python_calls_is_made_for_it():
+def test_only_what_python_calls_is_made_for_it(tmp_path, monkeypatch):
+    # What lies on the disk is not made.
+    monkeypatch.setenv("NIMBLEHLO_CACHE_DIR", str(tmp_path))
+
     @compilation.kernel
     def doubled(value):
         return 2 * value
