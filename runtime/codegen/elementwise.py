@@ -118,7 +118,9 @@ _KEEP_DIGITS: Final = frozenset(
 """Of `_FLOATS` those whose results need no more digits than operands have, and so no rounding."""
 
 
-_FUNCTION, _LONG_FUNCTION = 16, 20
+_CHAIN, _FUNCTION, _LONG_FUNCTION = 16, 40, 44
+"""What a chain that is worth interleaving takes at least, and what functions take: one that memory keeps up
+with, and one that keeps it waiting. A sum or comparison takes 1."""
 _LONG_FUNCTIONS = frozenset({"chlo.digamma", "chlo.erf_inv", "chlo.lgamma", "chlo.sinh", "chlo.tan"}) | {
     f"stablehlo.{name}" for name in ("atan2", "cbrt", "cosine", "power", "sine", "tan")
 }
@@ -141,13 +143,14 @@ def side_by_side(operations: Sequence[Operation]) -> int:
     Where operations are many steps, each waiting for another, a processor, which looks ahead only so far,
     does not find the next element's among them. Steps in f32 are fewer.
     """
-    if _work(operations) < _FUNCTION:
+    work = _work(operations)
+    if work < _CHAIN:
         return 0
-    return _SIDE_BY_SIDE_IN_F32 if _is_in_f32(operations) else _SIDE_BY_SIDE
+    return _SIDE_BY_SIDE_IN_F32 if work >= _FUNCTION and _is_in_f32(operations) else _SIDE_BY_SIDE
 
 
 def _work(operations: Sequence[Operation]) -> int:
-    """What these take for an element; a sum or comparison takes 1."""
+    """What these take for an element."""
     return sum([_WORK.get(operation.name, 1) for operation in operations])
 
 

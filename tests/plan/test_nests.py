@@ -322,6 +322,26 @@ def test_results_past_the_caches_begin_anywhere(type: str, start: int, threads: 
             assert not memory[:start].any() and not memory[start + a.size :].any()
 
 
+@pytest.mark.parametrize(
+    ("operations", "is_buffered"),
+    [
+        (["negate"] * 43, True),
+        (["negate"] * 44, False),
+        (["exponential"], True),
+        (["exponential"] * 2, False),
+    ],
+)
+@pytest.mark.usefixtures("past_caches")
+def test_results_that_take_long_to_compute_are_kept_in_the_caches(
+    operations: list[str], is_buffered: bool
+) -> None:
+    type = "tensor<5000xf32>"
+    lines = [f"%{n} = stablehlo.{name} %{n - 1} : {type}" for n, name in enumerate(operations, 1)]
+    body = "\n".join([*lines, f"return %{len(operations)} : {type}"])
+    (found,) = nests_of(block_of(f"func.func @main(%0: {type}) -> {type} {{\n{body}\n}}"))
+    assert nest.is_buffered(nest.arranged(found)) == is_buffered
+
+
 @pytest.mark.usefixtures("past_caches")
 def test_results_past_the_caches_may_take_the_place_of_operands() -> None:
     text = """
@@ -364,6 +384,8 @@ def test_many_threads_give_the_same_bits() -> None:
     ("operations", "type", "side_by_side"),
     [
         (("sqrt", "negate"), "f32", None),
+        (("sqrt", "negate") * 8, "f32", 4),
+        (("sqrt", "negate") * 20, "f32", 8),
         (("exponential",), "f32", 4),
         (("exponential",), "bf16", 8),
         (("exponential", "log_plus_one"), "f32", 4),
