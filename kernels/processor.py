@@ -6,6 +6,7 @@ LLVM is asked once, when the first answer is needed.
 import functools
 
 __all__ = [
+    "estimates_inverse_roots",
     "gathers_one_by_one",
     "gathers_quickly",
     "has",
@@ -46,6 +47,11 @@ def gathers_quickly() -> bool:
 
 def permutes_two_registers() -> bool:
     """Whether one instruction picks, for each lane of 64 bits, one of the 16 that two registers hold."""
+    return has("avx512f")
+
+
+def estimates_inverse_roots() -> bool:
+    """Whether it has an instruction for 14 bits of the inverse square roots of f64."""
     return has("avx512f")
 
 

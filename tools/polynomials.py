@@ -104,20 +104,18 @@ with mpmath.workdps(80):
         *[
             Approximation(
                 name,
-                f"(2^(t / {EXP_STEPS}) - 1) / t",
-                _series(lambda t: mpmath.expm1(t * LOG2 / EXP_STEPS) / t, LOG2 / EXP_STEPS),
+                f"(2^(t / {steps}) - 1) / t",
+                _series(lambda t, steps=steps: mpmath.expm1(t * LOG2 / steps) / t, LOG2 / steps),
                 (mpf("-0.51"), mpf("0.51")),
                 degree,
             )
-            for name, degree in (("POWER_OF_STEP", 2), ("EXACT_POWER_OF_STEP", 3))
+            for name, steps, degree in (
+                ("POWER_OF_STEP", EXP_STEPS, 2),
+                ("EXACT_POWER_OF_STEP", EXP_STEPS, 3),
+                ("POWER_OF_LONG_STEP", LONG_EXP_STEPS, 5),
+                ("EXACT_POWER_OF_LONG_STEP", LONG_EXP_STEPS, 6),
+            )
         ],
-        Approximation(
-            "POWER_OF_LONG_STEP",
-            f"(2^(t / {LONG_EXP_STEPS}) - 1) / t",
-            _series(lambda t: mpmath.expm1(t * LOG2 / LONG_EXP_STEPS) / t, LOG2 / LONG_EXP_STEPS),
-            (mpf("-0.51"), mpf("0.51")),
-            5,
-        ),
         Approximation(
             "LOG",
             "(2 atanh(s) / s - 2) / z, where z = s^2",
@@ -178,9 +176,9 @@ with mpmath.workdps(80):
             "ERFC",
             "exp(x^2) erfc(x)",
             lambda x: mpmath.exp(x * x) * mpmath.erfc(x),
-            (mpf("0.49"), mpf("10.2")),
+            (mpf(0), mpf("10.2")),
             12,
-            12,
+            13,
         ),
         Approximation(
             "ERF_INV", "erf_inv(x) / x, where w = -log(1 - x^2)", _erf_inv, (mpf(0), mpf("16.7")), 14, 14

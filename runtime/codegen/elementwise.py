@@ -19,7 +19,7 @@ from . import elementwise_complex as single_complex
 from . import elementwise_conversion as conversion
 from . import elementwise_floats as floats
 from . import elementwise_integers as integers
-from .mathematics import DECAY, SHORT, SHORT_FUNCTIONS, Function
+from .mathematics import DECAY, RSQRT_OF_F64, SHORT, SHORT_FUNCTIONS, Function
 from .mathematics import FUNCTIONS as MATHEMATICS
 from .values import F32, F64, FORMATS, Value, bits_of, constant, integer, is_nan, rounded
 
@@ -107,8 +107,8 @@ _SINGLE_COMPLEX: Final[dict[str, Callable[..., Value]]] = {
 }
 """On values of complex<f32>."""
 
-_EXACT_IN_F64: Final = frozenset({"stablehlo.rsqrt"})
-"""Of `MATHEMATICS` those that give the references' bits of f64 too, for they only round."""
+_OF_F64: Final[dict[str, Function]] = {"stablehlo.rsqrt": RSQRT_OF_F64}
+"""Those of `MATHEMATICS` that are generated for f64 too, with the references' bits."""
 
 _KEEP_DIGITS: Final = frozenset(
     {"stablehlo.imag", "stablehlo.real", "chlo.conj"}
@@ -127,7 +127,7 @@ _LONG_FUNCTIONS = frozenset({"chlo.digamma", "chlo.erf_inv", "chlo.lgamma", "chl
 _WORK: Final = (
     dict.fromkeys(MATHEMATICS, _FUNCTION)
     | dict.fromkeys(_LONG_FUNCTIONS, _LONG_FUNCTION)
-    | {"stablehlo.rsqrt": 1}
+    | {"stablehlo.rsqrt": _CHAIN}
 )
 _SIDE_BY_SIDE, _SIDE_BY_SIDE_IN_F32 = 4, 8
 
@@ -223,7 +223,8 @@ def _plain_rule(name: str, type: ElementType, result: ElementType) -> Rule | Non
     if name in SHORT_FUNCTIONS and _significant_bits(type) <= SHORT:
         return _in_f32(name, type)
     if name in MATHEMATICS:
-        return None if type.width == 64 and name not in _EXACT_IN_F64 else _in_f64(MATHEMATICS[name], type)
+        function = _OF_F64.get(name) if type.width == 64 else MATHEMATICS[name]
+        return None if function is None else _in_f64(function, type)
     on_floats = _FLOATS.get(name)
     if on_floats is None:
         return None

@@ -174,11 +174,6 @@ def is_negative_infinity(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
     return builder.fcmp_ordered("==", operand, floating(operand.type, -math.inf))
 
 
-def reciprocal_square_root(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
-    """1 / sqrt(operand), each step rounded."""
-    return builder.fdiv(floating(operand.type, 1.0), square_root(builder, operand))
-
-
 def add_complex(builder: ir.IRBuilder, lhs: Value, rhs: Value) -> Value:
     """The sum."""
     return (builder.fadd(lhs[0], rhs[0]), builder.fadd(lhs[1], rhs[1]))

@@ -110,7 +110,7 @@ class _Machine:
 
     def optimised(self, text: str, is_brief: bool = False) -> Any:
         """LLVM's module, after its passes."""
-        from . import register_tables
+        from . import vector_variants
         from .loop import with_distinct_loops
 
         llvm = self.llvm
@@ -122,7 +122,7 @@ class _Machine:
         options.loop_interleaving = options.loop_unrolling = not is_brief
         builder = llvm.create_pass_builder(self.target_machine, options)
         builder.getModulePassManager().run(module, builder)
-        register_tables.define(llvm, module, builder)
+        vector_variants.define(llvm, module, builder)
         return module
 
     def load(self, code: bytes, name: str) -> int:

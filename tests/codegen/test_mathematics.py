@@ -4,12 +4,13 @@ tools/generated_functions.py compares on all values of f32; here is a sample.
 """
 
 from decimal import Decimal, localcontext
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from nimblehlo.codegen.elementwise import emit, emits
-from nimblehlo.codegen.mathematics import FUNCTIONS, error_functions, exponential, reals
+from nimblehlo.codegen.mathematics import FUNCTIONS, error_functions, exponential, reals, roots
 from nimblehlo.kernels import processor
 from nimblehlo.ops import lookup
 from nimblehlo.types import ELEMENT_TYPES, FLOAT
@@ -91,10 +92,28 @@ def test_exponentials_with_and_without_a_table(way, monkeypatch):
     steps = (np.arange(-1300, 1300) / 128).astype(np.float32)
     steps = np.concatenate([steps, (np.arange(-1600, 1600) * (np.log(2) / 32)).astype(np.float32)])
     values = np.concatenate([values, steps, np.nextafter(steps, np.float32(0)), near / 100])
-    for name in ("exponential", "logistic", "tanh"):
+    for name in ("exponential", "exponential_minus_one", "logistic", "tanh"):
         check(f"stablehlo.{name}", F32, values)
     check("chlo.cosh", F32, values)
+    check("chlo.sinh", F32, values)
     check("stablehlo.power", F32, np.abs(values), np.roll(values, 1))
+
+
+@pytest.mark.parametrize("by_estimate", [False, True])
+def test_inverse_roots_with_and_without_an_estimate(by_estimate, monkeypatch):
+    if by_estimate and not processor.estimates_inverse_roots():
+        pytest.skip("this processor has no instruction for it")
+    monkeypatch.setattr(roots, "estimates_inverse_roots", lambda: by_estimate)
+    sampled = np.arange(1, 1 << 32, 40_009, dtype=np.uint64).astype(np.uint32).view(np.float32)
+    # Their inverse roots lie nearest to the middle between two values: 2^-51.7 from it, 2^-49.0, ...
+    nearest = np.array([12196067 * 2, 9039928 * 2, 12200505, 9067654], np.float32)
+    check("stablehlo.rsqrt", F32, np.concatenate([EDGES, sampled, nearest, nearest / 4**20]))
+    check("stablehlo.rsqrt", ELEMENT_TYPES["f16"], np.arange(1 << 16, dtype=np.uint16).view(np.float16))
+    f64 = ELEMENT_TYPES["f64"]
+    function = looped(lambda builder, x: (FUNCTIONS["stablehlo.rsqrt"](builder, *x),), [f64], f64)
+    values = np.concatenate([np.random.default_rng(8).uniform(1, 4, 20_000).astype(np.float32), nearest])
+    for value, root in zip(values.tolist(), function(values.astype(np.float64)).tolist(), strict=True):
+        assert abs(Fraction(root) ** 2 * Fraction(value) - 1) / 2 < 2.0**-51.7
 
 
 @pytest.mark.parametrize("by_table", [False, True])

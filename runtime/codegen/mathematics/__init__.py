@@ -24,10 +24,6 @@ def _on_values(function: Callable[..., Real]) -> Function:
     return lambda builder, *operands: function(*[Real(builder, operand) for operand in operands]).value
 
 
-def _reciprocal_square_root(x: Real) -> Real:
-    return 1.0 / x.sqrt()
-
-
 _ON_REALS: Final[dict[str, Callable[..., Real]]] = {
     "stablehlo.atan2": trigonometry.atan2,
     "stablehlo.cbrt": roots.cbrt,
@@ -38,7 +34,7 @@ _ON_REALS: Final[dict[str, Callable[..., Real]]] = {
     "stablehlo.log_plus_one": logarithm.log1p,
     "stablehlo.logistic": exponential.logistic,
     "stablehlo.power": logarithm.power,
-    "stablehlo.rsqrt": _reciprocal_square_root,
+    "stablehlo.rsqrt": roots.rsqrt,
     "stablehlo.sine": trigonometry.sin,
     "stablehlo.tan": trigonometry.tan,
     "stablehlo.tanh": exponential.tanh,
@@ -63,6 +59,9 @@ FUNCTIONS: Final[Mapping[str, Function]] = MappingProxyType(
 )
 """For the name of each operation that is computed in f64 what computes it."""
 
+RSQRT_OF_F64: Final = _on_values(roots.rsqrt_by_steps)
+"""What gives the reference's bits for f64 as well."""
+
 DECAY: Final = _on_values(exponential.decay)
 """What computes the exponential of a number that is not positive, in f64."""
 
@@ -72,7 +71,7 @@ _ON_SHORT_REALS: Final[dict[str, Callable[..., Real]]] = {
     "stablehlo.log": single.log,
     "stablehlo.log_plus_one": single.log1p,
     "stablehlo.logistic": single.logistic,
-    "stablehlo.rsqrt": _reciprocal_square_root,
+    "stablehlo.rsqrt": roots.rsqrt_by_steps,
     "stablehlo.tanh": single.tanh,
     "chlo.erf": single.erf,
 }

@@ -54,15 +54,14 @@ def erf(x: Real) -> Real:
 
 
 def erfc(x: Real) -> Real:
-    """1 - erf(x); error 6.5, by table 1."""
+    """1 - erf(x); error 7.4, by table 1."""
     if gathers_quickly():
         at, slope, mean = _next_to(abs(x).within(None, _ERFC_REACH), "erfc", _ERFC_DEGREES)
         value = (-slope).fma(mean, at)
         return where(x.compare("<", 0.0), 2.0 - value, value)
-    near = 1.0 - erf(x)
-    a = x.within(0.0, _ERFC_REACH)
-    far = exp(-(a * a)) * polynomial(a, ERFC_DIVIDEND) / polynomial(a, ERFC_DIVISOR)
-    return where(x.compare(">", 0.5), far, near)
+    a = abs(x).within(None, _ERFC_REACH)
+    value = exp(-(a * a), least=None, most=None) * polynomial(a, ERFC_DIVIDEND) / polynomial(a, ERFC_DIVISOR)
+    return where(x.compare("<", 0.0), 2.0 - value, value)
 
 
 def erf_inv(x: Real) -> Real:

@@ -11,9 +11,10 @@ from typing import NamedTuple
 from llvmlite import ir
 
 from ...kernels.processor import gathers_quickly, permutes_two_registers
-from ..register_tables import ENTRIES
 from ..values import integer
+from ..vector_variants import ENTRIES
 from .coefficients import (
+    EXACT_POWER_OF_LONG_STEP,
     EXACT_POWER_OF_STEP,
     EXP,
     INVERSE_LOG_OF_2,
@@ -42,7 +43,7 @@ class _Powers(NamedTuple):
     Attributes:
         steps: so many entries double them: a power of two.
         rest: coefficients of (2^(t / steps) - 1) / t.
-        exact_rest: the same, for arguments with a tail.
+        exact_rest: the same, with more of them.
     """
 
     steps: int
@@ -56,7 +57,7 @@ class _Powers(NamedTuple):
 
 
 _SHORT_STEPS = _Powers(1024, POWER_OF_STEP, EXACT_POWER_OF_STEP)
-_LONG_STEPS = _Powers(ENTRIES, POWER_OF_LONG_STEP, POWER_OF_LONG_STEP)
+_LONG_STEPS = _Powers(ENTRIES, POWER_OF_LONG_STEP, EXACT_POWER_OF_LONG_STEP)
 
 
 def _reduced(x: Real, tail: Real | None = None) -> tuple[Real, ir.Value]:
@@ -76,9 +77,11 @@ def _rest(x: Real, k: Real, step: tuple[float, float], tail: Real | None) -> Rea
     return r if tail is None else r + tail
 
 
-def exp(x: Real, tail: Real | None = None, most: float | None = REACH) -> Real:
-    """exp(x + tail); error 6.9, with a tail 1. `most`: None where x is known not to exceed REACH."""
-    x = x.within(-REACH, most)
+def exp(
+    x: Real, tail: Real | None = None, least: float | None = -REACH, most: float | None = REACH
+) -> Real:
+    """exp(x + tail); error 6.9, with a tail 1. `least`, `most`: None where x is known to lie within REACH."""
+    x = x.within(least, most)
     if gathers_quickly():
         return _exp_by_table(x, tail, _SHORT_STEPS)
     if permutes_two_registers():
@@ -99,21 +102,42 @@ def _exp_by_table(x: Real, tail: Real | None, powers: _Powers) -> Real:
     result may be a whole number, in the middle between two values of a narrow type: what an entry was rounded
     by counts, too.
     """
+    t, bits = _in_steps(x, tail, powers)
+    rest = t * polynomial(t, powers.rest) if tail is None else _exact_rest(t, bits, powers)
+    power = _power_of_step(x, bits, powers)
+    return power.fma(rest, power)
+
+
+def _expm1_by_table(x: Real, tail: Real | None, powers: _Powers) -> Real:
+    """exp(x + tail) - 1, as exact for small arguments; -0 gives 0."""
+    t, bits = _in_steps(x, tail, powers)
+    power = _power_of_step(x, bits, powers)
+    return power.fma(_exact_rest(t, bits, powers), power - 1.0)
+
+
+def _in_steps(x: Real, tail: Real | None, powers: _Powers) -> tuple[Real, ir.Value]:
+    """t and the lowest bits of the integer k.
+
+    x + tail = (k + t) * log(2) / steps, where |t| is half at most; the tail may be 0, to lose nothing of x.
+    """
     high, low = (part * powers.steps for part in INVERSE_LOG_OF_2)
     k, bits = rounded_to_integer(x, high)
     t = x.fma(high, -k)
-    if tail is not None:
-        t = tail.fma(high, x.fma(low, t))
+    return t if tail is None else tail.fma(high, x.fma(low, t)), bits
+
+
+def _exact_rest(t: Real, bits: ir.Value, powers: _Powers) -> Real:
+    """2^(t / steps) - 1, and what the power by which it is multiplied was rounded by."""
+    lost = t.from_bits(looked_up(t.builder, f"{powers.name}_lost", _lost(powers.steps), bits))
+    return t.fma(polynomial(t, powers.exact_rest), lost)
+
+
+def _power_of_step(x: Real, bits: ir.Value, powers: _Powers) -> Real:
+    """2^(k / steps), whose k stands in the lowest bits; x says where the code goes."""
     builder, (type, mantissa, *_) = x.builder, x.layout
-    if tail is None:
-        rest = t * polynomial(t, powers.rest)
-    else:
-        lost = x.from_bits(looked_up(builder, f"{powers.name}_lost", _lost(powers.steps), bits))
-        rest = t.fma(polynomial(t, powers.exact_rest), lost)
     exponent = builder.shl(bits, integer(type, mantissa - (powers.steps.bit_length() - 1)))
     entry = looked_up(builder, powers.name, _powers(powers.steps), bits)
-    power = x.from_bits(builder.add(entry, exponent))
-    return power.fma(rest, power)
+    return x.from_bits(builder.add(entry, exponent))
 
 
 _ONE = 1 << 256
@@ -147,11 +171,18 @@ def _lost(steps: int) -> tuple[int, ...]:
 
 
 def expm1(x: Real) -> Real:
-    """exp(x) - 1; error 0.95."""
-    p, exponent = _reduced(x.within(-REACH, REACH))
-    scale = power_of_two(x, exponent)
+    """exp(x) - 1; error 1.8."""
     # A sum with a zero would lose the sign of -0.
-    return where(x.compare("==", 0.0), x, scale.fma(p, scale - 1.0))
+    return where(x.compare("==", 0.0), x, _expm1(x.within(-REACH, REACH), x.like(0.0)))
+
+
+def _expm1(x: Real, tail: Real | None = None) -> Real:
+    """exp(x) - 1, where |x| <= REACH; -0 gives 0. With a tail of 0 large results are exact as well."""
+    if permutes_two_registers():
+        return _expm1_by_table(x, tail, _LONG_STEPS)
+    p, exponent = _reduced(x)
+    scale = power_of_two(x, exponent)
+    return scale.fma(p, scale - 1.0)
 
 
 def logistic(x: Real) -> Real:
@@ -166,9 +197,7 @@ def tanh(x: Real) -> Real:
     """
     if gathers_quickly():
         return _tanh_by_table(x)
-    p, exponent = _reduced((abs(x) * 2.0).within(None, 40.0))
-    scale = power_of_two(x, exponent)
-    t = scale.fma(p, scale - 1.0)
+    t = _expm1((abs(x) * 2.0).within(None, 40.0))
     return (t / (t + 2.0)).with_sign_of(x)
 
 
@@ -213,12 +242,12 @@ def _tangents() -> tuple[int, ...]:
 
 
 def sinh(x: Real) -> Real:
-    """The hyperbolic sine: (t + t / (t + 1)) / 2, where t = exp(|x|) - 1; error 1.6."""
+    """The hyperbolic sine: (t + t / (t + 1)) / 2, where t = exp(|x|) - 1; error 2.2."""
     t = expm1(abs(x))
     return ((t + t / (t + 1.0)) * 0.5).with_sign_of(x)
 
 
 def cosh(x: Real) -> Real:
-    """The hyperbolic cosine; error 1.4."""
+    """The hyperbolic cosine; error 0.95."""
     e = exp(abs(x), tail=x.like(0.0))
     return (e + 1.0 / e) * 0.5

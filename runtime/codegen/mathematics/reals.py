@@ -9,8 +9,8 @@ from typing import NamedTuple
 from llvmlite import ir
 
 from ...kernels.processor import scales
-from ..register_tables import ENTRIES, entry
 from ..values import F32, F64, I32, I64, call, floating, integer
+from ..vector_variants import ENTRIES, entry
 
 
 class _Layout(NamedTuple):
