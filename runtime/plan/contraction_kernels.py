@@ -104,10 +104,11 @@ def _integer_products(view: Any, shapes: Stacks, threads: int | None) -> Offer:
 
             product = dot.prepare(*shapes, lhs, rhs, result, threads=threads)
         stack, shape = view.stacker(view.lhs.shape, view.rhs.shape), view.result.shape
+        enter_lhs, enter_rhs = _converting(view.lhs.dtype, lhs), _converting(view.rhs.dtype, rhs)
+        carry = _converting(np.dtype(np.int32) if is_by_unit else result, result)
 
         def run(a: Array, b: Array) -> Array:
-            a, b = stack(a.astype(lhs, copy=False), b.astype(rhs, copy=False))
-            return np.asarray(leave(product(a, b).astype(result, copy=False).reshape(shape)))
+            return np.asarray(leave(carry(product(*stack(enter_lhs(a), enter_rhs(b)))).reshape(shape)))
 
         return run
 
@@ -275,16 +276,17 @@ def _convolution_of_integers(view: Convolution, windows: Sequence[Window], threa
 
 def _integers_by_unit(view: Convolution, lhs_type: Any, rhs_type: Any, threads: int | None) -> Kernel:
     """The reference's way of convolving with the unit's products."""
-    result, leave = carrier(view.result.element_type), _narrowing(view.result)
+    enter_lhs, enter_rhs = _converting(view.lhs.dtype, lhs_type), _converting(view.rhs.dtype, rhs_type)
+    carry = _converting(np.dtype(np.int32), carrier(view.result.element_type))
+    leave = _narrowing(view.result)
 
     def multiply(a: Array, b: Array) -> Array:
         from ..kernels.narrow_product import Product
 
         product: Kernel = Product(a.shape, b.shape, lhs_type, rhs_type, np.int32, threads)
-        return np.asarray(leave(product(a, b).astype(result, copy=False)))
+        return np.asarray(leave(carry(product(a, b))))
 
     def run(lhs: Array, rhs: Array) -> Array:
-        lhs, rhs = lhs.astype(lhs_type, copy=False), rhs.astype(rhs_type, copy=False)
-        return view.convolve(lhs, rhs, view.known_padding(), multiply)
+        return view.convolve(enter_lhs(lhs), enter_rhs(rhs), view.known_padding(), multiply)
 
     return run

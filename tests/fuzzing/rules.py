@@ -420,8 +420,12 @@ def independent(operation: Operation, operands: Sequence[Array], got: Sequence[A
 def _top_k(operation: Operation, operand: Array) -> list[Array]:
     """The greatest elements by totalOrder, the first of equal ones first."""
     count = attribute(operation, "k")
-    keys = operand.astype(np.float64).view(np.int64)
-    keys = np.where(keys < 0, ~keys | np.int64(-(2**63)), keys)
+    has_infinities = np.isinf(np.array(np.inf).astype(operand.dtype).astype(np.float64))
+    # Types without infinities have, as f32, one NaN of each sign; others would lose their NaNs' digits.
+    values = np.ascontiguousarray(operand if has_infinities else operand.astype(np.float32))
+    bits = 8 * values.dtype.itemsize
+    keys = values.view(f"i{values.dtype.itemsize}").astype(np.int64)
+    keys = np.where(keys < 0, ~(keys & ((1 << bits - 1) - 1)), keys)
     order = np.argsort(~keys, axis=-1, kind="stable")[..., :count]
     return [np.take_along_axis(operand, order, axis=-1), order]
 

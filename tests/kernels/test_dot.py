@@ -4,17 +4,9 @@ import numpy as np
 import pytest
 
 from nimblehlo.kernels import dot
+from tests.kernels.integers import extreme
 
 INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
-
-
-def extreme(generator, dtype, shape):
-    """Random integers of the whole range, the extreme ones among them."""
-    info = np.iinfo(dtype)
-    values = generator.integers(info.min, info.max, shape, dtype, endpoint=True)
-    values[generator.random(shape) < 0.2] = info.min
-    values[generator.random(shape) < 0.2] = info.max
-    return values
 
 
 def exact(lhs, rhs, dtype):

@@ -12,6 +12,7 @@ import pytest
 
 from nimblehlo.kernels import matrix_product, narrow_product
 from nimblehlo.kernels.narrow_product import BY_PAIRS, BY_UNIT
+from tests.kernels.integers import extreme
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 F32 = np.dtype(np.float32)
@@ -57,14 +58,6 @@ def laid_out(array, layout):
     if layout == "reversed":
         return np.ascontiguousarray(array[:, ::-1, ::-1])[:, ::-1, ::-1]
     return array
-
-
-def extreme(generator, dtype, shape):
-    info = np.iinfo(dtype)
-    values = generator.integers(info.min, info.max, shape, dtype, endpoint=True)
-    values[generator.random(shape) < 0.2] = info.min
-    values[generator.random(shape) < 0.2] = info.max
-    return values
 
 
 def numbers(generator, shape):
