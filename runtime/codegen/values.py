@@ -235,23 +235,23 @@ def computed_form(builder: ir.IRBuilder, element_type: ElementType, stored: ir.V
 
 
 def _from_half(builder: ir.IRBuilder, stored: ir.Value) -> ir.Value:
-    """A f16. The conversion would make a NaN a quiet one, so its bits are moved instead."""
-    bits = builder.shl(
-        builder.and_(builder.zext(stored, I32), integer(I32, _MAGNITUDE >> 16)), integer(I32, 13)
-    )
-    sign = builder.shl(builder.zext(builder.lshr(stored, integer(I16, 15)), I32), integer(I32, 31))
-    nan = float_of(builder, builder.or_(builder.or_(bits, sign), integer(I32, _EXPONENTS)))
-    is_special = builder.icmp_unsigned(">", bits, integer(I32, 0x7C00 << 13))
-    return builder.select(is_special, nan, builder.fpext(builder.bitcast(stored, ir.HalfType()), F32))
+    """A f16. The conversion makes a signalling NaN a quiet one, which is undone."""
+    size = builder.and_(stored, integer(I16, 0x7FFF))
+    place = builder.sub(size, integer(I16, 0x7C01))
+    is_signalling = builder.icmp_unsigned("<", place, integer(I16, 0x01FF))
+    bits = bits_of(builder, builder.fpext(builder.bitcast(stored, ir.HalfType()), F32))
+    return float_of(builder, builder.select(is_signalling, builder.and_(bits, integer(I32, ~_QUIET)), bits))
 
 
 def _to_half(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
-    """What lies in memory of a value that f16 holds; of NaN the bits, as `_from_half` moved them."""
-    bits = bits_of(builder, value)
-    sign = builder.and_(builder.lshr(bits, integer(I32, 16)), integer(I32, 0x8000))
-    rest = builder.and_(builder.lshr(bits, integer(I32, 13)), integer(I32, 0x7FFF))
+    """What lies in memory of a value that f16 holds; signalling NaNs stay so, too."""
+    if isinstance(value, ir.CastInstr) and value.operands[0].type == ir.HalfType():
+        return builder.bitcast(value.operands[0], I16)
+    size = builder.and_(bits_of(builder, value), integer(I32, _MAGNITUDE))
+    place = builder.sub(size, integer(I32, _EXPONENTS + 1))
+    is_signalling = builder.icmp_unsigned("<", place, integer(I32, _QUIET - 1))
     half = builder.bitcast(builder.fptrunc(value, ir.HalfType()), I16)
-    return builder.select(is_nan(builder, value), builder.trunc(builder.or_(sign, rest), I16), half)
+    return builder.select(is_signalling, builder.and_(half, integer(I16, ~(_QUIET >> 13))), half)
 
 
 def _from_exponent(builder: ir.IRBuilder, code: ir.Value) -> ir.Value:
@@ -334,7 +334,7 @@ def rounded(
     if element_type.width >= 32:
         return _resized(builder, value, F64 if element_type.width == 64 else F32)
     if value.type == F64:
-        value = _to_odd(builder, value)
+        value = (_to_odd_half if element_type.name == "f16" else _to_odd)(builder, value)
     if element_type.name == "bf16":
         return _rounded_bf16(builder, value, any_nan)
     if element_type.name == "f16":
@@ -358,6 +358,14 @@ def _to_odd(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     inexact = builder.fcmp_ordered("one", back, value)
     bits = builder.sub(bits_of(builder, nearest), builder.zext(beyond, I32))
     return float_of(builder, builder.or_(bits, builder.zext(inexact, I32)))
+
+
+def _to_odd_half(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    """The same for what is rounded to f16 then: where f32 has no normal number f16 has zero or infinity."""
+    bits, dropped = bits_of(builder, value), integer(I64, (1 << 29) - 1)
+    # A carry sets the last bit that is kept where one is set below it.
+    odd = builder.or_(bits, builder.add(builder.and_(bits, dropped), dropped))
+    return builder.fptrunc(float_of(builder, builder.and_(odd, integer(I64, -1 << 29))), F32)
 
 
 def _rounded_bf16(builder: ir.IRBuilder, value: ir.Value, any_nan: bool) -> ir.Value:

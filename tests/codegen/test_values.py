@@ -56,6 +56,14 @@ def test_narrow_floats_are_held_in_f32(type):
     assert same_bits(looped(lambda builder, value: value, [type], F32)(codes), codes.astype(np.float32))
 
 
+@pytest.mark.parametrize("count", [1, 3, 17, 1 << 16])
+def test_signalling_nans_of_f16_stay_so(count):
+    codes = every_code(ELEMENT_TYPES["f16"])[-count:]
+    emit = lambda builder, x: (values.magnitude(builder, x[0]),)  # noqa: E731
+    got = looped(emit, [ELEMENT_TYPES["f16"]], ELEMENT_TYPES["f16"])(codes)
+    assert (got.view(np.uint16) == codes.view(np.uint16) & 0x7FFF).all()
+
+
 @pytest.mark.parametrize("type", NARROW, ids=str)
 def test_rounding_of_f32(type):
     edges = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e-45, -1e-45, 3e38, -3e38], np.float32)
