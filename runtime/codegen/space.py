@@ -6,7 +6,7 @@ The space is the shape that all reductions of a cluster have.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -102,12 +102,20 @@ class AxesOf:
         shape: the space.
         kept: the dimensions that reductions leave.
         view_of: gives an operation's view.
+        is_elementwise: tells which operations work element by element; those that are generated.
     """
 
-    def __init__(self, shape: tuple[int, ...], kept: Sequence[int], view_of: ViewOf) -> None:
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        kept: Sequence[int],
+        view_of: ViewOf,
+        is_elementwise: Callable[[Operation], bool] = emits,
+    ) -> None:
         self.shape = shape
         self.kept = kept
         self.view_of = view_of
+        self.is_elementwise = is_elementwise
         self.known: dict[Value, Axes] = {}
         self.changed = False
 
@@ -161,7 +169,7 @@ class AxesOf:
         elif operation.name == "stablehlo.reshape":
             self._reshape(operation)
         elif operation.name not in ("stablehlo.constant", "stablehlo.iota"):
-            if not emits(operation):
+            if not self.is_elementwise(operation):
                 raise ValueError
             self._elementwise(operation)
 

@@ -11,10 +11,12 @@ from ..ir.record import Record
 from ..ops.cluster import Cluster, ReductionCluster, RowCluster, StepCluster
 from ..ops.control import While
 from ..ops.declaration import Op
+from ..ops.elementwise_base import Elementwise
 from ..ops.quantized_operation import has_quantized_types, quantized_reference
 from ..options import Options
+from ..specialize.rewriting import tensor_type
 from .clusters import Code, block_of, is_generated, may_overwrite, names_of, one_by_one
-from .estimates import estimate
+from .estimates import estimate, imports_scipy, seconds_of_operations
 from .kernels import kernel_for
 from .loop_clusters import LoopCode, ReductionCode, RowCode
 from .native_loops import NativeLoop, is_long, native_loop_problem
@@ -68,7 +70,7 @@ def choose(view: Op, options: Options) -> Choice:
         if prepare is None or choice.way != "reference":
             return choice
     if prepare is None:
-        return Choice(reference_for(view), "reference", "; ".join(filter(None, (reason, problem))))
+        return _reference(view, "; ".join(filter(None, (reason, problem))), options)
     if options.compile == "eager" or getattr(prepare, "is_compiled_ahead", False):
         return Choice(prepare(), "kernel", reason, needs_regions=False)
     types = ", ".join([str(getattr(value.type, "element_type", "")) for value in view.operation.operands])
@@ -91,6 +93,20 @@ def _loop(view: While, options: Options) -> Choice:
     if options.compile == "eager" or is_long(view):
         return Choice(NativeLoop(view, at_once=True), "kernel", "a native loop")
     return Choice(NativeLoop(view, at_once=False), "tiered", "a native loop, once hot")
+
+
+def _reference(view: Op, reason: str, options: Options) -> Choice:
+    """The reference, or its loops over elements, where these have much work, on all threads."""
+    if isinstance(view, Elementwise) and not has_quantized_types(view.operation):
+        block = block_of(view)
+        seconds = seconds_of_operations(block) * tensor_type(view.operation.results[0]).size
+        if seconds > LEAST_PROGRAM_SECONDS:
+            from .row_programs import row_program
+
+            program = row_program(block, options.threads, seconds)
+            if program is not None:
+                return Choice(program.function, "kernel", f"row by row; {reason}", needs_regions=False)
+    return Choice(reference_for(view), "reference", reason)
 
 
 def _generated(view: Op, options: Options) -> Choice:
@@ -129,7 +145,7 @@ def _once_it_pays(
     expected = estimate(block)
     seconds, compiling = expected.reference_seconds, expected.compile_seconds
     program = None
-    if seconds > LEAST_PROGRAM_SECONDS:
+    if seconds > LEAST_PROGRAM_SECONDS and not imports_scipy(block):
         from .row_programs import row_program
 
         program = row_program(block, options.threads, seconds)

@@ -1,4 +1,5 @@
-"""Clusters as programs that run NumPy's loops row by row, on all threads, until native code pays.
+"""Programs that run NumPy's loops row by row, on all threads: clusters until native code pays, and operations
+on elements that have none.
 
 A program's loops are those that the references of the cluster's operations call, so that the results have the
 same bits; what passes between operations stays in the cache, and nothing is compiled.
@@ -12,16 +13,18 @@ from typing import Any, Final, NamedTuple
 
 from ..codegen.row_form import RowForm, row_form
 from ..codegen.space import AxesOf, shape_of
-from ..ir import Block
+from ..ir import Block, Operation
 from ..ir.likeness import likeness
 from ..kernels import row_programs as kinds
 from ..kernels.native import Launch, NativeFunction
 from ..kernels.threads import division
+from ..ops.declaration import Op, lookup
+from ..ops.elementwise_base import Elementwise
 from ..ops.memory_limit import bytes_of
 from ..ops.verify import view_of
 from ..recent import Recent
 from ..specialize.rewriting import tensor_type
-from .estimates import BYTES_A_SECOND, IN_SCIPY
+from .estimates import BYTES_A_SECOND
 from .row_recorder import MOST_OPERANDS, RowRecorder, RowValue
 from .ufunc_traces import Untraceable
 
@@ -97,13 +100,10 @@ def _function(block: Block, threads: int | None, seconds: float) -> NativeFuncti
 
 def _form_of(block: Block) -> RowForm | None:
     """The cluster in a space of rows and columns."""
-    names = {operation.name for operation in block.operations}
-    if names & IN_SCIPY:
-        return None
-    if "stablehlo.reduce" in names:
+    if any(operation.name == "stablehlo.reduce" for operation in block.operations):
         return row_form(block, view_of)
     shape = shape_of(block.terminator.operands[0])
-    axes = AxesOf(shape, range(len(shape)), view_of).of(block)
+    axes = AxesOf(shape, range(len(shape)), view_of, _is_elementwise).of(block)
     if axes is None or not all(shape):
         return None
     for row_rank in range(len(shape)):
@@ -111,6 +111,10 @@ def _form_of(block: Block) -> RowForm | None:
         if all(form.column_step(value) is not None for value in block.arguments):
             return form
     return None
+
+
+def _is_elementwise(operation: Operation) -> bool:
+    return issubclass(lookup(operation.name) or Op, Elementwise)
 
 
 def _lay_out(recorder: RowRecorder, at_a_time: int) -> None:

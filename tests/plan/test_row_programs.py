@@ -1,9 +1,9 @@
-"""Clusters as programs on rows: they have the bits of the references."""
+"""Programs on rows: they have the bits of the references."""
 
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ from nimblehlo.plan.choice import reference_for
 from nimblehlo.plan.clusters import one_by_one, with_clusters
 from nimblehlo.plan.row_programs import COLUMNS_AT_A_TIME, row_program
 from nimblehlo.specialize import specialize
+from nimblehlo.types import ELEMENT_TYPES
 
 ADD = """({
 ^bb0(%l: tensor<T>, %r: tensor<T>):
@@ -205,15 +206,8 @@ def test_values_that_are_the_same_in_a_row_are_results_too() -> None:
             %r = stablehlo.multiply %a, %x : tensor<10000x8xf32>
             return %r : tensor<10000x8xf32>""",
         ),
-        (
-            "%x: tensor<800x100xf32>, %y: tensor<800x100xf32>",
-            "tensor<800x100xf32>",
-            """%a = chlo.erf_inv %x : tensor<800x100xf32> -> tensor<800x100xf32>
-            %r = stablehlo.multiply %a, %y : tensor<800x100xf32>
-            return %r : tensor<800x100xf32>""",
-        ),
     ],
-    ids=["no loop of NumPy's", "few columns", "SciPy"],
+    ids=["no loop of NumPy's", "few columns"],
 )
 def test_what_cannot_be_a_program_is_none(arguments: str, result: str, body: str) -> None:
     assert row_program(_block(arguments, result, body), None, 1.0) is None
@@ -237,3 +231,56 @@ def test_a_first_call_of_a_softmax_compiles_nothing_and_takes_less_than_its_refe
         return min(times)
 
     assert seconds(program.function) < 0.9 * seconds(reference)
+
+
+def _of_one_operation(name: str, type: str, operands: int) -> str:
+    names = ["%x", "%y"][:operands]
+    arguments = ", ".join(f"{one}: {type}" for one in names)
+    return f"""func.func @main({arguments}) -> {type} {{
+      %r = "{name}"({", ".join(names)}) : ({", ".join([type] * operands)}) -> {type}
+      return %r : {type}
+    }}"""
+
+
+@pytest.mark.parametrize("compile", ["auto", "eager"])
+@pytest.mark.parametrize("shape", [(70_001,), (300, 401), (5, 1, 20_000)])
+@pytest.mark.parametrize(
+    ("name", "type", "operands"),
+    [
+        ("chlo.bessel_i1e", "f32", 1),
+        ("chlo.erf", "f64", 1),
+        ("stablehlo.exponential", "f64", 1),
+        ("stablehlo.log", "complex<f64>", 1),
+        ("stablehlo.power", "f64", 2),
+        ("stablehlo.tanh", "f64", 1),
+    ],
+)
+def test_operations_without_native_code_run_by_their_loops(
+    name: str, type: str, operands: int, shape: tuple[int, ...], compile: Literal["auto", "eager"]
+) -> None:
+    text = _of_one_operation(name, f"tensor<{'x'.join(map(str, shape))}x{type}>", operands)
+    random = np.random.default_rng(3)
+    values = [
+        (random.standard_normal(shape) * 3).astype(ELEMENT_TYPES[type].dtype) for _ in range(operands)
+    ]
+    want = nimblehlo.execute(text, values, options=nimblehlo.Options(compile="never"))
+    for threads in (1, 2, 3):
+        executable = nimblehlo.compile(text, options=nimblehlo.Options(compile=compile, threads=threads))
+        assert "row by row" in str(executable.explain())
+        for got, wanted in zip(executable(*values), want, strict=True):
+            assert got.tobytes() == wanted.tobytes()
+
+
+def test_operations_on_few_elements_stay_references() -> None:
+    executable = nimblehlo.compile(_of_one_operation("stablehlo.tanh", "tensor<1000xf64>", 1))
+    assert "[reference" in str(executable.explain())
+
+
+def test_clusters_do_not_import_scipy_to_become_programs() -> None:
+    type = "tensor<800x100xf32>"
+    text = f"""func.func @main(%x: {type}, %y: {type}) -> {type} {{
+      %a = chlo.erf_inv %x : {type} -> {type}
+      %r = stablehlo.multiply %a, %y : {type}
+      return %r : {type}
+    }}"""
+    assert "row by row" not in str(nimblehlo.compile(text).explain())
