@@ -19,6 +19,7 @@ ENTRIES = 16
 """Of a table in two registers."""
 
 _LANES = 8
+_VARIANTS = (4, _LANES)
 _POINTER = ir.PointerType()
 _PURE = ("nounwind", "willreturn", "memory(none)")
 
@@ -64,9 +65,6 @@ class _Function(NamedTuple):
             _add(function, "alwaysinline", *_PURE)
             builder = ir.IRBuilder(function.append_basic_block("entry"))
             builder.ret(self.emit(builder, function.args))
-
-
-_VARIANTS = (4, _LANES)
 
 
 def entry(builder: ir.IRBuilder, table: ir.Value, index: ir.Value) -> ir.Value:

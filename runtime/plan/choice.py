@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..ir import Block
 from ..ir.record import Record
@@ -16,7 +16,7 @@ from ..ops.quantized_operation import has_quantized_types, quantized_reference
 from ..options import Options
 from ..specialize.rewriting import tensor_type
 from .clusters import Code, block_of, is_generated, may_overwrite, names_of, one_by_one
-from .estimates import estimate, imports_scipy, seconds_of_operations
+from .estimates import estimate, seconds_of_operations
 from .kernels import kernel_for
 from .loop_clusters import LoopCode, ReductionCode, RowCode
 from .native_loops import NativeLoop, is_long, native_loop_problem
@@ -25,6 +25,9 @@ from .region_functions import RegionCode
 from .run_time_types import RunTimeTyped, has_unknown_sizes
 from .step_codes import StepCode, tiered_steps
 from .tiering import Generated, Tiered
+
+if TYPE_CHECKING:
+    from .row_programs import RowProgram
 
 LEAST_PROGRAM_SECONDS: Final = 2e-4
 """What references must be expected to take for a program on rows, which takes half a millisecond to make."""
@@ -100,12 +103,9 @@ def _reference(view: Op, reason: str, options: Options) -> Choice:
     if isinstance(view, Elementwise) and not has_quantized_types(view.operation):
         block = block_of(view)
         seconds = seconds_of_operations(block) * tensor_type(view.operation.results[0]).size
-        if seconds > LEAST_PROGRAM_SECONDS:
-            from .row_programs import row_program
-
-            program = row_program(block, options.threads, seconds)
-            if program is not None:
-                return Choice(program.function, "kernel", f"row by row; {reason}", needs_regions=False)
+        program = _program(block, seconds, options)
+        if program is not None:
+            return Choice(program.function, "kernel", f"row by row; {reason}", needs_regions=False)
     return Choice(reference_for(view), "reference", reason)
 
 
@@ -144,17 +144,22 @@ def _once_it_pays(
     """References one by one, or, of more work, as a program on rows; and the code once it pays."""
     expected = estimate(block)
     seconds, compiling = expected.reference_seconds, expected.compile_seconds
-    program = None
-    if seconds > LEAST_PROGRAM_SECONDS and not imports_scipy(block):
-        from .row_programs import row_program
-
-        program = row_program(block, options.threads, seconds)
+    program = _program(block, seconds, options)
     if program is None:
         function = Generated(reference, code, seconds, compiling, overwrites)
         return Choice(function, "tiered", f"{reason}, once it pays", needs_regions=False)
     # Nothing is expected of it: it is quick enough to be timed first.
     function = Generated(program.function, code, 0.0, compiling, overwrites, program.kind)
     return Choice(function, "tiered", f"row by row; {reason}, once it pays", needs_regions=False)
+
+
+def _program(block: Block, seconds: float, options: Options) -> RowProgram | None:
+    """A block's program on rows, if it has one, and references take so long that it pays."""
+    if seconds <= LEAST_PROGRAM_SECONDS:
+        return None
+    from .row_programs import row_program
+
+    return row_program(block, options.threads, seconds)
 
 
 def _steps(view: StepCluster, code: StepCode, options: Options) -> Choice:

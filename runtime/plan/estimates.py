@@ -40,8 +40,9 @@ _COMPILING, _COMPILING_PLAIN, _COMPILING_EXPENSIVE = 0.015, 0.0004, 0.004
 """Seconds to compile a nest; more for each operation."""
 
 
-_IN_SCIPY = frozenset(
-    f"chlo.{name}" for name in ("digamma", "erf", "erf_inv", "erfc", "lgamma", "polygamma", "zeta")
+IN_SCIPY = frozenset(
+    f"chlo.{name}"
+    for name in ("bessel_i1e", "digamma", "erf", "erf_inv", "erfc", "lgamma", "polygamma", "zeta")
 )
 """Operations whose references import SciPy."""
 
@@ -86,11 +87,6 @@ def estimate(block: Block) -> Estimate:
     if slowest >= _SPECIAL and "scipy.special" not in sys.modules:
         reference += _LOADING_SCIPY
     return Estimate(reference + work, native, compiling)
-
-
-def imports_scipy(block: Block) -> bool:
-    """Whether references of a block's operations import SciPy."""
-    return any(operation.name in _IN_SCIPY for operation in block.operations)
 
 
 def seconds_of_operations(block: Block) -> float:
@@ -139,7 +135,7 @@ def _seconds_an_element(operation: Operation, declaration: type[Elementwise]) ->
         return _PLAIN
     category, width = type.element_type.category, type.element_type.width
     if declaration.wide & category:
-        return _SPECIAL if operation.name in _IN_SCIPY else _EXPENSIVE
+        return _SPECIAL if operation.name in IN_SCIPY else _EXPENSIVE
     if category & (FLOAT | COMPLEX) and width < 32:
         return _NARROW
     is_chosen = operation.name == "stablehlo.select" or (operation.name in _CHOICES and category == FLOAT)

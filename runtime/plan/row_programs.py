@@ -24,7 +24,7 @@ from ..ops.memory_limit import bytes_of
 from ..ops.verify import view_of
 from ..recent import Recent
 from ..specialize.rewriting import tensor_type
-from .estimates import BYTES_A_SECOND
+from .estimates import BYTES_A_SECOND, IN_SCIPY
 from .row_recorder import MOST_OPERANDS, RowRecorder, RowValue
 from .ufunc_traces import Untraceable
 
@@ -100,7 +100,11 @@ def _function(block: Block, threads: int | None, seconds: float) -> NativeFuncti
 
 def _form_of(block: Block) -> RowForm | None:
     """The cluster in a space of rows and columns."""
-    if any(operation.name == "stablehlo.reduce" for operation in block.operations):
+    names = {operation.name for operation in block.operations}
+    # SciPy's loops may warn and raise, for which other threads have no place; and importing it takes long.
+    if names & IN_SCIPY:
+        return None
+    if "stablehlo.reduce" in names:
         return row_form(block, view_of)
     shape = shape_of(block.terminator.operands[0])
     axes = AxesOf(shape, range(len(shape)), view_of, _is_elementwise).of(block)
