@@ -14,6 +14,7 @@ from .processor import has
 from .vectors import (
     I32,
     I64,
+    ReadAhead,
     apply,
     cgutils,
     component,
@@ -22,7 +23,6 @@ from .vectors import (
     intrinsic,
     literal,
     load_lanes,
-    read_ahead,
     selected,
     splat,
     store_lanes,
@@ -114,7 +114,7 @@ def first_equal(typing_context: Any, element: Any, array: Any, start: Any, end: 
 def _comparable(builder: Any, array: Any, data: Any, start: Any, flipped: Any, folds: bool) -> Any:
     """`AT_ONCE` elements as signed integers that are compared instead; those further on are fetched."""
     item = ir.IntType(array.dtype.bitwidth)
-    read_ahead(builder, f"uint{item.width}", data, start, AT_ONCE)
+    ReadAhead(builder, f"uint{item.width}", data, start, AT_ONCE).after_step()
     address = builder.bitcast(builder.gep(data, [start]), ir.VectorType(item, AT_ONCE).as_pointer())
     code = builder.xor(builder.load(address, align=item.width // 8), splat(builder, flipped, AT_ONCE))
     if not folds:
@@ -301,7 +301,7 @@ def _extreme(builder: Any, kind: Combination, data: Any, start: Any, count: Any)
     end, step = builder.add(start, count), lanes * _TOGETHER
     middle = builder.add(start, builder.and_(count, I64(-step)))
     with cgutils.for_range_slice(builder, start, middle, I64(step), intp=I64, inc=True) as (at, _):
-        read_ahead(builder, kind.element, data, at, step)
+        ReadAhead(builder, kind.element, data, at, step).after_step()
         places = [builder.add(at, I64(number * lanes)) for number in range(_TOGETHER)]
         take([load_lanes(builder, kind.element, data, place, lanes)[0] for place in places])
     with cgutils.for_range_slice(builder, middle, end, I64(1), intp=I64, inc=True) as (at, _):

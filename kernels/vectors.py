@@ -295,11 +295,35 @@ def prefetch(builder: Any, element: str, data: Any, index: Any, locality: int = 
     builder.call(function, [address, I32(0), I32(locality), I32(1)])
 
 
-def read_ahead(builder: Any, element: str, data: Any, index: Any, count: int) -> None:
-    """Fetch what lies `read_ahead_bytes` behind `count` elements that a loop reads, from `index` on."""
-    ahead, itemsize = read_ahead_bytes(), storage_dtype(element).itemsize
-    for distance in range(ahead, ahead + count * itemsize if ahead else 0, CACHE_LINE):
-        prefetch(builder, element, data, builder.add(index, I64(distance // itemsize)), locality=3)
+class ReadAhead:
+    """Fetches what lies `read_ahead_bytes` behind `count` elements that a loop reads, from `index` on: some
+    lines at each of the loop's `steps`, since many one after another hold up what follows."""
+
+    def __init__(
+        self, builder: Any, element: str, data: Any, index: Any, count: int, steps: int = 1
+    ) -> None:
+        self.builder, self.element, self.data, self.index, self.steps = builder, element, data, index, steps
+        self.itemsize = storage_dtype(element).itemsize
+        self.lines = -(-count * self.itemsize // CACHE_LINE) if read_ahead_bytes() else 0
+        self.step = self.fetched = 0
+
+    def after_step(self) -> None:
+        """Fetch the lines that are due."""
+        self.step += 1
+        due = self.lines * self.step // self.steps
+        if self.fetched < due:
+            self._keep_order()
+            for line in range(self.fetched, due):
+                distance = (read_ahead_bytes() + line * CACHE_LINE) // self.itemsize
+                index = self.builder.add(self.index, I64(distance))
+                prefetch(self.builder, self.element, self.data, index, locality=3)
+            self._keep_order()
+            self.fetched = due
+
+    def _keep_order(self) -> None:
+        """Have the compiler leave what is read and fetched before here there; the processor need not."""
+        if self.steps > 1:
+            self.builder.fence("seq_cst", "singlethread")
 
 
 def _place(builder: Any, element: str, data: Any, index: Any, lanes: int) -> tuple[Any, Any]:

@@ -10,6 +10,7 @@ from .compilation import Kernel, kernel
 from .monoids import Combination
 from .vectors import (
     I64,
+    ReadAhead,
     Value,
     apply,
     cgutils,
@@ -18,7 +19,6 @@ from .vectors import (
     intrinsic,
     literal,
     load_lanes,
-    read_ahead,
     selected,
     splat,
     store_lanes,
@@ -186,7 +186,7 @@ def fold_inside(
                         _combine_with(builder, kind, slots, tuple(start))
                     with inside:
                         first = builder.add(builder.add(base, distance), builder.mul(column, I64(stride)))
-                        read_ahead(builder, kind.element, data, first, lanes * stride)
+                        ReadAhead(builder, kind.element, data, first, lanes * stride).after_step()
                         item = _every_other(builder, kind, data, first, lanes, stride)
                         _combine_with(builder, kind, slots, item)
             total = tuple(builder.load(slot) for slot in slots)
