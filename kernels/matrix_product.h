@@ -6,7 +6,7 @@
 
    A unit of work is a block of rows with a block of columns. Of the columns a panel at a time is multiplied with all
    rows, a tile after the other, from the first cache; it is copied where its columns do not lie side by side, or there
-   are enough rows to pay for it. Meanwhile the next panel is fetched, a little at a time: memory answers late, and the
+   are enough rows to pay for it: by the first tile, as it goes, if it can. Meanwhile the next panel is fetched, a little at a time: memory answers late, and the
    processor waits for few answers at once. Rows are copied where there are enough columns: once for all blocks of
    these, by tasks of their own, or else by each unit. The sums of parts lie beside the copies until the last part.
 
@@ -71,10 +71,11 @@ typedef struct {
 } ProductAhead;
 
 /* What a tile reads and writes: one part's terms of some rows and columns. `before` has the sums of the parts before,
-   rows as whole vectors side by side, if there were any. Steps are in bytes. */
+   rows as whole vectors side by side, if there were any; `copy` takes the columns as they are read, term by term, if
+   they are wanted. Steps are in bytes. */
 typedef struct {
     const char *left, *right, *before;
-    char *to;
+    char *to, *copy;
     int64_t row_step, term_step, right_step, to_step, terms;
     ProductAhead ahead;
 } ProductTile;

@@ -20,6 +20,7 @@
 INLINE void NAME(tile)(int rows, int vectors, int64_t rest, ProductTile *t) {
     VECTOR sums[ROWS][LOW_VECTORS];
     const char *lines[(ROWS + 2) / 3], *right = t->right, *before = t->before;
+    char *copy = t->copy;
     int64_t row_step = t->row_step, term_step = t->term_step, right_step = t->right_step, terms = t->terms;
     UNROLL for (int line = 0; line < (rows + 2) / 3; line++) lines[line] = t->left + 3 * line * row_step;
     UNROLL for (int row = 0; row < rows; row++) {
@@ -39,6 +40,10 @@ INLINE void NAME(tile)(int rows, int vectors, int64_t rest, ProductTile *t) {
             __builtin_prefetch(lines[0] + PRODUCT_AHEAD);
             UNROLL for (int number = 0; number < vectors; number++)
                 columns[number] = LOAD(right + number * sizeof(VECTOR));
+            if (copy) {
+                UNROLL for (int number = 0; number < vectors; number++, copy += sizeof(VECTOR))
+                    *(NAME(Loose) *)copy = columns[number];
+            }
             UNROLL for (int row = 0; row < rows; row++) {
                 VECTOR one = REPEATED(*(const NAME(Item) *)(lines[row / 3] + row % 3 * row_step));
                 UNROLL for (int number = 0; number < vectors; number++)
@@ -257,7 +262,8 @@ static CODE void NAME(multiply_block)(
                     &t.ahead, p, from + PRODUCT_PART * right_step, columns < width ? columns : width,
                     product_terms(p, first + PRODUCT_PART), strips * t.terms);
             /* What is left of whole vectors is always copied. */
-            if (!is_direct || here != whole) {
+            t.copy = !is_direct && here == whole && column_step == item && strips > 1 ? work : 0;
+            if (!t.copy && (!is_direct || here != whole)) {
                 NAME(pack)(t.right, column_step, right_step, here, whole, t.terms, panel);
                 t.right = (const char *)panel, t.right_step = whole * item;
             }
@@ -271,6 +277,7 @@ static CODE void NAME(multiply_block)(
                 t.row_step = strip_items ? item : p->left.line_step;
                 t.term_step = strip_items ? (end - row) * item : p->left.term_step;
                 NAME(any_tile)(end - row, is_last ? here : whole, &t);
+                if (t.copy) t.copy = 0, t.right = (const char *)panel, t.right_step = whole * item;
             }
         }
     }
