@@ -201,11 +201,13 @@ def prepare(
     parts = _without_holes(whole)
 
     def make(lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> Writer:
+        if parts == [whole] or problem.dtype.kind != "f":
+            return _written(parts, lhs, rhs, result)
         made: dict[bool, Writer] = {}
 
         def write(lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> None:
             # Holes are zeros, which change nothing unless they are multiplied with what is not finite.
-            by_parts = parts != [whole] and (problem.dtype.kind != "f" or are_finite(rhs))
+            by_parts = are_finite(rhs)
             if by_parts not in made:
                 made[by_parts] = _written(parts if by_parts else [whole], lhs, rhs, result)
             made[by_parts](lhs, rhs, result)
@@ -288,6 +290,8 @@ def _written(parts: Sequence[_Part], lhs: np.ndarray, rhs: np.ndarray, result: n
             made.append(_products(part.problem, lhs, rhs[part.rhs], result[part.result], offsets))
         else:
             empty.append(part)
+    if len(made) == 1 and not empty:
+        return made[0]
 
     def write(lhs: np.ndarray, rhs: np.ndarray, result: np.ndarray) -> None:
         for part in empty:

@@ -13,6 +13,7 @@ import numpy as np
 from .boundary import fit_as_they_are, memory_of, owned, with_donations
 from .errors import ExecutionError, VerifyError
 from .executor import Limits, Runner
+from .float_errors import without_warnings
 from .frontend.forms import load_ir
 from .garbage import uncollected
 from .inputs import convert_input
@@ -304,15 +305,16 @@ class Program:
 
     def run(self, arguments: tuple[Any, ...]) -> list[Any]:
         """The results, which belong to the caller, for arguments that fit."""
-        with np.errstate(all="ignore"):
-            if self._is_plain:
-                return self._results(arguments)
-            if self._has_call_state:
-                with new_call(self._options):
-                    return self._run(arguments)
-            return self._run(arguments)
+        return without_warnings(self._results if self._is_plain else self._run, arguments)
 
     def _run(self, arguments: tuple[Any, ...]) -> list[Any]:
+        """Run with the state of a call, if it needs one."""
+        if not self._has_call_state:
+            return self._run_within_memory(arguments)
+        with new_call(self._options):
+            return self._run_within_memory(arguments)
+
+    def _run_within_memory(self, arguments: tuple[Any, ...]) -> list[Any]:
         """Run with the memory that it may use."""
         handler = self._handler
         if self._options.max_bytes is not None:

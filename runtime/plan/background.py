@@ -12,9 +12,9 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
-import numpy as np
+from ..float_errors import without_warnings
 
 _SWITCH_SECONDS = 2e-4
 """How long Python's lock stays with the thread of jobs while callers want it. By default it is 25 times as
@@ -40,12 +40,9 @@ class Job:
 
     def run(self) -> None:
         """Do it."""
-        try:
-            with np.errstate(all="ignore"):
-                self.action()
-        except Exception:
-            # The reference goes on serving; whoever asks for compilation at once is told what is wrong.
-            pass
+        # The reference goes on serving; whoever asks for compilation at once is told what is wrong.
+        with suppress(Exception):
+            without_warnings(self.action)
         self.ended = True
 
 

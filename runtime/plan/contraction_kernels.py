@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -138,8 +139,10 @@ def _converting(*types: Any) -> Kernel:
     steps = [type for before, type in itertools.pairwise(types) if type != before]
     if not steps:
         return lambda array: array
-    first, *others = steps
-    return lambda array: functools.reduce(np.ndarray.astype, others, array.astype(first))
+    first, *others = [operator.methodcaller("astype", type) for type in steps]
+    if not others:
+        return first
+    return lambda array: functools.reduce(lambda before, step: step(before), others, first(array))
 
 
 def _narrowing(result: Any) -> Kernel:

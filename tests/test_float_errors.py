@@ -1,0 +1,84 @@
+"""Calls without NumPy's warnings."""
+
+import contextvars
+import threading
+
+import numpy as np
+import pytest
+
+from nimblehlo import execute, float_errors
+from nimblehlo.float_errors import without_warnings
+
+ZEROS = np.zeros(3)
+DIVISION = """
+func.func @main(%a: tensor<3xf64>) -> tensor<3xf64> {
+  %0 = stablehlo.divide %a, %a : tensor<3xf64>
+  return %0 : tensor<3xf64>
+}
+"""
+
+
+def divided(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return a / b
+
+
+@pytest.fixture(params=["variable", "errstate"])
+def way(request, monkeypatch):
+    """NumPy's context variable, and `numpy.errstate` where there is none."""
+    assert float_errors._SETTING is not None, "this NumPy has another way: `without_warnings` is slow with it"
+    if request.param == "errstate":
+        monkeypatch.setattr(float_errors, "_SETTING", None)
+
+
+@pytest.mark.usefixtures("way")
+def test_nothing_is_raised_within_and_all_is_as_before_behind():
+    with np.errstate(all="raise"):
+        assert np.isnan(without_warnings(divided, ZEROS, ZEROS)).all()
+        with pytest.raises(FloatingPointError):
+            divided(ZEROS, ZEROS)
+
+
+@pytest.mark.usefixtures("way")
+def test_all_is_as_before_behind_an_exception():
+    with np.errstate(all="raise"):
+        with pytest.raises(TypeError):
+            without_warnings(divided, ZEROS)
+        with pytest.raises(FloatingPointError):
+            divided(ZEROS, ZEROS)
+
+
+@pytest.mark.usefixtures("way")
+def test_calls_within_calls():
+    def outer() -> np.ndarray:
+        return divided(without_warnings(divided, ZEROS, ZEROS), ZEROS)
+
+    with np.errstate(all="raise"):
+        assert np.isnan(without_warnings(outer)).all()
+
+
+@pytest.mark.usefixtures("way")
+def test_another_thread_and_another_context():
+    found = []
+
+    def call() -> None:
+        with np.errstate(all="raise"):
+            found.append(without_warnings(divided, ZEROS, ZEROS))
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    thread.join()
+    contextvars.copy_context().run(call)
+    assert np.isnan(found).all() and len(found) == 2
+
+
+def test_it_is_numpys_own_setting():
+    variable, value = float_errors._SETTING
+    assert "ufunc" in variable.name
+    with np.errstate(all="ignore"):
+        assert type(variable.get()) is type(value)
+
+
+def test_programs_leave_the_callers_setting():
+    with np.errstate(all="raise"):
+        assert np.isnan(execute(DIVISION, [ZEROS])[0]).all()
+        assert set(np.geterr().values()) == {"raise"}
