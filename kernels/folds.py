@@ -75,8 +75,8 @@ class _Source(NamedTuple):
         return load_lanes(self.builder, self.kind.element, self.data, index, lanes)
 
     def read_ahead(self, position: Any, vectors: int, steps: int) -> ReadAhead:
-        """Nothing where the vectors are few, or lie in a cache."""
-        count = 0 if self.padded or vectors < _UNROLLED else vectors * self.lanes
+        """Nothing where they are padded: they lie in a cache."""
+        count = 0 if self.padded else vectors * self.lanes
         index = self.builder.add(self.start, position)
         return ReadAhead(self.builder, self.kind.element, self.data, index, count, steps)
 
@@ -225,7 +225,7 @@ def _pass(source: _Source, target: Any) -> Any:
     for vectors in (lanes, _piece_of(kind.element), 1):
         end = builder.and_(source.count, I64(-lanes * vectors))
         with source.loop(begin, end, lanes * vectors) as (at, _):
-            ahead = source.read_ahead(at, vectors, vectors)
+            ahead = source.read_ahead(at, vectors if vectors == lanes else 0, vectors)
             if vectors == lanes and is_of_halves(kind.element):
                 value = _folded_words(source, at, ahead)
             else:
