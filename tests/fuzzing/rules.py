@@ -85,6 +85,12 @@ COMPLEX_RELATIVE = {"stablehlo.power": 2e-13, "chlo.broadcast_power": 2e-13}
 """C++'s power of complex numbers rounds an exponent of up to 745 before it takes the exponential."""
 COMPLEX_ABSOLUTE = {"chlo.sinh": 1e-15}
 """The pass takes half the difference of two exponentials, which loses small arguments."""
+BRANCH_CUTS: dict[str, Callable[[Array], Array]] = {
+    "chlo.acos": lambda real: np.abs(real) > 1,
+    "stablehlo.log_plus_one": lambda real: real < -1,
+}
+"""Which real numbers are on a cut, below which the interpreter gives what is above: it adds 1 + 0i, and the
+pass asks for an imaginary part less than zero, which -0 is not."""
 COMPLEX_ULPS = 64
 """Of the modulus: C++'s functions of complex numbers and those of CHLO lose digits by cancellation."""
 
@@ -209,10 +215,10 @@ def _within_accuracy(
         if name == "stablehlo.cbrt":
             # The interpreter squares both parts, which loses digits where the squares are subnormal.
             not_finite |= np.abs(operands[0].astype(np.complex128)) ** 2 < np.finfo(np.float64).tiny
-        if name == "stablehlo.log_plus_one":
-            # The interpreter adds 1 + 0i, so that -0i below the branch cut becomes 0i above it.
-            is_on_cut = (operands[0].real < -1) & (operands[0].imag == 0)
-            distance = np.where(is_on_cut, _distance(want, got.conj()), distance)
+        if name in BRANCH_CUTS:
+            real, imaginary = operands[0].real, operands[0].imag
+            is_below = BRANCH_CUTS[name](real) & (imaginary == 0) & np.signbit(imaginary)
+            distance = np.where(is_below, _distance(want, got.conj()), distance)
         return not_finite | (distance <= bound)
     is_chlo = name.startswith("chlo.")
     if name not in ULPS and not (is_chlo and widened(operation)):
