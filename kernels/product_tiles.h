@@ -261,9 +261,10 @@ static CODE void NAME(multiply_block)(
                 product_look(
                     &t.ahead, p, from + PRODUCT_PART * right_step, columns < width ? columns : width,
                     product_terms(p, first + PRODUCT_PART), strips * t.terms);
-            /* What is left of whole vectors is always copied. */
-            t.copy = !is_direct && here == whole && column_step == item && strips > 1 ? work : 0;
-            if (!t.copy && (!is_direct || here != whole)) {
+            /* What is left of whole vectors is always copied; whole ones by the first tile, if others follow. */
+            int64_t is_copied = !is_direct || here != whole;
+            t.copy = is_copied && here == whole && column_step == item && strips > 1 ? work : 0;
+            if (is_copied && !t.copy) {
                 NAME(pack)(t.right, column_step, right_step, here, whole, t.terms, panel);
                 t.right = (const char *)panel, t.right_step = whole * item;
             }

@@ -139,10 +139,9 @@ def _converting(*types: Any) -> Kernel:
     steps = [type for before, type in itertools.pairwise(types) if type != before]
     if not steps:
         return lambda array: array
-    first, *others = [operator.methodcaller("astype", type) for type in steps]
-    if not others:
-        return first
-    return lambda array: functools.reduce(lambda before, step: step(before), others, first(array))
+    first, *others = steps
+    convert = operator.methodcaller("astype", first)
+    return (lambda array: functools.reduce(np.ndarray.astype, others, convert(array))) if others else convert
 
 
 def _narrowing(result: Any) -> Kernel:
