@@ -462,6 +462,7 @@ def test_positions_of_extremes_are_found_in_loops() -> None:
 def test_short_loops_are_compiled_beside_the_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native_loops, "EARLY_SHARE", 0.0)
     monkeypatch.setattr(native_loops, "PATIENCE_SECONDS", 1e3)
+    monkeypatch.setattr(native_loops, "QUICK_SECONDS", 1e3)  # kept code, too, is prepared
     compiled = threading.Event()
     prepare = native_loops.NativeLoop._prepare
 
