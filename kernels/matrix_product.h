@@ -6,9 +6,10 @@
 
    A unit of work is a block of rows with a block of columns. Of the columns a panel at a time is multiplied with all
    rows, a tile after the other, from the first cache; it is copied where its columns do not lie side by side, or there
-   are enough rows to pay for it: by the first tile, as it goes, if it can. Meanwhile the next panel is fetched, a little at a time: memory answers late, and the
-   processor waits for few answers at once. Rows are copied where there are enough columns: once for all blocks of
-   these, by tasks of their own, or else by each unit. The sums of parts lie beside the copies until the last part.
+   are enough rows to pay for it: by the first tile, as it goes, if it can. Meanwhile the next panel is fetched, and
+   where a tile's sums go, a little at a time: memory answers late, and the processor waits for few answers at once,
+   what is read next behind them. Rows are copied where there are enough columns: once for all blocks of these, by tasks
+   of their own, or else by each unit. The sums of parts lie beside the copies until the last part.
 
    A matrix times its own transpose is symmetric to the bit: of its blocks those above the diagonal are computed, and
    written below it as well. */
@@ -32,6 +33,9 @@ enum { PRODUCT_PANEL = PRODUCT_PART * 64, PRODUCT_BEHIND = 16 };
 /* Bytes of a piece that is fetched, and of a cache's line; most pieces one after another; bytes of right matrices that
    are in the caches anyway; how many bytes before they are read those of a strip of rows are fetched. */
 enum { PRODUCT_PIECE = 128, PRODUCT_LINE = 64, PRODUCT_PIECES = 4, PRODUCT_FETCHED = 1 << 17, PRODUCT_AHEAD = 1 << 10 };
+
+/* Least and most terms between what is fetched. */
+enum { PRODUCT_LEAST_STRETCH = 8, PRODUCT_STRETCH = 16 };
 
 /* Tasks of which each has a place to work at of its own. */
 enum { PRODUCT_MOST_PLACES = 256, PRODUCT_OWN_WORK = 8 };
@@ -72,11 +76,12 @@ typedef struct {
 
 /* What a tile reads and writes: one part's terms of some rows and columns. `before` has the sums of the parts before,
    rows as whole vectors side by side, if there were any; `copy` takes the columns as they are read, term by term, if
-   they are wanted. Steps are in bytes. */
+   they are wanted. Steps are in bytes. `term` and `row` are the next ones for which something is fetched: `ahead`, when
+   it is `due`, and what is read and written at the end. */
 typedef struct {
     const char *left, *right, *before;
     char *to, *copy;
-    int64_t row_step, term_step, right_step, to_step, terms;
+    int64_t row_step, term_step, right_step, to_step, terms, term, row, due;
     ProductAhead ahead;
 } ProductTile;
 
@@ -93,6 +98,15 @@ static inline __attribute__((always_inline)) void product_fetch(ProductAhead *ah
     }
 }
 
+/* Fetch of the next panel what is due; how many terms follow until something is fetched again. */
+static inline __attribute__((always_inline)) int64_t product_stretch(ProductTile *t) {
+    int64_t stretch = t->ahead.stretch < PRODUCT_STRETCH ? t->ahead.stretch : PRODUCT_STRETCH;
+    if (t->term >= t->due) product_fetch(&t->ahead), t->due += t->ahead.stretch;
+    stretch = stretch < t->terms - t->term ? stretch : t->terms - t->term;
+    t->term += stretch;
+    return stretch;
+}
+
 /* What is fetched next: some columns of one part, during so many terms of tiles. */
 static void product_look(
     ProductAhead *ahead, const MatrixProduct *p, const char *from, int64_t columns, int64_t terms, int64_t during) {
@@ -105,9 +119,11 @@ static void product_look(
     ahead->jump = (is_turned ? side->line_step : side->term_step) - ahead->run * PRODUCT_PIECE;
     ahead->left = is_read ? (is_turned ? columns : terms) * ahead->run : 0;
     gap = ahead->left ? during / ahead->left : during;
-    /* More at once where they are rare: pages are then looked up side by side. */
-    ahead->together = gap / PRODUCT_PIECES < PRODUCT_PIECES ? gap / PRODUCT_PIECES + 1 : PRODUCT_PIECES;
-    ahead->stretch = gap ? gap * ahead->together : 1;
+    /* More at once where they are rare: pages are then looked up side by side; and where looking takes too long. */
+    ahead->together = PRODUCT_PIECES;
+    if (PRODUCT_PIECES <= gap && gap < PRODUCT_PIECES * PRODUCT_PIECES) ahead->together = gap / PRODUCT_PIECES + 1;
+    ahead->stretch = gap * ahead->together;
+    if (ahead->stretch < PRODUCT_LEAST_STRETCH) ahead->stretch = PRODUCT_LEAST_STRETCH;
 }
 
 /* Terms of the part that begins at `first`. */

@@ -15,26 +15,30 @@
 #define LOW_VECTORS 4
 #endif
 
+/* Fetch what a tile reads and writes at its end in one row. */
+INLINE void NAME(fetch_row)(const ProductTile *t, int64_t row, int vectors) {
+    const char *place = t->to + row * t->to_step, *before = t->before + row * vectors * sizeof(VECTOR);
+    __builtin_prefetch(place, 1);
+    __builtin_prefetch(place + vectors * sizeof(VECTOR) - 1, 1);
+    if (t->before)
+        UNROLL for (int number = 0; number < vectors; number++) __builtin_prefetch(before + number * sizeof(VECTOR));
+}
+
 /* Write the sums of one part, added to those before, for `rows` rows and `vectors` vectors of columns, both constants,
-   of the last vector `rest` columns. Three rows share an address that moves: there are too few registers for more. */
+   of the last vector `rest` columns. Three rows share an address that moves, and that of the columns says when to stop,
+   so that it has to move: there are too few registers for more. */
 INLINE void NAME(tile)(int rows, int vectors, int64_t rest, ProductTile *t) {
     VECTOR sums[ROWS][LOW_VECTORS];
     const char *lines[(ROWS + 2) / 3], *right = t->right, *before = t->before;
     char *copy = t->copy;
-    int64_t row_step = t->row_step, term_step = t->term_step, right_step = t->right_step, terms = t->terms;
+    int64_t row_step = t->row_step, term_step = t->term_step, right_step = t->right_step;
+    int64_t between_rows = rows > PRODUCT_LOW_ROWS ? PRODUCT_STRETCH : PRODUCT_LEAST_STRETCH;
     UNROLL for (int line = 0; line < (rows + 2) / 3; line++) lines[line] = t->left + 3 * line * row_step;
-    UNROLL for (int row = 0; row < rows; row++) {
-        __builtin_prefetch(t->to + row * t->to_step, 1);
-        __builtin_prefetch(t->to + row * t->to_step + vectors * sizeof(VECTOR) - 1, 1);
-        UNROLL for (int number = 0; number < vectors; number++) {
-            if (before) __builtin_prefetch(before + (row * vectors + number) * sizeof(VECTOR));
-            sums[row][number] = (VECTOR){0};
-        }
-    }
-    for (int64_t term = 0, end = 0; term < terms;) {
-        product_fetch(&t->ahead);
-        end = t->ahead.stretch < terms - end ? end + t->ahead.stretch : terms;
-        for (; term < end; term++, right += right_step) {
+    UNROLL for (int row = 0; row < rows; row++)
+        UNROLL for (int number = 0; number < vectors; number++) sums[row][number] = (VECTOR){0};
+    for (t->term = t->row = t->due = 0; t->term < t->terms;) {
+        if (t->row < rows && t->term >= t->row * between_rows) NAME(fetch_row)(t, t->row++, vectors);
+        for (const char *end = right + product_stretch(t) * right_step; right != end; right += right_step) {
             VECTOR columns[LOW_VECTORS];
             /* Strips lie one after another, and processors stop at the end of a page. */
             __builtin_prefetch(lines[0] + PRODUCT_AHEAD);
@@ -234,7 +238,7 @@ static CODE void NAME(multiply_block)(
     const MatrixProduct *p, const char *left, const char *right, char *to, int64_t rows, int64_t columns, char *work,
     const char *packed) {
     int64_t item = sizeof(ITEM), column_step = p->right.line_step, right_step = p->right.term_step;
-    int64_t is_direct = column_step == item && rows <= PRODUCT_DIRECT_ROWS;
+    int64_t is_readable = column_step == item && right_step, is_direct = is_readable && rows <= PRODUCT_DIRECT_ROWS;
     int64_t is_low = rows <= PRODUCT_LOW_ROWS || p->terms <= PRODUCT_LOW_TERMS, strips = NAME(strips)(p, rows);
     int64_t width = (is_low ? LOW_VECTORS : VECTORS) * LANES;
     int64_t packs = p->left.term_step != item ? columns > 2 * width : !is_low && columns >= PRODUCT_PACKED_COLUMNS;
@@ -263,7 +267,7 @@ static CODE void NAME(multiply_block)(
                     product_terms(p, first + PRODUCT_PART), strips * t.terms);
             /* What is left of whole vectors is always copied; whole ones by the first tile, if others follow. */
             int64_t is_copied = !is_direct || here != whole;
-            t.copy = is_copied && here == whole && column_step == item && strips > 1 ? work : 0;
+            t.copy = is_copied && here == whole && is_readable && strips > 1 ? work : 0;
             if (is_copied && !t.copy) {
                 NAME(pack)(t.right, column_step, right_step, here, whole, t.terms, panel);
                 t.right = (const char *)panel, t.right_step = whole * item;

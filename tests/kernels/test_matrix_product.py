@@ -148,6 +148,21 @@ def test_operands_may_be_the_same_and_may_repeat_elements():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("rows", [1, 5, 30, 100])
+@pytest.mark.parametrize("terms", [1, 7, 300])
+def test_terms_may_lie_in_the_same_place(dtype, rows, terms):
+    lhs = np.random.default_rng(6).standard_normal((rows, terms)).astype(dtype)
+    rhs = np.broadcast_to(np.random.default_rng(7).standard_normal((1, 96)).astype(dtype), (terms, 96))
+    rhs = np.lib.stride_tricks.as_strided(rhs, rhs.shape, (0, rhs.itemsize))
+    expected = matrix_product.multiply(lhs, rhs.copy())
+    assert matrix_product.multiply(lhs, rhs).tobytes() == expected.tobytes()
+    repeated = np.broadcast_to(lhs[:, :1], lhs.shape)
+    expected_of_these = matrix_product.multiply(repeated.copy(), rhs)
+    assert matrix_product.multiply(repeated, rhs).tobytes() == expected_of_these.tobytes()
+    assert expected.any()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("shape", [(256, 40), (300, 600), (3, 257, 33), (2, 1100, 3)])
 def test_symmetric_products_have_the_bits_of_others(dtype, layout, shape):
