@@ -1,6 +1,7 @@
 """Fixtures and settings that all tests share."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,14 @@ def conformance_folder() -> Path | None:
     named = os.environ.get("NIMBLEHLO_CONFORMANCE_DIR")
     folder = Path(named) if named else ROOT.parent / "shared" / "conformance"
     return folder if folder.is_dir() else None
+
+
+@pytest.fixture(autouse=True)
+def no_job_fails(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Fails where compiling beside the calls did: results stay right, as the reference goes on serving."""
+    yield
+    failed = [record for record in caplog.get_records("call") if record.name == "nimblehlo.plan.background"]
+    assert not failed, failed[0].getMessage()
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from ..float_errors import without_warnings
 
@@ -27,7 +27,8 @@ class Job:
     """Something to do once.
 
     Args:
-        action: what; it keeps its result itself. Where it raises, nothing has come of it.
+        action: what; it keeps its result itself. Where it raises, nothing has
+            come of it, and a warning is logged.
         is_quick: whether it goes before those that take seconds.
     """
 
@@ -40,10 +41,20 @@ class Job:
 
     def run(self) -> None:
         """Do it."""
-        # The reference goes on serving; whoever asks for compilation at once is told what is wrong.
-        with suppress(Exception):
+        try:
             without_warnings(self.action)
+        except Exception as error:
+            # Whoever asks for compilation at once has it raised.
+            _warn(error)
         self.ended = True
+
+
+def _warn(error: Exception) -> None:
+    """Log why a job has failed."""
+    import logging
+
+    reason = "compiling failed, and the reference goes on serving: %s: %s"
+    logging.getLogger(__name__).warning(reason, type(error).__name__, error, exc_info=error)
 
 
 class Background:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import suppress
 from time import perf_counter
 from typing import Any, Protocol, TypeVar
 
@@ -339,7 +340,7 @@ class Generated(Tiering):
 
     def begin(self) -> None:
         """Compile beside the calls."""
-        self.job = self.heat.job = BACKGROUND.submit(Job(self.make, is_quick=True))
+        self.job = self.heat.job = BACKGROUND.submit(Job(self.make_if_possible, is_quick=True))
 
     def take(self) -> None:
         """Have the code that was compiled for this step, or for another one that shares it."""
@@ -369,6 +370,11 @@ class Generated(Tiering):
                 self.look = self.limit
         except ValueError:
             self.give_up()
+
+    def make_if_possible(self) -> None:
+        """Compile, if there can be code."""
+        with suppress(ValueError):
+            self.make()
 
     def make(self) -> None:
         """Compile."""

@@ -57,11 +57,14 @@ def test_no_job_begins_while_they_are_held() -> None:
     assert done == ["needed", "waiting"]
 
 
-def test_a_job_that_fails_is_over() -> None:
+def test_a_job_that_fails_is_over_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
     background = Background()
     job = background.submit(Job(lambda: 1 / 0, is_quick=True))
     background.finish(job)
     assert job.ended
+    (record,) = caplog.records
+    assert record.levelname == "WARNING" and "ZeroDivisionError: division by zero" in record.getMessage()
+    caplog.clear()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -67,7 +67,9 @@ def test_a_kernel_that_is_slower_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
     assert step.step.is_given_up and step.step.native is None
 
 
-def test_a_kernel_that_fails_beside_the_calls_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_that_fails_beside_the_calls_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(tiering, "WARM_SECONDS", 0.0)
     monkeypatch.setattr(tiering, "_is_worth_numba", lambda: True)
 
@@ -79,6 +81,8 @@ def test_a_kernel_that_fails_beside_the_calls_is_given_up(monkeypatch: pytest.Mo
         assert step(ONE) is ONE
         BACKGROUND.wait()
     assert step.is_given_up
+    assert "RuntimeError: broken" in caplog.records[0].getMessage()
+    caplog.clear()
 
 
 def test_what_runs_beside_the_calls_has_operands_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
