@@ -262,7 +262,8 @@ def _within_sums(
     else:
         sums = _run_in_f64(operation, magnitudes)[index]
     if kind == "stablehlo.multiply":
-        part = np.append(magnitudes[index], magnitudes[index + len(magnitudes) // 2])
+        inits = np.repeat(magnitudes[index + len(magnitudes) // 2], _most_inits(operation))
+        part = np.append(magnitudes[index], inits)
         finite = part[np.isfinite(part) & (part > 0)]
         if np.abs(np.log2(finite)).sum() > np.log2(largest) - 4:
             return np.ones(want.shape, np.bool_)
@@ -280,6 +281,13 @@ def _folding_operation(operation: Operation, index: int) -> str:
         return "stablehlo.add"
     owner = operation.regions[-1].block.terminator.operands[index].owner
     return owner.name if isinstance(owner, Operation) else ""
+
+
+def _most_inits(operation: Operation) -> int:
+    """How often the init value may be folded into one element: padding consists of it, too."""
+    if operation.name != "stablehlo.reduce_window":
+        return 1
+    return 1 + int(np.prod(attribute(operation, "window_dimensions")))
 
 
 def _count(operation: Operation, operands: Sequence[Array]) -> int:
