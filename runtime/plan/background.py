@@ -27,8 +27,7 @@ class Job:
     """Something to do once.
 
     Args:
-        action: what; it keeps its result itself. Where it raises, nothing has
-            come of it, and a warning is logged.
+        action: what; it keeps its result itself. Where it raises, nothing has come of it, and that is logged.
         is_quick: whether it goes before those that take seconds.
     """
 
