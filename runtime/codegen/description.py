@@ -30,6 +30,17 @@ def operation_description(operation: Operation, captured: Sequence[Value]) -> st
     return "\n".join(lines)
 
 
+def operations_description(operations: Sequence[Operation]) -> str:
+    """Operations that follow on each other, and the types of what they take from others."""
+    made = {result for operation in operations for result in operation.results}
+    outer: dict[Value, int] = {}
+    for operand in [operand for operation in operations for operand in operation.operands]:
+        if operand not in made:
+            outer.setdefault(operand, len(outer))
+    types = ", ".join([str(value.type) for value in outer])
+    return "\n".join([types, *_operation_lines(operations, outer, Printer())])
+
+
 def attributes_description(operation: Operation) -> str:
     """An operation's own attributes."""
     return Printer().dictionary(_kept(operation))
@@ -59,7 +70,14 @@ def _lines(block: Block, outer: dict[Value, int], printer: Printer) -> Iterator[
     for argument in block.arguments:
         numbers[argument] = len(numbers)
     yield f"block ({', '.join([str(argument.type) for argument in block.arguments])})"
-    for operation in block.operations:
+    yield from _operation_lines(block.operations, numbers, printer)
+
+
+def _operation_lines(
+    operations: Sequence[Operation], numbers: dict[Value, int], printer: Printer
+) -> Iterator[str]:
+    """One operation after the other; the numbers of their results are entered."""
+    for operation in operations:
         operands = [str(numbers[operand]) for operand in operation.operands]
         types = [str(result.type) for result in operation.results]
         attributes = printer.dictionary(_kept(operation)) if operation.attributes else "{}"

@@ -18,6 +18,7 @@ from llvmlite import ir
 from ..ir import Operation
 from ..ir import Value as IrValue
 from ..types import TensorType
+from ..types import Type as IrType
 from .arrays import (
     ArrayEmitter,
     Workspace,
@@ -48,18 +49,21 @@ FUNCTION_TYPE = ir.FunctionType(INT64, [POINTER, POINTER, INT64])
 NAME = "loop"
 
 
-def native_loop_problem(operation: Operation, captured: Sequence[IrValue], view_of: ViewOf) -> str | None:
+def native_loop_problem(
+    operation: Operation, captured: Sequence[IrValue], view_of: ViewOf, most_work: int | None = None
+) -> str | None:
     """Why a `while` does not become a native loop, or None where it does.
 
     Args:
         captured: the values that its regions use from outside.
         view_of: gives an operation's view.
+        most_work: products that a step may multiply; None: so few that threads need not share them.
     """
     for value in captured:
         if not is_plain(value.type):
             return f"uses {value.type}"
     reason = _scalar_problem(operation, view_of)
-    return reason if reason is None else while_problem(operation, view_of)
+    return reason if reason is None else while_problem(operation, view_of, most_work)
 
 
 def _scalar_problem(operation: Operation, view_of: ViewOf) -> str | None:
@@ -69,6 +73,17 @@ def _scalar_problem(operation: Operation, view_of: ViewOf) -> str | None:
         return reason
     cond, body = (region.block for region in operation.regions)
     return updates_problem(cond, ()) or updates_problem(body, body.arguments)
+
+
+def has_plain_types(operation: Operation) -> bool:
+    """Whether a `while` and its regions compute only tensors of known sizes that native code knows."""
+    values = [value for one in operation.walk() for value in (*one.operands, *one.results)]
+    return all(is_plain(value.type) for value in values)
+
+
+def leaves_in_place(operation: Operation, type: IrType) -> bool:
+    """Whether a native loop updates the tensors of a type that it carries where they lie."""
+    return bool(updated_in_place(operation)(type))
 
 
 def native_loop_needs(operation: Operation, view_of: ViewOf) -> tuple[int, int]:
@@ -99,6 +114,7 @@ def native_loop(operation: Operation, captured: Sequence[IrValue], view_of: View
         workspace = Workspace(place, workspace_bytes(operation))
         emitter = ArrayEmitter(builder, view_of, None, workspace, updated_in_place(operation))
         emitter.bound.update(zip(captured, map(emitter.result, around), strict=True))
+        emitter.unchanging.update(captured)
         goes_on = emit_while(emitter, operation, homes, most_steps)
     builder.ret(builder.zext(goes_on, INT64))
     return module

@@ -19,7 +19,7 @@ from .clusters import Code, block_of, is_generated, may_overwrite, names_of, one
 from .estimates import estimate, seconds_of_operations
 from .kernels import kernel_for
 from .loop_clusters import LoopCode, ReductionCode, RowCode
-from .native_loops import NativeLoop, is_long, native_loop_problem
+from .native_loops import NativeLoop, is_long, native_form
 from .region_codes import region_code
 from .region_functions import RegionCode
 from .run_time_types import RunTimeTyped, has_unknown_sizes
@@ -90,12 +90,13 @@ def _takes_unknown_sizes(view: Op) -> bool:
 
 def _loop(view: While, options: Options) -> Choice:
     """Loops of scalar work and on small arrays become native; others keep their regions' plans."""
-    problem = native_loop_problem(view)
-    if problem is not None:
-        return Choice(reference_for(view), "reference", f"no native loop: {problem}")
-    if options.compile == "eager" or is_long(view):
-        return Choice(NativeLoop(view, at_once=True), "kernel", "a native loop")
-    return Choice(NativeLoop(view, at_once=False), "tiered", "a native loop, once hot")
+    form = native_form(view, options.threads)
+    if isinstance(form, str):
+        return Choice(reference_for(view), "reference", f"no native loop: {form}")
+    kind = "a native loop" if form.part is None else f"a native loop in {form.count} parts"
+    at_once = options.compile == "eager" or is_long(view)
+    function = NativeLoop(view, form, options.threads, at_once)
+    return Choice(function, "kernel", kind) if at_once else Choice(function, "tiered", f"{kind}, once hot")
 
 
 def _reference(view: Op, reason: str, options: Options) -> Choice:

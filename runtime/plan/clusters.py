@@ -29,7 +29,7 @@ from ..specialize.step_clusters import form_step_clusters
 from ..types import TensorType
 from .estimates import BYTES_A_SECOND, estimate, saved_seconds
 from .loop_clusters import has_reduction_form, has_row_form
-from .native_loops import native_loop_problem
+from .native_loops import native_form
 from .region_codes import has_few_updates
 
 Step = Callable[..., Any]
@@ -46,7 +46,7 @@ def with_clusters(function: Function, options: Options) -> None:
         has_default_folds = options.ordering._replace(scatter_schedule=None) == _DEFAULT_FOLDS
         around = _form_around_reductions if has_default_folds else _form_nothing
         take_index_vectors(function.body, has_few_updates)
-        leave = functools.partial(_is_native_loop, options.ordering)
+        leave = functools.partial(_is_native_loop, options)
         form_clusters(function.body, generates, leave, around, saves)
         if options.ordering == Ordering():
             form_step_clusters(function.body, is_small_step, leave)
@@ -68,12 +68,12 @@ def saves(operation: Operation) -> bool:
     return saved_seconds(operation) >= _WORTH_A_CALL and generates(operation)
 
 
-def _is_native_loop(ordering: Ordering, operation: Operation) -> bool:
+def _is_native_loop(options: Options, operation: Operation) -> bool:
     if operation.name != While.name:
         return False
     view = While(operation)
-    view.ordering = ordering
-    return native_loop_problem(view) is None
+    view.ordering = options.ordering
+    return not isinstance(native_form(view, options.threads), str)
 
 
 def generates(operation: Operation) -> bool:

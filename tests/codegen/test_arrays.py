@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nimblehlo.kernels import threads
+from nimblehlo.plan.native_loops import NativeForm
 from tests.running import run_every_way
 
-from .test_native_loop import check, counted, problem_of
+from .test_native_loop import check, counted, form_of, problem_of
 
 Array = np.ndarray[Any, Any]
 RNG = np.random.default_rng(5)
@@ -81,15 +83,20 @@ def test_products_of_more_than_a_tile_and_of_captured_matrices(numbers: str) -> 
     check(text, *(RNG.standard_normal(shape).astype("f4") for shape in ((15, 90), (90, 90))))
 
 
-@pytest.mark.parametrize(("rows", "columns", "operations"), [(32, 128, 1), (8, 384, 40)])
-def test_products_of_many_terms_keep_their_plans(rows: int, columns: int, operations: int) -> None:
-    """Many for the operations of a step, and many however many operations there are."""
-    type, square = f"tensor<{rows}x{columns}xf32>", f"tensor<{columns}x{columns}xf32>"
-    product = "stablehlo.dot_general %a, %m, contracting_dims = [1] x [0]"
-    lines = [f"%r0 = {product} : ({type}, {square}) -> {type}"]
-    lines += [f"%r{number + 1} = stablehlo.tanh %r{number} : {type}" for number in range(operations)]
-    text = counted(10, "\n".join(lines), {"a": ("a0", type)}, f"%r{operations}", more=f"%m : {square}")
+@pytest.mark.parametrize(("size", "operations"), [(64, 1), (104, 40)])
+def test_products_of_many_terms_keep_their_plans(
+    size: int, operations: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many for a step's operations, and many however many operations there are, where threads share them."""
+    type = f"tensor<{size}x{size}xf32>"
+    lines = [f"%r = stablehlo.dot_general %a, %a, contracting_dims = [1] x [0] : ({type}, {type}) -> {type}"]
+    lines += [f"%v{number + 1} = stablehlo.tanh %v{number} : tensor<8xf32>" for number in range(operations)]
+    carried = {"a": ("a0", type), "v0": ("v", "tensor<8xf32>")}
+    text = counted(10, "\n".join(lines), carried, f"%r, %v{operations}")
+    monkeypatch.setattr(threads, "way_of_running", lambda most: (0, most or 2))
     assert "has many products" in str(problem_of(text))
+    assert isinstance(form_of(text, threads=1), NativeForm)
+    run_every_way(text, floats(size, size), floats(8))
 
 
 MOVES = {
@@ -316,3 +323,80 @@ def test_scatters_in_loops_whose_body_has_a_wider_type() -> None:
         if i < 4:
             expected[i] = 1000 - expected[i]
     assert got.tolist() == np.array(expected).astype(np.int16).tolist()
+
+
+CHAINS = {
+    "one after the other": """%y = stablehlo.multiply %x, %x : tensor<3x7xf32>
+      %z = stablehlo.tanh %y : tensor<3x7xf32>
+      %out = stablehlo.add %z, %x : tensor<3x7xf32>""",
+    "of other element types": """%small = stablehlo.convert %x : (tensor<3x7xf32>) -> tensor<3x7xbf16>
+      %is = stablehlo.compare GT, %x, %w : (tensor<3x7xf32>, tensor<3x7xf32>) -> tensor<3x7xi1>
+      %sum = stablehlo.add %small, %small : tensor<3x7xbf16>
+      %large = stablehlo.convert %sum : (tensor<3x7xbf16>) -> tensor<3x7xf32>
+      %out = stablehlo.select %is, %large, %w : tensor<3x7xi1>, tensor<3x7xf32>""",
+    "used twice": """%y = stablehlo.sine %x : tensor<3x7xf32>
+      %a = stablehlo.add %y, %w : tensor<3x7xf32>
+      %b = stablehlo.subtract %y, %w : tensor<3x7xf32>
+      %out = stablehlo.multiply %a, %b : tensor<3x7xf32>""",
+    "of other shapes": """%y = stablehlo.negate %x : tensor<3x7xf32>
+      %r = stablehlo.reshape %y : (tensor<3x7xf32>) -> tensor<21xf32>
+      %e = stablehlo.exponential %r : tensor<21xf32>
+      %s = stablehlo.reshape %e : (tensor<21xf32>) -> tensor<3x7xf32>
+      %out = stablehlo.logistic %s : tensor<3x7xf32>""",
+    "used in a region": """%y = stablehlo.negate %x : tensor<3x7xf32>
+      %is = stablehlo.compare LT, %i, %one : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      %out = "stablehlo.if"(%is) ({
+        "stablehlo.return"(%y) : (tensor<3x7xf32>) -> ()
+      }, {
+        %z = stablehlo.add %y, %w : tensor<3x7xf32>
+        "stablehlo.return"(%z) : (tensor<3x7xf32>) -> ()
+      }) : (tensor<i1>) -> tensor<3x7xf32>""",
+    "longer than one": "%y0 = stablehlo.sine %x : tensor<3x7xf32>\n"
+    + "\n".join([f"%y{k + 1} = stablehlo.add %y{k}, %w : tensor<3x7xf32>" for k in range(60)])
+    + "%out = stablehlo.negate %y60 : tensor<3x7xf32>",
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_chains(name: str) -> None:
+    body = CHAINS[name]
+    check_body(body, "%out, %w", x=floats(3, 7), w=floats(3, 7))
+
+
+def test_elements_of_an_array_that_is_updated_later_are_made_before() -> None:
+    body = """%y = stablehlo.negate %x : tensor<40xf32>
+      %u = stablehlo.slice %x [3:7] : (tensor<40xf32>) -> tensor<4xf32>
+      %x2 = stablehlo.dynamic_update_slice %x, %u, %i
+        : (tensor<40xf32>, tensor<4xf32>, tensor<i32>) -> tensor<40xf32>
+      %z = stablehlo.add %y, %w : tensor<40xf32>"""
+    check_body(body, "%x2, %z", x=floats(40), w=floats(40))
+
+
+@pytest.mark.parametrize(("sizes", "is_turned"), [("1, 4, 6", False), ("2, 5, 6", True), ("1, 1, 4", False)])
+def test_windows_that_lie_side_by_side_are_read_where_they_are(sizes: str, is_turned: bool) -> None:
+    """Of an array that nothing changes, and of one that the loop makes anew; one window lies in pieces."""
+    window = f"tensor<{sizes.replace(', ', 'x')}xf32>"
+    body = f"""%a = stablehlo.dynamic_slice %m, %i, %one, %i, sizes = [{sizes}]
+        : (tensor<7x5x6xf32>, tensor<i32>, tensor<i32>, tensor<i32>) -> {window}
+      %b = stablehlo.dynamic_slice %x, %one, %i, %one, sizes = [{sizes}]
+        : (tensor<7x5x6xf32>, tensor<i32>, tensor<i32>, tensor<i32>) -> {window}
+      %c = stablehlo.subtract %a, %b : {window}
+      %y = stablehlo.dynamic_update_slice %x, %c, %i, %i, %one
+        : (tensor<7x5x6xf32>, {window}, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<7x5x6xf32>
+      %z = stablehlo.add %{"a" if is_turned else "b"}, %w : {window}"""
+    carried = {"x": ("x0", "tensor<7x5x6xf32>"), "w": ("w0", window)}
+    text = counted(9, body, carried, "%y, %z", more="%m : tensor<7x5x6xf32>")
+    shape = [int(size) for size in sizes.split(", ")]
+    check(text, floats(7, 5, 6), floats(*shape), floats(7, 5, 6))
+
+
+def test_arrays_that_a_step_makes_take_turns() -> None:
+    """One is handed on twice, one under its old name elsewhere, one in another shape."""
+    body = """%p = stablehlo.add %x, %y : tensor<4x5xf32>
+      %q = stablehlo.multiply %p, %y : tensor<4x5xf32>
+      %r = stablehlo.reshape %q : (tensor<4x5xf32>) -> tensor<5x4xf32>
+      %s = stablehlo.subtract %t, %r : tensor<5x4xf32>"""
+    arrays = {"x": floats(4, 5), "y": floats(4, 5), "z": floats(4, 5), "t": floats(5, 4)}
+    for steps in (9, 10, 25):
+        check_body(body, "%p, %p, %x, %s", steps, **arrays)
+        check_body(body, "%y, %p, %q, %r", steps, **arrays)

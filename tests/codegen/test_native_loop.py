@@ -62,13 +62,19 @@ def counted(
     )
 
 
-def problem_of(text: str) -> str | None:
-    """Why the only loop of a program does not become native."""
+def form_of(text: str, threads: int | None = None) -> native_loops.NativeForm | str:
+    """What becomes native code of the only loop of a program, or why nothing does."""
     function = specialize(nimblehlo.load(text), "main")
     assert function.body is not None
     (loop,) = [other for other in function.body.block.operations if other.name == "stablehlo.while"]
     view: Any = view_of(loop)
-    return native_loops.native_loop_problem(view)
+    return native_loops.native_form(view, threads)
+
+
+def problem_of(text: str) -> str | None:
+    """Why the only loop of a program does not become native."""
+    form = form_of(text)
+    return form if isinstance(form, str) else None
 
 
 def check(text: str, *inputs: Any) -> list[Any]:

@@ -122,31 +122,31 @@ def test_other_sizes_stay_two_steps(sizes: tuple[int, int, int]) -> None:
 
 
 def test_a_loop_over_time() -> None:
-    text = """func.func @main(%h: tensor<160x96xf32>, %w: tensor<96x96xf32>, %xs: tensor<50x160x96xf32>)
-  -> tensor<160x96xf32> {
+    text = """func.func @main(%h: tensor<176x96xf32>, %w: tensor<96x96xf32>, %xs: tensor<50x176x96xf32>)
+  -> tensor<176x96xf32> {
   %zero = stablehlo.constant dense<0> : tensor<i32>
-  %r:2 = stablehlo.while(%i = %zero, %s = %h) : tensor<i32>, tensor<160x96xf32>
+  %r:2 = stablehlo.while(%i = %zero, %s = %h) : tensor<i32>, tensor<176x96xf32>
     cond {
       %n = stablehlo.constant dense<50> : tensor<i32>
       %go = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
       stablehlo.return %go : tensor<i1>
     } do {
-      %x = stablehlo.dynamic_slice %xs, %i, %zero, %zero, sizes = [1, 160, 96]
-        : (tensor<50x160x96xf32>, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<1x160x96xf32>
-      %y = stablehlo.reshape %x : (tensor<1x160x96xf32>) -> tensor<160x96xf32>
+      %x = stablehlo.dynamic_slice %xs, %i, %zero, %zero, sizes = [1, 176, 96]
+        : (tensor<50x176x96xf32>, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<1x176x96xf32>
+      %y = stablehlo.reshape %x : (tensor<1x176x96xf32>) -> tensor<176x96xf32>
       %p = stablehlo.dot_general %s, %w, contracting_dims = [1] x [0]
-        : (tensor<160x96xf32>, tensor<96x96xf32>) -> tensor<160x96xf32>
-      %q = stablehlo.add %p, %y : tensor<160x96xf32>
-      %t = stablehlo.tanh %q : tensor<160x96xf32>
+        : (tensor<176x96xf32>, tensor<96x96xf32>) -> tensor<176x96xf32>
+      %q = stablehlo.add %p, %y : tensor<176x96xf32>
+      %t = stablehlo.tanh %q : tensor<176x96xf32>
       %one = stablehlo.constant dense<1> : tensor<i32>
       %j = stablehlo.add %i, %one : tensor<i32>
-      stablehlo.return %j, %t : tensor<i32>, tensor<160x96xf32>
+      stablehlo.return %j, %t : tensor<i32>, tensor<176x96xf32>
     }
-  return %r#1 : tensor<160x96xf32>
+  return %r#1 : tensor<176x96xf32>
 }
 """
     generator = np.random.default_rng(1)
-    shapes = ((160, 96), (96, 96), (50, 160, 96))
+    shapes = ((176, 96), (96, 96), (50, 176, 96))
     assert_same_in_every_way(text, [generator.standard_normal(shape, np.float32) / 9 for shape in shapes])
 
 

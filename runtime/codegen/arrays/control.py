@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
-from ...ir import Operation, Region
+from ...ir import Block, Operation, Region
+from ...ir import Value as IrValue
 from ..blocks import (
     INT64,
     Bound,
@@ -33,6 +34,7 @@ from .emitter import (
     inner_problem,
     is_array,
     is_copied_seldom,
+    is_large,
     is_single,
     operation_count,
     types_problem,
@@ -40,20 +42,27 @@ from .emitter import (
 
 MOST_BYTES = 1 << 20
 """Bytes of the arrays that a step of a loop makes."""
-MOST_WORK, MOST_WORK_AN_OPERATION = 1 << 20, 1 << 15
-"""Products that it multiplies, in all and for each of its operations: more are better shared among threads,
-which gains more than the steps of a plan cost."""
+MOST_WORK = 1 << 23
+"""Products that it multiplies on one thread: more are better multiplied block by block."""
+MOST_SHARED_WORK, MOST_WORK_AN_OPERATION = 1 << 20, 1 << 15
+"""Products that it multiplies, in all and for each of its operations, where threads could share them: more of
+them gain more by that than the steps of a plan cost."""
 MOST_INNER_STEPS = 1 << 12
 """A loop within a block that may take more is left to the plan: native code is not interrupted there."""
 
 
-def while_problem(operation: Operation, view_of: ViewOf) -> str | None:
-    """Why a `while` cannot be generated, or None where it can."""
+def while_problem(operation: Operation, view_of: ViewOf, most_work: int | None = None) -> str | None:
+    """Why a `while` cannot be generated, or None where it can.
+
+    Args:
+        most_work: products that a step may multiply; None: so few that threads need not share them.
+    """
     reason = types_problem(operation, frozenset({operation.name}))
     if reason is not None:
         return reason
     cond, body = (region.block for region in operation.regions)
-    most_work = min(MOST_WORK, MOST_WORK_AN_OPERATION * operation_count(body))
+    if most_work is None:
+        most_work = min(MOST_SHARED_WORK, MOST_WORK_AN_OPERATION * operation_count(body))
     return (
         block_problem(cond, view_of)
         or block_problem(body, view_of, IN_PLACE, MOST_BYTES, most_work)
@@ -86,12 +95,17 @@ def emit_while(
         homes: memory for each carried value: it holds the first ones, and then the last ones.
         budget: most steps to do, as i64; None: no limit.
     """
-    carried = [_Carried(emitter, home) for home in homes]
-    pointers = {home.pointer for home in homes}
+    carried = [
+        _Carried(emitter, home, _made(operation.regions[1].block, number))
+        for number, home in enumerate(homes)
+    ]
 
     def settled(handed_on: list[Bound]) -> list[Bound]:
-        pairs = zip(homes, handed_on, strict=True)
-        return [_kept(emitter, bound, pointers - {home.pointer}) for home, bound in pairs]
+        places = [one.now for one in carried]
+        return [
+            _kept(emitter, bound, [place for place in places if place is not one.now])
+            for one, bound in zip(carried, handed_on, strict=True)
+        ]
 
     holds = emit_steps(emitter, operation, carried, budget, settled)
     for one in carried:
@@ -99,9 +113,18 @@ def emit_while(
     return holds
 
 
-def _kept(emitter: ArrayEmitter, bound: Bound, homes: set[ir.Value]) -> Bound:
+def _made(body: Block, number: int) -> IrValue | None:
+    """The array that a body's operations make and hand on at a position, if they do so there first."""
+    handed_on = body.terminator.operands
+    value = handed_on[number]
+    if not is_array(value.type) or is_large(value.type) or value.owner not in body.operations:
+        return None
+    return value if handed_on.index(value) == number else None
+
+
+def _kept(emitter: ArrayEmitter, bound: Bound, homes: Sequence[Storage]) -> Bound:
     """What is handed on: a copy where it lies in the memory of another carried value."""
-    if not isinstance(bound, Storage) or bound.pointer not in homes:
+    if not isinstance(bound, Storage) or all(bound.pointer is not home.pointer for home in homes):
         return bound
     room = emitter.room(bound.type)
     copy_all(emitter, room, bound)
@@ -109,28 +132,58 @@ def _kept(emitter: ArrayEmitter, bound: Bound, homes: set[ir.Value]) -> Bound:
 
 
 class _Carried:
-    """A value that a loop carries: an element in registers, an array in its home."""
+    """A value that a loop carries: an element in registers, an array in its home.
 
-    def __init__(self, emitter: ArrayEmitter, home: Storage) -> None:
-        self.emitter = emitter
-        self.home = home
-        single = is_single(home.type)
-        self.variable = Variable(emitter, emitter.loaded(home).scalar) if single else None
+    An array that each step makes anew takes turns between its home and another place: one step's is read
+    while the next one's is written, and none is copied.
+
+    Args:
+        home: where it is at first, and is left at last.
+        made: the array that a step makes; None: it makes none.
+
+    Attributes:
+        now: where the array lies that the step reads.
+    """
+
+    def __init__(self, emitter: ArrayEmitter, home: Storage, made: IrValue | None) -> None:
+        self.emitter, self.home, self.made, self.now = emitter, home, made, home
+        self.variable: Variable | None = None
+        if is_single(home.type):
+            self.variable = Variable(emitter, emitter.loaded(home).scalar)
+        elif made is not None:
+            self.variable = Variable(emitter, (home.pointer, emitter.room(home.type).pointer))
 
     def read(self) -> Bound:
-        return self.home if self.variable is None else Elements((self.variable.get(),))
+        if self.variable is None:
+            return self.home
+        parts = self.variable.get()
+        if self.made is None:
+            return Elements((parts,))
+        self.now, self.emitter.given[self.made] = (Storage(self.home.type, part) for part in parts)
+        return self.now
 
     def write(self, bound: Bound) -> None:
-        if self.variable is not None:
-            assert isinstance(bound, Elements)
+        if isinstance(bound, Elements) and self.made is None:
+            assert self.variable is not None
             self.variable.set(bound.scalar)
-        elif isinstance(bound, Storage) and bound.pointer is not self.home.pointer:
-            copy_all(self.emitter, self.home, bound)
+            return
+        next = None if self.made is None else self.emitter.given[self.made]
+        if isinstance(bound, Storage) and next is not None and bound.pointer is next.pointer:
+            assert self.variable is not None
+            self.variable.set((next.pointer, self.now.pointer))
+        elif not isinstance(bound, Storage) or bound.pointer is not self.now.pointer:
+            copy_all(self.emitter, self.now, bound)
 
     def leave(self) -> None:
-        """Leave the last value in memory."""
-        if self.variable is not None:
+        """Leave the last value in its home."""
+        if self.variable is None:
+            return
+        builder, (place, *_) = self.emitter.builder, self.variable.get()
+        if self.made is None:
             self.emitter.put(self.home, INT64(0), self.variable.get())
+            return
+        with builder.if_then(builder.icmp_unsigned("!=", place, self.home.pointer)):
+            copy_all(self.emitter, self.home, Storage(self.home.type, place))
 
 
 def _inner_problem(operation: Operation, view_of: ViewOf) -> str | None:

@@ -1,4 +1,4 @@
-"""Elementwise operations, constants and iotas on small arrays."""
+"""Elementwise operations, in chains, constants and iotas on small arrays."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import numpy as np
 from llvmlite import ir
 
 from ...ir import Operation
+from ...ir import Value as IrValue
 from ..blocks import INT64, Bound, Elements, Storage, ViewOf
 from ..elementwise import emit, emits
-from ..values import constant
+from ..values import Value, constant
+from .chains import chain
 from .emitter import ELEMENTWISE, FORMS, ArrayEmitter, Form, is_single
 
 
@@ -27,14 +29,19 @@ def _problem(operation: Operation, view_of: ViewOf) -> str | None:
 
 def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
     kind: Any = operation.result.type
-    bounds = [emitter.bound[operand] for operand in operation.operands]
     if is_single(kind):
         values = [emitter.element(operand) for operand in operation.operands]
         return [Elements((emit(emitter.builder, operation, values),))]
     storage = emitter.made(operation.result)
     with emitter.loop(kind.size) as index:
-        values = [emitter.at(bound, index) for bound in bounds]
-        emitter.put(storage, index, emit(emitter.builder, operation, values))
+        made: dict[IrValue, Value] = {}
+        for one in chain(operation, emitter.made_later):
+            values = [
+                made[operand] if operand in made else emitter.at(emitter.bound[operand], index)
+                for operand in one.operands
+            ]
+            made[one.result] = emit(emitter.builder, one, values)
+        emitter.put(storage, index, made[operation.result])
     return [storage]
 
 

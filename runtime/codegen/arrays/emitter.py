@@ -15,9 +15,10 @@ from ...types import TensorType, Type
 from .. import blocks
 from ..blocks import INT64, POINTER, BlockEmitter, Bound, Elements, Emitter, Storage, ViewOf, is_plain
 from ..blocks.elements import as_int64, element_count, load_elements, store_elements
-from ..description import attributes_description, operation_description
+from ..description import operations_description
 from ..functions import aligned_room
 from ..values import Value, stored_type
+from .chains import chain, made_by_users
 
 MOST_ELEMENTS = 1 << 14
 """Arrays with more elements are not made."""
@@ -41,16 +42,21 @@ class Form:
         is_apart: whether it becomes a function of its own, which equal operations share: LLVM takes much
             longer for one that is long than for some that are short.
         work: about how many products it multiplies.
+        seen: where its result lies without anything being made, or None.
     """
 
     problem: Callable[[Operation, ViewOf], str | None]
     emit: Callable[[ArrayEmitter, Operation], Sequence[Bound]]
     is_apart: bool = True
     work: Callable[[Operation, ViewOf], int] = lambda operation, view_of: 0
+    seen: Callable[[ArrayEmitter, Operation], Storage | None] = lambda emitter, operation: None
 
 
 IN_PLACE = frozenset({"stablehlo.dynamic_update_slice", "stablehlo.scatter"})
 """What updates arrays in place, large ones always."""
+
+CONSTANTS = frozenset({"stablehlo.constant", "stablehlo.iota"})
+"""Their results are memory of the code's, which nothing changes."""
 
 _LINE = 64
 """Bytes of a cache line."""
@@ -65,6 +71,12 @@ ELEMENTWISE = ""
 def form_of(operation: Operation) -> Form:
     """How an operation is generated."""
     return FORMS.get(operation.name) or FORMS[ELEMENTWISE]
+
+
+def _is_elementwise(operation: Operation) -> bool:
+    """Whether an operation makes an array element by element."""
+    is_one = form_of(operation) is FORMS[ELEMENTWISE] and len(operation.results) == 1
+    return is_one and is_array(operation.result.type)
 
 
 def is_single(type: Type) -> bool:
@@ -174,8 +186,12 @@ def _walk(block: Block) -> Iterator[Operation]:
 
 
 def bytes_of(block: Block) -> int:
-    """Bytes of the arrays that the operations of a block make, those in their regions included."""
-    made = [value.type for operation in _walk(block) for value in operation.results]
+    """Bytes of the arrays that the operations of a block make, those in their regions included.
+
+    Constants are in the code.
+    """
+    making = [operation for operation in _walk(block) if operation.name not in CONSTANTS]
+    made = [value.type for operation in making for value in operation.results]
     return sum(_room_bytes(type) for type in made if isinstance(type, TensorType) and not is_large(type))
 
 
@@ -213,6 +229,8 @@ class ArrayEmitter(Emitter):
 
     Attributes:
         given: memory of their own for some results, where they are wanted.
+        unchanging: values in memory that nothing writes to while the function runs.
+        made_later: elementwise operations whose elements the loop of their only user makes.
     """
 
     def __init__(
@@ -228,18 +246,36 @@ class ArrayEmitter(Emitter):
         self.is_in_place = is_in_place
         self.functions: dict[str, ir.Function] = {}
         self.given: dict[IrValue, Storage] = {}
+        self.unchanging: set[IrValue] = set()
+        self.made_later: set[Operation] = set()
+
+    def emitted(self, block: Block) -> Sequence[Operation]:
+        later = made_by_users(block, _is_elementwise, IN_PLACE)
+        self.made_later |= later
+        return [operation for operation in block.operations[:-1] if operation not in later]
 
     def emit_operation(self, operation: Operation) -> Sequence[Bound]:
         form = form_of(operation)
+        if operation.name in CONSTANTS:
+            self.unchanging.add(operation.result)
+        seen = form.seen(self, operation)
+        if seen is not None:
+            return [seen]
         is_updated = operation.name in IN_PLACE and self.is_in_place(operation.operands[0].type)
         is_apart = form.is_apart and not is_updated and any(_is_made(v.type) for v in operation.results)
         return self.emit_apart(operation) if is_apart else form.emit(self, operation)
 
     def emit_apart(self, operation: Operation) -> list[Bound]:
-        """Generate an operation as a call of its function; returns what its results are bound to."""
-        types = ", ".join([str(result.type) for result in operation.results])
-        key = f"{operation_description(operation, ())}\n{attributes_description(operation)} -> {types}"
-        operands = list(dict.fromkeys(operation.operands))
+        """Generate an operation, and those that its loop makes, as a call of a function of its own.
+
+        Returns:
+            What its results are bound to.
+        """
+        operations = chain(operation, self.made_later)
+        key = operations_description(operations)
+        made = {one.result for one in operations[:-1]}
+        used = [operand for one in operations for operand in one.operands if operand not in made]
+        operands = list(dict.fromkeys(used))
         rooms = [self.made(result) for result in operation.results]
         arguments = [part for value in operands for part in _parts(self.bound[value])]
         arguments += [room.pointer for room in rooms]
@@ -267,6 +303,7 @@ class ArrayEmitter(Emitter):
         builder.position_at_end(start)
         parts = list(function.args)
         emitter = ArrayEmitter(builder, self.view_of)
+        emitter.made_later = self.made_later
         for value in operands:
             emitter.bound[value] = _taken(self.bound[value], parts)
         for result, pointer in zip(operation.results, parts, strict=True):

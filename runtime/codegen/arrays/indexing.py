@@ -11,11 +11,11 @@ from llvmlite import ir
 from ...ir import Operation
 from ...ir import Value as IrValue
 from ..blocks import INT64, Bound, Storage, ViewOf
-from ..blocks.elements import as_int64, clamped, row_major_steps
+from ..blocks.elements import as_int64, clamped, element_pointer, row_major_steps
 from ..blocks.indexing import body_type_problem
 from ..region_scatter import keeps_order, window_sizes, windowed_dims
 from .boxes import Side, copy, copy_all, window
-from .emitter import FORMS, ArrayEmitter, Form, body_problem, element_type
+from .emitter import FORMS, ArrayEmitter, Form, body_problem, element_type, is_single
 
 
 def _no_problem(operation: Operation, view_of: ViewOf) -> str | None:
@@ -42,6 +42,22 @@ def _emit_dynamic_slice(emitter: ArrayEmitter, operation: Operation) -> Sequence
     room = emitter.made(operation.result)
     copy(emitter, window(room, INT64(0)), window(storage, first), sizes)
     return [emitter.result(room)]
+
+
+def _seen_dynamic_slice(emitter: ArrayEmitter, operation: Operation) -> Storage | None:
+    """The window where it lies, if its elements lie side by side in memory that nothing changes."""
+    operand, *starts = operation.operands
+    sizes = emitter.view_of(operation).slice_sizes
+    bound, kind = emitter.bound[operand], operation.result.type
+    if operand not in emitter.unchanging or not isinstance(bound, Storage) or is_single(kind):
+        return None
+    shape = bound.type.shape
+    outer = next((d for d, size in enumerate(sizes) if size > 1), len(shape))
+    if tuple(sizes[outer + 1 :]) != tuple(shape[outer + 1 :]):
+        return None
+    emitter.unchanging.add(operation.result)
+    first = _start(emitter, shape, sizes, dict(enumerate(emitter.indices(starts))))
+    return Storage(kind, element_pointer(emitter.builder, bound, first))  # type: ignore[arg-type]
 
 
 def _emit_dynamic_update_slice(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
@@ -162,7 +178,7 @@ def _emit_scatter(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound
     return [emitter.result(room)]
 
 
-FORMS["stablehlo.dynamic_slice"] = Form(_no_problem, _emit_dynamic_slice)
+FORMS["stablehlo.dynamic_slice"] = Form(_no_problem, _emit_dynamic_slice, seen=_seen_dynamic_slice)
 FORMS["stablehlo.dynamic_update_slice"] = Form(_no_problem, _emit_dynamic_update_slice)
 FORMS["stablehlo.gather"] = Form(_no_problem, _emit_gather)
 FORMS["stablehlo.scatter"] = Form(_scatter_problem, _emit_scatter)

@@ -25,8 +25,9 @@ from .vector_products import VectorProduct, fused_function
 
 MOST_ELEMENTS = 1 << 14
 """Elements of an operand that has to be copied to the stack."""
-_ROWS = (4, 2, 1)
-"""Rows of tiles."""
+_ROWS, _FEW_REGISTERS_ROWS = (8, 4, 2, 1), (4, 2, 1)
+"""Rows of tiles: the more, the less often columns are read; but each needs registers for its factors."""
+_FEW_REGISTERS_BYTES = 512
 
 
 class _Sizes(NamedTuple):
@@ -134,6 +135,7 @@ class _Product:
         self.scalar = stored_type(result.type.element_type)  # type: ignore[arg-type]
         # Enough sums that they seldom wait for each other, few enough for the registers.
         self.tile_items = register_bytes() // 2 // self.item
+        self.row_sizes = _ROWS if register_bytes() > _FEW_REGISTERS_BYTES else _FEW_REGISTERS_ROWS
 
     def emit(self, part: int) -> None:
         builder, sizes = self.builder, self.sizes
@@ -141,7 +143,7 @@ class _Product:
             left = builder.mul(number, INT64(sizes.rows * sizes.terms))
             right = builder.mul(number, INT64(sizes.terms * sizes.columns))
             result = builder.mul(number, INT64(sizes.rows * sizes.columns))
-            for row, rows, row_tiles in _tiles(sizes.rows, _ROWS):
+            for row, rows, row_tiles in _tiles(sizes.rows, self.row_sizes):
                 with self.emitter.loop(row_tiles) as at_row:
                     first_row = builder.add(builder.mul(at_row, INT64(rows)), INT64(row))
                     start = builder.add(left, builder.mul(first_row, INT64(sizes.terms)))

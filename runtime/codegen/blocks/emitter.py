@@ -70,9 +70,13 @@ class Emitter:
     def emit_block(self, block: Block, arguments: Sequence[Bound]) -> list[Bound]:
         """Generate a block's operations; returns what its terminator hands on."""
         self.bound.update(zip(block.arguments, arguments, strict=True))
-        for operation in block.operations[:-1]:
+        for operation in self.emitted(block):
             self.bound.update(zip(operation.results, self.emit_operation(operation), strict=True))
         return [self.bound[value] for value in block.terminator.operands]
+
+    def emitted(self, block: Block) -> Sequence[Operation]:
+        """The operations of a block that are generated one after the other."""
+        return block.operations[:-1]
 
     def emit_operation(self, operation: Operation) -> Sequence[Bound]:
         """Generate an operation; returns what its results are bound to."""
