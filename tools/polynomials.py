@@ -1,7 +1,8 @@
-"""Find the coefficients of the approximations in `runtime/codegen/mathematics`.
+"""Find the coefficients of approximations: `runtime/codegen/mathematics`, and `kernels/error_functions.h`.
 
-    python tools/polynomials.py            # print the module with coefficients and errors
-    python tools/polynomials.py --write    # write it to runtime/codegen/mathematics/coefficients.py
+    python tools/polynomials.py            # print the module and the header with coefficients and errors
+    python tools/polynomials.py --write    # write them to runtime/codegen/mathematics/coefficients.py and
+                                           # kernels/error_function_coefficients.h
 
 Each approximation interpolates its function at Chebyshev nodes, in 80 digits: that is within a small factor
 of the best one. Coefficients are then rounded to f64; the error that is printed is that of the rounded
@@ -19,7 +20,9 @@ import mpmath
 import numpy as np
 from mpmath import mpf
 
-TARGET = Path(__file__).resolve().parent.parent / "runtime" / "codegen" / "mathematics" / "coefficients.py"
+ROOT = Path(__file__).resolve().parent.parent
+TARGET = ROOT / "runtime" / "codegen" / "mathematics" / "coefficients.py"
+KERNELS_TARGET = ROOT / "kernels" / "error_function_coefficients.h"
 HEADER = '''"""Coefficients of approximations, the lowest power's first. Written by tools/polynomials.py.
 
 Errors are those of exact evaluation, relative to the greatest absolute value in the interval; for quotients
@@ -28,6 +31,10 @@ relative to each value.
 
 from typing import Final
 '''
+KERNELS_HEADER = """/* Coefficients of approximations, the highest power's first. Written by
+   tools/polynomials.py. Errors are those of exact evaluation, relative to the greatest absolute value in the
+   interval. */
+"""
 EXP_STEPS, LONG_EXP_STEPS = 1024, 16
 """So many powers of two, in a table, double it."""
 
@@ -69,6 +76,12 @@ def _erf_inv(w: Any) -> Any:
         lambda t: mpmath.log(mpmath.erfc(t)) - mpmath.log(rest), mpf(start), tol=mpf(10) ** -150
     )
     return root / x
+
+
+def _erfc_over(t: Any) -> Any:
+    """exp(x^2) erfc(x) / t, where t = 4 / (4 + x)."""
+    x = 4 / t - 4
+    return mpmath.exp(x * x) * mpmath.erfc(x) / t
 
 
 def _stirling(w: Any) -> Any:
@@ -256,6 +269,36 @@ with mpmath.workdps(80):
     )
 
 
+    HALF = mpf("0.5")
+    TWO_OVER_ROOT_PI = 2 / mpmath.sqrt(mpmath.pi)
+    KERNELS_APPROXIMATIONS = (
+        Approximation(
+            "ERF",
+            "(erf(x) / x - 2 / sqrt(pi)) / z, where z = x^2",
+            _series(
+                lambda z: (mpmath.erf(mpmath.sqrt(z)) / mpmath.sqrt(z) - TWO_OVER_ROOT_PI) / z,
+                -TWO_OVER_ROOT_PI / 3,
+            ),
+            (mpf(0), mpf("0.5625")),
+            11,
+        ),
+        Approximation(
+            "ERFC",
+            "(exp(x^2) erfc(x) / t - 2 exp(16) erfc(4)) / r,\n   where t = 4 / (4 + x) and r = t - 1 / 2",
+            _series(lambda r: (_erfc_over(r + HALF) - _erfc_over(HALF)) / r, mpmath.diff(_erfc_over, HALF)),
+            (mpf("-0.375"), mpf("0.3425")),
+            19,
+        ),
+        Approximation(
+            "EXP",
+            "(exp(r) - 1 - r) / r^2",
+            _series(lambda r: (mpmath.expm1(r) - r) / r**2, mpf(1) / 2),
+            (-LOG2 / 2 - mpf(2) ** -20, LOG2 / 2 + mpf(2) ** -20),
+            11,
+        ),
+    )
+
+
 def nodes(interval: tuple[Any, Any], count: int) -> list[Any]:
     """Chebyshev nodes."""
     low, high = interval
@@ -313,6 +356,30 @@ def text_of(wanted: Approximation) -> str:
     )
 
 
+def macro_of(wanted: Approximation) -> str:
+    """The polynomial of an approximation for C: coefficients that a macro is to apply to, one by one."""
+    values, _ = fitted(wanted)
+    low, high = (mpmath.nstr(bound, 6) for bound in wanted.interval)
+    found = mpmath.nstr(mpmath.log(error(wanted, values, []), 2), 4)
+    lines = [f"/* {wanted.text}, in [{low}, {high}]: error 2^{found}. */"]
+    terms = [f"    TERM({value!r})" for value in reversed(values)]
+    return "\n".join([*lines, f"#define {wanted.name}_TERMS(TERM) \\", " \\\n".join(terms)])
+
+
+def kernels_numbers() -> list[str]:
+    """Constants for C that take more digits than f64 has."""
+    found = []
+    for name, text, value, bits in (
+        ("ERF_SLOPE", "2 / sqrt(pi) - 1", TWO_OVER_ROOT_PI - 1, None),
+        ("ERFC_MIDDLE", "2 exp(16) erfc(4)", _erfc_over(HALF), None),
+        ("LOG_OF_2", "log(2), the first of 42 bits,", LOG2, 42),
+    ):
+        first, rest = parts_of(value, bits)
+        lines = [f"/* {text} in two parts. */", f"#define {name} {first!r}", f"#define {name}_REST {rest!r}"]
+        found.append("\n".join(lines))
+    return [*found, f"/* 1 / log(2). */\n#define INVERSE_LOG_OF_2 {float(1 / LOG2)!r}"]
+
+
 def two_over_pi(bits: int, count: int) -> str:
     """The digits of 2 / pi as floats of so many bits each, whose sum it is."""
     rest, parts = 2 / mpmath.pi, []
@@ -326,8 +393,13 @@ def two_over_pi(bits: int, count: int) -> str:
 def in_parts(name: str, text: str, value: Any, bits: int | None = None, second: Any = float) -> str:
     """A number as the sum of two floats, the first of so many bits after the point where they are given;
     `second` rounds the other."""
+    return f"# {text} in two parts.\n" + listed(name, parts_of(value, bits, second))
+
+
+def parts_of(value: Any, bits: int | None = None, second: Any = float) -> list[float]:
+    """A number as the sum of two floats, as `in_parts` has it."""
     first = float(value if bits is None else mpmath.ldexp(mpmath.floor(mpmath.ldexp(value, bits)), -bits))
-    return f"# {text} in two parts.\n" + listed(name, [first, float(second(value - first))])
+    return [first, float(second(value - first))]
 
 
 def numbers() -> list[str]:
@@ -350,17 +422,21 @@ def numbers() -> list[str]:
 
 
 def main() -> None:
-    """Print or write the module."""
+    """Print or write the module and the header."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="write the module")
+    parser.add_argument("--write", action="store_true", help="write the files")
     options = parser.parse_args()
     with mpmath.workdps(80):
         parts = [HEADER, *[text_of(wanted) for wanted in APPROXIMATIONS], *numbers()]
     module = "\n".join(parts[:1]) + "\n" + "\n\n".join(parts[1:]) + "\n"
+    with mpmath.workdps(80):
+        parts = [KERNELS_HEADER, *map(macro_of, KERNELS_APPROXIMATIONS), *kernels_numbers()]
+    header = "\n".join([parts[0], "\n\n".join(parts[1:]), ""])
     if options.write:
         TARGET.write_text(module, encoding="utf-8")
+        KERNELS_TARGET.write_text(header, encoding="utf-8")
     else:
-        print(module)
+        print(module + header)
 
 
 if __name__ == "__main__":

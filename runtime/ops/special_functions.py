@@ -287,22 +287,17 @@ def square_complex(operand: Array) -> Array:
 
 def erf(operand: Array) -> Array:
     """The error function."""
-    from scipy import special
+    from ..kernels import error_functions
 
-    return special.erf(operand)
+    value: Array = error_functions.erf(operand)
+    return value
 
 
 def erfc(operand: Array) -> Array:
     """1 - erf(operand)."""
-    from scipy import special
+    from ..kernels import error_functions
 
-    value = np.asarray(special.erfc(operand))
-    tail = (operand > 0.5) & (operand < 30)
-    if tail.any():
-        # exp(-x^2) of the rounded square would be off by as many ulps as the square has whole digits.
-        x = np.asarray(operand)[tail]
-        square, rest = _exact_square(x)
-        value[tail] = special.erfcx(x) * np.exp(-square) * (1 - rest)
+    value: Array = error_functions.erfc(operand)
     return value
 
 

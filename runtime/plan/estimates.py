@@ -42,7 +42,7 @@ _COMPILING, _COMPILING_PLAIN, _COMPILING_EXPENSIVE = 0.015, 0.0004, 0.004
 
 IN_SCIPY = frozenset(
     f"chlo.{name}"
-    for name in ("bessel_i1e", "digamma", "erf", "erf_inv", "erfc", "lgamma", "polygamma", "zeta")
+    for name in ("bessel_i1e", "digamma", "erf_inv", "lgamma", "polygamma", "zeta")
 )
 """Operations whose references import SciPy."""
 

@@ -1,0 +1,4 @@
+import numpy as np
+
+erf: np.ufunc
+erfc: np.ufunc
