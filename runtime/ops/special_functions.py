@@ -179,10 +179,48 @@ def reciprocal_square_root_complex(operand: Array) -> Array:
 
 
 def atan2_complex(lhs: Array, rhs: Array) -> Array:
-    """-i * log((rhs + i * lhs) / sqrt(rhs^2 + lhs^2)), whose real part is the angle for real arguments."""
-    turned = complex_of(rhs.real - lhs.imag, rhs.imag + lhs.real)
-    logarithm = np.log(divide_complex(turned, np.sqrt(rhs * rhs + lhs * lhs)))
-    return complex_of(logarithm.imag, -logarithm.real)
+    """-i * log((rhs + i * lhs) / sqrt(rhs^2 + lhs^2)), whose real part is the angle for real arguments.
+
+    With x = rhs and y = lhs, the quotient's square is (x + i y) / (x - i y): half of what the angles and the
+    logarithms of these differ by is exact also where the quotient is near 1. The quotient tells which half.
+    """
+    y, x = _scaled_together(lhs, rhs)
+    plus = complex_of(x.real - y.imag, x.imag + y.real)
+    minus = complex_of(x.real + y.imag, x.imag - y.real)
+    logarithm = np.log(divide_complex(plus, np.sqrt(x * x + y * y)))
+    size_x, size_y = np.abs(x), np.abs(y)
+    cross = _sum_of_products(x.real, y.real, x.imag, y.imag)
+    angle = np.arctan2(2 * cross, (size_x - size_y) * (size_x + size_y)) / 2
+    is_opposite = (np.abs(logarithm.imag - angle) > np.pi / 2) & (angle != 0)
+    angle = np.where(angle == 0, logarithm.imag, angle - is_opposite * np.copysign(np.pi, angle))
+    # Of the moduli of x + i y and x - i y the squares differ by four times this.
+    difference = _sum_of_products(x.real, y.imag, -x.imag, y.real)
+    least = np.where(difference > 0, np.abs(plus), np.abs(minus))
+    size = np.log1p(4 * np.abs(difference) / (least * least)) / 4
+    imaginary = np.where(difference == 0, -0.0, np.copysign(size, difference))
+    is_known = np.isfinite(logarithm) & np.isfinite(imaginary)
+    return complex_of(
+        np.where(is_known, angle, logarithm.imag), np.where(is_known, imaginary, -logarithm.real)
+    )
+
+
+def _scaled_together(a: Array, b: Array) -> tuple[Array, Array]:
+    """Both times the power of two that makes the greatest of their parts about 1."""
+    greatest = functools.reduce(np.maximum, [np.abs(part) for part in (a.real, a.imag, b.real, b.imag)])
+    exponent = np.where(np.isfinite(greatest), np.frexp(greatest)[1], 0)
+    first, second = (
+        complex_of(np.ldexp(value.real, -exponent), np.ldexp(value.imag, -exponent)) for value in (a, b)
+    )
+    return first, second
+
+
+def _sum_of_products(a: Array, b: Array, c: Array, d: Array) -> Array:
+    """a * b + c * d, exact but for one rounding of a part as small as an ulp of the products."""
+    first, first_error = _exact_product(a, b)
+    second, second_error = _exact_product(c, d)
+    total, error = _exact_sum(first, second)
+    corrected: Array = total + (error + first_error + second_error)
+    return corrected
 
 
 def cbrt_complex(operand: Array) -> Array:
@@ -215,8 +253,8 @@ def log1p_complex(operand: Array) -> Array:
     x, y = operand.real, operand.imag
     modulus = np.hypot(x + 1, y)
     # |1 + z|^2 - 1 = x * (2 + x) + y^2, summed with the rounding errors of its products.
-    square_x, error_x = _exact_square(x)
-    square_y, error_y = _exact_square(y)
+    square_x, error_x = _exact_product(x, x)
+    square_y, error_y = _exact_product(y, y)
     high, error = _exact_sum(2 * x, square_y)
     high, error_high = _exact_sum(high, square_x)
     excess = high + (error + error_high + error_x + error_y)
@@ -234,13 +272,19 @@ def _exact_sum(a: Array, b: Array) -> tuple[Array, Array]:
     return total, (a - (total - rest)) + (b - rest)
 
 
-def _exact_square(a: Array) -> tuple[Array, Array]:
-    """The rounded square and its rounding error."""
-    square = a * a
+def _exact_product(a: Array, b: Array) -> tuple[Array, Array]:
+    """The rounded product and its rounding error."""
+    product = a * b
+    (high, low), (other_high, other_low) = _halves(a), _halves(b)
+    rest = (high * other_high - product) + high * other_low + low * other_high
+    return product, rest + low * other_low
+
+
+def _halves(a: Array) -> tuple[Array, Array]:
+    """Two numbers of half as many digits, whose sum it is."""
     scaled = _SPLIT * a
     high = scaled - (scaled - a)
-    low = a - high
-    return square, ((high * high - square) + 2 * high * low) + low * low
+    return high, a - high
 
 
 def logistic_complex(operand: Array) -> Array:

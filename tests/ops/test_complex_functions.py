@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -95,6 +96,23 @@ def test_binary(name: str, element_type: str) -> None:
     for a, b, result in zip(lhs.tolist(), rhs.tolist(), results, strict=True):
         wanted = BINARY[name](a, b)
         assert abs(result - wanted) <= 16 * np.finfo(dtype).eps * max(abs(wanted), abs(a), abs(b)), (a, b)
+
+
+def test_atan2_is_exact_in_both_parts() -> None:
+    """Also where one is small beside the other, and wherever the arguments' magnitudes are."""
+    random = np.random.default_rng(7)
+    pairs = [(-88 + 2.05j, 2147483647.0 + 0j), (2j, 1 + 0j), (0.5j, 1 + 0j), (3 + 4j, -1 + 1e-8j)]
+    for scale in (0, 3, 9, 100):
+        parts = random.standard_normal((40, 4)) * 10 ** random.uniform(-scale, scale, (40, 4))
+        pairs += [(complex(a, b), complex(c, d)) for a, b, c, d in parts]
+    lhs, rhs = (np.array(values) for values in zip(*pairs, strict=True))
+    results = apply("stablehlo.atan2", "complex<f64>", lhs, rhs)
+    with mpmath.workprec(2500):
+        for (y, x), result in zip(pairs, results.tolist(), strict=True):
+            a, b = mpmath.mpc(y), mpmath.mpc(x)
+            wanted = -1j * mpmath.log((b + 1j * a) / mpmath.sqrt(a * a + b * b))
+            for got, true in ((result.real, wanted.real), (result.imag, wanted.imag)):
+                assert abs(got - true) <= 1e-14 * abs(true) + 1e-300, (y, x)
 
 
 @pytest.mark.parametrize("element_type", TYPES)
