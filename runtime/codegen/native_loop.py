@@ -20,6 +20,7 @@ from ..ir import Value as IrValue
 from ..types import TensorType
 from ..types import Type as IrType
 from .arrays import (
+    MOST_OPERATIONS,
     ArrayEmitter,
     Workspace,
     emit_while,
@@ -75,10 +76,11 @@ def _scalar_problem(operation: Operation, view_of: ViewOf) -> str | None:
     return updates_problem(cond, ()) or updates_problem(body, body.arguments)
 
 
-def has_plain_types(operation: Operation) -> bool:
-    """Whether a `while` and its regions compute only tensors of known sizes that native code knows."""
-    values = [value for one in operation.walk() for value in (*one.operands, *one.results)]
-    return all(is_plain(value.type) for value in values)
+def is_plain_loop(operation: Operation) -> bool:
+    """Whether a `while` has few operations, and only on tensors of known sizes that native code knows."""
+    operations = list(operation.walk())
+    values = [value for one in operations for value in (*one.operands, *one.results)]
+    return len(operations) <= MOST_OPERATIONS and all(is_plain(value.type) for value in values)
 
 
 def leaves_in_place(operation: Operation, type: IrType) -> bool:

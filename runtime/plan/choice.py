@@ -24,7 +24,7 @@ from .region_codes import region_code
 from .region_functions import RegionCode
 from .run_time_types import RunTimeTyped, has_unknown_sizes
 from .step_codes import StepCode, tiered_steps
-from .tiering import Generated, Tiered
+from .tiering import Generated, NoCode, Tiered
 
 if TYPE_CHECKING:
     from .row_programs import RowProgram
@@ -118,7 +118,7 @@ def _generated(view: Op, options: Options) -> Choice:
     if options.compile == "eager":
         try:
             return Choice(Code(block, options.threads).function(), "generated", reason, needs_regions=False)
-        except ValueError as error:
+        except NoCode as error:
             return Choice(reference, "reference", str(error), needs_regions=False)
     code = functools.cache(lambda: Code(block, options.threads))
     return _once_it_pays(block, code, reference, may_overwrite(block), reason, options)

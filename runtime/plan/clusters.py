@@ -231,7 +231,7 @@ class Code:
         box: which of the results' elements it makes; None: all.
 
     Raises:
-        ValueError: it takes too many nests.
+        NoCode: it takes too many nests.
     """
 
     def __init__(self, block: Block, threads: int | None, box: Box | None = None) -> None:

@@ -56,12 +56,15 @@ class NativeForm(Record):
     Attributes:
         operation: the loop that is generated.
         part: where it is one part, that.
-        count: how many parts there are.
     """
 
     operation: Operation
     part: LoopPart | None = None
-    count: int = 1
+
+    @property
+    def count(self) -> int:
+        """How many parts there are."""
+        return 1 if self.part is None else self.part.count
 
     @property
     def captured(self) -> list[Value]:
@@ -99,19 +102,16 @@ def _cut(whole: NativeForm, views: ViewOf, most_parts: int, most_work: int) -> N
     """
     from ..codegen import native_loop
 
-    if not native_loop.has_plain_types(whole.operation):
+    if not native_loop.is_plain_loop(whole.operation):
         return None
     work = _step_work(whole, views)
-    for count in range(min(most_parts, work // _LEAST_PART_WORK), 1, -1):
-        part = loop_part(whole.operation, count)
-        if part is None or not _keeps_windows(part):
-            continue
-        form = NativeForm(part.operation, part, count)
-        is_shared = count * _step_work(form, views) <= _MOST_REPEATED * work
-        problem = native_loop.native_loop_problem(form.operation, form.captured, views, most_work)
-        if is_shared and problem is None:
-            return form
-    return None
+    part = loop_part(whole.operation, min(most_parts, work // _LEAST_PART_WORK))
+    if part is None or not _keeps_windows(part):
+        return None
+    form = NativeForm(part.operation, part)
+    is_shared = part.count * _step_work(form, views) <= _MOST_REPEATED * work
+    problem = native_loop.native_loop_problem(form.operation, form.captured, views, most_work)
+    return form if is_shared and problem is None else None
 
 
 def _keeps_windows(part: LoopPart) -> bool:

@@ -14,6 +14,7 @@ from ..ops.verify import view_of
 from ..specialize.gathered import GATHERS, Gathered, gathered, read_through
 from ..specialize.moves import MOVES, Box, Place, Split, range_of, source
 from ..types import SIGNED, ElementType, TensorType
+from .tiering import NoCode
 
 MOST_NESTS = 16
 
@@ -35,7 +36,7 @@ def nests_of(block: Block, box: Box | None = None) -> list[Nest]:
         box: which of the results' elements; None: all.
 
     Raises:
-        ValueError: it would take too many nests.
+        NoCode: it would take too many nests.
     """
     results = block.terminator.operands
     shape = _type(results[0]).shape
@@ -52,7 +53,7 @@ def nests_of(block: Block, box: Box | None = None) -> list[Nest]:
             waiting.append((*box[: cut.loop], (cut.index, stop), *box[cut.loop + 1 :]))
             waiting.append((*box[: cut.loop], (first, cut.index), *box[cut.loop + 1 :]))
         if len(nests) + len(waiting) > MOST_NESTS:
-            raise ValueError(f"it takes more than {MOST_NESTS} loop nests")
+            raise NoCode(f"it takes more than {MOST_NESTS} loop nests")
     return nests
 
 

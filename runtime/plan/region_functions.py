@@ -17,7 +17,7 @@ from ..ops.verify import views_under
 from ..types import TensorType
 from .estimates import Estimate, loading_seconds, seconds_of_operations
 from .loop_clusters import Made
-from .tiering import Generated
+from .tiering import Generated, NoCode
 
 if TYPE_CHECKING:
     from ..kernels.threads import Division
@@ -75,11 +75,11 @@ class RegionCode:
         """This code.
 
         Raises:
-            ValueError: there can be none.
+            NoCode: there can be none.
         """
         reason = self.loop_problem()
         if reason is not None:
-            raise ValueError(reason)
+            raise NoCode(reason)
         return self
 
     def make(self) -> Made:

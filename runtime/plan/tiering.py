@@ -263,6 +263,10 @@ def _copies(operands: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(copies)
 
 
+class NoCode(Exception):
+    """There can be no native code; says why."""
+
+
 class _Code(Protocol):
     """See `nimblehlo.plan.clusters.Code`."""
 
@@ -281,7 +285,7 @@ class Generated(Tiering):
 
     Args:
         reference: called with the operands and, by name, the regions.
-        code: makes the code; ValueError: there can be none.
+        code: makes the code, or raises NoCode.
         reference_seconds: what one call of the reference is expected to take.
         compile_seconds: what the compilation is expected to take.
         may_overwrite: pairs of an operand and a result that may be the same memory.
@@ -316,7 +320,7 @@ class Generated(Tiering):
             return None
         try:
             return self.code().key
-        except ValueError:
+        except NoCode:
             return None
 
     @property
@@ -349,7 +353,7 @@ class Generated(Tiering):
                 self.make()
             else:
                 self.give_up()
-        except ValueError:
+        except NoCode:
             self.give_up()
 
     def look_for_code(self) -> None:
@@ -368,12 +372,12 @@ class Generated(Tiering):
                 self.make()
             else:
                 self.look = self.limit
-        except ValueError:
+        except NoCode:
             self.give_up()
 
     def make_if_possible(self) -> None:
         """Compile, if there can be code."""
-        with suppress(ValueError):
+        with suppress(NoCode):
             self.make()
 
     def make(self) -> None:

@@ -42,26 +42,29 @@ class LoopPart(Record):
         carried: what that has of each carried value.
         first: stands in its regions for the index of the part's first row, a tensor<i64>.
         rows: how many a part has.
+        count: how many parts there are.
     """
 
     operation: Operation
     carried: tuple[Carried, ...]
     first: Value
     rows: int
+    count: int
 
 
-def loop_part(operation: Operation, count: int) -> LoopPart | None:
-    """One of `count` parts of a `while`, None where it cannot be cut into so many of equal size.
+def loop_part(operation: Operation, most: int) -> LoopPart | None:
+    """One of the parts into which a `while` can be cut: as many of equal size as there are, at most `most`.
 
-    A part has two rows at least: a product of a vector adds up its terms in another order than one of
-    matrices.
+    None where it cannot be cut. A part has two rows at least: a product of a vector adds up its terms in
+    another order than one of matrices.
     """
     if not has_no_effect(operation):
         return None
     lengths = {k: _length(type) for k, type in _changed_arrays(operation).items()}
     for length in dict.fromkeys(lengths.values()):
-        if length % count == 0 and length >= 2 * count:
-            cut = _Cut(operation, length, length // count, [k for k in lengths if lengths[k] == length])
+        sizes = [size for size in range(2, length) if length % size == 0 and length // size <= most]
+        if sizes:
+            cut = _Cut(operation, length, sizes[0], [k for k in lengths if lengths[k] == length])
             if cut.is_possible():
                 return _Emission(cut).part()
     return None
@@ -239,7 +242,8 @@ class _Emission:
         regions = [Region([self.cond(types)]), Region([self.builder.block])]
         attributes, location = operation.attributes, operation.location
         looping = Operation(operation.name, operands, types, attributes, regions, location)
-        return LoopPart(looping, tuple([self.carried(k) for k in range(len(operands))]), first, cut.size)
+        carried = tuple([self.carried(k) for k in range(len(operands))])
+        return LoopPart(looping, carried, first, cut.size, cut.rows // cut.size)
 
     def cond(self, types: Sequence[Type]) -> Block:
         """The condition, which uses none of what is cut."""

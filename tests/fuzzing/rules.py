@@ -84,8 +84,8 @@ log(1 - x * x) where x is near 1."""
 COMPLEX_RELATIVE = {"stablehlo.power": 2e-13, "chlo.broadcast_power": 2e-13}
 """C++'s power of complex numbers rounds an exponent of up to 745 before it takes the exponential."""
 COMPLEX_ABSOLUTE = {"chlo.sinh": 1e-15, "stablehlo.atan2": 1e-15, "chlo.broadcast_atan2": 1e-15}
-"""The pass takes half the difference of two exponentials, which loses small arguments; and the interpreter the
-logarithm of a quotient that is near 1 where the angle is small."""
+"""The pass takes half the difference of two exponentials, which loses small arguments; and the interpreter
+the logarithm of a quotient that is near 1 where the angle is small."""
 BRANCH_CUTS: dict[str, Callable[[Array], Array]] = {
     "chlo.acos": lambda real: np.abs(real) > 1,
     "stablehlo.log_plus_one": lambda real: real < -1,

@@ -19,6 +19,7 @@ from nimblehlo.ops.declaration import Op
 from nimblehlo.plan.choice import reference_for
 from nimblehlo.plan.clusters import Code, may_overwrite, names_of, one_by_one
 from nimblehlo.plan.nests import MOST_NESTS, nests_of
+from nimblehlo.plan.tiering import NoCode
 from nimblehlo.types import ELEMENT_TYPES
 from tests.running import same_bits
 
@@ -232,7 +233,7 @@ def has_nests(block: Block) -> bool:
     """Whether a block can be computed by a few nests."""
     try:
         nests_of(block)
-    except ValueError:
+    except NoCode:
         return False
     return True
 
@@ -469,7 +470,7 @@ def test_what_takes_too_many_nests_is_told() -> None:
         return %0 : tensor<{pieces}xf32>
       }}
     """
-    with pytest.raises(ValueError, match="loop nests"):
+    with pytest.raises(NoCode, match="loop nests"):
         nests_of(block_of(text))
 
 

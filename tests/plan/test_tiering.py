@@ -118,7 +118,7 @@ class _Code:
 
     def __call__(self) -> _Code:
         if not self.possible:
-            raise ValueError("no code")
+            raise tiering.NoCode("there is none")
         return self
 
     def is_quick(self) -> bool:

@@ -7,9 +7,19 @@ be generated; an `ArrayEmitter` generates it.
 
 from . import control, elementwise, indexing, moves, products, reductions, selection
 from .control import emit_while, updated_in_place, while_problem, workspace_bytes
-from .emitter import ArrayEmitter, Workspace, block_problem, is_large, is_single, products_of, step_problem
+from .emitter import (
+    MOST_OPERATIONS,
+    ArrayEmitter,
+    Workspace,
+    block_problem,
+    is_large,
+    is_single,
+    products_of,
+    step_problem,
+)
 
 __all__ = [
+    "MOST_OPERATIONS",
     "ArrayEmitter",
     "Workspace",
     "block_problem",
