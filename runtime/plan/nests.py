@@ -12,7 +12,7 @@ from ..codegen.nest import Access, Affine, Apply, Constant, Gather, Index, Load,
 from ..ir import Block, DenseElementsAttribute, Operation, Value
 from ..ops.verify import view_of
 from ..specialize.gathered import GATHERS, Gathered, gathered, read_through
-from ..specialize.moves import MOVES, Box, Place, Split, range_of, source
+from ..specialize.moves import MOVES, Box, Inseparable, Place, Split, range_of, source
 from ..types import SIGNED, ElementType, TensorType
 from .tiering import NoCode
 
@@ -36,7 +36,7 @@ def nests_of(block: Block, box: Box | None = None) -> list[Nest]:
         box: which of the results' elements; None: all.
 
     Raises:
-        NoCode: it would take too many nests.
+        NoCode: it would take too many nests, or elements are chosen by more than one loop.
     """
     results = block.terminator.operands
     shape = _type(results[0]).shape
@@ -52,6 +52,8 @@ def nests_of(block: Block, box: Box | None = None) -> list[Nest]:
             first, stop = box[cut.loop]
             waiting.append((*box[: cut.loop], (cut.index, stop), *box[cut.loop + 1 :]))
             waiting.append((*box[: cut.loop], (first, cut.index), *box[cut.loop + 1 :]))
+        except Inseparable as error:
+            raise NoCode(str(error)) from error
         if len(nests) + len(waiting) > MOST_NESTS:
             raise NoCode(f"it takes more than {MOST_NESTS} loop nests")
     return nests
@@ -134,8 +136,8 @@ class _Boxed:
     def gather(self, operation: Operation, found: Gathered) -> int:
         """The node of a gather's element."""
         array, places = read_through(operation.operands[0], found, self.box, self.arguments)
-        whole = self.place_in(array, places)
         loops = len(self.box)
+        whole = self.place_in(array, places, loops + len(found.moving))
         place = self.within_box(Place(whole.offset, whole.strides[:loops]))
         moving: list[Moving] = []
         for index, stride in zip(found.moving, whole.strides[loops:], strict=True):
@@ -173,14 +175,14 @@ class _Boxed:
 
     def add_access(self, array: int, value: Value, places: Sequence[Place]) -> int:
         """A place in an array that lies in row-major order."""
-        place = self.place_in(value, places)
+        place = self.place_in(value, places, len(self.box))
         self.accesses.append(Access(array, _element_type(value), self.within_box(place)))
         return len(self.accesses) - 1
 
-    def place_in(self, value: Value, places: Sequence[Place]) -> Place:
-        """A place in the elements of an array, which lie in row-major order."""
+    def place_in(self, value: Value, places: Sequence[Place], loops: int) -> Place:
+        """A place in the elements of an array, which lie in row-major order, over so many loops."""
         shape = _type(value).shape
-        place = Place(0, (0,) * (len(places[0].strides) if places else len(self.box)))
+        place = Place(0, (0,) * loops)
         for d, own in enumerate(places):
             place = place.plus(own.scaled(math.prod(shape[d + 1 :])))
         return place

@@ -74,7 +74,8 @@ def source(view: Op, places: Sequence[Place], box: Box) -> tuple[int, tuple[Plac
     """Which operand the element at `places` of the result comes from, and its places there.
 
     Raises:
-        Split: they are not the same throughout `box`.
+        Split: they are not the same throughout `box`, but in parts of it.
+        Inseparable: they are not the same in parts of it either.
     """
     if isinstance(view, Concatenate):
         return _of_concatenate(view, places, box)
@@ -133,6 +134,10 @@ def reshape_groups(shape: Sequence[int], result_shape: Sequence[int]) -> list[tu
     return groups
 
 
+class Inseparable(Exception):
+    """No cut of one loop separates the places on both sides of an index."""
+
+
 def range_of(place: Place, box: Sequence[tuple[int, int]]) -> tuple[int, int]:
     """The least and the greatest index in a box."""
     least = greatest = place.offset
@@ -144,11 +149,14 @@ def range_of(place: Place, box: Sequence[tuple[int, int]]) -> tuple[int, int]:
 
 
 def _split(place: Place, box: Box, index: int) -> Split:
-    """Where to cut so that in each part all places are on one side of `index`; ValueError where more than one
-    loop runs through it."""
+    """Where to cut so that in each part all places are on one side of `index`.
+
+    Raises:
+        Inseparable: more than one loop runs through it.
+    """
     moving = [d for d, stride in enumerate(place.strides) if stride and box[d][1] - box[d][0] > 1]
     if len(moving) != 1:
-        raise ValueError("several loops run through the place to cut")
+        raise Inseparable("several loops run through the place to cut")
     (loop,) = moving
     stride = place.strides[loop]
     fixed = place.offset + sum(other * box[d][0] for d, other in enumerate(place.strides) if d != loop)
