@@ -453,6 +453,36 @@ def test_results_may_take_the_place_of_operands() -> None:
             assert (given is None or result is given) and result.tobytes() == want.tobytes()
 
 
+def test_gathers_from_views_of_a_scalar() -> None:
+    text = """
+      func.func @main(%a: tensor<f32>, %i: tensor<5x2xi32>) -> tensor<5xf32> {
+        %0 = stablehlo.broadcast_in_dim %a, dims = [] : (tensor<f32>) -> tensor<3x4xf32>
+        %1 = "stablehlo.gather"(%0, %i) {dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0, 1],
+          start_index_map = [0, 1], index_vector_dim = 1>, slice_sizes = array<i64: 1, 1>}
+          : (tensor<3x4xf32>, tensor<5x2xi32>) -> tensor<5xf32>
+        %2 = stablehlo.negate %1 : tensor<5xf32>
+        return %2 : tensor<5xf32>
+      }
+    """
+    (result,) = check(text, np.array(7, np.float32), np.arange(-3, 7, dtype=np.int32).reshape(5, 2))
+    assert (result == -7).all()
+
+
+def test_places_that_no_loop_separates_have_no_nests() -> None:
+    text = """
+      func.func @main(%a: tensor<3xf32>, %b: tensor<3xf32>) -> tensor<2x3xf32> {
+        %0 = stablehlo.concatenate %a, %b, dim = 0 : (tensor<3xf32>, tensor<3xf32>) -> tensor<6xf32>
+        %1 = stablehlo.slice %0 [1:5] : (tensor<6xf32>) -> tensor<4xf32>
+        %2 = stablehlo.reshape %1 : (tensor<4xf32>) -> tensor<2x2xf32>
+        %3 = stablehlo.pad %2, %p, low = [0, 0], high = [0, 1], interior = [0, 0]
+          : (tensor<2x2xf32>, tensor<f32>) -> tensor<2x3xf32>
+        return %3 : tensor<2x3xf32>
+      }
+    """.replace("%b: tensor<3xf32>)", "%b: tensor<3xf32>, %p: tensor<f32>)")
+    with pytest.raises(NoCode, match="several loops"):
+        nests_of(block_of(text))
+
+
 def test_operands_of_another_size_are_refused() -> None:
     function = Code(block_of(transposed((2, 3), (1, 0), "f32")), 1).function()
     with pytest.raises(ValueError, match="24"):
