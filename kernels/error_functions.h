@@ -1,9 +1,9 @@
 /* erf and erfc of f64.
 
    Below 3/4, erf is a polynomial; from there on erfc is exp(-x^2) times a function that changes little, a polynomial in
-   t = 4 / (4 + x). What roundings of x^2, of t and of the products leave is computed as well, so that errors stay about
-   one ulp: docs/numerics.md has the measured ones. Each step is rounded as written, multiply-adds once: results have
-   the same bits on every processor and in every kind of vectors. */
+   t = 4 / (4 + x). What roundings of x^2, of t and of the products leave is computed as well: errors of erf stay about
+   one ulp, those of erfc below three, where it is small. Each step is rounded as written, multiply-adds once: results
+   have the same bits on every processor and in every kind of vectors. */
 
 #ifndef NIMBLEHLO_ERROR_FUNCTIONS_H
 #define NIMBLEHLO_ERROR_FUNCTIONS_H
@@ -45,7 +45,7 @@ ERROR_FUNCTION_INLINE double chosen(int is_first, double first, double second) {
     return first;
 }
 
-/* A step of Horner's rule, at `AT`, to which `sum` has come. */
+/* A step of Horner's rule for the place `at`; `sum` is what the steps before have come to. */
 #define HORNER_STEP(coefficient) sum = FUSED_MULTIPLY_ADD(sum, at, coefficient);
 
 /* erf(x), for |x| < 3/4. */

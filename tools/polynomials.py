@@ -102,18 +102,23 @@ def _series(start: Callable[[Any], Any], limit: Any) -> Callable[[Any], Any]:
     return lambda t: limit if abs(t) < mpf(10) ** -30 else start(t)
 
 
+def _exponential(degree: int) -> Approximation:
+    """e to the power of what is left of a number without multiples of log(2)."""
+    return Approximation(
+        "EXP",
+        "(exp(r) - 1 - r) / r^2",
+        _series(lambda r: (mpmath.expm1(r) - r) / r**2, mpf(1) / 2),
+        (-LOG2 / 2 - mpf(2) ** -20, LOG2 / 2 + mpf(2) ** -20),
+        degree,
+    )
+
+
 with mpmath.workdps(80):
     LOG2 = mpmath.log(2)
     QUARTER_PI = mpmath.pi / 4
     DIGAMMA_ROOT = mpmath.findroot(mpmath.digamma, mpf("1.46163"))
     APPROXIMATIONS = (
-        Approximation(
-            "EXP",
-            "(exp(r) - 1 - r) / r^2",
-            _series(lambda r: (mpmath.expm1(r) - r) / r**2, mpf(1) / 2),
-            (-LOG2 / 2 - mpf(2) ** -20, LOG2 / 2 + mpf(2) ** -20),
-            10,
-        ),
+        _exponential(10),
         *[
             Approximation(
                 name,
@@ -289,13 +294,7 @@ with mpmath.workdps(80):
             (mpf("-0.375"), mpf("0.3425")),
             19,
         ),
-        Approximation(
-            "EXP",
-            "(exp(r) - 1 - r) / r^2",
-            _series(lambda r: (mpmath.expm1(r) - r) / r**2, mpf(1) / 2),
-            (-LOG2 / 2 - mpf(2) ** -20, LOG2 / 2 + mpf(2) ** -20),
-            11,
-        ),
+        _exponential(11),
     )
 
 

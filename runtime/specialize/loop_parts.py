@@ -7,7 +7,7 @@ wait for each other at no step, and each element is computed as it was.
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ..ir import Block, Builder, Operation, Region, Value
@@ -60,19 +60,21 @@ def loop_part(operation: Operation, most: int) -> LoopPart | None:
     """
     if not has_no_effect(operation):
         return None
-    lengths = {k: _length(type) for k, type in _changed_arrays(operation).items()}
+    updates = _updates(operation)
+    lengths = {k: _length(type) for k, type in _changed_arrays(operation, updates).items()}
     for length in dict.fromkeys(lengths.values()):
         sizes = [size for size in range(2, length) if length % size == 0 and length // size <= most]
         if sizes:
-            cut = _Cut(operation, length, sizes[0], [k for k in lengths if lengths[k] == length])
+            numbers = [k for k in lengths if lengths[k] == length]
+            cut = _Cut(operation, updates, length, sizes[0], numbers)
             if cut.is_possible():
                 return _Emission(cut).part()
     return None
 
 
-def _changed_arrays(operation: Operation) -> dict[int, TensorType]:
-    """The types of the arrays that a body makes anew, by their numbers."""
-    body, updates = operation.regions[1].block, _updates(operation)
+def _changed_arrays(operation: Operation, updates: Mapping[int, Operation]) -> dict[int, TensorType]:
+    """The types of the arrays that a body makes anew, by their numbers; `updates` are those of `_updates`."""
+    body = operation.regions[1].block
     pairs = enumerate(zip(body.arguments, body.terminator.operands, strict=True))
     changed = {k: tensor_type(old) for k, (old, new) in pairs if new is not old and k not in updates}
     return {k: type for k, type in changed.items() if type.size > 1}
@@ -106,6 +108,7 @@ class _Cut:
     """What a part of a `while` needs, cut along some carried arrays.
 
     Args:
+        updates: those of `_updates`.
         rows, size: how many rows there are, and how many a part has.
         numbers: of the carried arrays that are cut.
 
@@ -115,11 +118,17 @@ class _Cut:
         needs: what the parts of operations' results need that are not cut from the whole.
     """
 
-    def __init__(self, operation: Operation, rows: int, size: int, numbers: Sequence[int]) -> None:
-        self.operation, self.rows, self.size = operation, rows, size
+    def __init__(
+        self,
+        operation: Operation,
+        updates: Mapping[int, Operation],
+        rows: int,
+        size: int,
+        numbers: Sequence[int],
+    ) -> None:
+        self.operation, self.updates, self.rows, self.size = operation, updates, rows, size
         self.cond, self.body = (region.block for region in operation.regions)
         self.dims = {k: _dimension(tensor_type(self.body.arguments[k])) for k in numbers}
-        self.updates = _updates(operation)
         self.demands: dict[Value, dict[int | None, None]] = {}
         self.needs: dict[tuple[Operation, int], Needed] = {}
 
