@@ -98,8 +98,12 @@ def _trampoline(context: Any, module: Any, compiled: Any, structure: Any) -> Any
 
 
 def _uncounted(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    """An argument; of an array a copy to which tasks count no references, which would have them wait for each
-    other. The caller keeps its owner."""
+    """An argument; of an array, also one in a tuple, a copy to which tasks count no references, which would
+    have them wait for each other. The caller keeps its owner."""
+    if isinstance(kind, types.BaseTuple):
+        members = zip(kind.types, cgutils.unpack_tuple(builder, value), strict=True)
+        uncounted = [_uncounted(context, builder, *member) for member in members]
+        return context.make_tuple(builder, kind, uncounted)
     if not isinstance(kind, types.Array):
         return value
     array = context.make_array(kind)(context, builder, value)

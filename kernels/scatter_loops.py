@@ -103,7 +103,7 @@ def update_chosen_items(element: str, combiner: str) -> Kernel:
     ) -> None:  # fmt: skip
         start_range(task, owners, size, initial, result)
         keys, nothing = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
-        room = BLOCK + PREFETCH_PLACES
+        room = BLOCK + PREFETCH_PLACES  # more than CHOSEN_ROOM behind those that are chosen
         own, sources = np.zeros(room, sample.dtype), np.empty(room, sample.dtype)
         least = task * size
         width = size if task < owners - 1 else result.size - least

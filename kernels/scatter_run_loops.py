@@ -26,12 +26,10 @@ from .scatter_runs import (
     start_range,
 )
 from .scatter_units import BLOCK, confine, first_unit, locate
-from .searches import choose_within
+from .searches import CHOSEN_ROOM, choose_within
 
 PREFETCHED_LINES = 128
 """How many lines of runs are fetched ahead."""
-CHOSEN_BLOCK = 1 << 14
-"""How many units are chosen among in one go: what is computed of them stays in the processor's own cache."""
 NEAR_BYTES = 1 << 20
 """Where a task has just written so much of the result, the processor's own cache holds it."""
 PREFETCH_LINES = 4
@@ -212,11 +210,12 @@ def update_chosen_runs(element: str, combiner: str) -> Kernel:
         runs: Any, piece: int, values: Any, initial: Any, result: Any,
     ) -> None:  # fmt: skip
         start_range(task, owners, width * grain, initial, result)
-        keys, nothing = np.empty(CHOSEN_BLOCK, sample.dtype), np.empty(0, sample.dtype)
-        own, sources = np.empty(CHOSEN_BLOCK + 1, sample.dtype), np.empty(CHOSEN_BLOCK + 1, sample.dtype)
+        keys, nothing = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
+        room = BLOCK + CHOSEN_ROOM
+        own, sources = np.empty(room, sample.dtype), np.empty(room, sample.dtype)
         is_far = _is_far(width * grain, initial, result)
-        for first in range(0, count, CHOSEN_BLOCK):
-            here = min(CHOSEN_BLOCK, count - first)
+        for first in range(0, count, BLOCK):
+            here = min(BLOCK, count - first)
             locate(0, first, here, where, keys, nothing, nothing)
             start = first * source_step
             chosen = choose_within(keys, here, task * width, width, start, source_step, own, sources)

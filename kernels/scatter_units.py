@@ -16,8 +16,8 @@ from .compilation import Kernel, kernel
 from .memory import fetch_pages, item_at
 from .scatter_keys import move_keys
 
-BLOCK = 4096
-"""How many units are looked at in one go: what is computed of them stays in near caches."""
+BLOCK = 1 << 14
+"""How many units are looked at in one go: what is computed of them stays in a processor's own caches."""
 
 
 @kernel

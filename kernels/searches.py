@@ -32,6 +32,8 @@ _VECTOR_BYTES = 64
 _TOGETHER = 4
 AT_ONCE = 64
 """Elements that `which_above` looks at."""
+CHOSEN_ROOM = 16
+"""Items behind those that `choose_within` chooses which it may overwrite."""
 _COMPRESSES = has("avx512f")
 """Whether the processor writes the lanes of a vector that pass a test by one instruction."""
 
@@ -204,7 +206,8 @@ def choose_within(
     """Choose those of the first `count` keys that are from `least` to `least + size - 1`; returns how many.
 
     They are written to `chosen`, and to `numbers` a number for each: key k has `first + k * step`. All three
-    arrays are of one type; behind what is written to the last two one item may be written too.
+    arrays are of one type; the last two have room for `CHOSEN_ROOM` items behind those that are chosen, which
+    may be overwritten.
     """
     key = ir.IntType(keys.dtype.bitwidth)
     lanes = _VECTOR_BYTES // (key.width // 8)
@@ -240,7 +243,7 @@ def choose_within(
                 bits = builder.bitcast(here[1], ir.IntType(lanes))
                 passed = builder.zext(builder.ctpop(bits), I64)
                 for values, array in zip(here[0], written, strict=True):
-                    _store_compressed(builder, array, found, values, here[1], passed)
+                    _store_compressed(builder, array, found, values, here[1])
                 builder.store(builder.add(found, passed), place)
         with cgutils.for_range_slice(builder, whole, count, I64(1), intp=I64, inc=True) as (now, _):
             found, here = builder.load(place), look(now, 1)
@@ -256,17 +259,15 @@ def _truncated(builder: Any, value: Any, kind: Any) -> Any:
     return builder.trunc(value, kind) if kind.width < 64 else value
 
 
-def _store_compressed(builder: Any, data: Any, place: Any, values: Any, passed: Any, count: Any) -> None:
-    """Write the lanes that passed, of which there are `count`, one after the other from a place on."""
+def _store_compressed(builder: Any, data: Any, place: Any, values: Any, passed: Any) -> None:
+    """Write the lanes that passed, one after the other from a place on, and anything behind them."""
     lanes, item = values.type.count, values.type.element
     kind = ir.FunctionType(values.type, [values.type, values.type, passed.type])
     # Zen 4 takes a hundred times as long for an instruction that compresses and stores.
     name = f"llvm.x86.avx512.mask.compress.v{lanes}i{item.width}"
     compress = cgutils.get_or_insert_function(builder.module, kind, name)
     compressed = builder.call(compress, [values, ir.Constant(values.type, ir.Undefined), passed])
-    numbers = ir.Constant(values.type, [item(lane) for lane in range(lanes)])
-    is_kept = builder.icmp_unsigned("<", numbers, splat(builder, _truncated(builder, count, item), lanes))
-    store_lanes(builder, f"uint{item.width}", data, place, (compressed,), lanes, mask=is_kept)
+    store_lanes(builder, f"uint{item.width}", data, place, (compressed,), lanes)
 
 
 @intrinsic(prefer_literal=True)

@@ -525,7 +525,7 @@ def test_several_inputs():
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 def test_choose_within(dtype, count):
     from nimblehlo.kernels.compilation import kernel
-    from nimblehlo.kernels.searches import choose_within
+    from nimblehlo.kernels.searches import CHOSEN_ROOM, choose_within
 
     @kernel
     def choose(keys, count, least, size, first, step, chosen, numbers):
@@ -533,7 +533,8 @@ def test_choose_within(dtype, count):
 
     keys = np.random.default_rng(15).integers(-1, 40, count + 1).astype(dtype)
     for least, size, first, step in ((0, 40, 0, 1), (0, 0, 5, 1), (10, 20, 700, 3), (39, 1, 2, 0)):
-        chosen, numbers = np.full(count + 2, -7, dtype), np.full(count + 2, -7, dtype)
+        room = count + CHOSEN_ROOM
+        chosen, numbers = np.full(room + 1, -7, dtype), np.full(room + 1, -7, dtype)
         found = choose(keys, count, least, size, first, step, chosen, numbers)
         wanted = [k for k in range(count) if least <= int(keys[k]) < least + size]
         assert list(chosen[:found]) == [int(keys[k]) for k in wanted]
