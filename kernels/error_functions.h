@@ -1,143 +1,125 @@
-/* erf and erfc of f64.
+/* erf, erfc and erf_inv of f64.
 
    Below 3/4, erf is a polynomial; from there on erfc is exp(-x^2) times a function that changes little, a polynomial in
    t = 4 / (4 + x). What roundings of x^2, of t and of the products leave is computed as well: errors of erf stay about
-   one ulp, those of erfc below three, where it is small. Each step is rounded as written, multiply-adds once: results
-   have the same bits on every processor and in every kind of vectors. */
+   one ulp, those of erfc below three, where it is small. erf_inv(x) / x is one of three polynomials in
+   w = -log(1 - x^2), or in its root: errors stay below 2.3 ulps. Each step is rounded as written, multiply-adds once: results have the same bits on
+   every processor and in every kind of vectors. */
 
 #ifndef NIMBLEHLO_ERROR_FUNCTIONS_H
 #define NIMBLEHLO_ERROR_FUNCTIONS_H
 
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
+#include "real_arithmetic.h"
 
-#include "error_function_coefficients.h"
-
-/* Elements that lie apart are copied side by side so many at a time. */
-enum { ERROR_FUNCTION_BLOCK = 256 };
-
-#ifdef __GNUC__
-#define ERROR_FUNCTION_INLINE static inline __attribute__((always_inline))
-#define FUSED_MULTIPLY_ADD(a, b, c) __builtin_fma(a, b, c)
-#else
-#define ERROR_FUNCTION_INLINE static inline
-#define FUSED_MULTIPLY_ADD(a, b, c) fma(a, b, c)
-#endif
-
-/* 2^k, for whole k from -1022 to 1023: what is added moves k to the last bits, and the exponent's bias with it. */
-ERROR_FUNCTION_INLINE double power_of_two(double k) {
-    double moved = k + (0x1.8p52 + 1023);
-    int64_t bits;
-    memcpy(&bits, &moved, sizeof bits);
-    bits = (int64_t)((uint64_t)bits << 52);
-    memcpy(&moved, &bits, sizeof moved);
-    return moved;
-}
-
-/* One of two numbers, without a branch. */
-ERROR_FUNCTION_INLINE double chosen(int is_first, double first, double second) {
-    int64_t mask = -(int64_t)is_first, bits, others;
-    memcpy(&bits, &first, sizeof bits);
-    memcpy(&others, &second, sizeof others);
-    bits = (bits & mask) | (others & ~mask);
-    memcpy(&first, &bits, sizeof first);
-    return first;
-}
-
-/* A step of Horner's rule for the place `at`; `sum` is what the steps before have come to. */
-#define HORNER_STEP(coefficient) sum = FUSED_MULTIPLY_ADD(sum, at, coefficient);
+/* So many values are looked at together for whether one of them is far out. */
+enum { ERF_INV_TOGETHER = 32 };
 
 /* erf(x), for |x| < 3/4. */
-ERROR_FUNCTION_INLINE double small_erf(double x) {
-    double at = x * x, sum = 0;
-    ERF_TERMS(HORNER_STEP)
-    return x + FUSED_MULTIPLY_ADD(x, ERF_SLOPE, x * FUSED_MULTIPLY_ADD(at, sum, ERF_SLOPE_REST));
+REAL_INLINE double small_erf(double x) {
+    double z = x * x;
+    POLYNOMIAL(slope, z, ERF_TERMS)
+    return x + FUSED_MULTIPLY_ADD(x, ERF_SLOPE, x * FUSED_MULTIPLY_ADD(z, slope, ERF_SLOPE_REST));
 }
 
 /* erfc(x), for x >= 3/4. */
-ERROR_FUNCTION_INLINE double large_erfc(double x) {
+REAL_INLINE double large_erfc(double x) {
     /* Beyond, it is 0. */
     x = chosen(x > 28, 28, x);
     double below = x + 4, t = 4 / below;
     /* What is left of t, as a part of it. */
     double t_rest = (FUSED_MULTIPLY_ADD(-t, below, 4) - t * (x - (below - 4))) * 0.25;
-    double at = (t - 0.5) + t * t_rest, sum = 0;
-    ERFC_TERMS(HORNER_STEP)
-    double rising = at * sum, scaled = ERFC_MIDDLE + rising;
+    double at = (t - 0.5) + t * t_rest;
+    POLYNOMIAL(slope, at, ERFC_TERMS)
+    double rising = at * slope, scaled = ERFC_MIDDLE + rising;
     double scaled_rest = ((ERFC_MIDDLE - scaled) + rising) + ERFC_MIDDLE_REST;
     /* exp(-x^2) = 2^k (1 + grown). */
     double square = x * x, square_rest = FUSED_MULTIPLY_ADD(x, x, -square);
-    double k = (0x1.8p52 - square * INVERSE_LOG_OF_2) - 0x1.8p52;
+    double k = (TO_WHOLE - square * INVERSE_LOG_OF_2) - TO_WHOLE;
     double r = FUSED_MULTIPLY_ADD(-k, LOG_OF_2_REST, FUSED_MULTIPLY_ADD(-k, LOG_OF_2, -square) - square_rest);
-    at = r, sum = 0;
-    EXP_TERMS(HORNER_STEP)
-    double grown = FUSED_MULTIPLY_ADD(r * r, sum, r);
+    POLYNOMIAL(curve, r, EXP_TERMS)
+    double grown = FUSED_MULTIPLY_ADD(r * r, curve, r);
     double product = scaled * t, rest = FUSED_MULTIPLY_ADD(scaled, t, -product);
     rest += FUSED_MULTIPLY_ADD(product, t_rest, scaled_rest * t);
     product += FUSED_MULTIPLY_ADD(product, grown, FUSED_MULTIPLY_ADD(rest, grown, rest));
     /* In two steps: 2^k alone may be no number. */
-    double half = (k * 0.5 + 0x1.8p52) - 0x1.8p52;
+    double half = (k * 0.5 + TO_WHOLE) - TO_WHOLE;
     return product * power_of_two(half) * power_of_two(k - half);
 }
 
-ERROR_FUNCTION_INLINE double erf_of(double x) {
+REAL_INLINE double erf_of(double x) {
     double size = fabs(x);
     return copysign(chosen(size < 0.75, small_erf(size), 1 - large_erfc(size)), x);
 }
 
-ERROR_FUNCTION_INLINE double erfc_of(double x) {
+REAL_INLINE double erfc_of(double x) {
     double size = fabs(x), tail = large_erfc(size);
     return chosen(size < 0.75, 1 - small_erf(x), chosen(x < 0, 2 - tail, tail));
 }
 
-/* Values side by side. */
-typedef void (*ErrorFunction)(const double *from, double *to, intptr_t count);
-
-#define ERROR_FUNCTION(name, code, function)                                                \
-    code static void name(const double *from, double *to, intptr_t count) {                 \
-        for (intptr_t place = 0; place < count; place++) to[place] = function(from[place]); \
-    }
-
-#define ERROR_FUNCTIONS(kind, code)          \
-    ERROR_FUNCTION(erf_##kind, code, erf_of) \
-    ERROR_FUNCTION(erfc_##kind, code, erfc_of)
-
-ERROR_FUNCTIONS(plain, )
-#if defined(__GNUC__) && defined(__x86_64__)
-ERROR_FUNCTIONS(wide, __attribute__((target("avx512f,avx512dq,avx512vl,fma,prefer-vector-width=512"))))
-ERROR_FUNCTIONS(fused, __attribute__((target("avx2,fma"))))
-#endif
-
-/* The function for this processor. */
-static ErrorFunction error_function(int is_complement) {
-#if defined(__GNUC__) && defined(__x86_64__)
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return is_complement ? erfc_wide : erf_wide;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return is_complement ? erfc_fused : erf_fused;
-#endif
-    return is_complement ? erfc_plain : erf_plain;
+/* -log(y), for y from 2^-60 to 1; its error is small beside 1. */
+REAL_INLINE double minus_log(double y) {
+    /* y = 2^e m, where m is from sqrt(1/2) on. */
+    uint64_t least = bits_of(ROOT_OF_HALF), moved = bits_of(y) + ((uint64_t)1023 << 52) - least;
+    double e = number_of(moved >> 52 | bits_of(0x1p52)) - (0x1p52 + 1023);
+    double m = number_of((moved & (((uint64_t)1 << 52) - 1)) + least);
+    double s = (m - 1) / (m + 1), z = s * s;
+    POLYNOMIAL(curve, z, LOG_TERMS)
+    double rest = FUSED_MULTIPLY_ADD(s * z, curve, e * LOG_OF_2_REST);
+    return -FUSED_MULTIPLY_ADD(e, LOG_OF_2, FUSED_MULTIPLY_ADD(2, s, rest));
 }
 
-/* A loop of NumPy's form; `data` is the place of an ErrorFunction. */
-static void error_function_loop(char **pointers, const intptr_t *count, const intptr_t *steps, void *data) {
-    ErrorFunction function = *(ErrorFunction *)data;
-    const char *from = pointers[0];
-    char *to = pointers[1];
-    double values[ERROR_FUNCTION_BLOCK];
-    if (steps[0] == sizeof(double) && steps[1] == sizeof(double)) {
-        function((const double *)from, (double *)to, *count);
+/* erf_inv(x), for w = -log(1 - x^2) below ERF_INV_NEAR. */
+REAL_INLINE double near_erf_inv(double x, double w) {
+    double t = w - ERF_INV_NEAR / 2;
+    POLYNOMIAL(slope, t, ERF_INV_NEAR_TERMS)
+    /* Zeros keep their signs. */
+    return copysign(FUSED_MULTIPLY_ADD(x, NEAR_SLOPE, x * FUSED_MULTIPLY_ADD(w, slope, NEAR_SLOPE_REST)), x);
+}
+
+/* The same for other w. */
+REAL_INLINE double far_erf_inv(double x, double w) {
+    double root = sqrt(w), t = root - 3;
+    POLYNOMIAL(middle_slope, t, ERF_INV_MIDDLE_TERMS)
+    double middle = FUSED_MULTIPLY_ADD(t, middle_slope, MIDDLE_SLOPE_REST);
+    t = root - 5;
+    POLYNOMIAL(far_slope, t, ERF_INV_FAR_TERMS)
+    double far = FUSED_MULTIPLY_ADD(t, far_slope, FAR_SLOPE_REST);
+    int is_far = w >= ERF_INV_FAR;
+    return FUSED_MULTIPLY_ADD(x, chosen(is_far, FAR_SLOPE, MIDDLE_SLOPE), x * chosen(is_far, far, middle));
+}
+
+REAL_INLINE void erf_inv_of_few(double *values, intptr_t count) {
+    double w[ERF_INV_TOGETHER];
+    int all_are_near = 1;
+    for (intptr_t place = 0; place < count; place++) {
+        double x = values[place], inside = chosen(fabs(x) < 1, x, 0);
+        w[place] = minus_log(FUSED_MULTIPLY_ADD(-inside, inside, 1));
+        all_are_near &= (w[place] < ERF_INV_NEAR) & (fabs(x) < 1);
+    }
+    if (all_are_near) {
+        for (intptr_t place = 0; place < count; place++) values[place] = near_erf_inv(values[place], w[place]);
         return;
     }
-    for (intptr_t first = 0, here; first < *count; first += here) {
-        here = *count - first < ERROR_FUNCTION_BLOCK ? *count - first : ERROR_FUNCTION_BLOCK;
-        for (intptr_t place = 0; place < here; place++, from += steps[0]) memcpy(values + place, from, sizeof(double));
-        function(values, values, here);
-        for (intptr_t place = 0; place < here; place++, to += steps[1]) memcpy(to, values + place, sizeof(double));
+    for (intptr_t place = 0; place < count; place++) {
+        double x = values[place], at = w[place], size = fabs(x);
+        double value = chosen(at < ERF_INV_NEAR, near_erf_inv(x, at), far_erf_inv(x, at));
+        /* Beyond 1 and of what is no number there is none. */
+        values[place] = chosen(size < 1, value, chosen(size == 1, copysign(INFINITY, x), NAN));
     }
 }
 
-#undef HORNER_STEP
+REAL_INLINE void erf_of_all(double *values, intptr_t count) {
+    for (intptr_t place = 0; place < count; place++) values[place] = erf_of(values[place]);
+}
+
+REAL_INLINE void erfc_of_all(double *values, intptr_t count) {
+    for (intptr_t place = 0; place < count; place++) values[place] = erfc_of(values[place]);
+}
+
+REAL_INLINE void erf_inv_of_all(double *values, intptr_t count) {
+    for (; count >= ERF_INV_TOGETHER; count -= ERF_INV_TOGETHER, values += ERF_INV_TOGETHER)
+        erf_inv_of_few(values, ERF_INV_TOGETHER);
+    erf_inv_of_few(values, count);
+}
 
 #endif

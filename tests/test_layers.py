@@ -22,8 +22,8 @@ MAY_IMPORT = {
     "types": {"errors"},
     "ir": BASE,
     "ops": BASE
-    | {"ir", "kernels.convolution", "kernels.error_functions", "kernels.fourier", "kernels.matrix_product"}
-    | {"kernels.narrow_product", "kernels.vector_product"},
+    | {"ir", "kernels.convolution", "kernels.fourier", "kernels.matrix_product"}
+    | {"kernels.narrow_product", "kernels.real_functions", "kernels.vector_product"},
     "frontend": PROGRAM,
     "specialize": PROGRAM,
     "codegen": BASE | {"ir", "kernels"},

@@ -1,8 +1,8 @@
-"""Find the coefficients of approximations: `runtime/codegen/mathematics`, and `kernels/error_functions.h`.
+"""Find the coefficients of approximations: `runtime/codegen/mathematics`, and `kernels/real_functions.h`.
 
     python tools/polynomials.py            # print the module and the header with coefficients and errors
     python tools/polynomials.py --write    # write them to runtime/codegen/mathematics/coefficients.py and
-                                           # kernels/error_function_coefficients.h
+                                           # kernels/real_function_coefficients.h
 
 Each approximation interpolates its function at Chebyshev nodes, in 80 digits: that is within a small factor
 of the best one. Coefficients are then rounded to f64; the error that is printed is that of the rounded
@@ -22,7 +22,7 @@ from mpmath import mpf
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "runtime" / "codegen" / "mathematics" / "coefficients.py"
-KERNELS_TARGET = ROOT / "kernels" / "error_function_coefficients.h"
+KERNELS_TARGET = ROOT / "kernels" / "real_function_coefficients.h"
 HEADER = '''"""Coefficients of approximations, the lowest power's first. Written by tools/polynomials.py.
 
 Errors are those of exact evaluation, relative to the greatest absolute value in the interval; for quotients
@@ -115,8 +115,30 @@ def _exponential(degree: int) -> Approximation:
 
 with mpmath.workdps(80):
     LOG2 = mpmath.log(2)
+    HALF_ROOT_PI = mpmath.sqrt(mpmath.pi) / 2
     QUARTER_PI = mpmath.pi / 4
     DIGAMMA_ROOT = mpmath.findroot(mpmath.digamma, mpf("1.46163"))
+    LOG = Approximation(
+        "LOG",
+        "(2 atanh(s) / s - 2) / z, where z = s^2",
+        _series(lambda z: (2 * mpmath.atanh(mpmath.sqrt(z)) / mpmath.sqrt(z) - 2) / z, mpf(2) / 3),
+        (mpf(0), mpf("0.02946")),
+        6,
+    )
+    SIN = Approximation(
+        "SIN",
+        "(sin(r) / r - 1) / z, where z = r^2",
+        _series(lambda z: (mpmath.sin(mpmath.sqrt(z)) / mpmath.sqrt(z) - 1) / z, -mpf(1) / 6),
+        (mpf(0), QUARTER_PI**2),
+        6,
+    )
+    COS = Approximation(
+        "COS",
+        "((cos(r) - 1) / z + 1 / 2) / z, where z = r^2",
+        _series(lambda z: ((mpmath.cos(mpmath.sqrt(z)) - 1) / z + mpf(1) / 2) / z, mpf(1) / 24),
+        (mpf(0), QUARTER_PI**2),
+        6,
+    )
     APPROXIMATIONS = (
         _exponential(10),
         *[
@@ -134,13 +156,7 @@ with mpmath.workdps(80):
                 ("EXACT_POWER_OF_LONG_STEP", LONG_EXP_STEPS, 6),
             )
         ],
-        Approximation(
-            "LOG",
-            "(2 atanh(s) / s - 2) / z, where z = s^2",
-            _series(lambda z: (2 * mpmath.atanh(mpmath.sqrt(z)) / mpmath.sqrt(z) - 2) / z, mpf(2) / 3),
-            (mpf(0), mpf("0.02946")),
-            6,
-        ),
+        LOG,
         Approximation(
             "LOG_NEXT",
             "((2 atanh(s) / s - 2) / z - 2 / 3) / z, where z = s^2",
@@ -151,20 +167,8 @@ with mpmath.workdps(80):
             (mpf(0), mpf("0.02946")),
             7,
         ),
-        Approximation(
-            "SIN",
-            "(sin(r) / r - 1) / z, where z = r^2",
-            _series(lambda z: (mpmath.sin(mpmath.sqrt(z)) / mpmath.sqrt(z) - 1) / z, -mpf(1) / 6),
-            (mpf(0), QUARTER_PI**2),
-            6,
-        ),
-        Approximation(
-            "COS",
-            "((cos(r) - 1) / z + 1 / 2) / z, where z = r^2",
-            _series(lambda z: ((mpmath.cos(mpmath.sqrt(z)) - 1) / z + mpf(1) / 2) / z, mpf(1) / 24),
-            (mpf(0), QUARTER_PI**2),
-            6,
-        ),
+        SIN,
+        COS,
         Approximation(
             "ATAN",
             "(atan(t) / t - 1) / z, where z = t^2",
@@ -199,7 +203,12 @@ with mpmath.workdps(80):
             13,
         ),
         Approximation(
-            "ERF_INV", "erf_inv(x) / x, where w = -log(1 - x^2)", _erf_inv, (mpf(0), mpf("16.7")), 14, 14
+            "ERF_INV",
+            "(erf_inv(x) / x - sqrt(pi) / 2) / w, where w = -log(1 - x^2)",
+            lambda w: (_erf_inv(w) - HALF_ROOT_PI) / w,
+            (mpf(0), mpf("16.7")),
+            13,
+            14,
         ),
         Approximation(
             "LGAMMA",
@@ -276,6 +285,9 @@ with mpmath.workdps(80):
 
     HALF = mpf("0.5")
     TWO_OVER_ROOT_PI = 2 / mpmath.sqrt(mpmath.pi)
+    ERF_INV_NEAR, ERF_INV_FAR = mpf(5), mpf(14)
+    ERF_INV_MIDDLE_ROOT, ERF_INV_FAR_ROOT = mpf(3), mpf(5)
+    MIDDLE_SLOPE, FAR_SLOPE = (_erf_inv(root**2) for root in (ERF_INV_MIDDLE_ROOT, ERF_INV_FAR_ROOT))
     KERNELS_APPROXIMATIONS = (
         Approximation(
             "ERF",
@@ -295,6 +307,32 @@ with mpmath.workdps(80):
             19,
         ),
         _exponential(11),
+        LOG,
+        Approximation(
+            "ERF_INV_NEAR",
+            "(erf_inv(x) / x - sqrt(pi) / 2) / w, where w = -log(1 - x^2) = t + 2.5",
+            lambda t: (_erf_inv(t + ERF_INV_NEAR / 2) - HALF_ROOT_PI) / (t + ERF_INV_NEAR / 2),
+            (-ERF_INV_NEAR / 2, ERF_INV_NEAR / 2),
+            21,
+        ),
+        *[
+            Approximation(
+                f"ERF_INV_{name}",
+                f"(erf_inv(x) / x - {name}_SLOPE) / t, where -log(1 - x^2) = (t + {int(root)})^2",
+                _series(
+                    lambda t, root=root, slope=slope: (_erf_inv((t + root) ** 2) - slope) / t,
+                    mpmath.diff(lambda t, root=root: _erf_inv((t + root) ** 2), mpf(0)),
+                ),
+                (mpmath.sqrt(low) - root, mpmath.sqrt(high) - root),
+                degree,
+            )
+            for name, root, slope, low, high, degree in (
+                ("MIDDLE", ERF_INV_MIDDLE_ROOT, MIDDLE_SLOPE, ERF_INV_NEAR, ERF_INV_FAR, 20),
+                ("FAR", ERF_INV_FAR_ROOT, FAR_SLOPE, ERF_INV_FAR, mpf("36.8"), 19),
+            )
+        ],
+        SIN,
+        COS,
     )
 
 
@@ -356,13 +394,15 @@ def text_of(wanted: Approximation) -> str:
 
 
 def macro_of(wanted: Approximation) -> str:
-    """The polynomial of an approximation for C: coefficients that a macro is to apply to, one by one."""
+    """The polynomial of an approximation for C: coefficients that macros are to apply to, to the first two
+    and to each of the others."""
     values, _ = fitted(wanted)
     low, high = (mpmath.nstr(bound, 6) for bound in wanted.interval)
     found = mpmath.nstr(mpmath.log(error(wanted, values, []), 2), 4)
     lines = [f"/* {wanted.text}, in [{low}, {high}]: error 2^{found}. */"]
-    terms = [f"    TERM({value!r})" for value in reversed(values)]
-    return "\n".join([*lines, f"#define {wanted.name}_TERMS(TERM) \\", " \\\n".join(terms)])
+    first, second, *others = reversed(values)
+    terms = [f"    FIRST({first!r}, {second!r})", *[f"    TERM({value!r})" for value in others]]
+    return "\n".join([*lines, f"#define {wanted.name}_TERMS(FIRST, TERM) \\", " \\\n".join(terms)])
 
 
 def kernels_numbers() -> list[str]:
@@ -372,11 +412,27 @@ def kernels_numbers() -> list[str]:
         ("ERF_SLOPE", "2 / sqrt(pi) - 1", TWO_OVER_ROOT_PI - 1, None),
         ("ERFC_MIDDLE", "2 exp(16) erfc(4)", _erfc_over(HALF), None),
         ("LOG_OF_2", "log(2), the first of 42 bits,", LOG2, 42),
+        ("NEAR_SLOPE", "sqrt(pi) / 2", HALF_ROOT_PI, None),
+        ("MIDDLE_SLOPE", "erf_inv(x) / x, where -log(1 - x^2) = 9,", MIDDLE_SLOPE, None),
+        ("FAR_SLOPE", "erf_inv(x) / x, where -log(1 - x^2) = 25,", FAR_SLOPE, None),
     ):
         first, rest = parts_of(value, bits)
         lines = [f"/* {text} in two parts. */", f"#define {name} {first!r}", f"#define {name}_REST {rest!r}"]
         found.append("\n".join(lines))
-    return [*found, f"/* 1 / log(2). */\n#define INVERSE_LOG_OF_2 {float(1 / LOG2)!r}"]
+    digits, half_pi = [], mpmath.pi / 2
+    for name in ("HALF_PI", "HALF_PI_NEXT", "HALF_PI_REST"):
+        digits.append(f"#define {name} {float(half_pi)!r}")
+        half_pi -= float(half_pi)
+    found.append("\n".join(["/* pi / 2 in three parts. */", *digits]))
+    for name, text, value in (
+        ("INVERSE_LOG_OF_2", "1 / log(2)", 1 / LOG2),
+        ("INVERSE_HALF_PI", "2 / pi", 2 / mpmath.pi),
+        ("ROOT_OF_HALF", "sqrt(1 / 2)", mpmath.sqrt(mpf(1) / 2)),
+        ("ERF_INV_NEAR", "-log(1 - x^2) below which the first approximation of erf_inv serves", ERF_INV_NEAR),
+        ("ERF_INV_FAR", "the same of the second", ERF_INV_FAR),
+    ):
+        found.append(f"/* {text}. */\n#define {name} {float(value)!r}")
+    return found
 
 
 def two_over_pi(bits: int, count: int) -> str:
@@ -410,6 +466,7 @@ def numbers() -> list[str]:
         in_parts("SHORT_LOG_OF_2", "log(2), the first of 42 bits,", mpmath.log(2), 42),
         in_parts("TWO_THIRDS", "2 / 3", mpf(2) / 3),
         in_parts("TWO_OVER_ROOT_PI", "2 / sqrt(pi)", 2 / mpmath.sqrt(mpmath.pi)),
+        in_parts("HALF_ROOT_PI", "sqrt(pi) / 2", HALF_ROOT_PI),
         in_parts("DIGAMMA_ROOT", "the positive root of digamma", DIGAMMA_ROOT),
         in_parts("HALF_PI", "pi / 2", mpmath.pi / 2),
         *[

@@ -229,7 +229,7 @@ def _f32_or_f64(name: str, type: TensorType) -> str | None:
     return f"{name} must have elements of type f32 or f64, but is {type}"
 
 
-class Cosine(Transcendental, name="stablehlo.cosine", functions={FLOAT | COMPLEX: np.cos}):
+class Cosine(Transcendental, name="stablehlo.cosine", functions={FLOAT: special.cosine, COMPLEX: np.cos}):
     """The cosine."""
 
 
@@ -406,7 +406,7 @@ class Sign(
     result = Result(SIGNED | COMPUTED)
 
 
-class Sine(Transcendental, name="stablehlo.sine", functions={FLOAT | COMPLEX: np.sin}):
+class Sine(Transcendental, name="stablehlo.sine", functions={FLOAT: special.sine, COMPLEX: np.sin}):
     """The sine."""
 
 

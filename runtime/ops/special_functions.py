@@ -331,25 +331,42 @@ def square_complex(operand: Array) -> Array:
 
 def erf(operand: Array) -> Array:
     """The error function."""
-    from ..kernels import error_functions
+    from ..kernels import real_functions
 
-    value: Array = error_functions.erf(operand)
+    value: Array = real_functions.erf(operand)
     return value
 
 
 def erfc(operand: Array) -> Array:
     """1 - erf(operand)."""
-    from ..kernels import error_functions
+    from ..kernels import real_functions
 
-    value: Array = error_functions.erfc(operand)
+    value: Array = real_functions.erfc(operand)
     return value
 
 
 def erf_inv(operand: Array) -> Array:
     """The inverse of the error function."""
-    from scipy import special
+    from ..kernels import real_functions
 
-    return np.copysign(special.erfinv(operand), operand)
+    value: Array = real_functions.erf_inv(operand)
+    return value
+
+
+def sine(operand: Array) -> Array:
+    """The sine of real numbers."""
+    from ..kernels import real_functions
+
+    value: Array = real_functions.sine(operand)
+    return value
+
+
+def cosine(operand: Array) -> Array:
+    """The cosine of real numbers."""
+    from ..kernels import real_functions
+
+    value: Array = real_functions.cosine(operand)
+    return value
 
 
 def lgamma(operand: Array) -> Array:

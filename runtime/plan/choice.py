@@ -15,6 +15,7 @@ from ..ops.elementwise_base import Elementwise
 from ..ops.quantized_operation import has_quantized_types, quantized_reference
 from ..options import Options
 from ..specialize.rewriting import tensor_type
+from .block_references import LEAST_SECONDS, in_blocks
 from .clusters import Code, block_of, is_generated, may_overwrite, names_of, one_by_one
 from .estimates import estimate, seconds_of_operations
 from .kernels import kernel_for
@@ -100,13 +101,17 @@ def _loop(view: While, options: Options) -> Choice:
 
 
 def _reference(view: Op, reason: str, options: Options) -> Choice:
-    """The reference, or its loops over elements, where these have much work, on all threads."""
+    """The reference; where there is much work with elements its loops, or blocks of it, on all threads."""
     if isinstance(view, Elementwise) and not has_quantized_types(view.operation):
         block = block_of(view)
         seconds = seconds_of_operations(block) * tensor_type(view.operation.results[0]).size
         program = _program(block, seconds, options)
         if program is not None:
             return Choice(program.function, "kernel", f"row by row; {reason}", needs_regions=False)
+        if seconds > LEAST_SECONDS:
+            function = in_blocks(view, reference_for(view), options.threads)
+            if function is not None:
+                return Choice(function, "kernel", f"block by block; {reason}", needs_regions=False)
     return Choice(reference_for(view), "reference", reason)
 
 

@@ -40,10 +40,7 @@ _COMPILING, _COMPILING_PLAIN, _COMPILING_EXPENSIVE = 0.015, 0.0004, 0.004
 """Seconds to compile a nest; more for each operation."""
 
 
-IN_SCIPY = frozenset(
-    f"chlo.{name}"
-    for name in ("bessel_i1e", "digamma", "erf_inv", "lgamma", "polygamma", "zeta")
-)
+IN_SCIPY = frozenset(f"chlo.{name}" for name in ("bessel_i1e", "digamma", "lgamma", "polygamma", "zeta"))
 """Operations whose references import SciPy."""
 
 

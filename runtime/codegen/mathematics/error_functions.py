@@ -19,6 +19,7 @@ from .coefficients import (
     ERF_INV_DIVISOR,
     ERFC_DIVIDEND,
     ERFC_DIVISOR,
+    HALF_ROOT_PI,
     TWO_OVER_ROOT_PI,
 )
 from .exponential import exp
@@ -65,10 +66,12 @@ def erfc(x: Real) -> Real:
 
 
 def erf_inv(x: Real) -> Real:
-    """The inverse of the error function; error 3."""
+    """The inverse of the error function; error 1.5."""
     rest = (-x).fma(x, 1.0)
     w = -positive_log(rest)
-    value = x * polynomial(w, ERF_INV_DIVIDEND) / polynomial(w, ERF_INV_DIVISOR)
+    quotient = polynomial(w, ERF_INV_DIVIDEND) / polynomial(w, ERF_INV_DIVISOR)
+    slope, slope_rest = HALF_ROOT_PI
+    value = x.fma(slope, x * w.fma(quotient, slope_rest)).with_sign_of(x)
     a = abs(x)
     value = where(a.compare("==", 1.0), value.like(math.inf).with_sign_of(x), value)
     return where(a.compare("<=", 1.0), value, math.nan)

@@ -1,4 +1,0 @@
-import numpy as np
-
-erf: np.ufunc
-erfc: np.ufunc

@@ -1,0 +1,120 @@
+"""Functions of f64: how close they are, and how arrays may lie."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+from nimblehlo.kernels import real_functions
+
+Array = np.ndarray[Any, Any]
+RNG = np.random.default_rng(3)
+
+NEAR_ONE = 1 - 2 ** -RNG.uniform(1, 52.9, 700)
+MULTIPLES = np.concatenate([np.arange(1, 200), RNG.integers(1, 683_565_275, 500)]) * (np.pi / 2)
+ANGLES = np.concatenate(
+    [
+        RNG.uniform(-10, 10, 1500),
+        RNG.choice([-1.0, 1.0], 1500) * 2 ** RNG.uniform(-30, 29.99, 1500),
+        *[np.nextafter(MULTIPLES, side) for side in (0, np.inf)],
+        MULTIPLES,
+        10 ** RNG.uniform(-320, 0, 300),
+        [5e-324, np.nextafter(2.0**30, 0), 2.0**30, -1e10, 1e22, 1.7e308],
+    ]
+)
+ERRORS = np.concatenate(
+    [
+        RNG.uniform(-7, 7, 1500),
+        RNG.uniform(0.7, 0.8, 300),
+        RNG.uniform(0, 26.5, 1500),
+        10 ** RNG.uniform(-320, 0, 300) * RNG.choice([-1.0, 1.0], 300),
+        [0.75, np.nextafter(0.75, 0), 5e-324, -5e-324, 26.5, 6.0, -6.0],
+    ]
+)
+PARTS = np.concatenate(
+    [
+        RNG.uniform(-1, 1, 1500),
+        NEAR_ONE,
+        -NEAR_ONE,
+        10 ** RNG.uniform(-320, 0, 300) * RNG.choice([-1.0, 1.0], 300),
+        # Where one approximation ends and the next one begins.
+        np.sqrt(-np.expm1(-np.concatenate([bound * RNG.uniform(0.999, 1.001, 50) for bound in (5, 14)]))),
+        [np.nextafter(1.0, 0), np.nextafter(-1.0, 0), 5e-324],
+    ]
+)
+
+FUNCTIONS = {
+    "erf": (real_functions.erf, mpmath.erf, ERRORS, 1.1),
+    "erfc": (real_functions.erfc, mpmath.erfc, ERRORS, 3.0),
+    "erf_inv": (real_functions.erf_inv, mpmath.erfinv, PARTS, 2.3),
+    "sine": (real_functions.sine, mpmath.sin, ANGLES, 0.8),
+    "cosine": (real_functions.cosine, mpmath.cos, ANGLES, 0.8),
+}
+"""Each function, its true value, arguments, and the greatest error in ulps."""
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_values_are_close(name: str) -> None:
+    function, true, arguments, most = FUNCTIONS[name]
+    with mpmath.workprec(1200 if name in ("sine", "cosine") else 200):
+        for x, value in zip(arguments, function(arguments), strict=True):
+            exact = true(mpmath.mpf(float(x)))
+            assert abs(mpmath.mpf(float(value)) - exact) <= most * np.spacing(abs(float(exact))), x
+
+
+def test_special_values() -> None:
+    x = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1e300, -1e300, 28.0])
+    erf, erfc = real_functions.erf(x), real_functions.erfc(x)
+    np.testing.assert_array_equal(erf, [0, 0, 1, -1, np.nan, 1, -1, 1])
+    assert not np.signbit(erf[0]) and np.signbit(erf[1])
+    np.testing.assert_array_equal(erfc, [1, 1, 0, 2, np.nan, 0, 2, 0])
+
+
+def test_special_values_of_erf_inv() -> None:
+    x = np.array([0.0, -0.0, 1, -1, 1.5, -2, np.inf, -np.inf, np.nan])
+    value = real_functions.erf_inv(x)
+    np.testing.assert_array_equal(value, [0, 0, np.inf, -np.inf, *[np.nan] * 5])
+    assert list(np.signbit(value[:2])) == [False, True]
+
+
+def test_special_values_of_sine_and_cosine() -> None:
+    x = np.array([0.0, -0.0, np.inf, -np.inf, np.nan])
+    with np.errstate(invalid="ignore"):
+        sine, cosine = real_functions.sine(x), real_functions.cosine(x)
+    np.testing.assert_array_equal(sine, [0, 0, *[np.nan] * 3])
+    np.testing.assert_array_equal(cosine, [1, 1, *[np.nan] * 3])
+    assert list(np.signbit(sine[:2])) == [False, True]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_values_hang_on_no_neighbours(name: str) -> None:
+    """The same bits beside arguments that take another way."""
+    function, _, arguments, _ = FUNCTIONS[name]
+    arguments = RNG.permutation(arguments)
+    one_by_one = np.concatenate([function(arguments[at : at + 1]) for at in range(len(arguments))])
+    np.testing.assert_array_equal(function(arguments).view(np.int64), one_by_one.view(np.int64))
+
+
+def test_values_below_the_least_normal_number_lose_digits_only() -> None:
+    x = np.linspace(26.55, 27.3, 200)
+    least = 2.0**-1074
+    with mpmath.workprec(200):
+        for argument, value in zip(x, real_functions.erfc(x), strict=True):
+            exact = mpmath.erfc(mpmath.mpf(float(argument)))
+            assert abs(mpmath.mpf(float(value)) - exact) <= least + 3 * 2.0**-53 * exact
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 255, 256, 257, 1000])
+@pytest.mark.parametrize("step", [1, 3, -2])
+def test_arrays_lie_in_any_way(count: int, step: int) -> None:
+    """The same bits in whole vectors, in what is left, and from elements that lie apart."""
+    values = RNG.uniform(-6, 6, 3 * count + 3)[::step][:count]
+    one_by_one = [real_functions.erfc(value) for value in values]
+    np.testing.assert_array_equal(real_functions.erfc(values), np.array(one_by_one, np.float64))
+    target = np.full(2 * count, np.nan)
+    real_functions.erfc(values, out=target[::2])
+    np.testing.assert_array_equal(target[::2], np.array(one_by_one, np.float64))
+    assert np.isnan(target[1::2]).all()
