@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import nimblehlo
-from nimblehlo import ExecutionError, Options, memory
+from nimblehlo import ExecutionError, Options, api, memory
 from nimblehlo.executor import Runner, donated
 from nimblehlo.ops.in_place import overwriting
 from nimblehlo.plan import Memory, Plan, Step
@@ -31,6 +31,13 @@ def full(value: float, count: int = COUNT) -> np.ndarray:
 def make(value: float, count: int = COUNT) -> np.ndarray:
     """An array from the recycling handler."""
     return memory.run_with(memory.RECYCLING, lambda number: full(number, count), value)
+
+
+@pytest.fixture(autouse=True)
+def no_other_claims() -> None:
+    """Programs that `execute` has kept since other tests would claim idle memory too."""
+    api._executed._values.clear()
+    gc.collect()
 
 
 @pytest.fixture

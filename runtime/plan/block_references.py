@@ -85,7 +85,12 @@ def _share(compute: Callable[[int], None], places: deque[int], threads: int) -> 
         for helper in helpers:
             helper.join()
     if failures:
-        raise failures[0]
+        error = failures[0]
+        failures.clear()
+        try:
+            raise error
+        finally:
+            del error  # its traceback has this frame, and with it the arrays
 
 
 def _with_scipy_settings() -> Callable[[Callable[[], None]], Callable[[], None]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from typing import Any
 
 import numpy as np
@@ -136,6 +138,26 @@ def test_what_a_block_raises_ends_all(failing: int, monkeypatch: pytest.MonkeyPa
         computed(np.arange(float(COUNT)))
     assert threading.active_count() == before
     assert len(seen) <= failing + 6
+
+
+def test_what_a_block_raises_keeps_no_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(block_references, "BLOCK", 300)
+
+    def reference(values: Array) -> Array:
+        raise FloatingPointError
+
+    computed = in_blocks(_view(_text("chlo.lgamma", "f64", 1)), reference, 1)
+    assert computed is not None
+    values = np.ones(COUNT)
+    kept = weakref.ref(values)
+    gc.disable()
+    try:
+        with pytest.raises(FloatingPointError):
+            computed(values)
+        del values
+        assert kept() is None
+    finally:
+        gc.enable()
 
 
 def test_threads_obey_the_callers_limits_and_settings(monkeypatch: pytest.MonkeyPatch) -> None:
