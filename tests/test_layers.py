@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "types": {"errors"},
     "ir": BASE,
     "ops": BASE
-    | {"ir", "kernels.convolution", "kernels.fourier", "kernels.matrix_product"}
+    | {"ir", "kernels.complex_division", "kernels.convolution", "kernels.fourier", "kernels.matrix_product"}
     | {"kernels.narrow_product", "kernels.real_functions", "kernels.vector_product"},
     "frontend": PROGRAM,
     "specialize": PROGRAM,

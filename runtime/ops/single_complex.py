@@ -12,7 +12,7 @@ import numpy as np
 
 from .declaration import Array
 from .numerics import FLOAT32
-from .special_functions import complex_of, quotient_by_annex_g
+from .special_functions import complex_of
 
 
 def absolute(operand: Array) -> Array:
@@ -33,7 +33,11 @@ def divide(lhs: Array, rhs: Array) -> Array:
     a, b, c, d = lhs.real, lhs.imag, rhs.real, rhs.imag
     inverse = 1.0 / (c * c + d * d)
     quotient = complex_of((a * c + b * d) * inverse, (b * c - a * d) * inverse)
-    return quotient_by_annex_g(quotient, lhs, rhs) if np.count_nonzero(np.isnan(quotient)) else quotient
+    if np.count_nonzero(np.isnan(quotient)):
+        from ..kernels import complex_division
+
+        quotient = complex_division.quotient_by_annex_g(quotient, lhs, rhs)
+    return quotient
 
 
 def sqrt(operand: Array) -> Array:

@@ -144,32 +144,9 @@ def multiply_complex(lhs: Array, rhs: Array) -> Array:
 
 def divide_complex(lhs: Array, rhs: Array) -> Array:
     """The quotient; infinite and zero where annex G says so, though the textbook formula gives NaN."""
-    quotient = np.asarray(np.divide(lhs, rhs))
-    missing = np.isnan(quotient)
-    # On few elements `any` would cost as much as the rest.
-    if not np.count_nonzero(missing):
-        return quotient
-    # The divisor's modulus may have overflown.
-    quotient = np.where(missing, np.divide(lhs * 0.25, rhs * 0.25), quotient)
-    return quotient_by_annex_g(quotient, lhs, rhs)
+    from ..kernels import complex_division
 
-
-def quotient_by_annex_g(quotient: Array, lhs: Array, rhs: Array) -> Array:
-    """A quotient of which parts may be NaN; where both are, it is infinite or zero if annex G says so."""
-    unclear = np.isnan(quotient.real) & np.isnan(quotient.imag)
-    a, b, c, d = (np.broadcast_to(part, quotient.shape) for part in (lhs.real, lhs.imag, rhs.real, rhs.imag))
-    by_zero = (c == 0) & (d == 0) & ~(np.isnan(a) & np.isnan(b))
-    infinite_lhs = (np.isinf(a) | np.isinf(b)) & np.isfinite(c) & np.isfinite(d)
-    infinite_rhs = (np.isinf(c) | np.isinf(d)) & np.isfinite(a) & np.isfinite(b)
-    infinity = np.copysign(np.inf, c)
-    a_unit, b_unit, c_unit, d_unit = (np.copysign(np.isinf(x).astype(x.dtype), x) for x in (a, b, c, d))
-    candidates = (
-        (by_zero, infinity * a, infinity * b),
-        (infinite_lhs, np.inf * (a_unit * c + b_unit * d), np.inf * (b_unit * c - a_unit * d)),
-        (infinite_rhs, 0.0 * (a * c_unit + b * d_unit), 0.0 * (b * c_unit - a * d_unit)),
-    )
-    for condition, real, imaginary in reversed(candidates):
-        quotient = np.where(unclear & condition, complex_of(real, imaginary), quotient)
+    quotient: Array = complex_division.divide(lhs, rhs)
     return quotient
 
 
