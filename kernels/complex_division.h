@@ -120,43 +120,33 @@ typedef void (*ComplexQuotients)(ComplexNumber *lhs, const ComplexNumber *rhs, i
     }
 
 COMPLEX_QUOTIENTS(plain, )
-#if defined(__GNUC__) && defined(__x86_64__)
-COMPLEX_QUOTIENTS(wide, __attribute__((target("avx512f,avx512dq,avx512vl,fma,prefer-vector-width=512"))))
-COMPLEX_QUOTIENTS(fused, __attribute__((target("avx2,fma"))))
+#if HAS_LEVELS
+COMPLEX_QUOTIENTS(fused, FUSED_CODE)
+COMPLEX_QUOTIENTS(wide, WIDE_CODE)
 #endif
 
 /* The function for this processor. */
 static ComplexQuotients complex_quotients(void) {
-#if defined(__GNUC__) && defined(__x86_64__)
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return divide_wide;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return divide_fused;
+    switch (best_level()) {
+#if HAS_LEVELS
+    case WIDE_LEVEL: return divide_wide;
+    case FUSED_LEVEL: return divide_fused;
 #endif
-    return divide_plain;
-}
-
-/* Copy numbers that lie `step` bytes apart side by side. */
-static void gather_complex(ComplexNumber *to, const char *from, intptr_t step, intptr_t count) {
-    if (step == sizeof(ComplexNumber)) memcpy(to, from, count * sizeof(ComplexNumber));
-    else for (intptr_t place = 0; place < count; place++) memcpy(to + place, from + place * step, sizeof(ComplexNumber));
-}
-
-static void scatter_complex(char *to, intptr_t step, const ComplexNumber *from, intptr_t count) {
-    if (step == sizeof(ComplexNumber)) memcpy(to, from, count * sizeof(ComplexNumber));
-    else for (intptr_t place = 0; place < count; place++) memcpy(to + place * step, from + place, sizeof(ComplexNumber));
+    default: return divide_plain;
+    }
 }
 
 /* Loops of NumPy's form: of quotients, `data` being the place of a ComplexQuotients, and of `quotient_by_annex_g`. */
 static void divide_loop(char **pointers, const intptr_t *count, const intptr_t *steps, void *data) {
     ComplexQuotients divide = *(const ComplexQuotients *)data;
+    const intptr_t item = sizeof(ComplexNumber);
     ComplexNumber lhs[QUOTIENT_BLOCK], rhs[QUOTIENT_BLOCK];
     for (intptr_t first = 0, here; first < *count; first += here) {
         here = *count - first < QUOTIENT_BLOCK ? *count - first : QUOTIENT_BLOCK;
-        gather_complex(lhs, pointers[0] + first * steps[0], steps[0], here);
-        gather_complex(rhs, pointers[1] + first * steps[1], steps[1], here);
+        copy_items((char *)lhs, item, pointers[0] + first * steps[0], steps[0], item, here);
+        copy_items((char *)rhs, item, pointers[1] + first * steps[1], steps[1], item, here);
         divide(lhs, rhs, here);
-        scatter_complex(pointers[2] + first * steps[2], steps[2], lhs, here);
+        copy_items(pointers[2] + first * steps[2], steps[2], (const char *)lhs, item, item, here);
     }
 }
 

@@ -3,8 +3,8 @@
    Below 3/4, erf is a polynomial; from there on erfc is exp(-x^2) times a function that changes little, a polynomial in
    t = 4 / (4 + x). What roundings of x^2, of t and of the products leave is computed as well: errors of erf stay about
    one ulp, those of erfc below three, where it is small. erf_inv(x) / x is one of three polynomials in
-   w = -log(1 - x^2), or in its root: errors stay below 2.3 ulps. Each step is rounded as written, multiply-adds once: results have the same bits on
-   every processor and in every kind of vectors. */
+   w = -log(1 - x^2), or in its root: errors stay below 2.3 ulps. Each step is rounded as written, multiply-adds once:
+   results have the same bits on every processor and in every kind of vectors. */
 
 #ifndef NIMBLEHLO_ERROR_FUNCTIONS_H
 #define NIMBLEHLO_ERROR_FUNCTIONS_H

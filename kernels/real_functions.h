@@ -26,37 +26,32 @@ typedef void (*RealFunction)(double *values, intptr_t count);
     };
 
 REAL_FUNCTIONS(plain, )
-#if defined(__GNUC__) && defined(__x86_64__)
-REAL_FUNCTIONS(wide, __attribute__((target("avx512f,avx512dq,avx512vl,fma,prefer-vector-width=512"))))
-REAL_FUNCTIONS(fused, __attribute__((target("avx2,fma"))))
+#if HAS_LEVELS
+REAL_FUNCTIONS(fused, FUSED_CODE)
+REAL_FUNCTIONS(wide, WIDE_CODE)
 #endif
 
 /* The functions for this processor, in the order above. */
 static const RealFunction *real_functions(void) {
-#if defined(__GNUC__) && defined(__x86_64__)
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return wide_functions;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return fused_functions;
+    switch (best_level()) {
+#if HAS_LEVELS
+    case WIDE_LEVEL: return wide_functions;
+    case FUSED_LEVEL: return fused_functions;
 #endif
-    return plain_functions;
+    default: return plain_functions;
+    }
 }
 
 /* A loop of NumPy's form; `data` is the place of a RealFunction. */
 static void real_function_loop(char **pointers, const intptr_t *count, const intptr_t *steps, void *data) {
     RealFunction function = *(const RealFunction *)data;
-    const char *from = pointers[0];
-    char *to = pointers[1];
+    const intptr_t item = sizeof(double);
     double values[REAL_FUNCTION_BLOCK];
     for (intptr_t first = 0, here; first < *count; first += here) {
         here = *count - first < REAL_FUNCTION_BLOCK ? *count - first : REAL_FUNCTION_BLOCK;
-        if (steps[0] == sizeof(double)) memcpy(values, from, here * sizeof(double));
-        else for (intptr_t place = 0; place < here; place++) memcpy(values + place, from + place * steps[0], sizeof(double));
+        copy_items((char *)values, item, pointers[0] + first * steps[0], steps[0], item, here);
         function(values, here);
-        if (steps[1] == sizeof(double)) memcpy(to, values, here * sizeof(double));
-        else for (intptr_t place = 0; place < here; place++) memcpy(to + place * steps[1], values + place, sizeof(double));
-        from += here * steps[0];
-        to += here * steps[1];
+        copy_items(pointers[1] + first * steps[1], steps[1], (const char *)values, item, item, here);
     }
 }
 

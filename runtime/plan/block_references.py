@@ -25,6 +25,9 @@ BLOCK: Final = 1 << 15
 LEAST_SECONDS: Final = 1e-3
 """What a reference must be expected to take: to start a thread of Python's takes 0.1 ms."""
 
+_MOST_THREADS: Final = 8
+"""More would wait for Python's lock."""
+
 Array = np.ndarray[Any, Any]
 
 
@@ -73,7 +76,7 @@ def _share(compute: Callable[[int], None], places: deque[int], threads: int) -> 
 
     helpers: list[threading.Thread] = []
     try:
-        for _ in range(1, min(threads, len(places))):
+        for _ in range(1, min(threads, len(places), _MOST_THREADS)):
             # Limits of memory, and what NumPy does about errors, are told by the context.
             context = contextvars.copy_context()
             arguments = (as_here(work),)
