@@ -306,44 +306,23 @@ def square_complex(operand: Array) -> Array:
     return complex_of(np.where(balanced, 0.0, (x - y) * (x + y)), x * y * 2)
 
 
-def erf(operand: Array) -> Array:
-    """The error function."""
-    from ..kernels import real_functions
+def _native(name: str) -> Callable[[Array], Array]:
+    """A function of f64 that `kernels/real_functions.pyx` has, which is imported when it is first called."""
 
-    value: Array = real_functions.erf(operand)
-    return value
+    def function(operand: Array) -> Array:
+        from ..kernels import real_functions
 
+        value: Array = getattr(real_functions, name)(operand)
+        return value
 
-def erfc(operand: Array) -> Array:
-    """1 - erf(operand)."""
-    from ..kernels import real_functions
-
-    value: Array = real_functions.erfc(operand)
-    return value
+    return function
 
 
-def erf_inv(operand: Array) -> Array:
-    """The inverse of the error function."""
-    from ..kernels import real_functions
-
-    value: Array = real_functions.erf_inv(operand)
-    return value
-
-
-def sine(operand: Array) -> Array:
-    """The sine of real numbers."""
-    from ..kernels import real_functions
-
-    value: Array = real_functions.sine(operand)
-    return value
-
-
-def cosine(operand: Array) -> Array:
-    """The cosine of real numbers."""
-    from ..kernels import real_functions
-
-    value: Array = real_functions.cosine(operand)
-    return value
+erf = _native("erf")
+erfc = _native("erfc")
+erf_inv = _native("erf_inv")
+sine = _native("sine")
+cosine = _native("cosine")
 
 
 def lgamma(operand: Array) -> Array:
