@@ -27,6 +27,10 @@ REAL_INLINE ComplexNumber smith_quotient(ComplexNumber lhs, ComplexNumber rhs) {
     return quotient;
 }
 
+REAL_INLINE int is_finite(ComplexNumber number) {
+    return (fabs(number.real) < INFINITY) & (fabs(number.imaginary) < INFINITY);
+}
+
 /* The number of an infinite part: 1 with its sign; of another one 0. */
 REAL_INLINE double infinite_unit(double part) { return copysign(isinf(part) != 0, part); }
 
@@ -41,18 +45,16 @@ REAL_INLINE ComplexNumber scaled_product(ComplexNumber lhs, ComplexNumber rhs, d
 
 /* A quotient of which parts may be NaN; where both are, it is infinite or zero if annex G says so. */
 static ComplexNumber quotient_by_annex_g(ComplexNumber quotient, ComplexNumber lhs, ComplexNumber rhs) {
-    int lhs_is_finite = isfinite(lhs.real) && isfinite(lhs.imaginary);
-    int rhs_is_finite = isfinite(rhs.real) && isfinite(rhs.imaginary);
+    if (!isnan(quotient.real) || !isnan(quotient.imaginary)) return quotient;
     ComplexNumber lhs_units = { infinite_unit(lhs.real), infinite_unit(lhs.imaginary) };
     ComplexNumber rhs_units = { infinite_unit(rhs.real), infinite_unit(rhs.imaginary) };
-    if (!isnan(quotient.real) || !isnan(quotient.imaginary)) return quotient;
     if (rhs.real == 0 && rhs.imaginary == 0 && !(isnan(lhs.real) && isnan(lhs.imaginary))) {
         double infinity = copysign(INFINITY, rhs.real);
         ComplexNumber infinite = { infinity * lhs.real, infinity * lhs.imaginary };
         return infinite;
     }
-    if ((isinf(lhs.real) || isinf(lhs.imaginary)) && rhs_is_finite) return scaled_product(lhs_units, rhs, INFINITY);
-    if ((isinf(rhs.real) || isinf(rhs.imaginary)) && lhs_is_finite) return scaled_product(lhs, rhs_units, 0);
+    if ((isinf(lhs.real) || isinf(lhs.imaginary)) && is_finite(rhs)) return scaled_product(lhs_units, rhs, INFINITY);
+    if ((isinf(rhs.real) || isinf(rhs.imaginary)) && is_finite(lhs)) return scaled_product(lhs, rhs_units, 0);
     return quotient;
 }
 
@@ -71,10 +73,6 @@ static ComplexNumber quarter(ComplexNumber number) {
         number.real * 0.25 - number.imaginary * 0.0, number.real * 0.0 + number.imaginary * 0.25
     };
     return product;
-}
-
-REAL_INLINE int is_finite(ComplexNumber number) {
-    return (fabs(number.real) < INFINITY) & (fabs(number.imaginary) < INFINITY);
 }
 
 REAL_INLINE ComplexNumber divided(ComplexNumber number, double divisor) {

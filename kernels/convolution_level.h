@@ -1,16 +1,12 @@
 /* The loops of convolutions for all element types at one level of instructions. `convolution_tasks.h` includes this once
    for each level, and defines CONV_LEVEL, CONV_TARGET, CONV_VECTOR_BYTES, the most CONV_VECTORS of a tile, CONV_STREAM
    where there are stores past the caches, and for floats CONV_FMA_<type>: types without it have no loops. Where there
-   are masked accesses, CONV_LOAD_SOME_<bits> and CONV_STORE_SOME_<bits> of an item too. */
+   are masked accesses, CONV_LOAD_SOME and CONV_STORE_SOME too. */
 
 #ifdef CONV_FMA_FLOAT32
 #define CONV_ITEM float
 #define CONV_ITEM_NAME float32
 #define CONV_FMA CONV_FMA_FLOAT32
-#ifdef CONV_LOAD_SOME_32
-#define CONV_LOAD_SOME CONV_LOAD_SOME_32
-#define CONV_STORE_SOME CONV_STORE_SOME_32
-#endif
 #include "convolution_loops.h"
 #endif
 
@@ -18,27 +14,15 @@
 #define CONV_ITEM double
 #define CONV_ITEM_NAME float64
 #define CONV_FMA CONV_FMA_FLOAT64
-#ifdef CONV_LOAD_SOME_64
-#define CONV_LOAD_SOME CONV_LOAD_SOME_64
-#define CONV_STORE_SOME CONV_STORE_SOME_64
-#endif
 #include "convolution_loops.h"
 #endif
 
 #define CONV_ITEM uint32_t
 #define CONV_ITEM_NAME int32
-#ifdef CONV_LOAD_SOME_32
-#define CONV_LOAD_SOME CONV_LOAD_SOME_32
-#define CONV_STORE_SOME CONV_STORE_SOME_32
-#endif
 #include "convolution_loops.h"
 
 #define CONV_ITEM uint64_t
 #define CONV_ITEM_NAME int64
-#ifdef CONV_LOAD_SOME_64
-#define CONV_LOAD_SOME CONV_LOAD_SOME_64
-#define CONV_STORE_SOME CONV_STORE_SOME_64
-#endif
 #include "convolution_loops.h"
 
 #undef CONV_LEVEL
@@ -48,7 +32,5 @@
 #undef CONV_STREAM
 #undef CONV_FMA_FLOAT32
 #undef CONV_FMA_FLOAT64
-#undef CONV_LOAD_SOME_32
-#undef CONV_LOAD_SOME_64
-#undef CONV_STORE_SOME_32
-#undef CONV_STORE_SOME_64
+#undef CONV_LOAD_SOME
+#undef CONV_STORE_SOME

@@ -578,8 +578,6 @@ CONV_CODE void CONV_NAME(conv_scale)(const ConvScaling *p, int64_t unit) {
 #undef CONV_FMA
 #undef CONV_LOAD
 #undef CONV_STORE
-#undef CONV_LOAD_SOME
-#undef CONV_STORE_SOME
 #undef CONV_REPEAT
 #undef CONV_ROWS_OF
 #undef CONV_ONE_TILE

@@ -227,10 +227,13 @@ static inline void conv_find_places(
 #define CONV_STREAM(at, value) _mm512_stream_si512((__m512i *)(at), (__m512i)(value))
 #define CONV_FMA_FLOAT32(a, b, c) (CONV_VECTOR) _mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c))
 #define CONV_FMA_FLOAT64(a, b, c) (CONV_VECTOR) _mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c))
-#define CONV_LOAD_SOME_32(at, n) (CONV_VECTOR) _mm512_maskz_loadu_epi32((__mmask16)((1u << (n)) - 1), at)
-#define CONV_LOAD_SOME_64(at, n) (CONV_VECTOR) _mm512_maskz_loadu_epi64((__mmask8)((1u << (n)) - 1), at)
-#define CONV_STORE_SOME_32(at, n, v) _mm512_mask_storeu_epi32(at, (__mmask16)((1u << (n)) - 1), (__m512i)(v))
-#define CONV_STORE_SOME_64(at, n, v) _mm512_mask_storeu_epi64(at, (__mmask8)((1u << (n)) - 1), (__m512i)(v))
+#define CONV_MASK(n) ((1u << (n)) - 1)
+#define CONV_LOAD_SOME(at, n)                                                         \
+    (sizeof(CONV_ITEM) == 4 ? (CONV_VECTOR)_mm512_maskz_loadu_epi32(CONV_MASK(n), at) \
+                            : (CONV_VECTOR)_mm512_maskz_loadu_epi64(CONV_MASK(n), at))
+#define CONV_STORE_SOME(at, n, v)                                                                 \
+    (sizeof(CONV_ITEM) == 4 ? _mm512_mask_storeu_epi32(at, CONV_MASK(n), (__m512i)(v))            \
+                            : _mm512_mask_storeu_epi64(at, CONV_MASK(n), (__m512i)(v)))
 #include "convolution_level.h"
 #endif
 

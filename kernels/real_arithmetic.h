@@ -1,4 +1,4 @@
-/* What the functions of f64 in `error_functions.h` and `trigonometric_functions.h` are made of. */
+/* What functions of f64 and of pairs of them are made of. */
 
 #ifndef NIMBLEHLO_REAL_ARITHMETIC_H
 #define NIMBLEHLO_REAL_ARITHMETIC_H

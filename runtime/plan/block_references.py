@@ -6,6 +6,7 @@ in a processor's own cache, and signals are seen between blocks.
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import sys
 import threading
@@ -64,12 +65,12 @@ def in_blocks(
 def _share(compute: Callable[[int], None], places: deque[int], threads: int) -> None:
     """Compute all places, each by the thread that takes it; raises what one of them raised first."""
     failures: list[BaseException] = []
-    as_here = _with_scipy_settings()
 
-    def work() -> None:
+    def work(settings: contextlib.AbstractContextManager[Any]) -> None:
         try:
-            while (place := _next(places)) is not None:
-                compute(place)
+            with settings:
+                while (place := _next(places)) is not None:
+                    compute(place)
         except BaseException as error:
             failures.append(error)
             places.clear()
@@ -79,11 +80,11 @@ def _share(compute: Callable[[int], None], places: deque[int], threads: int) -> 
         for _ in range(1, min(threads, len(places), _MOST_THREADS)):
             # Limits of memory, and what NumPy does about errors, are told by the context.
             context = contextvars.copy_context()
-            arguments = (as_here(work),)
+            arguments = (work, _scipy_settings())
             helper = threading.Thread(target=context.run, args=arguments, name="nimblehlo blocks")
             helper.start()
             helpers.append(helper)
-        work()
+        work(contextlib.nullcontext())
     finally:
         for helper in helpers:
             helper.join()
@@ -96,21 +97,10 @@ def _share(compute: Callable[[int], None], places: deque[int], threads: int) -> 
             del error  # its traceback has this frame, and with it the arrays
 
 
-def _with_scipy_settings() -> Callable[[Callable[[], None]], Callable[[], None]]:
-    """Makes functions do in another thread what this one has SciPy do about errors."""
+def _scipy_settings() -> contextlib.AbstractContextManager[Any]:
+    """Has SciPy do in another thread what it does in this one about errors."""
     special = sys.modules.get("scipy.special")
-    if special is None:
-        return lambda function: function
-    settings = special.geterr()
-
-    def wrapped(function: Callable[[], None]) -> Callable[[], None]:
-        def run() -> None:
-            with special.errstate(**settings):
-                function()
-
-        return run
-
-    return wrapped
+    return contextlib.nullcontext() if special is None else special.errstate(**special.geterr())
 
 
 def _next(places: deque[int]) -> int | None:
