@@ -1,28 +1,65 @@
-/* Functions of f64 on arrays: loops for each level of instructions, and the form in which NumPy calls them. */
+/* Functions of f64 on arrays: loops for each level of instructions, and the form in which NumPy calls them. Of f32 they
+   are computed in f64 and rounded. */
 
 #ifndef NIMBLEHLO_REAL_FUNCTIONS_H
 #define NIMBLEHLO_REAL_FUNCTIONS_H
 
 #include "error_functions.h"
+#include "exponential_functions.h"
 #include "trigonometric_functions.h"
 
-/* Elements are copied side by side so many at a time, into the first cache. */
-enum { REAL_FUNCTION_BLOCK = 256, REAL_FUNCTION_COUNT = 5 };
+/* Elements are computed so many at a time, in the first cache. */
+enum { REAL_FUNCTION_BLOCK = 256, REAL_FUNCTION_COUNT = 7 };
 
-/* Puts its values in the place of at most REAL_FUNCTION_BLOCK arguments. */
-typedef void (*RealFunction)(double *values, intptr_t count);
+/* Loops of NumPy's form. */
+typedef void (*RealLoop)(char **pointers, const intptr_t *count, const intptr_t *steps, void *data);
+typedef struct { RealLoop of_f32, of_f64; } RealFunction;
 
-#define REAL_FUNCTION(name, kind, code) \
-    code static void name##_##kind(double *values, intptr_t count) { name##_of_all(values, count); }
+#define REAL_COPIES(type)                                                                                     \
+    REAL_INLINE void read_##type(double *values, const char *from, intptr_t step, intptr_t count) {           \
+        if (step == sizeof(type))                                                                             \
+            for (intptr_t place = 0; place < count; place++) values[place] = ((const type *)from)[place];     \
+        else                                                                                                  \
+            for (intptr_t place = 0; place < count; place++, from += step) values[place] = *(const type *)from; \
+    }                                                                                                         \
+    REAL_INLINE void write_##type(char *to, intptr_t step, const double *values, intptr_t count) {            \
+        if (step == sizeof(type))                                                                             \
+            for (intptr_t place = 0; place < count; place++) ((type *)to)[place] = (type)values[place];       \
+        else                                                                                                  \
+            for (intptr_t place = 0; place < count; place++, to += step) *(type *)to = (type)values[place];   \
+    }
 
-#define REAL_FUNCTIONS(kind, code)                                          \
-    REAL_FUNCTION(erf, kind, code)                                          \
-    REAL_FUNCTION(erfc, kind, code)                                         \
-    REAL_FUNCTION(erf_inv, kind, code)                                      \
-    REAL_FUNCTION(sine, kind, code)                                         \
-    REAL_FUNCTION(cosine, kind, code)                                       \
-    static const RealFunction kind##_functions[REAL_FUNCTION_COUNT] = {     \
-        erf_##kind, erfc_##kind, erf_inv_##kind, sine_##kind, cosine_##kind \
+REAL_COPIES(float)
+REAL_COPIES(double)
+
+#define REAL_LOOP(name, kind, code, type)                                                                 \
+    code static void name##_##kind##_##type(                                                              \
+        char **pointers, const intptr_t *count, const intptr_t *steps, void *data) {                      \
+        double values[REAL_FUNCTION_BLOCK];                                                               \
+        (void)data;                                                                                       \
+        for (intptr_t first = 0, here; first < *count; first += here) {                                   \
+            here = *count - first < REAL_FUNCTION_BLOCK ? *count - first : REAL_FUNCTION_BLOCK;           \
+            read_##type(values, pointers[0] + first * steps[0], steps[0], here);                          \
+            name##_of_all(values, here);                                                                  \
+            write_##type(pointers[1] + first * steps[1], steps[1], values, here);                         \
+        }                                                                                                 \
+    }
+
+#define REAL_LOOPS(name, kind, code) REAL_LOOP(name, kind, code, float) REAL_LOOP(name, kind, code, double)
+#define REAL_FUNCTION(name, kind) { name##_##kind##_float, name##_##kind##_double }
+
+#define REAL_FUNCTIONS(kind, code)                                                                         \
+    REAL_LOOPS(erf, kind, code)                                                                            \
+    REAL_LOOPS(erfc, kind, code)                                                                           \
+    REAL_LOOPS(erf_inv, kind, code)                                                                        \
+    REAL_LOOPS(sine, kind, code)                                                                           \
+    REAL_LOOPS(cosine, kind, code)                                                                         \
+    REAL_LOOPS(exponential, kind, code)                                                                    \
+    REAL_LOOPS(logistic, kind, code)                                                                       \
+    static const RealFunction kind##_functions[REAL_FUNCTION_COUNT] = {                                    \
+        REAL_FUNCTION(erf, kind), REAL_FUNCTION(erfc, kind), REAL_FUNCTION(erf_inv, kind),                 \
+        REAL_FUNCTION(sine, kind), REAL_FUNCTION(cosine, kind), REAL_FUNCTION(exponential, kind),          \
+        REAL_FUNCTION(logistic, kind),                                                                     \
     };
 
 REAL_FUNCTIONS(plain, )
@@ -39,19 +76,6 @@ static const RealFunction *real_functions(void) {
     case FUSED_LEVEL: return fused_functions;
 #endif
     default: return plain_functions;
-    }
-}
-
-/* A loop of NumPy's form; `data` is the place of a RealFunction. */
-static void real_function_loop(char **pointers, const intptr_t *count, const intptr_t *steps, void *data) {
-    RealFunction function = *(const RealFunction *)data;
-    const intptr_t item = sizeof(double);
-    double values[REAL_FUNCTION_BLOCK];
-    for (intptr_t first = 0, here; first < *count; first += here) {
-        here = *count - first < REAL_FUNCTION_BLOCK ? *count - first : REAL_FUNCTION_BLOCK;
-        copy_items((char *)values, item, pointers[0] + first * steps[0], steps[0], item, here);
-        function(values, here);
-        copy_items(pointers[1] + first * steps[1], steps[1], (const char *)values, item, item, here);
     }
 }
 

@@ -1,5 +1,8 @@
 # cython: language_level=3
-"""Functions of f64 that neither NumPy nor SciPy have as quick, as ufuncs: see `real_functions.h`."""
+"""Functions of f64 that neither NumPy nor SciPy have as quick, as ufuncs: see `real_functions.h`.
+
+On arrays of f32 they give the values of f64, rounded.
+"""
 
 cimport numpy as cnp
 from libc.stdint cimport intptr_t
@@ -7,23 +10,28 @@ from libc.stdint cimport intptr_t
 cdef extern from "real_functions.h":
     enum:
         REAL_FUNCTION_COUNT
-    ctypedef void (*RealFunction)(double *, intptr_t) noexcept nogil
+    ctypedef void (*RealLoop)(char **, const intptr_t *, const intptr_t *, void *) noexcept nogil
+    ctypedef struct RealFunction:
+        RealLoop of_f32
+        RealLoop of_f64
     const RealFunction *real_functions() noexcept
-    void real_function_loop(char **, const intptr_t *, const intptr_t *, void *) noexcept nogil
 
 cnp.import_array()
 cnp.import_ufunc()
 
-cdef cnp.PyUFuncGenericFunction _loop = <cnp.PyUFuncGenericFunction>real_function_loop
-cdef char _types[2]
-cdef void *_data[REAL_FUNCTION_COUNT]
+cdef cnp.PyUFuncGenericFunction _loops[2 * REAL_FUNCTION_COUNT]
+cdef void *_data[2]
+cdef char _types[4]
+_data[:] = [NULL, NULL]
+_types[:] = [cnp.NPY_FLOAT, cnp.NPY_FLOAT, cnp.NPY_DOUBLE, cnp.NPY_DOUBLE]
 
 
 cdef object ufunc(int number, const char *name, const char *text):
     """The ufunc of one of the functions: NumPy keeps the places of what it is given."""
-    _data[number] = <void *>&real_functions()[number]
-    _types[0] = _types[1] = cnp.NPY_DOUBLE
-    return cnp.PyUFunc_FromFuncAndData(&_loop, &_data[number], _types, 1, 1, 1, cnp.PyUFunc_None, name, text, 0)
+    cdef const RealFunction *function = &real_functions()[number]
+    _loops[2 * number] = <cnp.PyUFuncGenericFunction>function.of_f32
+    _loops[2 * number + 1] = <cnp.PyUFuncGenericFunction>function.of_f64
+    return cnp.PyUFunc_FromFuncAndData(&_loops[2 * number], _data, _types, 2, 1, 1, cnp.PyUFunc_None, name, text, 0)
 
 
 erf = ufunc(0, "erf", "The error function of f64.")
@@ -31,3 +39,5 @@ erfc = ufunc(1, "erfc", "1 - erf(x) of f64.")
 erf_inv = ufunc(2, "erf_inv", "The inverse of the error function of f64.")
 sine = ufunc(3, "sine", "The sine of f64.")
 cosine = ufunc(4, "cosine", "The cosine of f64.")
+exponential = ufunc(5, "exponential", "e to the power of x of f64.")
+logistic = ufunc(6, "logistic", "1 / (1 + exp(-x)) of f64.")

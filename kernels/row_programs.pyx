@@ -24,6 +24,7 @@ cdef extern from "row_programs.h":
         ROW_LEAST
 
     void row_program(int64_t task, void *closure) noexcept nogil
+    RowLoop row_sum_f32, row_sum_f64
     RowLoop row_f32_to_f64, row_f64_to_f32, row_i32_to_f32, row_i32_to_f64, row_i8_to_f32, row_i8_to_i32
     RowLoop row_copy_8, row_copy_16, row_copy_32, row_copy_64
     RowLoop row_choice_8, row_choice_16, row_choice_32, row_choice_64
@@ -35,6 +36,10 @@ SCRATCH_BYTES = ROW_SCRATCH_BYTES
 SCRATCH, CONSTANT = ROW_SCRATCH, ROW_CONSTANT
 APPLY, FOLD, REDUCE, GREATEST, LEAST = ROW_APPLY, ROW_FOLD, ROW_REDUCE, ROW_GREATEST, ROW_LEAST
 
+cdef dict _FOLDS = {
+    (np.add, "f4"): <size_t>row_sum_f32,
+    (np.add, "f8"): <size_t>row_sum_f64,
+}
 cdef dict _CASTS = {
     ("f4", "f8"): <size_t>row_f32_to_f64,
     ("f8", "f4"): <size_t>row_f64_to_f32,
@@ -72,6 +77,12 @@ def loop_of(cnp.ufunc function, tuple dtypes):
                 return None
             return <size_t>function.functions[number], <size_t>function.data[number]
     return None
+
+
+def fold_of(cnp.ufunc function, dtype):
+    """The same for a ufunc that folds pairs of values, by the quickest loop."""
+    address = _FOLDS.get((function, dtype.str[1:]))
+    return loop_of(function, (dtype, dtype, dtype)) if address is None else (address, 0)
 
 
 def cast_of(source, target):

@@ -25,7 +25,7 @@ from ..types import (
     TensorType,
     Type,
 )
-from . import numerics, rules
+from . import numerics, real_functions, rules
 from . import special_functions as special
 from .attribute_kinds import ATTRIBUTE, BOOL, I64
 from .creation import ConstantOp
@@ -143,15 +143,15 @@ class Digamma(ChloReal, name="chlo.digamma", functions={FLOAT: special.digamma},
     """The derivative of lgamma."""
 
 
-class Erf(ChloReal, name="chlo.erf", functions={FLOAT: special.erf}, wide=WIDE):
+class Erf(ChloReal, name="chlo.erf", functions={FLOAT: real_functions.erf}, wide=WIDE):
     """The error function."""
 
 
-class ErfInv(ChloReal, name="chlo.erf_inv", functions={FLOAT: special.erf_inv}, wide=WIDE):
+class ErfInv(ChloReal, name="chlo.erf_inv", functions={FLOAT: real_functions.erf_inv}, wide=WIDE):
     """The inverse of the error function."""
 
 
-class Erfc(ChloReal, name="chlo.erfc", functions={FLOAT: special.erfc}, wide=WIDE):
+class Erfc(ChloReal, name="chlo.erfc", functions={FLOAT: real_functions.erfc}, wide=WIDE):
     """1 - erf(operand)."""
 
 

@@ -23,7 +23,7 @@ from ..types import (
     QuantizedType,
     TensorType,
 )
-from . import numerics, rules, single_complex
+from . import numerics, real_functions, rules, single_complex
 from . import special_functions as special
 from .declaration import Constraint, Operand, Result, constraint
 from .elementwise_base import (
@@ -229,7 +229,9 @@ def _f32_or_f64(name: str, type: TensorType) -> str | None:
     return f"{name} must have elements of type f32 or f64, but is {type}"
 
 
-class Cosine(Transcendental, name="stablehlo.cosine", functions={FLOAT: special.cosine, COMPLEX: np.cos}):
+class Cosine(
+    Transcendental, name="stablehlo.cosine", functions={FLOAT: real_functions.cosine, COMPLEX: np.cos}
+):
     """The cosine."""
 
 
@@ -245,15 +247,11 @@ class Divide(
 
 
 class Exponential(
-    Transcendental, name="stablehlo.exponential", functions={FLOAT: np.exp, COMPLEX: special.exp_complex}
+    Transcendental,
+    name="stablehlo.exponential",
+    functions={FLOAT: real_functions.exponential, COMPLEX: special.exp_complex},
 ):
     """e to the power of the operand."""
-
-    @classmethod
-    def carrier_function(cls, element_type: ElementType) -> Function:
-        if element_type.category == FLOAT and element_type.width < 64:
-            return special.exp_of_narrow
-        return super().carrier_function(element_type)
 
 
 class ExponentialMinusOne(
@@ -322,7 +320,7 @@ class LogPlusOne(
 class Logistic(
     Transcendental,
     name="stablehlo.logistic",
-    functions={FLOAT: special.logistic, COMPLEX: special.logistic_complex},
+    functions={FLOAT: real_functions.logistic, COMPLEX: special.logistic_complex},
 ):
     """1 / (1 + exp(-operand))."""
 
@@ -406,7 +404,7 @@ class Sign(
     result = Result(SIGNED | COMPUTED)
 
 
-class Sine(Transcendental, name="stablehlo.sine", functions={FLOAT: special.sine, COMPLEX: np.sin}):
+class Sine(Transcendental, name="stablehlo.sine", functions={FLOAT: real_functions.sine, COMPLEX: np.sin}):
     """The sine."""
 
 

@@ -26,6 +26,7 @@ from ..types import (
 from . import numerics, rules
 from .declaration import Array, Attribute, Constraint, Op, Operand, Result
 from .numerics import Function
+from .real_functions import RealFunction
 from .result_accuracy import RESULT_ACCURACY, ResultAccuracy, unreachable
 
 COMPUTED = FLOAT | COMPLEX | QUANTIZED_PER_TENSOR
@@ -131,6 +132,10 @@ class Elementwise(Op):
         choose = numerics.wide_carrier if cls.wide & element_type.category else numerics.carrier
         result_type = cls.result_element_type(element_type)
         function = cls.carrier_function(element_type)
+        if isinstance(function, RealFunction):
+            if function.rounds_to(element_type):
+                choose = numerics.carrier
+            function = function.ufunc
         return numerics.carried(function, element_type, result_type, choose(element_type))
 
     def plain_function(self, element_type: ElementType) -> Function:

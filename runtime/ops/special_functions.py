@@ -22,16 +22,6 @@ _SPLIT = 134217729.0
 """2^27 + 1: splits a f64 into two halves whose products are exact."""
 
 
-_LEAST_EXPONENT = -700.0
-"""e to the power of this, and of less, is 0 in types narrower than f64, and in f64 no subnormal number."""
-
-
-def exp_of_narrow(operand: Array) -> Array:
-    """e to the power of a value of a type narrower than f64: NumPy's loop is slow where f64 underflows."""
-    power: Array = np.exp(np.maximum(operand, _LEAST_EXPONENT))
-    return power
-
-
 def divide_integers(lhs: Array, rhs: Array) -> Array:
     """The quotient, rounded towards zero; all bits set where the divisor is zero; min / -1 wraps to min."""
     divisible = rhs != 0
@@ -96,12 +86,6 @@ def minimum(dtype: np.dtype[Any], width: int) -> Callable[[Array, Array], Array]
         return chosen.view(dtype)
 
     return less
-
-
-def logistic(operand: Array) -> Array:
-    """1 / (1 + exp(-operand))."""
-    denominator: Array = 1 + np.exp(-operand)
-    return np.reciprocal(denominator)
 
 
 def reciprocal_square_root(operand: Array) -> Array:
@@ -304,25 +288,6 @@ def square_complex(operand: Array) -> Array:
     # The factors may overflow beside a zero.
     balanced = np.isfinite(x) & (np.abs(x) == np.abs(y))
     return complex_of(np.where(balanced, 0.0, (x - y) * (x + y)), x * y * 2)
-
-
-def _native(name: str) -> Callable[[Array], Array]:
-    """A function of f64 that `kernels/real_functions.pyx` has, which is imported when it is first called."""
-
-    def function(operand: Array) -> Array:
-        from ..kernels import real_functions
-
-        value: Array = getattr(real_functions, name)(operand)
-        return value
-
-    return function
-
-
-erf = _native("erf")
-erfc = _native("erfc")
-erf_inv = _native("erf_inv")
-sine = _native("sine")
-cosine = _native("cosine")
 
 
 def lgamma(operand: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Functions of f64: how close they are, and how arrays may lie."""
+"""Functions of f64 and f32: how close they are, and how arrays may lie."""
 
 from __future__ import annotations
 
@@ -25,6 +25,17 @@ ANGLES = np.concatenate(
         [5e-324, np.nextafter(2.0**30, 0), 2.0**30, -1e10, 1e22, 1.7e308],
     ]
 )
+EXPONENTS = np.concatenate(
+    [
+        RNG.uniform(-1, 1, 1000),
+        RNG.uniform(-708, 709.7, 2000),
+        # Where one multiple of log(2) ends and the next one begins.
+        np.arange(-1020, 1023, 7) * np.log(2) + np.log(2) / 2,
+        10 ** RNG.uniform(-320, 0, 300) * RNG.choice([-1.0, 1.0], 300),
+        [708.0, np.nextafter(708.0, 0), -708.0, 0.0, 709.782712893384, 5e-324],
+    ]
+)
+LOGISTIC_EXPONENTS = EXPONENTS[EXPONENTS > -708]
 ERRORS = np.concatenate(
     [
         RNG.uniform(-7, 7, 1500),
@@ -52,6 +63,8 @@ FUNCTIONS = {
     "erf_inv": (real_functions.erf_inv, mpmath.erfinv, PARTS, 2.3),
     "sine": (real_functions.sine, mpmath.sin, ANGLES, 0.8),
     "cosine": (real_functions.cosine, mpmath.cos, ANGLES, 0.8),
+    "exponential": (real_functions.exponential, mpmath.exp, EXPONENTS, 0.7),
+    "logistic": (real_functions.logistic, lambda x: 1 / (1 + mpmath.exp(-x)), LOGISTIC_EXPONENTS, 2.0),
 }
 """Each function, its true value, arguments, and the greatest error in ulps."""
 
@@ -89,6 +102,25 @@ def test_special_values_of_sine_and_cosine() -> None:
     assert list(np.signbit(sine[:2])) == [False, True]
 
 
+def test_special_values_of_exponential_and_logistic() -> None:
+    x = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 709.79, -745.14, 1e300, -1e300])
+    with np.errstate(over="ignore"):
+        exponential, logistic = real_functions.exponential(x), real_functions.logistic(x)
+    np.testing.assert_array_equal(exponential, [1, 1, np.inf, 0, np.nan, np.inf, 0, np.inf, 0])
+    np.testing.assert_array_equal(logistic[[0, 1, 2, 3, 4, 7, 8]], [0.5, 0.5, 1, 0, np.nan, 1, 0])
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_values_of_f32_are_those_of_f64_rounded(name: str) -> None:
+    function, _, arguments, _ = FUNCTIONS[name]
+    with np.errstate(over="ignore", invalid="ignore"):
+        short = arguments.astype(np.float32)
+        short = np.concatenate([short, np.array([0.0, -0.0, np.inf, -np.inf, np.nan], np.float32)])
+        value, wide = function(short), function(short.astype(np.float64))
+        assert value.dtype == np.float32
+        np.testing.assert_array_equal(value.view(np.int32), wide.astype(np.float32).view(np.int32))
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_values_hang_on_no_neighbours(name: str) -> None:
     """The same bits beside arguments that take another way."""
@@ -96,6 +128,14 @@ def test_values_hang_on_no_neighbours(name: str) -> None:
     arguments = RNG.permutation(arguments)
     one_by_one = np.concatenate([function(arguments[at : at + 1]) for at in range(len(arguments))])
     np.testing.assert_array_equal(function(arguments).view(np.int64), one_by_one.view(np.int64))
+
+
+def test_powers_below_the_least_normal_number_are_rounded_once() -> None:
+    x = np.linspace(-745.2, -708, 500)
+    with mpmath.workprec(200):
+        for argument, value in zip(x, real_functions.exponential(x), strict=True):
+            exact = mpmath.exp(mpmath.mpf(float(argument)))
+            assert abs(mpmath.mpf(float(value)) - exact) <= mpmath.mpf(2) ** -1075 + 0.7 * 2.0**-52 * exact
 
 
 def test_values_below_the_least_normal_number_lose_digits_only() -> None:
@@ -109,12 +149,13 @@ def test_values_below_the_least_normal_number_lose_digits_only() -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 255, 256, 257, 1000])
 @pytest.mark.parametrize("step", [1, 3, -2])
-def test_arrays_lie_in_any_way(count: int, step: int) -> None:
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_arrays_lie_in_any_way(count: int, step: int, dtype: type[np.floating[Any]]) -> None:
     """The same bits in whole vectors, in what is left, and from elements that lie apart."""
-    values = RNG.uniform(-6, 6, 3 * count + 3)[::step][:count]
+    values = RNG.uniform(-6, 6, 3 * count + 3).astype(dtype)[::step][:count]
     one_by_one = [real_functions.erfc(value) for value in values]
-    np.testing.assert_array_equal(real_functions.erfc(values), np.array(one_by_one, np.float64))
-    target = np.full(2 * count, np.nan)
+    np.testing.assert_array_equal(real_functions.erfc(values), np.array(one_by_one, dtype))
+    target = np.full(2 * count, np.nan, dtype)
     real_functions.erfc(values, out=target[::2])
-    np.testing.assert_array_equal(target[::2], np.array(one_by_one, np.float64))
+    np.testing.assert_array_equal(target[::2], np.array(one_by_one, dtype))
     assert np.isnan(target[1::2]).all()
