@@ -13,109 +13,35 @@ from typing import Any, Final
 
 from llvmlite import ir
 
-from ..ir import BoolAttribute, EnumAttribute, FloatAttribute, IntegerAttribute, Operation
-from ..types import BOOLEAN, COMPLEX, FLOAT, INTEGER, SIGNED, ElementType, TensorType
+from ..ir import Operation
+from ..types import COMPLEX, FLOAT, SIGNED, ElementType
 from . import elementwise_complex as single_complex
 from . import elementwise_conversion as conversion
 from . import elementwise_floats as floats
 from . import elementwise_integers as integers
-from .mathematics import DECAY, RSQRT_OF_F64, SHORT, SHORT_FUNCTIONS, Function
-from .mathematics import FUNCTIONS as MATHEMATICS
-from .values import F32, F64, FORMATS, Value, bits_of, constant, integer, is_nan, rounded
+from .coverage import (
+    COMPLEX_NUMBERS,
+    FLOATS,
+    INTEGERS,
+    MATHEMATICS,
+    PREDICATES,
+    SINGLE_COMPLEX,
+    element_types,
+    emits,
+)
+from .formats import FORMATS
+from .mathematics import DECAY, FUNCTIONS, FUNCTIONS_OF_F64, SHORT, SHORT_FUNCTIONS, Function
+from .values import F32, F64, Value, bits_of, constant, integer, is_nan, rounded
 
 Rule = Callable[[ir.IRBuilder, Sequence[Value]], Value]
 """The code of one operation, its types and attributes known."""
-
-_INTEGERS: Final[dict[str, tuple[int, Callable[..., Any]]]] = {
-    "stablehlo.abs": (SIGNED, integers.absolute),
-    "stablehlo.add": (BOOLEAN | INTEGER, integers.add),
-    "stablehlo.and": (BOOLEAN | INTEGER, integers.bitwise_and),
-    "stablehlo.count_leading_zeros": (INTEGER, integers.count_leading_zeros),
-    "stablehlo.divide": (INTEGER, integers.divide),
-    "stablehlo.maximum": (BOOLEAN | INTEGER, integers.maximum),
-    "stablehlo.minimum": (BOOLEAN | INTEGER, integers.minimum),
-    "stablehlo.multiply": (BOOLEAN | INTEGER, integers.multiply),
-    "stablehlo.negate": (INTEGER, integers.negate),
-    "stablehlo.not": (BOOLEAN | INTEGER, integers.bitwise_not),
-    "stablehlo.or": (BOOLEAN | INTEGER, integers.bitwise_or),
-    "stablehlo.popcnt": (INTEGER, integers.count_bits),
-    "stablehlo.power": (INTEGER, integers.power),
-    "stablehlo.remainder": (INTEGER, integers.remainder),
-    "stablehlo.shift_left": (INTEGER, integers.shift_left),
-    "stablehlo.shift_right_arithmetic": (INTEGER, integers.shift_right_arithmetic),
-    "stablehlo.shift_right_logical": (INTEGER, integers.shift_right_logical),
-    "stablehlo.sign": (SIGNED, integers.sign),
-    "stablehlo.subtract": (INTEGER, integers.subtract),
-    "stablehlo.xor": (BOOLEAN | INTEGER, integers.bitwise_xor),
-    "chlo.mulhi": (INTEGER, integers.multiply_high),
-}
-"""On booleans and integers of these categories; the functions take the element type."""
-
-_FLOATS: Final[dict[str, Callable[..., Any]]] = {
-    "stablehlo.abs": floats.absolute,
-    "stablehlo.add": floats.add,
-    "stablehlo.ceil": floats.ceil,
-    "stablehlo.divide": floats.divide,
-    "stablehlo.floor": floats.floor,
-    "stablehlo.imag": floats.no_imaginary_part,
-    "stablehlo.maximum": floats.maximum,
-    "stablehlo.minimum": floats.minimum,
-    "stablehlo.multiply": floats.multiply,
-    "stablehlo.negate": floats.negate,
-    "stablehlo.real": floats.same,
-    "stablehlo.remainder": floats.remainder,
-    "stablehlo.round_nearest_afz": floats.round_nearest_afz,
-    "stablehlo.round_nearest_even": floats.round_nearest_even,
-    "stablehlo.sign": floats.sign,
-    "stablehlo.sqrt": floats.square_root,
-    "stablehlo.subtract": floats.subtract,
-    "chlo.conj": floats.same,
-    "chlo.square": floats.square,
-}
-"""On floats in their carriers; the result is rounded to the element type."""
-
-_PREDICATES: Final[dict[str, Callable[..., Any]]] = {
-    "stablehlo.is_finite": floats.is_finite,
-    "chlo.is_inf": floats.is_infinite,
-    "chlo.is_neg_inf": floats.is_negative_infinity,
-    "chlo.is_pos_inf": floats.is_positive_infinity,
-}
-"""On floats; the result is a boolean."""
-
-_COMPLEX: Final[dict[str, Callable[..., Any]]] = {
-    "stablehlo.add": floats.add_complex,
-    "stablehlo.imag": floats.imaginary_part,
-    "stablehlo.maximum": floats.maximum_complex,
-    "stablehlo.minimum": floats.minimum_complex,
-    "stablehlo.multiply": floats.multiply_complex,
-    "stablehlo.negate": floats.negate_complex,
-    "stablehlo.real": floats.real_part,
-    "stablehlo.subtract": floats.subtract_complex,
-    "chlo.conj": floats.conjugate,
-    "chlo.square": floats.square_complex,
-}
-"""On complex values."""
-
-_SINGLE_COMPLEX: Final[dict[str, Callable[..., Value]]] = {
-    "stablehlo.abs": single_complex.absolute,
-    "stablehlo.divide": single_complex.in_f64(single_complex.divide),
-    "stablehlo.exponential": single_complex.in_f64(single_complex.exp),
-    "stablehlo.log": single_complex.in_f64(single_complex.log),
-    "stablehlo.rsqrt": single_complex.in_f64(single_complex.rsqrt),
-    "stablehlo.sign": single_complex.in_f64(single_complex.sign),
-    "stablehlo.sqrt": single_complex.in_f64(single_complex.sqrt),
-}
-"""On values of complex<f32>."""
-
-_OF_F64: Final[dict[str, Function]] = {"stablehlo.rsqrt": RSQRT_OF_F64}
-"""Those of `MATHEMATICS` that are generated for f64 too, with the references' bits."""
 
 _KEEP_DIGITS: Final = frozenset(
     {"stablehlo.imag", "stablehlo.real", "chlo.conj"}
     | {f"stablehlo.{name}" for name in ("abs", "ceil", "floor", "maximum", "minimum", "negate", "sign")}
     | {"stablehlo.round_nearest_afz", "stablehlo.round_nearest_even"}
 )
-"""Of `_FLOATS` those whose results need no more digits than operands have, and so no rounding."""
+"""Of `FLOATS` those whose results need no more digits than operands have, and so no rounding."""
 
 
 _CHAIN, _FUNCTION, _LONG_FUNCTION = 16, 40, 44
@@ -164,75 +90,61 @@ def _is_in_f32(operations: Sequence[Operation]) -> bool:
 
 
 def _type_of(operation: Operation) -> ElementType:
-    type = _element_type(operation.result.type)
-    assert type is not None
-    return type
-
-
-def emits(operation: Operation) -> bool:
-    """Whether there is code for an operation, by its name, element types and attributes."""
-    return _rule(operation) is not None
+    types = element_types(operation)
+    assert types is not None
+    return types[-1]
 
 
 def emit(builder: ir.IRBuilder, operation: Operation, operands: Sequence[Value]) -> Value:
-    """The element of the operation's result; `emits` must hold."""
-    rule = _rule(operation)
-    assert rule is not None, f"{operation.name} is not generated"
-    return rule(builder, operands)
+    """The element of the operation's result; `coverage.emits` must hold."""
+    assert emits(operation), f"{operation.name} is not generated"
+    return _rule(operation)(builder, operands)
 
 
 def emit_decay(builder: ir.IRBuilder, operation: Operation, operands: Sequence[Value]) -> Value:
     """`emit` of an exponential whose operand is not positive: that need not be tested."""
-    type = _element_type(operation.result.type)
-    assert type is not None
+    type = _type_of(operation)
     if type.category != FLOAT or type.width == 64 or _significant_bits(type) <= SHORT:
         return emit(builder, operation, operands)
     return _in_f64(DECAY, type)(builder, operands)
 
 
-def _rule(operation: Operation) -> Rule | None:
-    types = [_element_type(value.type) for value in (*operation.operands, *operation.results)]
-    if len(operation.results) != 1 or not operation.operands or None in types:
-        return None
-    *operands, result = [type for type in types if type is not None]
+def _rule(operation: Operation) -> Rule:
+    types = element_types(operation)
+    assert types is not None
+    *operands, result = types
     special = _WITH_ATTRIBUTES.get(operation.name)
     if special is not None:
         return special(operation, operands, result)
-    return _plain_rule(operation.name, operands[-1], result)
+    return _plain_rule(operation.name, operands[-1])
 
 
-def _element_type(type: object) -> ElementType | None:
-    """The element type of a tensor type that is not quantized."""
-    if isinstance(type, TensorType) and isinstance(type.element_type, ElementType):
-        return type.element_type
-    return None
-
-
-def _plain_rule(name: str, type: ElementType, result: ElementType) -> Rule | None:
+def _plain_rule(name: str, type: ElementType) -> Rule:
     """The code of an operation whose name and element type say all."""
     if type.category == COMPLEX:
-        on_complex = _COMPLEX.get(name) or (_SINGLE_COMPLEX.get(name) if type.width == 64 else None)
-        return None if on_complex is None else lambda builder, operands: on_complex(builder, *operands)
+        return _complex_rule(name)
     if type.category != FLOAT:
-        categories, on_integers = _INTEGERS.get(name, (0, None))
-        if on_integers is None or not categories & type.category:
-            return None
+        on_integers = getattr(integers, INTEGERS[name][1])
         return lambda builder, operands: (on_integers(builder, type, *_singles(operands)),)
-    if name in _PREDICATES:
-        return lambda builder, operands: (_PREDICATES[name](builder, *_singles(operands)),)
+    if name in PREDICATES:
+        is_so = getattr(floats, PREDICATES[name])
+        return lambda builder, operands: (is_so(builder, *_singles(operands)),)
     if name in SHORT_FUNCTIONS and _significant_bits(type) <= SHORT:
         return _in_f32(name, type)
     if name in MATHEMATICS:
-        function = _OF_F64.get(name) if type.width == 64 else MATHEMATICS[name]
-        return None if function is None else _in_f64(function, type)
-    on_floats = _FLOATS.get(name)
-    if on_floats is None:
-        return None
+        return _in_f64((FUNCTIONS_OF_F64 if type.width == 64 else FUNCTIONS)[name], type)
+    on_floats = getattr(floats, FLOATS[name])
     if name in _KEEP_DIGITS and type.name in ("bf16", "f16"):
         return lambda builder, operands: (on_floats(builder, *_singles(operands)),)
     return lambda builder, operands: (
         rounded(builder, type, on_floats(builder, *_singles(operands)), any_nan=False),
     )
+
+
+def _complex_rule(name: str) -> Rule:
+    module, names = (floats, COMPLEX_NUMBERS) if name in COMPLEX_NUMBERS else (single_complex, SINGLE_COMPLEX)
+    function = getattr(module, names[name])
+    return lambda builder, operands: function(builder, *operands)
 
 
 def _singles(operands: Sequence[Value]) -> list[ir.Value]:
@@ -276,24 +188,18 @@ def _select(operation: Operation, operands: Sequence[ElementType], result: Eleme
     return rule
 
 
-def _clamp(operation: Operation, operands: Sequence[ElementType], result: ElementType) -> Rule | None:
-    greater = _plain_rule("stablehlo.maximum", result, result)
-    less = _plain_rule("stablehlo.minimum", result, result)
-    if greater is None or less is None:
-        return None
+def _clamp(operation: Operation, operands: Sequence[ElementType], result: ElementType) -> Rule:
+    greater, less = (_plain_rule(f"stablehlo.{name}", result) for name in ("maximum", "minimum"))
     return lambda builder, values: less(builder, [greater(builder, [values[1], values[0]]), values[2]])
 
 
 _RELATIONS: Final = {"EQ": "==", "NE": "!=", "GE": ">=", "GT": ">", "LE": "<=", "LT": "<"}
 
 
-def _compare(operation: Operation, operands: Sequence[ElementType], result: ElementType) -> Rule | None:
-    direction = operation.attributes.get("comparison_direction")
-    if not isinstance(direction, EnumAttribute):
-        return None
-    relation = _RELATIONS[direction.value]
-    compare_type = operation.attributes.get("compare_type")
-    is_total = isinstance(compare_type, EnumAttribute) and compare_type.value == "TOTALORDER"
+def _compare(operation: Operation, operands: Sequence[ElementType], result: ElementType) -> Rule:
+    attributes: Any = operation.attributes
+    relation = _RELATIONS[attributes["comparison_direction"].value]
+    is_total = "compare_type" in attributes and attributes["compare_type"].value == "TOTALORDER"
     type = operands[0]
 
     def rule(builder: ir.IRBuilder, values: Sequence[Value]) -> Value:
@@ -327,28 +233,20 @@ def _convert(operation: Operation, operands: Sequence[ElementType], result: Elem
     return lambda builder, values: conversion.converted(builder, source, result, values[0])
 
 
-def _bitcast_convert(
-    operation: Operation, operands: Sequence[ElementType], result: ElementType
-) -> Rule | None:
+def _bitcast_convert(operation: Operation, operands: Sequence[ElementType], result: ElementType) -> Rule:
     (source,) = operands
-    if not conversion.can_recast(source, result):
-        return None
     return lambda builder, values: conversion.recast(builder, source, result, values[0])
 
 
-def _reduce_precision(
-    operation: Operation, operands: Sequence[ElementType], result: ElementType
-) -> Rule | None:
-    exponent, mantissa = (operation.attributes.get(f"{part}_bits") for part in ("exponent", "mantissa"))
-    if not isinstance(exponent, IntegerAttribute) or not isinstance(mantissa, IntegerAttribute):
-        return None
-    bits = (exponent.value, mantissa.value)
-    return lambda builder, values: (conversion.with_precision(builder, result, *bits, values[0][0]),)
+def _reduce_precision(operation: Operation, operands: Sequence[ElementType], result: ElementType) -> Rule:
+    attributes: Any = operation.attributes
+    exponent, mantissa = (attributes[f"{part}_bits"].value for part in ("exponent", "mantissa"))
+    return lambda builder, values: (
+        conversion.with_precision(builder, result, exponent, mantissa, values[0][0]),
+    )
 
 
-def _next_after(operation: Operation, operands: Sequence[ElementType], result: ElementType) -> Rule | None:
-    if not conversion.has_plain_codes(result):
-        return None
+def _next_after(operation: Operation, operands: Sequence[ElementType], result: ElementType) -> Rule:
     return lambda builder, values: (conversion.neighbour(builder, result, *_singles(values)),)
 
 
@@ -356,14 +254,12 @@ def _complex(operation: Operation, operands: Sequence[ElementType], result: Elem
     return lambda builder, values: (values[0][0], values[1][0])
 
 
-def _constant_like(operation: Operation, operands: Sequence[ElementType], result: ElementType) -> Rule | None:
-    value = operation.attributes.get("value")
-    if not isinstance(value, (BoolAttribute, FloatAttribute, IntegerAttribute)):
-        return None
+def _constant_like(operation: Operation, operands: Sequence[ElementType], result: ElementType) -> Rule:
+    value: Any = operation.attributes["value"]
     return lambda builder, values: constant(result, value.value)
 
 
-_WITH_ATTRIBUTES: Final[dict[str, Callable[..., Rule | None]]] = {
+_WITH_ATTRIBUTES: Final[dict[str, Callable[..., Rule]]] = {
     "stablehlo.bitcast_convert": _bitcast_convert,
     "stablehlo.clamp": _clamp,
     "stablehlo.compare": _compare,

@@ -28,7 +28,7 @@ def _widened(x: Real) -> Real:
     return Real(x.builder, x.builder.fpext(x.value, F64))
 
 
-def in_f64(function: Callable[..., Pair]) -> Callable[..., Value]:
+def _in_f64(function: Callable[..., Pair]) -> Callable[..., Value]:
     """From a function of pairs in f64 to one of the elements in computed form."""
 
     def emit(builder: ir.IRBuilder, *operands: Value) -> Value:
@@ -59,7 +59,7 @@ def absolute(builder: ir.IRBuilder, z: Value) -> Value:
     return (where(is_infinite, math.inf, root * unscale).value,)
 
 
-def divide(lhs: Pair, rhs: Pair) -> Pair:
+def _divide(lhs: Pair, rhs: Pair) -> Pair:
     """The quotient."""
     (a, b), (c, d) = lhs, rhs
     inverse = 1.0 / (c * c + d * d)
@@ -90,7 +90,7 @@ def _by_annex_g(quotient: Pair, lhs: Pair, rhs: Pair) -> Pair:
     return real, imaginary
 
 
-def sqrt(z: Pair) -> Pair:
+def _sqrt(z: Pair) -> Pair:
     """The square root with a real part that is not negative."""
     x, y = z
     root = ((abs(x) + (x * x + y * y).sqrt()) * 0.5).sqrt()
@@ -105,13 +105,13 @@ def sqrt(z: Pair) -> Pair:
     return real, size.with_sign_of(y)
 
 
-def rsqrt(z: Pair) -> Pair:
+def _rsqrt(z: Pair) -> Pair:
     """1 / sqrt(z)."""
     x, _ = z
-    return divide((x.like(1.0), x.like(0.0)), sqrt(z))
+    return _divide((x.like(1.0), x.like(0.0)), _sqrt(z))
 
 
-def sign(z: Pair) -> Pair:
+def _sign(z: Pair) -> Pair:
     """z / |z|; zero for zero, NaN in both parts where the modulus is infinite or NaN."""
     x, y = z
     modulus = (x * x + y * y).sqrt()
@@ -120,14 +120,22 @@ def sign(z: Pair) -> Pair:
     return where(is_finite, x * inverse, math.nan), where(is_finite, y * inverse, math.nan)
 
 
-def exp(z: Pair) -> Pair:
+def _exp(z: Pair) -> Pair:
     """exp(x) (cos(y), sin(y)); NaN wherever the angle is infinite or NaN."""
     x, y = z
     size = exp_of_real(x, most=_EXP_REACH)
     return size * cos(y), where(y.compare("==", 0.0), y, size * sin(y))
 
 
-def log(z: Pair) -> Pair:
+def _log(z: Pair) -> Pair:
     """The logarithm of the modulus, and the angle."""
     x, y = z
     return log_of_modulus(x, y), atan2(y, x)
+
+
+divide = _in_f64(_divide)
+sqrt = _in_f64(_sqrt)
+rsqrt = _in_f64(_rsqrt)
+sign = _in_f64(_sign)
+exponential = _in_f64(_exp)
+log = _in_f64(_log)

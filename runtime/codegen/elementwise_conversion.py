@@ -15,7 +15,6 @@ from . import elementwise_floats as floats
 from .values import (
     F32,
     F64,
-    FORMATS,
     I32,
     I64,
     Value,
@@ -148,18 +147,6 @@ def recast(builder: ir.IRBuilder, source: ElementType, target: ElementType, valu
     if source.category == FLOAT and source.width >= 32:
         bits = builder.bitcast(bits, ir.IntType(source.width))
     return (computed_form(builder, target, bits),)
-
-
-def can_recast(source: ElementType, target: ElementType) -> bool:
-    """Whether elements of these types have bits in common one by one."""
-    return source.width == target.width and (source.category == COMPLEX) == (target.category == COMPLEX)
-
-
-def has_plain_codes(type: ElementType) -> bool:
-    """Whether neighbouring codes of one sign are neighbouring floats, from a zero of either sign on."""
-    if type.name == "f8E8M0FNU":
-        return False
-    return type.name not in FORMATS or FORMATS[type.name].specials != "unsigned nan"
 
 
 def neighbour(builder: ir.IRBuilder, type: ElementType, x: ir.Value, y: ir.Value) -> ir.Value:

@@ -14,9 +14,9 @@ from typing import Any
 from llvmlite import ir
 
 from ..ir import Block
-from ..ir import Value as IrValue
-from ..types import ELEMENT_TYPES, FLOAT, INTEGER, ElementType, TensorType
-from .blocks import INT64, POINTER, BlockEmitter, Elements, ViewOf
+from ..types import ELEMENT_TYPES, FLOAT, INTEGER, ElementType
+from .blocks import INT64, POINTER, BlockEmitter, Elements
+from .coverage import ViewOf
 from .loop import interleave, keep_rolled
 from .space import WIDENED, combines_by, is_exact
 from .values import Value, load, rounded, store, stored_type, value_types, wrapped
@@ -340,11 +340,6 @@ def prefetch_after(builder: ir.IRBuilder, row: ir.Value, size: int, distance: in
         place = builder.add(INT64(distance), builder.mul(number, INT64(_LINE)))
         address = builder.gep(row, [place], source_etype=ir.IntType(8))
         builder.call(prefetch, [address, flag(_READ), flag(_SECOND_LEVEL), flag(_DATA)])
-
-
-def element_type_of(value: IrValue) -> ElementType:
-    assert isinstance(value.type, TensorType) and isinstance(value.type.element_type, ElementType)
-    return value.type.element_type
 
 
 def index_as(builder: ir.IRBuilder, index: ir.Value, element_type: ElementType) -> Value:

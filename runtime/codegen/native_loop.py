@@ -36,7 +36,6 @@ from .blocks import (
     Bound,
     Elements,
     Storage,
-    ViewOf,
     all_elements,
     emit_loop,
     is_plain,
@@ -45,6 +44,7 @@ from .blocks import (
     store_elements,
     updates_problem,
 )
+from .coverage import ViewOf
 
 FUNCTION_TYPE = ir.FunctionType(INT64, [POINTER, POINTER, INT64])
 NAME = "loop"

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..ir import Block, Operation, Value
-from .blocks import ViewOf
+from .coverage import ViewOf
 from .row_form import cost_of
-from .row_stacks import rows_together
 from .space import Axes, AxesOf, is_computed, one_step, reduction_problem, shape_of, steps_of
 
 BLOCK_ELEMENTS = 1 << 14
@@ -26,6 +25,17 @@ LONG_BLOCK = 1 << 11
 MOST_INNER = 1 << 10
 LEAST_INNER = 16
 """Fewer inner places do not fill a vector."""
+
+
+MOST_TOGETHER = 8
+"""Rows that are computed side by side, if their work is small."""
+_MOST_WORK_TOGETHER = 64
+
+
+def rows_together(work: int) -> int:
+    """How many rows are computed side by side, if an element costs that much work: a power of two."""
+    fitting = max(1, _MOST_WORK_TOGETHER // max(work, 1))
+    return min(MOST_TOGETHER, 1 << (fitting.bit_length() - 1))
 
 
 class Steps(NamedTuple):

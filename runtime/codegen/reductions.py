@@ -14,7 +14,8 @@ from llvmlite import ir
 from ..ir import Block, DenseElementsAttribute, Operation
 from ..ir import Value as IrValue
 from ..kernels.processor import read_ahead_bytes
-from .blocks import INT64, POINTER, ViewOf
+from .blocks import INT64, POINTER
+from .coverage import ViewOf
 from .elementwise import emit, side_by_side
 from .folding import (
     F32,
@@ -23,7 +24,6 @@ from .folding import (
     address_of,
     combine,
     define_task,
-    element_type_of,
     generate_column_fold,
     generate_fold,
     index_as,
@@ -34,7 +34,7 @@ from .folding import (
 from .functions import aligned_room, outlined_function
 from .reduction_form import ReductionForm, Steps, reductions_of
 from .row_stacks import RowStacks
-from .space import folded_type
+from .space import element_type_of, folded_type
 from .values import Value, constant, load, rounded, store, stored_type
 from .vector_folding import emit_row_fold, neutral
 

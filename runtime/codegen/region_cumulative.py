@@ -15,9 +15,11 @@ from typing import Any, NamedTuple
 from llvmlite import ir
 
 from ..ir import Value as IrValue
-from .blocks import INT64, ViewOf
+from .blocks import INT64
+from .coverage import ViewOf
 from .folding import Loop, define_task
-from .region_function import Columns, Part, RegionFunction, element_type_of
+from .region_function import Columns, Part, RegionFunction
+from .space import element_type_of
 from .values import Value, stored_type
 
 PADS = "pads"

@@ -21,7 +21,6 @@ from .blocks import (
     Bound,
     Elements,
     Storage,
-    ViewOf,
     all_elements,
     block_problem,
     is_plain,
@@ -30,7 +29,9 @@ from .blocks import (
 )
 from .blocks.elements import element_count
 from .blocks.emitter import form_of, instructions
+from .coverage import ViewOf
 from .functions import aligned_room
+from .space import element_type_of
 from .values import Value, load, store, stored_type, value_types
 
 MOST_INSTRUCTIONS = 1000
@@ -66,12 +67,6 @@ def is_folded(value: IrValue) -> bool:
 def passed_values(regions: Iterable[Region]) -> list[IrValue]:
     """The values that regions use from outside and that are handed to their functions."""
     return [value for value in captured_values(regions) if not is_folded(value)]
-
-
-def element_type_of(value: IrValue) -> ElementType:
-    """The element type of a tensor that is not quantized."""
-    assert isinstance(value.type, TensorType) and isinstance(value.type.element_type, ElementType)
-    return value.type.element_type
 
 
 class RegionFunction:

@@ -19,10 +19,12 @@ from llvmlite import ir
 
 from ..ir import Region
 from ..ir import Value as IrValue
-from .blocks import INT64, ViewOf
+from .blocks import INT64
 from .blocks.emitter import instructions
+from .coverage import ViewOf
 from .folding import Loop, define_task, least
-from .region_function import Columns, Part, RegionFunction, While, element_type_of
+from .region_function import Columns, Part, RegionFunction, While
+from .space import element_type_of
 from .values import stored_type
 
 PARTIAL = "partial"

@@ -15,8 +15,9 @@ from llvmlite import ir
 
 from ..ir import Value as IrValue
 from ..types import TensorType
-from .blocks import INT64, Elements, Storage, ViewOf, all_elements, store_elements
+from .blocks import INT64, Elements, Storage, all_elements, store_elements
 from .blocks.elements import element_count, load_elements, positions_from, row_major_steps, window_offsets
+from .coverage import ViewOf
 from .folding import Loop, define_task
 from .region_function import Part, RegionFunction
 

@@ -18,11 +18,13 @@ from llvmlite import ir
 
 from ..ir import Value as IrValue
 from ..types import ElementType
-from .blocks import INT64, ViewOf
+from .blocks import INT64
 from .blocks.elements import as_int64, row_major_steps
 from .blocks.emitter import instructions
+from .coverage import ViewOf
 from .folding import Loop, address_of, define_task, least
-from .region_function import Columns, Part, RegionFunction, element_type_of
+from .region_function import Columns, Part, RegionFunction
+from .space import element_type_of
 from .values import stored_type
 
 NAME = "scatter"

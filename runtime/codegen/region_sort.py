@@ -20,9 +20,11 @@ from llvmlite import ir
 
 from ..ir import Region
 from ..ir import Value as IrValue
-from .blocks import INT64, ViewOf
+from .blocks import INT64
+from .coverage import ViewOf
 from .folding import Loop, address_of, define_task, least
-from .region_function import Columns, Part, RegionFunction, Variable, While, element_type_of
+from .region_function import Columns, Part, RegionFunction, Variable, While
+from .space import element_type_of
 
 CHUNKS = "chunks"
 MERGES = "merges{}"

@@ -21,10 +21,12 @@ from typing import Any
 from llvmlite import ir
 
 from ..ir import Value as IrValue
-from .blocks import INT64, ViewOf
+from .blocks import INT64
 from .blocks.elements import row_major_steps
+from .coverage import ViewOf
 from .folding import Loop, define_task, least
-from .region_function import Columns, Part, RegionFunction, element_type_of
+from .region_function import Columns, Part, RegionFunction
+from .space import element_type_of
 from .values import stored_type
 
 WINDOWS = "windows"

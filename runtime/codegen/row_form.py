@@ -10,13 +10,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from ..ir import Block, Operation, Value
-from .blocks import ViewOf
-from .folding import element_type_of
-from .space import Axes, AxesOf, combines_by, is_computed, one_step, reduction_problem, shape_of, steps_of
+from .coverage import ViewOf
+from .space import (
+    Axes,
+    AxesOf,
+    combines_by,
+    element_type_of,
+    is_computed,
+    one_step,
+    reduction_problem,
+    shape_of,
+    steps_of,
+)
 
 NAME = "rows"
 """Of the function that computes some rows."""
@@ -38,7 +46,6 @@ _CHEAP_OPERATIONS = {"chlo.square"} | frozenset(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
 class RowForm:
     """A cluster's values in the space of its rows and columns.
 
@@ -50,11 +57,14 @@ class RowForm:
         saved: values that are kept in a buffer for a later pass.
     """
 
-    shape: tuple[int, ...]
-    row_rank: int
-    axes: dict[Value, Axes]
-    levels: dict[Value, int] = field(default_factory=dict)
-    saved: dict[Value, None] = field(default_factory=dict)
+    __slots__ = ("axes", "levels", "row_rank", "saved", "shape")
+
+    def __init__(self, shape: tuple[int, ...], row_rank: int, axes: dict[Value, Axes]) -> None:
+        self.shape = shape
+        self.row_rank = row_rank
+        self.axes = axes
+        self.levels: dict[Value, int] = {}
+        self.saved: dict[Value, None] = {}
 
     @property
     def rows(self) -> int:

@@ -13,24 +13,15 @@ from itertools import pairwise
 from llvmlite import ir
 
 from ..ir import Operation
-from .blocks import INT64, ViewOf
+from .blocks import INT64
+from .coverage import ViewOf
 from .folding import F32, Loop, address_of, combine
 from .functions import aligned_room
 from .space import folded_type
 from .values import BIT, Value, load, store, stored_type
 
-MOST_TOGETHER = 8
-"""Rows that are computed side by side, if their work is small."""
-_MOST_WORK_TOGETHER = 64
-
 Compute = Callable[[ir.Value, ir.Value], Sequence[Value]]
 """What each reduction takes of a row, by its number, at a column."""
-
-
-def rows_together(work: int) -> int:
-    """How many rows are computed side by side, if an element costs that much work: a power of two."""
-    fitting = max(1, _MOST_WORK_TOGETHER // max(work, 1))
-    return min(MOST_TOGETHER, 1 << (fitting.bit_length() - 1))
 
 
 class RowStacks:

@@ -18,7 +18,8 @@ from ..ir import Block, DenseElementsAttribute, Operation
 from ..ir import Value as IrValue
 from ..kernels.processor import read_ahead_bytes
 from ..types import ElementType
-from .blocks import INT64, ViewOf
+from .blocks import INT64
+from .coverage import ViewOf
 from .elementwise import emit, emit_decay, side_by_side
 from .elementwise_floats import divide_by, reciprocal
 from .folding import (
@@ -28,7 +29,6 @@ from .folding import (
     address_of,
     begin_task,
     combine,
-    element_type_of,
     emit_fold,
     index_as,
     least,
@@ -47,7 +47,7 @@ from .row_form import (
     sinks,
 )
 from .short_rows import ShortRows, short_group
-from .space import folded_type
+from .space import element_type_of, folded_type
 from .values import Value, constant, load, rounded, store, stored_type
 from .vector_folding import emit_row_fold, folds_rows
 

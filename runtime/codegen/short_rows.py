@@ -13,14 +13,16 @@ from llvmlite import ir
 
 from ..ir import Block, DenseElementsAttribute, Operation
 from ..ir import Value as IrValue
-from .blocks import INT64, ViewOf
+from .blocks import INT64
+from .coverage import ViewOf
 from .elementwise import emit
 from .elementwise_floats import divide_by, reciprocal
-from .folding import F32, Loop, address_of, combine, element_type_of, index_as
+from .folding import F32, Loop, address_of, combine, index_as
 from .functions import aligned_room, outlined_function
+from .reduction_form import rows_together
 from .row_form import RowForm, cost_of, pass_count, reductions_at, row_divisor, sinks
-from .row_stacks import RowStacks, rows_together
-from .space import folded_type, one_step
+from .row_stacks import RowStacks
+from .space import element_type_of, folded_type, one_step
 from .transposition import WIDEST, lanes_of, load_turned, store_turned
 from .values import F64, Value, constant, load, rounded, store, stored_type
 

@@ -11,9 +11,8 @@ from itertools import pairwise
 from typing import Any
 
 from ..ir import Block, DenseElementsAttribute, Operation, Value
-from ..types import COMPLEX, FLOAT, INTEGER, ElementType
-from .blocks import ViewOf, block_problem, is_plain
-from .elementwise import emits
+from ..types import COMPLEX, FLOAT, INTEGER, ElementType, TensorType
+from .coverage import ViewOf, emits
 
 Axes = tuple[int | None, ...]
 """For each dimension of a value the dimension of the space that it follows; None where its size is 1."""
@@ -22,6 +21,12 @@ _EXACT = frozenset(f"stablehlo.{name}" for name in ("and", "maximum", "minimum",
 _EXACT_ON_INTEGERS = frozenset({"stablehlo.add", "stablehlo.multiply"})
 WIDENED = frozenset({"stablehlo.add", "stablehlo.multiply"})
 """Reductions of floats narrower than f32 by these are made in f32 and rounded once."""
+
+
+def element_type_of(value: Value) -> ElementType:
+    """The element type of a tensor that is not quantized."""
+    assert isinstance(value.type, TensorType) and isinstance(value.type.element_type, ElementType)
+    return value.type.element_type
 
 
 def shape_of(value: Value) -> tuple[int, ...]:
@@ -63,12 +68,16 @@ def reduction_problem(operation: Operation, view_of: ViewOf) -> str | None:
     if len(operation.operands) != 2:
         return "has several inputs"
     kind: Any = operation.operands[0].type
-    if not is_plain(kind) or kind.category == COMPLEX:
+    if not kind.is_plain or kind.category == COMPLEX:
         return f"is of {kind}"
     body = view_of(operation).body
     types: list[Any] = [value.type for value in (*body.block.arguments, *body.block.terminator.operands)]
     if any(type.element_type is not kind.element_type for type in types):
         return "its body has other element types"
+    if combines_by(body.block) is not None and emits(body.block.operations[0]):
+        return None
+    from .blocks import block_problem
+
     return block_problem(body.block, view_of)
 
 

@@ -13,7 +13,8 @@ from ..ir import Block, Operation, Value
 from .arrays import ArrayEmitter, block_problem
 from .arrays.boxes import copy_all
 from .arrays.emitter import is_array
-from .blocks import Storage, ViewOf
+from .blocks import Storage
+from .coverage import ViewOf
 from .folding import define_task
 from .region_function import Part
 

@@ -80,7 +80,7 @@ def generates(operation: Operation) -> bool:
     """Whether native code can be generated for an operation on elements."""
     if not _is_elementwise(operation):
         return False
-    from ..codegen.elementwise import emits
+    from ..codegen.coverage import emits
 
     return emits(operation)
 

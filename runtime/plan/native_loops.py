@@ -18,7 +18,7 @@ from .estimates import loading_seconds
 from .tiering import QUICK_SECONDS
 
 if TYPE_CHECKING:
-    from ..codegen.blocks import ViewOf
+    from ..codegen.coverage import ViewOf
     from ..kernels.native_loop import LoopFunction, Parts
 
 PATIENCE_SECONDS, PATIENCE_AN_ARRAY = 0.02, 0.003

@@ -7,8 +7,9 @@ import pytest
 
 import nimblehlo
 from nimblehlo import NimbleError
-from nimblehlo.codegen.elementwise import emit, emits
-from nimblehlo.codegen.elementwise_conversion import has_plain_codes
+from nimblehlo.codegen.coverage import emits
+from nimblehlo.codegen.elementwise import emit
+from nimblehlo.codegen.formats import has_plain_codes
 from nimblehlo.codegen.values import constant
 from nimblehlo.ops import lookup
 from nimblehlo.types import BOOLEAN, COMPLEX, ELEMENT_TYPES, FLOAT, INTEGER, SIGNED, storage_range

@@ -9,7 +9,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from nimblehlo.codegen.elementwise import emit, emits
+from nimblehlo.codegen.coverage import emits
+from nimblehlo.codegen.elementwise import emit
 from nimblehlo.codegen.mathematics import FUNCTIONS, error_functions, exponential, reals, roots
 from nimblehlo.kernels import processor
 from nimblehlo.ops import lookup

@@ -14,7 +14,6 @@ from ..blocks import (
     Elements,
     IsArray,
     Storage,
-    ViewOf,
     case_conditions,
     count_limit,
     emit_cluster,
@@ -22,6 +21,7 @@ from ..blocks import (
     updates_problem,
 )
 from ..blocks.arrays import CLUSTERS
+from ..coverage import ViewOf
 from .boxes import copy_all
 from .emitter import (
     FORMS,

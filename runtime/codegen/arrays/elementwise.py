@@ -10,8 +10,9 @@ from llvmlite import ir
 
 from ...ir import Operation
 from ...ir import Value as IrValue
-from ..blocks import INT64, Bound, Elements, Storage, ViewOf
-from ..elementwise import emit, emits
+from ..blocks import INT64, Bound, Elements, Storage
+from ..coverage import ViewOf, emits
+from ..elementwise import emit
 from ..values import Value, constant
 from .chains import chain
 from .emitter import ELEMENTWISE, FORMS, ArrayEmitter, Form, is_single

@@ -13,8 +13,9 @@ from ...ir import Block, Operation, Region, captured_values
 from ...ir import Value as IrValue
 from ...types import TensorType, Type
 from .. import blocks
-from ..blocks import INT64, POINTER, BlockEmitter, Bound, Elements, Emitter, Storage, ViewOf, is_plain
+from ..blocks import INT64, POINTER, BlockEmitter, Bound, Elements, Emitter, Storage, is_plain
 from ..blocks.elements import as_int64, element_count, load_elements, store_elements
+from ..coverage import ViewOf
 from ..description import operations_description
 from ..functions import aligned_room
 from ..values import Value, stored_type

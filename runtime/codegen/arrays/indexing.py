@@ -10,9 +10,10 @@ from llvmlite import ir
 
 from ...ir import Operation
 from ...ir import Value as IrValue
-from ..blocks import INT64, Bound, Storage, ViewOf
+from ..blocks import INT64, Bound, Storage
 from ..blocks.elements import as_int64, clamped, element_pointer, row_major_steps
 from ..blocks.indexing import body_type_problem
+from ..coverage import ViewOf
 from ..region_scatter import keeps_order, window_sizes, windowed_dims
 from .boxes import Side, copy, copy_all, window
 from .emitter import FORMS, ArrayEmitter, Form, body_problem, element_type, is_single

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...ir import Operation
-from ..blocks import INT64, Bound, Elements, Storage, ViewOf
+from ..blocks import INT64, Bound, Elements, Storage
 from ..blocks.elements import element_count, row_major_steps
+from ..coverage import ViewOf
 from .boxes import Side, copy
 from .emitter import FORMS, ArrayEmitter, Form, is_single
 

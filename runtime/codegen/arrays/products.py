@@ -15,8 +15,9 @@ from llvmlite import ir
 from ...ir import Operation
 from ...kernels.processor import register_bytes
 from ...types import FLOAT
-from ..blocks import INT64, Bound, Storage, ViewOf
+from ..blocks import INT64, Bound, Storage
 from ..blocks.elements import element_pointer, row_major_steps
+from ..coverage import ViewOf
 from ..lines import repeated
 from ..values import stored_type
 from .boxes import Side, copy

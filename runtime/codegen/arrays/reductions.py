@@ -9,9 +9,10 @@ from typing import Any
 from llvmlite import ir
 
 from ...ir import Operation
-from ..blocks import INT64, Bound, Elements, ViewOf
+from ..blocks import INT64, Bound, Elements
 from ..blocks.elements import row_major_steps
 from ..blocks.folds import order_problem
+from ..coverage import ViewOf
 from ..values import Value
 from .boxes import Side, copy
 from .elementwise import constant_array

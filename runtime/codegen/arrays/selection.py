@@ -9,7 +9,8 @@ from llvmlite import ir
 
 from ...ir import Operation
 from ...types import FLOAT, SIGNED, ElementType
-from ..blocks import INT64, Bound, ViewOf
+from ..blocks import INT64, Bound
+from ..coverage import ViewOf
 from ..elementwise import total_order
 from ..region_function import While
 from ..values import Value

@@ -9,7 +9,7 @@ from . import control, folds, indexing, moves
 from .arrays import IsArray, updates_problem
 from .control import case_conditions, count_limit, emit_cluster, emit_loop, emit_steps, loop_problem
 from .elements import INT64, POINTER, Elements, Storage, all_elements, is_plain, is_small, store_elements
-from .emitter import BlockEmitter, Bound, Emitter, ViewOf, block_problem
+from .emitter import BlockEmitter, Bound, Emitter, block_problem
 
 __all__ = [
     "INT64",
@@ -20,7 +20,6 @@ __all__ = [
     "Emitter",
     "IsArray",
     "Storage",
-    "ViewOf",
     "all_elements",
     "block_problem",
     "case_conditions",

@@ -10,9 +10,10 @@ from llvmlite import ir
 from ...ir import DenseElementsAttribute, EnumAttribute, Operation, Region
 from ...ir import Value as IrValue
 from ...types import SIGNED, TensorType
+from ..coverage import ViewOf
 from ..values import Value
 from .elements import INT64, Elements, Storage, is_plain, is_small
-from .emitter import FORMS, BlockEmitter, Bound, Emitter, Form, ViewOf, block_problem, instructions
+from .emitter import FORMS, BlockEmitter, Bound, Emitter, Form, block_problem, instructions
 
 
 def _branches_problem(operation: Operation, view_of: ViewOf) -> str | None:

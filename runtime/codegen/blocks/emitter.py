@@ -16,11 +16,10 @@ from ...ir import Block, Operation
 from ...ir import Value as IrValue
 from ...ir.record import Record
 from ...types import TensorType
-from ..mathematics import FUNCTIONS
+from ..coverage import MATHEMATICS, ViewOf
 from . import elements as tensors
 from .elements import Elements, Storage, is_small
 
-ViewOf = Callable[[Operation], Any]
 Bound = Elements | Storage
 
 
@@ -135,7 +134,7 @@ def instructions(block: Block) -> int:
         elements = max(
             [tensors.element_count(value.type) for value in values if is_small(value.type)], default=1
         )
-        total += elements * (MATHEMATICAL if operation.name in FUNCTIONS else 1)
+        total += elements * (MATHEMATICAL if operation.name in MATHEMATICS else 1)
     return total
 
 

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from ...ir import Operation
+from ..coverage import ViewOf
 from ..values import Value
 from .elements import Elements
-from .emitter import FORMS, BlockEmitter, Bound, Form, ViewOf, all_small, block_problem
+from .emitter import FORMS, BlockEmitter, Bound, Form, all_small, block_problem
 
 _Items = list[Value]
 """An element of each of the operands that are reduced together."""

@@ -10,9 +10,10 @@ from llvmlite import ir
 
 from ...ir import Operation
 from ...ir import Value as IrValue
+from ..coverage import ViewOf
 from . import elements as tensors
 from .elements import INT64, Elements, Storage, is_plain, is_small
-from .emitter import FORMS, BlockEmitter, Bound, Form, ViewOf, all_small, block_problem
+from .emitter import FORMS, BlockEmitter, Bound, Form, all_small, block_problem
 
 
 def _indexed_problem(operation: Operation, view_of: ViewOf) -> str | None:

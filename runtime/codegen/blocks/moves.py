@@ -9,11 +9,12 @@ import numpy as np
 
 from ...ir import Operation
 from ...ir import Value as IrValue
-from ..elementwise import emit, emits
+from ..coverage import ViewOf, emits
+from ..elementwise import emit
 from ..values import Value, constant
 from . import elements as tensors
 from .elements import INT64, Elements, is_plain
-from .emitter import ELEMENTWISE, FORMS, BlockEmitter, Bound, Form, ViewOf, all_small
+from .emitter import ELEMENTWISE, FORMS, BlockEmitter, Bound, Form, all_small
 
 _MOVES = frozenset(
     f"stablehlo.{name}"

@@ -13,6 +13,7 @@ from typing import Final
 
 from llvmlite import ir
 
+from ..coverage import MATHEMATICS, MATHEMATICS_OF_F64
 from . import error_functions, exponential, gamma_functions, logarithm, roots, single, trigonometry
 from .reals import Real
 
@@ -24,43 +25,23 @@ def _on_values(function: Callable[..., Real]) -> Function:
     return lambda builder, *operands: function(*[Real(builder, operand) for operand in operands]).value
 
 
-_ON_REALS: Final[dict[str, Callable[..., Real]]] = {
-    "stablehlo.atan2": trigonometry.atan2,
-    "stablehlo.cbrt": roots.cbrt,
-    "stablehlo.cosine": trigonometry.cos,
-    "stablehlo.exponential": exponential.exp,
-    "stablehlo.exponential_minus_one": exponential.expm1,
-    "stablehlo.log": logarithm.log,
-    "stablehlo.log_plus_one": logarithm.log1p,
-    "stablehlo.logistic": exponential.logistic,
-    "stablehlo.power": logarithm.power,
-    "stablehlo.rsqrt": roots.rsqrt,
-    "stablehlo.sine": trigonometry.sin,
-    "stablehlo.tan": trigonometry.tan,
-    "stablehlo.tanh": exponential.tanh,
-    "chlo.acos": trigonometry.acos,
-    "chlo.acosh": logarithm.acosh,
-    "chlo.asin": trigonometry.asin,
-    "chlo.asinh": logarithm.asinh,
-    "chlo.atan": trigonometry.atan,
-    "chlo.atanh": logarithm.atanh,
-    "chlo.cosh": exponential.cosh,
-    "chlo.digamma": gamma_functions.digamma,
-    "chlo.erf": error_functions.erf,
-    "chlo.erf_inv": error_functions.erf_inv,
-    "chlo.erfc": error_functions.erfc,
-    "chlo.lgamma": gamma_functions.lgamma,
-    "chlo.sinh": exponential.sinh,
-    "chlo.tan": trigonometry.tan,
-}
+def _functions(names: Mapping[str, str]) -> Mapping[str, Function]:
+    """The functions of this folder's modules that have these names."""
+    modules = {module.__name__.rpartition(".")[2]: module for module in _MODULES}
+    found = {}
+    for operation, path in names.items():
+        module, _, name = path.partition(".")
+        found[operation] = _on_values(getattr(modules[module], name))
+    return MappingProxyType(found)
 
-FUNCTIONS: Final[Mapping[str, Function]] = MappingProxyType(
-    {name: _on_values(function) for name, function in _ON_REALS.items()}
-)
+
+_MODULES: Final = (error_functions, exponential, gamma_functions, logarithm, roots, trigonometry)
+
+FUNCTIONS: Final = _functions(MATHEMATICS)
 """For the name of each operation that is computed in f64 what computes it."""
 
-RSQRT_OF_F64: Final = _on_values(roots.rsqrt_by_steps)
-"""What gives the reference's bits for f64 as well."""
+FUNCTIONS_OF_F64: Final = _functions(MATHEMATICS_OF_F64)
+"""What gives the references' bits for f64 as well."""
 
 DECAY: Final = _on_values(exponential.decay)
 """What computes the exponential of a number that is not positive, in f64."""

@@ -1,0 +1,212 @@
+"""Which elementwise operations are generated, on which element types, and by which functions.
+
+A program is asked for this before any of its code is generated, so that nothing of LLVM is imported here: the
+functions go by their names, and `elementwise` finds them.
+
+Source: specification, section "Ops"; the definition of CHLO.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from ..ir import BoolAttribute, EnumAttribute, FloatAttribute, IntegerAttribute, Operation
+from ..types import BOOLEAN, COMPLEX, FLOAT, INTEGER, SIGNED, ElementType, TensorType
+from .formats import has_plain_codes
+
+ViewOf = Callable[[Operation], Any]
+"""Gives an operation's declared view: its attributes and regions under the specification's names."""
+
+INTEGERS: Final[dict[str, tuple[int, str]]] = {
+    "stablehlo.abs": (SIGNED, "absolute"),
+    "stablehlo.add": (BOOLEAN | INTEGER, "add"),
+    "stablehlo.and": (BOOLEAN | INTEGER, "bitwise_and"),
+    "stablehlo.count_leading_zeros": (INTEGER, "count_leading_zeros"),
+    "stablehlo.divide": (INTEGER, "divide"),
+    "stablehlo.maximum": (BOOLEAN | INTEGER, "maximum"),
+    "stablehlo.minimum": (BOOLEAN | INTEGER, "minimum"),
+    "stablehlo.multiply": (BOOLEAN | INTEGER, "multiply"),
+    "stablehlo.negate": (INTEGER, "negate"),
+    "stablehlo.not": (BOOLEAN | INTEGER, "bitwise_not"),
+    "stablehlo.or": (BOOLEAN | INTEGER, "bitwise_or"),
+    "stablehlo.popcnt": (INTEGER, "count_bits"),
+    "stablehlo.power": (INTEGER, "power"),
+    "stablehlo.remainder": (INTEGER, "remainder"),
+    "stablehlo.shift_left": (INTEGER, "shift_left"),
+    "stablehlo.shift_right_arithmetic": (INTEGER, "shift_right_arithmetic"),
+    "stablehlo.shift_right_logical": (INTEGER, "shift_right_logical"),
+    "stablehlo.sign": (SIGNED, "sign"),
+    "stablehlo.subtract": (INTEGER, "subtract"),
+    "stablehlo.xor": (BOOLEAN | INTEGER, "bitwise_xor"),
+    "chlo.mulhi": (INTEGER, "multiply_high"),
+}
+"""On booleans and integers of these categories, by functions of `elementwise_integers`, which take it."""
+
+FLOATS: Final[dict[str, str]] = {
+    "stablehlo.abs": "absolute",
+    "stablehlo.add": "add",
+    "stablehlo.ceil": "ceil",
+    "stablehlo.divide": "divide",
+    "stablehlo.floor": "floor",
+    "stablehlo.imag": "no_imaginary_part",
+    "stablehlo.maximum": "maximum",
+    "stablehlo.minimum": "minimum",
+    "stablehlo.multiply": "multiply",
+    "stablehlo.negate": "negate",
+    "stablehlo.real": "same",
+    "stablehlo.remainder": "remainder",
+    "stablehlo.round_nearest_afz": "round_nearest_afz",
+    "stablehlo.round_nearest_even": "round_nearest_even",
+    "stablehlo.sign": "sign",
+    "stablehlo.sqrt": "square_root",
+    "stablehlo.subtract": "subtract",
+    "chlo.conj": "same",
+    "chlo.square": "square",
+}
+"""On floats in their carriers, by functions of `elementwise_floats`; the result is rounded to their type."""
+
+PREDICATES: Final[dict[str, str]] = {
+    "stablehlo.is_finite": "is_finite",
+    "chlo.is_inf": "is_infinite",
+    "chlo.is_neg_inf": "is_negative_infinity",
+    "chlo.is_pos_inf": "is_positive_infinity",
+}
+"""On floats, by functions of `elementwise_floats`; the result is a boolean."""
+
+COMPLEX_NUMBERS: Final[dict[str, str]] = {
+    "stablehlo.add": "add_complex",
+    "stablehlo.imag": "imaginary_part",
+    "stablehlo.maximum": "maximum_complex",
+    "stablehlo.minimum": "minimum_complex",
+    "stablehlo.multiply": "multiply_complex",
+    "stablehlo.negate": "negate_complex",
+    "stablehlo.real": "real_part",
+    "stablehlo.subtract": "subtract_complex",
+    "chlo.conj": "conjugate",
+    "chlo.square": "square_complex",
+}
+"""On complex values, by functions of `elementwise_floats`."""
+
+SINGLE_COMPLEX: Final[dict[str, str]] = {
+    "stablehlo.abs": "absolute",
+    "stablehlo.divide": "divide",
+    "stablehlo.exponential": "exponential",
+    "stablehlo.log": "log",
+    "stablehlo.rsqrt": "rsqrt",
+    "stablehlo.sign": "sign",
+    "stablehlo.sqrt": "sqrt",
+}
+"""On values of complex<f32>, by functions of `elementwise_complex`."""
+
+MATHEMATICS: Final[dict[str, str]] = {
+    "stablehlo.atan2": "trigonometry.atan2",
+    "stablehlo.cbrt": "roots.cbrt",
+    "stablehlo.cosine": "trigonometry.cos",
+    "stablehlo.exponential": "exponential.exp",
+    "stablehlo.exponential_minus_one": "exponential.expm1",
+    "stablehlo.log": "logarithm.log",
+    "stablehlo.log_plus_one": "logarithm.log1p",
+    "stablehlo.logistic": "exponential.logistic",
+    "stablehlo.power": "logarithm.power",
+    "stablehlo.rsqrt": "roots.rsqrt",
+    "stablehlo.sine": "trigonometry.sin",
+    "stablehlo.tan": "trigonometry.tan",
+    "stablehlo.tanh": "exponential.tanh",
+    "chlo.acos": "trigonometry.acos",
+    "chlo.acosh": "logarithm.acosh",
+    "chlo.asin": "trigonometry.asin",
+    "chlo.asinh": "logarithm.asinh",
+    "chlo.atan": "trigonometry.atan",
+    "chlo.atanh": "logarithm.atanh",
+    "chlo.cosh": "exponential.cosh",
+    "chlo.digamma": "gamma_functions.digamma",
+    "chlo.erf": "error_functions.erf",
+    "chlo.erf_inv": "error_functions.erf_inv",
+    "chlo.erfc": "error_functions.erfc",
+    "chlo.lgamma": "gamma_functions.lgamma",
+    "chlo.sinh": "exponential.sinh",
+    "chlo.tan": "trigonometry.tan",
+}
+"""On floats narrower than f64, by functions of the modules of `mathematics`."""
+
+MATHEMATICS_OF_F64: Final[dict[str, str]] = {"stablehlo.rsqrt": "roots.rsqrt_by_steps"}
+"""Those of them that are generated for f64 too, with the references' bits."""
+
+
+def emits(operation: Operation) -> bool:
+    """Whether there is code for an operation, by its name, element types and attributes."""
+    types = element_types(operation)
+    if types is None:
+        return False
+    special = _WITH_ATTRIBUTES.get(operation.name)
+    *operands, result = types
+    return covers(operation.name, operands[-1]) if special is None else special(operation, operands, result)
+
+
+def element_types(operation: Operation) -> list[ElementType] | None:
+    """The element types of the operands, and of the one result; None where there are others."""
+    if len(operation.results) != 1 or not operation.operands:
+        return None
+    types = [value.type for value in (*operation.operands, *operation.results)]
+    found = [
+        type.element_type
+        for type in types
+        if isinstance(type, TensorType) and isinstance(type.element_type, ElementType)
+    ]
+    return found if len(found) == len(types) else None
+
+
+def covers(name: str, type: ElementType) -> bool:
+    """Whether there is code for an operation of which name and element type say all."""
+    if type.category == COMPLEX:
+        return name in COMPLEX_NUMBERS or (type.width == 64 and name in SINGLE_COMPLEX)
+    if type.category != FLOAT:
+        return name in INTEGERS and INTEGERS[name][0] & type.category != 0
+    functions = MATHEMATICS_OF_F64 if type.width == 64 else MATHEMATICS
+    return name in functions or name in FLOATS or name in PREDICATES
+
+
+def _always(operation: Operation, operands: Sequence[ElementType], result: ElementType) -> bool:
+    return True
+
+
+def _clamp(operation: Operation, operands: Sequence[ElementType], result: ElementType) -> bool:
+    return all(covers(f"stablehlo.{name}", result) for name in ("maximum", "minimum"))
+
+
+def _compare(operation: Operation, operands: Sequence[ElementType], result: ElementType) -> bool:
+    return isinstance(operation.attributes.get("comparison_direction"), EnumAttribute)
+
+
+def _bitcast_convert(operation: Operation, operands: Sequence[ElementType], result: ElementType) -> bool:
+    """Elements have bits in common one by one."""
+    (source,) = operands
+    return source.width == result.width and (source.category == COMPLEX) == (result.category == COMPLEX)
+
+
+def _reduce_precision(operation: Operation, operands: Sequence[ElementType], result: ElementType) -> bool:
+    bits = [operation.attributes.get(f"{part}_bits") for part in ("exponent", "mantissa")]
+    return all(isinstance(one, IntegerAttribute) for one in bits)
+
+
+def _next_after(operation: Operation, operands: Sequence[ElementType], result: ElementType) -> bool:
+    return has_plain_codes(result)
+
+
+def _constant_like(operation: Operation, operands: Sequence[ElementType], result: ElementType) -> bool:
+    return isinstance(operation.attributes.get("value"), (BoolAttribute, FloatAttribute, IntegerAttribute))
+
+
+_WITH_ATTRIBUTES: Final[dict[str, Callable[[Operation, Sequence[ElementType], ElementType], bool]]] = {
+    "stablehlo.bitcast_convert": _bitcast_convert,
+    "stablehlo.clamp": _clamp,
+    "stablehlo.compare": _compare,
+    "stablehlo.complex": _always,
+    "stablehlo.convert": _always,
+    "stablehlo.reduce_precision": _reduce_precision,
+    "stablehlo.select": _always,
+    "chlo.constant_like": _constant_like,
+    "chlo.next_after": _next_after,
+}
+"""Operations whose code depends on more than the name and one element type."""
