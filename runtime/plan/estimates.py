@@ -34,10 +34,10 @@ _NATIVE_SHARE = 0.15
 BYTES_A_SECOND = 1e10
 """What computing is worth in bytes moved, where work is divided."""
 
-_LOADING = 0.03
+_LOADING = 0.045
 """Seconds to import llvmlite."""
-_COMPILING, _COMPILING_PLAIN, _COMPILING_EXPENSIVE = 0.015, 0.0004, 0.004
-"""Seconds to compile a nest; more for each operation."""
+_COMPILING, _COMPILING_PLAIN, _COMPILING_EXPENSIVE, _COMPILING_SPECIAL = 0.025, 0.0005, 0.012, 0.06
+"""Seconds to compile a nest; more for each operation: plain, transcendental, or one of SciPy."""
 
 
 IN_SCIPY = frozenset(f"chlo.{name}" for name in ("bessel_i1e", "digamma", "lgamma", "polygamma", "zeta"))
@@ -70,7 +70,7 @@ def estimate(block: Block) -> Estimate:
             seconds = _seconds_an_element(operation, declaration)
             work += size * seconds
             slowest = max(slowest, seconds)
-            compiling += _COMPILING_EXPENSIVE if seconds >= _EXPENSIVE else _COMPILING_PLAIN
+            compiling += _compiling(seconds)
         elif operation.name in GATHERS:
             work += size * _INDEXED
         elif issubclass(declaration, (Concatenate, Pad)):
@@ -84,6 +84,13 @@ def estimate(block: Block) -> Estimate:
     if slowest >= _SPECIAL and "scipy.special" not in sys.modules:
         reference += _LOADING_SCIPY
     return Estimate(reference + work, native, compiling)
+
+
+def _compiling(seconds: float) -> float:
+    """What an operation adds to the compilation, by what it takes for an element."""
+    if seconds < _EXPENSIVE:
+        return _COMPILING_PLAIN
+    return _COMPILING_EXPENSIVE if seconds < _SPECIAL else _COMPILING_SPECIAL
 
 
 def seconds_of_operations(block: Block) -> float:
