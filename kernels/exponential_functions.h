@@ -31,12 +31,15 @@ REAL_INLINE double near_exponential(double x) {
 }
 
 REAL_INLINE double exponential_of(double x) {
-    x = chosen(x > MOST_EXPONENT, MOST_EXPONENT, chosen(x < LEAST_EXPONENT, LEAST_EXPONENT, x));
-    SCALED_POWER(power, k, x)
+    double within = chosen(x > MOST_EXPONENT, MOST_EXPONENT, chosen(x < LEAST_EXPONENT, LEAST_EXPONENT, x));
+    SCALED_POWER(power, k, within)
     /* In two steps: 2^k alone may be no number. */
     double half = (k * 0.5 + TO_WHOLE) - TO_WHOLE;
-    return power * power_of_two(half) * power_of_two(k - half);
+    /* Negated factors may give NaN another sign. */
+    return chosen(x == x, power * power_of_two(half) * power_of_two(k - half), x + x);
 }
+
+REAL_INLINE double logistic_of(double x) { return chosen(x == x, 1 / (1 + exponential_of(-x)), x + x); }
 
 REAL_INLINE int all_are_near(const double *values, intptr_t count) {
     int any_is_far = 0;
@@ -55,7 +58,7 @@ REAL_INLINE void logistic_of_all(double *values, intptr_t count) {
     if (all_are_near(values, count))
         for (intptr_t place = 0; place < count; place++) values[place] = 1 / (1 + near_exponential(-values[place]));
     else
-        for (intptr_t place = 0; place < count; place++) values[place] = 1 / (1 + exponential_of(-values[place]));
+        for (intptr_t place = 0; place < count; place++) values[place] = logistic_of(values[place]);
 }
 
 #endif

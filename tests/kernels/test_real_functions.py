@@ -125,7 +125,7 @@ def test_values_of_f32_are_those_of_f64_rounded(name: str) -> None:
 def test_values_hang_on_no_neighbours(name: str) -> None:
     """The same bits beside arguments that take another way."""
     function, _, arguments, _ = FUNCTIONS[name]
-    arguments = RNG.permutation(arguments)
+    arguments = RNG.permutation(np.concatenate([arguments, [np.nan, -np.nan, np.inf, -np.inf]]))
     one_by_one = np.concatenate([function(arguments[at : at + 1]) for at in range(len(arguments))])
     np.testing.assert_array_equal(function(arguments).view(np.int64), one_by_one.view(np.int64))
 
