@@ -14,6 +14,7 @@ from .implicit_conversions import make_conversions_explicit
 from .inline import inline_calls
 from .promotions import promote_reductions
 from .rewrites import simplify
+from .transposed_reductions import reduce_before_transposing
 
 
 def entry_function(module: Module, entry: str) -> Function:
@@ -74,6 +75,7 @@ def specialize(
             remove_dead_code(function.body)
         simplify(function.body, budget, scatters_by_columns=scatters_by_columns)
         promote_reductions(function.body)
+        reduce_before_transposing(function.body)
         remove_dead_code(function.body)
     function.type = FunctionType(function.type.inputs, function.body.type.results)
     return function

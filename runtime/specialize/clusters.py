@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from ..ir import Block, Builder, DenseElementsAttribute, Operation, Region, Value, used_values
-from ..ops.cluster import CLUSTER
+from ..ops.cluster import CLUSTER, REDUCTION_CLUSTER, ROW_CLUSTER
+from ..ops.families import COLUMN_SCATTER, POSITION_REDUCE
 from ..ops.verify import TERMINATORS
 from ..types import PLAIN, TensorType
 from .cleanup import remove_dead_code
@@ -40,6 +41,13 @@ MOST_COPIED: Final = 16
 
 _WITH_BLOCKS: Final = frozenset({"stablehlo.while", "stablehlo.if", "stablehlo.case"})
 _JOINING: Final = frozenset({"stablehlo.concatenate", "stablehlo.pad"})
+
+_TAKING_IN_ORDER: Final = frozenset(
+    {"chlo.top_k", COLUMN_SCATTER, POSITION_REDUCE, REDUCTION_CLUSTER, ROW_CLUSTER}
+) | frozenset(
+    f"stablehlo.{name}" for name in ("reduce", "reduce_window", "scatter", "select_and_scatter", "sort")
+)
+"""What would itself copy a transpose that is not in order, on one thread, and far from each to the next."""
 
 _EXPENSIVE: Final = frozenset(
     f"stablehlo.{name}"
@@ -198,17 +206,21 @@ class _Grouping:
             users = self.users.get(operation.result, [])
             if operation.name == "stablehlo.reshape":
                 continue
-            if operation.name in _JOINING or any(self.needs_in_order(u, operation.result) for u in users):
+            transposes = operation.name == "stablehlo.transpose"
+            needed = any(self.needs_in_order(user, operation.result, transposes) for user in users)
+            if operation.name in _JOINING or needed:
                 found.append(Members(_size(operation.result), self.levels[index], [index]))
         return found
 
-    def needs_in_order(self, user: int, value: Value) -> bool:
+    def needs_in_order(self, user: int, value: Value, is_transposed: bool) -> bool:
         """Whether what uses a value needs it in memory, in order; of a reshape, where its result is."""
         operation = self.operations[user]
         if operation.name == "stablehlo.reshape":
-            return any(self.needs_in_order(u, operation.result) for u in self.users.get(operation.result, []))
+            users = self.users.get(operation.result, [])
+            return any(self.needs_in_order(one, operation.result, is_transposed) for one in users)
         is_array = operation.name in GATHERS and operation.operands[0] is value
-        return is_array or operation.name in TERMINATORS
+        copies = is_transposed and operation.name in _TAKING_IN_ORDER
+        return is_array or copies or operation.name in TERMINATORS
 
     def lone_lines(self) -> list[Members]:
         """Gathers of lines that may stay by themselves."""

@@ -300,6 +300,33 @@ def test_a_move_that_a_reshape_needs_in_order_is_generated(shape: str) -> None:
     run_every_way(text, x)
 
 
+TRANSPOSED = """
+func.func @main(%x: tensor<300x200xf32>) -> (tensor<200x300xf32>, tensor<200xf32>) {
+  %0 = stablehlo.constant dense<0.0> : tensor<f32>
+  %t = stablehlo.transpose %x, dims = [1, 0] : (tensor<300x200xf32>) -> tensor<200x300xf32>
+  %s = stablehlo.reduce(%t init: %0) applies stablehlo.add across dimensions = [1]
+    : (tensor<200x300xf32>, tensor<f32>) -> tensor<200xf32>
+  %l = "stablehlo.reduce_window"(%t, %0) <{
+    padding = dense<[[0, 0], [299, 0]]> : tensor<2x2xi64>, window_dimensions = array<i64: 1, 300>
+  }> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %c = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %c : tensor<f32>
+  }) : (tensor<200x300xf32>, tensor<f32>) -> tensor<200x300xf32>
+  return %l, %s : tensor<200x300xf32>, tensor<200xf32>
+}
+"""
+
+
+def test_a_transpose_that_would_be_copied_is_generated() -> None:
+    """Reductions and windows copy what does not lie in order, on one thread."""
+    x = np.random.default_rng(5).standard_normal((300, 200)).astype(np.float32)
+    executable = nimblehlo.compile(TRANSPOSED)
+    executable(x)
+    assert "one loop for transpose" in executable.explain("plan")
+    run_every_way(TRANSPOSED, x)
+
+
 def test_one_operation_that_saves_much_makes_a_cluster_of_few() -> None:
     text = CHAIN.replace("%2 = stablehlo.subtract %1, %b", "%2 = stablehlo.tanh %1").replace("100", "4096")
     text = text.replace("  %0 = stablehlo.add %a, %b : tensor<4096xf32>\n", "").replace("%0", "%b")

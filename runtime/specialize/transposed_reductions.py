@@ -1,0 +1,102 @@
+"""Reductions of a transpose that nothing else takes: they reduce its operand, along other dimensions.
+
+The values of each result element stay in their order, or every order of combining them gives the same bits.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+from ..ir import Block, Operation, Region, Value
+from ..ops.movement import Transpose
+from ..ops.reduction import Reduce
+from ..ops.regions import monoid
+from ..types import BOOLEAN, FLOAT, INTEGER
+from .rewriting import defined_by, dimensions, is_plain, tensor_type, viewed
+
+_EXACT = frozenset({"and", "maximum", "minimum", "or", "xor"})
+_EXACT_ON_INTEGERS = frozenset({"add", "multiply"})
+
+
+class _Untransposed(NamedTuple):
+    """A reduction without its transpose.
+
+    Attributes:
+        source: what is transposed.
+        reduced: its dimensions that are reduced.
+        kept: the others, in the result's order.
+    """
+
+    source: Value
+    reduced: list[int]
+    kept: list[int]
+
+
+def reduce_before_transposing(region: Region) -> None:
+    """Let reductions take what a transpose takes, in place; transposes that nothing uses are left behind."""
+    if not any(_transpose(operation) for operation in region.walk()):
+        return
+    users = Counter(operand for operation in region.walk() for operand in operation.operands)
+    blocks = [region.block, *(inner.block for operation in region.walk() for inner in operation.regions)]
+    replaced: dict[Value, Value] = {}
+    for block in blocks:
+        _rebuild(block, users, replaced)
+    if replaced:
+        for operation in region.walk():
+            operation.operands = tuple([replaced.get(operand, operand) for operand in operation.operands])
+
+
+def _rebuild(block: Block, users: Counter[Value], replaced: dict[Value, Value]) -> None:
+    operations: list[Operation] = []
+    for operation in block.operations:
+        found = _untransposed(operation, users)
+        if found is None:
+            operations.append(operation)
+            continue
+        type = tensor_type(operation.result)
+        sizes = tensor_type(found.source).shape
+        kept = sorted(found.kept)
+        made = Operation(
+            operation.name,
+            (found.source, operation.operands[1]),
+            [type.with_shape(tuple([sizes[d] for d in kept]))],
+            {**operation.attributes, **dimensions(dimensions=found.reduced)},
+            operation.regions,
+            operation.location,
+        )
+        operations.append(made)
+        if kept != found.kept:
+            order = dimensions(permutation=[kept.index(d) for d in found.kept])
+            made = Operation(Transpose.name, made.results, [type], order, (), operation.location)
+            operations.append(made)
+        replaced[operation.result] = made.result
+    block.operations = operations
+
+
+def _transpose(operation: Operation) -> Operation | None:
+    """The transpose that makes what a reduction of one input takes, where there is one."""
+    if operation.name != Reduce.name or len(operation.operands) != 2:
+        return None
+    return defined_by(operation.operands[0], Transpose.name)
+
+
+def _untransposed(operation: Operation, users: Counter[Value]) -> _Untransposed | None:
+    transpose = _transpose(operation)
+    if transpose is None or users[transpose.result] != 1 or not is_plain(operation):
+        return None
+    view, permutation = viewed(operation, Reduce), viewed(transpose, Transpose).permutation
+    taken = sorted(view.dimensions)
+    reduced = [permutation[d] for d in taken]
+    if reduced != sorted(reduced) and not _is_exact(view):
+        return None
+    kept = [permutation[d] for d in range(len(permutation)) if d not in taken]
+    return _Untransposed(transpose.operands[0], sorted(reduced), kept)
+
+
+def _is_exact(view: Reduce) -> bool:
+    """Whether every order of combining gives the same bits."""
+    name, category = monoid(view.body), tensor_type(view.operation.operands[0]).category
+    if name in _EXACT_ON_INTEGERS:
+        return category & (BOOLEAN | INTEGER) != 0
+    return name in _EXACT and category & (BOOLEAN | INTEGER | FLOAT) != 0
