@@ -11,6 +11,7 @@ reads at indices is an operand of its cluster.
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -432,14 +433,17 @@ def cluster_operation(
 ) -> Operation:
     """The operation that stands for some others; equal ones have equal bodies."""
     members = by_use(members, results)
-    used = [value for member in members for value in used_values(member)]
     outside = set(operands)
-    operands = [value for value in dict.fromkeys(used) if value in outside]
+    taken = _taken(members, outside, apart=name != CLUSTER)
+    operands = [value for value, _ in taken]
     body = Block([operand.type for operand in operands])
-    values: dict[Value, Value] = dict(zip(operands, body.arguments, strict=True))
+    arguments = dict(zip(taken, body.arguments, strict=True))
+    values: dict[Value, Value] = {value: arguments[value, None] for value, by in taken if by is None}
     builder = Builder(body)
     for operation in members:
-        builder.copy(operation, values)
+        own = {value: arguments[value, by] for value, by in taken if by is operation}
+        copied = builder.copy(operation, own or values)
+        values.update(zip(operation.results, copied.results, strict=True))
     builder.create("stablehlo.return", [values[result] for result in results])
     return Operation(
         name,
@@ -447,6 +451,23 @@ def cluster_operation(
         [result.type for result in results],
         regions=[Region([body])],
         location=members[-1].location,
+    )
+
+
+def _taken(
+    members: list[Operation], outside: set[Value], apart: bool
+) -> list[tuple[Value, Operation | None]]:
+    """What operations take from outside, in order, and which of them alone takes it there, if one does.
+
+    `apart`: a value that several take may lie along other dimensions in each broadcast: each has its own.
+    """
+    used = [(value, member) for member in members for value in used_values(member) if value in outside]
+    if not apart:
+        return list(dict.fromkeys([(value, None) for value, _ in used]))
+    uses = Counter([value for value, _ in used])
+    alone = [member.name == "stablehlo.broadcast_in_dim" and uses[value] > 1 for value, member in used]
+    return list(
+        dict.fromkeys([(value, by if own else None) for (value, by), own in zip(used, alone, strict=True)])
     )
 
 

@@ -164,3 +164,15 @@ def test_a_broadcast_that_no_row_can_read_stays_outside() -> None:
     assert len(clusters_of(text)) == 1
     assert "broadcast_in_dim (tensor<4xf32>)" in steps_of(text)
     run_every_way(text, np.random.default_rng(2).standard_normal((2000, 4, 6)).astype(np.float32), X[0, :4])
+
+
+def test_a_value_lies_along_several_dimensions() -> None:
+    """Distances of each to each: one operand numbers the rows and the columns of the result."""
+    (names,) = check(lambda x: ((x[:, None] - x[None]) ** 2).sum(-1), X, count=1)
+    assert names.count("broadcast_in_dim") == 2 and names.endswith("reduce")
+    check(lambda x, y: jnp.abs(x[:, None] - y[None]).max(-1), X, X[:20], count=1)
+
+
+def test_a_vector_lies_along_rows_and_columns() -> None:
+    x = X[:, :32].copy()
+    check(lambda x, v: (x * v[None, :] + x * v[:, None] + x).sum(1), x, X[3, :32], count=1)
