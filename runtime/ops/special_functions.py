@@ -18,6 +18,9 @@ import numpy as np
 
 from .declaration import Array
 
+_GREAT_EXPONENT = 1e12
+"""From such exponents on the first term of zeta is all of it, and SciPy gives NaN at last."""
+
 _SPLIT = 134217729.0
 """2^27 + 1: splits a f64 into two halves whose products are exact."""
 
@@ -399,6 +402,8 @@ def zeta(x: Array, q: Array) -> Array:
     from scipy import special
 
     value = np.asarray(special.zeta(x, q))
+    if np.count_nonzero(x < _GREAT_EXPONENT) < np.size(x):
+        value = np.where((x >= _GREAT_EXPONENT) & (q > 0), np.power(np.abs(q), -x), value)
     if np.count_nonzero((x > 1) & (q > 0)) < value.size:
         pole = (q <= 0) & (q == np.floor(q))
         # At a pole the terms of odd exponents have no common sign on both sides.

@@ -88,6 +88,7 @@ COMPLEX_ABSOLUTE = {"chlo.sinh": 1e-15, "stablehlo.atan2": 1e-15, "chlo.broadcas
 the logarithm of a quotient that is near 1 where the angle is small."""
 BRANCH_CUTS: dict[str, Callable[[Array], Array]] = {
     "chlo.acos": lambda real: np.abs(real) > 1,
+    "chlo.acosh": lambda real: real < 1,
     "chlo.asin": lambda real: np.abs(real) > 1,
     "stablehlo.log_plus_one": lambda real: real < -1,
 }

@@ -114,6 +114,10 @@ def test_known_values() -> None:
     assert math.isnan(one("digamma", -3.0))
     assert math.isclose(one("zeta", 2.0, 1.0), math.pi**2 / 6, rel_tol=1e-15)
     assert math.isclose(one("zeta", 4.0, 2.0), math.pi**4 / 90 - 1, rel_tol=1e-14)
+    assert [one("zeta", x, 100.0) for x in (1e9, 7e15, 1e300, math.inf)] == [0.0] * 4
+    assert math.isclose(one("zeta", 1e15, 1 + 2.0**-50), math.exp(-1e15 * 2.0**-50), rel_tol=1e-12)
+    assert one("zeta", 7e15, 1.0) == one("zeta", math.inf, 1.0) == 1.0
+    assert one("zeta", 1e13, 0.5) == math.inf and math.isnan(one("zeta", math.nan, 2.0))
     assert one("zeta", 1.0, 2.0) == math.inf
     assert math.isnan(one("zeta", 0.5, 2.0))
     assert one("zeta", 2.0, -1.0) == math.inf
