@@ -39,16 +39,10 @@ def freedom(view: Op) -> Knob | None:
     NaNs count as equal.
     """
     if isinstance(view, Scatter):
-        return None if _is_ordered(view) or is_exact(view.analysis) else "scatter_schedule"
+        return None if _is_ordered(view) or view.analysis.is_exact else "scatter_schedule"
     if view.operation.name in _WITH_TREES:
         return None if _ignores_trees(view) else "reduction_tree"
     return None
-
-
-def is_exact(body: Body) -> bool:
-    """Whether a body is known to be associative and commutative to the bit."""
-    fold = body.monoid_fold("declared")
-    return body.finds_extreme or (fold is not None and fold.is_exact)
 
 
 def _is_ordered(view: Any) -> bool:
@@ -60,7 +54,7 @@ def _is_ordered(view: Any) -> bool:
 def _ignores_trees(view: Any) -> bool:
     """Whether all trees of an operation give the same bits; init values may occur in them several times."""
     body: Body = view.analysis
-    if not is_exact(body):
+    if not body.is_exact:
         return False
     if body.monoid in _IDEMPOTENT:
         return True

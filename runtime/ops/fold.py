@@ -118,6 +118,12 @@ class Body:
         """Whether it is the minimum or maximum of floats."""
         return self.monoid in ("minimum", "maximum") and self.element_types[0].category == FLOAT
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether it is known to be associative and commutative to the bit; NaNs count as equal."""
+        fold = self.monoid_fold("declared")
+        return self.finds_extreme or (fold is not None and fold.is_exact)
+
     def fold(self, function: Evaluate, accumulate: str = "wide") -> Fold:
         """The fold in which `function` evaluates the region; `accumulate` is that of `Options`."""
         known = self.monoid_fold(accumulate)

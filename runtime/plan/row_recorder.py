@@ -162,8 +162,7 @@ class RowRecorder:
         return self._reduced(kind, function, operand, operand.number)
 
     def _reduced(self, kind: int, function: np.ufunc, operand: Traced, room: int) -> Traced:
-        find = kinds.fold_of if kind == kinds.FOLD else _loop_of
-        loop = find(function, operand.dtype)
+        loop = kinds.fold_of(function, operand.dtype)
         if loop is None:
             raise Untraceable(f"{function.__name__} has no loop for {operand.dtype}")
         made = self._add(RowValue(kinds.SCRATCH, operand.dtype.itemsize, False))
@@ -183,11 +182,6 @@ class RowRecorder:
             raise Untraceable("has large elements")
         made = self._array(number, result)
         self._enter(kinds.APPLY, (copy, 0), self.values[made].is_whole, (traced.number,), made)
-
-
-def _loop_of(function: np.ufunc, dtype: np.dtype[Any]) -> tuple[int, int] | None:
-    """The loop of a function of two operands on elements of one type."""
-    return kinds.loop_of(function, (dtype,) * 3)
 
 
 def _bits(value: Any) -> int:

@@ -437,13 +437,20 @@ def cluster_operation(
     taken = _taken(members, outside, apart=name != CLUSTER)
     operands = [value for value, _ in taken]
     body = Block([operand.type for operand in operands])
-    arguments = dict(zip(taken, body.arguments, strict=True))
-    values: dict[Value, Value] = {value: arguments[value, None] for value, by in taken if by is None}
+    values: dict[Value, Value] = {}
+    own: dict[Operation, Value] = {}
+    for (value, by), argument in zip(taken, body.arguments, strict=True):
+        if by is None:
+            values[value] = argument
+        else:
+            own[by] = argument
     builder = Builder(body)
     for operation in members:
-        own = {value: arguments[value, by] for value, by in taken if by is operation}
-        copied = builder.copy(operation, own or values)
-        values.update(zip(operation.results, copied.results, strict=True))
+        if operation in own:
+            copied = builder.copy(operation, {operation.operands[0]: own[operation]})
+            values[operation.result] = copied.result
+        else:
+            builder.copy(operation, values)
     builder.create("stablehlo.return", [values[result] for result in results])
     return Operation(
         name,

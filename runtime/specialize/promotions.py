@@ -17,14 +17,15 @@ from ..ops.elementwise_base import Elementwise
 from ..ops.reduction import Reduce
 from ..ops.regions import monoid
 from ..types import TensorType
-from .rewriting import defined_by, is_plain, splat, tensor_type, viewed
+from .rewriting import is_plain, reduced_from, splat, tensor_type, viewed
 
 _NARROW: Final = ("bf16", "f16")
+_CONVERT: Final = "stablehlo.convert"
 
 
 def promote_reductions(region: Region) -> None:
     """Let reductions to f32 take narrower floats, in place; conversions that nothing uses are left behind."""
-    if not any(_converted(operation) for operation in region.walk()):
+    if not any(reduced_from(operation, _CONVERT) for operation in region.walk()):
         return
     users = Counter(operand for operation in region.walk() for operand in operation.operands)
     for operation in list(region.walk()):
@@ -45,19 +46,12 @@ def _promote(block: Block, users: Counter[Value]) -> None:
     block.operations = operations
 
 
-def _converted(operation: Operation) -> Operation | None:
-    """The conversion that makes what a reduction of one input takes, where there is one."""
-    if operation.name != Reduce.name or len(operation.operands) != 2:
-        return None
-    return defined_by(operation.operands[0], "stablehlo.convert")
-
-
 def _narrow_initial(operation: Operation, users: Counter[Value]) -> Operation | None:
     """The constant init_value in the type that the conversion before a reduction takes; None: it must stay.
 
     Conversions of what an elementwise operation computes stay: they become one loop with that.
     """
-    convert = _converted(operation)
+    convert = reduced_from(operation, _CONVERT)
     if convert is None or users[convert.result] != 1 or not is_plain(operation):
         return None
     (source,) = convert.operands

@@ -209,6 +209,13 @@ def defined_by(value: Value, name: str) -> Operation | None:
     return owner if isinstance(owner, Operation) and owner.name == name and is_plain(owner) else None
 
 
+def reduced_from(operation: Operation, name: str) -> Operation | None:
+    """The plain operation of that name that makes what a reduction of one input takes, or None."""
+    if operation.name != "stablehlo.reduce" or len(operation.operands) != 2:
+        return None
+    return defined_by(operation.operands[0], name)
+
+
 def defining_operation(value: Value) -> Operation | None:
     """The operation whose result a value is, or None where there is none or it is not plain.
 

@@ -11,12 +11,7 @@ from typing import NamedTuple
 from ..ir import Block, Operation, Region, Value
 from ..ops.movement import Transpose
 from ..ops.reduction import Reduce
-from ..ops.regions import monoid
-from ..types import BOOLEAN, FLOAT, INTEGER
-from .rewriting import defined_by, dimensions, is_plain, tensor_type, viewed
-
-_EXACT = frozenset({"and", "maximum", "minimum", "or", "xor"})
-_EXACT_ON_INTEGERS = frozenset({"add", "multiply"})
+from .rewriting import dimensions, is_plain, reduced_from, tensor_type, viewed
 
 
 class _Untransposed(NamedTuple):
@@ -35,7 +30,7 @@ class _Untransposed(NamedTuple):
 
 def reduce_before_transposing(region: Region) -> None:
     """Let reductions take what a transpose takes, in place; transposes that nothing uses are left behind."""
-    if not any(_transpose(operation) for operation in region.walk()):
+    if not any(reduced_from(operation, Transpose.name) for operation in region.walk()):
         return
     users = Counter(operand for operation in region.walk() for operand in operation.operands)
     blocks = [region.block, *(inner.block for operation in region.walk() for inner in operation.regions)]
@@ -74,29 +69,14 @@ def _rebuild(block: Block, users: Counter[Value], replaced: dict[Value, Value]) 
     block.operations = operations
 
 
-def _transpose(operation: Operation) -> Operation | None:
-    """The transpose that makes what a reduction of one input takes, where there is one."""
-    if operation.name != Reduce.name or len(operation.operands) != 2:
-        return None
-    return defined_by(operation.operands[0], Transpose.name)
-
-
 def _untransposed(operation: Operation, users: Counter[Value]) -> _Untransposed | None:
-    transpose = _transpose(operation)
+    transpose = reduced_from(operation, Transpose.name)
     if transpose is None or users[transpose.result] != 1 or not is_plain(operation):
         return None
     view, permutation = viewed(operation, Reduce), viewed(transpose, Transpose).permutation
     taken = sorted(view.dimensions)
     reduced = [permutation[d] for d in taken]
-    if reduced != sorted(reduced) and not _is_exact(view):
+    if reduced != sorted(reduced) and not view.analysis.is_exact:
         return None
     kept = [permutation[d] for d in range(len(permutation)) if d not in taken]
     return _Untransposed(transpose.operands[0], sorted(reduced), kept)
-
-
-def _is_exact(view: Reduce) -> bool:
-    """Whether every order of combining gives the same bits."""
-    name, category = monoid(view.body), tensor_type(view.operation.operands[0]).category
-    if name in _EXACT_ON_INTEGERS:
-        return category & (BOOLEAN | INTEGER) != 0
-    return name in _EXACT and category & (BOOLEAN | INTEGER | FLOAT) != 0
