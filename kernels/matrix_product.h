@@ -27,12 +27,13 @@ enum { PRODUCT_PART = 256, PRODUCT_DIRECT_ROWS = 48, PRODUCT_PACKED_COLUMNS = 19
    cache as well. */
 enum { PRODUCT_LOW_ROWS = 6, PRODUCT_LOW_TERMS = 128 };
 
-/* Most items of a panel and part, and items that may be written behind copied rows. */
-enum { PRODUCT_PANEL = PRODUCT_PART * 64, PRODUCT_BEHIND = 16 };
+/* Most items of a panel and part. */
+enum { PRODUCT_PANEL = PRODUCT_PART * 64 };
 
 /* Bytes of a piece that is fetched, and of a cache's line; most pieces one after another; bytes of right matrices that
-   are in the caches anyway; how many bytes before they are read those of a strip of rows are fetched. */
-enum { PRODUCT_PIECE = 128, PRODUCT_LINE = 64, PRODUCT_PIECES = 4, PRODUCT_FETCHED = 1 << 17, PRODUCT_AHEAD = 1 << 10 };
+   are in the caches anyway; how many bytes before they are read those of a strip of rows are fetched: it takes long
+   where another thread has just written them. */
+enum { PRODUCT_PIECE = 128, PRODUCT_LINE = 64, PRODUCT_PIECES = 4, PRODUCT_FETCHED = 1 << 17, PRODUCT_AHEAD = 1 << 12 };
 
 /* Least and most terms between what is fetched. */
 enum { PRODUCT_LEAST_STRETCH = 8, PRODUCT_STRETCH = 16 };
@@ -41,7 +42,7 @@ enum { PRODUCT_LEAST_STRETCH = 8, PRODUCT_STRETCH = 16 };
 enum { PRODUCT_MOST_PLACES = 256, PRODUCT_OWN_WORK = 8 };
 
 /* Looks at whether all rows are copied: a thread that copies some may have no processor for long. */
-enum { PRODUCT_LOOKS = 1000 };
+enum { PRODUCT_LOOKS = 20000 };
 
 /* One operand: lines are rows of the left matrices or columns of the right ones. Steps are in bytes; those between
    matrices are one for each batching dimension. */
@@ -51,8 +52,8 @@ typedef struct {
     int64_t line_step, term_step;
 } ProductSide;
 
-/* What tasks read. The first `pack_tasks` tasks copy `pack_size` shares of the rows each, which are of one matrix,
-   block and part, to `packed`, where each takes `packed_bytes`. The others wait a while until all is copied, or else
+/* What tasks read. The first `pack_tasks` tasks copy `pack_size` shares of the rows each, `pack_shares` of one matrix
+   and block, to `packed`, where each part of a block takes `packed_bytes`. The others wait a while until all is copied, or else
    copy what they need; task `t` of these does the units from `t * size` on. `work` has `places` of `work_bytes`
    each: one for each of these tasks, or `busy` tells which are taken. */
 typedef struct {
@@ -61,7 +62,7 @@ typedef struct {
     const int64_t *batch_sizes;
     int64_t batch_rank, batch, rows, columns, terms, item;
     int64_t units, size, row_block, row_blocks, column_block, column_blocks, is_symmetric;
-    int64_t pack_tasks, pack_units, pack_size, packed_bytes, finished;
+    int64_t pack_tasks, pack_units, pack_size, pack_shares, packed_bytes, finished;
     char *packed, *work;
     int64_t work_bytes, places;
     uint8_t busy[PRODUCT_MOST_PLACES];
@@ -165,15 +166,15 @@ static void product_block(
 }
 
 static void product_pack(
-    const MatrixProduct *p, int64_t vector_bytes, const char *from, int64_t rows, int64_t terms, char *to) {
+    const MatrixProduct *p, int64_t vector_bytes, const char *from, int64_t rows, int64_t share, char *to) {
 #ifdef __x86_64__
     if (vector_bytes == 64) {
-        (p->item == 4 ? product_wide_float_pack_rows : product_wide_double_pack_rows)(p, from, rows, terms, to);
+        (p->item == 4 ? product_wide_float_pack_share : product_wide_double_pack_share)(p, from, rows, share, to);
         return;
     }
 #endif
     (void)vector_bytes;
-    (p->item == 4 ? product_float_pack_rows : product_double_pack_rows)(p, from, rows, terms, to);
+    (p->item == 4 ? product_float_pack_share : product_double_pack_share)(p, from, rows, share, to);
 }
 
 static void product_mirror(
@@ -241,12 +242,11 @@ static const char *product_matrix(const MatrixProduct *p, const ProductSide *sid
 static void product_pack_units(MatrixProduct *p, int64_t vector_bytes, int64_t first, int64_t end) {
     int64_t parts = (p->terms + PRODUCT_PART - 1) / PRODUCT_PART;
     for (int64_t unit = first; unit < end; unit++) {
-        int64_t term = unit % parts * PRODUCT_PART, row = unit / parts % p->row_blocks * p->row_block;
-        const char *left = product_matrix(p, &p->left, unit / parts / p->row_blocks);
+        int64_t block = unit / p->pack_shares, row = block % p->row_blocks * p->row_block;
+        const char *left = product_matrix(p, &p->left, block / p->row_blocks) + row * p->left.line_step;
         product_pack(
-            p, vector_bytes, left + row * p->left.line_step + term * p->left.term_step,
-            p->rows - row < p->row_block ? p->rows - row : p->row_block, product_terms(p, term),
-            p->packed + unit * p->packed_bytes);
+            p, vector_bytes, left, p->rows - row < p->row_block ? p->rows - row : p->row_block,
+            unit % p->pack_shares, p->packed + block * parts * p->packed_bytes);
     }
     __atomic_fetch_add(&p->finished, 1, __ATOMIC_RELEASE);
 }

@@ -33,7 +33,6 @@ cdef extern from "matrix_product.h" nogil:
         PRODUCT_LOW_ROWS
         PRODUCT_LOW_TERMS
         PRODUCT_PANEL
-        PRODUCT_BEHIND
         PRODUCT_OWN_WORK
         PRODUCT_MOST_PLACES
 
@@ -48,7 +47,7 @@ cdef extern from "matrix_product.h" nogil:
         const int64_t *batch_sizes
         int64_t batch_rank, batch, rows, columns, terms, item
         int64_t units, size, row_block, row_blocks, column_block, column_blocks, is_symmetric
-        int64_t pack_tasks, pack_units, pack_size, packed_bytes, finished
+        int64_t pack_tasks, pack_units, pack_size, pack_shares, packed_bytes, finished
         char *packed
         char *work
         int64_t work_bytes, places
@@ -70,6 +69,9 @@ cdef enum:
     # Least terms of a product whose rows are copied for all units at once, and most bytes of these.
     SHARED_TERMS = 1 << 28
     SHARED_BYTES = 1 << 25
+    # Bytes that one task copies, about, so that few wait for it for long; least rows of these.
+    SHARE_BYTES = 1 << 18
+    SHARE_ROWS = 16
     # So many units, or more, are made of a product that is worth them, and of a large one as many as have the
     # terms of a large unit; least terms of one; its least rows, where columns are copied and where they are not.
     UNITS = 12
@@ -261,7 +263,7 @@ cdef class ProductAnd:
         product.row_block, product.column_block = self.rows, rounded(product.columns, 1, WIDTH)
         product.row_blocks = product.units = (product.rows + self.rows - 1) // self.rows
         product.size = product.column_blocks = 1
-        product.is_symmetric = product.pack_tasks = product.finished = 0
+        product.is_symmetric = product.pack_tasks = product.packed_bytes = product.finished = 0
         work = work_for(&product, product.units)
         self.run(<size_t>&product_task, <size_t>&product, seconds_of(&product, 1), arrays)
         return result
@@ -275,7 +277,7 @@ cdef int run(MatrixProduct *product, int64_t batch, object threads) except -1:
     tasks = max(1, min(product.units, min(batch * (terms + MATRIX_TERMS) // UNIT_TERMS, MOST_TASKS)))
     product.size = (product.units + tasks - 1) // tasks
     tasks = (product.units + product.size - 1) // product.size
-    product.pack_tasks = product.finished = 0
+    product.pack_tasks = product.packed_bytes = product.finished = 0
     if tasks > 1 and product.column_blocks > 1 and may_share(product, batch):
         share_rows(product, batch)
     work = work_for(product, tasks)
@@ -296,13 +298,14 @@ cdef double seconds_of(MatrixProduct *product, int64_t batch) noexcept:
 
 cdef AlignedMemory work_for(MatrixProduct *product, int64_t tasks):
     """Memory for so many tasks, as many of them as threads can do at a time; entered."""
-    cdef int64_t rows = product.row_block, items = PRODUCT_PANEL + PRODUCT_PART * rows + PRODUCT_BEHIND
+    cdef int64_t rows = product.row_block, items = PRODUCT_PANEL + PRODUCT_PART * rows
     if product.terms > PRODUCT_PART:
         items += rows * product.column_block
     product.places = tasks if tasks <= PRODUCT_OWN_WORK else most_places()
     product.work_bytes = rounded(items * product.item, 1, KEPT_ALIGNMENT)
     memset(product.busy, 0, product.places)
-    cdef int64_t shared = product.pack_units * product.packed_bytes if product.pack_tasks else 0
+    cdef int64_t parts = (product.terms + PRODUCT_PART - 1) // PRODUCT_PART
+    cdef int64_t shared = product.batch * product.row_blocks * parts * product.packed_bytes
     cdef AlignedMemory work = AlignedMemory(product.places * product.work_bytes + shared)
     product.work = work.memory
     product.packed = work.memory + product.places * product.work_bytes
@@ -329,13 +332,13 @@ cdef bint is_flat(MatrixProduct *product, int64_t batch) noexcept:
 
 cdef void share_rows(MatrixProduct *product, int64_t batch) noexcept:
     """Have rows copied by tasks of their own."""
-    cdef int64_t parts = (product.terms + PRODUCT_PART - 1) // PRODUCT_PART
-    cdef int64_t items = PRODUCT_PART * product.row_block + PRODUCT_BEHIND, tasks
-    product.pack_units = batch * product.row_blocks * parts
+    cdef int64_t shares = product.row_block * product.terms * product.item // SHARE_BYTES, tasks
+    product.pack_shares = max(1, min(shares, product.row_block // SHARE_ROWS))
+    product.pack_units = batch * product.row_blocks * product.pack_shares
     tasks = min(product.pack_units, MOST_TASKS)
     product.pack_size = (product.pack_units + tasks - 1) // tasks
     product.pack_tasks = (product.pack_units + product.pack_size - 1) // product.pack_size
-    product.packed_bytes = rounded(items * product.item, 1, KEPT_ALIGNMENT)
+    product.packed_bytes = rounded(PRODUCT_PART * product.row_block * product.item, 1, KEPT_ALIGNMENT)
 
 
 cdef int64_t most_places():

@@ -165,8 +165,15 @@ INLINE VECTOR NAME(zip)(VECTOR a, VECTOR b, int is_second) {
 #endif
 }
 
-/* Write LANES terms of `lines` lines, at most LANES, whose terms lie side by side; behind them the last line's. */
-INLINE void NAME(turn)(const char *from, int64_t line_step, int64_t lines, char *to, int64_t to_step) {
+/* Write the first items of a vector, at most LANES. */
+INLINE void NAME(put)(char *to, int64_t count, VECTOR vector) {
+    if (count < LANES) LEAVE(to, count, vector);
+    else *(NAME(Loose) *)to = vector;
+}
+
+/* Write LANES terms of `lines` lines, at most LANES, whose terms lie side by side; behind them the last line's, but of
+   the last term only `last` items. */
+INLINE void NAME(turn)(const char *from, int64_t line_step, int64_t lines, char *to, int64_t to_step, int64_t last) {
     VECTOR a[LANES], b[LANES];
     UNROLL for (int line = 0; line < LANES; line++)
         a[line] = LOAD(from + (line < lines ? line : lines - 1) * line_step);
@@ -177,7 +184,8 @@ INLINE void NAME(turn)(const char *from, int64_t line_step, int64_t lines, char 
         }
         UNROLL for (int i = 0; i < LANES; i++) a[i] = b[i];
     }
-    UNROLL for (int term = 0; term < LANES; term++) *(NAME(Loose) *)(to + term * to_step) = a[term];
+    UNROLL for (int term = 0; term < LANES - 1; term++) *(NAME(Loose) *)(to + term * to_step) = a[term];
+    NAME(put)(to + (LANES - 1) * to_step, last, a[LANES - 1]);
 }
 
 /* Write a block with rows and columns exchanged. */
@@ -185,30 +193,29 @@ static CODE void NAME(mirror)(const char *from, int64_t step, int64_t rows, int6
     int64_t item = sizeof(ITEM), whole_rows = rows / LANES * LANES, whole_columns = columns / LANES * LANES;
     for (int64_t column = 0; column < whole_columns; column += LANES)
         for (int64_t row = 0; row < whole_rows; row += LANES)
-            NAME(turn)(from + row * step + column * item, step, LANES, to + column * step + row * item, step);
+            NAME(turn)(from + row * step + column * item, step, LANES, to + column * step + row * item, step, LANES);
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole_rows ? whole_columns : 0; column < columns; column++)
             *(NAME(Item) *)(to + column * step + row * item) = *(const NAME(Item) *)(from + row * step + column * item);
 }
 
 /* Write lines of one part, for each term their items side by side, `width` of them; behind those of the lines anything.
-   The next term's are written after them: where `width` is no multiple of LANES they overwrite what is behind, and at
-   the end less than a vector is written too much. */
+   The next term's are written after them: where `width` is no multiple of LANES they overwrite what is behind. */
 INLINE void NAME(pack)(
     const char *from, int64_t line_step, int64_t term_step, int64_t lines, int64_t width, int64_t terms, ITEM *to) {
     int64_t item = sizeof(ITEM), last = (lines - 1) / LANES * LANES, term = 0;
     if (line_step == item)
         for (; term < terms; term++, from += term_step, to += width) {
             for (int64_t line = 0; line < last; line += LANES) *(NAME(Loose) *)(to + line) = LOAD(from + line * item);
-            *(NAME(Loose) *)(to + last) = lines - last == LANES ? LOAD(from + last * item)
-                                                                : SOME(from + last * item, lines - last);
+            VECTOR rest = lines - last == LANES ? LOAD(from + last * item) : SOME(from + last * item, lines - last);
+            NAME(put)((char *)(to + last), term < terms - 1 ? LANES : width - last, rest);
         }
     else if (term_step == item)
         for (; term + LANES <= terms; term += LANES)
             for (int64_t line = last; line >= 0; line -= LANES)
                 NAME(turn)(
                     from + line * line_step + term * item, line_step, lines - line < LANES ? lines - line : LANES,
-                    (char *)(to + term * width + line), width * item);
+                    (char *)(to + term * width + line), width * item, term + LANES < terms ? LANES : width - line);
     for (; term < terms; term++)
         for (int64_t line = 0; line < width; line++)
             to[term * width + line] =
@@ -221,14 +228,31 @@ INLINE int64_t NAME(strips)(const MatrixProduct *p, int64_t rows) {
     return (rows + height - 1) / height;
 }
 
-/* Write all rows of one part as strips. */
-static CODE void NAME(pack_rows)(const MatrixProduct *p, const char *from, int64_t rows, int64_t terms, char *to) {
+/* Write some strips of the rows, part after part, each strip where those before it take their place. */
+INLINE void NAME(pack_strips)(
+    const MatrixProduct *p, const char *from, int64_t rows, int64_t first, int64_t end, int64_t terms, char *to) {
     int64_t step = p->left.line_step, strips = NAME(strips)(p, rows);
-    for (int64_t strip = 0; strip < strips; strip++) {
+    for (int64_t strip = first; strip < end; strip++) {
         int64_t row = rows * strip / strips, height = rows * (strip + 1) / strips - row;
-        NAME(pack)(
-            from + row * step, step, p->left.term_step, height, height, terms, (ITEM *)to + row * terms);
+        char *part = to;
+        for (int64_t term = 0; term < terms; term += PRODUCT_PART, part += p->packed_bytes) {
+            int64_t here = terms - term < PRODUCT_PART ? terms - term : PRODUCT_PART;
+            NAME(pack)(
+                from + row * step + term * p->left.term_step, step, p->left.term_step, height, height, here,
+                (ITEM *)part + row * here);
+        }
     }
+}
+
+/* Write all rows of one part. */
+static CODE void NAME(pack_rows)(const MatrixProduct *p, const char *from, int64_t rows, int64_t terms, char *to) {
+    NAME(pack_strips)(p, from, rows, 0, NAME(strips)(p, rows), terms, to);
+}
+
+/* Write one share of the rows, all their parts: what lies in one page is read at one time. */
+static CODE void NAME(pack_share)(const MatrixProduct *p, const char *from, int64_t rows, int64_t share, char *to) {
+    int64_t strips = NAME(strips)(p, rows), shares = p->pack_shares;
+    NAME(pack_strips)(p, from, rows, strips * share / shares, strips * (share + 1) / shares, p->terms, to);
 }
 
 /* Multiply a block of rows with a block of columns, part by part and panel by panel. `packed` has all parts of the rows
@@ -242,7 +266,7 @@ static CODE void NAME(multiply_block)(
     int64_t is_low = rows <= PRODUCT_LOW_ROWS || p->terms <= PRODUCT_LOW_TERMS, strips = NAME(strips)(p, rows);
     int64_t width = (is_low ? LOW_VECTORS : VECTORS) * LANES;
     int64_t packs = p->left.term_step != item ? columns > 2 * width : !is_low && columns >= PRODUCT_PACKED_COLUMNS;
-    char *copy = work + PRODUCT_PART * width * item, *kept = copy + (PRODUCT_PART * rows + LANES) * item;
+    char *copy = work + PRODUCT_PART * width * item, *kept = copy + PRODUCT_PART * rows * item;
     ITEM *panel = (ITEM *)work;
     ProductTile t;
     product_look(&t.ahead, p, right, columns < width ? columns : width, product_terms(p, 0), 1);

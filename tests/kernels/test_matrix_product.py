@@ -107,6 +107,7 @@ def test_each_term_is_rounded_once(terms):
         ((), 256, 768, 1000),
         ((), 15, 300, 3000),
         ((2,), 300, 600, 800),
+        ((), 1000, 600, 500),
     ],
 )
 @pytest.mark.parametrize("dtype", DTYPES)
