@@ -165,15 +165,15 @@ INLINE VECTOR NAME(zip)(VECTOR a, VECTOR b, int is_second) {
 #endif
 }
 
-/* Write the first items of a vector, at most LANES. */
-INLINE void NAME(put)(char *to, int64_t count, VECTOR vector) {
+/* Write the first items of a vector, at least one. */
+INLINE void NAME(put)(ITEM *to, int64_t count, VECTOR vector) {
     if (count < LANES) LEAVE(to, count, vector);
     else *(NAME(Loose) *)to = vector;
 }
 
 /* Write LANES terms of `lines` lines, at most LANES, whose terms lie side by side; behind them the last line's, but of
-   the last term only `last` items. */
-INLINE void NAME(turn)(const char *from, int64_t line_step, int64_t lines, char *to, int64_t to_step, int64_t last) {
+   all only the first `room` items. `to_step` is in items. */
+INLINE void NAME(turn)(const char *from, int64_t line_step, int64_t lines, ITEM *to, int64_t to_step, int64_t room) {
     VECTOR a[LANES], b[LANES];
     UNROLL for (int line = 0; line < LANES; line++)
         a[line] = LOAD(from + (line < lines ? line : lines - 1) * line_step);
@@ -184,8 +184,10 @@ INLINE void NAME(turn)(const char *from, int64_t line_step, int64_t lines, char 
         }
         UNROLL for (int i = 0; i < LANES; i++) a[i] = b[i];
     }
-    UNROLL for (int term = 0; term < LANES - 1; term++) *(NAME(Loose) *)(to + term * to_step) = a[term];
-    NAME(put)(to + (LANES - 1) * to_step, last, a[LANES - 1]);
+    if ((LANES - 1) * to_step + LANES <= room)
+        UNROLL for (int term = 0; term < LANES; term++) *(NAME(Loose) *)(to + term * to_step) = a[term];
+    else
+        UNROLL for (int term = 0; term < LANES; term++) NAME(put)(to + term * to_step, room - term * to_step, a[term]);
 }
 
 /* Write a block with rows and columns exchanged. */
@@ -193,7 +195,9 @@ static CODE void NAME(mirror)(const char *from, int64_t step, int64_t rows, int6
     int64_t item = sizeof(ITEM), whole_rows = rows / LANES * LANES, whole_columns = columns / LANES * LANES;
     for (int64_t column = 0; column < whole_columns; column += LANES)
         for (int64_t row = 0; row < whole_rows; row += LANES)
-            NAME(turn)(from + row * step + column * item, step, LANES, to + column * step + row * item, step, LANES);
+            NAME(turn)(
+                from + row * step + column * item, step, LANES, (ITEM *)(to + column * step + row * item), step / item,
+                LANES * step);
     for (int64_t row = 0; row < rows; row++)
         for (int64_t column = row < whole_rows ? whole_columns : 0; column < columns; column++)
             *(NAME(Item) *)(to + column * step + row * item) = *(const NAME(Item) *)(from + row * step + column * item);
@@ -208,14 +212,14 @@ INLINE void NAME(pack)(
         for (; term < terms; term++, from += term_step, to += width) {
             for (int64_t line = 0; line < last; line += LANES) *(NAME(Loose) *)(to + line) = LOAD(from + line * item);
             VECTOR rest = lines - last == LANES ? LOAD(from + last * item) : SOME(from + last * item, lines - last);
-            NAME(put)((char *)(to + last), term < terms - 1 ? LANES : width - last, rest);
+            NAME(put)(to + last, (terms - term) * width - last, rest);
         }
     else if (term_step == item)
         for (; term + LANES <= terms; term += LANES)
             for (int64_t line = last; line >= 0; line -= LANES)
                 NAME(turn)(
                     from + line * line_step + term * item, line_step, lines - line < LANES ? lines - line : LANES,
-                    (char *)(to + term * width + line), width * item, term + LANES < terms ? LANES : width - line);
+                    to + term * width + line, width, (terms - term) * width - line);
     for (; term < terms; term++)
         for (int64_t line = 0; line < width; line++)
             to[term * width + line] =
