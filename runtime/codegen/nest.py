@@ -22,6 +22,9 @@ from .lines import may_be_filled
 from .streaming import CACHE_LINE, LEAST_BYTES, LEAST_COMPUTED_BYTES, LEAST_ROW_BYTES
 from .transposition import WIDEST, lanes_of
 
+MOST_KNOWN_STRIDE = 4
+"""Code knows strides up to this one: elements so near each other are read as whole vectors."""
+
 
 class Affine(NamedTuple):
     """`offset + sum(index * stride)` over the loops, outermost first."""
@@ -146,22 +149,114 @@ class Nest(NamedTuple):
         return self.with_loops([self.sizes[d] for d in order], places)
 
 
+def interleaved(nests: Sequence[Nest]) -> list[Nest]:
+    """The nests, with one in place of those that together write lines of few neighbours, one of these each:
+    what is written together is written as whole vectors."""
+    lines: dict[object, list[Nest]] = {}
+    for nest in nests:
+        lines.setdefault(_line_of(nest) or id(nest), []).append(nest)
+    found: list[Nest] = []
+    for together in lines.values():
+        ordered = sorted(together, key=lambda nest: nest.accesses[-1].place.offset)
+        width = ordered[0].accesses[-1].place.strides[-2] if len(ordered) > 1 else 0
+        first = ordered[0].accesses[-1].place.offset
+        offsets = [nest.accesses[-1].place.offset for nest in ordered]
+        if len(ordered) == width and offsets == list(range(first, first + width)):
+            found.append(_side_by_side(ordered))
+        else:
+            found += together
+    return found
+
+
+def _line_of(nest: Nest) -> object:
+    """What nests have in common that write one element each of the same short lines; None: it does not."""
+    place = nest.accesses[-1].place
+    if len(nest.stores) > 1 or len(nest.sizes) < 2 or nest.sizes[-1] > 1 or place.strides[-1] != 1:
+        return None
+    width = place.strides[-2]
+    return (nest.sizes, place.strides, place.offset // width) if 1 < width <= MOST_KNOWN_STRIDE else None
+
+
+def _side_by_side(nests: Sequence[Nest]) -> Nest:
+    """One nest that does what several with the same loops do, and what these have in common once."""
+    accesses: dict[Access, int] = {}
+    indices: dict[Affine, int] = {}
+    starts: dict[Start, int] = {}
+    nodes: list[Node] = []
+    places: dict[object, int] = {}
+    stores: list[int] = []
+    for nest in nests:
+        numbers: list[int] = []
+        for node in nest.nodes:
+            same = _renumbered(node, nest, numbers, accesses, indices, starts)
+            # Zeros of both signs are equal, and a NaN is not.
+            known = (same.element_type, same.value.tobytes()) if isinstance(same, Constant) else same
+            numbers.append(places.setdefault(known, len(nodes)))
+            if numbers[-1] == len(nodes):
+                nodes.append(same)
+        stores += [numbers[number] for number in nest.stores]
+    written = [access for nest in nests for access in nest.accesses[len(nest.accesses) - len(nest.stores) :]]
+    return Nest(
+        nests[0].sizes,
+        (*accesses, *written),
+        tuple(indices),
+        tuple(nodes),
+        tuple(stores),
+        tuple(starts),
+    )
+
+
+def _renumbered(
+    node: Node,
+    nest: Nest,
+    numbers: Sequence[int],
+    accesses: dict[Access, int],
+    indices: dict[Affine, int],
+    starts: dict[Start, int],
+) -> Node:
+    """A node of a nest with the numbers that the nodes before it, and what it knows, have elsewhere."""
+    if isinstance(node, Load):
+        return Load(accesses.setdefault(nest.accesses[node.access], len(accesses)))
+    if isinstance(node, Index):
+        return node._replace(place=indices.setdefault(nest.indices[node.place], len(indices)))
+    if isinstance(node, Apply):
+        return node._replace(operands=tuple([numbers[number] for number in node.operands]))
+    if isinstance(node, Gather):
+        moving = [
+            index._replace(
+                node=numbers[index.node],
+                start=starts.setdefault(nest.starts[index.start], len(starts)),
+            )
+            for index in node.moving
+        ]
+        return node._replace(
+            access=accesses.setdefault(nest.accesses[node.access], len(accesses)),
+            moving=tuple(moving),
+            fill=None if node.fill is None else numbers[node.fill],
+        )
+    return node
+
+
 def arranged(nest: Nest) -> Nest:
     """The nest with the fewest loops, at least two.
 
     The innermost runs along the results. Where an operand runs along another loop instead, that one comes
     next to it, so that both can be cut into tiles. Where all results are short lines of elements that lie
-    side by side elsewhere, lines take the place of the innermost loop.
+    side by side elsewhere, lines take the place of the innermost loop; the shortest become elements.
     """
     nest = nest.with_order([d for d, size in enumerate(nest.sizes) if size != 1])
-    nest = _collapsed(_moving_bits(nest))
+    nest = _moving_together(_collapsed(_moving_bits(nest)))
     if _moves_lines(nest):
-        line = nest.sizes[-1]
-        nest = nest.with_order(range(len(nest.sizes) - 1))._replace(line=line)
+        line, sizes = nest.sizes[-1], nest.sizes[:-1]
+        order = _longest_last(sizes) if _moves_only(nest) else range(len(sizes))
+        nest = nest.with_order(order)._replace(line=line)
     crossing = crossing_loop(nest)
     if crossing is not None:
         others = [d for d in range(len(nest.sizes) - 1) if d != crossing]
         nest = nest.with_order([*others, crossing, len(nest.sizes) - 1])
+        gathers = any(isinstance(node, Gather) for node in nest.nodes)
+        if nest.sizes[-1] < LEAST_INNERMOST and not gathers and not is_transposition(nest):
+            nest = nest.with_order(_longest_last(nest.sizes))
     missing = max(0, 2 - len(nest.sizes))
     places = [Affine(place.offset, (0,) * missing + place.strides) for place in nest.places]
     return nest.with_loops((1,) * missing + nest.sizes, places)
@@ -175,6 +270,8 @@ def _moving_bits(nest: Nest) -> Nest:
     """The nest with integers for elements that are only moved, which need not be understood."""
     accesses = list(nest.accesses)
     needed = {other for node in nest.nodes for other in nodes_needed(node)}
+    if len({access.array for access in accesses[len(accesses) - len(nest.stores) :]}) < len(nest.stores):
+        return nest
     for place, number in enumerate(nest.stores, len(accesses) - len(nest.stores)):
         node = nest.nodes[number]
         bits = _BITS.get(accesses[place].element_type.dtype.itemsize)
@@ -199,13 +296,51 @@ def _collapsed(nest: Nest) -> Nest:
     return nest.with_loops(sizes, places)
 
 
+def _moves_only(nest: Nest) -> bool:
+    """Whether one result is elements of an operand, whose places are known."""
+    return nest.nodes == (Load(0),) and nest.stores == (0,)
+
+
+def _moving_together(nest: Nest) -> Nest:
+    """The nest with neighbours that only move together as one element, if there is one of their size."""
+    if not _moves_only(nest) or not nest.sizes:
+        return nest
+    count, accesses = nest.sizes[-1], nest.accesses
+    bits = _BITS.get(count * accesses[0].element_type.dtype.itemsize)
+    steps = [step for _, _, place in accesses for step in (place.offset, *place.strides[:-1])]
+    if bits is None or any(access.place.strides[-1] != 1 for access in accesses):
+        return nest
+    if any(step % count for step in steps):
+        return nest
+    widened = [
+        Access(array, bits, Affine(place.offset // count, tuple([s // count for s in place.strides[:-1]])))
+        for array, _, place in accesses
+    ]
+    return nest._replace(sizes=nest.sizes[:-1], accesses=tuple(widened))
+
+
 MOST_LINE_BYTES = 1 << 11
 """Longer lines are left to loops."""
+MOST_MOVED_BYTES = 1 << 7
+"""The same where no index moves them: loops know as much of these then."""
+
+
+LEAST_INNERMOST = 8
+"""Shorter loops are not the innermost one only for what lies along them."""
+
+
+def _longest_last(sizes: Sequence[int]) -> list[int]:
+    """The order of loops that has the longer one of the last two innermost."""
+    order = list(range(len(sizes)))
+    if len(sizes) > 1 and sizes[-1] < sizes[-2]:
+        order[-2:] = order[:-3:-1]
+    return order
 
 
 def _moves_lines(nest: Nest) -> bool:
     """Whether all that the innermost loop does is to copy short lines."""
-    if not nest.sizes or not any(isinstance(node, Gather) for node in nest.nodes):
+    is_gather = any(isinstance(node, Gather) for node in nest.nodes)
+    if len(nest.sizes) < 2 - is_gather or not (is_gather or _moves_only(nest)):
         return False
     moved = set(nest.stores)
     needed = {other for node in nest.nodes for other in nodes_needed(node)}
@@ -221,7 +356,8 @@ def _moves_lines(nest: Nest) -> bool:
     results = nest.accesses[len(nest.accesses) - len(nest.stores) :]
     widest = max([access.element_type.dtype.itemsize for access in results])
     in_lines = all(access.place.strides[-1] == 1 for access in results)
-    return in_lines and not moved & needed and nest.sizes[-1] * widest <= MOST_LINE_BYTES
+    most = MOST_LINE_BYTES if is_gather else MOST_MOVED_BYTES
+    return in_lines and not moved & needed and nest.sizes[-1] * widest <= most
 
 
 def nodes_needed(node: Node) -> tuple[int, ...]:
@@ -258,7 +394,7 @@ def _jumping(nest: Nest) -> set[int]:
 def is_transposition(nest: Nest) -> bool:
     """Whether an arranged nest copies elements from an array that lies along its middle loop to one that lies
     along the inner one."""
-    if nest.line > 1 or nest.nodes != (Load(0),) or nest.stores != (0,) or len(nest.accesses) != 2:
+    if nest.line > 1 or not _moves_only(nest):
         return False
     source, target = nest.accesses
     return (
@@ -269,17 +405,46 @@ def is_transposition(nest: Nest) -> bool:
     )
 
 
+class ShortSide(NamedTuple):
+    """The shorter one of a transposition's two loops, along which one array's elements lie side by side, and
+    then those at the next index of the longer one.
+
+    Attributes:
+        size: of the loop, less than a tile's extent.
+        is_inner: whether it is the inner loop, and the result's elements lie so; else the operand's do.
+    """
+
+    size: int
+    is_inner: bool
+
+
+def short_side(nest: Nest) -> ShortSide | None:
+    """The short loop of an arranged nest that is a transposition, if it has one."""
+    if not is_transposition(nest):
+        return None
+    source, target = nest.accesses
+    lanes = lanes_of(source.element_type.dtype.itemsize)
+    middle, inner = nest.sizes[-2:]
+    if 1 < inner < lanes and target.place.strides[-2] == inner:
+        return ShortSide(inner, True)
+    if 1 < middle < lanes and source.place.strides[-1] == middle:
+        return ShortSide(middle, False)
+    return None
+
+
 def streams(nest: Nest) -> bool:
     """Whether an arranged nest writes its results past the caches, where these begin at lines of cache: they
     are large, and written by whole lines of cache, or by halves of them side by side."""
     if nest.line == 1 and not is_transposition(nest):
         return False
     elements = math.prod(nest.sizes) * nest.line
+    short = short_side(nest)
     for access in nest.accesses[len(nest.accesses) - len(nest.stores) :]:
         itemsize = access.element_type.dtype.itemsize
         width = (nest.line if nest.line > 1 else lanes_of(itemsize)) * itemsize
         piece = CACHE_LINE // 2 if nest.line > 1 and 2 * width == CACHE_LINE else CACHE_LINE
-        steps = [step * itemsize for step in access.place.strides if step != 1 or nest.line > 1]
+        strides = access.place.strides[:-2] if short and short.is_inner else access.place.strides
+        steps = [step * itemsize for step in strides if step != 1 or nest.line > 1]
         if elements * itemsize < LEAST_BYTES or any(step % piece for step in (width, *steps)):
             return False
     return True
@@ -348,13 +513,23 @@ class Blocks(NamedTuple):
 def blocks_of(nest: Nest) -> Blocks:
     """How an arranged nest is cut: by its shape alone."""
     middle, inner = nest.sizes[-2:]
+    short = short_side(nest)
+    if short is not None:
+        lanes = lanes_of(nest.accesses[0].element_type.dtype.itemsize)
+        extent = UNIT_ELEMENTS // short.size // lanes * lanes
+        return Blocks(min(extent, middle), min(extent, inner))
     if is_transposition(nest):
         extent = TILES * lanes_of(nest.accesses[0].element_type.dtype.itemsize)
         return Blocks(min(extent, middle), min(extent, inner))
     if crossing_loop(nest) is not None:
         extent = max(8, TILE_BYTES // max(access.element_type.dtype.itemsize for access in nest.accesses))
         jumps = any(abs(nest.accesses[number].place.strides[-2]) == 1 for number in _jumping(nest))
-        return Blocks(min(extent, middle), min(JUMPS if jumps else extent, inner))
+        if jumps:
+            return Blocks(min(extent, middle), min(JUMPS, inner))
+        return Blocks(
+            min(extent if inner >= extent else UNIT_ELEMENTS // inner, middle),
+            min(extent if middle >= extent else UNIT_ELEMENTS // middle, inner),
+        )
     most = max(1, UNIT_ELEMENTS // nest.line)
     along = min(inner, most)
     return Blocks(min(middle, max(1, most // along)), along)
@@ -366,9 +541,41 @@ def units_of(nest: Nest, blocks: Blocks) -> int:
     return math.prod(nest.sizes[:-2]) * middle * inner
 
 
+def writes_lines(nest: Nest) -> bool:
+    """Whether an arranged nest writes all neighbours of the same short lines, one after the other."""
+    stores = nest.accesses[len(nest.accesses) - len(nest.stores) :]
+    first = stores[0]
+    return 1 < len(stores) == first.place.strides[-1] and all(
+        access == first._replace(place=first.place._replace(offset=first.place.offset + number))
+        for number, access in enumerate(stores)
+    )
+
+
+class Neighbour(NamedTuple):
+    """An access beside which another one lies at each index, so many elements behind it."""
+
+    access: int
+    distance: int
+
+
+def neighbour_of(nest: Nest, number: int) -> Neighbour | None:
+    """The first access of an arranged nest that reads, or writes, the same short lines as this one, if there
+    is one before it: vectors then hold what both read, or write."""
+    results = len(nest.accesses) - len(nest.stores)
+    array, element_type, place = nest.accesses[number]
+    if not 1 < abs(place.strides[-1]) <= MOST_KNOWN_STRIDE or (number >= results and not writes_lines(nest)):
+        return None
+    for other in range(0 if number < results else results, number):
+        distance = place.offset - nest.accesses[other].place.offset
+        found = Access(array, element_type, place._replace(offset=place.offset - distance))
+        if nest.accesses[other] == found and abs(distance) < abs(place.strides[-1]):
+            return Neighbour(other, distance)
+    return None
+
+
 def stride_kind(stride: int) -> str:
-    """What code must know of an innermost stride: 0, 1, -1, or "s", any other."""
-    return str(stride) if abs(stride) <= 1 else "s"
+    """What code must know of an innermost stride: a short one, or "s", any other."""
+    return str(stride) if abs(stride) <= MOST_KNOWN_STRIDE else "s"
 
 
 def access_kind(place: Affine) -> str:
@@ -379,10 +586,16 @@ def access_kind(place: Affine) -> str:
 def description(nest: Nest) -> str:
     """All that the code of an arranged nest depends on, as text."""
     lines = [f"loops {len(nest.sizes)}" + (" transposition" if is_transposition(nest) else "")]
+    short = short_side(nest)
+    lines.append("" if short is None else f"short {'inner' if short.is_inner else 'middle'} {short.size}")
     lines.append(f"line {nest.line}" + (" buffered" if is_buffered(nest) else ""))
     lines.append("streamed" if streams(nest) else "")
+    lines.append("writes lines" if writes_lines(nest) else "")
     lines.append("reads ahead" if reads_ahead(nest) else "")
-    lines += [f"access {access.element_type} {access_kind(access.place)}" for access in nest.accesses]
+    for number, access in enumerate(nest.accesses):
+        lines.append(
+            f"access {access.element_type} {access_kind(access.place)} {neighbour_of(nest, number) or ''}"
+        )
     lines += [f"index {access_kind(place)}" for place in nest.indices]
     lines += [f"start {stride_kind(start.stride)} {start.added != 0}" for start in nest.starts]
     lines += map(_node_text, nest.nodes)

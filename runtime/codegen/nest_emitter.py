@@ -21,6 +21,7 @@ from .gathering import StartWords, moved, with_step
 from .lines import Line, copy_line
 from .loop import DISTINCT_LOOP, Loop, interleaved
 from .nest import (
+    MOST_KNOWN_STRIDE,
     Access,
     Apply,
     Blocks,
@@ -29,18 +30,22 @@ from .nest import (
     Index,
     Load,
     Nest,
+    ShortSide,
     access_kind,
     is_buffered,
     is_transposition,
+    neighbour_of,
     nodes_needed,
     read_in_order,
     reads_ahead,
+    short_side,
     streams,
     stride_kind,
     units_of,
+    writes_lines,
 )
 from .streaming import BUFFER_BYTES, CACHE_LINE, copy_past_caches, is_aligned
-from .transposition import Side, emit_element, emit_tile, lanes_of
+from .transposition import Side, emit_element, emit_short_tile, emit_tile, lanes_of
 from .values import I64, Value, constant, load, store, stored_type
 
 NAME = "nest"
@@ -199,6 +204,12 @@ class _Emitter:
             _element_pointer(rows.builder, access, pointer, start)
             for access, pointer, start in zip(self.nest.accesses, self.pointers, starts, strict=True)
         ]
+        for number, access in enumerate(self.nest.accesses):
+            neighbour = neighbour_of(self.nest, number)
+            if neighbour is not None:
+                distance = ir.Constant(I64, neighbour.distance)
+                first = self.rows[neighbour.access]
+                self.rows[number] = _element_pointer(rows.builder, access, first, distance)
         self.row_places = [
             _along(rows.builder, offset, indices, strides)
             for offset, strides in zip(self.offsets, self.index_strides, strict=True)
@@ -258,7 +269,6 @@ class _Emitter:
 
         A target that is written past the caches, and does not begin at a line of cache, gets single ones.
         """
-        streamed = streams(self.nest)
         itemsize = self.nest.accesses[0].element_type.dtype.itemsize
         element = ir.IntType(8 * itemsize)
         bases = [
@@ -271,6 +281,68 @@ class _Emitter:
             for pointer, strides in zip(self.pointers, self.strides, strict=True)
         ]
         source, target = Side(bases[0], self.strides[0][-1]), Side(bases[1], self.strides[1][-2])
+        short = short_side(self.nest)
+        if short is None:
+            self.emit_square_tiles(builder, source, target, middle, inner)
+        elif streams(self.nest):
+            with builder.if_else(self.aligned) as (past_caches, as_usual):
+                with past_caches:
+                    self.emit_short_tiles(builder, source, target, middle, inner, short, True)
+                with as_usual:
+                    self.emit_short_tiles(builder, source, target, middle, inner, short, False)
+        else:
+            self.emit_short_tiles(builder, source, target, middle, inner, short, False)
+
+    def emit_short_tiles(
+        self,
+        builder: ir.IRBuilder,
+        source: Side,
+        target: Side,
+        middle: tuple[ir.Value, ir.Value],
+        inner: tuple[ir.Value, ir.Value],
+        short: ShortSide,
+        streamed: bool,
+    ) -> None:
+        """The same where one of the loops is shorter than a tile."""
+        itemsize = self.nest.accesses[0].element_type.dtype.itemsize
+        start, stop = middle if short.is_inner else inner
+        lanes = ir.Constant(I64, lanes_of(itemsize))
+        tiles = builder.udiv(builder.sub(stop, start), lanes)
+        loop = Loop(builder, "tile", ir.Constant(I64, 0), tiles)
+        first = loop.builder.add(start, loop.builder.mul(loop.index, lanes))
+        emit_short_tile(loop.builder, itemsize, (source, target), *short, first, streamed)
+        loop.close()
+        rest = builder.add(start, builder.mul(tiles, lanes)), stop
+        ranges = (rest, inner) if short.is_inner else (middle, rest)
+        self.emit_single_elements(builder, source, target, *ranges)
+
+    def emit_single_elements(
+        self,
+        builder: ir.IRBuilder,
+        source: Side,
+        target: Side,
+        middle: tuple[ir.Value, ir.Value],
+        inner: tuple[ir.Value, ir.Value],
+    ) -> None:
+        """The elements of some indices of the two inner loops of a transposition."""
+        itemsize = self.nest.accesses[0].element_type.dtype.itemsize
+        one = Loop(builder, "rest", *middle)
+        other = Loop(one.builder, "element", *inner)
+        emit_element(other.builder, itemsize, source, target, one.index, other.index)
+        other.close()
+        one.close()
+
+    def emit_square_tiles(
+        self,
+        builder: ir.IRBuilder,
+        source: Side,
+        target: Side,
+        middle: tuple[ir.Value, ir.Value],
+        inner: tuple[ir.Value, ir.Value],
+    ) -> None:
+        """The same where both loops have the extent of a tile, or need not."""
+        streamed = streams(self.nest)
+        itemsize = self.nest.accesses[0].element_type.dtype.itemsize
         lanes = ir.Constant(I64, lanes_of(itemsize))
         slow, fast = (inner, middle) if streamed else (middle, inner)
         rows = Loop(builder, "tiles", *_tile_range(builder, slow, lanes))
@@ -291,11 +363,9 @@ class _Emitter:
             with in_registers:
                 emit_tile(here, itemsize, source, target, first[0], first[1], streamed)
             with one_by_one:
-                one = Loop(here, "rest", first[0], _least(here, after[0], middle[1]))
-                other = Loop(one.builder, "element", first[1], _least(one.builder, after[1], inner[1]))
-                emit_element(other.builder, itemsize, source, target, one.index, other.index)
-                other.close()
-                one.close()
+                one = first[0], _least(here, after[0], middle[1])
+                other = first[1], _least(here, after[1], inner[1])
+                self.emit_single_elements(here, source, target, one, other)
         columns.close()
         rows.close()
 
@@ -332,7 +402,9 @@ class _Emitter:
                 index = None
             pointer = _element_pointer(builder, access, pointer, builder.sext(offset, I64))
         if index is not None:
-            pointer = self.pointer(builder, access, pointer, strides[-1], index)
+            known = access.place.strides[-1]
+            stride = ir.Constant(I64, known) if abs(known) <= MOST_KNOWN_STRIDE else strides[-1]
+            pointer = self.pointer(builder, access, pointer, stride, index)
         return Line(pointer, inside, () if fill is None else self.values[fill])
 
     def number(self, builder: ir.IRBuilder, node: Index, level: int, index: ir.Value | None) -> Value:
@@ -353,7 +425,11 @@ class _Emitter:
                 place = builder.sub(index, self.buffered_from)
                 pointer = _element_pointer(builder, access, self.buffers[number], place)
             else:
-                pointer = self.pointer(builder, access, self.rows[number], self.strides[number][-1], index)
+                # Stores near each other that leave some out LLVM would take apart.
+                stride = self.strides[number][-1]
+                if writes_lines(self.nest):
+                    stride = ir.Constant(I64, access.place.strides[-1])
+                pointer = self.pointer(builder, access, self.rows[number], stride, index)
             if self.nest.line > 1:
                 self.emit_line(builder, access, self.lines[node], pointer)
             else:
@@ -377,7 +453,7 @@ class _Emitter:
         known = access.place.strides[-1]
         if known == -1:
             index = builder.neg(index)
-        elif abs(known) != 1:
+        elif known != 1:
             index = builder.mul(index, stride, flags=("nsw",))
         return _element_pointer(builder, access, row, index)
 

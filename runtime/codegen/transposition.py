@@ -1,4 +1,7 @@
-"""Tiles of a transposition in registers: rows of the source in, rows of the result out, each one vector."""
+"""Tiles of a transposition in registers: rows of the source in, rows of the result out, each one vector.
+
+What is moved may be several elements of an array at a time: it lies at multiples of theirs, not of its size.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,8 @@ from .values import I32, I64
 
 _VECTOR_BYTES = 64
 _MOST_LANES = 16
+_ALIGNMENT = 1
+"""Of what is moved; vectors are loaded and stored as fast as if more were known."""
 WIDEST = 8
 """Bytes of the largest elements that lie in vectors."""
 
@@ -55,7 +60,7 @@ def emit_tile(
         index = builder.add(inner, ir.Constant(I64, lane))
         place = builder.add(builder.mul(index, source.stride), middle)
         pointer = builder.gep(source.pointer, [place], inbounds=True, source_etype=element)
-        rows.append(builder.load(pointer, typ=vector, align=itemsize))
+        rows.append(builder.load(pointer, typ=vector, align=_ALIGNMENT))
     for lane, column in enumerate(_transposed(builder, rows)):
         index = builder.add(middle, ir.Constant(I64, lane))
         place = builder.add(builder.mul(index, target.stride), inner)
@@ -63,7 +68,61 @@ def emit_tile(
         if streamed:
             store_past_caches(builder, column, pointer, lanes * itemsize)
         else:
-            builder.store(column, pointer, align=itemsize)
+            builder.store(column, pointer, align=_ALIGNMENT)
+
+
+def emit_short_tile(
+    builder: ir.IRBuilder,
+    itemsize: int,
+    sides: tuple[Side, Side],
+    size: int,
+    is_inner: bool,
+    first: ir.Value,
+    streamed: bool,
+) -> None:
+    """Copy a tile whose one loop has few indices: all of these, and a vector's of the other loop.
+
+    Args:
+        sides: the source and the target.
+        size: how many indices the short loop has.
+        is_inner: whether that is the inner one, along which the target lies; the source lies along the other.
+        first: the tile's first index of the other loop.
+        streamed: the target is written past the caches, and its rows begin at multiples of a vector.
+    """
+    lanes = lanes_of(itemsize)
+    element = ir.IntType(8 * itemsize)
+    vector = ir.VectorType(element, lanes)
+    source, target = sides
+
+    def places(side: Side, are_rows: bool) -> list[ir.Value]:
+        """Where vectors lie: one at each index of the short loop, or side by side."""
+        begin, step = first, side.stride
+        if not are_rows:
+            begin, step = builder.mul(first, ir.Constant(I64, size)), ir.Constant(I64, lanes)
+        found = [builder.add(begin, builder.mul(step, ir.Constant(I64, number))) for number in range(size)]
+        return [builder.gep(side.pointer, [place], inbounds=True, source_etype=element) for place in found]
+
+    read = [builder.load(place, typ=vector, align=_ALIGNMENT) for place in places(source, is_inner)]
+    for number, pointer in enumerate(places(target, not is_inner)):
+        spread = [divmod(number * lanes + lane, size) for lane in range(lanes)]
+        rows = [divmod(lane * size + number, lanes) for lane in range(lanes)]
+        value = _chosen(builder, read, [(row, lane) for lane, row in spread] if is_inner else rows)
+        if streamed:
+            store_past_caches(builder, value, pointer, lanes * itemsize)
+        else:
+            builder.store(value, pointer, align=_ALIGNMENT)
+
+
+def _chosen(builder: ir.IRBuilder, vectors: list[ir.Value], places: list[tuple[int, int]]) -> ir.Value:
+    """The vector of the elements at these places: a vector's number, and a lane of it."""
+    lanes = len(places)
+    first, *others = sorted({number for number, _ in places})
+    chosen, here = vectors[first], [lane for _, lane in places]
+    for other in others or [first]:
+        mask = [lanes + lane if number == other else here[at] for at, (number, lane) in enumerate(places)]
+        chosen = builder.shuffle_vector(chosen, vectors[other], _mask(mask))
+        here = list(range(lanes))
+    return chosen
 
 
 def emit_element(
@@ -73,11 +132,10 @@ def emit_element(
     element = ir.IntType(8 * itemsize)
     read = builder.add(builder.mul(inner, source.stride), middle)
     written = builder.add(builder.mul(middle, target.stride), inner)
-    value = builder.load(
-        builder.gep(source.pointer, [read], inbounds=True, source_etype=element), typ=element, align=itemsize
-    )
+    pointer = builder.gep(source.pointer, [read], inbounds=True, source_etype=element)
+    value = builder.load(pointer, typ=element, align=_ALIGNMENT)
     place = builder.gep(target.pointer, [written], inbounds=True, source_etype=element)
-    builder.store(value, place, align=itemsize)
+    builder.store(value, place, align=_ALIGNMENT)
 
 
 def load_turned(

@@ -8,7 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.nest import Access, Affine, Apply, Constant, Gather, Index, Load, Moving, Nest, Node, Start
+from ..codegen.nest import (
+    Access,
+    Affine,
+    Apply,
+    Constant,
+    Gather,
+    Index,
+    Load,
+    Moving,
+    Nest,
+    Node,
+    Start,
+    interleaved,
+)
 from ..ir import Block, DenseElementsAttribute, Operation, Value
 from ..ops.verify import view_of
 from ..specialize.gathered import GATHERS, Gathered, gathered, read_through
@@ -56,7 +69,7 @@ def nests_of(block: Block, box: Box | None = None) -> list[Nest]:
             raise NoCode(str(error)) from error
         if len(nests) + len(waiting) > MOST_NESTS:
             raise NoCode(f"it takes more than {MOST_NESTS} loop nests")
-    return nests
+    return interleaved(nests)
 
 
 class _Boxed:

@@ -268,7 +268,13 @@ def test_large_transposes_go_past_the_caches(
     monkeypatch.setattr(nest, "LEAST_BYTES", 1)
     dtype = ELEMENT_TYPES[type].dtype
     start = -(-start // dtype.itemsize)
-    for shape, is_streamed in (((3, 128, 70), True), ((2, 100, 70), False)):
+    for shape, is_streamed in (
+        ((3, 128, 70), True),
+        ((2, 100, 70), False),
+        ((2, 3, 160), True),
+        ((2, 160, 3), True),
+        ((2, 3, 161), False),
+    ):
         block = block_of(transposed(shape, (0, 2, 1), type))
         values = (np.arange(math.prod(shape)).reshape(shape) % 251).astype(dtype)
         arranged = [nest.arranged(found) for found in nests_of(block)]
@@ -279,6 +285,221 @@ def test_large_transposes_go_past_the_caches(
         (result,) = (Code(block, threads).function()(values, out=(out,)),)
         assert result is out and out.tobytes() == values.swapaxes(1, 2).tobytes()
         assert (memory[:start] == 1).all() and (memory[start + values.size :] == 1).all()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("start", [0, 1, 16])
+@pytest.mark.parametrize("type", ["i1", "bf16", "f32", "f64", "complex<f32>", "complex<f64>"])
+@pytest.mark.parametrize("size", [2, 3, 4, 5, 7, 8, 11, 15, 16, 17])
+def test_transposes_with_a_short_side(size: int, type: str, start: int, threads: int) -> None:
+    """Wherever the arrays begin, and nothing is written beside the result."""
+    dtype = ELEMENT_TYPES[type].dtype
+    for long in (1, 15, 16, 17, 50, 3001):
+        for sizes in ((2, long, size), (2, size, long)):
+            block = block_of(transposed(sizes, (0, 2, 1), type))
+            count = math.prod(sizes)
+            values = (np.arange(count + start) % 251).astype(dtype)[start:].reshape(sizes)
+            memory = np.ones(start + count + 64, dtype)
+            out = memory[start : start + count].reshape(2, sizes[2], sizes[1])
+            Code(block, threads).function()(values, out=(out,))
+            assert out.tobytes() == values.swapaxes(1, 2).tobytes()
+            assert (memory[:start] == 1).all() and (memory[start + count :] == 1).all()
+
+
+def test_which_transpositions_have_a_short_side() -> None:
+    def found(shape: Shape, type: str) -> nest.ShortSide | None:
+        (one,) = nests_of(block_of(transposed(shape, (0, 2, 1), type)))
+        return nest.short_side(nest.arranged(one))
+
+    assert found((2, 3, 50), "f32") == nest.ShortSide(3, is_inner=True)
+    assert found((2, 50, 3), "f32") == nest.ShortSide(3, is_inner=False)
+    assert found((2, 15, 50), "f32") == nest.ShortSide(15, is_inner=True)
+    assert found((2, 16, 50), "f32") is None
+    assert found((2, 7, 50), "f64") == nest.ShortSide(7, is_inner=True)
+    assert found((2, 8, 50), "f64") is None
+    assert found((2, 3, 50), "complex<f64>") is None
+
+
+@pytest.mark.parametrize("start", [0, 1, 3])
+@pytest.mark.parametrize("type", ["i1", "bf16", "f32", "f64", "complex<f32>", "complex<f64>"])
+@pytest.mark.parametrize("width", [2, 3, 4, 8, 20])
+def test_neighbours_that_move_together(width: int, type: str, start: int) -> None:
+    """As one element where there is one of their size, wherever the arrays begin, or else as lines."""
+    dtype = ELEMENT_TYPES[type].dtype
+    for sizes, order in (((3, 20, 2, width), (0, 2, 1, 3)), ((2, 3, 5, 17, width), (1, 0, 3, 2, 4))):
+        block = block_of(transposed(sizes, order, type))
+        values = (np.arange(start + math.prod(sizes)) % 251).astype(dtype)[start:].reshape(sizes)
+        memory = np.ones(start + values.size + 64, dtype)
+        out = memory[start : start + values.size].reshape([sizes[d] for d in order])
+        Code(block, None).function()(values, out=(out,))
+        assert out.tobytes() == values.transpose(order).tobytes()
+        assert (memory[:start] == 1).all() and (memory[start + values.size :] == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("type", "width", "moved", "line"),
+    [
+        ("f32", 2, "ui64", 1),
+        ("i8", 2, "ui16", 1),
+        ("i8", 4, "ui32", 1),
+        ("f32", 3, "ui32", 3),
+        ("f32", 32, "ui32", 32),
+        ("f32", 33, "ui32", 1),
+    ],
+)
+def test_how_neighbours_move_together(type: str, width: int, moved: str, line: int) -> None:
+    (found,) = nests_of(block_of(transposed((3, 20, 2, width), (0, 2, 1, 3), type)))
+    arranged = nest.arranged(found)
+    assert {str(access.element_type) for access in arranged.accesses} == {moved}
+    assert arranged.line == line
+
+
+def test_neighbours_of_which_some_stay_move_one_by_one() -> None:
+    """A slice that begins or steps between two that would be one element."""
+    values = np.arange(3 * 21 * 2 * 7, dtype=np.float32).reshape(3, 21, 2, 7)
+    for first, stride in ((1, 1), (0, 3), (1, 2)):
+        last = first + stride + 1
+        text = f"""
+          func.func @main(%a: tensor<3x21x2x7xf32>) -> tensor<3x2x21x2xf32> {{
+            %0 = stablehlo.slice %a [0:3, 0:21, 0:2, {first}:{last}:{stride}]
+              : (tensor<3x21x2x7xf32>) -> tensor<3x21x2x2xf32>
+            %1 = stablehlo.transpose %0, dims = [0, 2, 1, 3]
+              : (tensor<3x21x2x2xf32>) -> tensor<3x2x21x2xf32>
+            return %1 : tensor<3x2x21x2xf32>
+          }}
+        """
+        check(text, values)
+
+
+@pytest.mark.parametrize("type", ["i8", "f32", "f64", "complex<f32>"])
+@pytest.mark.parametrize("stride", [1, 2, 3, 4, 5])
+def test_elements_a_few_apart(stride: int, type: str) -> None:
+    for size, first in ((70, 0), (71, 1), (9, 2), (1000, 3)):
+        count = -(-(size - first) // stride)
+        given, result = f"tensor<3x{size}x{type}>", f"tensor<3x{count}x{type}>"
+        text = f"""
+          func.func @main(%a: {given}) -> ({result}, {result}) {{
+            %0 = stablehlo.slice %a [0:3, {first}:{size}:{stride}] : ({given}) -> {result}
+            %1 = stablehlo.reverse %0, dims = [1] : {result}
+            %2 = stablehlo.add %0, %1 : {result}
+            %3 = stablehlo.subtract %1, %0 : {result}
+            return %2, %3 : {result}, {result}
+          }}
+        """
+        dtype = ELEMENT_TYPES[type].dtype
+        check(text, (np.arange(3 * size) % 61).astype(dtype).reshape(3, size), threads=None)
+
+
+def stacked(columns: Sequence[str], size: int, type: str, arguments: str, body: str = "") -> str:
+    """A program that puts columns side by side."""
+    column, line = f"tensor<{size}x1x{type}>", f"tensor<{size}x{len(columns)}x{type}>"
+    shaped = [
+        f"%c{number} = stablehlo.reshape {name} : (tensor<{size}x{type}>) -> {column}"
+        for number, name in enumerate(columns)
+    ]
+    names = ", ".join(f"%c{number}" for number in range(len(columns)))
+    types = ", ".join([column] * len(columns))
+    return f"""
+      func.func @main({arguments}) -> {line} {{
+        {body}
+        {" ".join(shaped)}
+        %0 = stablehlo.concatenate {names}, dim = 1 : ({types}) -> {line}
+        return %0 : {line}
+      }}
+    """
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("type", ["i1", "bf16", "f32", "f64", "complex<f32>", "complex<f64>"])
+@pytest.mark.parametrize("count", [2, 3, 4, 5])
+def test_columns_side_by_side(count: int, type: str, threads: int) -> None:
+    """Lines of few columns are written by one nest."""
+    dtype = ELEMENT_TYPES[type].dtype
+    for size in (1, 2, 7, 33, 100, 3001):
+        vector = f"tensor<{size}x{type}>"
+        names = [f"%a{number}" for number in range(count)]
+        # The last one is computed, the others are only moved.
+        body = f"%last = stablehlo.add {names[0]}, {names[-1]} : {vector}"
+        text = stacked(
+            [*names[:-1], "%last"], size, type, ", ".join(f"{name}: {vector}" for name in names), body
+        )
+        values = [(np.arange(size) * 7 % 61 + 3 * number).astype(dtype) for number in range(count)]
+        check(text, *values, threads=threads)
+        assert len(nests_of(block_of(text))) == (1 if count <= nest.MOST_KNOWN_STRIDE else count)
+
+
+def test_constants_side_by_side_keep_their_bits() -> None:
+    body = "\n".join(
+        f"%k{number} = stablehlo.constant dense<{value}> : tensor<50xf32>"
+        for number, value in enumerate(("0.0", "-0.0", "0x7FC00001", "0x7FC00002"))
+    )
+    names = [f"%k{number}" for number in range(4)]
+    (result,) = check(stacked(names, 50, "f32", "", body))
+    bits = np.array([0, 0x80000000, 0x7FC00001, 0x7FC00002], np.uint32)
+    assert (result.view(np.uint32) == bits).all()
+
+
+@pytest.mark.parametrize("size", [1, 9, 64, 1001])
+def test_columns_made_of_each_other(size: int) -> None:
+    """Columns of one array are read as whole lines, whichever comes first, and nothing is computed twice."""
+    vector = f"tensor<{size}xf32>"
+    column = [
+        f"""%s{n} = stablehlo.slice %a [0:{size}, {n}:{n + 1}]
+          : (tensor<{size}x3xf32>) -> tensor<{size}x1xf32>
+        %x{n} = stablehlo.reshape %s{n} : (tensor<{size}x1xf32>) -> {vector}"""
+        for n in range(3)
+    ]
+    body = "\n".join(
+        [
+            *column,
+            f"%e = stablehlo.exponential %x2 : {vector}",
+            f"%i = stablehlo.iota dim = 0 : {vector}",
+            f"%p = stablehlo.multiply %e, %x0 : {vector}",
+            f"%q = stablehlo.subtract %e, %x1 : {vector}",
+            f"%r = stablehlo.add %i, %x2 : {vector}",
+        ]
+    )
+    text = stacked(["%p", "%q", "%r"], size, "f32", f"%a: tensor<{size}x3xf32>", body)
+    check(text, np.random.default_rng(0).standard_normal((size, 3)).astype(np.float32))
+    (found,) = nests_of(block_of(text))
+    assert sum(isinstance(node, nest.Apply) for node in found.nodes) == 4
+    assert len(found.accesses) == 6
+    known = [nest.neighbour_of(nest.arranged(found), number) for number in range(6)]
+    assert known == [None, (0, -2), (0, -1), None, (3, 1), (3, 2)] or size == 1
+
+
+def test_gathered_columns_side_by_side() -> None:
+    gather = """%g{n} = "stablehlo.gather"(%a, %{i}) {{
+          dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0],
+            index_vector_dim = 1>,
+          slice_sizes = array<i64: 1>
+        }} : (tensor<90xf32>, tensor<200xi32>) -> tensor<200xf32>"""
+    body = "\n".join(gather.format(n=n, i="ij"[n]) for n in range(2))
+    arguments = "%a: tensor<90xf32>, %i: tensor<200xi32>, %j: tensor<200xi32>"
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal(90).astype(np.float32)
+    i, j = rng.integers(-5, 100, (2, 200)).astype(np.int32)
+    text = stacked(["%g0", "%g1"], 200, "f32", arguments, body)
+    check(text, a, i, j)
+    assert len(nests_of(block_of(text))) == 1
+
+
+@pytest.mark.parametrize("sizes", [(2, 50, 3), (2, 3, 50), (2, 3001, 7), (2, 7, 3001), (2, 5, 5), (1, 9, 8)])
+def test_computing_across_a_short_side(sizes: tuple[int, int, int]) -> None:
+    batch, rows, columns = sizes
+    given, result = f"tensor<{batch}x{rows}x{columns}xui8>", f"tensor<{batch}x{columns}x{rows}xf32>"
+    text = f"""
+      func.func @main(%a: {given}, %b: {result}) -> {result} {{
+        %0 = stablehlo.transpose %a, dims = [0, 2, 1] : ({given}) -> tensor<{batch}x{columns}x{rows}xui8>
+        %1 = stablehlo.convert %0 : (tensor<{batch}x{columns}x{rows}xui8>) -> {result}
+        %2 = stablehlo.multiply %1, %b : {result}
+        return %2 : {result}
+      }}
+    """
+    a = (np.arange(math.prod(sizes)) % 251).astype(np.uint8).reshape(sizes)
+    b = np.random.default_rng(0).standard_normal((batch, columns, rows)).astype(np.float32)
+    for threads in (1, None):
+        check(text, a, b, threads=threads)
 
 
 @pytest.fixture
