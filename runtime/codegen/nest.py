@@ -22,7 +22,7 @@ from .lines import may_be_filled
 from .streaming import CACHE_LINE, LEAST_BYTES, LEAST_COMPUTED_BYTES, LEAST_ROW_BYTES
 from .transposition import WIDEST, lanes_of
 
-MOST_KNOWN_STRIDE = 4
+MOST_KNOWN_STRIDE = 7
 """Code knows strides up to this one: elements so near each other are read as whole vectors."""
 
 
@@ -245,7 +245,7 @@ def arranged(nest: Nest) -> Nest:
     side by side elsewhere, lines take the place of the innermost loop; the shortest become elements.
     """
     nest = nest.with_order([d for d, size in enumerate(nest.sizes) if size != 1])
-    nest = _moving_together(_collapsed(_moving_bits(nest)))
+    nest = _unrolled(_moving_together(_collapsed(_moving_bits(nest))))
     if _moves_lines(nest):
         line, sizes = nest.sizes[-1], nest.sizes[:-1]
         order = _longest_last(sizes) if _moves_only(nest) else range(len(sizes))
@@ -317,6 +317,32 @@ def _moving_together(nest: Nest) -> Nest:
         for array, _, place in accesses
     ]
     return nest._replace(sizes=nest.sizes[:-1], accesses=tuple(widened))
+
+
+MOST_UNROLLED_NODES = 96
+"""Of a nest, after a loop was unrolled."""
+
+
+def _unrolled(nest: Nest) -> Nest:
+    """The nest without its innermost loop if that is over few elements, side by side in all results."""
+    is_gather = any(isinstance(node, Gather) for node in nest.nodes)
+    if len(nest.sizes) < 2 or is_gather or _moves_only(nest):
+        return nest
+    size = nest.sizes[-1]
+    results = nest.accesses[len(nest.accesses) - len(nest.stores) :]
+    if not 1 < size <= MOST_KNOWN_STRIDE or nest.sizes[-2] < LEAST_INNERMOST:
+        return nest
+    if any(access.place.strides[-2:] != (size, 1) for access in results):
+        return nest
+    if size * len(nest.nodes) > MOST_UNROLLED_NODES:
+        return nest
+    parts = []
+    for index in range(size):
+        places = [
+            Affine(place.offset + index * place.strides[-1], place.strides[:-1]) for place in nest.places
+        ]
+        parts.append(nest.with_loops(nest.sizes[:-1], places))
+    return _collapsed(_side_by_side(parts))
 
 
 MOST_LINE_BYTES = 1 << 11
@@ -542,12 +568,14 @@ def units_of(nest: Nest, blocks: Blocks) -> int:
 
 
 def writes_lines(nest: Nest) -> bool:
-    """Whether an arranged nest writes all neighbours of the same short lines, one after the other."""
-    stores = nest.accesses[len(nest.accesses) - len(nest.stores) :]
-    first = stores[0]
-    return 1 < len(stores) == first.place.strides[-1] and all(
-        access == first._replace(place=first.place._replace(offset=first.place.offset + number))
-        for number, access in enumerate(stores)
+    """Whether an arranged nest writes all neighbours of the same short lines of each result."""
+    lines: dict[tuple[int, tuple[int, ...]], list[int]] = {}
+    for array, _, place in nest.accesses[len(nest.accesses) - len(nest.stores) :]:
+        lines.setdefault((array, place.strides), []).append(place.offset)
+    arrays = {array for array, _ in lines}
+    return len(arrays) == len(lines) and all(
+        1 < len(offsets) == strides[-1] and offsets == list(range(offsets[0], offsets[0] + len(offsets)))
+        for (_, strides), offsets in lines.items()
     )
 
 

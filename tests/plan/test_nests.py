@@ -411,7 +411,7 @@ def stacked(columns: Sequence[str], size: int, type: str, arguments: str, body: 
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("type", ["i1", "bf16", "f32", "f64", "complex<f32>", "complex<f64>"])
-@pytest.mark.parametrize("count", [2, 3, 4, 5])
+@pytest.mark.parametrize("count", [2, 3, 5, 7, 8])
 def test_columns_side_by_side(count: int, type: str, threads: int) -> None:
     """Lines of few columns are written by one nest."""
     dtype = ELEMENT_TYPES[type].dtype
@@ -482,6 +482,36 @@ def test_gathered_columns_side_by_side() -> None:
     text = stacked(["%g0", "%g1"], 200, "f32", arguments, body)
     check(text, a, i, j)
     assert len(nests_of(block_of(text))) == 1
+
+
+@pytest.mark.parametrize("type", ["i8", "bf16", "f32", "f64", "complex<f32>", "complex<f64>"])
+@pytest.mark.parametrize("columns", [2, 3, 4, 5, 7, 8])
+def test_computing_short_lines(columns: int, type: str) -> None:
+    """Of two results; operands vary along rows, along columns, along both, or not at all."""
+    dtype, rng = ELEMENT_TYPES[type].dtype, np.random.default_rng(0)
+    for rows in (1, 7, 8, 33, 1001):
+        whole, row, column = (f"tensor<{s}x{type}>" for s in (f"{rows}x{columns}", columns, rows))
+        text = f"""
+          func.func @main(%a: {whole}, %b: {row}, %c: {column}, %d: tensor<{type}>) -> ({whole}, {whole}) {{
+            %0 = stablehlo.broadcast_in_dim %b, dims = [1] : ({row}) -> {whole}
+            %1 = stablehlo.negate %c : {column}
+            %2 = stablehlo.broadcast_in_dim %1, dims = [0] : ({column}) -> {whole}
+            %3 = stablehlo.broadcast_in_dim %d, dims = [] : (tensor<{type}>) -> {whole}
+            %4 = stablehlo.iota dim = 1 : {whole}
+            %5 = stablehlo.multiply %a, %0 : {whole}
+            %6 = stablehlo.add %5, %2 : {whole}
+            %7 = stablehlo.subtract %3, %4 : {whole}
+            %8 = stablehlo.multiply %7, %2 : {whole}
+            return %6, %8 : {whole}, {whole}
+          }}
+        """
+        shapes = ((rows, columns), (columns,), (rows,), ())
+        operands = [rng.integers(0, 9, shape).astype(dtype) for shape in shapes]
+        for threads in (1, 2):
+            check(text, *operands, threads=threads)
+        (found,) = nests_of(block_of(text))
+        is_unrolled = rows >= 8 and columns <= nest.MOST_KNOWN_STRIDE
+        assert nest.writes_lines(nest.arranged(found)) == is_unrolled
 
 
 @pytest.mark.parametrize("sizes", [(2, 50, 3), (2, 3, 50), (2, 3001, 7), (2, 7, 3001), (2, 5, 5), (1, 9, 8)])
