@@ -495,6 +495,40 @@ def is_buffered(nest: Nest) -> bool:
     return True
 
 
+def turned_accesses(nest: Nest) -> list[int]:
+    """The operands of an arranged nest that lie along its middle loop, whose tiles are turned on their side
+    before anything is computed from them."""
+    operands = range(len(nest.accesses) - len(nest.stores))
+    results = nest.accesses[len(operands) :]
+    gathers = any(isinstance(node, Gather) for node in nest.nodes)
+    if nest.line > 1 or gathers or is_transposition(nest) or min(nest.sizes[-2:]) < tile_extent(nest):
+        return []
+    if any(access.place.strides[-1] != 1 for access in results):
+        return []
+    found = []
+    for number in operands:
+        middle, inner = nest.accesses[number].place.strides[-2:]
+        if middle == 1 and abs(inner) > 1 and nest.accesses[number].element_type.dtype.itemsize <= WIDEST:
+            found.append(number)
+    return found
+
+
+def tile_extent(nest: Nest) -> int:
+    """Extent of a nest's tiles: its widest elements fill vectors."""
+    widest = max([access.element_type.dtype.itemsize for access in nest.accesses])
+    return lanes_of(max(widest, 1)) if widest <= WIDEST else lanes_of(WIDEST)
+
+
+def tiles_together(nest: Nest) -> int:
+    """How many tiles along the inner loop are turned before what is computed from them: several, unless many
+    elements would be left over."""
+    extent, inner = tile_extent(nest), nest.sizes[-1]
+    for count in (TILES, TILES // 2):
+        if inner % (count * extent) == 0 or inner >= TILES * count * extent:
+            return count
+    return 1
+
+
 def read_in_order(nest: Nest) -> list[int]:
     """The accesses of an arranged nest that are read along the innermost loop."""
     jumping = _jumping(nest)
@@ -544,8 +578,8 @@ def blocks_of(nest: Nest) -> Blocks:
         lanes = lanes_of(nest.accesses[0].element_type.dtype.itemsize)
         extent = UNIT_ELEMENTS // short.size // lanes * lanes
         return Blocks(min(extent, middle), min(extent, inner))
-    if is_transposition(nest):
-        extent = TILES * lanes_of(nest.accesses[0].element_type.dtype.itemsize)
+    if is_transposition(nest) or turned_accesses(nest):
+        extent = TILES * tile_extent(nest)
         return Blocks(min(extent, middle), min(extent, inner))
     if crossing_loop(nest) is not None:
         extent = max(8, TILE_BYTES // max(access.element_type.dtype.itemsize for access in nest.accesses))
@@ -619,6 +653,8 @@ def description(nest: Nest) -> str:
     lines.append(f"line {nest.line}" + (" buffered" if is_buffered(nest) else ""))
     lines.append("streamed" if streams(nest) else "")
     lines.append("writes lines" if writes_lines(nest) else "")
+    turned = turned_accesses(nest)
+    lines.append(f"turned {turned} {tiles_together(nest)}" if turned else "")
     lines.append("reads ahead" if reads_ahead(nest) else "")
     for number, access in enumerate(nest.accesses):
         lines.append(

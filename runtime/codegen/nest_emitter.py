@@ -19,7 +19,7 @@ from .elementwise import emit, side_by_side
 from .folding import prefetch_after
 from .gathering import StartWords, moved, with_step
 from .lines import Line, copy_line
-from .loop import DISTINCT_LOOP, Loop, interleaved
+from .loop import DISTINCT_LOOP, Loop, interleaved, keep_rolled
 from .nest import (
     MOST_KNOWN_STRIDE,
     Access,
@@ -41,11 +41,14 @@ from .nest import (
     short_side,
     streams,
     stride_kind,
+    tile_extent,
+    tiles_together,
+    turned_accesses,
     units_of,
     writes_lines,
 )
 from .streaming import BUFFER_BYTES, CACHE_LINE, copy_past_caches, is_aligned
-from .transposition import Side, emit_element, emit_short_tile, emit_tile, lanes_of
+from .transposition import Side, emit_element, emit_short_tile, emit_tile, emit_turned_tile, lanes_of
 from .values import I64, Value, constant, load, store, stored_type
 
 NAME = "nest"
@@ -134,6 +137,8 @@ class _Emitter:
         stop = _least(builder, builder.add(first, per_task), units)
         self.levels = _levels(nest)
         self.buffers = self.made_buffers(builder)
+        self.rooms = self.made_rooms(builder)
+        self.tile: tuple[ir.Value, ir.Value] | None = None
         self.values: list[Value] = [()] * len(nest.nodes)
         self.lines: dict[int, Line] = {}
         self.emit_nodes(_ONCE, builder, None)
@@ -148,10 +153,15 @@ class _Emitter:
             return {}
         made: dict[int, ir.Value] = {}
         for number in range(len(self.nest.accesses) - len(self.nest.stores), len(self.nest.accesses)):
-            buffer = builder.alloca(ir.ArrayType(ir.IntType(8), BUFFER_BYTES))
-            buffer.align = CACHE_LINE
-            # llvmlite knows no other way to a pointer of no type, as all others here are.
-            made[number] = builder.inttoptr(builder.ptrtoint(buffer, I64), _POINTER)
+            made[number] = _room(builder, BUFFER_BYTES)
+        return made
+
+    def made_rooms(self, builder: ir.IRBuilder) -> dict[int, ir.Value]:
+        """Memory for tiles that are turned on their side, by the numbers of their accesses."""
+        made: dict[int, ir.Value] = {}
+        for number in turned_accesses(self.nest):
+            itemsize = self.nest.accesses[number].element_type.dtype.itemsize
+            made[number] = _room(builder, itemsize * tile_extent(self.nest) ** 2 * tiles_together(self.nest))
         return made
 
     def emit_unit(
@@ -193,7 +203,70 @@ class _Emitter:
         """The two inner loops."""
         if is_transposition(self.nest):
             self.emit_tiles(builder, outer, middle, inner)
-            return
+        elif self.rooms:
+            self.emit_turned(builder, outer, middle, inner)
+        else:
+            self.emit_row_loop(builder, outer, middle, inner)
+
+    def emit_turned(
+        self,
+        builder: ir.IRBuilder,
+        outer: list[ir.Value],
+        middle: tuple[ir.Value, ir.Value],
+        inner: tuple[ir.Value, ir.Value],
+    ) -> None:
+        """The two inner loops, a few tiles side by side at a time: what lies along the middle one is first
+        turned on its side."""
+        extent = tile_extent(self.nest)
+        high, wide = (ir.Constant(I64, extent * count) for count in (1, tiles_together(self.nest)))
+        rows = Loop(builder, "tiles", *_tile_range(builder, middle, high))
+        columns = Loop(rows.builder, "tile", *_tile_range(rows.builder, inner, wide))
+        here = columns.builder
+        row = here.add(here.mul(rows.index, high), middle[0])
+        column = here.add(here.mul(columns.index, wide), inner[0])
+        after = here.add(row, high), here.add(column, wide)
+        whole = here.and_(
+            here.icmp_signed("<=", after[0], middle[1]), here.icmp_signed("<=", after[1], inner[1])
+        )
+        with here.if_else(whole) as (turned, as_it_lies):
+            with turned:
+                for number in self.rooms:
+                    self.emit_turned_tiles(here, outer, number, row, column)
+                self.tile = row, column
+                self.emit_row_loop(here, outer, (row, after[0]), (column, after[1]))
+                self.tile = None
+            with as_it_lies:
+                one = row, _least(here, after[0], middle[1])
+                other = column, _least(here, after[1], inner[1])
+                self.emit_row_loop(here, outer, one, other)
+        columns.close()
+        rows.close()
+
+    def emit_turned_tiles(
+        self, builder: ir.IRBuilder, outer: list[ir.Value], number: int, row: ir.Value, column: ir.Value
+    ) -> None:
+        """Bring the tiles of an operand that begin there to their room."""
+        access, strides, extent = self.nest.accesses[number], self.strides[number], tile_extent(self.nest)
+        start = _along(builder, ir.Constant(I64, 0), outer, strides)
+        source = Side(_element_pointer(builder, access, self.pointers[number], start), strides[-1])
+        count = tiles_together(self.nest)
+        loop = Loop(builder, "turned", ir.Constant(I64, 0), ir.Constant(I64, count))
+        here = loop.builder
+        place = here.mul(loop.index, ir.Constant(I64, extent))
+        width = ir.Constant(I64, extent * count)
+        room = Side(_element_pointer(here, access, self.rooms[number], place), width)
+        itemsize = access.element_type.dtype.itemsize
+        emit_turned_tile(here, itemsize, extent, source, room, row, here.add(column, place))
+        keep_rolled(loop.close())
+
+    def emit_row_loop(
+        self,
+        builder: ir.IRBuilder,
+        outer: list[ir.Value],
+        middle: tuple[ir.Value, ir.Value],
+        inner: tuple[ir.Value, ir.Value],
+    ) -> None:
+        """The two inner loops, row by row."""
         rows = Loop(builder, "row", *middle)
         indices = [*outer, rows.index]
         starts = [
@@ -204,6 +277,11 @@ class _Emitter:
             _element_pointer(rows.builder, access, pointer, start)
             for access, pointer, start in zip(self.nest.accesses, self.pointers, starts, strict=True)
         ]
+        if self.tile is not None:
+            width = ir.Constant(I64, tile_extent(self.nest) * tiles_together(self.nest))
+            line = rows.builder.mul(rows.builder.sub(rows.index, self.tile[0]), width)
+            for number, room in self.rooms.items():
+                self.rows[number] = _element_pointer(rows.builder, self.nest.accesses[number], room, line)
         for number, access in enumerate(self.nest.accesses):
             neighbour = neighbour_of(self.nest, number)
             if neighbour is not None:
@@ -403,6 +481,9 @@ class _Emitter:
             pointer = _element_pointer(builder, access, pointer, builder.sext(offset, I64))
         if index is not None:
             known = access.place.strides[-1]
+            if self.tile is not None and node.access in self.rooms:
+                index = builder.sub(index, self.tile[1])
+                return Line(_element_pointer(builder, access, pointer, index))
             stride = ir.Constant(I64, known) if abs(known) <= MOST_KNOWN_STRIDE else strides[-1]
             pointer = self.pointer(builder, access, pointer, stride, index)
         return Line(pointer, inside, () if fill is None else self.values[fill])
@@ -474,6 +555,14 @@ class _Emitter:
         """The operations in the innermost loop."""
         nodes = zip(self.nest.nodes, self.levels, strict=True)
         return [node.operation for node, level in nodes if level == _ELEMENT and isinstance(node, Apply)]
+
+
+def _room(builder: ir.IRBuilder, nbytes: int) -> ir.Value:
+    """Memory of a task's own."""
+    room = builder.alloca(ir.ArrayType(ir.IntType(8), nbytes))
+    room.align = CACHE_LINE
+    # llvmlite knows no other way to a pointer of no type, as all others here are.
+    return builder.inttoptr(builder.ptrtoint(room, I64), _POINTER)
 
 
 def _element_pointer(builder: ir.IRBuilder, access: Access, pointer: ir.Value, offset: ir.Value) -> ir.Value:

@@ -54,14 +54,7 @@ def emit_tile(
     """
     lanes = lanes_of(itemsize)
     element = ir.IntType(8 * itemsize)
-    vector = ir.VectorType(element, lanes)
-    rows = []
-    for lane in range(lanes):
-        index = builder.add(inner, ir.Constant(I64, lane))
-        place = builder.add(builder.mul(index, source.stride), middle)
-        pointer = builder.gep(source.pointer, [place], inbounds=True, source_etype=element)
-        rows.append(builder.load(pointer, typ=vector, align=_ALIGNMENT))
-    for lane, column in enumerate(_transposed(builder, rows)):
+    for lane, column in enumerate(_columns(builder, itemsize, lanes, source, middle, inner)):
         index = builder.add(middle, ir.Constant(I64, lane))
         place = builder.add(builder.mul(index, target.stride), inner)
         pointer = builder.gep(target.pointer, [place], inbounds=True, source_etype=element)
@@ -69,6 +62,42 @@ def emit_tile(
             store_past_caches(builder, column, pointer, lanes * itemsize)
         else:
             builder.store(column, pointer, align=_ALIGNMENT)
+
+
+def emit_turned_tile(
+    builder: ir.IRBuilder,
+    itemsize: int,
+    extent: int,
+    source: Side,
+    room: Side,
+    middle: ir.Value,
+    inner: ir.Value,
+) -> None:
+    """Copy one tile of so many elements in both directions to a room of its own.
+
+    Args:
+        middle, inner: the indices of the tile's first element, which comes first in the room.
+    """
+    element = ir.IntType(8 * itemsize)
+    for lane, column in enumerate(_columns(builder, itemsize, extent, source, middle, inner)):
+        place = builder.mul(ir.Constant(I64, lane), room.stride)
+        pointer = builder.gep(room.pointer, [place], inbounds=True, source_etype=element)
+        builder.store(column, pointer, align=_ALIGNMENT)
+
+
+def _columns(
+    builder: ir.IRBuilder, itemsize: int, extent: int, source: Side, middle: ir.Value, inner: ir.Value
+) -> list[ir.Value]:
+    """The lines along the inner loop of a tile that lies along the middle one."""
+    element = ir.IntType(8 * itemsize)
+    vector = ir.VectorType(element, extent)
+    rows = []
+    for lane in range(extent):
+        index = builder.add(inner, ir.Constant(I64, lane))
+        place = builder.add(builder.mul(index, source.stride), middle)
+        pointer = builder.gep(source.pointer, [place], inbounds=True, source_etype=element)
+        rows.append(builder.load(pointer, typ=vector, align=_ALIGNMENT))
+    return _transposed(builder, rows)
 
 
 def emit_short_tile(

@@ -532,6 +532,74 @@ def test_computing_across_a_short_side(sizes: tuple[int, int, int]) -> None:
         check(text, a, b, threads=threads)
 
 
+@pytest.mark.parametrize(
+    "types", [("f32", "f32"), ("i8", "f32"), ("f64", "f16"), ("bf16", "bf16"), ("i1", "i8")]
+)
+@pytest.mark.parametrize(
+    "sizes", [(2, 16, 16), (1, 70, 33), (3, 64, 128), (1, 300, 1031), (2, 15, 40), (1, 530, 65)]
+)
+def test_operands_are_turned_tile_by_tile(sizes: tuple[int, int, int], types: tuple[str, str]) -> None:
+    """Several of them, one backwards, with others that lie along the results."""
+    batch, rows, columns = sizes
+    given, wanted = types
+    lying = f"tensor<{batch}x{rows}x{columns}x{given}>"
+    turned, result = (f"tensor<{batch}x{columns}x{rows}x{type}>" for type in (given, wanted))
+    row = f"tensor<{rows}x{wanted}>"
+    text = f"""
+      func.func @main(%a: {lying}, %b: {lying}, %c: {result}, %d: {row}) -> ({result}, {result}) {{
+        %0 = stablehlo.transpose %a, dims = [0, 2, 1] : ({lying}) -> {turned}
+        %1 = stablehlo.convert %0 : ({turned}) -> {result}
+        %2 = stablehlo.reverse %b, dims = [1] : {lying}
+        %3 = stablehlo.transpose %2, dims = [0, 2, 1] : ({lying}) -> {turned}
+        %4 = stablehlo.convert %3 : ({turned}) -> {result}
+        %5 = stablehlo.broadcast_in_dim %d, dims = [2] : ({row}) -> {result}
+        %6 = stablehlo.subtract %1, %c : {result}
+        %7 = stablehlo.multiply %4, %5 : {result}
+        %8 = stablehlo.add %6, %7 : {result}
+        return %8, %7 : {result}, {result}
+      }}
+    """
+    block, rng = block_of(text), np.random.default_rng(0)
+    kinds = ((sizes, given), (sizes, given), ((batch, columns, rows), wanted), ((rows,), wanted))
+    operands = [rng.integers(0, 9, shape).astype(ELEMENT_TYPES[type].dtype) for shape, type in kinds]
+    for threads in (1, 3):
+        check_block(block, *operands, threads=threads)
+    arranged = nest.arranged(nests_of(block)[0])
+    has_tiles = min(rows, columns) >= nest.tile_extent(arranged)
+    assert len(nest.turned_accesses(arranged)) == (2 if has_tiles else 0)
+
+
+@pytest.mark.parametrize(
+    ("columns", "together"),
+    [(16, 1), (32, 2), (40, 1), (64, 4), (96, 2), (127, 1), (128, 4), (129, 2), (300, 4)],
+)
+def test_how_many_tiles_are_turned_together(columns: int, together: int) -> None:
+    text = f"""
+      func.func @main(%a: tensor<{columns}x50xf32>) -> tensor<50x{columns}xf32> {{
+        %0 = stablehlo.transpose %a, dims = [1, 0] : (tensor<{columns}x50xf32>) -> tensor<50x{columns}xf32>
+        %1 = stablehlo.negate %0 : tensor<50x{columns}xf32>
+        return %1 : tensor<50x{columns}xf32>
+      }}
+    """
+    (found,) = nests_of(block_of(text))
+    assert nest.turned_accesses(nest.arranged(found)) == [0]
+    assert nest.tiles_together(nest.arranged(found)) == together
+
+
+@pytest.mark.parametrize("type", ["complex<f32>", "complex<f64>", "f8E4M3FN", "i4"])
+def test_operands_of_other_types_are_turned(type: str) -> None:
+    dtype = ELEMENT_TYPES[type].dtype
+    text = f"""
+      func.func @main(%a: tensor<70x50x{type}>, %b: tensor<50x70x{type}>) -> tensor<50x70x{type}> {{
+        %0 = stablehlo.transpose %a, dims = [1, 0] : (tensor<70x50x{type}>) -> tensor<50x70x{type}>
+        %1 = stablehlo.add %0, %b : tensor<50x70x{type}>
+        return %1 : tensor<50x70x{type}>
+      }}
+    """
+    a, b = np.random.default_rng(0).integers(-3, 4, (2, 3500)).astype(np.float32).astype(dtype)
+    check(text, a.reshape(70, 50), b.reshape(50, 70), threads=None)
+
+
 @pytest.fixture
 def past_caches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Results of any size are computed in buffers."""
