@@ -20,6 +20,9 @@ from .groups import check_dimensions, groups_of
 from .monoids import computing_dtype, storage_dtype, supports_element
 from .threads import division
 
+_SHORT = 32
+"""Elements of rows that are short."""
+
 ArgReduction = Callable[[np.ndarray, np.ndarray | None, Any, Any], tuple[np.ndarray, np.ndarray]]
 
 
@@ -79,7 +82,10 @@ def prepare_arg(
 def _rows(
     element: str, direction: str, outer: int, length: int, inner: int, threads: int | None
 ) -> Callable[..., None]:
-    """The reduced values lie side by side: the best of each block is found first, then where it is."""
+    """The reduced values lie side by side: the best of each block is found first, then where it is; of short
+    rows many are searched at the same time."""
+    if length <= _SHORT:
+        return _columns(element, direction, 1, length, outer, threads, turned=True)
     blocks = -(-length // ARGUMENT_BLOCK)
     tasks, size = division(outer * blocks, min(length, ARGUMENT_BLOCK) * storage_dtype(element).itemsize)
     finish_tasks, finish_size = division(outer, 16 * blocks)
@@ -106,9 +112,15 @@ def _rows(
 
 
 def _columns(
-    element: str, direction: str, outer: int, length: int, inner: int, threads: int | None
+    element: str,
+    direction: str,
+    outer: int,
+    length: int,
+    inner: int,
+    threads: int | None,
+    turned: bool = False,
 ) -> Callable[..., None]:
-    """The columns lie side by side, and are searched from top to bottom."""
+    """The columns lie side by side, and are searched from top to bottom; `turned`: they are short rows."""
     chunks = -(-inner // ARGUMENT_CHUNK)
     tasks, size = division(
         outer * chunks, length * min(inner, ARGUMENT_CHUNK) * storage_dtype(element).itemsize
@@ -128,6 +140,6 @@ def _columns(
             np.empty(tasks * ARGUMENT_CHUNK, init_index.dtype),
         )
         work = (size, outer, length, inner, operand, indices, *best, init_value, init_index, *results)
-        reduce_arg_loops.columns(element, direction)(tasks, *work, threads=threads)
+        reduce_arg_loops.columns(element, direction, turned)(tasks, *work, threads=threads)
 
     return reduction

@@ -100,8 +100,9 @@ def finish(element: str, direction: str) -> Kernel:
 
 
 @functools.cache
-def columns(element: str, direction: str) -> Kernel:
-    """The best of each column, an array [outer, inner], of an operand [outer, length, inner]."""
+def columns(element: str, direction: str, turned: bool) -> Kernel:
+    """The best of each column, an array [outer, inner], of an operand [outer, length, inner]; `turned`:
+    [outer, inner, length]."""
     keeps = keeps_left(direction)
 
     @kernel(parallel=True)
@@ -132,10 +133,13 @@ def columns(element: str, direction: str) -> Kernel:
                 put(places, position, get(init_index, 0))
             for row in range(length):
                 start = (group * length + row) * inner + column
+                step = 1
+                if turned:
+                    start, step = (group * inner + column) * length + row, length
                 for position in range(width):
                     best, place = get(values, own + position), get(places, own + position)
-                    other = load(element, operand, start + position)
-                    other_place = places.dtype.type(row) if counted else get(indices, start + position)
+                    other = load(element, operand, start + position * step)
+                    other_place = places.dtype.type(row) if counted else get(indices, start + position * step)
                     kept = keeps(best, other)
                     stays = kept | ((best == other) & (place < other_place))
                     put(values, own + position, best if kept else other)

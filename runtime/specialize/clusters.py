@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from ..ir import Block, Builder, DenseElementsAttribute, Operation, Region, Value, used_values
@@ -103,10 +103,15 @@ def _may_pay(block: Block, saves: Generates) -> bool:
     """Whether a block holds what a cluster takes at least; else no code generator need be loaded."""
     return len(block.operations) > LEAST_SMALL or any(
         saves(operation)
-        or any(is_plain_value(value) and _size(value) >= LARGE for value in operation.results)
+        or any(is_plain_value(value) and _size(value) >= LARGE for value in _written_or_reduced(operation))
         for operation in block.operations
         if operation.name not in TERMINATORS
     )
+
+
+def _written_or_reduced(operation: Operation) -> Sequence[Value]:
+    """The values whose size tells how much an operation does."""
+    return operation.operands if operation.name == "stablehlo.reduce" else operation.results
 
 
 class Members:

@@ -90,8 +90,12 @@ class Grouping:
         """Whether a group with a reduction and something else is quicker than its operations one by one."""
         return True
 
+    def pays_alone(self) -> bool:
+        """Whether a reduction with nothing around it is quicker as a group."""
+        return False
+
     def clusters(self) -> list[Members]:
-        """The groups with a reduction and something around it."""
+        """The groups with a reduction and something around it, or one that pays alone."""
         self.find_levels()
         groups: dict[int, list[int]] = {}
         for index, is_member in enumerate(self.members):
@@ -101,7 +105,7 @@ class Grouping:
         for group in groups.values():
             cluster = Members(0, self.levels[group[0]], group)
             has_reduction = any(self.operations[index].name == Reduce.name for index in group)
-            if has_reduction and len(group) > 1 and self.pays(cluster):
+            if has_reduction and (len(group) > 1 or self.pays_alone()) and self.pays(cluster):
                 found.append(self.with_free(cluster))
         return found
 

@@ -14,7 +14,7 @@ from ..ir.record import Record
 from ..ops.cluster import ROW_CLUSTER
 from ..ops.reduction import Reduce
 from ..types import TensorType
-from .clusters import Generates
+from .clusters import LARGE, Generates
 from .grouping import Grouping, HasForm, is_free, reduced_space, replace_groups
 from .rewriting import is_plain
 
@@ -24,6 +24,10 @@ SMALL = 1 << 16
 """A space of so few elements needs no threads."""
 LEAST_ELEMENTS = 1 << 6
 """A space of fewer elements is not worth native code."""
+
+
+MOST_COLUMNS_ALONE = 1 << 8
+"""A reduction of many rows that are no longer takes longer as a kernel, which looks at each."""
 
 
 class Space(Record):
@@ -67,6 +71,10 @@ class _RowGrouping(Grouping):
         self.space = space
         self.generates = generates
         super().__init__(block)
+
+    def pays_alone(self) -> bool:
+        columns = math.prod(self.space.shape[self.space.row_rank :])
+        return columns <= MOST_COLUMNS_ALONE and math.prod(self.space.shape) >= LARGE
 
     def is_member(self, operation: Operation) -> bool:
         """Whether an operation may be in a group."""

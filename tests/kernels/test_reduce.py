@@ -275,7 +275,9 @@ def arg_expected(operand, indices, init_value, init_index, dimension, direction)
     ("element", "direction"),
     [("float32", "maximum"), ("float32", "minimum"), ("bfloat16", "maximum"), ("int8", "minimum")],
 )
-@pytest.mark.parametrize(("shape", "dimension"), [((3, 200), 1), ((200, 3), 0), ((2, 9, 5), 1), ((9000,), 0)])
+@pytest.mark.parametrize(
+    ("shape", "dimension"), [((3, 200), 1), ((70, 9), 1), ((200, 3), 0), ((2, 9, 5), 1), ((9000,), 0)]
+)
 def test_arg(element, shape, dimension, direction):
     rng = np.random.default_rng(7)
     dtype = dtype_of(element)
@@ -301,7 +303,9 @@ def test_arg(element, shape, dimension, direction):
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
-@pytest.mark.parametrize(("shape", "dimension"), [((60, 9000), 1), ((900, 700), 0), ((40, 90, 130), 1)])
+@pytest.mark.parametrize(
+    ("shape", "dimension"), [((60, 9000), 1), ((9000, 7), 1), ((900, 700), 0), ((40, 90, 130), 1)]
+)
 def test_arg_by_any_number_of_threads(shape, dimension, threads):
     """Where several tasks share rows, blocks of rows, or columns."""
     rng = np.random.default_rng(9)

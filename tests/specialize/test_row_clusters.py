@@ -55,6 +55,16 @@ def test_one_cluster_holds_a_normalisation_and_what_follows() -> None:
     assert names.endswith("more")
 
 
+@pytest.mark.parametrize(
+    ("shape", "count"), [((5000, 8), 1), ((40, 50, 20), 1), ((300, 256), 1), ((300, 257), 0), ((4000, 8), 0)]
+)
+def test_a_reduction_of_many_short_rows_is_one_alone(shape: tuple[int, ...], count: int) -> None:
+    x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+    x[0, 0], x[1, -1] = np.nan, -0.0
+    for function in (jnp.sum, jnp.max):
+        check(lambda x, f=function: f(x, -1), x, count=count)
+
+
 def test_what_goes_through_other_operations_comes_in_another_cluster() -> None:
     def function(x: Any, w: Any) -> Any:
         y = normalised(x)
