@@ -284,7 +284,7 @@ class _Emitter:
                 self.rows[number] = _element_pointer(rows.builder, self.nest.accesses[number], room, line)
         for number, access in enumerate(self.nest.accesses):
             neighbour = neighbour_of(self.nest, number)
-            if neighbour is not None:
+            if neighbour is not None and (self.tile is None or number not in self.rooms):
                 distance = ir.Constant(I64, neighbour.distance)
                 first = self.rows[neighbour.access]
                 self.rows[number] = _element_pointer(rows.builder, access, first, distance)
@@ -310,7 +310,7 @@ class _Emitter:
     def emit_parts(self, builder: ir.IRBuilder, inner: tuple[ir.Value, ir.Value]) -> None:
         """The innermost loop, part by part: before each, what the next ones read is fetched; from buffers,
         results are written past the caches behind it."""
-        results = self.nest.accesses[len(self.nest.accesses) - len(self.nest.stores) :]
+        results = self.nest.results
         extent = _PART_BYTES // max(access.element_type.dtype.itemsize for access in self.nest.accesses)
         if self.buffers:
             extent = BUFFER_BYTES // max(access.element_type.dtype.itemsize for access in results)

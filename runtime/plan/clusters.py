@@ -291,8 +291,9 @@ class Code:
 
 def _nests_and_keys(block: Block, box: Box | None) -> tuple[Sequence[Any], Sequence[str]]:
     """The nests of a block, and the keys of their code: once for the equal ones of a program's layers."""
+    from ..codegen.arrangement import arranged
     from ..codegen.machine import key_of
-    from ..codegen.nest import arranged, description
+    from ..codegen.nest import description
     from .nests import nests_of
 
     identity, kept = likeness(block)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..codegen.arrangement import joined_lines
 from ..codegen.nest import (
     Access,
     Affine,
@@ -20,7 +21,6 @@ from ..codegen.nest import (
     Nest,
     Node,
     Start,
-    interleaved,
 )
 from ..ir import Block, DenseElementsAttribute, Operation, Value
 from ..ops.verify import view_of
@@ -69,7 +69,7 @@ def nests_of(block: Block, box: Box | None = None) -> list[Nest]:
             raise NoCode(str(error)) from error
         if len(nests) + len(waiting) > MOST_NESTS:
             raise NoCode(f"it takes more than {MOST_NESTS} loop nests")
-    return interleaved(nests)
+    return joined_lines(nests)
 
 
 class _Boxed:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from nimblehlo import Options, compile
 from nimblehlo.codegen import nest, nest_emitter
+from nimblehlo.codegen.arrangement import arranged
 from nimblehlo.frontend import parse
 from nimblehlo.kernels.blocks import CACHE_LINE, PAST_CACHES_BYTES
 from nimblehlo.plan import nests
@@ -178,7 +179,7 @@ def test_large_results_of_lines_go_past_the_caches(
     text = program(geometry, "f32", "i32")
     (wanted,) = check(text, operand, indices, threads=threads)
     block = block_of(text)
-    assert all(nest.streams(nest.arranged(found)) == is_streamed for found in nests.nests_of(block))
+    assert all(nest.streams(arranged(found)) == is_streamed for found in nests.nests_of(block))
     memory = aligned(wanted.nbytes + 128).view(np.float32)
     out = memory[start // 4 : start // 4 + wanted.size].reshape(wanted.shape)
     Code(block, threads).function()(operand, indices, out=(out,))
@@ -199,7 +200,7 @@ def test_what_is_read_in_order_is_fetched_ahead(
     geometry = Geometry((50,), (3, size), (3, size), (), (0,), (), (), (0,), 2, (1,))
     text = program(geometry, type, index_type, MULTIPLIED if type == "f32" else "")
     is_long = 3 * size * ELEMENT_TYPES[index_type].dtype.itemsize >= nest.LEAST_ROW_BYTES
-    assert all(nest.reads_ahead(nest.arranged(one)) == is_long for one in nests.nests_of(block_of(text)))
+    assert all(nest.reads_ahead(arranged(one)) == is_long for one in nests.nests_of(block_of(text)))
     operand = elements(rng, geometry.operand_shape, type)
     check(text, operand, starts(rng, geometry.indices_shape, index_type, 50), threads=threads)
 

@@ -12,6 +12,7 @@ import pytest
 
 import nimblehlo
 from nimblehlo.codegen import nest
+from nimblehlo.codegen.arrangement import arranged
 from nimblehlo.codegen.description import block_description
 from nimblehlo.codegen.nest_emitter import nest_text
 from nimblehlo.ir import Block
@@ -277,8 +278,8 @@ def test_large_transposes_go_past_the_caches(
     ):
         block = block_of(transposed(shape, (0, 2, 1), type))
         values = (np.arange(math.prod(shape)).reshape(shape) % 251).astype(dtype)
-        arranged = [nest.arranged(found) for found in nests_of(block)]
-        assert any(map(nest.streams, arranged)) == (is_streamed and dtype.itemsize in (4, 8))
+        nests = [arranged(found) for found in nests_of(block)]
+        assert any(map(nest.streams, nests)) == (is_streamed and dtype.itemsize in (4, 8))
         memory = aligned(values.nbytes + 128 + 64).view(dtype)
         memory[:] = 1
         out = memory[start : start + values.size].reshape(shape[0], shape[2], shape[1])
@@ -309,7 +310,7 @@ def test_transposes_with_a_short_side(size: int, type: str, start: int, threads:
 def test_which_transpositions_have_a_short_side() -> None:
     def found(shape: Shape, type: str) -> nest.ShortSide | None:
         (one,) = nests_of(block_of(transposed(shape, (0, 2, 1), type)))
-        return nest.short_side(nest.arranged(one))
+        return nest.short_side(arranged(one))
 
     assert found((2, 3, 50), "f32") == nest.ShortSide(3, is_inner=True)
     assert found((2, 50, 3), "f32") == nest.ShortSide(3, is_inner=False)
@@ -349,9 +350,9 @@ def test_neighbours_that_move_together(width: int, type: str, start: int) -> Non
 )
 def test_how_neighbours_move_together(type: str, width: int, moved: str, line: int) -> None:
     (found,) = nests_of(block_of(transposed((3, 20, 2, width), (0, 2, 1, 3), type)))
-    arranged = nest.arranged(found)
-    assert {str(access.element_type) for access in arranged.accesses} == {moved}
-    assert arranged.line == line
+    one = arranged(found)
+    assert {str(access.element_type) for access in one.accesses} == {moved}
+    assert one.line == line
 
 
 def test_neighbours_of_which_some_stay_move_one_by_one() -> None:
@@ -464,7 +465,7 @@ def test_columns_made_of_each_other(size: int) -> None:
     (found,) = nests_of(block_of(text))
     assert sum(isinstance(node, nest.Apply) for node in found.nodes) == 4
     assert len(found.accesses) == 6
-    known = [nest.neighbour_of(nest.arranged(found), number) for number in range(6)]
+    known = [nest.neighbour_of(arranged(found), number) for number in range(6)]
     assert known == [None, (0, -2), (0, -1), None, (3, 1), (3, 2)] or size == 1
 
 
@@ -511,7 +512,7 @@ def test_computing_short_lines(columns: int, type: str) -> None:
             check(text, *operands, threads=threads)
         (found,) = nests_of(block_of(text))
         is_unrolled = rows >= 8 and columns <= nest.MOST_KNOWN_STRIDE
-        assert nest.writes_lines(nest.arranged(found)) == is_unrolled
+        assert nest.writes_lines(arranged(found)) == is_unrolled
 
 
 @pytest.mark.parametrize("sizes", [(2, 50, 3), (2, 3, 50), (2, 3001, 7), (2, 7, 3001), (2, 5, 5), (1, 9, 8)])
@@ -564,9 +565,9 @@ def test_operands_are_turned_tile_by_tile(sizes: tuple[int, int, int], types: tu
     operands = [rng.integers(0, 9, shape).astype(ELEMENT_TYPES[type].dtype) for shape, type in kinds]
     for threads in (1, 3):
         check_block(block, *operands, threads=threads)
-    arranged = nest.arranged(nests_of(block)[0])
-    has_tiles = min(rows, columns) >= nest.tile_extent(arranged)
-    assert len(nest.turned_accesses(arranged)) == (2 if has_tiles else 0)
+    first = arranged(nests_of(block)[0])
+    has_tiles = min(rows, columns) >= nest.tile_extent(first)
+    assert len(nest.turned_accesses(first)) == (2 if has_tiles else 0)
 
 
 @pytest.mark.parametrize(
@@ -582,8 +583,8 @@ def test_how_many_tiles_are_turned_together(columns: int, together: int) -> None
       }}
     """
     (found,) = nests_of(block_of(text))
-    assert nest.turned_accesses(nest.arranged(found)) == [0]
-    assert nest.tiles_together(nest.arranged(found)) == together
+    assert nest.turned_accesses(arranged(found)) == [0]
+    assert nest.tiles_together(arranged(found)) == together
 
 
 @pytest.mark.parametrize("type", ["complex<f32>", "complex<f64>", "f8E4M3FN", "i4"])
@@ -627,8 +628,8 @@ def test_results_past_the_caches_begin_anywhere(type: str, start: int, threads: 
             return %1, %0 : {given}, {given}
           }}
         """)
-        arranged = [nest.arranged(found) for found in nests_of(block)]
-        assert all(nest.is_buffered(found) for found in arranged)
+        nests = [arranged(found) for found in nests_of(block)]
+        assert all(nest.is_buffered(found) for found in nests)
         dtype = ELEMENT_TYPES[type].dtype
         a, b = (np.arange(math.prod(sizes)) % 119 for sizes in (shape, shape[-1:]))
         a, b = a.reshape(shape).astype(dtype), b.astype(dtype)
@@ -659,7 +660,7 @@ def test_results_that_take_long_to_compute_are_kept_in_the_caches(
     lines = [f"%{n} = stablehlo.{name} %{n - 1} : {type}" for n, name in enumerate(operations, 1)]
     body = "\n".join([*lines, f"return %{len(operations)} : {type}"])
     (found,) = nests_of(block_of(f"func.func @main(%0: {type}) -> {type} {{\n{body}\n}}"))
-    assert nest.is_buffered(nest.arranged(found)) == is_buffered
+    assert nest.is_buffered(arranged(found)) == is_buffered
 
 
 @pytest.mark.usefixtures("past_caches")
@@ -729,7 +730,7 @@ def test_what_takes_long_is_computed_for_several_elements_side_by_side(
     for size in (1, 7, 8, 31, 32, 33, 70, 127, 128, 129, 300):
         check(text.replace("SIZE", str(size)), values[:size])
     (found,) = nests_of(block_of(text.replace("SIZE", "70")))
-    counts = re.findall(r'llvm.loop.interleave.count", i32 (\d+)', nest_text(nest.arranged(found)))
+    counts = re.findall(r'llvm.loop.interleave.count", i32 (\d+)', nest_text(arranged(found)))
     assert counts == ([] if side_by_side is None else [str(side_by_side)])
 
 
