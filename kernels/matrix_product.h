@@ -35,8 +35,8 @@ enum { PRODUCT_PANEL = PRODUCT_PART * 64 };
    where another thread has just written them. */
 enum { PRODUCT_PIECE = 128, PRODUCT_LINE = 64, PRODUCT_PIECES = 4, PRODUCT_FETCHED = 1 << 17, PRODUCT_AHEAD = 1 << 12 };
 
-/* Least and most terms between what is fetched. */
-enum { PRODUCT_LEAST_STRETCH = 8, PRODUCT_STRETCH = 16 };
+/* Least and most terms between what is fetched, and most where addresses are constants. */
+enum { PRODUCT_LEAST_STRETCH = 8, PRODUCT_STRETCH = 16, PRODUCT_LONG_STRETCH = 32 };
 
 /* Tasks of which each has a place to work at of its own. */
 enum { PRODUCT_MOST_PLACES = 256, PRODUCT_OWN_WORK = 8 };
@@ -99,9 +99,9 @@ static inline __attribute__((always_inline)) void product_fetch(ProductAhead *ah
     }
 }
 
-/* Fetch of the next panel what is due; how many terms follow until something is fetched again. */
-static inline __attribute__((always_inline)) int64_t product_stretch(ProductTile *t) {
-    int64_t stretch = t->ahead.stretch < PRODUCT_STRETCH ? t->ahead.stretch : PRODUCT_STRETCH;
+/* Fetch of the next panel what is due; how many terms follow until something is fetched again, at most `most`. */
+static inline __attribute__((always_inline)) int64_t product_stretch(ProductTile *t, int64_t most) {
+    int64_t stretch = t->ahead.stretch < most ? t->ahead.stretch : most;
     if (t->term >= t->due) product_fetch(&t->ahead), t->due += t->ahead.stretch;
     stretch = stretch < t->terms - t->term ? stretch : t->terms - t->term;
     t->term += stretch;

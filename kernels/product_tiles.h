@@ -1,18 +1,26 @@
 /* Products of matrices for one element type and one kind of vector: `vector_kinds.h` includes this for each. */
 
-/* Rows and vectors of columns of a full tile, and vectors of a low one, whose sums registers hold. */
+/* Rows and vectors of columns of a full tile, and vectors of a low one, whose sums registers hold; terms with constant
+   addresses, where counting takes too much of what the processor starts at a time, and what keeps a sum in its
+   register, or the compiler moves them about and has too few. */
 #if VECTOR_BYTES == 64
 #define ROWS 14
 #define VECTORS 2
 #define LOW_VECTORS 4
+#define TERMS 2
+#define KEEP(sum, one, columns) __asm__("" : "+v"(sum) : "v"(one), "v"(columns))
 #elif VECTOR_BYTES == 32
 #define ROWS 6
 #define VECTORS 2
 #define LOW_VECTORS 2
+#define TERMS 4
+#define KEEP(sum, one, columns) __asm__("" : "+x"(sum) : "x"(one), "x"(columns))
 #else
 #define ROWS 6
 #define VECTORS 4
 #define LOW_VECTORS 4
+#define TERMS 1
+#define KEEP(sum, one, columns)
 #endif
 
 /* Fetch what a tile reads and writes at its end in one row. */
@@ -24,40 +32,77 @@ INLINE void NAME(fetch_row)(const ProductTile *t, int64_t row, int vectors) {
         UNROLL for (int number = 0; number < vectors; number++) __builtin_prefetch(before + number * sizeof(VECTOR));
 }
 
+/* Add the products of one term, some bytes behind the lines: each is the address of `of_line` rows. */
+INLINE void NAME(add_term)(
+    int rows, int vectors, const char *const *lines, int of_line, int64_t row_step, int64_t behind, const char *right,
+    char *copy, VECTOR sums[ROWS][LOW_VECTORS]) {
+    VECTOR columns[LOW_VECTORS];
+    UNROLL for (int number = 0; number < vectors; number++) columns[number] = LOAD(right + number * sizeof(VECTOR));
+    if (copy)
+        UNROLL for (int number = 0; number < vectors; number++)
+            *(NAME(Loose) *)(copy + number * sizeof(VECTOR)) = columns[number];
+    UNROLL for (int row = 0; row < rows; row++) {
+        VECTOR one = REPEATED(*(const NAME(Item) *)(lines[row / of_line] + behind + row % of_line * row_step));
+        UNROLL for (int number = 0; number < vectors; number++) {
+            sums[row][number] = FUSED(one, columns[number], sums[row][number]);
+            KEEP(sums[row][number], one, columns[number]);
+        }
+    }
+}
+
+/* Add those of the terms up to `end`, `together` at a time, a constant, and `ahead` bytes of the rows fetched meanwhile.
+   The address of the columns says when to stop, so that it has to move. */
+INLINE void NAME(add_terms)(
+    int rows, int vectors, int together, int64_t ahead, const char **lines, int of_line, int64_t row_step,
+    int64_t term_step, const char **right, int64_t right_step, const char *end, char **copy,
+    VECTOR sums[ROWS][LOW_VECTORS]) {
+    for (; together > 1 ? end - *right >= together * right_step : *right != end; *right += together * right_step) {
+        /* Strips lie one after another, and processors stop at the end of a page. */
+        UNROLL for (int64_t byte = 0; byte < ahead; byte += PRODUCT_LINE)
+            __builtin_prefetch(lines[0] + byte + PRODUCT_AHEAD);
+        UNROLL for (int term = 0; term < together; term++)
+            NAME(add_term)(
+                rows, vectors, lines, of_line, row_step, term * term_step, *right + term * right_step, *copy, sums);
+        if (*copy) *copy += vectors * sizeof(VECTOR);
+        UNROLL for (int line = 0; line < (rows + of_line - 1) / of_line; line++) {
+            lines[line] += together * term_step;
+            /* Or the compiler makes an address for each row of these. */
+            __asm__("" : "+r"(lines[line]));
+        }
+    }
+}
+
 /* Write the sums of one part, added to those before, for `rows` rows and `vectors` vectors of columns, both constants,
-   of the last vector `rest` columns. Three rows share an address that moves, and that of the columns says when to stop,
-   so that it has to move: there are too few registers for more. */
+   of the last vector `rest` columns. */
 INLINE void NAME(tile)(int rows, int vectors, int64_t rest, ProductTile *t) {
     VECTOR sums[ROWS][LOW_VECTORS];
     const char *lines[(ROWS + 2) / 3], *right = t->right, *before = t->before;
-    char *copy = t->copy;
+    char *copy = t->copy, *none = 0;
+    const int64_t item = sizeof(ITEM), strip_step = rows * item, panel_step = vectors * sizeof(VECTOR);
     int64_t row_step = t->row_step, term_step = t->term_step, right_step = t->right_step;
     int64_t between_rows = rows > PRODUCT_LOW_ROWS ? PRODUCT_STRETCH : PRODUCT_LEAST_STRETCH;
+    int is_panel = TERMS > 1 && !copy && right_step == panel_step, is_plain = is_panel && term_step == item;
+    int is_strip = is_panel && row_step == item && term_step == strip_step;
+    int64_t most = rows <= PRODUCT_LOW_ROWS && (is_strip || is_plain) ? PRODUCT_LONG_STRETCH : PRODUCT_STRETCH;
     UNROLL for (int line = 0; line < (rows + 2) / 3; line++) lines[line] = t->left + 3 * line * row_step;
     UNROLL for (int row = 0; row < rows; row++)
         UNROLL for (int number = 0; number < vectors; number++) sums[row][number] = (VECTOR){0};
     for (t->term = t->row = t->due = 0; t->term < t->terms;) {
         if (t->row < rows && t->term >= t->row * between_rows) NAME(fetch_row)(t, t->row++, vectors);
-        for (const char *end = right + product_stretch(t) * right_step; right != end; right += right_step) {
-            VECTOR columns[LOW_VECTORS];
-            /* Strips lie one after another, and processors stop at the end of a page. */
-            __builtin_prefetch(lines[0] + PRODUCT_AHEAD);
-            UNROLL for (int number = 0; number < vectors; number++)
-                columns[number] = LOAD(right + number * sizeof(VECTOR));
-            if (copy) {
-                UNROLL for (int number = 0; number < vectors; number++, copy += sizeof(VECTOR))
-                    *(NAME(Loose) *)copy = columns[number];
-            }
-            UNROLL for (int row = 0; row < rows; row++) {
-                VECTOR one = REPEATED(*(const NAME(Item) *)(lines[row / 3] + row % 3 * row_step));
-                UNROLL for (int number = 0; number < vectors; number++)
-                    sums[row][number] = FUSED(one, columns[number], sums[row][number]);
-            }
-            UNROLL for (int line = 0; line < (rows + 2) / 3; line++) {
-                lines[line] += term_step;
-                /* Or the compiler makes an address for each row of these. */
-                __asm__("" : "+r"(lines[line]));
-            }
+        const char *end = right + product_stretch(t, most) * right_step;
+        if (is_strip) {
+            NAME(add_terms)(
+                rows, vectors, TERMS, TERMS * strip_step, lines, rows, item, strip_step, &right, panel_step, end, &none,
+                sums);
+            NAME(add_terms)(
+                rows, vectors, 1, item, lines, rows, item, strip_step, &right, panel_step, end, &none, sums);
+        } else {
+            if (is_plain)
+                NAME(add_terms)(
+                    rows, vectors, TERMS, 0, lines, 3, row_step, item, &right, panel_step, end, &none, sums);
+            /* Too few registers are left for the address of each row. */
+            NAME(add_terms)(
+                rows, vectors, 1, item, lines, 3, row_step, term_step, &right, right_step, end, &copy, sums);
         }
     }
     UNROLL for (int row = 0; row < rows; row++)
@@ -323,3 +368,5 @@ static CODE void NAME(multiply_block)(
 #undef ROWS
 #undef VECTORS
 #undef LOW_VECTORS
+#undef TERMS
+#undef KEEP
