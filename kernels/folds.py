@@ -18,7 +18,7 @@ from numba import types
 
 from .blocks import CACHE_LINE, ROW_BLOCK
 from .monoids import Combination, computing_dtype, is_exact, storage_dtype
-from .processor import read_ahead_bytes
+from .processor import follows_upwards_only, read_ahead_bytes
 from .vectors import (
     I32,
     I64,
@@ -174,7 +174,7 @@ def _folded_pairs(builder: Any, kind: Combination, first: Value, second: Value, 
 def _folded_square(source: _Source, position: Any, vectors: int, ahead: ReadAhead) -> Value:
     """So many vectors from `position` on; of LANES of them, lane i is the total of the i-th.
 
-    They are read from the last to the first: memory that is fetched ahead comes a quarter sooner then.
+    They are read from the last to the first where memory that is fetched ahead comes sooner then.
     """
     if vectors == 1:
         value = source.values(position, source.lanes)
@@ -182,8 +182,12 @@ def _folded_square(source: _Source, position: Any, vectors: int, ahead: ReadAhea
         return value
     half = vectors // 2
     middle = source.builder.add(position, I64(half * source.lanes))
-    second = _folded_square(source, middle, half, ahead)
-    first = _folded_square(source, position, half, ahead)
+    if follows_upwards_only():
+        first = _folded_square(source, position, half, ahead)
+        second = _folded_square(source, middle, half, ahead)
+    else:
+        second = _folded_square(source, middle, half, ahead)
+        first = _folded_square(source, position, half, ahead)
     return _folded_pairs(source.builder, source.kind, first, second, half.bit_length() - 1)
 
 
@@ -195,11 +199,13 @@ def _folded_words(source: _Source, position: Any, ahead: ReadAhead) -> Value:
     """
     builder, kind, lanes = source.builder, source.kind, source.lanes
     halves = list[Value]()
-    for number in reversed(range(lanes // 2)):
-        index = builder.add(source.start, builder.add(position, I64(2 * number * lanes)))
-        halves.insert(0, apply(builder, kind, *load_pairs(builder, source.data, index, lanes)))
+    for number in range(lanes // 2):
+        place = number if follows_upwards_only() else lanes // 2 - 1 - number
+        index = builder.add(source.start, builder.add(position, I64(2 * place * lanes)))
+        halves.append(apply(builder, kind, *load_pairs(builder, source.data, index, lanes)))
         for _ in range(2):
             ahead.after_step()
+    halves = halves if follows_upwards_only() else halves[::-1]
     level = 0
     while len(halves) > 1:
         halves = [

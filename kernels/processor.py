@@ -6,7 +6,9 @@ LLVM is asked once, when the first answer is needed.
 import functools
 
 __all__ = [
+    "computes_from_memory",
     "estimates_inverse_roots",
+    "follows_upwards_only",
     "gathers_one_by_one",
     "gathers_quickly",
     "has",
@@ -55,6 +57,11 @@ def estimates_inverse_roots() -> bool:
     return has("avx512f")
 
 
+def computes_from_memory() -> bool:
+    """Whether it computes with numbers in memory as quickly as with those in its registers, which are few."""
+    return has("avx2") and not has("avx512f")
+
+
 def gathers_one_by_one() -> bool:
     """Whether it reads values at places of their own quicker one after the other than by one instruction."""
     return _is_of_amd()
@@ -69,12 +76,14 @@ def scales() -> bool:
 def read_ahead_bytes() -> int:
     """How far ahead to fetch memory that is read in order; 0 where the processor, by itself, does so better.
 
-    Most do not look past a page. AMD's do; from Zen 5 on, which the feature tells, they have room for more
-    that is under way than that asks for.
+    Most do not look past a page. AMD's do, but have room for more that is under way than that asks for.
     """
-    if not _is_of_amd():
-        return 2048
-    return 16384 if has("avx512vp2intersect") else 0
+    return 16384 if _is_of_amd() else 2048
+
+
+def follows_upwards_only() -> bool:
+    """Whether it sees only of memory that is read upwards what will be read next, line by line."""
+    return _is_of_amd() and not has("avx512vp2intersect")
 
 
 def register_bytes() -> int:

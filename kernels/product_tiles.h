@@ -50,8 +50,8 @@ INLINE void NAME(add_term)(
     }
 }
 
-/* Add those of the terms up to `end`, `together` at a time, a constant, and `ahead` bytes of the rows fetched meanwhile.
-   The address of the columns says when to stop, so that it has to move. */
+/* Add those of the terms up to `end`, `together` at a time, a constant, and fetch `ahead` bytes of rows meanwhile. The
+   address of the columns says when to stop, so that it has to move. */
 INLINE void NAME(add_terms)(
     int rows, int vectors, int together, int64_t ahead, const char **lines, int of_line, int64_t row_step,
     int64_t term_step, const char **right, int64_t right_step, const char *end, char **copy,

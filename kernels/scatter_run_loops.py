@@ -23,6 +23,7 @@ from .scatter_runs import (
     fetch_lines,
     make_row,
     run_lanes,
+    start_columns,
     start_range,
 )
 from .scatter_units import BLOCK, confine, first_unit, locate
@@ -220,6 +221,36 @@ def update_chosen_runs(element: str, combiner: str) -> Kernel:
             start = first * source_step
             chosen = choose_within(keys, here, task * width, width, start, source_step, own, sources)
             apply(0, chosen, own, sources, nothing, 1, grain, 0, runs, 1, piece, is_far, values, result)
+
+    return body
+
+
+@functools.cache
+def update_columns_of_rows(element: str, combiner: str) -> Kernel:
+    """Units of a whole row each, as they come. Owner t has `width` columns of all rows; the updates of unit n
+    begin at n times `source_step`."""
+    apply = _apply_runs(element, combiner)
+
+    @kernel(parallel=True)
+    def body(
+        task: int, width: int, count: int, source_step: int, where: Any, sample: Any, grain: int, runs: Any,
+        values: Any, initial: Any, result: Any,
+    ) -> None:  # fmt: skip
+        column = task * width
+        if initial.size > 0:
+            start_columns(column, width, grain, initial, result)
+        keys, sources = np.empty(BLOCK, sample.dtype), np.empty(BLOCK, sample.dtype)
+        nothing = np.empty(0, sample.dtype)
+        is_far = _is_far(result.size, initial, result)
+        for first in range(0, count, BLOCK):
+            here = min(BLOCK, count - first)
+            locate(0, first, here, where, keys, nothing, nothing)
+            for unit in range(here):
+                put(sources, unit, (first + unit) * source_step)
+            apply(
+                0, here, keys, sources, nothing, 1, grain, 0, runs, 1, width, is_far, values[column:],
+                result[column:],
+            )  # fmt: skip
 
     return body
 

@@ -241,6 +241,17 @@ def start_range(task: int, owners: int, size: int, initial: Any, result: Any) ->
         put(result, place, get(initial, 0))
 
 
+@kernel
+def start_columns(column: int, width: int, grain: int, initial: Any, result: Any) -> None:
+    """The same of `width` columns, from `column` on, of all rows of `grain` elements."""
+    for row in range(0, result.size, grain):
+        if initial.size > 1:
+            copy_run(result, row + column, initial, row + column, width)
+            continue
+        for place in range(row + column, row + column + width):
+            put(result, place, get(initial, 0))
+
+
 @intrinsic
 def fetch_lines(typing_context: Any, array: Any, far: Any, near: Any, lines: Any) -> Any:
     """Fetch so many cache lines of an array: those from place `far` on into the second cache, those from

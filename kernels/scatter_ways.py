@@ -1,10 +1,10 @@
 """The ways in which `scatter` applies its units, and which of them serves.
 
 Owners have units distributed to them. Where caches hold what the owners have, each looks for its units
-itself, and it searches for them where indices are sorted. Batches are owners of what is theirs. One thread
-applies the units as they come, and so do several where indices are unique and the result has its first
-values. Of windows that slide, each task applies those parts that lie in its part of the input. Integers that
-fall on few places are combined in tables of each task instead.
+itself, or has some columns of all of them; and it searches for them where indices are sorted. Batches are
+owners of what is theirs. One thread applies the units as they come, and so do several where indices are
+unique and the result has its first values. Of windows that slide, each task applies those parts that lie in
+its part of the input. Integers that fall on few places are combined in tables of each task instead.
 """
 
 import math
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import threads as _threads
-from .blocks import PAST_CACHES_BYTES
+from .blocks import CACHE_LINE, PAST_CACHES_BYTES
 from .compilation import flat
 from .monoids import OVERWRITE, Combination, storage_dtype
 from .scatter_layout import Batches, Layout, Windows
@@ -143,6 +143,8 @@ class Loops:
                 self._apply_chosen_items(owners if total else 0, total, arrays, threads)
             elif self._batches is not None:
                 self._apply_batches(self._batches, total, arrays, threads)
+            elif not self.by_items and self._divides_columns(arrays, threads):
+                self._apply_columns(total, arrays, threads)
             elif not self.by_items and self._finds_few_units(threads):
                 self._apply_chosen_runs(total, arrays, threads)
             else:
@@ -175,6 +177,25 @@ class Loops:
         few_threads = _threads.chosen_threads(threads) <= _MOST_RANGES
         can_choose = self._plan.slide is None and self._source_step > 0
         return can_choose and few_threads and self._input_bytes <= _NEAR_BYTES
+
+    def _divides_columns(self, arrays: Arrays, threads: int | None) -> bool:
+        """Whether units are whole rows, of each of which every owner of columns has whole lines of cache."""
+        plan = self._plan
+        line_items = _threads.chosen_threads(threads) * CACHE_LINE // self.storage.itemsize
+        is_whole = plan.is_row and len(plan.runs) == 1 and plan.piece == plan.grain and plan.length == 1
+        return (
+            self._finds_few_units(threads) and is_whole and plan.grain % line_items == 0
+            and arrays.result.ctypes.data % CACHE_LINE == 0
+        )
+
+    def _apply_columns(self, total: int, arrays: Arrays, threads: int | None) -> None:
+        """Let owners of columns apply theirs of all units as they come."""
+        from .scatter_run_loops import update_columns_of_rows
+
+        plan, owners = self._plan, _threads.chosen_threads(threads)
+        given = (self._source_step, self._located(arrays), self._key_sample, plan.grain, plan.runs)
+        columns = (plan.grain // owners, total, *given, arrays.values, arrays.initial, arrays.result)
+        update_columns_of_rows(*self.kind)(owners, *columns, threads=threads)
 
     def _apply_batches(self, batches: Batches, total: int, arrays: Arrays, threads: int | None) -> None:
         """Let owners of batches apply their units as they come."""

@@ -1,4 +1,4 @@
-"""Functions that are instructions of AVX-512 for vectors of 64 bits, of which LLVM makes no use by itself.
+"""Functions that are instructions for vectors of 64 bits, of which LLVM makes no use by itself.
 
 Code calls such a function for one lane. It is only declared while loops become loops of vectors: there LLVM
 calls its variant for as many lanes, which the function's attribute names. `define` then defines them all, to
@@ -8,18 +8,19 @@ be inlined.
 from __future__ import annotations
 
 import functools
+import struct
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from llvmlite import ir
 
+from ..kernels.processor import computes_from_memory, estimates_inverse_roots, permutes_two_registers
 from .values import F64, I8, I32, I64
 
 ENTRIES = 16
 """Of a table in two registers."""
 
 _LANES = 8
-_VARIANTS = (4, _LANES)
 _POINTER = ir.PointerType()
 _PURE = ("nounwind", "willreturn", "memory(none)")
 
@@ -34,12 +35,16 @@ class _Function(NamedTuple):
         result: its type.
         parameters: their types; a pointer is the same for all lanes.
         emit: the code for one lane, or for as many as its operands have.
+        variants: for how many others.
+        is_offered: whether this processor has the instruction.
     """
 
     name: str
     result: ir.Type
     parameters: tuple[ir.Type, ...]
     emit: Emit
+    variants: tuple[int, ...]
+    is_offered: Callable[[], bool]
 
     def type(self, lanes: int) -> ir.FunctionType:
         """Of the function, or of its variant for some lanes."""
@@ -53,14 +58,14 @@ class _Function(NamedTuple):
     def declare(self, module: ir.Module) -> list[ir.Function]:
         """The variants, which the function names."""
         kinds = "".join("u" if one == _POINTER else "v" for one in self.parameters)
-        names = [f"_ZGV_LLVM_N{lanes}{kinds}_{self.name}({self.variant(lanes)})" for lanes in _VARIANTS]
+        names = [f"_ZGV_LLVM_N{lanes}{kinds}_{self.name}({self.variant(lanes)})" for lanes in self.variants]
         function = ir.Function(module, self.type(1), self.name)
         _add(function, *_PURE, f'"vector-function-abi-variant"="{",".join(names)}"')
-        return [ir.Function(module, self.type(lanes), self.variant(lanes)) for lanes in _VARIANTS]
+        return [ir.Function(module, self.type(lanes), self.variant(lanes)) for lanes in self.variants]
 
     def define(self, module: ir.Module) -> None:
         """The function and its variants."""
-        for lanes in (1, *_VARIANTS):
+        for lanes in (1, *self.variants):
             function = ir.Function(module, self.type(lanes), self.variant(lanes))
             _add(function, "alwaysinline", *_PURE)
             builder = ir.IRBuilder(function.append_basic_block("entry"))
@@ -75,6 +80,35 @@ def entry(builder: ir.IRBuilder, table: ir.Value, index: ir.Value) -> ir.Value:
 def inverse_root(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     """1 / sqrt of an f64, with a relative error of at most 2^-14, of zeros and infinity without."""
     return _called(builder, "inverse_root", value)
+
+
+def fma(builder: ir.IRBuilder, value: ir.Value, factor: ir.Value, addend: float) -> ir.Value:
+    """value * factor + addend of f64, rounded once.
+
+    The addend is read where it is added: a constant would take a register, or an instruction to get there.
+    """
+    return _called(builder, "fma", value, factor, _repeated(builder.module, addend))
+
+
+def _repeated(module: ir.Module, number: float) -> ir.Value:
+    """The address of a number for each lane, which LLVM does not know to be constant."""
+    name = f"number_{struct.pack('>d', number).hex()}"
+    if name not in module.globals:
+        type = ir.ArrayType(F64, _LANES)
+        numbers = ir.GlobalVariable(module, type, name)
+        numbers.linkage, numbers.align = "internal", _LANES * 8
+        numbers.initializer = ir.Constant(type, [F64(number)] * _LANES)
+    return module.globals[name]
+
+
+def _emit_fma(builder: ir.IRBuilder, operands: Sequence[ir.Value]) -> ir.Value:
+    value, factor, place = operands
+    type, lanes, suffix = value.type, 1, "f64"
+    if isinstance(type, ir.VectorType):
+        lanes, suffix = type.count, f"v{type.count}f64"
+    kind = ir.FunctionType(type, [type] * 3)
+    rounded_once = builder.module.declare_intrinsic(f"llvm.fma.{suffix}", (), kind)
+    return builder.call(rounded_once, [value, factor, builder.load(place, typ=type, align=8 * lanes)])
 
 
 def _emit_entry(builder: ir.IRBuilder, operands: Sequence[ir.Value]) -> ir.Value:
@@ -99,10 +133,15 @@ def _emit_inverse_root(builder: ir.IRBuilder, operands: Sequence[ir.Value]) -> i
     return _narrowed(builder, builder.call(estimate, [wide, wide, I8(-1)]), value.type)
 
 
-_FUNCTIONS = (
-    _Function("entry", I64, (_POINTER, I64), _emit_entry),
-    _Function("inverse_root", F64, (F64,), _emit_inverse_root),
-)
+@functools.cache
+def _functions() -> tuple[_Function, ...]:
+    """Those that this processor has."""
+    all = (
+        _Function("entry", I64, (_POINTER, I64), _emit_entry, (4, 8), permutes_two_registers),
+        _Function("inverse_root", F64, (F64,), _emit_inverse_root, (4, 8), estimates_inverse_roots),
+        _Function("fma", F64, (F64, F64, _POINTER), _emit_fma, (4,), computes_from_memory),
+    )
+    return tuple(one for one in all if one.is_offered())
 
 
 def define(llvm: Any, module: Any, pass_builder: Any) -> None:
@@ -113,7 +152,7 @@ def define(llvm: Any, module: Any, pass_builder: Any) -> None:
         module: optimised.
         pass_builder: by which it was.
     """
-    names = {one.variant(lanes) for one in _FUNCTIONS for lanes in (1, *_VARIANTS)}
+    names = {one.variant(lanes) for one in _functions() for lanes in (1, *one.variants)}
     if names.isdisjoint(function.name for function in module.functions):
         return
     module.link_in(llvm.parse_assembly(_definitions()))
@@ -129,7 +168,7 @@ def define(llvm: Any, module: Any, pass_builder: Any) -> None:
 def _definitions() -> str:
     """The module that defines all functions and their variants."""
     module = ir.Module()
-    for function in _FUNCTIONS:
+    for function in _functions():
         function.define(module)
     return str(module)
 
@@ -137,7 +176,7 @@ def _definitions() -> str:
 def _called(builder: ir.IRBuilder, name: str, *operands: ir.Value) -> ir.Value:
     module = builder.module
     if name not in module.globals:
-        _keep(module, [variant for function in _FUNCTIONS for variant in function.declare(module)])
+        _keep(module, [variant for function in _functions() for variant in function.declare(module)])
     return builder.call(module.globals[name], operands)
 
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from llvmlite import ir
 
 from nimblehlo.codegen import machine, vector_variants
 from nimblehlo.codegen.values import I64
-from nimblehlo.kernels.processor import estimates_inverse_roots, permutes_two_registers
+from nimblehlo.kernels.processor import (
+    computes_from_memory,
+    estimates_inverse_roots,
+    permutes_two_registers,
+)
 from nimblehlo.types import ELEMENT_TYPES
 from tests.codegen.loops import looped, module_of
 
@@ -18,10 +23,11 @@ TABLE = np.random.default_rng(0).integers(-(2**63), 2**63 - 1, vector_variants.E
 TYPE = ELEMENT_TYPES["i64"]
 F64 = ELEMENT_TYPES["f64"]
 
-pytestmark = pytest.mark.skipif(
+wide = pytest.mark.skipif(
     not (permutes_two_registers() and estimates_inverse_roots()),
     reason="this processor has no instructions for it",
 )
+narrow = pytest.mark.skipif(not computes_from_memory(), reason="this processor keeps constants in registers")
 
 
 def emit(builder: ir.IRBuilder, index: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -32,12 +38,14 @@ def emit(builder: ir.IRBuilder, index: tuple[Any, ...]) -> tuple[Any, ...]:
     return (vector_variants.entry(builder, table, index[0]),)
 
 
+@wide
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 7, 8, 12, 16, 31, 64, 1001])
 def test_only_the_lowest_bits_of_an_index_count(count: int) -> None:
     index = np.random.default_rng(count).integers(-(2**63), 2**63 - 1, count)
     assert (looped(emit, [TYPE], TYPE)(index) == TABLE[index & (vector_variants.ENTRIES - 1)]).all()
 
 
+@wide
 def test_a_loop_of_vectors_picks_all_lanes_at_once() -> None:
     text = str(module_of(lambda *arguments: [emit(*arguments)], [TYPE], [TYPE]))
     module = machine._machine().optimised(text)
@@ -50,6 +58,7 @@ def emit_inverse_root(builder: ir.IRBuilder, value: tuple[Any, ...]) -> tuple[An
     return (vector_variants.inverse_root(builder, value[0]),)
 
 
+@wide
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 7, 8, 12, 16, 31, 64, 1001])
 def test_estimates_of_inverse_roots(count: int) -> None:
     value = np.exp(np.random.default_rng(count).uniform(-700, 700, count))
@@ -57,6 +66,7 @@ def test_estimates_of_inverse_roots(count: int) -> None:
     assert (np.abs(estimate * np.sqrt(value) - 1) <= 2.0**-14).all()
 
 
+@wide
 @pytest.mark.parametrize("count", [1, 16])
 def test_estimates_of_what_has_no_finite_inverse_root(count: int) -> None:
     for value, wanted in ((0.0, np.inf), (-0.0, -np.inf), (np.inf, 0.0), (-1.0, np.nan), (np.nan, np.nan)):
@@ -64,6 +74,7 @@ def test_estimates_of_what_has_no_finite_inverse_root(count: int) -> None:
         np.testing.assert_array_equal(estimate, np.full(count, wanted))
 
 
+@wide
 def test_a_loop_of_vectors_estimates_all_lanes_at_once() -> None:
     text = str(module_of(lambda *arguments: [emit_inverse_root(*arguments)], [F64], [F64]))
     loop = str(machine._machine().optimised(text).get_function("loop"))
@@ -71,6 +82,7 @@ def test_a_loop_of_vectors_estimates_all_lanes_at_once() -> None:
     assert "@inverse_root" not in loop
 
 
+@wide
 def test_both_functions_in_one_module() -> None:
     index = np.arange(-50, 51)
 
@@ -84,7 +96,34 @@ def test_both_functions_in_one_module() -> None:
     assert (looped(emit_both, [TYPE], TYPE)(index) == wanted).all()
 
 
+@wide
 def test_modules_without_tables_stay_as_they_are() -> None:
     module = machine._machine().optimised(str(module_of(lambda _, value: [value], [TYPE], [TYPE])))
     assert "entry_of" not in str(module)
     assert "inverse_root" not in str(module)
+
+
+def emit_fma(builder: ir.IRBuilder, operands: Any) -> tuple[Any, ...]:
+    value, factor = (operand[0] for operand in operands)
+    return (vector_variants.fma(builder, vector_variants.fma(builder, value, factor, 0.1), factor, -3.0),)
+
+
+@narrow
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 7, 8, 12, 16, 31, 64, 1001])
+def test_sums_with_numbers_in_memory_are_rounded_once(count: int) -> None:
+    value, factor = np.random.default_rng(count).normal(size=(2, count))
+    # With 128 digits all is exact before it is rounded.
+    with mpmath.workprec(400):
+        once = [float(mpmath.mpf(a) * b + mpmath.mpf(0.1)) for a, b in zip(value, factor, strict=True)]
+        twice = [float(mpmath.mpf(a) * b - 3) for a, b in zip(once, factor, strict=True)]
+    result = looped(lambda builder, *operands: emit_fma(builder, operands), [F64, F64], F64)(value, factor)
+    np.testing.assert_array_equal(result, twice)
+
+
+@narrow
+def test_a_loop_of_vectors_reads_what_it_adds() -> None:
+    text = str(module_of(lambda builder, *operands: [emit_fma(builder, operands)], [F64, F64], [F64]))
+    loop = str(machine._machine().optimised(text).get_function("loop"))
+    assert "@llvm.fma.v4f64(" in loop
+    assert "load <4 x double>, ptr @number_" in loop
+    assert "@fma" not in loop.replace("@llvm.fma", "")

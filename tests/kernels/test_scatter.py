@@ -191,6 +191,33 @@ def test_rows_that_are_written_past_the_caches(dtype, combiner, threads):
             assert same_bits(out.reshape(values.shape), expected)
 
 
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("threads", [2, 3, 8])
+@pytest.mark.parametrize("combiner", ["add", "overwrite"])
+@pytest.mark.parametrize("dtype", ["float32", "complex128", ml_dtypes.bfloat16, "int8"])
+def test_owners_of_columns(dtype, combiner, threads, in_place):
+    rng = np.random.default_rng(18)
+    row = 2 * threads * 64 // np.dtype(dtype).itemsize
+    rows = Geometry((13, row), (5000, 1), (5000, row), (1,), (0,), (), (), (0,), 1, ())
+    values, updates = (random_values(rng, shape, dtype) for shape in (rows.operand_shape, rows.slices_shape))
+    indices = rng.integers(-2, 15, rows.indices_shape).astype(np.int32)
+    with np.errstate(all="ignore"):
+        expected = scattered(values, indices, updates, rows, COMBINE[combiner])
+    with all_have_owners(choosing=True), mock.patch.object(
+        scatter_ways.Loops, "_apply_columns", autospec=True, side_effect=scatter_ways.Loops._apply_columns
+    ) as by_columns:
+        scatter_values = prepared(rows, [dtype], np.int32, combiner, threads=threads)
+        for first in (0, 1):
+            out = aligned(np.zeros(values.size + first, dtype))[first:].reshape(values.shape)
+            if in_place:
+                out[...] = values
+                (result,) = scatter_values([out], [indices], [updates], in_place=True)
+            else:
+                (result,) = scatter_values([values], [indices], [updates], out=[out])
+            assert same_bits(result, expected)
+            assert by_columns.call_count == 1
+
+
 @pytest.mark.parametrize("window", [(3, 4), (3, 1), (1, 4), (61, 1), (1, 1)])
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 def test_many_windows_that_slide_two_ways(threads, window):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from llvmlite import ir
@@ -21,10 +21,12 @@ from .coefficients import (
     LOG_OF_2,
     POWER_OF_LONG_STEP,
     POWER_OF_STEP,
+    POWER_OF_TWO,
 )
 from .reals import (
     Real,
     bits_of,
+    by_horner,
     looked_up,
     polynomial,
     power_of_two,
@@ -32,6 +34,9 @@ from .reals import (
     times_power,
     where,
 )
+
+Summed = Callable[[Real, Sequence[float]], Real]
+"""Computes a polynomial with these coefficients, the lowest power's first."""
 
 REACH = 110.0
 """exp of arguments beyond it, and of this, is infinite or zero in f32."""
@@ -67,7 +72,7 @@ def _reduced(x: Real, tail: Real | None = None) -> tuple[Real, ir.Value]:
     """
     k, exponent = rounded_to_integer(x, 1 / math.log(2))
     r = _rest(x, k, LOG_OF_2, tail)
-    return (r * r).fma(polynomial(r, EXP), r), exponent
+    return (r * r).fma(polynomial(r, EXP, in_registers=True), r), exponent
 
 
 def _rest(x: Real, k: Real, step: tuple[float, float], tail: Real | None) -> Real:
@@ -78,21 +83,36 @@ def _rest(x: Real, k: Real, step: tuple[float, float], tail: Real | None) -> Rea
 
 
 def exp(
-    x: Real, tail: Real | None = None, least: float | None = -REACH, most: float | None = REACH
+    x: Real,
+    tail: Real | None = None,
+    least: float | None = -REACH,
+    most: float | None = REACH,
+    summed: Summed = polynomial,
 ) -> Real:
-    """exp(x + tail); error 6.9, with a tail 1. `least`, `most`: None where x is known to lie within REACH."""
+    """exp(x + tail); error 6.9, with a tail 1.
+
+    `least`, `most`: None where x is known to lie within REACH; `summed`: how a long polynomial is computed.
+    """
     x = x.within(least, most)
     if gathers_quickly():
         return _exp_by_table(x, tail, _SHORT_STEPS)
     if permutes_two_registers():
         return _exp_by_table(x, tail, _LONG_STEPS)
+    if tail is None:
+        return _exp_by_powers(x, summed)
     p, exponent = _reduced(x, tail)
     return times_power(p + 1.0, exponent)
 
 
 def decay(x: Real) -> Real:
-    """exp(x) of a number that is not positive, or NaN."""
-    return exp(x, most=None)
+    """exp(x) of a number that is not positive, or NaN, in a loop that computes little else."""
+    return exp(x, most=None, summed=by_horner)
+
+
+def _exp_by_powers(x: Real, summed: Summed) -> Real:
+    """exp as 2^k * 2^t, as exact as f32 needs it: some 2^-49 is lost for the largest arguments."""
+    t, k = _in_steps(x, None, 1)
+    return times_power(t.fma(summed(t, POWER_OF_TWO), 1.0), k)
 
 
 def _exp_by_table(x: Real, tail: Real | None, powers: _Powers) -> Real:
@@ -102,7 +122,7 @@ def _exp_by_table(x: Real, tail: Real | None, powers: _Powers) -> Real:
     result may be a whole number, in the middle between two values of a narrow type: what an entry was rounded
     by counts, too.
     """
-    t, bits = _in_steps(x, tail, powers)
+    t, bits = _in_steps(x, tail, powers.steps)
     rest = t * polynomial(t, powers.rest) if tail is None else _exact_rest(t, bits, powers)
     power = _power_of_step(x, bits, powers)
     return power.fma(rest, power)
@@ -110,17 +130,17 @@ def _exp_by_table(x: Real, tail: Real | None, powers: _Powers) -> Real:
 
 def _expm1_by_table(x: Real, tail: Real | None, powers: _Powers) -> Real:
     """exp(x + tail) - 1, as exact for small arguments; -0 gives 0."""
-    t, bits = _in_steps(x, tail, powers)
+    t, bits = _in_steps(x, tail, powers.steps)
     power = _power_of_step(x, bits, powers)
     return power.fma(_exact_rest(t, bits, powers), power - 1.0)
 
 
-def _in_steps(x: Real, tail: Real | None, powers: _Powers) -> tuple[Real, ir.Value]:
+def _in_steps(x: Real, tail: Real | None, steps: int) -> tuple[Real, ir.Value]:
     """t and the lowest bits of the integer k.
 
     x + tail = (k + t) * log(2) / steps, where |t| is half at most; the tail may be 0, to lose nothing of x.
     """
-    high, low = (part * powers.steps for part in INVERSE_LOG_OF_2)
+    high, low = (part * steps for part in INVERSE_LOG_OF_2)
     k, bits = rounded_to_integer(x, high)
     t = x.fma(high, -k)
     return t if tail is None else tail.fma(high, x.fma(low, t)), bits

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from llvmlite import ir
 
-from ...kernels.processor import scales
+from ...kernels.processor import computes_from_memory, scales
+from .. import vector_variants
 from ..values import F32, F64, I32, I64, call, floating, integer
 from ..vector_variants import ENTRIES, entry
 
@@ -139,21 +140,28 @@ def where(condition: ir.Value, chosen: Real | float, other: Real | float) -> Rea
     return Real(builder, builder.select(condition, place.like(chosen).value, place.like(other).value))
 
 
-def polynomial(x: Real, coefficients: Sequence[float]) -> Real:
+def polynomial(x: Real, coefficients: Sequence[float], in_registers: bool = False) -> Real:
     """The polynomial with these coefficients, the lowest power's first.
 
-    Even and odd powers are summed apart, so that they need not wait for each other.
+    Even and odd powers are summed apart, so that they need not wait for each other. Where registers are few
+    coefficients are read where they are added, unless `in_registers`: a short loop holds some of them.
     """
     if len(coefficients) < 5:
-        return _by_horner(x, coefficients)
+        return by_horner(x, coefficients, in_registers)
     square = x * x
-    return _by_horner(square, coefficients[1::2]).fma(x, _by_horner(square, coefficients[::2]))
+    odd, even = (by_horner(square, coefficients[start::2], in_registers) for start in (1, 0))
+    return odd.fma(x, even)
 
 
-def _by_horner(x: Real, coefficients: Sequence[float]) -> Real:
+def by_horner(x: Real, coefficients: Sequence[float], in_registers: bool = False) -> Real:
+    """The same with the fewest operations, of which each waits for the one before."""
+    from_memory = x.value.type == F64 and computes_from_memory() and not in_registers
     value = x.like(coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
-        value = value.fma(x, coefficient)
+        if from_memory:
+            value = Real(x.builder, vector_variants.fma(x.builder, value.value, x.value, coefficient))
+        else:
+            value = value.fma(x, coefficient)
     return value
 
 
