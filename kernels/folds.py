@@ -4,9 +4,8 @@ Each function here is compiled into the loop that calls it, as those of `arithme
 
 How adjacent pairs are folded at vector speed: LANES vectors of LANES neighbouring values each are combined
 by twos, a vector of the even places with one of the odd places, until one vector is left; its lane i is the
-total of the i-th vector. Even and odd places are first taken within pieces of 16 bytes, which costs one
-instruction, then by whole pieces, which puts the totals in order. So one pass leaves a LANES-th of the
-values; passes follow one another until a single value is left.
+total of the i-th vector (`lane_pairs`). So one pass leaves a LANES-th of the values; passes follow one
+another until a single value is left.
 """
 
 import contextlib
@@ -17,6 +16,7 @@ from llvmlite import ir
 from numba import types
 
 from .blocks import CACHE_LINE, ROW_BLOCK
+from .lane_pairs import PIECE_BYTES, lane_pairs
 from .monoids import Combination, computing_dtype, is_exact, storage_dtype
 from .processor import follows_upwards_only, read_ahead_bytes
 from .vectors import (
@@ -44,7 +44,6 @@ from .vectors import (
     store_lanes,
 )
 
-_PIECE_BYTES = 16
 _UNROLLED = 4
 _ROWS_AT_ONCE = 8
 _NEAR_BYTES = 1 << 14
@@ -52,7 +51,7 @@ _NEAR_BYTES = 1 << 14
 
 def _piece_of(element: str) -> int:
     """How many values 16 bytes have: of a complex number, of each of its parts."""
-    return _PIECE_BYTES * part_count(element) // computing_dtype(element).itemsize
+    return PIECE_BYTES * part_count(element) // computing_dtype(element).itemsize
 
 
 class _Source(NamedTuple):
@@ -151,17 +150,7 @@ def _less(builder: Any, numbers: list[int], limit: Any) -> Any:
 
 def _folded_pairs(builder: Any, kind: Combination, first: Value, second: Value, level: int) -> Value:
     """Two vectors folded by the adjacent pairs of a level into one; see the module's text."""
-    lanes, piece = lanes_of(kind.element), _piece_of(kind.element)
-    even: list[int] = []
-    if 2 << level <= piece:
-        for start in range(0, lanes, piece):
-            even += range(start, start + piece, 2)
-            even += range(lanes + start, lanes + start + piece, 2)
-        odd = [lane + 1 for lane in even]
-    else:
-        for start in range(0, 2 * lanes, 2 * piece):
-            even += range(start, start + piece)
-        odd = [lane + piece for lane in even]
+    even, odd = lane_pairs(lanes_of(kind.element), _piece_of(kind.element), level)
     pairs = list(zip(first, second, strict=True))
     return apply(
         builder,

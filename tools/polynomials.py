@@ -150,7 +150,7 @@ with mpmath.workdps(80):
                 degree,
             )
             for name, steps, degree in (
-                ("POWER_OF_TWO", 1, 10),
+                ("POWER_OF_TWO", 1, 9),
                 ("POWER_OF_STEP", EXP_STEPS, 2),
                 ("EXACT_POWER_OF_STEP", EXP_STEPS, 3),
                 ("POWER_OF_LONG_STEP", LONG_EXP_STEPS, 5),

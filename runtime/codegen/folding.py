@@ -26,10 +26,12 @@ _STRAIGHT = 16
 """So many values are folded without a loop."""
 _UNROLLED = 256
 """Loops of a fold of so many values are unrolled, which saves a quarter of a normalisation's time."""
-_LINE = 64
-"""Bytes that a processor fetches at once."""
+_LINE, _FETCHED_LINES = 64, 16
+"""Bytes that a processor fetches at once; so many times it is asked to without a loop."""
 _READ, _SECOND_LEVEL, _DATA = 0, 2, 1
 """How `llvm.prefetch` names them."""
+Lanes = range | tuple[int, ...]
+"""Numbers of lanes."""
 TASK_TYPE = ir.FunctionType(ir.VoidType(), [INT64, POINTER])
 
 
@@ -311,14 +313,14 @@ def filled(type: ir.Type, number: float) -> ir.Constant:
 
 
 def lanes_of(
-    builder: ir.IRBuilder, vector: ir.Value, lanes: range, other: ir.Value | None = None
+    builder: ir.IRBuilder, vector: ir.Value, lanes: Lanes, other: ir.Value | None = None
 ) -> ir.Value:
     """Some lanes of a vector, or of two taken as one."""
     return builder.shuffle_vector(vector, vector if other is None else other, _mask(lanes))
 
 
 @functools.cache
-def _mask(lanes: range) -> ir.Constant:
+def _mask(lanes: Lanes) -> ir.Constant:
     """The numbers of lanes as a vector; to write its text takes longer than most instructions."""
     number = ir.IntType(32)
     return ir.Constant(ir.VectorType(number, len(lanes)), [number(lane) for lane in lanes])
@@ -336,10 +338,19 @@ def prefetch_after(builder: ir.IRBuilder, row: ir.Value, size: int, distance: in
     prefetch = builder.module.declare_intrinsic(
         "llvm.prefetch.p0", (), ir.FunctionType(ir.VoidType(), [POINTER, flag, flag, flag])
     )
-    with Loop(builder, INT64(0), INT64(-(-size // _LINE)), rolled=True) as number:
+    lines = -(-size // _LINE)
+
+    def fetch(number: ir.Value) -> None:
         place = builder.add(INT64(distance), builder.mul(number, INT64(_LINE)))
         address = builder.gep(row, [place], source_etype=ir.IntType(8))
         builder.call(prefetch, [address, flag(_READ), flag(_SECOND_LEVEL), flag(_DATA)])
+
+    if lines <= _FETCHED_LINES:
+        for number in range(lines):
+            fetch(INT64(number))
+        return
+    with Loop(builder, INT64(0), INT64(lines), rolled=True) as number:
+        fetch(number)
 
 
 def index_as(builder: ir.IRBuilder, index: ir.Value, element_type: ElementType) -> Value:

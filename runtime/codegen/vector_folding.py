@@ -1,8 +1,9 @@
 """Folds of many floats into one by adjacent pairs, a vector of pairs at a time, as LLVM code.
 
-The even lanes of two neighbouring vectors are combined with the odd ones, which leaves the next level of the
-tree in order. Where the number of values is no power of two, values that change nothing follow: the tree is
-the same, for a value without a neighbour goes up as it is.
+Two neighbouring vectors are combined as `lane_pairs` says where as many of them as they have lanes become
+one; of fewer, the even lanes with the odd ones, which leaves the next level of the tree in order. Where the
+number of values is no power of two, values that change nothing follow: the tree is the same, for a value
+without a neighbour goes up as it is.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from ..ir import Operation
+from ..kernels.lane_pairs import PIECE_BYTES, lane_pairs
 from ..types import FLOAT, ElementType
 from .blocks import INT64
-from .folding import F32, Extreme, Loop, address_of, filled, is_extreme, lanes_of
+from .folding import F32, Extreme, Lanes, Loop, address_of, filled, is_extreme, lanes_of
 from .space import combines_by, folded_type
 from .values import I32, stored_type
 
@@ -23,6 +25,15 @@ _CHAINS = 4
 """So many extremes are found beside each other: a comparison waits for the one before."""
 _NEUTRAL = {"stablehlo.add": -0.0, "stablehlo.multiply": 1.0}
 """What, combined with any value, gives that value; so with itself."""
+
+
+Paired = Callable[[int, int, int], tuple[Lanes, Lanes]]
+"""Which lanes of two vectors are combined with which: of how many, with so many of a piece, at a level."""
+
+
+def _paired_in_order(lanes: int, piece: int, level: int) -> tuple[Lanes, Lanes]:
+    """Even lanes with odd ones."""
+    return range(0, 2 * lanes, 2), range(1, 2 * lanes, 2)
 
 
 def neutral(operation: Operation) -> float | None:
@@ -118,10 +129,10 @@ class _Tree:
         while self.row.count > chunk:
             full, left = divmod(self.row.count, chunk)
             with Loop(builder, INT64(0), INT64(full), rolled=True) as number:
-                level = self.level(builder.mul(number, INT64(chunk)), levels, chunk)
+                level = self.level(builder.mul(number, INT64(chunk)), levels, chunk, lane_pairs)
                 builder.store(level, builder.gep(rooms, [number], inbounds=True), align=VECTOR_BYTES)
             if left:
-                level = self.level(INT64(full * chunk), levels, left)
+                level = self.level(INT64(full * chunk), levels, left, lane_pairs)
                 builder.store(level, builder.gep(rooms, [INT64(full)], inbounds=True), align=VECTOR_BYTES)
             self.row = _Row(builder, self.row.folded, room, (full + bool(left)) * lanes)
         vectors = -(-self.row.count // lanes)
@@ -131,21 +142,22 @@ class _Tree:
             last = self.combined(*halved)
         return self.combined(*[builder.extract_element(last, I32(k)) for k in (0, 1)])
 
-    def level(self, first: ir.Value, levels: int, left: int) -> ir.Value:
+    def level(self, first: ir.Value, levels: int, left: int, paired: Paired = _paired_in_order) -> ir.Value:
         """The vector that some neighbouring ones come to, so many levels up.
 
         Args:
             left: how many values there are from the first one on; behind them is what changes nothing.
+            paired: which lanes are combined.
         """
         if left <= 0:
             return self.padding
         if levels == 0:
             return self.first_vector(first, left)
         step = self.row.type.count << (levels - 1)
-        lower = self.level(first, levels - 1, left)
-        upper = self.level(self.builder.add(first, INT64(step)), levels - 1, left - step)
-        every_second = [range(k, 2 * self.row.type.count, 2) for k in (0, 1)]
-        return self.combined(*[lanes_of(self.builder, lower, lanes, upper) for lanes in every_second])
+        lower = self.level(first, levels - 1, left, paired)
+        upper = self.level(self.builder.add(first, INT64(step)), levels - 1, left - step, paired)
+        sides = paired(self.row.type.count, PIECE_BYTES // self.row.folded.dtype.itemsize, levels - 1)
+        return self.combined(*[lanes_of(self.builder, lower, lanes, upper) for lanes in sides])
 
     def first_vector(self, first: ir.Value, left: int) -> ir.Value:
         """The values from one on; of fewer than a vector's, those before are read with them and left out."""
