@@ -269,40 +269,58 @@ class Extreme:
 
     def look_at(self, *values: ir.Value) -> None:
         """Note what comparisons leave open of one value or two."""
+        self.look_for_nan(*values)
+        for value in values:
+            self.look_for_zero(value)
+
+    def look_for_nan(self, *values: ir.Value) -> None:
+        """Note of one value or two whether there is a NaN."""
         builder = self.builder
         has_nan = builder.fcmp_unordered("uno", values[0], values[-1])
         builder.store(builder.or_(builder.load(self.nan), has_nan), self.nan)
-        least_bits = builder.load(self.least_bits)
-        less = builder.icmp_unsigned if self.is_greatest else builder.icmp_signed
-        for value in values:
-            bits = builder.bitcast(value, self.bits)
-            least_bits = builder.select(less("<", bits, least_bits), bits, least_bits)
-        builder.store(least_bits, self.least_bits)
+
+    def look_for_zero(self, value: ir.Value) -> None:
+        """Note whether it is the zero that a total of zero has to be."""
+        builder = self.builder
+        bits, least_bits = builder.bitcast(value, self.bits), builder.load(self.least_bits)
+        builder.store(builder.select(self._less(bits, least_bits), bits, least_bits), self.least_bits)
+
+    def across(self, value: ir.Value) -> ir.Value:
+        """The one value that those of all lanes come to."""
+        while value.type.count > 1:
+            value = self.of(*halves(self.builder, value))
+        return self.builder.extract_element(value, ir.IntType(32)(0))
+
+    def is_zero(self, value: ir.Value) -> ir.Value:
+        """Whether a single value is a zero, of either sign."""
+        return self.builder.fcmp_ordered("==", value, ir.Constant(self.real, 0.0))
 
     def total(self, value: ir.Value) -> ir.Value:
-        """The total, given what is left of the values."""
+        """The total, given the one value that is left."""
         builder = self.builder
         has_nan, least_bits = builder.load(self.nan), builder.load(self.least_bits)
         if isinstance(self.type, ir.VectorType):
-            value, has_nan, least_bits = self._of_lanes(value, has_nan, least_bits)
+            has_nan, least_bits = self._of_lanes(has_nan, least_bits)
         zero = self.integer(0 if self.is_greatest else 1 << (self.integer.width - 1))
         is_there = builder.icmp_signed("==", least_bits, zero)
-        is_zero = builder.fcmp_ordered("==", value, ir.Constant(self.real, 0.0))
+        is_zero = self.is_zero(value)
         value = builder.select(builder.and_(is_there, is_zero), builder.bitcast(zero, self.real), value)
         return builder.select(has_nan, ir.Constant(self.real, float("nan")), value)
 
-    def _of_lanes(self, value: ir.Value, nan: ir.Value, bits: ir.Value) -> tuple[ir.Value, ...]:
-        """The one value, flag and bits that those of all lanes come to."""
+    def _of_lanes(self, nan: ir.Value, bits: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """The one flag and the bits that those of all lanes come to."""
         builder = self.builder
-        less = builder.icmp_unsigned if self.is_greatest else builder.icmp_signed
         flags = ir.IntType(nan.type.count)
         has_nan = builder.icmp_unsigned("!=", builder.bitcast(nan, flags), flags(0))
-        while value.type.count > 1:
-            value = self.of(*halves(builder, value))
+        while bits.type.count > 1:
             first, second = halves(builder, bits)
-            bits = builder.select(less("<", first, second), first, second)
-        first_lane = ir.IntType(32)(0)
-        return builder.extract_element(value, first_lane), has_nan, builder.extract_element(bits, first_lane)
+            bits = builder.select(self._less(first, second), first, second)
+        return has_nan, builder.extract_element(bits, ir.IntType(32)(0))
+
+    def _less(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        """Whether bits are less, in the order in which those of the zero are the least."""
+        compared = self.builder.icmp_unsigned if self.is_greatest else self.builder.icmp_signed
+        return compared("<", a, b)
 
 
 def filled(type: ir.Type, number: float) -> ir.Constant:

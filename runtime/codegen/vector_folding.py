@@ -8,7 +8,7 @@ without a neighbour goes up as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from llvmlite import ir
 
@@ -84,29 +84,40 @@ class _Row:
 
 
 def _extreme(row: _Row, operation: Operation) -> ir.Value:
-    """The greatest or the least of a row: some vectors at a time, and a last one, for these may overlap."""
-    builder, lanes, count = row.builder, row.type.count, row.count
+    """The greatest or the least of a row. Only where that is a zero all are looked at again for its sign."""
+    builder, lanes = row.builder, row.type.count
     extreme = Extreme(builder, operation.regions[0].block, row.folded, lanes)
     with builder.goto_entry_block():
-        places = [builder.alloca(row.type) for _ in range(min(_CHAINS, count // lanes))]
+        places = [builder.alloca(row.type) for _ in range(min(_CHAINS, row.count // lanes))]
     for place in places:
         builder.store(filled(row.type, float("-inf" if extreme.is_greatest else "inf")), place)
 
-    def take_in(place: ir.Value, first: ir.Value) -> None:
-        vector = row.vector(first)
-        extreme.look_at(vector)
+    def take_in(place: ir.Value, vector: ir.Value) -> None:
+        extreme.look_for_nan(vector)
         builder.store(extreme.of(vector, builder.load(place)), place)
 
-    step = lanes * len(places)
-    with Loop(builder, INT64(0), INT64(count // step), rolled=True) as number:
-        for k, place in enumerate(places):
-            take_in(place, builder.add(builder.mul(number, INT64(step)), INT64(k * lanes)))
-    for place, first in zip(places, range(count // step * step, count, lanes), strict=False):
-        take_in(place, INT64(min(first, count - lanes)))
+    _for_vectors(row, places, take_in)
     found = builder.load(places[0])
     for place in places[1:]:
         found = extreme.of(found, builder.load(place))
-    return extreme.total(found)
+    total = extreme.across(found)
+    with builder.if_then(extreme.is_zero(total), likely=False):
+        _for_vectors(row, places[:1], lambda _, vector: extreme.look_for_zero(vector))
+    return extreme.total(total)
+
+
+def _for_vectors(
+    row: _Row, places: Sequence[ir.Value], take_in: Callable[[ir.Value, ir.Value], None]
+) -> None:
+    """Have vectors of a row taken in, as many at a time as there are places, and a last one, for these may
+    overlap."""
+    builder, lanes, count = row.builder, row.type.count, row.count
+    step = lanes * len(places)
+    with Loop(builder, INT64(0), INT64(count // step), rolled=True) as number:
+        for k, place in enumerate(places):
+            take_in(place, row.vector(builder.add(builder.mul(number, INT64(step)), INT64(k * lanes))))
+    for place, first in zip(places, range(count // step * step, count, lanes), strict=False):
+        take_in(place, row.vector(INT64(min(first, count - lanes))))
 
 
 class _Tree:
