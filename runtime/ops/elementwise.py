@@ -159,7 +159,9 @@ class Atan2(
     result = Result(COMPUTED)
 
 
-class Cbrt(Transcendental, name="stablehlo.cbrt", functions={FLOAT: np.cbrt, COMPLEX: special.cbrt_complex}):
+class Cbrt(
+    Transcendental, name="stablehlo.cbrt", functions={FLOAT: special.cbrt, COMPLEX: special.cbrt_complex}
+):
     """The cubic root."""
 
 
