@@ -160,24 +160,25 @@ def _folded_pairs(builder: Any, kind: Combination, first: Value, second: Value, 
     )
 
 
+def _reading_order(count: int) -> range:
+    """The numbers of so many vectors, or parts, as they are best read: from the last one on, where memory
+    that is fetched ahead comes sooner then."""
+    return range(count) if follows_upwards_only() else range(count - 1, -1, -1)
+
+
 def _folded_square(source: _Source, position: Any, vectors: int, ahead: ReadAhead) -> Value:
     """So many vectors from `position` on; of LANES of them, lane i is the total of the i-th.
 
-    They are read from the last to the first where memory that is fetched ahead comes sooner then.
+    They are read in `_reading_order`.
     """
     if vectors == 1:
         value = source.values(position, source.lanes)
         ahead.after_step()
         return value
     half = vectors // 2
-    middle = source.builder.add(position, I64(half * source.lanes))
-    if follows_upwards_only():
-        first = _folded_square(source, position, half, ahead)
-        second = _folded_square(source, middle, half, ahead)
-    else:
-        second = _folded_square(source, middle, half, ahead)
-        first = _folded_square(source, position, half, ahead)
-    return _folded_pairs(source.builder, source.kind, first, second, half.bit_length() - 1)
+    places = (position, source.builder.add(position, I64(half * source.lanes)))
+    halves = {number: _folded_square(source, places[number], half, ahead) for number in _reading_order(2)}
+    return _folded_pairs(source.builder, source.kind, halves[0], halves[1], half.bit_length() - 1)
 
 
 def _folded_words(source: _Source, position: Any, ahead: ReadAhead) -> Value:
@@ -187,14 +188,13 @@ def _folded_words(source: _Source, position: Any, ahead: ReadAhead) -> Value:
     a vector end in different pieces.
     """
     builder, kind, lanes = source.builder, source.kind, source.lanes
-    halves = list[Value]()
-    for number in range(lanes // 2):
-        place = number if follows_upwards_only() else lanes // 2 - 1 - number
-        index = builder.add(source.start, builder.add(position, I64(2 * place * lanes)))
-        halves.append(apply(builder, kind, *load_pairs(builder, source.data, index, lanes)))
+    read: dict[int, Value] = {}
+    for number in _reading_order(lanes // 2):
+        index = builder.add(source.start, builder.add(position, I64(2 * number * lanes)))
+        read[number] = apply(builder, kind, *load_pairs(builder, source.data, index, lanes))
         for _ in range(2):
             ahead.after_step()
-    halves = halves if follows_upwards_only() else halves[::-1]
+    halves = [read[number] for number in range(lanes // 2)]
     level = 0
     while len(halves) > 1:
         halves = [
