@@ -74,9 +74,9 @@ def scales() -> bool:
 
 
 def read_ahead_bytes() -> int:
-    """How far ahead to fetch memory that is read in order; 0 where the processor, by itself, does so better.
+    """How far ahead to fetch memory that is read in order.
 
-    Most do not look past a page. AMD's do, but have room for more that is under way than that asks for.
+    Most processors do not look past a page. AMD's do, but have room for more under way than they ask for.
     """
     return 16384 if _is_of_amd() else 2048
 

@@ -228,29 +228,40 @@ def update_chosen_runs(element: str, combiner: str) -> Kernel:
 @functools.cache
 def update_columns_of_rows(element: str, combiner: str) -> Kernel:
     """Units of a whole row each, as they come. Owner t has `width` columns of all rows; the updates of unit n
-    begin at n times `source_step`."""
-    apply = _apply_runs(element, combiner)
+    begin at n times `source_step`, so that the processor sees by itself which come next."""
+    line_items = LINE_BYTES // storage_dtype(element).itemsize
+    two_lines = 2 * line_items
+
+    @kernel(inline=True)
+    def rows(
+        count: int, keys: Any, first: int, source_step: int, grain: int, items: int, values: Any, result: Any
+    ) -> None:
+        for unit in range(count):
+            key = np.int64(get(keys, unit))
+            if key >= 0:
+                source = (first + unit) * source_step
+                combine_run(element, combiner, result, key * grain, values, source, items)
 
     @kernel(parallel=True)
     def body(
-        task: int, width: int, count: int, source_step: int, where: Any, sample: Any, grain: int, runs: Any,
-        values: Any, initial: Any, result: Any,
+        task: int, width: int, count: int, source_step: int, where: Any, sample: Any, grain: int, values: Any,
+        initial: Any, result: Any,
     ) -> None:  # fmt: skip
         column = task * width
         if initial.size > 0:
             start_columns(column, width, grain, initial, result)
-        keys, sources = np.empty(BLOCK, sample.dtype), np.empty(BLOCK, sample.dtype)
-        nothing = np.empty(0, sample.dtype)
-        is_far = _is_far(result.size, initial, result)
+        keys, nothing = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
+        own_values, own_result = values[column:], result[column:]
         for first in range(0, count, BLOCK):
             here = min(BLOCK, count - first)
             locate(0, first, here, where, keys, nothing, nothing)
-            for unit in range(here):
-                put(sources, unit, (first + unit) * source_step)
-            apply(
-                0, here, keys, sources, nothing, 1, grain, 0, runs, 1, width, is_far, values[column:],
-                result[column:],
-            )  # fmt: skip
+            # The same with constants, which become quicker loops.
+            if width == line_items:
+                rows(here, keys, first, source_step, grain, line_items, own_values, own_result)
+            elif width == two_lines:
+                rows(here, keys, first, source_step, grain, two_lines, own_values, own_result)
+            else:
+                rows(here, keys, first, source_step, grain, width, own_values, own_result)
 
     return body
 

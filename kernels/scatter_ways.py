@@ -193,7 +193,7 @@ class Loops:
         from .scatter_run_loops import update_columns_of_rows
 
         plan, owners = self._plan, _threads.chosen_threads(threads)
-        given = (self._source_step, self._located(arrays), self._key_sample, plan.grain, plan.runs)
+        given = (self._source_step, self._located(arrays), self._key_sample, plan.grain)
         columns = (plan.grain // owners, total, *given, arrays.values, arrays.initial, arrays.result)
         update_columns_of_rows(*self.kind)(owners, *columns, threads=threads)
 

@@ -304,7 +304,7 @@ class ReadAhead:
     ) -> None:
         self.builder, self.element, self.data, self.index, self.steps = builder, element, data, index, steps
         self.itemsize = storage_dtype(element).itemsize
-        self.lines = -(-count * self.itemsize // CACHE_LINE) if read_ahead_bytes() else 0
+        self.lines = -(-count * self.itemsize // CACHE_LINE)
         self.step = self.fetched = 0
 
     def after_step(self) -> None:

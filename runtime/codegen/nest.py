@@ -15,7 +15,6 @@ import numpy as np
 
 from ..ir import Operation
 from ..ir.printer import Printer
-from ..kernels.processor import read_ahead_bytes
 from ..types import ElementType, TensorType
 from .elementwise import is_long
 from .streaming import CACHE_LINE, LEAST_BYTES, LEAST_COMPUTED_BYTES, LEAST_ROW_BYTES
@@ -318,9 +317,7 @@ LEAST_READ_AHEAD_BYTES = 1 << 20
 def reads_ahead(nest: Nest) -> bool:
     """Whether an arranged nest asks for what it reads in order before it does: some processors do not look
     past a page, and elements that indices choose leave them little to wait with."""
-    if nest.line > 1 or not nest.gathers:
-        return False
-    if crossing_loop(nest) is not None or not read_ahead_bytes():
+    if nest.line > 1 or not nest.gathers or crossing_loop(nest) is not None:
         return False
     read = [nest.accesses[number].element_type.dtype.itemsize for number in read_in_order(nest)]
     widest = max(read, default=0)

@@ -279,13 +279,12 @@ class _LongBlocks(_Blocks):
     def read_ahead(self, first: ir.Value) -> None:
         """Fetch what lies ahead of a part of the operands that are read in order: while a block is folded,
         nothing is read."""
-        distance = read_ahead_bytes()
-        for value, pointer in self.operands.items() if distance else ():
+        for value, pointer in self.operands.items():
             steps = self.form.steps(value)
             if steps is not None and steps.reduced == 1:
                 place = self.at(pointer, value, (self.outer, first, INT64(0)))
                 size = FETCHED_ELEMENTS * element_type_of(value).dtype.itemsize
-                prefetch_after(self.builder, place, size, distance)
+                prefetch_after(self.builder, place, size, read_ahead_bytes())
 
     def put(self, operation: Operation, room: ir.Value, index: ir.Value, value: Value) -> None:
         folded = folded_type(operation, F32)

@@ -16,7 +16,6 @@ from llvmlite import ir
 
 from ..ir import Block, DenseElementsAttribute, Operation
 from ..ir import Value as IrValue
-from ..kernels.processor import read_ahead_bytes
 from ..types import ElementType
 from .blocks import INT64
 from .coverage import ViewOf
@@ -180,12 +179,10 @@ class _Rows:
                 place = address_of(self.builder, self._at_row(self.pointers[value], value), first, stored)
                 prefetch_after(self.builder, place, count * item, self.group * self.form.columns * item)
 
-    def _fetching_level(self) -> int | None:
-        """The pass that fetches what the next group's first pass reads: memory has nothing to do in it. Where
-        there is one pass only, processors that look past a page need no help."""
-        if pass_count(self.form, self.block) > 1:
-            return 1
-        return 0 if read_ahead_bytes() else None
+    def _fetching_level(self) -> int:
+        """The pass that fetches what the next group's first pass reads: the second, in which memory has
+        nothing to do, if there is one."""
+        return 1 if pass_count(self.form, self.block) > 1 else 0
 
     def _fold_rooms(self, level: int) -> dict[Operation, tuple[ir.Value, ir.Value]]:
         """Two buffers for each reduction of a pass; on the stack's top once, whatever the number of rows."""

@@ -211,7 +211,7 @@ def cbrt_complex(operand: Array) -> Array:
     """The cubic root with the angle nearest to zero."""
     # An eighth does not overflow where the whole does, and its root is half the root.
     large = np.abs(operand.real) + np.abs(operand.imag) > 1
-    modulus = np.cbrt(np.abs(np.where(large, operand / 8, operand))) * np.where(large, 2.0, 1.0)
+    modulus = cbrt(np.abs(np.where(large, operand / 8, operand))) * np.where(large, 2.0, 1.0)
     angle = np.arctan2(operand.imag, operand.real) / 3
     imaginary = np.where(angle == 0, np.copysign(0.0, angle), modulus * np.sin(angle))
     return complex_of(modulus * np.cos(angle), imaginary)

@@ -112,7 +112,7 @@ def emit_fma(builder: ir.IRBuilder, operands: Any) -> tuple[Any, ...]:
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 7, 8, 12, 16, 31, 64, 1001])
 def test_sums_with_numbers_in_memory_are_rounded_once(count: int) -> None:
     value, factor = np.random.default_rng(count).normal(size=(2, count))
-    # With 128 digits all is exact before it is rounded.
+    # With 400 bits all is exact before it is rounded.
     with mpmath.workprec(400):
         once = [float(mpmath.mpf(a) * b + mpmath.mpf(0.1)) for a, b in zip(value, factor, strict=True)]
         twice = [float(mpmath.mpf(a) * b - 3) for a, b in zip(once, factor, strict=True)]

@@ -18,9 +18,9 @@ def builder():
     return ir.IRBuilder(function.append_basic_block("entry"))
 
 
-def fetched(builder, monkeypatch, distance, count, steps):
+def fetched(builder, monkeypatch, count, steps):
     """For each step the distances, in bytes, of the lines that are fetched; and the compiler's fences."""
-    monkeypatch.setattr(vectors, "read_ahead_bytes", lambda: distance)
+    monkeypatch.setattr(vectors, "read_ahead_bytes", lambda: AHEAD)
     data, index = builder.function.args
     ahead = vectors.ReadAhead(builder, "float32", data, index, count, steps)
     lines, seen = [], 0
@@ -35,22 +35,18 @@ def fetched(builder, monkeypatch, distance, count, steps):
 
 
 def test_each_line_once_in_order_between_the_steps(builder, monkeypatch):
-    lines, fences = fetched(builder, monkeypatch, AHEAD, 64, 4)
+    lines, fences = fetched(builder, monkeypatch, 64, 4)
     assert lines == [[AHEAD], [AHEAD + 64], [AHEAD + 128], [AHEAD + 192]]
     assert fences == 8
 
 
 def test_fewer_lines_than_steps(builder, monkeypatch):
-    lines, fences = fetched(builder, monkeypatch, AHEAD, 32, 4)
+    lines, fences = fetched(builder, monkeypatch, 32, 4)
     assert lines == [[], [AHEAD], [], [AHEAD + 64]]
     assert fences == 4
 
 
 def test_all_at_once_where_there_is_one_step(builder, monkeypatch):
-    lines, fences = fetched(builder, monkeypatch, AHEAD, 40, 1)
+    lines, fences = fetched(builder, monkeypatch, 40, 1)
     assert lines == [[AHEAD, AHEAD + 64, AHEAD + 128]]
     assert fences == 0
-
-
-def test_nothing_where_the_processor_looks_ahead_itself(builder, monkeypatch):
-    assert fetched(builder, monkeypatch, 0, 64, 4) == ([[]] * 4, 0)

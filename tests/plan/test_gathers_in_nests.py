@@ -194,8 +194,7 @@ def test_what_is_read_in_order_is_fetched_ahead(
     size: int, type: str, index_type: str, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nest, "LEAST_READ_AHEAD_BYTES", 1)
-    for module in (nest, nest_emitter):
-        monkeypatch.setattr(module, "read_ahead_bytes", lambda: 2048)
+    monkeypatch.setattr(nest_emitter, "read_ahead_bytes", lambda: 2048)
     rng = np.random.default_rng(size)
     geometry = Geometry((50,), (3, size), (3, size), (), (0,), (), (), (0,), 2, (1,))
     text = program(geometry, type, index_type, MULTIPLIED if type == "f32" else "")
