@@ -13,6 +13,7 @@ from typing import Any
 from ..types import (
     BOOLEAN,
     COMPLEX,
+    ELEMENT_TYPES,
     FLOAT,
     INTEGER,
     QUANTIZED_PER_AXIS,
@@ -23,8 +24,9 @@ from ..types import (
 )
 from . import rules
 from .declaration import Array, Op, constraint
-from .float_products import contracted, contraction_of, part_of
-from .products import Multiply, is_narrow, multiplier
+from .float_products import contracted, contraction_of, have_threads, part_of
+from .narrow_products import suits
+from .products import Multiply, computed_float, is_narrow, multiplier
 
 
 class Contraction(Op):
@@ -175,6 +177,19 @@ class Contraction(Op):
         """What `part_of` says of the order in which terms are added; None where it is another."""
         rows, _, columns = self._matrix_sizes()
         return part_of(rows, columns) if self.multiply is contracted else None
+
+    @property
+    def is_converted(self) -> bool:
+        """Whether floats narrower than f32 are converted to it, and multiplied as matrices of f32."""
+        types, f32 = [type.element_type for type in (self.lhs, self.rhs, self.result)], ELEMENT_TYPES["f32"]
+        if getattr(self, "algorithm", None) is not None or not have_threads():
+            return False
+        if any(type.category != FLOAT for type in types) or computed_float(*types) is not f32:
+            return False
+        rows, terms, columns = self._matrix_sizes()
+        if 1 in (rows, columns) or (is_narrow(self) and suits(rows, terms, columns)):
+            return False
+        return any(type is not f32 for type in types)
 
     def _matrix_sizes(self) -> tuple[int, int, int]:
         """Rows, terms and columns of the matrices that are multiplied."""

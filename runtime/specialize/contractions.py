@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from typing import Final
 
+import numpy as np
+
 from ..ir import Operation, StructAttribute, Value
 from ..ops.movement import Transpose
 from ..ops.reduction import Reduce
 from ..ops.regions import monoid
-from ..types import BOOLEAN, FLOAT, INTEGER, SIGNED, storage_range
+from ..types import BOOLEAN, ELEMENT_TYPES, FLOAT, INTEGER, SIGNED, TensorType, storage_range
 from .reshaping import reshaped
 from .rewriting import Rewriter, defined_by, is_plain, is_splat_of, splat, tensor_type, viewed
 
@@ -43,6 +45,34 @@ def dot_of_transpose(operation: Operation, rewriter: Rewriter) -> Value | None:
         attributes = {**operation.attributes, "dot_dimension_numbers": numbers}
         return rewriter.create(operation.name, operands, operation.result.type, attributes)
     return None
+
+
+_LEAST_CONVERTED_TERMS: Final = 1 << 18
+"""Multiplications of a product for which operations of their own that convert are worth it."""
+
+
+def dot_of_narrow(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A product that is made in f32 is one of f32, whose operands and result are converted beside it.
+
+    Conversions run on all threads then, become one loop with what computes the operands or takes the result,
+    and are made once for several products.
+    """
+    types = [tensor_type(value) for value in (*operation.operands, operation.result)]
+    if all(type.dtype == np.float32 or type.category != FLOAT for type in types):
+        return None
+    from ..ops.contraction import DotGeneral
+
+    view = viewed(operation, DotGeneral)
+    terms = math.prod([types[0].shape[d] for d in view.lhs_contracting_dimensions])
+    if types[2].size * terms < _LEAST_CONVERTED_TERMS or not view.is_converted:
+        return None
+    lhs, rhs, result = [TensorType(type.shape, ELEMENT_TYPES["f32"]) for type in types]
+    operands = [
+        rewriter.create("stablehlo.convert", [value], type)
+        for value, type in zip(operation.operands, (lhs, rhs), strict=True)
+    ]
+    product = rewriter.create(operation.name, operands, result, operation.attributes)
+    return rewriter.create("stablehlo.convert", [product], types[2])
 
 
 _NEUTRAL: Final = {"add": 0, "multiply": 1, "or": 0, "xor": 0}
