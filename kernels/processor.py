@@ -7,6 +7,7 @@ import functools
 
 __all__ = [
     "computes_from_memory",
+    "divides_quickly",
     "estimates_inverse_roots",
     "follows_upwards_only",
     "gathers_one_by_one",
@@ -59,6 +60,11 @@ def estimates_inverse_roots() -> bool:
 
 def computes_from_memory() -> bool:
     """Whether it computes with numbers in memory as quickly as with those in its registers, which are few."""
+    return has("avx2") and not has("avx512f")
+
+
+def divides_quickly() -> bool:
+    """Whether it divides vectors of f32 in the time that other work beside that takes."""
     return has("avx2") and not has("avx512f")
 
 

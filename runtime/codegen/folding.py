@@ -28,7 +28,7 @@ _UNROLLED = 256
 """Loops of a fold of so many values are unrolled, which saves a quarter of a normalisation's time."""
 _LINE, _FETCHED_LINES = 64, 16
 """Bytes that a processor fetches at once; so many times it is asked to without a loop."""
-_READ, _SECOND_LEVEL, _DATA = 0, 2, 1
+_READ, _WRITTEN, _SECOND_LEVEL, _DATA = 0, 1, 2, 1
 """How `llvm.prefetch` names them."""
 Lanes = range | tuple[int, ...]
 """Numbers of lanes."""
@@ -350,18 +350,23 @@ def halves(builder: ir.IRBuilder, vector: ir.Value) -> tuple[ir.Value, ir.Value]
     return lanes_of(builder, vector, range(count // 2)), lanes_of(builder, vector, range(count // 2, count))
 
 
-def prefetch_after(builder: ir.IRBuilder, row: ir.Value, size: int, distance: int) -> None:
-    """Ask for the `size` bytes that lie so far behind the beginning of a row; nothing need be there."""
+def prefetch_after(
+    builder: ir.IRBuilder, row: ir.Value, size: int, distance: int, is_written: bool = False
+) -> None:
+    """Ask for the `size` bytes that lie so far behind the beginning of a row; nothing need be there.
+
+    `is_written`: they will be overwritten, and no other processor is to hold them.
+    """
     flag = ir.IntType(32)
     prefetch = builder.module.declare_intrinsic(
         "llvm.prefetch.p0", (), ir.FunctionType(ir.VoidType(), [POINTER, flag, flag, flag])
     )
-    lines = -(-size // _LINE)
+    lines, use = -(-size // _LINE), flag(_WRITTEN if is_written else _READ)
 
     def fetch(number: ir.Value) -> None:
         place = builder.add(INT64(distance), builder.mul(number, INT64(_LINE)))
         address = builder.gep(row, [place], source_etype=ir.IntType(8))
-        builder.call(prefetch, [address, flag(_READ), flag(_SECOND_LEVEL), flag(_DATA)])
+        builder.call(prefetch, [address, use, flag(_SECOND_LEVEL), flag(_DATA)])
 
     if lines <= _FETCHED_LINES:
         for number in range(lines):

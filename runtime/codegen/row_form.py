@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..ir import Block, Operation, Value
+from ..kernels.processor import divides_quickly
 from .coverage import ViewOf
 from .space import (
     Axes,
@@ -238,8 +239,10 @@ def reductions_at(form: RowForm, block: Block, level: int) -> list[Operation]:
 
 
 def row_divisor(form: RowForm, operation: Operation) -> Value | None:
-    """What does not vary along the columns, of f32, where an operation divides by it what does."""
-    if operation.name != "stablehlo.divide" or element_type_of(operation.result).name != "f32":
+    """What does not vary along the columns, of f32, where an operation divides by it what does, and something
+    else than divisions is quicker."""
+    is_of_f32 = operation.name == "stablehlo.divide" and element_type_of(operation.result).name == "f32"
+    if not is_of_f32 or divides_quickly():
         return None
     dividend, divisor = operation.operands
     while isinstance(divisor.owner, Operation) and divisor.owner.name == "stablehlo.broadcast_in_dim":

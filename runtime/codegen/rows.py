@@ -172,12 +172,20 @@ class _Rows:
                 store(self.builder, element_type_of(value), self.row_value(value), pointer)
 
     def _prefetch(self, first: ir.Value, count: int) -> None:
-        """Ask for so many columns, from the first on, of this row of the arguments' next group."""
+        """Ask for so many columns, from the first on, of this row of the arguments' next group; where what is
+        computed meanwhile takes long, and is kept, also of this one's results that later passes write."""
         for value in self.block.arguments:
             if self.form.column_step(value) == 1 and any(self.form.steps(value)[: self.form.row_rank]):
                 stored, item = stored_type(element_type_of(value)), element_type_of(value).dtype.itemsize
                 place = address_of(self.builder, self._at_row(self.pointers[value], value), first, stored)
                 prefetch_after(self.builder, place, count * item, self.group * self.form.columns * item)
+        for position, value in enumerate(self.block.terminator.operands if self.kept_rooms else ()):
+            is_later = self.form.along_columns(value) and self.form.levels[value] > self._fetching_level()
+            if is_later and self.form.column_step(value) == 1:
+                stored, item = stored_type(element_type_of(value)), element_type_of(value).dtype.itemsize
+                row = self._at_row(self.result_pointers[position], value)
+                place = address_of(self.builder, row, first, stored)
+                prefetch_after(self.builder, place, count * item, 0, is_written=True)
 
     def _fetching_level(self) -> int:
         """The pass that fetches what the next group's first pass reads: the second, in which memory has

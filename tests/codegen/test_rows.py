@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -118,7 +119,10 @@ def test_rows_of_a_group_keep_apart() -> None:
     check(function, numbers(10, 96), y, numbers(10))
 
 
-def test_division_by_a_value_of_the_row() -> None:
+@pytest.mark.parametrize("divides", [False, True])
+def test_division_by_a_value_of_the_row(divides: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_form, "divides_quickly", lambda: divides)
+
     def divide(x: Any, y: Any) -> Any:
         return x.max(-1, keepdims=True) - x / y[:, None] + x / x.sum(-1, keepdims=True)
 
@@ -131,7 +135,26 @@ def test_division_by_a_value_of_the_row() -> None:
     text = jax.jit(divide).lower(bits, divisors).as_text()
     block, form = form_of(text)
     assert form is not None
-    assert "fdiv float" not in str(rows.rows_module(block, form, view_of, 1))
+    assert ("fdiv float" in str(rows.rows_module(block, form, view_of, 1))) == divides
+
+
+@pytest.mark.parametrize(
+    ("function", "fetches"),
+    [
+        pytest.param(lambda x: jax.nn.softmax(x), True, id="exponentials are kept"),
+        pytest.param(lambda x: x - x.mean(-1, keepdims=True), False, id="nothing is kept"),
+        pytest.param(lambda x: jnp.exp(x - x.max(-1, keepdims=True)).sum(-1), False, id="no result of rows"),
+    ],
+)
+def test_results_are_fetched_while_what_they_need_is_computed(
+    function: Callable[[Any], Any], fetches: bool
+) -> None:
+    block, form = form_of(jax.jit(function).lower(numbers(10, 600)).as_text())
+    assert form is not None
+    text = str(rows.rows_module(block, form, view_of, 1))
+    wanted = re.findall(r"call void @\"llvm.prefetch.p0\"\(.*?, i32 1, i32", text)
+    assert bool(wanted) == fetches
+    check(function, numbers(10, 600))
 
 
 def test_special_values() -> None:
