@@ -19,6 +19,7 @@ from benchmarks import dashboard, plot, short
 from benchmarks.measuring import fresh_process, memory_copy, side_by_side, warm_up
 from benchmarks.peers import interpreter_call, ratios
 from benchmarks.programs import FAMILIES, PROGRAMS, SIZES, Program, representatives
+from nimblehlo.plan.background import BACKGROUND, Job
 from tools.comparison import Array, difference
 
 pytestmark = pytest.mark.models
@@ -90,6 +91,18 @@ def test_warm_up_is_bounded() -> None:
     assert len(calls) == 5
     warm_up(lambda: calls.append(None), for_seconds=0, least=3)
     assert len(calls) == 8
+
+
+def test_warm_up_lasts_while_code_is_compiled() -> None:
+    done: list[None] = []
+
+    def compile() -> None:
+        time.sleep(0.2)
+        done.append(None)
+
+    BACKGROUND.submit(Job(compile, is_quick=False))
+    warm_up(lambda: time.sleep(1e-3), for_seconds=0, least=1)
+    assert done
 
 
 def test_memory_copy_copies_all(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -12,7 +13,7 @@ from ..ops.movement import Transpose
 from ..ops.reduction import Reduce
 from ..ops.regions import monoid
 from ..types import BOOLEAN, ELEMENT_TYPES, FLOAT, INTEGER, SIGNED, TensorType, storage_range
-from .reshaping import reshaped
+from .reshaping import reshaped, spread
 from .rewriting import Rewriter, defined_by, is_plain, is_splat_of, splat, tensor_type, viewed
 
 
@@ -100,6 +101,25 @@ def reduce_nothing(operation: Operation, rewriter: Rewriter) -> tuple[Value] | N
         return None
     operands = [rewriter.constant(result, 0), reshaped(value, operation.result, rewriter)]
     return (rewriter.create("stablehlo.add", operands, result),)
+
+
+def reduce_of_nothing(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
+    """A reduction of tensors without elements to some holds the initial values alone."""
+    count = len(operation.results)
+    inputs, initial = operation.operands[:count], operation.operands[count:]
+    if not all(0 in tensor_type(value).shape for value in inputs):
+        return None
+    if any(0 in tensor_type(value).shape for value in operation.results):
+        return None
+    if any(
+        tensor_type(value).element_type != tensor_type(result).element_type
+        for value, result in zip(initial, operation.results, strict=True)
+    ):
+        return None
+    return [
+        spread(value, (), tensor_type(result), rewriter)
+        for value, result in zip(initial, operation.results, strict=True)
+    ]
 
 
 def _is_neutral(initial: Value, name: str) -> bool:

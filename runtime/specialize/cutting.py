@@ -189,10 +189,8 @@ def concatenate_few(operation: Operation, rewriter: Rewriter) -> Value | None:
             inputs += inner.operands
         elif tensor_type(value).shape[dimension]:
             inputs.append(value)
-    if len(inputs) > max(MOST_INPUTS, len(operation.operands)):
+    if not inputs or len(inputs) > max(MOST_INPUTS, len(operation.operands)):
         return None
-    if not inputs:
-        return operation.operands[0] if operation.operands[0].type == operation.result.type else None
     if len(inputs) == 1 or tuple(inputs) != tuple(operation.operands):
         return joined(inputs, dimension, rewriter)
     return None

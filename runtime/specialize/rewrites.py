@@ -88,7 +88,10 @@ TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
     "stablehlo.or": (algebra.and_or_known,),
     "stablehlo.pad": (cutting.pad_nothing, cutting.pad_of_nothing),
     "stablehlo.real": (conversions.part_of_complex, conversions.part_of_real),
-    "stablehlo.reduce": (_late("positions", "reduce_counted", operands=4),),
+    "stablehlo.reduce": (
+        contractions.reduce_of_nothing,
+        _late("positions", "reduce_counted", operands=4),
+    ),
     "stablehlo.reshape": (reshaping.reshape_twice, reshaping.reshape_of_spread),
     "stablehlo.reverse": (reshaping.reverse_nothing, reshaping.reverse_twice),
     "stablehlo.round_nearest_afz": (algebra.done_again,),

@@ -19,6 +19,7 @@ from ..ops.declaration import Array, Op
 from ..ops.verify import TERMINATORS, view_of
 from ..types import TensorType, Type
 from .constants import Budget, fold
+from .effects import has_no_effect
 from .intervals import Interval, Intervals
 
 MOST_NESTED: Final = 40
@@ -150,7 +151,8 @@ class Rewriter:
         outer, self._current = self._current, operation
         self._nested += 1
         try:
-            return self._folded(operation) or self._rewritten(operation, rewrites)
+            known = self._folded(operation) or self._without_elements(operation)
+            return known or self._rewritten(operation, rewrites)
         finally:
             self._current = outer
             self._nested -= 1
@@ -166,6 +168,16 @@ class Rewriter:
                 self.changes += 1
                 return results
         return None
+
+    def _without_elements(self, operation: Operation) -> Sequence[Value] | None:
+        """Constants in place of results that have no elements."""
+        for result in operation.results:
+            if not isinstance(result.type, TensorType) or 0 not in result.type.shape:
+                return None
+        if not operation.operands or not is_plain(operation) or not has_no_effect(operation):
+            return None
+        self.changes += 1
+        return [self.constant(tensor_type(result), 0) for result in operation.results]
 
     def _folded(self, operation: Operation) -> Sequence[Value] | None:
         """The constant that an operation on constants computes."""

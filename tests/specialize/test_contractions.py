@@ -1,11 +1,12 @@
-"""Products of narrow floats: which become products of f32 and conversions, with the same bits."""
+"""Products of narrow floats, and products and reductions without elements: what they become, with the same
+bits."""
 
 from __future__ import annotations
 
 import pytest
 
 from nimblehlo.ops import contraction_base
-from tests.specialize.simplified import assert_becomes, function
+from tests.specialize.simplified import assert_becomes, function, left, simplified
 
 BATCHED = "batching_dims = [0] x [0], contracting_dims = [2] x [1]"
 
@@ -84,3 +85,71 @@ def test_products_that_the_processor_has_instructions_for_stay(monkeypatch: pyte
     monkeypatch.setattr(contraction_base, "is_narrow", lambda view: True)
     monkeypatch.setattr(contraction_base, "suits", lambda *sizes: True)
     assert_becomes(product("65x300xbf16", "300x70xbf16", "65x70xbf16"), ["dot_general"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "result", "body"),
+    [
+        (
+            "%a: tensor<0x4xf32>, %b: tensor<3x4xf32>",
+            "0x3xf32",
+            """stablehlo.dot_general %a, %b, contracting_dims = [1] x [1]
+    : (tensor<0x4xf32>, tensor<3x4xf32>) -> tensor<0x3xf32>""",
+        ),
+        (
+            "%a: tensor<0x4xi32>",
+            "4x0xi32",
+            "stablehlo.transpose %a, dims = [1, 0] : (tensor<0x4xi32>) -> tensor<4x0xi32>",
+        ),
+        (
+            "%a: tensor<0xcomplex<f32>>",
+            "0xf32",
+            "stablehlo.abs %a : (tensor<0xcomplex<f32>>) -> tensor<0xf32>",
+        ),
+    ],
+)
+def test_results_without_elements_are_constants(arguments: str, result: str, body: str) -> None:
+    lines = f"%0 = {body}\n  return %0 : tensor<{result}>"
+    assert_becomes(function(arguments, f"tensor<{result}>", lines), [])
+
+
+def test_effects_stay_whatever_the_results() -> None:
+    body = """%0, %1 = "stablehlo.rng_bit_generator"(%a) {rng_algorithm = #stablehlo<rng_algorithm THREE_FRY>}
+    : (tensor<2xui64>) -> (tensor<2xui64>, tensor<0xui32>)
+    %2 = stablehlo.rng %s, %s, %n, distribution = UNIFORM
+    : (tensor<f32>, tensor<f32>, tensor<1xi64>) -> tensor<0xf32>
+    return %0, %1, %2 : tensor<2xui64>, tensor<0xui32>, tensor<0xf32>"""
+    arguments = "%a: tensor<2xui64>, %s: tensor<f32>, %n: tensor<1xi64>"
+    results = "tensor<2xui64>, tensor<0xui32>, tensor<0xf32>"
+    assert left(simplified(function(arguments, results, body))) == ["rng_bit_generator", "rng"]
+
+
+def reduction(count: int, shape: str, result: str) -> str:
+    names = [f"%{letter}" for letter in "ab"[:count]]
+    initial = [f"{name}0" for name in names]
+    given = ", ".join(f"({name} init: {start})" for name, start in zip(names, initial, strict=True))
+    arguments = [f"{name}: tensor<{shape}xf32>" for name in names]
+    arguments += [f"{name}: tensor<f32>" for name in initial]
+    left, right = [f"%l{n}: tensor<f32>" for n in range(count)], [f"%r{n}: tensor<f32>" for n in range(count)]
+    pairs = "".join(f" ({a}, {b})" for a, b in zip(left, right, strict=True))
+    operands, results = ", ".join(["tensor<f32>"] * count), ", ".join([f"tensor<{result}xf32>"] * count)
+    types = ", ".join([f"tensor<{shape}xf32>"] * count)
+    found = ", ".join(f"%0#{n}" for n in range(count)) if count > 1 else "%0"
+    added = "".join(f"%s{n} = stablehlo.subtract %l{n}, %r{n} : tensor<f32>\n" for n in range(count))
+    returned = ", ".join(f"%s{n}" for n in range(count))
+    return function(
+        ", ".join(arguments),
+        results,
+        f"""%0{f":{count}" if count > 1 else ""} = stablehlo.reduce{given} across dimensions = [0]
+    : ({types}, {operands}) -> ({results}) reducer{pairs} {{
+      {added}stablehlo.return {returned} : {operands}
+    }}
+    return {found} : {results}""",
+    )
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_reductions_of_nothing_are_their_initial_values(count: int) -> None:
+    assert_becomes(reduction(count, "0x3", "3"), ["broadcast_in_dim"] * count)
+    assert_becomes(reduction(count, "0x0", "0"), [])
+    assert "reduce" in left(simplified(reduction(count, "2x3", "3")))
