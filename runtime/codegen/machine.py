@@ -21,6 +21,9 @@ Build = Callable[[], str]
 
 _OPTIMISATION_LEVEL = 3
 
+_FOLDERS = "generated-"
+"""What the names of folders of machine code begin with."""
+
 _WIDE = ",-prefer-256-bit"
 _ONE_BY_ONE = ",+prefer-no-gather"
 
@@ -44,7 +47,12 @@ def function_address(key: str, name: str, build: Build, is_brief: bool = False) 
 
 def is_quick(key: str) -> bool:
     """Whether the code of that key is loaded, or lies on disk, so that it need not be compiled."""
-    return _machine().has(key)
+    return may_be_quick() and _machine().has(key)
+
+
+def may_be_quick() -> bool:
+    """Whether any code is loaded, or lies on disk. No compiler is loaded to answer."""
+    return bool(_made) or any(root().glob(f"{_FOLDERS}*"))
 
 
 def tuning() -> str:
@@ -144,7 +152,7 @@ def _folder(target: str) -> str | None:
         sources = digest_of_sources(pathlib.Path(__file__).parent)
     except OSError:
         return None
-    return "generated-" + digest(sources, target.encode()).hex()[:32]
+    return _FOLDERS + digest(sources, target.encode()).hex()[:32]
 
 
 _lock = threading.RLock()

@@ -368,7 +368,7 @@ class Generated(Tiering):
                 BACKGROUND.finish(self.heat.job)
                 if self.candidate is None:
                     self.take()
-            elif is_hot or self.code().is_quick():
+            elif is_hot or (_may_be_quick() and self.code().is_quick()):
                 self.make()
             else:
                 self.look = self.limit
@@ -383,3 +383,10 @@ class Generated(Tiering):
     def make(self) -> None:
         """Compile."""
         self.candidate = self.code().function()
+
+
+def _may_be_quick() -> bool:
+    """Whether any code might be had without compiling it."""
+    from ..codegen.machine import may_be_quick
+
+    return may_be_quick()

@@ -73,6 +73,13 @@ def test_a_folder_that_cannot_be_written_is_no_error(tmp_path):
     assert run(blocked / "below", "print(call(), built)") == "8 ['f']"
 
 
+def test_whether_there_may_be_code_is_seen_without_a_compiler(tmp_path):
+    asked = "print(machine.may_be_quick(), any('llvmlite' in name for name in sys.modules))"
+    assert run(tmp_path, asked) == "False False"
+    assert run(tmp_path, "call(); print(machine.may_be_quick())") == "True"
+    assert run(tmp_path, asked) == "True False"
+
+
 def test_many_threads_and_a_fork(tmp_path):
     code = """
         import gc

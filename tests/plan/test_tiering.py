@@ -108,6 +108,11 @@ def test_a_cold_step_is_not_compiled() -> None:
     assert [step(value) for value in range(100)] == list(range(100))
 
 
+@pytest.fixture(autouse=True)
+def _code_may_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiering, "_may_be_quick", lambda: True)
+
+
 class _Code:
     """Stands for generated code; notes what is asked of it."""
 
@@ -170,6 +175,13 @@ def test_kept_code_is_used_as_soon_as_loading_it_pays(monkeypatch: pytest.Monkey
     monkeypatch.setattr(tiering, "EARLY_SHARE", 1e9)
     short = _generated(code, expected=1e-6, compiling=10.0, pause=0.0015)
     assert [short(value)[0] for value in range(4)] == ["reference", "reference", "native", "native"]
+
+
+def test_code_is_not_looked_for_where_none_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiering, "loading_seconds", lambda: 0.0)
+    monkeypatch.setattr(tiering, "_may_be_quick", lambda: False)
+    step = _generated(_Code(kept=True), expected=0.01, compiling=10.0)
+    assert step(0)[0] == "reference"
 
 
 def test_the_compiler_is_not_loaded_for_a_look_alone(monkeypatch: pytest.MonkeyPatch) -> None:
