@@ -171,10 +171,12 @@ class Rewriter:
 
     def _without_elements(self, operation: Operation) -> Sequence[Value] | None:
         """Constants in place of results that have no elements."""
+        if not (operation.operands and operation.results):
+            return None
         for result in operation.results:
             if not isinstance(result.type, TensorType) or 0 not in result.type.shape:
                 return None
-        if not operation.operands or not is_plain(operation) or not has_no_effect(operation):
+        if not (is_plain(operation) and has_no_effect(operation)):
             return None
         self.changes += 1
         return [self.constant(tensor_type(result), 0) for result in operation.results]
