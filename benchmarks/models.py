@@ -22,6 +22,7 @@ import jax
 import numpy as np
 
 import nimblehlo
+from nimblehlo.plan.background import BACKGROUND
 
 from .measuring import Action, Array, Comparison, seconds, side_by_side, warm_up
 
@@ -90,8 +91,6 @@ def compared(program: Text) -> Comparison:
 
 def compared_first(program: Text) -> Comparison:
     """The first result of each, from the text on."""
-    from nimblehlo.plan.background import BACKGROUND
-
     compile = xla_call(program)
     # What earlier programs left is nobody's time.
     BACKGROUND.wait()

@@ -64,7 +64,7 @@ def computes_from_memory() -> bool:
 
 
 def divides_quickly() -> bool:
-    """Whether it divides vectors of f32 in the time that other work beside that takes."""
+    """Whether dividing vectors of f32 takes it no longer than multiplying them in f64, and rounding."""
     return has("avx2") and not has("avx512f")
 
 

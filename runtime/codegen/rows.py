@@ -176,16 +176,21 @@ class _Rows:
         computed meanwhile takes long, and is kept, also of this one's results that later passes write."""
         for value in self.block.arguments:
             if self.form.column_step(value) == 1 and any(self.form.steps(value)[: self.form.row_rank]):
-                stored, item = stored_type(element_type_of(value)), element_type_of(value).dtype.itemsize
-                place = address_of(self.builder, self._at_row(self.pointers[value], value), first, stored)
-                prefetch_after(self.builder, place, count * item, self.group * self.form.columns * item)
+                self._ask_for(value, self.pointers[value], first, count, self.group * self.form.columns)
         for position, value in enumerate(self.block.terminator.operands if self.kept_rooms else ()):
             is_later = self.form.along_columns(value) and self.form.levels[value] > self._fetching_level()
             if is_later and self.form.column_step(value) == 1:
-                stored, item = stored_type(element_type_of(value)), element_type_of(value).dtype.itemsize
-                row = self._at_row(self.result_pointers[position], value)
-                place = address_of(self.builder, row, first, stored)
-                prefetch_after(self.builder, place, count * item, 0, is_written=True)
+                self._ask_for(value, self.result_pointers[position], first, count, 0, is_written=True)
+
+    def _ask_for(
+        self, value: IrValue, pointer: ir.Value, first: ir.Value, count: int, distance: int,
+        is_written: bool = False,
+    ) -> None:  # fmt: skip
+        """`prefetch_after` for so many elements of this row of a value that lies at a pointer."""
+        element_type = element_type_of(value)
+        item = element_type.dtype.itemsize
+        place = address_of(self.builder, self._at_row(pointer, value), first, stored_type(element_type))
+        prefetch_after(self.builder, place, count * item, distance * item, is_written)
 
     def _fetching_level(self) -> int:
         """The pass that fetches what the next group's first pass reads: the second, in which memory has

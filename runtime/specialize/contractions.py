@@ -1,4 +1,5 @@
-"""Rewrites of products and reductions whose operand only has its dimensions in another order or number."""
+"""Rewrites of products and reductions whose operands only have their dimensions in another order or number,
+are only converted, or have no elements."""
 
 from __future__ import annotations
 
@@ -104,22 +105,14 @@ def reduce_nothing(operation: Operation, rewriter: Rewriter) -> tuple[Value] | N
 
 
 def reduce_of_nothing(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
-    """A reduction of tensors without elements to some holds the initial values alone."""
-    count = len(operation.results)
-    inputs, initial = operation.operands[:count], operation.operands[count:]
-    if not all(0 in tensor_type(value).shape for value in inputs):
+    """A reduction of tensors without elements holds the initial values alone."""
+    if 0 not in tensor_type(operation.operands[0]).shape:
         return None
-    if any(0 in tensor_type(value).shape for value in operation.results):
+    initial = operation.operands[len(operation.results) :]
+    types = [tensor_type(result) for result in operation.results]
+    if any(tensor_type(v).element_type != t.element_type for v, t in zip(initial, types, strict=True)):
         return None
-    if any(
-        tensor_type(value).element_type != tensor_type(result).element_type
-        for value, result in zip(initial, operation.results, strict=True)
-    ):
-        return None
-    return [
-        spread(value, (), tensor_type(result), rewriter)
-        for value, result in zip(initial, operation.results, strict=True)
-    ]
+    return [spread(value, (), type, rewriter) for value, type in zip(initial, types, strict=True)]
 
 
 def _is_neutral(initial: Value, name: str) -> bool:

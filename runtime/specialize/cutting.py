@@ -136,7 +136,7 @@ def joined(values: Sequence[Value], dimension: int, rewriter: Rewriter) -> Value
 def slice_of_pad(operation: Operation, rewriter: Rewriter) -> Value | None:
     """A slice of a pad that lies within the operand is a slice of that; outside is the padding value."""
     inner = defined_by(operation.operands[0], "stablehlo.pad")
-    if inner is None or 0 in tensor_type(operation.result).shape:
+    if inner is None:
         return None
     operand, padding_value = inner.operands
     pad, (starts, limits, strides) = viewed(inner, Pad), viewed(operation, Slice).ranges()
@@ -174,7 +174,7 @@ def pad_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
 def pad_of_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
     """A pad of a tensor without elements holds the padding value alone."""
     operand, padding_value = operation.operands
-    if tensor_type(operand).size or not tensor_type(operation.result).size:
+    if tensor_type(operand).size:
         return None
     return spread(padding_value, (), tensor_type(operation.result), rewriter)
 
@@ -189,7 +189,7 @@ def concatenate_few(operation: Operation, rewriter: Rewriter) -> Value | None:
             inputs += inner.operands
         elif tensor_type(value).shape[dimension]:
             inputs.append(value)
-    if not inputs or len(inputs) > max(MOST_INPUTS, len(operation.operands)):
+    if len(inputs) > max(MOST_INPUTS, len(operation.operands)):
         return None
     if len(inputs) == 1 or tuple(inputs) != tuple(operation.operands):
         return joined(inputs, dimension, rewriter)

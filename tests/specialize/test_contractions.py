@@ -130,19 +130,18 @@ def reduction(count: int, shape: str, result: str) -> str:
     given = ", ".join(f"({name} init: {start})" for name, start in zip(names, initial, strict=True))
     arguments = [f"{name}: tensor<{shape}xf32>" for name in names]
     arguments += [f"{name}: tensor<f32>" for name in initial]
-    left, right = [f"%l{n}: tensor<f32>" for n in range(count)], [f"%r{n}: tensor<f32>" for n in range(count)]
-    pairs = "".join(f" ({a}, {b})" for a, b in zip(left, right, strict=True))
+    pairs = "".join(f" (%l{n}: tensor<f32>, %r{n}: tensor<f32>)" for n in range(count))
     operands, results = ", ".join(["tensor<f32>"] * count), ", ".join([f"tensor<{result}xf32>"] * count)
     types = ", ".join([f"tensor<{shape}xf32>"] * count)
     found = ", ".join(f"%0#{n}" for n in range(count)) if count > 1 else "%0"
-    added = "".join(f"%s{n} = stablehlo.subtract %l{n}, %r{n} : tensor<f32>\n" for n in range(count))
+    lines = "".join(f"%s{n} = stablehlo.subtract %l{n}, %r{n} : tensor<f32>\n" for n in range(count))
     returned = ", ".join(f"%s{n}" for n in range(count))
     return function(
         ", ".join(arguments),
         results,
         f"""%0{f":{count}" if count > 1 else ""} = stablehlo.reduce{given} across dimensions = [0]
     : ({types}, {operands}) -> ({results}) reducer{pairs} {{
-      {added}stablehlo.return {returned} : {operands}
+      {lines}stablehlo.return {returned} : {operands}
     }}
     return {found} : {results}""",
     )
