@@ -18,7 +18,7 @@ from numba import types
 from .blocks import CACHE_LINE, ROW_BLOCK
 from .lane_pairs import PIECE_BYTES, lane_pairs
 from .monoids import Combination, computing_dtype, is_exact, storage_dtype
-from .processor import follows_upwards_only, read_ahead_bytes
+from .processor import follows_upwards_only, places_in_turn, read_ahead_bytes
 from .vectors import (
     I32,
     I64,
@@ -36,6 +36,7 @@ from .vectors import (
     literal,
     load_lanes,
     load_pairs,
+    loop_in_turn,
     packed,
     part_count,
     prefetch,
@@ -82,6 +83,10 @@ class _Source(NamedTuple):
     def loop(self, begin: Any, end: Any, step: int) -> Any:
         """A loop over positions."""
         return cgutils.for_range_slice(self.builder, begin, end, I64(step), intp=I64, inc=True)
+
+    def loop_in_any_order(self, begin: Any, end: Any, step: int) -> Any:
+        """The same, in the order in which memory is best read."""
+        return loop_in_turn(self.builder, begin, end, step, 1 if self.padded else places_in_turn())
 
     def slots(self, lanes: int) -> list[Any]:
         """Room on the stack for a value of so many lanes: an address for each part."""
@@ -219,7 +224,7 @@ def _pass(source: _Source, target: Any) -> Any:
     begin = I64(0)
     for vectors in (lanes, _piece_of(kind.element), 1):
         end = builder.and_(source.count, I64(-lanes * vectors))
-        with source.loop(begin, end, lanes * vectors) as (at, _):
+        with source.loop_in_any_order(begin, end, lanes * vectors) as at:
             ahead = source.read_ahead(at, vectors if vectors == lanes else 0, vectors)
             if vectors == lanes and is_of_halves(kind.element):
                 value = _folded_words(source, at, ahead)
@@ -292,7 +297,7 @@ def _fold_lanes(source: _Source) -> Value:
         for number, slots in enumerate(vectors):
             _write(builder, slots, source.values(I64(number * lanes), lanes))
         end = builder.and_(source.count, I64(-step))
-        with source.loop(I64(step), end, step) as (at, _):
+        with source.loop_in_any_order(I64(step), end, step) as at:
             source.read_ahead(at, _UNROLLED, 1).after_step()
             for number, slots in enumerate(vectors):
                 add_to(slots, builder.add(at, I64(number * lanes)))

@@ -15,9 +15,11 @@ __all__ = [
     "has",
     "is_wide_at_full_speed",
     "permutes_two_registers",
+    "places_in_turn",
     "read_ahead_bytes",
     "register_bytes",
     "scales",
+    "vector_bytes",
 ]
 
 
@@ -90,6 +92,16 @@ def read_ahead_bytes() -> int:
 def follows_upwards_only() -> bool:
     """Whether it sees only of memory that is read upwards what will be read next, line by line."""
     return _is_of_amd() and not has("avx512vp2intersect")
+
+
+def places_in_turn() -> int:
+    """At how many places to read memory in turn: several where it fetches too little ahead of one."""
+    return 4 if follows_upwards_only() else 1
+
+
+def vector_bytes() -> int:
+    """Bytes of the vectors that loops read and compute at a time: more than a register may hold."""
+    return 32 if has("avx2") and not has("avx512f") else 64
 
 
 def register_bytes() -> int:

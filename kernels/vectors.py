@@ -4,7 +4,8 @@ A value is a tuple of LLVM values, one of a real number, two of a complex one: s
 lanes. `element` and `kind` are named as in `monoids`. Importing this module imports Numba.
 """
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -24,13 +25,12 @@ from .monoids import (
     storage_dtype,
     stored_element,
 )
-from .processor import read_ahead_bytes
+from .processor import read_ahead_bytes, vector_bytes
 
 cgutils: Any = numba_cgutils
 intrinsic: Any = numba_intrinsic
 I64 = ir.IntType(64)
 I32 = ir.IntType(32)
-_VECTOR_BYTES = 64
 _MOST_LANES = 16
 
 Value = tuple[Any, ...]
@@ -295,6 +295,20 @@ def prefetch(builder: Any, element: str, data: Any, index: Any, locality: int = 
     builder.call(function, [address, I32(0), I32(locality), I32(1)])
 
 
+@contextlib.contextmanager
+def loop_in_turn(builder: Any, begin: Any, end: Any, step: int, places: int) -> Iterator[Any]:
+    """A loop over each `step`-th position from `begin` to `end`, at so many places in turn: all of them are
+    followed upwards, side by side. What they do not share evenly comes last."""
+    count = builder.udiv(builder.sub(end, begin), I64(step))
+    each = builder.udiv(count, I64(places))
+    with cgutils.for_range(builder, count, intp=I64) as loop:
+        place, along = (by(loop.index, I64(places)) for by in (builder.urem, builder.udiv))
+        number = builder.add(builder.mul(place, each), along)
+        is_shared = builder.icmp_signed("<", loop.index, builder.mul(each, I64(places)))
+        number = builder.select(is_shared, number, loop.index)
+        yield builder.add(begin, builder.mul(number, I64(step)))
+
+
 class ReadAhead:
     """Fetches what lies `read_ahead_bytes` behind `count` elements that a loop reads, from `index` on: some
     lines at each of the loop's `steps`, since many one after another hold up what follows."""
@@ -375,7 +389,7 @@ def packed(context: Any, builder: Any, element: str, value: Value) -> Any:
 
 def lanes_of(element: str) -> int:
     """How many values a vector has: a power of two."""
-    return min(_MOST_LANES, _VECTOR_BYTES // computing_dtype(element).itemsize)
+    return min(_MOST_LANES, vector_bytes() // computing_dtype(element).itemsize)
 
 
 def for_columns(builder: Any, element: str, width: Any, body: Callable[[Any, int], None]) -> None:

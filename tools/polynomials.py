@@ -334,6 +334,16 @@ with mpmath.workdps(80):
         ],
         SIN,
         COS,
+        Approximation(
+            "TANH",
+            "((tanh(x) / x - 1) / z + 1 / 3) / z, where z = x^2",
+            _series(
+                lambda z: ((mpmath.tanh(mpmath.sqrt(z)) / mpmath.sqrt(z) - 1) / z + mpf(1) / 3) / z,
+                mpf(2) / 15,
+            ),
+            (mpf(0), mpf("0.81")),
+            14,
+        ),
     )
 
 
@@ -416,6 +426,7 @@ def kernels_numbers() -> list[str]:
         ("NEAR_SLOPE", "sqrt(pi) / 2", HALF_ROOT_PI, None),
         ("MIDDLE_SLOPE", "erf_inv(x) / x, where -log(1 - x^2) = 9,", MIDDLE_SLOPE, None),
         ("FAR_SLOPE", "erf_inv(x) / x, where -log(1 - x^2) = 25,", FAR_SLOPE, None),
+        ("TANH_SLOPE", "-1 / 3", -mpf(1) / 3, None),
     ):
         first, rest = parts_of(value, bits)
         lines = [f"/* {text} in two parts. */", f"#define {name} {first!r}", f"#define {name}_REST {rest!r}"]

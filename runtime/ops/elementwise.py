@@ -424,5 +424,5 @@ class Tan(Transcendental, name="stablehlo.tan", functions={FLOAT | COMPLEX: np.t
     """The tangent."""
 
 
-class Tanh(Transcendental, name="stablehlo.tanh", functions={FLOAT | COMPLEX: np.tanh}):
+class Tanh(Transcendental, name="stablehlo.tanh", functions={FLOAT: real_functions.tanh, COMPLEX: np.tanh}):
     """The hyperbolic tangent."""

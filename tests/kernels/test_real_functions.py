@@ -45,6 +45,14 @@ ERRORS = np.concatenate(
         [0.75, np.nextafter(0.75, 0), 5e-324, -5e-324, 26.5, 6.0, -6.0],
     ]
 )
+TANH_ARGUMENTS = np.concatenate(
+    [
+        RNG.uniform(0.3, 1.3, 2000),
+        RNG.uniform(-22, 22, 1000),
+        10 ** RNG.uniform(-320, 0, 300) * RNG.choice([-1.0, 1.0], 300),
+        [0.9, np.nextafter(0.9, 0), 5e-324, -5e-324, 18.7, 19.99, 20.0, -20.01, 1e300],
+    ]
+)
 PARTS = np.concatenate(
     [
         RNG.uniform(-1, 1, 1500),
@@ -65,6 +73,7 @@ FUNCTIONS = {
     "cosine": (real_functions.cosine, mpmath.cos, ANGLES, 0.8),
     "exponential": (real_functions.exponential, mpmath.exp, EXPONENTS, 0.7),
     "logistic": (real_functions.logistic, lambda x: 1 / (1 + mpmath.exp(-x)), LOGISTIC_EXPONENTS, 2.0),
+    "tanh": (real_functions.tanh, mpmath.tanh, TANH_ARGUMENTS, 1.0),
 }
 """Each function, its true value, arguments, and the greatest error in ulps."""
 
@@ -108,6 +117,12 @@ def test_special_values_of_exponential_and_logistic() -> None:
         exponential, logistic = real_functions.exponential(x), real_functions.logistic(x)
     np.testing.assert_array_equal(exponential, [1, 1, np.inf, 0, np.nan, np.inf, 0, np.inf, 0])
     np.testing.assert_array_equal(logistic[[0, 1, 2, 3, 4, 7, 8]], [0.5, 0.5, 1, 0, np.nan, 1, 0])
+
+
+def test_special_values_of_tanh() -> None:
+    value = real_functions.tanh(np.array([0.0, -0.0, np.inf, -np.inf, np.nan]))
+    np.testing.assert_array_equal(value, [0, 0, 1, -1, np.nan])
+    assert list(np.signbit(value[:2])) == [False, True]
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -1,9 +1,11 @@
-"""What generated loops fetch ahead."""
+"""What generated loops fetch ahead, and in which order they read."""
 
 import re
 
+import numpy as np
 import pytest
 from llvmlite import ir
+from numba import njit, types
 
 from nimblehlo.kernels import vectors
 
@@ -44,6 +46,35 @@ def test_fewer_lines_than_steps(builder, monkeypatch):
     lines, fences = fetched(builder, monkeypatch, 32, 4)
     assert lines == [[], [AHEAD], [], [AHEAD + 64]]
     assert fences == 4
+
+
+def visited(begin, end, step, places):
+    """The positions of a loop at several places, in its order."""
+
+    @vectors.intrinsic
+    def visit(typing_context, order):
+        def generate(context, builder, signature, arguments):
+            data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+            done = vectors.cgutils.alloca_once_value(builder, I64(0))
+            with vectors.loop_in_turn(builder, I64(begin), I64(end), step, places) as position:
+                builder.store(position, builder.gep(data, [builder.load(done)]))
+                builder.store(builder.add(builder.load(done), I64(1)), done)
+            return builder.load(done)
+
+        return types.int64(order), generate
+
+    order = np.full(100, -1)
+    return list(order[: njit(lambda order: visit(order))(order)])
+
+
+def test_places_are_read_in_turn_then_the_rest():
+    assert visited(0, 22, 2, 4) == [0, 4, 8, 12, 2, 6, 10, 14, 16, 18, 20]
+    assert visited(3, 6, 1, 4) == [3, 4, 5]
+    assert visited(5, 5, 1, 4) == []
+
+
+def test_one_place_is_read_upwards():
+    assert visited(8, 32, 8, 1) == [8, 16, 24]
 
 
 def test_all_at_once_where_there_is_one_step(builder, monkeypatch):
