@@ -186,10 +186,15 @@ class Contraction(Op):
             return False
         if any(type.category != FLOAT for type in types) or computed_float(*types) is not f32:
             return False
-        rows, terms, columns = self._matrix_sizes()
-        if 1 in (rows, columns) or (is_narrow(self) and suits(rows, terms, columns)):
+        rows, _, columns = self._matrix_sizes()
+        if 1 in (rows, columns) or self.multiplies_narrow_floats:
             return False
         return any(type is not f32 for type in types)
+
+    @property
+    def multiplies_narrow_floats(self) -> bool:
+        """Whether instructions for floats narrower than f32 multiply its matrices."""
+        return is_narrow(self) and suits(*self._matrix_sizes())
 
     def _matrix_sizes(self) -> tuple[int, int, int]:
         """Rows, terms and columns of the matrices that are multiplied."""

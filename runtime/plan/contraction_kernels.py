@@ -19,7 +19,7 @@ import numpy as np
 from ..ops.contraction_base import Contraction
 from ..ops.declaration import Array
 from ..ops.float_products import complex_product, contraction_of, have_threads
-from ..ops.narrow_products import suits, way
+from ..ops.narrow_products import way
 from ..ops.numerics import carrier, rounding
 from ..ops.products import is_narrow, multiplier
 from ..types import COMPLEX, FLOAT, INTEGER
@@ -57,7 +57,7 @@ def contraction(view: Any, threads: int | None) -> Offer:
         return _products_of_complex_numbers(view, threads)
     if not all(type.category & FLOAT for type in element_types):
         return None, "no kernel for these element types"
-    if is_narrow(view) and suits(rows, terms, columns):
+    if view.multiplies_narrow_floats:
         return _narrow_products(view, threads)
     if batch < _FEW_PRODUCTS and batch * rows * terms * columns < _WORTHWHILE_ALONE:
         return None, "too small for a kernel"
