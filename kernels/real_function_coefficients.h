@@ -166,6 +166,15 @@
     TERM(-0.053968253968253124) \
     TERM(0.13333333333333333)
 
+/* m^(-1/3), in [1.0, 2.0]: error 2^-19.83. */
+#define INVERSE_CBRT_TERMS(FIRST, TERM) \
+    FIRST(0.010066718649569128, -0.10750263607045218) \
+    TERM(0.49117031566066666) \
+    TERM(-1.2521242275997846) \
+    TERM(1.9538182209261572) \
+    TERM(-1.9720591905396232) \
+    TERM(1.8766297241212762)
+
 /* 2 / sqrt(pi) - 1 in two parts. */
 #define ERF_SLOPE 0.1283791670955126
 #define ERF_SLOPE_REST -1.2420116002463032e-17
@@ -207,6 +216,12 @@
 
 /* sqrt(1 / 2). */
 #define ROOT_OF_HALF 0.7071067811865476
+
+/* cbrt(1 / 2). */
+#define CBRT_OF_HALF 0.7937005259840998
+
+/* cbrt(2). */
+#define CBRT_OF_TWO 1.2599210498948732
 
 /* -log(1 - x^2) below which the first approximation of erf_inv serves. */
 #define ERF_INV_NEAR 5.0

@@ -6,10 +6,11 @@
 
 #include "error_functions.h"
 #include "exponential_functions.h"
+#include "root_functions.h"
 #include "trigonometric_functions.h"
 
 /* Elements are computed so many at a time, in the first cache. */
-enum { REAL_FUNCTION_BLOCK = 256, REAL_FUNCTION_COUNT = 8 };
+enum { REAL_FUNCTION_BLOCK = 256, REAL_FUNCTION_COUNT = 9 };
 
 /* Loops of NumPy's form. */
 typedef void (*RealLoop)(char **pointers, const intptr_t *count, const intptr_t *steps, void *data);
@@ -57,10 +58,11 @@ REAL_COPIES(double)
     REAL_LOOPS(exponential, kind, code)                                                                    \
     REAL_LOOPS(logistic, kind, code)                                                                       \
     REAL_LOOPS(tanh, kind, code)                                                                           \
+    REAL_LOOPS(cbrt, kind, code)                                                                           \
     static const RealFunction kind##_functions[REAL_FUNCTION_COUNT] = {                                    \
         REAL_FUNCTION(erf, kind), REAL_FUNCTION(erfc, kind), REAL_FUNCTION(erf_inv, kind),                 \
         REAL_FUNCTION(sine, kind), REAL_FUNCTION(cosine, kind), REAL_FUNCTION(exponential, kind),          \
-        REAL_FUNCTION(logistic, kind), REAL_FUNCTION(tanh, kind),                                          \
+        REAL_FUNCTION(logistic, kind), REAL_FUNCTION(tanh, kind), REAL_FUNCTION(cbrt, kind),               \
     };
 
 REAL_FUNCTIONS(plain, )

@@ -1,6 +1,6 @@
 """Measure how far the transcendental functions are from the true values, and write it to docs/numerics.md.
 
-    python tools/accuracy.py [--write] [FUNCTION ...]
+    python tools/accuracy.py [--write | FUNCTION ...]
 
 True values are mpmath's, with 300 bits or more. The error is in ulps of the true value's place in the type;
 for complex values it is the distance, in ulps of the true value's modulus. Arguments are edge values of each
@@ -240,6 +240,8 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="replace the table in docs/numerics.md")
     parser.add_argument("functions", nargs="*", metavar="FUNCTION", help="operations (default: all)")
     options = parser.parse_args()
+    if options.write and options.functions:
+        parser.error("--write replaces the whole table: name no functions")
     chosen = [f for f in FUNCTIONS if not options.functions or f.name in options.functions]
     measured = table(chosen)
     if options.write:

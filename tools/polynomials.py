@@ -125,6 +125,7 @@ with mpmath.workdps(80):
         (mpf(0), mpf("0.02946")),
         6,
     )
+    INVERSE_CBRT = Approximation("INVERSE_CBRT", "m^(-1/3)", _inverse_root, (mpf(1), mpf(2)), 6)
     SIN = Approximation(
         "SIN",
         "(sin(r) / r - 1) / z, where z = r^2",
@@ -256,7 +257,7 @@ with mpmath.workdps(80):
             (mpf(0), mpf(1) / 4),
             8,
         ),
-        Approximation("INVERSE_CBRT", "m^(-1/3)", _inverse_root, (mpf(1), mpf(2)), 6),
+        INVERSE_CBRT,
         Approximation(
             "SINGLE_EXP",
             "(exp(r) - 1 - r) / r^2",
@@ -344,6 +345,7 @@ with mpmath.workdps(80):
             (mpf(0), mpf("0.81")),
             14,
         ),
+        INVERSE_CBRT,
     )
 
 
@@ -440,6 +442,8 @@ def kernels_numbers() -> list[str]:
         ("INVERSE_LOG_OF_2", "1 / log(2)", 1 / LOG2),
         ("INVERSE_HALF_PI", "2 / pi", 2 / mpmath.pi),
         ("ROOT_OF_HALF", "sqrt(1 / 2)", mpmath.sqrt(mpf(1) / 2)),
+        ("CBRT_OF_HALF", "cbrt(1 / 2)", mpmath.cbrt(mpf(1) / 2)),
+        ("CBRT_OF_TWO", "cbrt(2)", mpmath.cbrt(2)),
         ("ERF_INV_NEAR", "-log(1 - x^2) below which the first approximation of erf_inv serves", ERF_INV_NEAR),
         ("ERF_INV_FAR", "the same of the second", ERF_INV_FAR),
     ):

@@ -160,7 +160,9 @@ class Atan2(
 
 
 class Cbrt(
-    Transcendental, name="stablehlo.cbrt", functions={FLOAT: special.cbrt, COMPLEX: special.cbrt_complex}
+    Transcendental,
+    name="stablehlo.cbrt",
+    functions={FLOAT: real_functions.cbrt, COMPLEX: special.cbrt_complex},
 ):
     """The cubic root."""
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from . import real_functions
 from .declaration import Array
 
 _GREAT_EXPONENT = 1e12
@@ -187,31 +188,11 @@ def _sum_of_products(a: Array, b: Array, c: Array, d: Array) -> Array:
     return corrected
 
 
-def cbrt(operand: Array) -> Array:
-    """The cube root of floats; of f64 within an ulp.
-
-    NumPy's may be two ulps off where the C library computes it: a step of Newton's method follows, away from
-    the ends of the range.
-    """
-    if operand.dtype != np.float64:
-        root: Array = np.cbrt(operand)
-        return root
-    size = np.abs(operand)
-    exponent = np.where(size < 2.0**-700, -100, np.where(size > 2.0**900, 100, 0))
-    scaled = np.ldexp(operand, -3 * exponent)
-    root = np.asarray(np.cbrt(scaled))
-    square = root * root
-    has_rest = np.isfinite(root) & (root != 0)
-    root -= np.divide(square * root - scaled, 3 * square, out=np.zeros_like(root), where=has_rest)
-    unscaled: Array = np.ldexp(root, exponent)
-    return unscaled
-
-
 def cbrt_complex(operand: Array) -> Array:
     """The cubic root with the angle nearest to zero."""
     # An eighth does not overflow where the whole does, and its root is half the root.
     large = np.abs(operand.real) + np.abs(operand.imag) > 1
-    modulus = cbrt(np.abs(np.where(large, operand / 8, operand))) * np.where(large, 2.0, 1.0)
+    modulus = real_functions.cbrt(np.abs(np.where(large, operand / 8, operand))) * np.where(large, 2.0, 1.0)
     angle = np.arctan2(operand.imag, operand.real) / 3
     imaginary = np.where(angle == 0, np.copysign(0.0, angle), modulus * np.sin(angle))
     return complex_of(modulus * np.cos(angle), imaginary)

@@ -53,6 +53,15 @@ TANH_ARGUMENTS = np.concatenate(
         [0.9, np.nextafter(0.9, 0), 5e-324, -5e-324, 18.7, 19.99, 20.0, -20.01, 1e300],
     ]
 )
+CUBES = np.concatenate(
+    [
+        RNG.uniform(-8, 8, 2000),
+        10 ** RNG.uniform(-323, 308, 2000) * RNG.choice([-1.0, 1.0], 2000),
+        2.0 ** np.arange(-1074, 1024, 11),
+        np.arange(1.0, 40) ** 3,
+        [5e-324, np.nextafter(2.0**-1022, 0), np.finfo(np.float64).max],
+    ]
+)
 PARTS = np.concatenate(
     [
         RNG.uniform(-1, 1, 1500),
@@ -74,6 +83,7 @@ FUNCTIONS = {
     "exponential": (real_functions.exponential, mpmath.exp, EXPONENTS, 0.7),
     "logistic": (real_functions.logistic, lambda x: 1 / (1 + mpmath.exp(-x)), LOGISTIC_EXPONENTS, 2.0),
     "tanh": (real_functions.tanh, mpmath.tanh, TANH_ARGUMENTS, 1.0),
+    "cbrt": (real_functions.cbrt, lambda x: mpmath.sign(x) * mpmath.cbrt(abs(x)), CUBES, 0.51),
 }
 """Each function, its true value, arguments, and the greatest error in ulps."""
 
@@ -122,6 +132,12 @@ def test_special_values_of_exponential_and_logistic() -> None:
 def test_special_values_of_tanh() -> None:
     value = real_functions.tanh(np.array([0.0, -0.0, np.inf, -np.inf, np.nan]))
     np.testing.assert_array_equal(value, [0, 0, 1, -1, np.nan])
+    assert list(np.signbit(value[:2])) == [False, True]
+
+
+def test_special_values_of_cbrt() -> None:
+    value = real_functions.cbrt(np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -27.0]))
+    np.testing.assert_array_equal(value, [0, 0, np.inf, -np.inf, np.nan, -3])
     assert list(np.signbit(value[:2])) == [False, True]
 
 
