@@ -396,7 +396,7 @@ def for_columns(builder: Any, element: str, width: Any, body: Callable[[Any, int
     """`body(column, count)` for all columns below `width`, so many at a time. Passes over the same columns
     take the same ones together, because a vector cannot be read well right after its parts were written."""
     begin = I64(0)
-    for count in (lanes_of(element), 4, 1):
+    for count in sorted({lanes_of(element), min(4, lanes_of(element)), 1}, reverse=True):
         end = builder.and_(width, I64(-count))
         with cgutils.for_range_slice(builder, begin, end, I64(count), intp=I64, inc=True) as (column, _):
             body(column, count)

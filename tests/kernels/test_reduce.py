@@ -153,6 +153,7 @@ PAIRS = [
     ("complex64", "add"),
     ("complex64", "multiply"),
     ("complex64", "maximum"),
+    ("complex128", "add"),
 ]
 SHAPES = [
     ((20_000,), (0,)),

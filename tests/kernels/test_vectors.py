@@ -67,6 +67,41 @@ def visited(begin, end, step, places):
     return list(order[: njit(lambda order: visit(order))(order)])
 
 
+def taken(width, lanes, monkeypatch):
+    """How often each column is taken, and by how many at a time."""
+    monkeypatch.setattr(vectors, "lanes_of", lambda element: lanes)
+
+    @vectors.intrinsic
+    def take(typing_context, times, together):
+        def generate(context, builder, signature, arguments):
+            data, counts = (
+                context.make_array(kind)(context, builder, array).data
+                for kind, array in zip(signature.args, arguments, strict=True)
+            )
+
+            def body(column, count):
+                for lane in range(count):
+                    place = builder.gep(data, [builder.add(column, I64(lane))])
+                    builder.store(builder.add(builder.load(place), I64(1)), place)
+                    builder.store(I64(count), builder.gep(counts, [builder.add(column, I64(lane))]))
+
+            vectors.for_columns(builder, "float32", I64(width), body)
+            return context.get_dummy_value()
+
+        return types.void(times, together), generate
+
+    times, together = np.zeros(width, np.int64), np.zeros(width, np.int64)
+    njit(lambda times, together: take(times, together))(times, together)
+    return list(times), list(together)
+
+
+@pytest.mark.parametrize(
+    ("lanes", "together"), [(1, [1] * 7), (2, [2] * 6 + [1]), (4, [4] * 4 + [1] * 3), (8, [4] * 4 + [1] * 3)]
+)
+def test_each_column_is_taken_once(monkeypatch, lanes, together):
+    assert taken(7, lanes, monkeypatch) == ([1] * 7, together)
+
+
 def test_places_are_read_in_turn_then_the_rest():
     assert visited(0, 22, 2, 4) == [0, 4, 8, 12, 2, 6, 10, 14, 16, 18, 20]
     assert visited(3, 6, 1, 4) == [3, 4, 5]
