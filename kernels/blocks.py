@@ -6,7 +6,7 @@ SCAN_GROUP and SCAN_BLOCK may be changed without changing a bit of any result.
 
 SHORT_ROW = 48  # rows of fewer values are folded side by side
 BATCH = 64  # such rows at a time
-ROW_BLOCK = 16384  # neighbouring values that become one partial result: a power of two
+ROW_BLOCK = 32768  # neighbouring values that become one partial result: a power of two
 RUN_BLOCK = 4096  # the same where they are collected from several runs first
 COLUMN_BLOCK = 256  # rows that become one row of partial results, at least: a power of two
 COLUMN_CHUNK = 1024  # columns at a time, so that partial rows stay in the first cache

@@ -10,6 +10,7 @@ __all__ = [
     "divides_quickly",
     "estimates_inverse_roots",
     "follows_upwards_only",
+    "follows_without_asking",
     "gathers_one_by_one",
     "gathers_quickly",
     "has",
@@ -92,6 +93,12 @@ def read_ahead_bytes() -> int:
 def follows_upwards_only() -> bool:
     """Whether it sees only of memory that is read upwards what will be read next, line by line."""
     return _is_of_amd() and not has("avx512vp2intersect")
+
+
+def follows_without_asking() -> bool:
+    """Whether it fetches what folds read one after the other sooner where it is not asked to: AMD's that are
+    wide, before Zen 5."""
+    return follows_upwards_only() and has("avx512f")
 
 
 def places_in_turn() -> int:

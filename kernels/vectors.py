@@ -25,7 +25,7 @@ from .monoids import (
     storage_dtype,
     stored_element,
 )
-from .processor import read_ahead_bytes, vector_bytes
+from .processor import follows_without_asking, read_ahead_bytes, vector_bytes
 
 cgutils: Any = numba_cgutils
 intrinsic: Any = numba_intrinsic
@@ -311,7 +311,10 @@ def loop_in_turn(builder: Any, begin: Any, end: Any, step: int, places: int) -> 
 
 class ReadAhead:
     """Fetches what lies `read_ahead_bytes` behind `count` elements that a loop reads, from `index` on: some
-    lines at each of the loop's `steps`, since many one after another hold up what follows."""
+    lines at each of the loop's `steps`, since many one after another hold up what follows.
+
+    Processors that follow by themselves need nothing but that memory is read in order.
+    """
 
     def __init__(
         self, builder: Any, element: str, data: Any, index: Any, count: int, steps: int = 1
@@ -327,12 +330,16 @@ class ReadAhead:
         due = self.lines * self.step // self.steps
         if self.fetched < due:
             self._keep_order()
-            for line in range(self.fetched, due):
-                distance = (read_ahead_bytes() + line * CACHE_LINE) // self.itemsize
-                index = self.builder.add(self.index, I64(distance))
-                prefetch(self.builder, self.element, self.data, index, locality=3)
+            if not follows_without_asking():
+                self._fetch(range(self.fetched, due))
             self._keep_order()
             self.fetched = due
+
+    def _fetch(self, lines: range) -> None:
+        for line in lines:
+            distance = (read_ahead_bytes() + line * CACHE_LINE) // self.itemsize
+            index = self.builder.add(self.index, I64(distance))
+            prefetch(self.builder, self.element, self.data, index, locality=3)
 
     def _keep_order(self) -> None:
         """Have the compiler leave what is read and fetched before here there; the processor need not."""

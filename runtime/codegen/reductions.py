@@ -13,7 +13,7 @@ from llvmlite import ir
 
 from ..ir import Block, DenseElementsAttribute, Operation
 from ..ir import Value as IrValue
-from ..kernels.processor import read_ahead_bytes
+from ..kernels.processor import follows_without_asking, read_ahead_bytes
 from .blocks import INT64, POINTER
 from .coverage import ViewOf
 from .elementwise import emit, side_by_side
@@ -279,6 +279,8 @@ class _LongBlocks(_Blocks):
     def read_ahead(self, first: ir.Value) -> None:
         """Fetch what lies ahead of a part of the operands that are read in order: while a block is folded,
         nothing is read."""
+        if follows_without_asking():
+            return
         for value, pointer in self.operands.items():
             steps = self.form.steps(value)
             if steps is not None and steps.reduced == 1:

@@ -20,9 +20,10 @@ def builder():
     return ir.IRBuilder(function.append_basic_block("entry"))
 
 
-def fetched(builder, monkeypatch, count, steps):
+def fetched(builder, monkeypatch, count, steps, follows=False):
     """For each step the distances, in bytes, of the lines that are fetched; and the compiler's fences."""
     monkeypatch.setattr(vectors, "read_ahead_bytes", lambda: AHEAD)
+    monkeypatch.setattr(vectors, "follows_without_asking", lambda: follows)
     data, index = builder.function.args
     ahead = vectors.ReadAhead(builder, "float32", data, index, count, steps)
     lines, seen = [], 0
@@ -46,6 +47,12 @@ def test_fewer_lines_than_steps(builder, monkeypatch):
     lines, fences = fetched(builder, monkeypatch, 32, 4)
     assert lines == [[], [AHEAD], [], [AHEAD + 64]]
     assert fences == 4
+
+
+def test_order_is_kept_where_nothing_is_fetched(builder, monkeypatch):
+    lines, fences = fetched(builder, monkeypatch, 64, 4, follows=True)
+    assert lines == [[], [], [], []]
+    assert fences == 8
 
 
 def visited(begin, end, step, places):
