@@ -18,4 +18,4 @@ SCAN_LANES = 16  # lines of a scan side by side
 SCAN_PANEL = SCAN_LANES * SCAN_BLOCK  # values of so many lines
 SCAN_CHUNK = 512  # columns scanned at a time
 CACHE_LINE = 64  # bytes
-PAST_CACHES_BYTES = 1 << 22  # a result of so many bytes is written past the caches, which keep little of it
+PAST_CACHES_BYTES = 1 << 22  # a scatter's result of so many bytes is written past the caches

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .blocks import CACHE_LINE, PAST_CACHES_BYTES
+from .blocks import CACHE_LINE
 from .compilation import flat
 from .indexing import (
     UNSIGNED_BY_SIZE,
@@ -25,6 +25,7 @@ from .indexing import (
     row_major_steps,
     total_size,
 )
+from .processor import kept_bytes
 from .threads import division
 
 _MOST_RUNS = 1024
@@ -86,7 +87,7 @@ class _Loops:
         """Run the loops."""
         from . import gather_loops
 
-        is_large = result.nbytes >= PAST_CACHES_BYTES
+        is_large = result.nbytes >= kept_bytes(gathered=True)
         past_caches = is_large and self._in_lines and result.ctypes.data % CACHE_LINE == 0
         loops = (self._division.size, self._units, self._loops, self._components)
         addresses = np.array([column.__array_interface__["data"][0] for column in columns], np.int64)

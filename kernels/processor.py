@@ -15,6 +15,7 @@ __all__ = [
     "gathers_quickly",
     "has",
     "is_wide_at_full_speed",
+    "kept_bytes",
     "permutes_two_registers",
     "places_in_turn",
     "read_ahead_bytes",
@@ -88,6 +89,14 @@ def read_ahead_bytes() -> int:
     Most processors do not look past a page. AMD's do, but have room for more under way than they ask for.
     """
     return 16384 if _is_of_amd() else 2048
+
+
+def kept_bytes(gathered: bool) -> int:
+    """Results of how many bytes the last cache holds until they are read: of what is gathered, mostly from
+    less, more than of what is as large as what it is made from. Larger ones go past the caches."""
+    if not _is_of_amd():
+        return 1 << 22
+    return 3 << 23 if gathered else 1 << 23
 
 
 def follows_upwards_only() -> bool:

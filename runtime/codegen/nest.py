@@ -15,9 +15,10 @@ import numpy as np
 
 from ..ir import Operation
 from ..ir.printer import Printer
+from ..kernels.processor import kept_bytes
 from ..types import ElementType, TensorType
 from .elementwise import is_long
-from .streaming import CACHE_LINE, LEAST_BYTES, LEAST_COMPUTED_BYTES, LEAST_ROW_BYTES
+from .streaming import CACHE_LINE, LEAST_COMPUTED_BYTES, LEAST_ROW_BYTES
 from .transposition import WIDEST, lanes_of
 
 MOST_KNOWN_STRIDE = 7
@@ -240,6 +241,7 @@ def streams(nest: Nest) -> bool:
     if nest.line == 1 and not is_transposition(nest):
         return False
     elements = math.prod(nest.sizes) * nest.line
+    kept = kept_bytes(gathered=nest.gathers)
     short = short_side(nest)
     for access in nest.results:
         itemsize = access.element_type.dtype.itemsize
@@ -247,7 +249,7 @@ def streams(nest: Nest) -> bool:
         piece = CACHE_LINE // 2 if nest.line > 1 and 2 * width == CACHE_LINE else CACHE_LINE
         strides = access.place.strides[:-2] if short and short.is_inner else access.place.strides
         steps = [step * itemsize for step in strides if step != 1 or nest.line > 1]
-        if elements * itemsize < LEAST_BYTES or any(step % piece for step in (width, *steps)):
+        if elements * itemsize < kept or any(step % piece for step in (width, *steps)):
             return False
     return True
 

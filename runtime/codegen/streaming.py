@@ -13,10 +13,8 @@ from .values import I64
 
 CACHE_LINE = 64
 """Bytes."""
-LEAST_BYTES = 1 << 22
-"""Size of a result from which it is written past the caches: such ones rarely wait there for their reader."""
 LEAST_COMPUTED_BYTES = 1 << 23
-"""The same where lines are put together in a buffer first."""
+"""Size of a result from which it goes past the caches where its lines are put together in a buffer first."""
 LEAST_ROW_BYTES = 1 << 10
 """What lies side by side of such a result, at least."""
 BUFFER_BYTES = 1 << 12

@@ -14,7 +14,8 @@ from nimblehlo import Options, compile
 from nimblehlo.codegen import nest, nest_emitter
 from nimblehlo.codegen.arrangement import arranged
 from nimblehlo.frontend import parse
-from nimblehlo.kernels.blocks import CACHE_LINE, PAST_CACHES_BYTES
+from nimblehlo.kernels import gather
+from nimblehlo.kernels.blocks import CACHE_LINE
 from nimblehlo.plan import nests
 from nimblehlo.plan.clusters import Code
 from nimblehlo.types import ELEMENT_TYPES
@@ -171,7 +172,7 @@ def test_filled_lines(length: int, type: str) -> None:
 def test_large_results_of_lines_go_past_the_caches(
     threads: int, length: int, is_streamed: bool, start: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(nest, "LEAST_BYTES", 1)
+    monkeypatch.setattr(nest, "kept_bytes", lambda gathered: 1)
     rng = np.random.default_rng(length)
     geometry = Geometry((40, length), (30, 7), (30, 7, length), (2,), (0,), (), (), (0,), 2, (1, length))
     operand = elements(rng, geometry.operand_shape, "f32")
@@ -249,8 +250,11 @@ def test_other_sizes_share_their_code() -> None:
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 @pytest.mark.parametrize("length", [640, 650])
-def test_long_lines_are_copied_by_a_kernel(length: int, threads: int) -> None:
+def test_long_lines_are_copied_by_a_kernel(
+    length: int, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Past the caches where a large result consists of whole lines of cache: runs begin at these."""
+    monkeypatch.setattr(gather, "kept_bytes", lambda gathered: 1 << 22)
     geometry = Geometry((60, length), (3000,), (3000, length), (1,), (0,), (), (), (0,), 1, (1, length))
     rng = np.random.default_rng(6)
     operand = elements(rng, geometry.operand_shape, "f32")
@@ -259,5 +263,5 @@ def test_long_lines_are_copied_by_a_kernel(length: int, threads: int) -> None:
     executable = compile(program(geometry, "f32", "i32"), options=options)
     (result,) = executable(operand, indices)
     assert "[kernel: gather loops" in str(executable.explain())
-    assert result.nbytes >= PAST_CACHES_BYTES and result.ctypes.data % CACHE_LINE == 0
+    assert result.nbytes >= gather.kept_bytes(gathered=True) and result.ctypes.data % CACHE_LINE == 0
     assert result.tobytes() == operand[indices.clip(0, 59)].tobytes()
