@@ -7,6 +7,7 @@ import functools
 
 __all__ = [
     "computes_from_memory",
+    "divides_lines",
     "divides_quickly",
     "estimates_inverse_roots",
     "follows_upwards_only",
@@ -108,6 +109,12 @@ def follows_without_asking() -> bool:
     """Whether it fetches what folds read one after the other sooner where it is not asked to: AMD's that are
     wide, before Zen 5."""
     return follows_upwards_only() and has("avx512f")
+
+
+def divides_lines() -> bool:
+    """Whether threads that each read some lines of the same rows are quicker than those that choose rows of
+    their own: AMD's that are wide fetch lines by twos, so that each thread gets the other's too."""
+    return _is_of_amd() and not has("avx512f")
 
 
 def places_in_turn() -> int:

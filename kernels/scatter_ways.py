@@ -17,6 +17,7 @@ from . import threads as _threads
 from .blocks import CACHE_LINE, PAST_CACHES_BYTES
 from .compilation import flat
 from .monoids import OVERWRITE, Combination, storage_dtype
+from .processor import divides_lines
 from .scatter_layout import Batches, Layout, Windows
 from .threads import division
 from .workspace import borrowed
@@ -184,8 +185,8 @@ class Loops:
         line_items = _threads.chosen_threads(threads) * CACHE_LINE // self.storage.itemsize
         is_whole = plan.is_row and len(plan.runs) == 1 and plan.piece == plan.grain and plan.length == 1
         return (
-            self._finds_few_units(threads) and is_whole and plan.grain % line_items == 0
-            and arrays.result.ctypes.data % CACHE_LINE == 0
+            divides_lines() and self._finds_few_units(threads) and is_whole
+            and plan.grain % line_items == 0 and arrays.result.ctypes.data % CACHE_LINE == 0
         )
 
     def _apply_columns(self, total: int, arrays: Arrays, threads: int | None) -> None:

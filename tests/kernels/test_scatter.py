@@ -195,7 +195,8 @@ def test_rows_that_are_written_past_the_caches(dtype, combiner, threads):
 @pytest.mark.parametrize("threads", [2, 3, 8])
 @pytest.mark.parametrize("combiner", ["add", "overwrite"])
 @pytest.mark.parametrize("dtype", ["float32", "complex128", ml_dtypes.bfloat16, "int8"])
-def test_owners_of_columns(dtype, combiner, threads, in_place):
+def test_owners_of_columns(dtype, combiner, threads, in_place, monkeypatch):
+    monkeypatch.setattr(scatter_ways, "divides_lines", lambda: True)
     rng = np.random.default_rng(18)
     row = 2 * threads * 64 // np.dtype(dtype).itemsize
     rows = Geometry((13, row), (17_000, 1), (17_000, row), (1,), (0,), (), (), (0,), 1, ())
