@@ -43,6 +43,11 @@ def _is_of_amd() -> bool:
     return has("sse4a")
 
 
+def _is_narrow_of_amd() -> bool:
+    """Whether it is AMD's, with vectors of 256 bits at most."""
+    return _is_of_amd() and not has("avx512f")
+
+
 def is_wide_at_full_speed() -> bool:
     """Whether it does not slow down for vectors of 512 bits, which LLVM avoids otherwise."""
     return has("avx512vbmi2")
@@ -113,14 +118,14 @@ def follows_without_asking() -> bool:
 
 def divides_lines() -> bool:
     """Whether threads that each read some lines of the same rows are quicker than those that choose rows of
-    their own: AMD's that are wide fetch lines by twos, so that each thread gets the other's too."""
-    return _is_of_amd() and not has("avx512f")
+    their own: AMD's that are narrow. Others fetch lines by twos, so that each thread gets the other's too."""
+    return _is_narrow_of_amd()
 
 
 def places_in_turn() -> int:
     """At how many places to read memory in turn: several where it fetches too little ahead of one, as AMD's
     do that are narrow."""
-    return 4 if _is_of_amd() and not has("avx512f") else 1
+    return 4 if _is_narrow_of_amd() else 1
 
 
 def vector_bytes() -> int:
