@@ -118,7 +118,7 @@ def follows_without_asking() -> bool:
 
 def divides_lines() -> bool:
     """Whether threads that each read some lines of the same rows are quicker than those that choose rows of
-    their own: AMD's that are narrow. Others fetch lines by twos, so that each thread gets the other's too."""
+    their own, as on AMD's that are narrow."""
     return _is_narrow_of_amd()
 
 
