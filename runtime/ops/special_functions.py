@@ -400,29 +400,33 @@ def asin_acos_kernel(operand: Array) -> Array:
 
 def zeta(x: Array, q: Array) -> Array:
     """The Hurwitz zeta function, for 1 <= x."""
-    from scipy import special
-
-    value = np.asarray(special.zeta(x, q))
-    if np.count_nonzero(x < _GREAT_EXPONENT) < np.size(x):
-        value = np.where((x >= _GREAT_EXPONENT) & (q > 0), np.power(np.abs(q), -x), value)
-    if np.count_nonzero((x > 1) & (q > 0)) < value.size:
-        pole = (q <= 0) & (q == np.floor(q))
-        # At a pole the terms of odd exponents have no common sign on both sides.
-        value = np.where(pole & (np.fmod(x, 2) != 0), np.nan, value)
-        value = np.where(x < 1, np.nan, np.where(x == 1, np.inf, value))
-    return value
+    value = np.asarray(_scipy_special().zeta(x, q))
+    # Whatever SciPy leaves or gets wrong has no finite value there.
+    if np.count_nonzero(np.isfinite(value)) == value.size:
+        return value
+    value = np.where((x >= _GREAT_EXPONENT) & (q > 0), np.power(np.abs(q), -x), value)
+    pole = (q <= 0) & (q == np.floor(q))
+    # At a pole the terms of odd exponents have no common sign on both sides.
+    value = np.where(pole & (np.fmod(x, 2) != 0), np.nan, value)
+    return np.where(x < 1, np.nan, np.where(x == 1, np.inf, value))
 
 
 def polygamma(n: Array, x: Array) -> Array:
     """The n-th derivative of digamma; NaN unless n is an integer that is not negative."""
+    following = n + 1
+    parity = np.fmod(n, 2)
+    factor = _scipy_special().gamma(following) * (parity + parity - 1)
+    value: Array = factor * zeta(following, x)
+    is_whole = n == np.floor(n)
+    if np.count_nonzero(is_whole) == np.count_nonzero(np.isfinite(value)) == value.size:
+        return value
+    value = np.where(n == 0, digamma(x), value)
+    return np.where((n >= 0) & is_whole, value, np.nan)
+
+
+@functools.cache
+def _scipy_special() -> Any:
+    """SciPy's module of special functions, once it is needed."""
     from scipy import special
 
-    following = n + 1
-    factor = np.where(np.fmod(n, 2) == 0, -1.0, 1.0) * special.gamma(following)
-    value = factor * zeta(following, x)
-    is_first, is_order = n == 0, (n >= 0) & (n == np.floor(n))
-    if np.count_nonzero(is_first):
-        value = np.where(is_first, digamma(x), value)
-    if np.count_nonzero(is_order) < value.size:
-        value = np.where(is_order, value, np.nan)
-    return value
+    return special
