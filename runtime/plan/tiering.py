@@ -3,7 +3,8 @@
 Compiling begins beside the calls (`background`) as soon as a step has cost a small part of what compiling
 does, and a call waits for it only where the step has cost more than that. What was compiled beside calls is
 tried on the next ones, and stays if one of them is quicker than the reference ever was: on few elements it
-need not be.
+need not be. As those calls may have met a moment in which others kept the processor busy, it is tried again
+later, a few times, beside calls of the reference from that time.
 """
 
 from __future__ import annotations
@@ -49,6 +50,9 @@ LEAST_SHARED_SECONDS = 2e-4
 
 ATTEMPTS = 5
 """Calls on which compiled code is tried."""
+
+PAUSES = (20, 100, 500)
+"""Calls of the reference until compiled code that was not quicker is tried again; then it is given up."""
 
 MOST_COPIED = 1 << 26
 """Bytes of operands of which kernels get copies to run on beside the calls; of more they get zeros."""
@@ -121,13 +125,15 @@ class Tiering:
 
     Attributes:
         native: the native code in use.
+        candidate: the native code that is being tried.
+        set_aside: the native code that is to be tried again after `pause` more calls of the reference.
         accepts_out, may_overwrite: see `nimblehlo.ops.in_place`.
         followers: each is called with the native code when that is found to be good.
     """
 
     __slots__ = (
         "accepts_out", "attempts", "candidate", "followers", "heat", "is_given_up", "job", "least",
-        "may_overwrite", "native", "reference",
+        "may_overwrite", "native", "pause", "reference", "set_aside", "trials",
     )  # fmt: skip
 
     def __init__(self, reference: Callable[..., Any], expected: float = 0.0) -> None:
@@ -135,7 +141,8 @@ class Tiering:
         self.heat = Heat(expected)
         self.native: Callable[..., Any] | None = None
         self.candidate: Callable[..., Any] | None = None
-        self.attempts = 0
+        self.set_aside: Callable[..., Any] | None = None
+        self.attempts = self.trials = self.pause = 0
         self.least = math.inf
         self.job: Job | None = None
         self.is_given_up = False
@@ -152,7 +159,7 @@ class Tiering:
         raise NotImplementedError
 
     def __call__(self, *operands: Any, out: Any = None, **regions: Any) -> Any:
-        if self.native is None and self.candidate is None and not self.is_given_up:
+        if self.native is None and self.candidate is None and self.set_aside is None and not self.is_given_up:
             self.consider(operands)
             # In this order: a job has its result before it has ended.
             if self.job is not None and self.job.ended and self.candidate is None:
@@ -172,12 +179,34 @@ class Tiering:
         if candidate is None:
             self.heat.seconds += seconds
             self.least = min(self.least, seconds)
+            if self.set_aside is not None:
+                self.count_down(self.set_aside)
         elif seconds < self.least:
             self.use(candidate)
         elif not BACKGROUND.is_busy:
             self.attempts += 1
             if self.attempts >= ATTEMPTS:
-                self.give_up()
+                self.put_off(candidate)
+
+    def put_off(self, candidate: Callable[..., Any]) -> None:
+        """Let the reference serve for a while, or for good."""
+        if self.trials == len(PAUSES):
+            self.give_up()
+            return
+        self.pause = PAUSES[self.trials]
+        self.trials += 1
+        self.set_aside = candidate
+        self.candidate = None
+
+    def count_down(self, candidate: Callable[..., Any]) -> None:
+        """Note a call of the reference during a pause: the last ones are what the code is compared with."""
+        self.pause -= 1
+        if self.pause == ATTEMPTS:
+            self.least = math.inf
+        elif self.pause <= 0:
+            self.attempts = 0
+            self.candidate = candidate
+            self.set_aside = None
 
     def use(self, native: Callable[..., Any]) -> None:
         """Call that from now on."""

@@ -58,13 +58,29 @@ def test_a_warm_step_is_compiled_beside_the_calls(monkeypatch: pytest.MonkeyPatc
 def test_a_kernel_that_is_slower_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiering, "WARM_SECONDS", 1e-3)
     monkeypatch.setattr(tiering, "_is_worth_numba", lambda: True)
+    monkeypatch.setattr(tiering, "PAUSES", (7, 8))
     step = _Step(0.001, 0.01)
     ways = []
-    for _ in range(tiering.ATTEMPTS + 12):
+    for _ in range(3 * tiering.ATTEMPTS + 7 + 8 + 12):
         ways.append(step.step(ONE))
         BACKGROUND.wait()
-    assert ways.count("kernel") == tiering.ATTEMPTS and ways[-1] == "reference"
+    assert ways.count("kernel") == 3 * tiering.ATTEMPTS and ways[-1] == "reference"
     assert step.step.is_given_up and step.step.native is None
+
+
+def test_a_kernel_that_was_slow_at_first_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiering, "WARM_SECONDS", 1e-3)
+    monkeypatch.setattr(tiering, "_is_worth_numba", lambda: True)
+    step = _Step(0.001, 0.02)
+    ways = []
+    while ways.count("kernel") < tiering.ATTEMPTS:
+        ways.append(step.step(ONE))
+        BACKGROUND.wait()
+    # The reference becomes slower than it ever was, and the kernel as quick as the reference had been.
+    step.seconds = {"reference": 0.01, "kernel": 0.004}
+    pause = [step.step(ONE) for _ in range(tiering.PAUSES[0])]
+    assert pause == ["reference"] * tiering.PAUSES[0] and step.calls.count("prepare") == 1
+    assert step.step(ONE) == "kernel" and step.step.native is not None
 
 
 def test_a_kernel_that_fails_beside_the_calls_is_given_up(
