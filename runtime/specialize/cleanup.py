@@ -24,9 +24,15 @@ MOST_COMPARED = 16
 """Regions with more operations are not compared."""
 
 
-def remove_common_subexpressions(region: Region) -> None:
-    """Let what repeats an earlier operation of the same or a surrounding block be that one, in place."""
-    _Cleaner().visit(region, {})
+def remove_common_subexpressions(region: Region) -> bool:
+    """Let what repeats an earlier operation of the same or a surrounding block be that one, in place.
+
+    Returns:
+        whether something did.
+    """
+    cleaner = _Cleaner()
+    cleaner.visit(region, {})
+    return bool(cleaner.values)
 
 
 class _Cleaner:

@@ -137,6 +137,8 @@ LAST_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
 }
 """Tried with the others when nothing else changes any more: other rewrites look for what these take away."""
 
+_CONTROL_FLOW: Final = frozenset({"stablehlo.case", "stablehlo.if", "stablehlo.while"})
+
 PREPARATIONS: Final[Mapping[str, Preparation]] = {"stablehlo.while": _late("loops", "declare_counter")}
 """Called before an operation's regions are rebuilt."""
 
@@ -161,5 +163,14 @@ def _run(region: Region, tensor_rewrites: Mapping[str, Sequence[Rewrite]], budge
         rewriter.visit(region)
         if not rewriter.changes:
             return
-        remove_common_subexpressions(region)
+        merged = remove_common_subexpressions(region)
         remove_dead_code(region)
+        if not merged and _is_straight(region):
+            return
+
+
+def _is_straight(region: Region) -> bool:
+    """Whether no operation changes what stands before it, nor loses a result: a pass forwards, which sees each
+    operation after all that it hangs on, leaves nothing for another one then."""
+    operations = region.block.operations[:-1]
+    return all(len(one.results) == 1 and one.name not in _CONTROL_FLOW for one in operations)

@@ -231,6 +231,11 @@ def _within_accuracy(
             real, imaginary = operands[0].real, operands[0].imag
             is_below = BRANCH_CUTS[name](real) & (imaginary == 0) & np.signbit(imaginary)
             distance = np.where(is_below, _distance(want, got.conj()), distance)
+        if name in ("stablehlo.atan2", "chlo.broadcast_atan2"):
+            # Where the quotient is rounded to -1, it is lost on which side of the cut the angle lies.
+            lhs, rhs = [np.abs(operand.astype(np.complex128)) for operand in np.broadcast_arrays(*operands)]
+            turned = want - 2 * np.pi * np.sign(want.real)
+            distance = np.where(lhs <= 2.0**-52 * rhs, np.minimum(distance, _distance(turned, got)), distance)
         return not_finite | (distance <= bound)
     is_chlo = name.startswith("chlo.")
     if name not in ULPS and not (is_chlo and widened(operation)):
