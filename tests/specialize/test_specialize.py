@@ -313,3 +313,18 @@ def test_equal_reductions_are_computed_once() -> None:
     assert function.body is not None
     names = [operation.name for operation in function.body.block.operations]
     assert names.count("stablehlo.reduce") == 2
+
+
+def test_what_repeats_only_once_it_is_simpler_is_simplified_with_it() -> None:
+    """Two ways to one shape are one operation after a pass, whose maximum with itself goes in another one."""
+    function = specialized(
+        """func.func @main(%a: tensor<6xi32>) -> tensor<2x3xi32> {
+  %0 = stablehlo.reshape %a : (tensor<6xi32>) -> tensor<3x2xi32>
+  %1 = stablehlo.reshape %0 : (tensor<3x2xi32>) -> tensor<2x3xi32>
+  %2 = stablehlo.reshape %a : (tensor<6xi32>) -> tensor<1x6xi32>
+  %3 = stablehlo.reshape %2 : (tensor<1x6xi32>) -> tensor<2x3xi32>
+  %4 = stablehlo.maximum %1, %3 : tensor<2x3xi32>
+  return %4 : tensor<2x3xi32>
+}"""
+    )
+    assert names(function) == ["stablehlo.reshape", "func.return"]
