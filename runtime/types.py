@@ -282,9 +282,10 @@ class TensorType:
         element_type: ElementType or QuantizedType.
         bounds: for each dimension the upper bound of its size or DYNAMIC; None without bounds.
         is_plain: whether all dimension sizes are known, and elements are not quantized.
+        size: number of elements, where all dimension sizes are known.
     """
 
-    __slots__ = ("_hash", "_text", "bounds", "category", "element_type", "is_plain", "shape")
+    __slots__ = ("_hash", "_text", "bounds", "category", "element_type", "is_plain", "shape", "size")
 
     def __init__(
         self,
@@ -297,6 +298,7 @@ class TensorType:
         self.bounds = bounds
         self.category = element_type.category
         self.is_plain = element_type.category & PLAIN != 0 and DYNAMIC not in self.shape
+        self.size = math.prod(self.shape)
         self._hash: int | None = None
         self._text: str | None = None
 
@@ -314,11 +316,6 @@ class TensorType:
     def is_static(self) -> bool:
         """Whether all dimension sizes are known."""
         return DYNAMIC not in self.shape
-
-    @property
-    def size(self) -> int:
-        """Number of elements of a static type."""
-        return math.prod(self.shape)
 
     def with_shape(self, shape: Iterable[int]) -> TensorType:
         """The type of the same elements with another static or dynamic shape, without bounds."""

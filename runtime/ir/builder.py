@@ -53,7 +53,7 @@ class Builder:
 
 def copy_region(region: Region, values: MutableMapping[Value, Value]) -> Region:
     """A copy of `region` in which `values` says what stands for each value from outside."""
-    copied = Region()
+    copied = Region(is_isolated=region.is_isolated)
     for block in region.blocks:
         new = Block([argument.type for argument in block.arguments])
         values.update(zip(block.arguments, new.arguments, strict=True))
@@ -80,6 +80,8 @@ def captured_values(regions: Iterable[Region]) -> list[Value]:
 
 def _capture(regions: Iterable[Region], defined: set[Value], captured: dict[Value, None]) -> None:
     for region in regions:
+        if region.is_isolated:
+            continue
         for block in region.blocks:
             defined.update(block.arguments)
             for operation in block.operations:

@@ -118,12 +118,18 @@ class Block:
 
 
 class Region:
-    """The blocks of a function or of an operation; StableHLO's regions have one."""
+    """The blocks of a function or of an operation; StableHLO's regions have one.
 
-    __slots__ = ("blocks",)
+    Attributes:
+        blocks: its blocks.
+        is_isolated: whether whoever made it knows that it uses nothing from outside.
+    """
 
-    def __init__(self, blocks: Iterable[Block] = ()) -> None:
+    __slots__ = ("blocks", "is_isolated")
+
+    def __init__(self, blocks: Iterable[Block] = (), *, is_isolated: bool = False) -> None:
         self.blocks = list(blocks)
+        self.is_isolated = is_isolated
 
     @property
     def block(self) -> Block:

@@ -94,9 +94,10 @@ def _form(
     if not _may_pay(region.block, saves):
         return
     first(region.block)
-    clusters = _Grouping(region.block, generates, saves).clusters()
+    grouping = _Grouping(region.block, generates, saves)
+    clusters = grouping.clusters()
     if clusters:
-        replace(region.block, clusters)
+        replace(region.block, clusters, grouping.users)
 
 
 def _may_pay(block: Block, saves: Generates) -> bool:
@@ -399,10 +400,11 @@ def users_of(block: Block) -> dict[Value, list[int]]:
     return users
 
 
-def replace(block: Block, clusters: list[Members], name: str = CLUSTER) -> None:
-    """Put operations of that name in the place of what clusters own."""
+def replace(
+    block: Block, clusters: list[Members], users: dict[Value, list[int]], name: str = CLUSTER
+) -> None:
+    """Put operations of that name in the place of what clusters own; `users`, of the block, is changed."""
     operations = block.operations
-    users = users_of(block)
     # What a cluster copies has operands that another cluster may own.
     for cluster in clusters:
         for value in boundary(operations, cluster.owned, cluster.copied, users)[0]:
@@ -461,7 +463,7 @@ def cluster_operation(
         name,
         operands,
         [result.type for result in results],
-        regions=[Region([body])],
+        regions=[Region([body], is_isolated=True)],
         location=members[-1].location,
     )
 

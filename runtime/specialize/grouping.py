@@ -52,7 +52,7 @@ def replace_groups(block: Block, grouping: Grouping, has_form: HasForm, name: st
             candidates = [group] if wider is None else [wider, group]
             with_form = (one for one in candidates if has_form(_body_of(block, one, users, name)))
             groups += itertools.islice(with_form, 1)
-        replace(block, groups, name)
+        replace(block, groups, users, name)
 
 
 def _body_of(block: Block, cluster: Members, users: dict[Value, list[int]], name: str) -> Block:

@@ -70,6 +70,7 @@ class _RowGrouping(Grouping):
     def __init__(self, block: Block, space: Space, generates: Generates) -> None:
         self.space = space
         self.generates = generates
+        self.held: dict[tuple[int, ...], bool] = {}
         super().__init__(block)
 
     def pays_alone(self) -> bool:
@@ -80,19 +81,28 @@ class _RowGrouping(Grouping):
         """Whether an operation may be in a group."""
         if len(operation.results) != 1:
             return False
-        values = (*operation.operands, operation.result)
-        if not is_plain(operation):
-            return False
         if operation.name == Reduce.name:
-            return space_of(operation) == self.space and not captured_values(operation.regions)
-        if not self.space.holds(_shape(operation.result)) or is_free(operation):
+            is_its = space_of(operation) == self.space and is_plain(operation)
+            return is_its and not captured_values(operation.regions)
+        if not self.holds(operation.results[0]) or is_free(operation) or not is_plain(operation):
             return False
+        values = (*operation.operands, operation.result)
         if operation.name == "stablehlo.reshape":
-            return self.space.holds(_shape(operation.operands[0]))
+            return self.holds(operation.operands[0])
         if operation.name == "stablehlo.broadcast_in_dim":
             return True
         shapes = {_shape(value) for value in values} - {()}
         return not operation.regions and len(shapes) <= 1 and self.generates(operation)
+
+    def holds(self, value: Value) -> bool:
+        """Whether a value may be one of the space by its shape, which is compared once for each."""
+        type = value.type
+        if not isinstance(type, TensorType):
+            return False
+        held = self.held.get(type.shape)
+        if held is None:
+            held = self.held[type.shape] = self.space.holds(type.shape)
+        return held
 
 
 def _shape(value: Value) -> tuple[int, ...]:

@@ -35,6 +35,8 @@ def in_order(operations: Iterable[Operation]) -> list[Operation]:
     The last one, the terminator, stays the last one. There must be such an order.
     """
     given = list(operations)
+    if _is_in_order(given):
+        return given
     producers = {result: operation for operation in given for result in operation.results}
     before: dict[Operation, list[Operation]] = {}
     latest_effect: Operation | None = None
@@ -56,3 +58,13 @@ def in_order(operations: Iterable[Operation]) -> list[Operation]:
             else:
                 waiting += reversed(missing)
     return list(ordered)
+
+
+def _is_in_order(operations: list[Operation]) -> bool:
+    """Whether each operation follows what it uses."""
+    left = {result for operation in operations for result in operation.results}
+    for operation in operations:
+        if not left.isdisjoint(used_values(operation)):
+            return False
+        left.difference_update(operation.results)
+    return True

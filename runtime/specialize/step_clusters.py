@@ -48,9 +48,10 @@ def form_step_clusters(region: Region, generates: Generates, leave: Generates) -
             for inner in operation.regions:
                 form_step_clusters(inner, generates, leave)
     if sum(map(_steps, region.block.operations)) >= LEAST_STEPS:
-        clusters = _Grouping(region.block, generates).clusters()
+        grouping = _Grouping(region.block, generates)
+        clusters = grouping.clusters()
         if clusters:
-            replace(region.block, clusters, STEP_CLUSTER)
+            replace(region.block, clusters, grouping.users, STEP_CLUSTER)
 
 
 class _Grouping:
