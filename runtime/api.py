@@ -130,7 +130,7 @@ class Executable:
         options: those that it was compiled with.
     """
 
-    _scatters_by_columns = True
+    _scatters_by_columns = _calls_layers = True
 
     def __init__(self, module: Module, entry: str, options: Options) -> None:
         function = entry_function(module, entry)
@@ -201,6 +201,7 @@ class Executable:
                 types,
                 drops_windows=drops_windows,
                 scatters_by_columns=self._scatters_by_columns,
+                calls_layers=self._calls_layers,
             )
             return self._lowered(function)
         except MemoryError as error:

@@ -30,9 +30,10 @@ def module_text(module: Module) -> str:
 
 
 def function_text(function: Function) -> str:
-    """A function as text, large constants shortened."""
+    """A function and those that it calls as text, large constants shortened."""
     printer = _BriefPrinter()
-    printer.function(function)
+    for one in (function, *function.callees):
+        printer.function(one)
     return "\n".join(printer.lines)
 
 

@@ -153,7 +153,7 @@ class ExploredExecutable(Executable):
             program without effects.
     """
 
-    _scatters_by_columns = False
+    _scatters_by_columns = _calls_layers = False
 
     def __init__(self, module: Module, entry: str, options: Options) -> None:
         self.steps: list[Explored] = []

@@ -165,12 +165,14 @@ class Function:
         visibility: ``"public"``, ``"private"`` or ``"nested"``; None where the text says nothing (public).
         attributes: its own attributes.
         argument_attributes, result_attributes: a mapping for each input and output.
+        callees: functions that are called by it alone, as a specialized program has them for its layers.
     """
 
     __slots__ = (
         "argument_attributes",
         "attributes",
         "body",
+        "callees",
         "location",
         "name",
         "result_attributes",
@@ -197,6 +199,7 @@ class Function:
         self.attributes = dict(attributes) if attributes else {}
         self.argument_attributes = tuple(argument_attributes or [{} for _ in type.inputs])
         self.result_attributes = tuple(result_attributes or [{} for _ in type.results])
+        self.callees: Sequence[Function] = ()
         self.location = location
 
     def with_body(self, body: Region | None) -> Function:

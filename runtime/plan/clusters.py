@@ -41,15 +41,19 @@ _DEFAULT_FOLDS = Ordering(scatter_schedule=None)
 
 
 def with_clusters(function: Function, options: Options) -> None:
-    """Group the operations of a specialized function into clusters, in place, where compilation is open."""
-    if options.compile != "never" and function.body is not None:
-        has_default_folds = options.ordering._replace(scatter_schedule=None) == _DEFAULT_FOLDS
-        around = _form_around_reductions if has_default_folds else _form_nothing
-        take_index_vectors(function.body, has_few_updates)
-        leave = functools.partial(_is_native_loop, options)
-        form_clusters(function.body, generates, leave, around, saves)
+    """Group the operations of a specialized function, and of those that it calls, into clusters, in place,
+    where compilation is open."""
+    if options.compile == "never":
+        return
+    has_default_folds = options.ordering._replace(scatter_schedule=None) == _DEFAULT_FOLDS
+    around = _form_around_reductions if has_default_folds else _form_nothing
+    leave = functools.partial(_is_native_loop, options)
+    for part in (function, *function.callees):
+        assert part.body is not None
+        take_index_vectors(part.body, has_few_updates)
+        form_clusters(part.body, generates, leave, around, saves)
         if options.ordering == Ordering():
-            form_step_clusters(function.body, is_small_step, leave)
+            form_step_clusters(part.body, is_small_step, leave)
 
 
 def _form_around_reductions(block: Block) -> None:

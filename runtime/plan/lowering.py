@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal
 
@@ -15,6 +15,7 @@ from ..ops.declaration import Op
 from ..ops.memory_limit import bytes_of
 from ..ops.verify import TERMINATORS, view_of
 from ..options import Options
+from ..specialize.layers import CALL
 from ..types import Type
 from .choice import Choice, choose
 from .clusters import with_clusters
@@ -41,7 +42,7 @@ Choose = Callable[[Op, Options], Choice]
 
 
 def lower(function: Function, options: Options, choose: Choose = choose) -> Plan:
-    """The plan of a function without calls.
+    """The plan of a function that calls no other but its callees, whose steps stand in the place of calls.
 
     Args:
         function: result of `nimblehlo.specialize.specialize`.
@@ -50,47 +51,101 @@ def lower(function: Function, options: Options, choose: Choose = choose) -> Plan
     """
     assert function.body is not None
     with_clusters(function, options)
-    plan = _Lowering(options, choose).lower_region(function.body, ())
+    callees = {callee.name: callee for callee in function.callees}
+    plan = _Lowering(options, choose, callees).lower_region(function.body, ())
     functions = tiered_functions(list(all_steps(plan)))
     share_heat(functions)
     begin_expected(functions)
     return plan
 
 
+class _Slots(dict[Value, int]):
+    """The slot of each value of a region; `sizes` has the bytes of each slot's value."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+
+    def add(self, size: int) -> int:
+        """A new slot for a value of so many bytes."""
+        self.sizes.append(size)
+        return len(self.sizes) - 1
+
+    def enter(self, value: Value) -> int:
+        """The slot of a value, a new one if it has none."""
+        slot = self.get(value)
+        if slot is None:
+            slot = self[value] = self.add(bytes_of(value.type))
+        return slot
+
+
 class _Lowering:
     """Lowers regions, outermost first."""
 
-    def __init__(self, options: Options, choose: Choose) -> None:
+    def __init__(self, options: Options, choose: Choose, callees: Mapping[str, Function]) -> None:
         self.options = options
         self.choose = choose
+        self.callees = callees
         self.ordering = options.ordering
+        self.called: dict[str, Plan] = {}
         self.steps: dict[tuple[Any, ...], Step] = {}
         """Those of references, by the identity of all that they hang on, which the function keeps alive."""
 
     def lower_region(self, region: Region, captures: Sequence[Value]) -> Plan:
         """A plan whose arguments are the block's arguments and then the captured values."""
         block = region.block
-        slots: dict[Value, int] = {}
-        arguments = []
-        for value in (*block.arguments, *captures):
-            arguments.append(slots.setdefault(value, len(slots)))
+        slots = _Slots()
+        arguments = [slots.enter(value) for value in (*block.arguments, *captures)]
         constants: dict[int, object] = {}
         lowered: dict[Operation, Step] = {}
+        calls: dict[Operation, list[Step]] = {}
+        held: dict[object, int] = {}
         for operation in block.operations:
             if operation.name in TERMINATORS:
                 continue
-            for result in operation.results:
-                slots[result] = len(slots)
             constant = operation.attributes.get("value") if operation.name == "stablehlo.constant" else None
+            if operation.name == CALL:
+                calls[operation] = self.lower_call(operation, slots, constants, held)
+                continue
+            for result in operation.results:
+                slots.enter(result)
             if isinstance(constant, DenseElementsAttribute):
                 constants[slots[operation.result]] = constant.array
             else:
                 lowered[operation] = self.lower_operation(operation, slots)
-        steps = with_sequels(block, lowered, self.options.threads)
+        joined = with_sequels(block, lowered, self.options.threads)
+        steps: list[Step] = []
+        for operation in block.operations:
+            steps += calls.get(operation, ())
+            if operation in joined:
+                steps.append(joined[operation])
         results = tuple([slots[operand] for operand in block.terminator.operands])
         _release(steps, arguments, results, constants)
-        slot_bytes = [bytes_of(value.type) for value in slots]
-        return Plan(steps, len(slots), tuple(arguments), results, constants, slot_bytes)
+        return Plan(steps, len(slots.sizes), tuple(arguments), results, constants, slots.sizes)
+
+    def lower_call(
+        self, call: Operation, slots: _Slots, constants: dict[int, object], held: dict[object, int]
+    ) -> list[Step]:
+        """The callee's steps on slots of its caller, whose `constants` get those of the callee once.
+
+        `held` has the slots of those that the caller has got.
+        """
+        name = str(call.attributes["callee"])
+        plan = self.called.get(name)
+        if plan is None:
+            body = self.callees[name].body
+            assert body is not None
+            plan = self.called[name] = self.lower_region(body, ())
+        places = dict(zip(plan.arguments, [slots[operand] for operand in call.operands], strict=True))
+        for slot, value in plan.constants.items():
+            if (name, slot) not in held:
+                held[name, slot] = slots.add(plan.slot_bytes[slot])
+                constants[held[name, slot]] = value
+            places[slot] = held[name, slot]
+        for slot in range(plan.slot_count):
+            if slot not in places:
+                places[slot] = slots.add(plan.slot_bytes[slot])
+        slots.update(zip(call.results, [places[slot] for slot in plan.results], strict=True))
+        return [step.moved(places) for step in plan.steps]
 
     def lower_operation(self, operation: Operation, slots: dict[Value, int]) -> Step:
         """The step of one operation; operations that are alike share the function of their reference."""
@@ -137,7 +192,7 @@ class _Lowering:
         if isinstance(view, StepCluster):
             # Its steps are not compiled one by one: it is compiled itself.
             options = replace(self.options, compile="never")
-            return {"body": _Lowering(options, self.choose).lower_region(view.body, captures)}
+            return {"body": _Lowering(options, self.choose, {}).lower_region(view.body, captures)}
         plans: dict[str, Plan | Sequence[Plan]] = {}
         for declared in view.declared_regions:
             regions = getattr(view, declared.name)

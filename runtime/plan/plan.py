@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -74,6 +75,15 @@ class Step:
         self.releases = releases
         self.overwrites = overwrites
         self.control = control
+
+    def moved(self, places: Mapping[int, int]) -> Step:
+        """The step on the slots that `places` has for its own, which are not released yet."""
+        step = copy.copy(self)
+        step.operands = tuple([places[slot] for slot in self.operands])
+        step.results = tuple([places[slot] for slot in self.results])
+        step.captures = tuple([places[slot] for slot in self.captures])
+        step.releases = ()
+        return step
 
     def again(self, operands: tuple[int, ...], results: tuple[int, ...], location: object) -> Step:
         """A step without regions, on other slots and for another place, whose slots are not released yet."""

@@ -29,7 +29,9 @@ _BLOCK_ROWS: Final = 12
 _MOST_BLOCKS: Final = 8
 
 
-def with_sequels(block: Block, steps: dict[Operation, Step], threads: int | None) -> list[Step]:
+def with_sequels(
+    block: Block, steps: dict[Operation, Step], threads: int | None
+) -> dict[Operation, Step]:
     """The steps of a block's operations, in order, products joined with the clusters that follow on them.
 
     Args:
@@ -38,11 +40,11 @@ def with_sequels(block: Block, steps: dict[Operation, Step], threads: int | None
         threads: most threads that they may use; None: all.
     """
     if not any(_is_product(operation) for operation in steps):
-        return list(steps.values())
+        return steps
     from ..ops.float_products import have_threads
 
     if not have_threads():
-        return list(steps.values())
+        return steps
     uses = Counter(
         value for operation in block.operations for inner in operation.walk() for value in inner.operands
     )
@@ -53,7 +55,7 @@ def with_sequels(block: Block, steps: dict[Operation, Step], threads: int | None
             product = found.owner
             assert isinstance(product, Operation)
             joined[operation] = _joined(joined.pop(product), product, operation, step, threads)
-    return list(joined.values())
+    return joined
 
 
 def _is_product(operation: Operation) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from time import perf_counter
@@ -95,13 +96,12 @@ def share_heat(functions: Iterable[object]) -> None:
         functions: of the program's steps; those that are not tiered are passed over.
     """
     shared: dict[Hashable, Heat] = {}
-    for function in functions:
-        if isinstance(function, Tiering):
-            key = function.key()
-            if key is not None:
-                heat = shared.setdefault(key, Heat())
-                heat.expected += function.heat.expected
-                function.heat = heat
+    for function, count in Counter(one for one in functions if isinstance(one, Tiering)).items():
+        key = function.key()
+        if key is not None:
+            heat = shared.setdefault(key, Heat())
+            heat.expected += count * function.heat.expected
+            function.heat = heat
 
 
 def begin_expected(functions: Iterable[object]) -> None:

@@ -12,6 +12,7 @@ from .constants import Budget
 from .forward import propagate
 from .implicit_conversions import make_conversions_explicit
 from .inline import inline_calls
+from .layers import call_layers
 from .promotions import promote_reductions
 from .rewrites import simplify
 from .transposed_reductions import reduce_before_transposing
@@ -40,6 +41,7 @@ def specialize(
     rewrite: bool = True,
     drops_windows: bool = False,
     scatters_by_columns: bool = True,
+    calls_layers: bool = False,
 ) -> Function:
     """The function `entry` with its calls inlined, sizes and constants known, needless operations removed.
 
@@ -53,6 +55,8 @@ def specialize(
             asks.
         scatters_by_columns: whether scatters may take columns of indices, which no text can say
             (`nimblehlo.ops.column_scatter`).
+        calls_layers: whether layers may become calls of functions, the `callees` of the one that is returned;
+            otherwise it calls none.
 
     Raises:
         NimbleError: there is no such function, or it has no body.
@@ -73,10 +77,14 @@ def specialize(
 
             gather_early(function.body)
             remove_dead_code(function.body)
-        simplify(function.body, budget, scatters_by_columns=scatters_by_columns)
-        promote_reductions(function.body)
-        reduce_before_transposing(function.body)
-        remove_dead_code(function.body)
+        if calls_layers:
+            function.callees = call_layers(function.body)
+        for part in (function, *function.callees):
+            assert part.body is not None
+            simplify(part.body, budget, scatters_by_columns=scatters_by_columns)
+            promote_reductions(part.body)
+            reduce_before_transposing(part.body)
+            remove_dead_code(part.body)
     function.type = FunctionType(function.type.inputs, function.body.type.results)
     return function
 

@@ -40,20 +40,19 @@ class _Cleaner:
 
     def __init__(self) -> None:
         self.values: dict[Value, Value] = {}
-        self.numbers: dict[Hashable, int] = {}
-        self.known: dict[int, int] = {}
-        self.kept: list[object] = []
+        self.kinds = Kinds()
 
     def visit(self, region: Region, seen: dict[Hashable, Operation]) -> None:
         """Clean a region; `seen` are the operations visible around it (it is left as it was)."""
         own: list[Hashable] = []
+        key: Hashable
         kept: list[Operation] = []
         values = self.values
         for operation in region.block.operations:
             if not values.keys().isdisjoint(operation.operands):
                 operation.operands = tuple([values.get(value, value) for value in operation.operands])
             if operation.name not in TERMINATORS and operation.results:
-                key = self.key(operation)
+                key = operation.operands, self.kinds.of(operation)
                 earlier = seen.get(key)
                 if earlier is not None:
                     values.update(zip(operation.results, earlier.results, strict=True))
@@ -68,12 +67,20 @@ class _Cleaner:
             del seen[key]
         region.block.operations = kept
 
-    def key(self, operation: Operation) -> Hashable:
-        """What two operations that compute the same have in common."""
+
+class Kinds:
+    """What operations compute from their operands."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[Hashable, int] = {}
+        self.known: dict[int, int] = {}
+        self.kept: list[object] = []
+
+    def of(self, operation: Operation) -> Hashable:
+        """What two operations that compute the same from the same operands have in common."""
         known, attributes = self.known, operation.attributes
         return (
             operation.name,
-            operation.operands,
             known.get(id(attributes)) or self.number(attributes, _frozen_attributes(attributes)),
             *[known.get(id(one.type)) or self.number(one.type, one.type) for one in operation.results],
             *[self.region_key(region) for region in operation.regions],

@@ -170,7 +170,7 @@ def _run(region: Region, tensor_rewrites: Mapping[str, Sequence[Rewrite]], budge
 
 
 def _is_straight(region: Region) -> bool:
-    """Whether no operation changes what stands before it, nor loses a result: a pass forwards, which sees each
-    operation after all that it hangs on, leaves nothing for another one then."""
+    """Whether no operation changes what stands before it, nor loses a result: a pass forwards, which sees
+    each operation after all that it hangs on, leaves nothing for another one then."""
     operations = region.block.operations[:-1]
     return all(len(one.results) == 1 and one.name not in _CONTROL_FLOW for one in operations)
