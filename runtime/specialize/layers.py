@@ -38,6 +38,11 @@ LEAST_PRODUCT: Final = 1 << 20
 MOST_FUNCTIONS: Final = 8
 """Kinds of layers in one program."""
 
+MOST_PERIODS: Final = 64
+"""How many operations like the one at which a layer begins are looked at for the next layer's beginning."""
+MOST_TRIES: Final = 4000
+"""How often layers are compared before a program is left as it is."""
+
 CALL: Final = "func.call"
 _PRODUCTS: Final = frozenset({"stablehlo.convolution", "stablehlo.dot", "stablehlo.dot_general"})
 _HELD: Final = frozenset(
@@ -98,7 +103,7 @@ def _repeated(operations: Sequence[Operation]) -> list[_Layer]:
         if _is_large_product(operation):
             starts[kinds[number]].append(number)
     for first, period, count in _periods(kinds, starts):
-        layers = [operations[first + one * period :][:period] for one in range(count)]
+        layers = [operations[start : start + period] for start in range(first, first + count * period, period)]
         alike = _alike(layers)
         if len(alike) >= LEAST_LAYERS and (len(alike) - 1) * period >= LEAST_SAVED:
             return alike
@@ -107,14 +112,17 @@ def _repeated(operations: Sequence[Operation]) -> list[_Layer]:
 
 def _periods(kinds: Sequence[int], starts: dict[int, list[int]]) -> Iterator[tuple[int, int, int]]:
     """Where kinds repeat, how many of them what repeats has, and how often it stands there."""
-    end = 0
-    for first in sorted(number for numbers in starts.values() for number in numbers):
+    end = tries = 0
+    for first, index, alike in sorted((one, i, all) for all in starts.values() for i, one in enumerate(all)):
         if first < end:
             continue
-        for following in starts[kinds[first]]:
+        for following in alike[index + 1 : index + 1 + MOST_PERIODS]:
             period = following - first
-            if period < LEAST_OPERATIONS:
+            if period < LEAST_OPERATIONS or kinds[first + 1] != kinds[following + 1]:
                 continue
+            tries += 1
+            if tries > MOST_TRIES:
+                return
             layer, count = kinds[first:following], 1
             while kinds[first + count * period : first + (count + 1) * period] == layer:
                 count += 1
