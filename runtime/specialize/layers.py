@@ -103,7 +103,8 @@ def _repeated(operations: Sequence[Operation]) -> list[_Layer]:
         if _is_large_product(operation):
             starts[kinds[number]].append(number)
     for first, period, count in _periods(kinds, starts):
-        layers = [operations[start : start + period] for start in range(first, first + count * period, period)]
+        begins = range(first, first + count * period, period)
+        layers = [operations[begin : begin + period] for begin in begins]
         alike = _alike(layers)
         if len(alike) >= LEAST_LAYERS and (len(alike) - 1) * period >= LEAST_SAVED:
             return alike
