@@ -94,10 +94,7 @@ def _repeated(operations: Sequence[Operation]) -> list[_Layer]:
         return []
     numbers: dict[Hashable, int] = {}
     of = Kinds().of
-    kinds = [
-        numbers.setdefault(of(operation) if _may_be_called(operation) else number, len(numbers))
-        for number, operation in enumerate(operations)
-    ]
+    kinds = [numbers.setdefault(of(operation), len(numbers)) for operation in operations]
     starts = defaultdict(list)
     for number, operation in enumerate(operations):
         if _is_large_product(operation):
@@ -106,7 +103,8 @@ def _repeated(operations: Sequence[Operation]) -> list[_Layer]:
         begins = range(first, first + count * period, period)
         layers = [operations[begin : begin + period] for begin in begins]
         alike = _alike(layers)
-        if len(alike) >= LEAST_LAYERS and (len(alike) - 1) * period >= LEAST_SAVED:
+        pays = len(alike) >= LEAST_LAYERS and (len(alike) - 1) * period >= LEAST_SAVED
+        if pays and all(map(_may_be_called, alike[0].operations)):
             return alike
     return []
 

@@ -300,3 +300,13 @@ def test_random_layers(seed: int) -> None:
 def test_random_layers_are_called() -> None:
     """Those of which nothing is known beforehand, nor needless."""
     assert sum(bool(called(random_model(seed)[0]).callees) for seed in SEEDS) >= len(SEEDS) // 2
+
+
+def test_layers_with_effects_stay() -> None:
+    text = Text()
+    x = text.argument(SQUARE)
+    for _ in range(6):
+        x = text.apply("tanh", text.product(x, text.argument(SQUARE)))
+        x = text.apply("negate", text.apply("abs", x))
+        text.lines.append(f"  check.expect_eq {x}, {x} : {SQUARE}")
+    assert not called(text.module(x)).callees
