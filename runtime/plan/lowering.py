@@ -15,7 +15,7 @@ from ..ops.declaration import Op
 from ..ops.memory_limit import bytes_of
 from ..ops.verify import TERMINATORS, view_of
 from ..options import Options
-from ..specialize.layers import CALL
+from ..specialize.layer_calls import CALL
 from ..types import Type
 from .choice import Choice, choose
 from .clusters import with_clusters

@@ -12,7 +12,7 @@ from .constants import Budget
 from .forward import propagate
 from .implicit_conversions import make_conversions_explicit
 from .inline import inline_calls
-from .layers import call_layers
+from .layer_calls import call_layers
 from .promotions import promote_reductions
 from .rewrites import simplify
 from .transposed_reductions import reduce_before_transposing

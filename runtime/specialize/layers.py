@@ -1,30 +1,23 @@
-"""Lets the layers of a model, operations that repeat but for their operands, become calls of one function.
+"""Finds the layers of a model: operations that repeat but for their operands.
 
-Rewrites, clusters and the plan then look at one layer instead of all of them. A layer begins at a large
-product of matrices or a convolution: no cluster joins what such an operation separates, so that a layer by
-itself becomes the same steps as among the others.
+They become calls of one function (`layer_calls`), so that rewrites, clusters and the plan look at one layer
+instead of all of them. A layer begins at a large product of matrices or a convolution, which no cluster joins
+with what stands before it, and where little passes from each layer to the next: it becomes the same steps as
+among the others.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from ..ir import (
-    Block,
-    Builder,
-    Function,
-    Operation,
-    Region,
-    SymbolAttribute,
-    Value,
-    captured_values,
-    used_values,
-)
+from ..ir import Operation, Value, captured_values, used_values
+from ..ops.verify import TERMINATORS
 from ..types import TensorType
-from .cleanup import Kinds, remove_dead_code
+from .cleanup import Kinds
 from .effects import has_no_effect
 from .rewriting import is_plain
 
@@ -35,27 +28,31 @@ LEAST_SAVED: Final = 200
 """Operations of all layers but one: of fewer, looking at each takes less than a few milliseconds."""
 LEAST_PRODUCT: Final = 1 << 20
 """Multiplications, about, of an operation at which a layer may begin."""
-MOST_FUNCTIONS: Final = 8
-"""Kinds of layers in one program."""
 
 MOST_PERIODS: Final = 64
 """How many operations like the one at which a layer begins are looked at for the next layer's beginning."""
 MOST_TRIES: Final = 4000
 """How often layers are compared before a program is left as it is."""
 
-CALL: Final = "func.call"
 _PRODUCTS: Final = frozenset({"stablehlo.convolution", "stablehlo.dot", "stablehlo.dot_general"})
-_HELD: Final = frozenset(
+_CONTROL_FLOW: Final = frozenset({"stablehlo.case", "stablehlo.if", "stablehlo.while"})
+_MADE_AGAIN: Final = frozenset(
     f"stablehlo.{name}" for name in ("broadcast_in_dim", "constant", "iota", "reshape", "slice", "transpose")
 )
-_CONTROL_FLOW: Final = frozenset({"stablehlo.case", "stablehlo.if", "stablehlo.while"})
+
+
+class Layer(NamedTuple):
+    """Operations in their order, and the values that they take from outside, in the order of first use."""
+
+    operations: Sequence[Operation]
+    outside: Sequence[Value]
 
 
 class _Form(NamedTuple):
-    """What tells whether layers are equal but for their operands, with what they have taken from outside.
+    """What is the same for layers that are equal but for their operands.
 
     Attributes:
-        operands: for each operand of each operation the number of the value, those from outside first seen as
+        operands: for each operand of each operation the number of the value: those from outside first seen as
             that many, those from inside as the number of the result below 0.
         types: of the values from outside.
     """
@@ -64,71 +61,110 @@ class _Form(NamedTuple):
     types: tuple[object, ...]
 
 
-class _Layer(NamedTuple):
-    """Operations in their order, and the values that they take from outside, in the order of first use."""
+class _Run(NamedTuple):
+    """Where operations of the same kinds repeat: from where on, after how many, and up to where."""
 
-    operations: Sequence[Operation]
-    outside: Sequence[Value]
-
-
-def call_layers(region: Region) -> list[Function]:
-    """Put calls in the place of layers, in place.
-
-    Returns:
-        the functions that are called.
-    """
-    functions: list[Function] = []
-    while len(functions) < MOST_FUNCTIONS:
-        layers = _repeated(region.block.operations)
-        if not layers:
-            break
-        functions.append(_replace(region.block, layers, f"layer_{len(functions)}"))
-    if functions:
-        remove_dead_code(region)
-    return functions
+    first: int
+    period: int
+    end: int
 
 
-def _repeated(operations: Sequence[Operation]) -> list[_Layer]:
-    """The first layers that there are; none where it does not pay."""
-    if len(operations) < LEAST_SAVED or not any(map(_is_large_product, operations)):
+def is_made_again(value: Value) -> bool:
+    """Whether a value is a constant or a move, which what takes it can make for itself."""
+    owner = value.owner
+    return isinstance(owner, Operation) and owner.name in _MADE_AGAIN and is_plain(owner)
+
+
+def repeated_layers(operations: Sequence[Operation]) -> list[Layer]:
+    """The first layers in a block that are equal; none where there are none, or where it does not pay."""
+    if len(operations) < LEAST_SAVED:
+        return []
+    products = [number for number, operation in enumerate(operations) if _is_large_product(operation)]
+    if len(products) < LEAST_LAYERS:
         return []
     numbers: dict[Hashable, int] = {}
     of = Kinds().of
     kinds = [numbers.setdefault(of(operation), len(numbers)) for operation in operations]
-    starts = defaultdict(list)
-    for number, operation in enumerate(operations):
-        if _is_large_product(operation):
-            starts[kinds[number]].append(number)
-    for first, period, count in _periods(kinds, starts):
-        begins = range(first, first + count * period, period)
-        layers = [operations[begin : begin + period] for begin in begins]
-        alike = _alike(layers)
-        pays = len(alike) >= LEAST_LAYERS and (len(alike) - 1) * period >= LEAST_SAVED
-        if pays and all(map(_may_be_called, alike[0].operations)):
+    for run in _runs(kinds, products):
+        begin = _best_begin(operations, run, products)
+        ends = range(begin + run.period, run.end + 1, run.period)
+        alike = _alike([operations[end - run.period : end] for end in ends])
+        pays = _pays(len(alike), run.period) and all(map(_may_be_called, alike[0].operations))
+        if pays and _pass_on(operations, alike):
             return alike
     return []
 
 
-def _periods(kinds: Sequence[int], starts: dict[int, list[int]]) -> Iterator[tuple[int, int, int]]:
-    """Where kinds repeat, how many of them what repeats has, and how often it stands there."""
-    end = tries = 0
-    for first, index, alike in sorted((one, i, all) for all in starts.values() for i, one in enumerate(all)):
-        if first < end:
+def _runs(kinds: Sequence[int], products: Sequence[int]) -> Iterator[_Run]:
+    """Where kinds repeat, beginning at a product."""
+    alike = defaultdict(list)
+    for number in products:
+        alike[kinds[number]].append(number)
+    followers = {
+        number: numbers[index + 1 : index + 1 + MOST_PERIODS]
+        for numbers in alike.values()
+        for index, number in enumerate(numbers)
+    }
+    behind = tries = 0
+    for first in products:
+        if first < behind:
             continue
-        for following in alike[index + 1 : index + 1 + MOST_PERIODS]:
+        for following in followers[first]:
             period = following - first
             if period < LEAST_OPERATIONS or kinds[first + 1] != kinds[following + 1]:
                 continue
             tries += 1
             if tries > MOST_TRIES:
                 return
-            layer, count = kinds[first:following], 1
-            while kinds[first + count * period : first + (count + 1) * period] == layer:
-                count += 1
-            if count >= LEAST_LAYERS and (count - 1) * period >= LEAST_SAVED:
-                end = first + count * period
-                yield first, period, count
+            if kinds[first:following] != kinds[following : following + period]:
+                continue
+            end = following + period
+            while end < len(kinds) and kinds[end] == kinds[end - period]:
+                end += 1
+            if _pays((end - first) // period, period):
+                yield _Run(first, period, end)
+                behind = end
                 break
+
+
+def _pays(layers: int, operations: int) -> bool:
+    """Whether so many layers of so many operations are worth a function."""
+    return layers >= LEAST_LAYERS and (layers - 1) * operations >= LEAST_SAVED
+
+
+def _best_begin(operations: Sequence[Operation], run: _Run, products: Sequence[int]) -> int:
+    """The product of the first period before which the fewest elements lie that are used behind it."""
+    changes = [0] * (len(operations) + 1)
+    for made, used, size in _lives(operations):
+        changes[made + 1] += size
+        changes[used + 1] -= size
+    live = list(itertools.accumulate(changes))
+    begins = [product for product in products if run.first <= product < run.first + run.period]
+    # The first layer may stand after what other ones do not have.
+    return min(begins, key=lambda product: live[product + run.period])
+
+
+def _lives(operations: Sequence[Operation]) -> Iterator[tuple[int, int, int]]:
+    """Where each value is made and used last, and its elements, but for what is made again."""
+    sources = _sources(operations)
+    last: dict[Value, int] = {}
+    for number, operation in enumerate(operations):
+        for operand in operation.operands:
+            last[sources.get(operand, operand)] = number
+    for number, operation in enumerate(operations):
+        for result in operation.results:
+            if result in last and result not in sources and isinstance(result.type, TensorType):
+                yield number, last[result], result.type.size
+
+
+def _sources(operations: Sequence[Operation]) -> dict[Value, Value]:
+    """What moves of a block move in the end; constants are their own."""
+    sources: dict[Value, Value] = {}
+    for operation in operations:
+        if operation.name in _MADE_AGAIN:
+            moved = (*operation.operands, operation.result)[0]
+            sources[operation.result] = sources.get(moved, moved)
+    return sources
 
 
 def _is_large_product(operation: Operation) -> bool:
@@ -147,14 +183,32 @@ def _may_be_called(operation: Operation) -> bool:
     return not operation.regions or not captured_values(operation.regions)
 
 
-def _alike(layers: Sequence[Sequence[Operation]]) -> list[_Layer]:
-    """Those layers whose operands have the form that most have."""
-    found = [_form(layer) for layer in layers]
-    ((form, _),) = Counter(form for form, _ in found).most_common(1)
-    return [layer for one, layer in found if one == form]
+def _alike(layers: Sequence[Sequence[Operation]]) -> list[Layer]:
+    """The most layers one behind the other that take their operands in the same way."""
+    runs = [list(run) for _, run in itertools.groupby(map(_form, layers), key=lambda found: found[0])]
+    return [layer for _, layer in max(runs, key=len)]
 
 
-def _form(operations: Sequence[Operation]) -> tuple[_Form, _Layer]:
+def _pass_on(operations: Sequence[Operation], layers: Sequence[Layer]) -> bool:
+    """Whether what a layer makes is used by the next layer alone, behind the last one, or returned.
+
+    What is kept for later, as for gradients, is best made where it is used; of that a function knows nothing.
+    """
+    sources = _sources(operations)
+    places = {operation: place for place, layer in enumerate(layers) for operation in layer.operations}
+    for operation in operations:
+        if operation.name in _MADE_AGAIN or operation.name in TERMINATORS:
+            continue
+        user = places.get(operation, len(layers))
+        for value in used_values(operation):
+            owner = sources.get(value, value).owner
+            maker = places.get(owner) if isinstance(owner, Operation) else None
+            if maker is not None and user - maker > 1:
+                return False
+    return True
+
+
+def _form(operations: Sequence[Operation]) -> tuple[_Form, Layer]:
     inside: dict[Value, int] = {}
     outside: dict[Value, int] = {}
     operands = []
@@ -165,77 +219,4 @@ def _form(operations: Sequence[Operation]) -> tuple[_Form, _Layer]:
         for result in operation.results:
             inside[result] = -1 - len(inside)
     form = _Form(tuple(operands), tuple([value.type for value in outside]))
-    return form, _Layer(operations, list(outside))
-
-
-def _replace(block: Block, layers: Sequence[_Layer], name: str) -> Function:
-    """Put calls of one function, which is returned, in the place of layers."""
-    template = layers[0]
-    results = _needed(block, layers)
-    held = _held(block, layers)
-    made = {operation.result for operation in held}
-    shared = list(dict.fromkeys(value for one in held for value in one.operands if value not in made))
-    own = [number for number, value in enumerate(template.outside) if value not in made]
-    body = Block([value.type for value in (*shared, *[template.outside[number] for number in own])])
-    builder = Builder(body)
-    around: dict[Value, Value] = dict(zip(shared, body.arguments, strict=False))
-    for operation in held:
-        builder.copy(operation, around)
-    values = {value: around[value] for value in made}
-    for number, argument in zip(own, body.arguments[len(shared) :], strict=True):
-        values[template.outside[number]] = argument
-    for operation in template.operations:
-        builder.copy(operation, values)
-    returned = [values[template.operations[number].results[index]] for number, index in results]
-    builder.create("func.return", returned)
-    region = Region([body], is_isolated=True)
-    calls: dict[Operation, Operation] = {}
-    replaced: dict[Value, Value] = {}
-    for layer in layers:
-        call = Operation(
-            CALL,
-            (*shared, *[layer.outside[number] for number in own]),
-            [value.type for value in returned],
-            {"callee": SymbolAttribute(name)},
-            location=layer.operations[0].location,
-        )
-        calls[layer.operations[0]] = call
-        for (number, index), result in zip(results, call.results, strict=True):
-            replaced[layer.operations[number].results[index]] = result
-    gone = {operation for layer in layers for operation in layer.operations}
-    block.operations = [calls.get(one, one) for one in block.operations if one in calls or one not in gone]
-    for top in block.operations:
-        for operation in top.walk():
-            operation.operands = tuple([replaced.get(value, value) for value in operation.operands])
-    return Function(name, region.type, region, visibility="private")
-
-
-def _needed(block: Block, layers: Sequence[_Layer]) -> list[tuple[int, int]]:
-    """Which results of which operations of a layer something outside of it uses, in any of the layers."""
-    places = {
-        operation: (layer, number)
-        for layer, (operations, _) in enumerate(layers)
-        for number, operation in enumerate(operations)
-    }
-    needed: set[tuple[int, int]] = set()
-    for operation in block.operations:
-        own = places.get(operation)
-        for value in used_values(operation):
-            found = places.get(value.owner) if isinstance(value.owner, Operation) else None
-            if found is not None and (own is None or own[0] != found[0]):
-                needed.add((found[1], value.index))
-    return sorted(needed)
-
-
-def _held(block: Block, layers: Sequence[_Layer]) -> list[Operation]:
-    """The constants and moves, in their order, of which all layers take the same value: they are part of the
-    function, for rewrites and clusters look at what makes an operand."""
-    columns = zip(*[layer.outside for layer in layers], strict=True)
-    waiting = [values[0] for values in columns if len(set(values)) == 1]
-    held: set[Operation] = set()
-    while waiting:
-        owner = waiting.pop().owner
-        if isinstance(owner, Operation) and owner.name in _HELD and is_plain(owner) and owner not in held:
-            held.add(owner)
-            waiting += owner.operands
-    return [operation for operation in block.operations if operation in held]
+    return form, Layer(operations, list(outside))

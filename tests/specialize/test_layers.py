@@ -170,19 +170,61 @@ def test_one_value_may_be_shared_and_the_first_layer_s_own() -> None:
     assert_nothing_changes(text.module(x), text.inputs())
 
 
-def test_what_later_operations_use_is_returned() -> None:
+@pytest.mark.parametrize("turned", [False, True])
+def test_what_the_program_returns_is_returned(turned: bool) -> None:
+    """A transpose of it is made behind the call."""
     text = Text()
     x, row = text.argument(SQUARE), text.argument(ROW)
     outputs = []
     for _ in range(6):
-        outputs.append(text.apply("abs", x))
         x = layer(text, x, row)
-    total = outputs[0]
-    for output in outputs[1:]:
-        total = text.add(total, output)
-    made = called(text.module(x, total, outputs[3]))
-    assert len(made.callees) == 1
-    assert_nothing_changes(text.module(x, total, outputs[3]), text.inputs())
+        outputs.append(text.transpose(text.apply("abs", x)) if turned else text.apply("abs", x))
+    made = called(text.module(x, *outputs))
+    (callee,) = made.callees
+    assert len(callee.type.results) == 2 and "transpose" not in names(callee)
+    assert_nothing_changes(text.module(x, *outputs), text.inputs())
+
+
+def test_layers_whose_values_are_kept_for_later_stay() -> None:
+    text = Text()
+    x, row = text.argument(SQUARE), text.argument(ROW)
+    kept = []
+    for _ in range(6):
+        kept.append(x)
+        x = layer(text, x, row)
+    for value in reversed(kept):
+        x = text.add(x, value)
+    assert not called(text.module(x)).callees
+
+
+def test_moves_between_layers_are_made_again() -> None:
+    """What stands before the product at which a layer begins, and moves what the layer before made."""
+    text = Text()
+    x, row = text.argument(SQUARE), text.argument(ROW)
+    for _ in range(6):
+        turned = text.transpose(x)
+        spread = text.spread(row, 0)
+        x = text.add(text.product(x, text.argument(SQUARE)), text.add(turned, spread))
+        x = text.apply("tanh", text.apply("abs", x))
+    made = called(text.module(x))
+    (callee,) = made.callees
+    assert callee.body is not None
+    assert len(callee.body.block.arguments) == 3 and len(callee.type.results) == 1
+    assert {"transpose", "broadcast_in_dim"} <= set(names(callee))
+    assert_nothing_changes(text.module(x), text.inputs())
+
+
+def test_different_moves_stay_outside() -> None:
+    """Each second layer has another kind of rows and columns."""
+    text = Text()
+    x = text.argument(SQUARE)
+    rows = [text.spread(text.argument(ROW), number % 2) for number in range(6)]
+    for row in rows:
+        x = text.apply("tanh", text.add(text.product(x, text.argument(SQUARE)), row))
+        x = text.apply("tanh", text.apply("abs", x))
+    (callee,) = called(text.module(x)).callees
+    assert "broadcast_in_dim" not in names(callee)
+    assert_nothing_changes(text.module(x), text.inputs())
 
 
 def test_what_only_the_next_layer_uses_is_returned() -> None:
