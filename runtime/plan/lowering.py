@@ -10,12 +10,11 @@ import numpy as np
 
 from ..ir import DenseElementsAttribute, Function, Operation, Region, Value, captured_values
 from ..ops.cluster import StepCluster
-from ..ops.control import Case, If, While
+from ..ops.control import Call, Case, If, While
 from ..ops.declaration import Op
 from ..ops.memory_limit import bytes_of
 from ..ops.verify import TERMINATORS, view_of
 from ..options import Options
-from ..specialize.layer_calls import CALL
 from ..types import Type
 from .choice import Choice, choose
 from .clusters import with_clusters
@@ -103,7 +102,7 @@ class _Lowering:
             if operation.name in TERMINATORS:
                 continue
             constant = operation.attributes.get("value") if operation.name == "stablehlo.constant" else None
-            if operation.name == CALL:
+            if operation.name == Call.name:
                 calls[operation] = self.lower_call(operation, slots, constants, held)
                 continue
             for result in operation.results:

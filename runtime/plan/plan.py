@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -78,12 +77,20 @@ class Step:
 
     def moved(self, places: Mapping[int, int]) -> Step:
         """The step on the slots that `places` has for its own, which are not released yet."""
-        step = copy.copy(self)
-        step.operands = tuple([places[slot] for slot in self.operands])
-        step.results = tuple([places[slot] for slot in self.results])
-        step.captures = tuple([places[slot] for slot in self.captures])
-        step.releases = ()
-        return step
+        return Step(
+            self.function,
+            tuple([places[slot] for slot in self.operands]),
+            tuple([places[slot] for slot in self.results]),
+            self.operation,
+            self.location,
+            self.way,
+            self.reason,
+            self.types,
+            self.regions,
+            tuple([places[slot] for slot in self.captures]),
+            overwrites=self.overwrites,
+            control=self.control,
+        )
 
     def again(self, operands: tuple[int, ...], results: tuple[int, ...], location: object) -> Step:
         """A step without regions, on other slots and for another place, whose slots are not released yet."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from ..errors import NimbleError
 from ..ir import Function, Module
@@ -12,10 +13,12 @@ from .constants import Budget
 from .forward import propagate
 from .implicit_conversions import make_conversions_explicit
 from .inline import inline_calls
-from .layer_calls import call_layers
 from .promotions import promote_reductions
 from .rewrites import simplify
 from .transposed_reductions import reduce_before_transposing
+
+LEAST_WITH_LAYERS: Final = 250
+"""Operations of a function in which layers are looked for: others are ready in little time."""
 
 
 def entry_function(module: Module, entry: str) -> Function:
@@ -77,7 +80,9 @@ def specialize(
 
             gather_early(function.body)
             remove_dead_code(function.body)
-        if calls_layers:
+        if calls_layers and len(function.body.block.operations) >= LEAST_WITH_LAYERS:
+            from .layer_calls import call_layers
+
             function.callees = call_layers(function.body)
         for part in (function, *function.callees):
             assert part.body is not None

@@ -21,7 +21,7 @@ from ..ops.families import COLUMN_SCATTER, POSITION_REDUCE
 from ..ops.verify import TERMINATORS
 from ..types import PLAIN, TensorType
 from .cleanup import remove_dead_code
-from .effects import has_no_effect
+from .effects import CONTROL_FLOW, has_no_effect
 from .gathered import FOLLOWED_VIEWS, GATHERS, LEAST_LINE, copies_long_lines, is_followed, line_of
 from .moves import is_move
 from .rewriting import is_plain, is_plain_value
@@ -40,7 +40,6 @@ LEAST_SMALL: Final = 3
 MOST_COPIED: Final = 16
 """How many operations on single elements a cluster may compute once more."""
 
-_WITH_BLOCKS: Final = frozenset({"stablehlo.while", "stablehlo.if", "stablehlo.case"})
 _JOINING: Final = frozenset({"stablehlo.concatenate", "stablehlo.pad"})
 
 _TAKING_IN_ORDER: Final = frozenset(
@@ -88,7 +87,7 @@ def _form(
     region: Region, generates: Generates, leave: Generates, first: Callable[[Block], None], saves: Generates
 ) -> None:
     for operation in region.block.operations:
-        if operation.name in _WITH_BLOCKS and not leave(operation):
+        if operation.name in CONTROL_FLOW and not leave(operation):
             for inner in operation.regions:
                 _form(inner, generates, leave, first, saves)
     if not _may_pay(region.block, saves):

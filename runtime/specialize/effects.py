@@ -1,9 +1,14 @@
-"""Which operations have effects beyond their results."""
+"""Which operations have effects beyond their results, and which run regions as the program goes."""
 
 from __future__ import annotations
 
+from typing import Final
+
 from ..ir import Block, Operation
 from ..ops.declaration import lookup
+
+CONTROL_FLOW: Final = frozenset({"stablehlo.case", "stablehlo.if", "stablehlo.while"})
+"""Operations whose regions are parts of the program, not of a computation on elements."""
 
 
 def is_pure(block: Block) -> bool:

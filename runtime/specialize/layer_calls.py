@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from ..ir import Block, Builder, Function, Operation, Region, SymbolAttribute, Value, used_values
+from ..ops.control import Call
 from .cleanup import Kinds, remove_dead_code
 from .layers import Layer, is_made_again, repeated_layers
 
-CALL: Final = "func.call"
 MOST_FUNCTIONS: Final = 8
 """Kinds of layers in one program."""
 MOST_MOVES: Final = 16
@@ -46,7 +46,7 @@ def _replace(block: Block, layers: Sequence[Layer], name: str) -> Function:
     replaced: dict[Value, Value] = {}
     for index, layer in enumerate(layers):
         call = Operation(
-            CALL,
+            Call.name,
             [values[index] for values in callee.parameters],
             region.type.results,
             {"callee": SymbolAttribute(name)},

@@ -18,7 +18,8 @@ from ..ir import Operation, Value, captured_values, used_values
 from ..ops.verify import TERMINATORS
 from ..types import TensorType
 from .cleanup import Kinds
-from .effects import has_no_effect
+from .effects import CONTROL_FLOW, has_no_effect
+from .moves import VIEWS
 from .rewriting import is_plain
 
 LEAST_LAYERS: Final = 3
@@ -35,10 +36,7 @@ MOST_TRIES: Final = 4000
 """How often layers are compared before a program is left as it is."""
 
 _PRODUCTS: Final = frozenset({"stablehlo.convolution", "stablehlo.dot", "stablehlo.dot_general"})
-_CONTROL_FLOW: Final = frozenset({"stablehlo.case", "stablehlo.if", "stablehlo.while"})
-_MADE_AGAIN: Final = frozenset(
-    f"stablehlo.{name}" for name in ("broadcast_in_dim", "constant", "iota", "reshape", "slice", "transpose")
-)
+_MADE_AGAIN: Final = frozenset({"stablehlo.constant", "stablehlo.iota", *[view.name for view in VIEWS]})
 
 
 class Layer(NamedTuple):
@@ -77,8 +75,6 @@ def is_made_again(value: Value) -> bool:
 
 def repeated_layers(operations: Sequence[Operation]) -> list[Layer]:
     """The first layers in a block that are equal; none where there are none, or where it does not pay."""
-    if len(operations) < LEAST_SAVED:
-        return []
     products = [number for number, operation in enumerate(operations) if _is_large_product(operation)]
     if len(products) < LEAST_LAYERS:
         return []
@@ -178,7 +174,7 @@ def _is_large_product(operation: Operation) -> bool:
 
 def _may_be_called(operation: Operation) -> bool:
     """Whether an operation may be part of a layer."""
-    if operation.name in _CONTROL_FLOW or not (is_plain(operation) and has_no_effect(operation)):
+    if operation.name in CONTROL_FLOW or not (is_plain(operation) and has_no_effect(operation)):
         return False
     return not operation.regions or not captured_values(operation.regions)
 

@@ -10,6 +10,7 @@ from ..ir import Operation, Region, Value
 from . import algebra, contractions, conversions, cutting, reshaping
 from .cleanup import remove_common_subexpressions, remove_dead_code
 from .constants import Budget
+from .effects import CONTROL_FLOW
 from .rewriting import Preparation, Rewrite, Rewriter
 
 MOST_ROUNDS: Final = 6
@@ -137,8 +138,6 @@ LAST_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
 }
 """Tried with the others when nothing else changes any more: other rewrites look for what these take away."""
 
-_CONTROL_FLOW: Final = frozenset({"stablehlo.case", "stablehlo.if", "stablehlo.while"})
-
 PREPARATIONS: Final[Mapping[str, Preparation]] = {"stablehlo.while": _late("loops", "declare_counter")}
 """Called before an operation's regions are rebuilt."""
 
@@ -173,4 +172,4 @@ def _is_straight(region: Region) -> bool:
     """Whether no operation changes what stands before it, nor loses a result: a pass forwards, which sees
     each operation after all that it hangs on, leaves nothing for another one then."""
     operations = region.block.operations[:-1]
-    return all(len(one.results) == 1 and one.name not in _CONTROL_FLOW for one in operations)
+    return all(len(one.results) == 1 and one.name not in CONTROL_FLOW for one in operations)

@@ -14,7 +14,7 @@ from ..ops.cluster import STEP_CLUSTER
 from ..ops.verify import TERMINATORS
 from ..types import TensorType
 from .clusters import MOST_ARRAYS, Generates, Members, boundary, replace, users_of
-from .effects import has_no_effect
+from .effects import CONTROL_FLOW, has_no_effect
 
 HasForm = Callable[[list[Operation]], bool]
 """Whether native code can be generated for some operations together."""
@@ -29,7 +29,6 @@ MOST_BYTES: Final = 1 << 17
 MOST_HELD: Final = 64
 """Elements of constants that a cluster holds; others are its operands."""
 
-_WITH_BLOCKS: Final = frozenset({"stablehlo.while", "stablehlo.if", "stablehlo.case"})
 _VIEWS: Final = frozenset({"stablehlo.reshape", "stablehlo.slice", "stablehlo.transpose"})
 """What costs no step its elements: only half of another step."""
 _SLOW: Final = frozenset({"chlo.top_k"})
@@ -44,7 +43,7 @@ def form_step_clusters(region: Region, generates: Generates, leave: Generates) -
         leave: which control flow to leave as it is.
     """
     for operation in region.block.operations:
-        if operation.name in _WITH_BLOCKS and not leave(operation):
+        if operation.name in CONTROL_FLOW and not leave(operation):
             for inner in operation.regions:
                 form_step_clusters(inner, generates, leave)
     if sum(map(_steps, region.block.operations)) >= LEAST_STEPS:

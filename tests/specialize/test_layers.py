@@ -21,6 +21,7 @@ SQUARE, ROW, COUNT = "tensor<8x8xf32>", "tensor<8xf32>", "tensor<f32>"
 
 @pytest.fixture(autouse=True)
 def _small_layers_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nimblehlo.specialize.LEAST_WITH_LAYERS", 0)
     monkeypatch.setattr(layers, "LEAST_OPERATIONS", 4)
     monkeypatch.setattr(layers, "LEAST_SAVED", 8)
     monkeypatch.setattr(layers, "LEAST_PRODUCT", 64)
@@ -267,6 +268,12 @@ def test_two_kinds_of_layers_are_two_functions() -> None:
 def test_small_layers_stay(monkeypatch: pytest.MonkeyPatch, least: str) -> None:
     monkeypatch.setattr(layers, least, 1000)
     text, x = model(6)
+    assert not called(text.module(x)).callees
+
+
+def test_short_programs_are_not_looked_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    text, x = model(6)
+    monkeypatch.setattr("nimblehlo.specialize.LEAST_WITH_LAYERS", 1000)
     assert not called(text.module(x)).callees
 
 
