@@ -15,11 +15,12 @@ pytest.importorskip("jax")
 import jax
 
 import nimblehlo
-from benchmarks import dashboard, plot, short
+from benchmarks import dashboard, layers, plot, short
 from benchmarks.measuring import fresh_process, memory_copy, side_by_side, warm_up
 from benchmarks.peers import interpreter_call, ratios
 from benchmarks.programs import FAMILIES, PROGRAMS, SIZES, Program, representatives
 from nimblehlo.plan.background import BACKGROUND, Job
+from tests.running import run_xla
 from tools.comparison import Array, difference
 
 pytestmark = pytest.mark.models
@@ -126,6 +127,13 @@ def test_a_fresh_process_measures_itself() -> None:
 def test_a_fresh_process_that_fails_is_an_error() -> None:
     with pytest.raises(RuntimeError, match="status 1"):
         fresh_process("not a program", [])
+
+
+def test_transformers_give_the_results_of_xla_and_are_measured() -> None:
+    program = layers.transformer(3, 64, 16)
+    (got,), (want,) = nimblehlo.execute(program.text, program.inputs), run_xla(program.text, *program.inputs)
+    assert difference(got, want, 1e-5) is None
+    assert min(layers.measured(3, 64, 16).values()) > 0
 
 
 def test_peers_that_do_not_run_a_program_have_no_ratio(monkeypatch: pytest.MonkeyPatch) -> None:
