@@ -97,16 +97,15 @@ class _Lowering:
         constants: dict[int, object] = {}
         lowered: dict[Operation, Step] = {}
         calls: dict[Operation, list[Step]] = {}
-        held: dict[object, int] = {}
         for operation in block.operations:
             if operation.name in TERMINATORS:
                 continue
-            constant = operation.attributes.get("value") if operation.name == "stablehlo.constant" else None
             if operation.name == Call.name:
-                calls[operation] = self.lower_call(operation, slots, constants, held)
+                calls[operation] = self.lower_call(operation, slots, constants)
                 continue
             for result in operation.results:
                 slots.enter(result)
+            constant = operation.attributes.get("value") if operation.name == "stablehlo.constant" else None
             if isinstance(constant, DenseElementsAttribute):
                 constants[slots[operation.result]] = constant.array
             else:
@@ -121,13 +120,8 @@ class _Lowering:
         _release(steps, arguments, results, constants)
         return Plan(steps, len(slots.sizes), tuple(arguments), results, constants, slots.sizes)
 
-    def lower_call(
-        self, call: Operation, slots: _Slots, constants: dict[int, object], held: dict[object, int]
-    ) -> list[Step]:
-        """The callee's steps on slots of its caller, whose `constants` get those of the callee once.
-
-        `held` has the slots of those that the caller has got.
-        """
+    def lower_call(self, call: Operation, slots: _Slots, constants: dict[int, object]) -> list[Step]:
+        """The callee's steps on slots of its caller, whose `constants` get those of the callee."""
         name = str(call.attributes["callee"])
         plan = self.called.get(name)
         if plan is None:
@@ -135,14 +129,10 @@ class _Lowering:
             assert body is not None
             plan = self.called[name] = self.lower_region(body, ())
         places = dict(zip(plan.arguments, [slots[operand] for operand in call.operands], strict=True))
-        for slot, value in plan.constants.items():
-            if (name, slot) not in held:
-                held[name, slot] = slots.add(plan.slot_bytes[slot])
-                constants[held[name, slot]] = value
-            places[slot] = held[name, slot]
         for slot in range(plan.slot_count):
             if slot not in places:
                 places[slot] = slots.add(plan.slot_bytes[slot])
+        constants.update({places[slot]: value for slot, value in plan.constants.items()})
         slots.update(zip(call.results, [places[slot] for slot in plan.results], strict=True))
         return [step.moved(places) for step in plan.steps]
 

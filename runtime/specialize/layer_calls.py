@@ -6,7 +6,7 @@ clusters look at what makes an operand.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Final
 
 from ..ir import Block, Builder, Function, Operation, Region, SymbolAttribute, Value, used_values
@@ -45,22 +45,27 @@ def _replace(block: Block, layers: Sequence[Layer], name: str) -> Function:
     standing: dict[Operation, list[Operation]] = {}
     replaced: dict[Value, Value] = {}
     for index, layer in enumerate(layers):
-        call = Operation(
-            Call.name,
-            [values[index] for values in callee.parameters],
-            region.type.results,
-            {"callee": SymbolAttribute(name)},
-            location=layer.operations[0].location,
-        )
+        operands = [values[index] for values in callee.parameters]
+        first = layer.operations[0]
+        attributes = {"callee": SymbolAttribute(name)}
+        call = Operation(Call.name, operands, region.type.results, attributes, location=first.location)
         for (number, place), result in zip(results, call.results, strict=True):
             replaced[layer.operations[number].results[place]] = result
-        standing[layer.operations[0]] = [call]
-        for move in layer.operations:
-            if move in moves:
-                again = move.again(move.operands)
-                replaced[move.result] = again.result
-                standing[layer.operations[0]].append(again)
+        again = {move: move.again(move.operands) for move in layer.operations if move in moves}
+        replaced.update({move.result: made.result for move, made in again.items()})
+        standing[first] = [call, *again.values()]
     gone = {operation for layer in layers for operation in layer.operations}
+    _rebuild(block, standing, gone, replaced)
+    return Function(name, region.type, region, visibility="private")
+
+
+def _rebuild(
+    block: Block,
+    standing: Mapping[Operation, Sequence[Operation]],
+    gone: Container[Operation],
+    replaced: Mapping[Value, Value],
+) -> None:
+    """Put operations in the place of others of a block, and let all use what stands for results now."""
     block.operations = [
         kept
         for operation in block.operations
@@ -69,7 +74,6 @@ def _replace(block: Block, layers: Sequence[Layer], name: str) -> Function:
     for top in block.operations:
         for operation in top.walk():
             operation.operands = tuple([replaced.get(value, value) for value in operation.operands])
-    return Function(name, region.type, region, visibility="private")
 
 
 class _Callee:
