@@ -296,8 +296,7 @@ def square_complex(operand: Array) -> Array:
 
 def lgamma(operand: Array) -> Array:
     """The logarithm of the gamma function's absolute value."""
-    from scipy import special
-
+    special = _scipy_special()
     operand = np.asarray(operand)
     value = np.asarray(special.gammaln(operand))
     if np.count_nonzero(np.isfinite(value)) < value.size:
@@ -352,8 +351,7 @@ def _lgamma_above_two(distance: Array) -> Array:
 @functools.cache
 def _lgamma_coefficients() -> Array:
     """Those of z^2 to z^33 in `_lgamma_above_two`, a column; later terms are below 2^-53 of the sum."""
-    from scipy import special
-
+    special = _scipy_special()
     order = np.arange(2, 34)
     column: Array = np.where(order % 2, -1, 1) * special.zetac(order) / order
     return column[:, np.newaxis]
@@ -361,8 +359,7 @@ def _lgamma_coefficients() -> Array:
 
 def digamma(operand: Array) -> Array:
     """The derivative of lgamma; NaN at its poles."""
-    from scipy import special
-
+    special = _scipy_special()
     operand = np.asarray(operand)
     value = np.asarray(special.digamma(operand))
     if not np.count_nonzero(operand <= 0):
@@ -377,16 +374,16 @@ def digamma(operand: Array) -> Array:
 
 def bessel_i1e(operand: Array) -> Array:
     """The exponentially scaled modified Bessel function of order 1."""
-    from scipy import special
-
-    return np.copysign(special.i1e(operand), operand)
+    special = _scipy_special()
+    value: Array = np.copysign(special.i1e(operand), operand)
+    return value
 
 
 def bessel_i1e_complex(operand: Array) -> Array:
     """exp(-|real(operand)|) times the modified Bessel function of order 1."""
-    from scipy import special
-
-    return special.ive(1, operand)
+    special = _scipy_special()
+    value: Array = special.ive(1, operand)
+    return value
 
 
 def asin_acos_kernel(operand: Array) -> Array:
@@ -400,7 +397,8 @@ def asin_acos_kernel(operand: Array) -> Array:
 
 def zeta(x: Array, q: Array) -> Array:
     """The Hurwitz zeta function, for 1 <= x."""
-    value = np.asarray(_scipy_special().zeta(x, q))
+    special = _scipy_special()
+    value = np.asarray(special.zeta(x, q))
     # Whatever SciPy leaves or gets wrong has no finite value there.
     if np.count_nonzero(np.isfinite(value)) == value.size:
         return value
@@ -415,7 +413,8 @@ def polygamma(n: Array, x: Array) -> Array:
     """The n-th derivative of digamma; NaN unless n is an integer that is not negative."""
     following = n + 1
     parity = np.fmod(n, 2)
-    factor = _scipy_special().gamma(following) * (parity + parity - 1)
+    special = _scipy_special()
+    factor = special.gamma(following) * (parity + parity - 1)
     value: Array = factor * zeta(following, x)
     is_whole = n == np.floor(n)
     if np.count_nonzero(is_whole) == np.count_nonzero(np.isfinite(value)) == value.size:
