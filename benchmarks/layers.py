@@ -13,6 +13,7 @@ import sys
 import tempfile
 from typing import Any
 
+import jax
 import numpy as np
 
 import nimblehlo
@@ -26,8 +27,6 @@ HEAD = 64
 
 def transformer(layers: int, width: int, sequence: int) -> Text:
     """The program, with random weights."""
-    import jax
-
     random = np.random.default_rng(0)
     heads = max(1, width // HEAD)
 

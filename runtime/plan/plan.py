@@ -77,23 +77,19 @@ class Step:
 
     def moved(self, places: Mapping[int, int]) -> Step:
         """The step on the slots that `places` has for its own, which are not released yet."""
-        return Step(
-            self.function,
-            tuple([places[slot] for slot in self.operands]),
-            tuple([places[slot] for slot in self.results]),
-            self.operation,
-            self.location,
-            self.way,
-            self.reason,
-            self.types,
-            self.regions,
-            tuple([places[slot] for slot in self.captures]),
-            overwrites=self.overwrites,
-            control=self.control,
-        )
+        operands, results, captures = [
+            tuple([places[slot] for slot in slots]) for slots in (self.operands, self.results, self.captures)
+        ]
+        return self.again(operands, results, self.location, captures)
 
-    def again(self, operands: tuple[int, ...], results: tuple[int, ...], location: object) -> Step:
-        """A step without regions, on other slots and for another place, whose slots are not released yet."""
+    def again(
+        self,
+        operands: tuple[int, ...],
+        results: tuple[int, ...],
+        location: object,
+        captures: tuple[int, ...] = (),
+    ) -> Step:
+        """The step on other slots and for another place, whose slots are not released yet."""
         return Step(
             self.function,
             operands,
@@ -103,7 +99,10 @@ class Step:
             self.way,
             self.reason,
             self.types,
+            self.regions,
+            captures,
             overwrites=self.overwrites,
+            control=self.control,
         )
 
     @property

@@ -100,7 +100,7 @@ class _Callee:
         """Its body, which returns results: each given by the number of its operation, and which one it is."""
         returned = [self._values[self._operations[number].results[place]] for number, place in results]
         self._builder.create("func.return", returned)
-        return Region([self._block], is_isolated=True)
+        return Region([self._block])
 
     def _value(self, values: tuple[Value, ...], most_moves: int) -> Value:
         """What stands for a value from outside, of which each layer has its own."""

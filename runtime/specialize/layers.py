@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ..ir import Operation, Value, captured_values, used_values
@@ -81,12 +81,13 @@ def repeated_layers(operations: Sequence[Operation]) -> list[Layer]:
     numbers: dict[Hashable, int] = {}
     of = Kinds().of
     kinds = [numbers.setdefault(of(operation), len(numbers)) for operation in operations]
+    sources = _sources(operations)
     for run in _runs(kinds, products):
-        begin = _best_begin(operations, run, products)
+        begin = _best_begin(operations, sources, run, products)
         ends = range(begin + run.period, run.end + 1, run.period)
         alike = _alike([operations[end - run.period : end] for end in ends])
         pays = _pays(len(alike), run.period) and all(map(_may_be_called, alike[0].operations))
-        if pays and _pass_on(operations, alike):
+        if pays and _pass_on(operations, sources, alike):
             return alike
     return []
 
@@ -128,10 +129,12 @@ def _pays(layers: int, operations: int) -> bool:
     return layers >= LEAST_LAYERS and (layers - 1) * operations >= LEAST_SAVED
 
 
-def _best_begin(operations: Sequence[Operation], run: _Run, products: Sequence[int]) -> int:
+def _best_begin(
+    operations: Sequence[Operation], sources: Mapping[Value, Value], run: _Run, products: Sequence[int]
+) -> int:
     """The product of the first period before which the fewest elements lie that are used behind it."""
     changes = [0] * (len(operations) + 1)
-    for made, used, size in _lives(operations):
+    for made, used, size in _lives(operations, sources):
         changes[made + 1] += size
         changes[used + 1] -= size
     live = list(itertools.accumulate(changes))
@@ -140,9 +143,8 @@ def _best_begin(operations: Sequence[Operation], run: _Run, products: Sequence[i
     return min(begins, key=lambda product: live[product + run.period])
 
 
-def _lives(operations: Sequence[Operation]) -> Iterator[tuple[int, int, int]]:
+def _lives(operations: Sequence[Operation], sources: Mapping[Value, Value]) -> Iterator[tuple[int, int, int]]:
     """Where each value is made and used last, and its elements, but for what is made again."""
-    sources = _sources(operations)
     last: dict[Value, int] = {}
     for number, operation in enumerate(operations):
         for operand in operation.operands:
@@ -185,12 +187,13 @@ def _alike(layers: Sequence[Sequence[Operation]]) -> list[Layer]:
     return [layer for _, layer in max(runs, key=len)]
 
 
-def _pass_on(operations: Sequence[Operation], layers: Sequence[Layer]) -> bool:
+def _pass_on(
+    operations: Sequence[Operation], sources: Mapping[Value, Value], layers: Sequence[Layer]
+) -> bool:
     """Whether what a layer makes is used by the next layer alone, behind the last one, or returned.
 
     What is kept for later, as for gradients, is best made where it is used; of that a function knows nothing.
     """
-    sources = _sources(operations)
     places = {operation: place for place, layer in enumerate(layers) for operation in layer.operations}
     for operation in operations:
         if operation.name in _MADE_AGAIN or operation.name in TERMINATORS:

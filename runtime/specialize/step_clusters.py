@@ -6,10 +6,10 @@ one that needs something of it ends the cluster.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final
 
-from ..ir import Block, DenseElementsAttribute, Operation, Region, Value, captured_values
+from ..ir import Block, DenseElementsAttribute, Operation, Region, Value, used_values
 from ..ops.cluster import STEP_CLUSTER
 from ..ops.verify import TERMINATORS
 from ..types import TensorType
@@ -78,7 +78,7 @@ class _Grouping:
             is_taken = _is_small(operation) and has_no_effect(operation) and self.generates(operation)
             more, more_bytes = sum(1 for _ in operation.walk()), _bytes_made(operation)
             fits = size + more <= MOST_OPERATIONS and bytes_made + more_bytes <= MOST_BYTES
-            if not (is_taken and fits) and (is_taken or not made.isdisjoint(_needed(operation))):
+            if not (is_taken and fits) and (is_taken or not made.isdisjoint(used_values(operation))):
                 found += self.closed(members)
                 members, made, size, bytes_made = [], set(), 0, 0
             if is_taken:
@@ -92,17 +92,11 @@ class _Grouping:
         if sum(_steps(self.operations[index]) for index in members) < LEAST_STEPS:
             return []
         cluster = Members(0, 0, members)
-        needed = {value for index in members for value in _needed(self.operations[index])}
+        needed = {value for index in members for value in used_values(self.operations[index])}
         held = [self.constants[value] for value in needed if value in self.constants and _is_held(value)]
         cluster.copied.update(held)
         operands, results = boundary(self.operations, cluster.owned, cluster.copied, self.users)
         return [cluster] if results and len(operands) + len(results) <= MOST_ARRAYS else []
-
-
-def _needed(operation: Operation) -> Iterator[Value]:
-    """What an operation uses, by way of its regions too."""
-    yield from operation.operands
-    yield from captured_values(operation.regions)
 
 
 def _steps(operation: Operation) -> float:
