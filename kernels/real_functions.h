@@ -1,5 +1,5 @@
-/* Functions of f64 on arrays: loops for each level of instructions, and the form in which NumPy calls them. Of f32 they
-   are computed in f64 and rounded. */
+/* Functions of f64 on arrays, and of f32, which are computed in f64 and rounded: loops for each level of instructions, in
+   the form in which NumPy calls them. */
 
 #ifndef NIMBLEHLO_REAL_FUNCTIONS_H
 #define NIMBLEHLO_REAL_FUNCTIONS_H
@@ -7,6 +7,7 @@
 #include "error_functions.h"
 #include "exponential_functions.h"
 #include "root_functions.h"
+#include "single_functions.h"
 #include "trigonometric_functions.h"
 
 /* Elements are computed so many at a time, in the first cache. */
@@ -46,18 +47,39 @@ REAL_COPIES(double)
         }                                                                                                 \
     }
 
+/* The loop of a function that `single_functions.h` has. */
+#define SINGLE_LOOP(name, kind, code)                                                                     \
+    code static void name##_##kind##_float(                                                               \
+        char **pointers, const intptr_t *count, const intptr_t *steps, void *data) {                      \
+        const intptr_t item = sizeof(float);                                                              \
+        float values[REAL_FUNCTION_BLOCK];                                                                \
+        (void)data;                                                                                       \
+        for (intptr_t first = 0, here; first < *count; first += here) {                                   \
+            char *from = pointers[0] + first * steps[0], *to = pointers[1] + first * steps[1];            \
+            here = *count - first < REAL_FUNCTION_BLOCK ? *count - first : REAL_FUNCTION_BLOCK;           \
+            if (steps[0] == item && steps[1] == item) {                                                   \
+                name##_of_singles((float *)to, (const float *)from, here);                                \
+                continue;                                                                                 \
+            }                                                                                             \
+            copy_items((char *)values, item, from, steps[0], item, here);                                 \
+            name##_of_singles(values, values, here);                                                      \
+            copy_items(to, steps[1], (const char *)values, item, item, here);                             \
+        }                                                                                                 \
+    }
+
 #define REAL_LOOPS(name, kind, code) REAL_LOOP(name, kind, code, float) REAL_LOOP(name, kind, code, double)
+#define SINGLE_LOOPS(name, kind, code) SINGLE_LOOP(name, kind, code) REAL_LOOP(name, kind, code, double)
 #define REAL_FUNCTION(name, kind) { name##_##kind##_float, name##_##kind##_double }
 
 #define REAL_FUNCTIONS(kind, code)                                                                         \
-    REAL_LOOPS(erf, kind, code)                                                                            \
-    REAL_LOOPS(erfc, kind, code)                                                                           \
+    SINGLE_LOOPS(erf, kind, code)                                                                          \
+    SINGLE_LOOPS(erfc, kind, code)                                                                         \
     REAL_LOOPS(erf_inv, kind, code)                                                                        \
     REAL_LOOPS(sine, kind, code)                                                                           \
     REAL_LOOPS(cosine, kind, code)                                                                         \
-    REAL_LOOPS(exponential, kind, code)                                                                    \
-    REAL_LOOPS(logistic, kind, code)                                                                       \
-    REAL_LOOPS(tanh, kind, code)                                                                           \
+    SINGLE_LOOPS(exponential, kind, code)                                                                  \
+    SINGLE_LOOPS(logistic, kind, code)                                                                     \
+    SINGLE_LOOPS(tanh, kind, code)                                                                         \
     REAL_LOOPS(cbrt, kind, code)                                                                           \
     static const RealFunction kind##_functions[REAL_FUNCTION_COUNT] = {                                    \
         REAL_FUNCTION(erf, kind), REAL_FUNCTION(erfc, kind), REAL_FUNCTION(erf_inv, kind),                 \

@@ -1,7 +1,7 @@
 """NimbleHLO: runs StableHLO programs on a CPU, exactly as the specification says, and fast.
 
-What each program needs is imported with the package, so that the first one need not wait for it; the rest is
-imported when it is first used.
+What most programs need is imported with the package, so that the first one need not wait for it. The rest, such
+as Numba, is imported when it is first used.
 """
 
 import importlib
@@ -77,6 +77,18 @@ _DEFINED_IN = {
     "register_custom_call": "ops.custom_call",
 }
 
+_TAKEN_BY_MOST = (
+    ".api",
+    ".ops.elementwise",
+    ".ops.contraction",
+    ".specialize.layer_calls",
+    ".codegen.description",
+    ".plan.row_programs",
+    ".plan.contraction_kernels",
+    ".kernels.real_functions",
+)
+"""Modules that most programs take, and with them those that these import."""
+
 
 def __getattr__(name: str) -> Any:
     """What is imported at its first use."""
@@ -92,5 +104,6 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_DEFINED_IN})
 
 
-uncollected(importlib.import_module)(".api", __name__)
+for _module in _TAKEN_BY_MOST:
+    uncollected(importlib.import_module)(_module, __name__)
 let_live()

@@ -113,6 +113,18 @@ def _exponential(degree: int) -> Approximation:
     )
 
 
+def _power(name: str, steps: int, degree: int) -> Approximation:
+    """2 to the power of what is left of a number without whole steps."""
+    limit = LOG2 / steps
+    return Approximation(
+        name,
+        f"(2^(t / {steps}) - 1) / t",
+        _series(lambda t: mpmath.expm1(t * limit) / t, limit),
+        (mpf("-0.51"), mpf("0.51")),
+        degree,
+    )
+
+
 with mpmath.workdps(80):
     LOG2 = mpmath.log(2)
     HALF_ROOT_PI = mpmath.sqrt(mpmath.pi) / 2
@@ -140,16 +152,29 @@ with mpmath.workdps(80):
         (mpf(0), QUARTER_PI**2),
         6,
     )
+    ERF_QUOTIENT = Approximation(
+        "ERF",
+        "(erf(x) / x - 2 / sqrt(pi)) / z, where z = x^2",
+        _series(
+            lambda z: (mpmath.erf(mpmath.sqrt(z)) / mpmath.sqrt(z) - 2 / mpmath.sqrt(mpmath.pi)) / z,
+            -2 / mpmath.sqrt(mpmath.pi) / 3,
+        ),
+        (mpf(0), mpf("15.51")),
+        10,
+        11,
+    )
+    ERFC_QUOTIENT = Approximation(
+        "ERFC",
+        "exp(x^2) erfc(x)",
+        lambda x: mpmath.exp(x * x) * mpmath.erfc(x),
+        (mpf(0), mpf("10.2")),
+        12,
+        13,
+    )
     APPROXIMATIONS = (
         _exponential(10),
         *[
-            Approximation(
-                name,
-                f"(2^(t / {steps}) - 1) / t",
-                _series(lambda t, steps=steps: mpmath.expm1(t * LOG2 / steps) / t, LOG2 / steps),
-                (mpf("-0.51"), mpf("0.51")),
-                degree,
-            )
+            _power(name, steps, degree)
             for name, steps, degree in (
                 ("POWER_OF_TWO", 1, 9),
                 ("POWER_OF_STEP", EXP_STEPS, 2),
@@ -185,25 +210,8 @@ with mpmath.workdps(80):
             (mpf(0), mpf(1) / 4),
             12,
         ),
-        Approximation(
-            "ERF",
-            "(erf(x) / x - 2 / sqrt(pi)) / z, where z = x^2",
-            _series(
-                lambda z: (mpmath.erf(mpmath.sqrt(z)) / mpmath.sqrt(z) - 2 / mpmath.sqrt(mpmath.pi)) / z,
-                -2 / mpmath.sqrt(mpmath.pi) / 3,
-            ),
-            (mpf(0), mpf("15.51")),
-            10,
-            11,
-        ),
-        Approximation(
-            "ERFC",
-            "exp(x^2) erfc(x)",
-            lambda x: mpmath.exp(x * x) * mpmath.erfc(x),
-            (mpf(0), mpf("10.2")),
-            12,
-            13,
-        ),
+        ERF_QUOTIENT,
+        ERFC_QUOTIENT,
         Approximation(
             "ERF_INV",
             "(erf_inv(x) / x - sqrt(pi) / 2) / w, where w = -log(1 - x^2)",
@@ -284,7 +292,6 @@ with mpmath.workdps(80):
         ),
     )
 
-
     HALF = mpf("0.5")
     TWO_OVER_ROOT_PI = 2 / mpmath.sqrt(mpmath.pi)
     ERF_INV_NEAR, ERF_INV_FAR = mpf(5), mpf(14)
@@ -309,6 +316,9 @@ with mpmath.workdps(80):
             19,
         ),
         _exponential(11),
+        _power("POWER_OF_TWO", 1, 9),
+        ERF_QUOTIENT,
+        ERFC_QUOTIENT,
         LOG,
         Approximation(
             "ERF_INV_NEAR",
@@ -407,21 +417,33 @@ def text_of(wanted: Approximation) -> str:
 
 
 def macro_of(wanted: Approximation) -> str:
-    """The polynomial of an approximation for C: coefficients that macros are to apply to, to the first two
-    and to each of the others."""
-    values, _ = fitted(wanted)
+    """An approximation for C: coefficients that macros are to apply to, to the first two and to each of the
+    others."""
+    dividend, divisor = fitted(wanted)
     low, high = (mpmath.nstr(bound, 6) for bound in wanted.interval)
-    found = mpmath.nstr(mpmath.log(error(wanted, values, []), 2), 4)
-    lines = [f"/* {wanted.text}, in [{low}, {high}]: error 2^{found}. */"]
+    found = mpmath.nstr(mpmath.log(error(wanted, dividend, divisor), 2), 4)
+    comment = f"/* {wanted.text}, in [{low}, {high}]: error 2^{found}. */"
+    if not divisor:
+        return f"{comment}\n{terms_of(wanted.name, dividend)}"
+    parts = [
+        terms_of(f"{wanted.name}_DIVIDEND", dividend),
+        terms_of(f"{wanted.name}_DIVISOR", [1.0, *divisor]),
+    ]
+    return "\n".join([comment, *parts])
+
+
+def terms_of(name: str, values: Sequence[float]) -> str:
+    """The macro of one polynomial."""
     first, second, *others = reversed(values)
     terms = [f"    FIRST({first!r}, {second!r})", *[f"    TERM({value!r})" for value in others]]
-    return "\n".join([*lines, f"#define {wanted.name}_TERMS(FIRST, TERM) \\", " \\\n".join(terms)])
+    return "\n".join([f"#define {name}_TERMS(FIRST, TERM) \\", " \\\n".join(terms)])
 
 
 def kernels_numbers() -> list[str]:
     """Constants for C that take more digits than f64 has."""
     found = []
     for name, text, value, bits in (
+        ("TWO_OVER_ROOT_PI", "2 / sqrt(pi)", TWO_OVER_ROOT_PI, None),
         ("ERF_SLOPE", "2 / sqrt(pi) - 1", TWO_OVER_ROOT_PI - 1, None),
         ("ERFC_MIDDLE", "2 exp(16) erfc(4)", _erfc_over(HALF), None),
         ("LOG_OF_2", "log(2), the first of 42 bits,", LOG2, 42),

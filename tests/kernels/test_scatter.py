@@ -208,9 +208,12 @@ def test_owners_of_columns(dtype, combiner, threads, in_place, monkeypatch):
         for index, update in zip(indices[:, 0], updates, strict=True):
             if 0 <= index < len(expected):
                 expected[index] = COMBINE[combiner](expected[index], update)
-    with all_have_owners(choosing=True), mock.patch.object(
-        scatter_ways.Loops, "_apply_columns", autospec=True, side_effect=scatter_ways.Loops._apply_columns
-    ) as by_columns:
+    with (
+        all_have_owners(choosing=True),
+        mock.patch.object(
+            scatter_ways.Loops, "_apply_columns", autospec=True, side_effect=scatter_ways.Loops._apply_columns
+        ) as by_columns,
+    ):
         scatter_values = prepared(rows, [dtype], np.int32, combiner, threads=threads)
         for first in (0, 1):
             out = aligned(np.zeros(values.size + first, dtype))[first:].reshape(values.shape)
