@@ -1,7 +1,7 @@
 """NimbleHLO: runs StableHLO programs on a CPU, exactly as the specification says, and fast.
 
-What most programs need is imported with the package, so that the first one need not wait for it. The rest, such
-as Numba, is imported when it is first used.
+What most programs need is imported with the package, so that the first one need not wait for it. The rest,
+such as Numba, is imported when it is first used.
 """
 
 import importlib
