@@ -9,6 +9,10 @@ Blocks of LEAST_LARGE bytes and more are rounded up to size classes, eight to ea
 in its class; the one that waits longest is given back to the system once more bytes wait than the greatest need of
 the programs that are alive (`Retention`). A program's need is what its runs were seen to hold.
 
+The system gives pages of 4 KiB one by one, each for a microsecond and more, and large pages for a tenth of that. So
+blocks that are not large enough for such pages of their own are cut from ground that several of them share. What is
+given back of it is never cut again: its pages return to the system at once, and the ground with its last block.
+
 A limited handler also counts: it refuses what would let the arrays of one run exceed a number of bytes.
 """
 
@@ -35,6 +39,7 @@ cdef extern from *:
     #include <malloc.h>
     static void *aligned_block(size_t alignment, size_t bytes) { return _aligned_malloc(bytes, alignment); }
     static void free_aligned(void *block) { _aligned_free(block); }
+    static void forget_pages(void *first, size_t bytes) { (void)first; (void)bytes; }
     #else
     #include <sys/mman.h>
     static void *aligned_block(size_t alignment, size_t bytes) {
@@ -46,10 +51,19 @@ cdef extern from *:
         return block;
     }
     static void free_aligned(void *block) { free(block); }
+    static void forget_pages(void *first, size_t bytes) { madvise(first, bytes, MADV_DONTNEED); }
+    #endif
+    #if defined(MADV_HUGEPAGE)
+    enum { HAS_HUGE_PAGES = 1 };
+    #else
+    enum { HAS_HUGE_PAGES = 0 };
     #endif
     """
+    enum:
+        HAS_HUGE_PAGES
     void *aligned_block(size_t alignment, size_t bytes) noexcept nogil
     void free_aligned(void *block) noexcept nogil
+    void forget_pages(void *first, size_t bytes) noexcept nogil
 
 cdef extern from "numpy/arrayobject.h":
     ctypedef struct PyDataMemAllocator:
@@ -70,7 +84,11 @@ LEAST_LARGE = 1 << 16
 cdef size_t _LEAST_LARGE = LEAST_LARGE
 cdef size_t _ALIGNMENT = 64
 cdef size_t _HUGE_PAGE = 1 << 21
-cdef size_t _LEAST_HUGE = _HUGE_PAGE
+# Blocks from the first size on are cut from ground of the third, unless they have the second.
+cdef size_t _LEAST_SHARING = 1 << 19
+cdef size_t _LEAST_HUGE = 1 << 22
+cdef size_t _GROUND_BYTES = 1 << 23
+cdef size_t _PAGE = 1 << 16
 cdef const char *_CAPSULE = "mem_handler"
 
 # What stands right before an array's data: the bytes asked for, and whether a whole Block stands there.
@@ -85,8 +103,15 @@ cdef struct Block:
     Block *next
     Block *previous
     size_t capacity
-    size_t size_class
+    Ground *ground
     Tag tag
+
+# Memory that blocks are cut from, one behind the other: the end of the last one, and how many there are. It stands at
+# the beginning and is as large as a cache line.
+cdef struct Ground:
+    size_t end
+    size_t blocks
+    size_t[6] unused
 
 # What the arrays of a limited run hold, and the most that they may.
 cdef struct Account:
@@ -99,6 +124,7 @@ cdef struct LimitedHandler:
 
 cdef PyThread_type_lock _lock = PyThread_allocate_lock()
 cdef Block *_classes[8 * 64]
+cdef Ground *_ground = NULL
 cdef Block *_newest = NULL
 cdef Block *_oldest = NULL
 cdef size_t _idle = 0
@@ -123,13 +149,18 @@ cdef size_t _size_class(size_t bytes, size_t *capacity) noexcept nogil:
     return 8 * power + units - 8
 
 
+cdef size_t _class_of(Block *block) noexcept nogil:
+    cdef size_t capacity = 0
+    return _size_class(block.capacity, &capacity)
+
+
 cdef void _unlink(Block *block) noexcept nogil:
     """Take an idle block out of its class and out of the order of age."""
     global _newest, _oldest, _idle
     if block.previous != NULL:
         block.previous.next = block.next
     else:
-        _classes[block.size_class] = block.next
+        _classes[_class_of(block)] = block.next
     if block.next != NULL:
         block.next.previous = block.previous
     if block.newer != NULL:
@@ -146,11 +177,12 @@ cdef void _unlink(Block *block) noexcept nogil:
 cdef void _link(Block *block) noexcept nogil:
     """Enter a freed block."""
     global _newest, _oldest, _idle
+    cdef size_t size_class = _class_of(block)
     block.previous = NULL
-    block.next = _classes[block.size_class]
+    block.next = _classes[size_class]
     if block.next != NULL:
         block.next.previous = block
-    _classes[block.size_class] = block
+    _classes[size_class] = block
     block.newer = NULL
     block.older = _newest
     if _newest != NULL:
@@ -167,12 +199,60 @@ cdef void _trim(size_t most) noexcept nogil:
     while _idle > most:
         block = _oldest
         _unlink(block)
+        _give_back(block)
+
+
+cdef void _give_back(Block *block) noexcept nogil:
+    """Give a block back to the system. Under the lock, where it stands on ground."""
+    global _ground
+    cdef Ground *ground = block.ground
+    cdef size_t first, end
+    if ground == NULL:
         free_aligned(block)
+        return
+    ground.blocks -= 1
+    if ground.blocks:
+        first = (<size_t>block + _PAGE - 1) & ~(_PAGE - 1)
+        end = (<size_t>block + sizeof(Block) + block.capacity) & ~(_PAGE - 1)
+        forget_pages(<void *>first, end - first)
+        return
+    if ground == _ground:
+        _ground = NULL
+    free_aligned(ground)
 
 
 cdef Block *_new_large(size_t capacity) noexcept nogil:
-    """Memory from the system, in whole huge pages where that pays."""
-    return <Block *>aligned_block(_HUGE_PAGE if capacity >= _LEAST_HUGE else _ALIGNMENT, capacity + sizeof(Block))
+    """Memory from the system, in large pages where that pays."""
+    cdef Block *block = NULL
+    if HAS_HUGE_PAGES and _LEAST_SHARING <= capacity < _LEAST_HUGE:
+        PyThread_acquire_lock(_lock, 1)
+        block = _cut(capacity + sizeof(Block))
+        PyThread_release_lock(_lock)
+    if block == NULL:
+        block = <Block *>aligned_block(
+            _HUGE_PAGE if capacity >= _LEAST_HUGE else _ALIGNMENT, capacity + sizeof(Block)
+        )
+        if block != NULL:
+            block.ground = NULL
+    return block
+
+
+cdef Block *_cut(size_t bytes) noexcept nogil:
+    """The next so many bytes of ground; NULL where there is none. Under the lock."""
+    global _ground
+    cdef Ground *ground = _ground
+    cdef Block *block
+    if ground == NULL or ground.end + bytes > _GROUND_BYTES:
+        ground = <Ground *>aligned_block(_HUGE_PAGE, _GROUND_BYTES)
+        if ground == NULL:
+            return NULL
+        ground.end, ground.blocks = sizeof(Ground), 0
+        _ground = ground
+    block = <Block *>(<char *>ground + ground.end)
+    block.ground = ground
+    ground.end += bytes
+    ground.blocks += 1
+    return block
 
 
 cdef void *_take_large(size_t bytes) noexcept nogil:
@@ -199,7 +279,6 @@ cdef void *_take_large(size_t bytes) noexcept nogil:
                 _forget_live(capacity)
                 return NULL
     block.capacity = capacity
-    block.size_class = size_class
     block.tag = Tag(bytes, 1)
     return <char *>block + sizeof(Block)
 
