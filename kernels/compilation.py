@@ -63,10 +63,10 @@ def _renamed(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     return copy
 
 
-def native_address(function: Callable[..., Any], signature: str) -> int:
+def native_address(function: Callable[..., Any], signature: str, name: str | None = None) -> int:
     """The address of a function compiled for a signature, with C's calling convention. It is valid for
-    ever."""
-    dispatcher = _compiled_lazily(function, function.__qualname__)
+    ever. Its code is kept under its own name, or another."""
+    dispatcher = _compiled_lazily(function, name or function.__qualname__, no_cpython_wrapper=True)
     dispatcher.compile(signature)
     (compiled,) = dispatcher.overloads.values()
     _kept_alive.append(dispatcher)
@@ -87,6 +87,7 @@ class Kernel:
         self._lock = threading.RLock()
         self._body: Any = None
         self._entry: Any = None
+        self._addresses: dict[Any, int] = {}
 
     @property
     def name(self) -> str:
@@ -118,6 +119,23 @@ class Kernel:
                 part, make = ("tasks", _tasks_of) if self._parallel else ("call", _call_of)
                 self._entry = _compiled_lazily(make(self.dispatcher), f"{part} of {self.name}")
             return self._entry
+
+    def task_address(self, arguments: tuple[tuple[Any, bool], ...]) -> int:
+        """The address of a task, `void (int64 task, void *closure)`, that finds its arguments in the closure.
+
+        Args:
+            arguments: Numba's type of each, and whether it is an array that is given (`launch.from_closure`).
+        """
+        from .launch import from_closure
+
+        assert self._parallel
+        with self._lock:
+            address = self._addresses.get(arguments)
+            if address is None:
+                name = f"task of {self.name} from a closure: {arguments}"
+                task = from_closure(self.dispatcher, arguments)
+                address = self._addresses[arguments] = native_address(task, "void(intp, intp)", name)
+            return address
 
     def __call__(self, *arguments: Any, threads: int | None = None) -> Any:
         """Call the function; of a parallel kernel, run as many tasks as the first argument says.

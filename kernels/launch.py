@@ -5,6 +5,8 @@ A task is a native function `void (int64 task, void *closure)`. Everything that 
 many. Importing this module imports Numba; `compilation` does it at the first call of a kernel.
 """
 
+import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numba
@@ -12,6 +14,7 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+from numba.np import arrayobj
 
 _INT64 = ir.IntType(64)
 _POINTER = ir.IntType(8).as_pointer()
@@ -142,3 +145,59 @@ def run_tasks(typing_context: Any, body: Any, driver: Any, threads: Any, tasks: 
         return builder.load(_field(builder, slot, 0))
 
     return types.intp(body, types.intp, types.intp, types.intp, arguments), generate
+
+
+def from_closure(body: Any, arguments: tuple[tuple[Any, bool], ...]) -> Callable[[int, int], None]:
+    """A task that reads the arguments of a dispatcher's function from a closure of 64-bit words.
+
+    First the addresses of the arrays that are given stand there; then for each argument its value, of an
+    array its size, before which the address of one that is not given stands.
+
+    Args:
+        body: the dispatcher; its function takes the task's number before the arguments, and raises nothing.
+        arguments: for each its type, and whether it is an array that is given.
+    """
+    kinds = tuple([kind for kind, _ in arguments])
+    given = sum(is_given for _, is_given in arguments)
+
+    @intrinsic
+    def call(typing_context: Any, task: Any, closure: Any) -> Any:
+        body_signature = numba.typeof(body).get_call_type(typing_context, (types.intp, *kinds), {})
+
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            compiled = body.get_compile_result(body_signature)
+            context.add_linking_libs([compiled.library])
+            words = builder.inttoptr(values[1], _INT64.as_pointer())
+            addresses = iter(range(given))
+            others = itertools.count(given)
+
+            def word(number: int) -> Any:
+                return builder.load(builder.gep(words, [_INT64(number)]))
+
+            def argument(kind: Any, is_given: bool) -> Any:
+                if not isinstance(kind, types.Array):
+                    return word(next(others))
+                address = word(next(addresses) if is_given else next(others))
+                return _flat_array(context, builder, kind, address, word(next(others)))
+
+            function = context.declare_function(builder.module, compiled.fndesc)
+            kind = compiled.signature
+            unpacked = [values[0], *[argument(*each) for each in arguments]]
+            context.call_conv.call_function(builder, function, kind.return_type, kind.args, unpacked)
+            return context.get_dummy_value()
+
+        return types.void(types.intp, types.intp), generate
+
+    def run_task(task, closure):
+        call(task, closure)
+
+    return run_task
+
+
+def _flat_array(context: Any, builder: Any, kind: Any, address: Any, size: Any) -> Any:
+    """An array of that type over memory that it does not own."""
+    array = context.make_array(kind)(context, builder)
+    item = _INT64(context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+    data = builder.inttoptr(address, array.data.type)
+    arrayobj.populate_array(array, data, [size], [item], item, None)
+    return array._getvalue()

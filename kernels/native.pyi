@@ -1,4 +1,4 @@
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
 def pool_driver() -> int: ...
@@ -13,6 +13,7 @@ class Launch:
         accesses: tuple[tuple[int, int], ...],
         integers: tuple[int, ...],
         seconds: float,
+        kept: object = None,
     ) -> None: ...
 
 class Sequel:
@@ -25,9 +26,10 @@ class NativeFunction:
     def __init__(
         self,
         operands: Iterable[int],
-        results: Iterable[tuple[Iterable[int], Any]],
+        results: Sequence[tuple[Iterable[int], Any]],
         launches: Iterable[Launch],
         threads: int | None = None,
         may_overwrite: Iterable[tuple[int, int]] = (),
+        rooms: Sequence[tuple[Iterable[int], Any]] = (),
     ) -> None: ...
     def __call__(self, *operands: Any, out: Any = None) -> Any: ...

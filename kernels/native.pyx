@@ -203,6 +203,7 @@ cdef class Launch:
             an offset in bytes.
         integers: the words that follow the pointers.
         seconds: how long a call takes on one thread, about.
+        kept: what the integers tell the addresses of.
     """
 
     cdef Task function
@@ -212,9 +213,13 @@ cdef class Launch:
     cdef double seconds
     cdef int64_t *template
     cdef Py_ssize_t *arrays
+    cdef object kept
 
-    def __cinit__(self, size_t address, Py_ssize_t tasks, tuple accesses, tuple integers, double seconds):
+    def __cinit__(
+        self, size_t address, Py_ssize_t tasks, tuple accesses, tuple integers, double seconds, object kept=None
+    ):
         cdef Py_ssize_t index
+        self.kept = kept
         self.function = <Task>address
         self.tasks = tasks
         self.seconds = seconds
@@ -362,6 +367,7 @@ cdef class NativeFunction:
         launches: what to run.
         threads: most threads that it may use; None: all.
         may_overwrite: pairs of an operand and a result that may be the same memory.
+        rooms: shape and element type of memory that is needed beside; the launches number it after the results.
 
     Attributes:
         accepts_out: it takes `out`, for each result None or an array to write to: C-contiguous, of its shape and
@@ -371,15 +377,18 @@ cdef class NativeFunction:
     cdef tuple operands
     cdef tuple shapes
     cdef tuple dtypes
+    cdef Py_ssize_t results
     cdef list launches
     cdef object threads
     cdef readonly tuple may_overwrite
     cdef readonly bint accepts_out
 
-    def __init__(self, operands, results, launches, threads=None, may_overwrite=()):
+    def __init__(self, operands, results, launches, threads=None, may_overwrite=(), rooms=()):
         self.operands = tuple(operands)
-        self.shapes = tuple([tuple(shape) for shape, _ in results])
-        self.dtypes = tuple([np.dtype(dtype) for _, dtype in results])
+        self.results = len(results)
+        made = [*results, *rooms]
+        self.shapes = tuple([tuple(shape) for shape, _ in made])
+        self.dtypes = tuple([np.dtype(dtype) for _, dtype in made])
         self.launches = [launch for launch in launches]
         self.threads = threads
         self.may_overwrite = tuple(may_overwrite)
@@ -408,9 +417,9 @@ cdef class NativeFunction:
                 raise ValueError(f"operand {index} has {array.nbytes} bytes, but must have {self.operands[index]}")
             data[index] = <char *>cnp.PyArray_DATA(array)
         for index in range(len(self.shapes)):
-            given = None if out is None else out[index]
+            given = None if out is None or index >= self.results else out[index]
             array = _empty(self.shapes[index], self.dtypes[index]) if given is None else given
-            results.append(array)
+            (results if index < self.results else kept).append(array)
             data[count + index] = <char *>cnp.PyArray_DATA(array)
         for launch in self.launches:
             (<Launch>launch).run(data, self.threads)

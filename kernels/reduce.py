@@ -18,15 +18,13 @@ The tree "left" folds the values from the left instead, starting with init_value
 reduce_window.
 """
 
-import functools
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .blocks import BATCH, COLUMN_BLOCK, COLUMN_CHUNK, ROW_BLOCK, RUN_BLOCK, SHORT_ROW
-from .compilation import flat
 from .groups import Group, check_dimensions, groups_of, walk_of
 from .monoids import (
     Combination,
@@ -38,6 +36,7 @@ from .monoids import (
     supports,
     supports_result,
 )
+from .prepared import Given, Work, prepared
 from .reduce_arg import prepare_arg, supports_arg
 from .threads import division
 
@@ -46,8 +45,8 @@ __all__ = ["prepare", "prepare_arg", "supports", "supports_arg", "supports_resul
 MOST_FROM_LEFT = 1 << 16
 """Most values of a result element that are folded from the left: each costs a few bytes a task."""
 
-_LAST_BYTES = 1 << 18
-"""Blocks' results of so many bytes are folded by one task: to launch others takes as long."""
+_BYTES_A_SECOND = 5e9
+"""What one thread reads, at least."""
 
 _LEAST_UNITS = 64
 """Columns are taken by longer blocks where so many blocks are left to share."""
@@ -94,19 +93,53 @@ def prepare(
     result_shape = tuple(size for dimension, size in enumerate(shape) if dimension not in dimensions)
     groups = groups_of(shape, dimensions)
     if prod(shape) == 0 or not any(group.reduced for group in groups):
-        return _without_tree(kind, dtype, result_dtype, result_shape, prod(shape) == 0)
+        return _without_tree(kind, dtype, result_dtype, result_shape, prod(shape) == 0, threads)
     make = _rows if groups[-1].reduced else _columns
-    reduction = make(kind, groups, threads)
+    return _reduction(make(kind, groups), kind, dtype, shape, result_shape, result_dtype, threads)
 
+
+class _Steps(NamedTuple):
+    """How a reduction is computed, one after the other.
+
+    Attributes:
+        rooms: size and element type of memory that it needs: first for the blocks' results.
+        works: gives what is done with operand, initial value, result, and rooms.
+    """
+
+    rooms: list[tuple[int, np.dtype]]
+    works: Callable[..., list[Work]]
+
+
+def _reduction(
+    steps: _Steps,
+    kind: Combination,
+    dtype: Any,
+    shape: Sequence[int],
+    result_shape: tuple[int, ...],
+    result_dtype: Any,
+    threads: int | None,
+) -> Reduction:
+    """The function that takes the steps."""
     storage, result_storage = storage_dtype(kind.element), result_storage_dtype(kind.element)
+    given = [
+        Given(0, prod(shape), storage, is_written=False),
+        Given(1, 1, storage, is_written=False),
+        Given(2, prod(result_shape), result_storage),
+        *[Given(number, size, room) for number, (size, room) in enumerate(steps.rooms, 3)],
+    ]
+    dtype = np.dtype(dtype)
+    reduce = prepared(
+        lambda: steps.works(*given),
+        [prod(shape) * dtype.itemsize, dtype.itemsize],
+        [(result_shape, result_dtype)],
+        [((size,), room) for size, room in steps.rooms],
+        threads,
+    )
 
     def run(operand: np.ndarray, init_value: Any) -> np.ndarray:
-        result = np.empty(result_shape, result_dtype)
-        reduction(
-            flat(operand, storage),
-            flat(np.asarray(init_value, dtype), storage),
-            result.reshape(-1).view(result_storage),
-        )
+        if type(init_value) is not np.ndarray or init_value.dtype is not dtype:
+            init_value = np.asarray(init_value, dtype)
+        result: np.ndarray = reduce(operand, init_value)
         return result
 
     return run
@@ -132,68 +165,65 @@ def _from_left(
 
 
 def _without_tree(
-    kind: Combination, dtype: Any, result_dtype: Any, result_shape: tuple[int, ...], empty: bool
+    kind: Combination,
+    dtype: Any,
+    result_dtype: Any,
+    result_shape: tuple[int, ...],
+    empty: bool,
+    threads: int | None,
 ) -> Reduction:
     """For reductions of no value, and of one value, a result element."""
     if empty:
         return lambda operand, init_value: np.full(result_shape, init_value, result_dtype)
-    storage = storage_dtype(kind.element)
-    tasks, size = division(prod(result_shape), 2 * storage.itemsize)
+    count = prod(result_shape)
+    tasks, size = division(count, 2 * storage_dtype(kind.element).itemsize)
 
-    def run(operand: np.ndarray, init_value: Any) -> np.ndarray:
-        result = np.empty(result_shape, result_dtype)
-        initial = flat(np.asarray(init_value, dtype), storage)
-        written = result.reshape(-1).view(result_storage_dtype(kind.element))
-        _loops("combined", *kind)(tasks, size, flat(operand, storage), initial, written)
-        return result
+    def works(operand: Given, initial: Given, result: Given) -> list[Work]:
+        return [_work("combined", kind, tasks, (size, operand, initial, result), count)]
 
-    return run
+    return _reduction(_Steps([], works), kind, dtype, (count,), result_shape, result_dtype, threads)
 
 
-def _rows(kind: Combination, groups: list[Group], threads: int | None) -> Callable[..., None]:
+def _rows(kind: Combination, groups: list[Group]) -> _Steps:
     """The innermost group is reduced."""
     kept = [group for group in groups if not group.reduced]
     reduced = [group for group in groups if group.reduced]
     if len(reduced) == 1 and reduced[0].size < SHORT_ROW:
-        return _short_rows(kind, kept, reduced[0].size, threads)
+        return _short_rows(kind, kept, reduced[0].size)
     rows, length, run_length = prod(g.size for g in kept), prod(g.size for g in reduced), reduced[-1].size
-    most = ROW_BLOCK if run_length == length else RUN_BLOCK
+    is_whole = run_length == length
+    most = ROW_BLOCK if is_whole else RUN_BLOCK
     blocks = -(-length // most)
     storage = storage_dtype(kind.element)
     tasks, size = division(rows * blocks, min(length, most) * storage.itemsize)
     walk, runs = walk_of(kept), walk_of(reduced[:-1])
-    finish = _Finish(kind, rows, blocks, 1, threads)
+    collected = 0 if is_whole else tasks * min(length, most)
 
-    def reduction(operand: np.ndarray, initial: np.ndarray, result: np.ndarray) -> None:
-        partial, done = finish.room()
-        shared = (size, rows, blocks, length, *walk, operand, initial, partial, done, result)
-        if run_length == length:
-            _loops("rows", *kind)(tasks, *shared, threads=threads)
+    def works(operand: Given, initial: Given, result: Given, partial: Given, block: Given) -> list[Work]:
+        shared = (size, rows, blocks, length, *walk, operand, initial, partial, result)
+        if is_whole:
+            fold = _work("rows", kind, tasks, shared, rows * length)
         else:
-            block = np.empty(tasks * min(length, most), storage)
-            _loops("fragmented_rows", *kind)(tasks, run_length, *runs, block, *shared, threads=threads)
-        finish(partial, initial, result)
+            fold = _work("fragmented_rows", kind, tasks, (run_length, *runs, block, *shared), rows * length)
+        return [fold, *_finish(kind, rows, blocks, 1, partial, initial, result)]
 
-    return reduction
+    return _Steps([_room_of_blocks(kind, rows, blocks, 1), (collected, storage)], works)
 
 
-def _short_rows(
-    kind: Combination, kept: list[Group], length: int, threads: int | None
-) -> Callable[..., None]:
+def _short_rows(kind: Combination, kept: list[Group], length: int) -> _Steps:
     """Contiguous rows of fewer than SHORT_ROW values."""
     rows, walk = prod(group.size for group in kept), walk_of(kept)
     computing = computing_dtype(kind.element)
     tasks, size = division(rows, length * computing.itemsize)
 
-    def reduction(operand: np.ndarray, initial: np.ndarray, result: np.ndarray) -> None:
-        block = np.empty(tasks * BATCH * length, computing)
+    def works(operand: Given, initial: Given, result: Given, block: Given) -> list[Work]:
         work = (size, rows, length, *walk, block, operand, initial, result)
-        _loops("short_rows", *kind)(tasks, *work, threads=threads)
+        return [_work("short_rows", kind, tasks, work, rows * length)]
 
-    return reduction
+    return _Steps([(tasks * BATCH * length, computing)], works)
 
 
-def _columns(kind: Combination, groups: list[Group], threads: int | None) -> Callable[..., None]:
+def _columns(kind: Combination, groups: list[Group]) -> _Steps:
     """The innermost group is kept."""
     *outer_groups, innermost = groups
     kept = [group for group in outer_groups if not group.reduced]
@@ -210,50 +240,38 @@ def _columns(kind: Combination, groups: list[Group], threads: int | None) -> Cal
     )
     walks, room = (*walk_of(kept), *walk_of(reduced)), most.bit_length() * min(inner, COLUMN_CHUNK)
     sizes = (size, outer, most, blocks, length, inner, room)
-    finish = _Finish(kind, outer, blocks, inner, threads)
 
-    def reduction(operand: np.ndarray, initial: np.ndarray, result: np.ndarray) -> None:
-        partial, done = finish.room()
-        sums = np.empty(tasks * room, computing)
-        work = (*sizes, *walks, sums, operand, initial, partial, done, result)
-        _loops("columns", *kind)(tasks, *work, threads=threads)
-        finish(partial, initial, result)
+    def works(operand: Given, initial: Given, result: Given, partial: Given, sums: Given) -> list[Work]:
+        work = (*sizes, *walks, sums, operand, initial, partial, result)
+        fold = _work("columns", kind, tasks, work, outer * length * inner)
+        return [fold, *_finish(kind, outer, blocks, inner, partial, initial, result)]
 
-    return reduction
+    return _Steps([_room_of_blocks(kind, outer, blocks, inner), (tasks * room, computing)], works)
 
 
-class _Finish:
-    """Folds the blocks' results, an array [outer, blocks, inner], and the initial value: called after the
-    tasks that make them. Of few, the last of those has done it already."""
-
-    def __init__(self, kind: Combination, outer: int, blocks: int, inner: int, threads: int | None) -> None:
-        self.kind = kind
-        self.sizes = (outer, blocks, inner)
-        self.threads = threads
-        self.computing = computing_dtype(kind.element)
-        self.count = prod(self.sizes) if blocks > 1 else 0
-        self.is_apart = self.count * self.computing.itemsize > _LAST_BYTES
-        item_bytes = 2 * blocks * min(inner, COLUMN_CHUNK) * self.computing.itemsize
-        self.units = outer * -(-inner // COLUMN_CHUNK)
-        self.division = division(self.units, item_bytes)
-
-    def room(self) -> tuple[np.ndarray, np.ndarray]:
-        """Room for the blocks' results, and what counts the tasks that have ended where one of them is to
-        fold."""
-        counts = self.count > 0 and not self.is_apart
-        return np.empty(self.count, self.computing), np.zeros(int(counts), np.int64)
-
-    def __call__(self, partial: np.ndarray, initial: np.ndarray, result: np.ndarray) -> None:
-        if self.is_apart:
-            _, blocks, inner = self.sizes
-            loop = _loops("finish_columns_apart" if inner > 1 else "finish_rows_apart", *self.kind)
-            work = (self.units, blocks, inner, partial, initial, result)
-            loop(*self.division, *work, threads=self.threads)
+def _room_of_blocks(kind: Combination, outer: int, blocks: int, inner: int) -> tuple[int, np.dtype]:
+    """Room for the blocks' results, an array [outer, blocks, inner]; none where there is one block."""
+    return (outer * blocks * inner if blocks > 1 else 0), computing_dtype(kind.element)
 
 
-@functools.cache
-def _loops(name: str, element: str, monoid: str) -> Any:
-    """The loop of that name; it imports Numba."""
+def _finish(
+    kind: Combination, outer: int, blocks: int, inner: int, partial: Given, initial: Given, result: Given
+) -> list[Work]:
+    """What folds the blocks' results and the initial value."""
+    if blocks == 1:
+        return []
+    name = "finish_columns" if inner > 1 else "finish_rows"
+    units = outer * -(-inner // COLUMN_CHUNK)
+    tasks, size = division(units, 2 * blocks * min(inner, COLUMN_CHUNK) * partial.dtype.itemsize)
+    arguments = (size, units, blocks, inner, partial, initial, result)
+    return [_work(name, kind, tasks, arguments, outer * blocks * inner)]
+
+
+def _work(
+    name: str, kind: Combination, tasks: int, arguments: Sequence[int | np.ndarray | Given], elements: int
+) -> Work:
+    """A launch of the loop of that name that reads so many elements. It imports Numba."""
     from . import reduce_loops
 
-    return getattr(reduce_loops, name)(element, monoid)
+    loop = getattr(reduce_loops, name)(*kind)
+    return Work(loop, tasks, arguments, elements * storage_dtype(kind.element).itemsize / _BYTES_A_SECOND)

@@ -1,11 +1,9 @@
 """The loops of `reduce`, whose text describes the tree. Each function makes the kernel of one combination."""
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 from .arithmetic import combine, get, load, put, store
-from .atomics import add_atomically
 from .blocks import BATCH, COLUMN_CHUNK, ROW_BLOCK, RUN_BLOCK
 from .compilation import Kernel, kernel
 from .folds import fold_block, fold_rows, store_row
@@ -15,36 +13,31 @@ from .monoids import computing_dtype
 __all__ = [
     "columns",
     "combined",
-    "finish_columns_apart",
-    "finish_rows_apart",
+    "finish_columns",
+    "finish_rows",
     "fragmented_rows",
     "rows",
     "short_rows",
 ]
 
 
-@kernel
-def is_last(done: Any, tasks: int) -> bool:
-    """Whether this is the last of so many tasks to end, which sees all others' work. `done` counts those that
-    have ended; where it is empty, no task is the last."""
-    return bool(done.size and add_atomically(done, 0, 1) == tasks - 1)
-
-
 @functools.cache
 def finish_rows(element: str, monoid: str) -> Kernel:
-    """Of some rows the blocks' results [outer, blocks] folded by adjacent pairs; then the initial value."""
+    """The blocks' results [outer, blocks] folded by adjacent pairs; then the initial value."""
     computed = computing_dtype(element).name
 
-    @kernel
-    def rows(first: int, end: int, blocks: int, inner: int, partial: Any, initial: Any, result: Any) -> None:
-        for row in range(first, end):
+    @kernel(parallel=True)
+    def rows(
+        task: int, size: int, count: int, blocks: int, inner: int, partial: Any, initial: Any, result: Any
+    ) -> None:
+        for row in range(task * size, min((task + 1) * size, count)):
             base, left = row * blocks, blocks
             while left > 1:
-                count, left = left, (left + ROW_BLOCK - 1) // ROW_BLOCK
+                values, left = left, (left + ROW_BLOCK - 1) // ROW_BLOCK
                 for block in range(left):
-                    start = block * ROW_BLOCK
-                    total = fold_block(computed, monoid, partial, base + start, min(ROW_BLOCK, count - start))
-                    put(partial, base + block, total)
+                    first = block * ROW_BLOCK
+                    taken = min(ROW_BLOCK, values - first)
+                    put(partial, base + block, fold_block(computed, monoid, partial, base + first, taken))
             value = combine(element, monoid, load(element, initial, 0), get(partial, base))
             store(element, result, row, value)
 
@@ -53,13 +46,15 @@ def finish_rows(element: str, monoid: str) -> Kernel:
 
 @functools.cache
 def finish_columns(element: str, monoid: str) -> Kernel:
-    """The same of [outer, blocks, inner], for some units of up to COLUMN_CHUNK columns."""
+    """The same of [outer, blocks, inner], by units of up to COLUMN_CHUNK columns."""
     computed = computing_dtype(element).name
 
-    @kernel
-    def units(first: int, end: int, blocks: int, inner: int, partial: Any, initial: Any, result: Any) -> None:
+    @kernel(parallel=True)
+    def units(
+        task: int, size: int, count: int, blocks: int, inner: int, partial: Any, initial: Any, result: Any
+    ) -> None:
         chunks = (inner + COLUMN_CHUNK - 1) // COLUMN_CHUNK
-        for unit in range(first, end):
+        for unit in range(task * size, min((task + 1) * size, count)):
             kept = unit // chunks
             column = (unit - kept * chunks) * COLUMN_CHUNK
             width = min(COLUMN_CHUNK, inner - column)
@@ -75,31 +70,9 @@ def finish_columns(element: str, monoid: str) -> Kernel:
     return units
 
 
-def _apart(units: Callable[[str, str], Kernel]) -> Callable[[str, str], Kernel]:
-    """The same by tasks of their own, each of `size` units."""
-
-    @functools.cache
-    def finish(element: str, monoid: str) -> Kernel:
-        some = units(element, monoid)
-
-        @kernel(parallel=True)
-        def body(
-            task: int, size: int, count: int, blocks: int, inner: int, partial: Any, initial: Any, result: Any
-        ) -> None:
-            some(task * size, min((task + 1) * size, count), blocks, inner, partial, initial, result)
-
-        return body
-
-    return finish
-
-
-finish_rows_apart, finish_columns_apart = _apart(finish_rows), _apart(finish_columns)
-
-
 @functools.cache
 def rows(element: str, monoid: str) -> Kernel:
     """The blocks of all rows whose values are contiguous."""
-    finish = finish_rows(element, monoid)
 
     @kernel(parallel=True)
     def body(
@@ -113,7 +86,6 @@ def rows(element: str, monoid: str) -> Kernel:
         operand: Any,
         initial: Any,
         partial: Any,
-        done: Any,
         result: Any,
     ) -> None:
         for unit in range(task * size, min((task + 1) * size, count * blocks)):
@@ -125,8 +97,6 @@ def rows(element: str, monoid: str) -> Kernel:
                 put(partial, unit, value)
             else:
                 store(element, result, row, combine(element, monoid, load(element, initial, 0), value))
-        if is_last(done, (count * blocks + size - 1) // size):
-            finish(0, count, blocks, 1, partial, initial, result)
 
     return body
 
@@ -160,7 +130,6 @@ def collect(
 @functools.cache
 def fragmented_rows(element: str, monoid: str) -> Kernel:
     """The blocks of all rows whose values lie in several runs of `run_length`."""
-    finish = finish_rows(element, monoid)
 
     @kernel(parallel=True)
     def body(
@@ -178,7 +147,6 @@ def fragmented_rows(element: str, monoid: str) -> Kernel:
         operand: Any,
         initial: Any,
         partial: Any,
-        done: Any,
         result: Any,
     ) -> None:
         at = task * min(length, RUN_BLOCK)
@@ -193,8 +161,6 @@ def fragmented_rows(element: str, monoid: str) -> Kernel:
                 put(partial, unit, value)
             else:
                 store(element, result, row, combine(element, monoid, load(element, initial, 0), value))
-        if is_last(done, (count * blocks + size - 1) // size):
-            finish(0, count, blocks, 1, partial, initial, result)
 
     return body
 
@@ -297,7 +263,7 @@ def column_totals(element: str, monoid: str) -> Kernel:
 def columns(element: str, monoid: str) -> Kernel:
     """The blocks of up to `most` rows of all columns, `inner` of which lie side by side. A task has `room` of
     `sums` for itself."""
-    totals, finish = column_totals(element, monoid), finish_columns(element, monoid)
+    totals = column_totals(element, monoid)
     computed = computing_dtype(element).name
 
     @kernel(parallel=True)
@@ -318,7 +284,6 @@ def columns(element: str, monoid: str) -> Kernel:
         operand: Any,
         initial: Any,
         partial: Any,
-        done: Any,
         result: Any,
     ) -> None:
         chunks = (inner + COLUMN_CHUNK - 1) // COLUMN_CHUNK
@@ -336,8 +301,6 @@ def columns(element: str, monoid: str) -> Kernel:
                 fold_rows(computed, monoid, 1, sums, own, width, width, partial, group * inner + column)
                 continue
             store_row(element, monoid, initial, sums, own, width, result, kept * inner + column)
-        if is_last(done, (outer * blocks * chunks + size - 1) // size):
-            finish(0, outer * chunks, blocks, inner, partial, initial, result)
 
     return body
 

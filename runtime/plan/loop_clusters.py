@@ -136,16 +136,16 @@ class LoopCode:
         results = [_tensor(value.type) for value in self.block.terminator.operands]
         arrays = len(operands) + len(results) + len(made.rooms)
         accesses = tuple([(number, 0) for number in range(arrays)])
-        native = NativeFunction(
+        return NativeFunction(
             [type.size * type.dtype.itemsize for type in operands],
-            [*((type.shape, type.dtype) for type in results), *made.rooms],
+            [(type.shape, type.dtype) for type in results],
             [
                 Launch(self.address(name), tasks, accesses, (), seconds)
                 for name, tasks, seconds in made.launches
             ],
             self.threads,
+            rooms=made.rooms,
         )
-        return native if not made.rooms else _without_rooms(native, len(results))
 
     def address(self, name: str) -> int:
         """Where one of its functions is, compiled by now."""
@@ -216,13 +216,6 @@ _known: Recent[str, _Shared] = Recent(MOST_KNOWN)
 
 _alike: Recent[tuple[str, tuple[object, ...]], tuple[_Shared, list[object]]] = Recent(MOST_KNOWN)
 """By the name of the class and the block's likeness, with what that stands for."""
-
-
-def _without_rooms(native: Callable[..., Any], count: int) -> Callable[..., Any]:
-    """A function that hands on the first results alone."""
-    if count == 1:
-        return lambda *operands, out=None: native(*operands)[0]
-    return lambda *operands, out=None: native(*operands)[:count]
 
 
 def _tensor(type: Any) -> TensorType:
