@@ -9,7 +9,8 @@
    are enough rows to pay for it: by the first tile, as it goes, if it can. Meanwhile the next panel is fetched, and
    where a tile's sums go, a little at a time: memory answers late, and the processor waits for few answers at once,
    what is read next behind them. Rows are copied where there are enough columns: once for all blocks of these, by tasks
-   of their own, or else by each unit. The sums of parts lie beside the copies until the last part.
+   of their own or, where each thread has a block of rows to itself, by its first unit, or else by each unit. The sums of
+   parts lie beside the copies until the last part.
 
    A matrix times its own transpose is symmetric to the bit: of its blocks those above the diagonal are computed, and
    written below it as well. */
@@ -52,8 +53,12 @@ typedef struct {
     int64_t line_step, term_step;
 } ProductSide;
 
+/* Whether the rows of a block are copied: nobody has begun, somebody has, they are. */
+enum { PRODUCT_NOT_PACKED, PRODUCT_BEING_PACKED, PRODUCT_PACKED };
+
 /* What tasks read. The first `pack_tasks` tasks copy `pack_size` shares of the rows each, `pack_shares` of one matrix
-   and block, to `packed`, where each part of a block takes `packed_bytes`. The others wait a while until all is copied, or else
+   and block, to `packed`, where each part of a block takes `packed_bytes`. Or, where `packs_blocks`, the first task of a
+   block copies all its rows: `states` tells how far it is. The others wait a while until all is copied, or else
    copy what they need; task `t` of these does the units from `t * size` on. `work` has `places` of `work_bytes`
    each: one for each of these tasks, or `busy` tells which are taken. */
 typedef struct {
@@ -62,10 +67,10 @@ typedef struct {
     const int64_t *batch_sizes;
     int64_t batch_rank, batch, rows, columns, terms, item;
     int64_t units, size, row_block, row_blocks, column_block, column_blocks, is_symmetric;
-    int64_t pack_tasks, pack_units, pack_size, pack_shares, packed_bytes, finished;
+    int64_t pack_tasks, pack_units, pack_size, pack_shares, packed_bytes, finished, packs_blocks;
     char *packed, *work;
     int64_t work_bytes, places;
-    uint8_t busy[PRODUCT_MOST_PLACES];
+    uint8_t busy[PRODUCT_MOST_PLACES], states[PRODUCT_MOST_PLACES];
 } MatrixProduct;
 
 /* What is fetched into the second cache beside other work: `left` pieces, each `stretch` terms some `together`. `run`
@@ -238,26 +243,48 @@ static const char *product_matrix(const MatrixProduct *p, const ProductSide *sid
     return address;
 }
 
+static inline void product_pause(void) {
+#ifdef __x86_64__
+    _mm_pause();
+#endif
+}
+
+/* Copy a share of the rows of a matrix's block. */
+static void product_pack_block(MatrixProduct *p, int64_t vector_bytes, int64_t block, int64_t share) {
+    int64_t parts = (p->terms + PRODUCT_PART - 1) / PRODUCT_PART, row = block % p->row_blocks * p->row_block;
+    const char *left = product_matrix(p, &p->left, block / p->row_blocks) + row * p->left.line_step;
+    product_pack(
+        p, vector_bytes, left, p->rows - row < p->row_block ? p->rows - row : p->row_block, share,
+        p->packed + block * parts * p->packed_bytes);
+}
+
 /* Copy some shares of the rows. */
 static void product_pack_units(MatrixProduct *p, int64_t vector_bytes, int64_t first, int64_t end) {
-    int64_t parts = (p->terms + PRODUCT_PART - 1) / PRODUCT_PART;
-    for (int64_t unit = first; unit < end; unit++) {
-        int64_t block = unit / p->pack_shares, row = block % p->row_blocks * p->row_block;
-        const char *left = product_matrix(p, &p->left, block / p->row_blocks) + row * p->left.line_step;
-        product_pack(
-            p, vector_bytes, left, p->rows - row < p->row_block ? p->rows - row : p->row_block,
-            unit % p->pack_shares, p->packed + block * parts * p->packed_bytes);
-    }
+    for (int64_t unit = first; unit < end; unit++)
+        product_pack_block(p, vector_bytes, unit / p->pack_shares, unit % p->pack_shares);
     __atomic_fetch_add(&p->finished, 1, __ATOMIC_RELEASE);
+}
+
+/* Whether the rows of a matrix's block are copied, by this task or by another one that has begun, now or soon. */
+static int product_has_block(MatrixProduct *p, int64_t vector_bytes, int64_t block) {
+    uint8_t state = PRODUCT_NOT_PACKED, *at = &p->states[block];
+    if (__atomic_compare_exchange_n(at, &state, PRODUCT_BEING_PACKED, 0, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
+        product_pack_block(p, vector_bytes, block, 0);
+        __atomic_store_n(at, PRODUCT_PACKED, __ATOMIC_RELEASE);
+        return 1;
+    }
+    for (int look = 0; look < PRODUCT_LOOKS; look++) {
+        if (__atomic_load_n(at, __ATOMIC_ACQUIRE) == PRODUCT_PACKED) return 1;
+        product_pause();
+    }
+    return 0;
 }
 
 /* Whether all shares of the rows are there, now or soon. */
 static int product_has_packed(const MatrixProduct *p) {
     for (int look = 0; look < PRODUCT_LOOKS && p->pack_tasks; look++) {
         if (__atomic_load_n(&p->finished, __ATOMIC_ACQUIRE) == p->pack_tasks) return 1;
-#ifdef __x86_64__
-        _mm_pause();
-#endif
+        product_pause();
     }
     return 0;
 }
@@ -265,19 +292,21 @@ static int product_has_packed(const MatrixProduct *p) {
 /* Multiply some units. */
 static void product_units(MatrixProduct *p, int64_t vector_bytes, int64_t first, int64_t end, char *work) {
     int64_t parts = (p->terms + PRODUCT_PART - 1) / PRODUCT_PART, blocks = p->row_blocks * p->column_blocks;
-    int has_packed = product_has_packed(p);
+    int has_all = product_has_packed(p);
     for (int64_t unit = first; unit < end; unit++) {
         int64_t matrix = unit / blocks, row_block = unit % blocks / p->column_blocks;
+        int64_t block = matrix * p->row_blocks + row_block;
+        int is_packed = p->packs_blocks ? product_has_block(p, vector_bytes, block) : has_all;
         int64_t row = row_block * p->row_block, column = unit % p->column_blocks * p->column_block;
         int64_t rows = p->rows - row < p->row_block ? p->rows - row : p->row_block;
         int64_t columns = p->columns - column < p->column_block ? p->columns - column : p->column_block;
         const char *left = product_matrix(p, &p->left, matrix) + row * p->left.line_step;
         const char *right = product_matrix(p, &p->right, matrix) + column * p->right.line_step;
-        const char *packed = p->packed + (matrix * p->row_blocks + row_block) * parts * p->packed_bytes;
+        const char *packed = p->packed + block * parts * p->packed_bytes;
         char *whole = p->result + matrix * p->rows * p->columns * p->item;
         char *to = whole + (row * p->columns + column) * p->item;
         if (p->is_symmetric && column < row) continue;
-        product_block(p, vector_bytes, left, right, to, rows, columns, work, has_packed ? packed : 0);
+        product_block(p, vector_bytes, left, right, to, rows, columns, work, is_packed ? packed : 0);
         if (p->is_symmetric && column > row)
             product_mirror(p, vector_bytes, to, rows, columns, whole + (column * p->columns + row) * p->item);
     }

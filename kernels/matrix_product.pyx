@@ -14,8 +14,8 @@ from libc.string cimport memset
 
 import numpy as np
 
-from .native import run_in_order
-from .threads import available_threads
+from .native import run_by_shares, run_in_order
+from .threads import available_threads, way_of_running
 
 cnp.import_array()
 
@@ -47,11 +47,12 @@ cdef extern from "matrix_product.h" nogil:
         const int64_t *batch_sizes
         int64_t batch_rank, batch, rows, columns, terms, item
         int64_t units, size, row_block, row_blocks, column_block, column_blocks, is_symmetric
-        int64_t pack_tasks, pack_units, pack_size, pack_shares, packed_bytes, finished
+        int64_t pack_tasks, pack_units, pack_size, pack_shares, packed_bytes, finished, packs_blocks
         char *packed
         char *work
         int64_t work_bytes, places
         uint8_t busy[PRODUCT_MOST_PLACES]
+        uint8_t states[PRODUCT_MOST_PLACES]
 
     int64_t product_vector_bytes()
     void product_task(int64_t task, void *product) noexcept
@@ -69,6 +70,8 @@ cdef enum:
     # Least terms of a product whose rows are copied for all units at once, and most bytes of these.
     SHARED_TERMS = 1 << 28
     SHARED_BYTES = 1 << 25
+    # Rows that a thread has at least where it has rows to itself: then what it copies stays in its own caches.
+    OWN_ROWS = 256
     # Bytes that one task copies, about, so that few wait for it for long; least rows of these.
     SHARE_BYTES = 1 << 18
     SHARE_ROWS = 16
@@ -263,7 +266,7 @@ cdef class ProductAnd:
         product.row_block, product.column_block = self.rows, rounded(product.columns, 1, WIDTH)
         product.row_blocks = product.units = (product.rows + self.rows - 1) // self.rows
         product.size = product.column_blocks = 1
-        product.is_symmetric = product.pack_tasks = product.packed_bytes = product.finished = 0
+        product.is_symmetric = product.pack_tasks = product.packed_bytes = product.finished = product.packs_blocks = 0
         work = work_for(&product, product.units)
         self.run(<size_t>&product_task, <size_t>&product, seconds_of(&product, 1), arrays)
         return result
@@ -273,7 +276,8 @@ cdef int run(MatrixProduct *product, int64_t batch, object threads) except -1:
     """Do all tasks of a product that has some."""
     cdef int64_t terms = product.rows * product.columns * product.terms, tasks
     cdef AlignedMemory work
-    divide(product, batch)
+    cdef double seconds = seconds_of(product, batch)
+    divide(product, batch, blocks_of_threads(product, batch, threads))
     tasks = max(1, min(product.units, min(batch * (terms + MATRIX_TERMS) // UNIT_TERMS, MOST_TASKS)))
     product.size = (product.units + tasks - 1) // tasks
     tasks = (product.units + product.size - 1) // product.size
@@ -285,9 +289,20 @@ cdef int run(MatrixProduct *product, int64_t batch, object threads) except -1:
     if tasks == 1:
         with nogil:
             product_task(0, product)
+    elif product.packs_blocks:
+        run_by_shares(<size_t>&product_task, <size_t>product, tasks, seconds, threads)
     else:
-        run_in_order(<size_t>&product_task, <size_t>product, tasks, seconds_of(product, batch), threads)
+        run_in_order(<size_t>&product_task, <size_t>product, tasks, seconds, threads)
     return 0
+
+
+cdef int64_t blocks_of_threads(MatrixProduct *product, int64_t batch, object threads) except -1:
+    """As many blocks of rows as threads, where each of several has enough rows to itself; else 0."""
+    cdef int64_t count
+    if batch > 1 or not may_share(product, batch):
+        return 0
+    count = way_of_running(threads)[1]
+    return count if 1 < count <= min(product.rows // OWN_ROWS, PRODUCT_MOST_PLACES) else 0
 
 
 cdef double seconds_of(MatrixProduct *product, int64_t batch) noexcept:
@@ -331,14 +346,18 @@ cdef bint is_flat(MatrixProduct *product, int64_t batch) noexcept:
 
 
 cdef void share_rows(MatrixProduct *product, int64_t batch) noexcept:
-    """Have rows copied by tasks of their own."""
+    """Have rows copied by tasks of their own, or by the first task of each block."""
     cdef int64_t shares = product.row_block * product.terms * product.item // SHARE_BYTES, tasks
+    product.packed_bytes = rounded(PRODUCT_PART * product.row_block * product.item, 1, KEPT_ALIGNMENT)
+    if product.packs_blocks:
+        product.pack_shares = 1
+        memset(product.states, 0, sizeof(product.states))
+        return
     product.pack_shares = max(1, min(shares, product.row_block // SHARE_ROWS))
     product.pack_units = batch * product.row_blocks * product.pack_shares
     tasks = min(product.pack_units, MOST_TASKS)
     product.pack_size = (product.pack_units + tasks - 1) // tasks
     product.pack_tasks = (product.pack_units + product.pack_size - 1) // product.pack_size
-    product.packed_bytes = rounded(PRODUCT_PART * product.row_block * product.item, 1, KEPT_ALIGNMENT)
 
 
 cdef int64_t most_places():
@@ -346,11 +365,11 @@ cdef int64_t most_places():
     return max(PRODUCT_OWN_WORK, min(available_threads(), PRODUCT_MOST_PLACES))
 
 
-cdef void divide(MatrixProduct *product, int64_t batch) noexcept:
-    """Choose the units of work, by sizes alone. Each block of rows copies the columns anew, and each block of columns
-    the rows, unless these are shared."""
+cdef void divide(MatrixProduct *product, int64_t batch, int64_t row_blocks) noexcept:
+    """Choose the units of work, by sizes and, unless that is 0, by the number of blocks of rows. Each of these copies
+    the columns anew, and each block of columns the rows, unless these are shared."""
     cdef int64_t rows = product.rows, columns = product.columns, terms = batch * rows * columns * product.terms
-    cdef int64_t down = (rows + ROW_BLOCK - 1) // ROW_BLOCK
+    cdef int64_t down = max((rows + ROW_BLOCK - 1) // ROW_BLOCK, row_blocks)
     cdef int64_t across = ((rows + down - 1) // down * columns + BLOCK_SUMS - 1) // BLOCK_SUMS
     cdef int64_t wanted = max(min(UNITS, terms // UNIT_TERMS), min(MOST_TASKS, terms // LARGE_UNIT_TERMS))
     cdef int64_t least_rows = LEAST_ROWS if rows > PRODUCT_DIRECT_ROWS else LEAST_DIRECT_ROWS
@@ -359,6 +378,7 @@ cdef void divide(MatrixProduct *product, int64_t batch) noexcept:
     if product.is_symmetric:
         down = across = min((rows + LEAST_ROWS - 1) // LEAST_ROWS, max(MOST_MIRRORED, down))
         wanted = 0
+    product.packs_blocks = row_blocks and not product.is_symmetric
     while batch * down * across < wanted:
         if not flat and rows // down >= 2 * least_rows and rows // down >= columns // across:
             down *= 2

@@ -162,6 +162,11 @@ def run_in_order(size_t function, size_t closure, Py_ssize_t tasks, double secon
     run_pooled(<Task>function, <void *>closure, tasks, count, seconds, True)
 
 
+def run_by_shares(size_t function, size_t closure, Py_ssize_t tasks, double seconds, threads):
+    """The same tasks, of which each thread begins with a share of neighbouring ones, the calling one with the first."""
+    run_tasks(<Task>function, <void *>closure, tasks, seconds, threads)
+
+
 cdef int by_python_threads(Task function, void *closure, Py_ssize_t tasks, Py_ssize_t count) except -1:
     """The same tasks by threads of Python's, while there is no driver."""
     cdef Py_ssize_t first
