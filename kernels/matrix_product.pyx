@@ -282,8 +282,10 @@ cdef int run(MatrixProduct *product, int64_t batch, object threads) except -1:
     product.size = (product.units + tasks - 1) // tasks
     tasks = (product.units + product.size - 1) // product.size
     product.pack_tasks = product.packed_bytes = product.finished = 0
-    if tasks > 1 and product.column_blocks > 1 and may_share(product, batch):
+    if tasks > 1 and product.column_blocks > 1 and (product.packs_blocks or may_share(product, batch)):
         share_rows(product, batch)
+    else:
+        product.packs_blocks = 0
     work = work_for(product, tasks)
     tasks += product.pack_tasks
     if tasks == 1:
@@ -297,12 +299,13 @@ cdef int run(MatrixProduct *product, int64_t batch, object threads) except -1:
 
 
 cdef int64_t blocks_of_threads(MatrixProduct *product, int64_t batch, object threads) except -1:
-    """As many blocks of rows as threads, where each of several has enough rows to itself; else 0."""
-    cdef int64_t count
-    if batch > 1 or not may_share(product, batch):
+    """Blocks of rows, as many for each of several threads, where each has enough rows to itself; else 0."""
+    cdef int64_t count, blocks
+    if batch > 1 or not is_worth_sharing(product, batch):
         return 0
     count = way_of_running(threads)[1]
-    return count if 1 < count <= min(product.rows // OWN_ROWS, PRODUCT_MOST_PLACES) else 0
+    blocks = (product.rows + ROW_BLOCK * count - 1) // (ROW_BLOCK * count) * count
+    return blocks if count > 1 and product.rows >= OWN_ROWS * count and blocks <= PRODUCT_MOST_PLACES else 0
 
 
 cdef double seconds_of(MatrixProduct *product, int64_t batch) noexcept:
@@ -327,14 +330,19 @@ cdef AlignedMemory work_for(MatrixProduct *product, int64_t tasks):
     return work
 
 
-cdef bint may_share(MatrixProduct *product, int64_t batch) noexcept:
+cdef bint is_worth_sharing(MatrixProduct *product, int64_t batch) noexcept:
     """Whether copying the rows once for all blocks of columns is worth the waiting."""
     return (
-        PRODUCT_LOW_ROWS < product.rows <= ROW_BLOCK and product.terms > PRODUCT_LOW_TERMS
+        product.rows > PRODUCT_LOW_ROWS and product.terms > PRODUCT_LOW_TERMS
         and product.columns >= PRODUCT_PACKED_COLUMNS
         and batch * product.rows * product.columns * product.terms >= SHARED_TERMS
         and batch * product.rows * product.terms * product.item <= SHARED_BYTES
     )
+
+
+cdef bint may_share(MatrixProduct *product, int64_t batch) noexcept:
+    """The same where the rows are one block."""
+    return product.rows <= ROW_BLOCK and is_worth_sharing(product, batch)
 
 
 cdef bint is_flat(MatrixProduct *product, int64_t batch) noexcept:
@@ -373,7 +381,7 @@ cdef void divide(MatrixProduct *product, int64_t batch, int64_t row_blocks) noex
     cdef int64_t across = ((rows + down - 1) // down * columns + BLOCK_SUMS - 1) // BLOCK_SUMS
     cdef int64_t wanted = max(min(UNITS, terms // UNIT_TERMS), min(MOST_TASKS, terms // LARGE_UNIT_TERMS))
     cdef int64_t least_rows = LEAST_ROWS if rows > PRODUCT_DIRECT_ROWS else LEAST_DIRECT_ROWS
-    cdef bint flat = is_flat(product, batch)
+    cdef bint flat = row_blocks or is_flat(product, batch)
     product.is_symmetric = rows >= 2 * LEAST_ROWS and is_by_own_transpose(product)
     if product.is_symmetric:
         down = across = min((rows + LEAST_ROWS - 1) // LEAST_ROWS, max(MOST_MIRRORED, down))

@@ -1,6 +1,9 @@
 """Products of stacks of matrices of floats: the stated order, whatever the shapes, layouts and threads."""
 
 import math
+import os
+import subprocess
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -108,6 +111,8 @@ def test_each_term_is_rounded_once(terms):
         ((), 15, 300, 3000),
         ((2,), 300, 600, 800),
         ((), 1000, 600, 500),
+        ((), 2100, 300, 450),
+        ((), 521, 2700, 193),
     ],
 )
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -124,6 +129,20 @@ def test_blocks_and_threads_do_not_change_bits(batch, rows, terms, columns, dtyp
     for row, column in [(0, 0), (rows - 5, columns - 7), (rows // 2, columns // 2)]:
         alone = matrix_product.multiply(lhs[..., row : row + 5, :], rhs[..., column : column + 7])
         np.testing.assert_array_equal(one[..., row : row + 5, column : column + 7], alone)
+
+
+def test_more_threads_than_processors_do_not_change_bits():
+    """Each has rows of its own, or too few for that."""
+    code = """
+import numpy as np
+from nimblehlo.kernels import matrix_product
+generator = np.random.default_rng(8)
+lhs, rhs = (generator.standard_normal(shape).astype(np.float32) for shape in ((1500, 530), (530, 400)))
+one, *others = [matrix_product.multiply(lhs, rhs, threads) for threads in (1, 2, 3, 4, 5, 7)]
+assert all(one.tobytes() == other.tobytes() for other in others)
+"""
+    environment = {**os.environ, "NUMBA_NUM_THREADS": "7"}
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True, timeout=60)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
