@@ -26,6 +26,7 @@ cdef extern from "task_pool.h" nogil:
     ctypedef void (*Task "PoolTask")(int64_t, void *) noexcept
     ctypedef bint (*Question "PoolQuestion")() noexcept
     bint pool_is_offered()
+    void pool_alert()
     enum:
         POOL_BRIEF
         POOL_SHORT
@@ -54,6 +55,11 @@ cdef double LONG_SECONDS = 3e-4
 # Launches that take less are brief; what they must take to be shared at all.
 cdef double SHORT_SECONDS = 3e-5, BRIEF_SECONDS = 1e-5
 cdef double LEAST_SECONDS = BRIEF_SECONDS if pool_is_offered() else _threads.LEAST_SECONDS
+
+
+def alert():
+    """Have the pool's threads woken for a long launch that will follow soon."""
+    pool_alert()
 
 
 cdef int length_of(double seconds) noexcept nogil:

@@ -5,7 +5,8 @@
    order, and in a loop the same as before; then it takes what is left of the others' shares. Where tasks may wait for
    earlier ones, all are one share. To wake threads takes some 0.1 ms, for which launches do not wait that are not
    long, unless they follow soon on others: then the threads will still be awake for the next; brief ones only after
-   many of them, as in a loop. Threads that are awake share the tasks of all. A launch while another one runs is done
+   many of them, as in a loop. Who knows that a long launch will follow can have them woken before. Threads that are
+   awake share the tasks of all. A launch while another one runs is done
    by its caller alone. Threads start with the first launch, sleep between launches, and call nothing of Python's;
    where they are few, they keep off the caller's processor (Linux). A child process after a fork starts threads of its
    own.
@@ -65,6 +66,9 @@ static int pool_run_alone(PoolTask function, void *closure, int64_t tasks, PoolQ
 
 enum { POOL_MOST_THREADS = 256, POOL_SPINS = 1000, POOL_SOON_NANOSECONDS = 30000, POOL_BURST = 16 };
 
+/* How many times as long threads wait for a launch that they were told of. */
+enum { POOL_ALERT = 5 };
+
 /* So many threads at most are kept off the caller's processor: with more, some processor is idle. */
 enum { POOL_MOST_APART = 8 };
 
@@ -91,7 +95,7 @@ static struct {
     int apart_from;
     POOL_LINE pthread_mutex_t lock;
     pthread_cond_t wake, left;
-    int sleeping, is_waiting;
+    int sleeping, is_waiting, alerts;
     /* POOL_MOST_THREADS times the launch's number, and how many threads may still join it. */
     POOL_LINE int64_t launch;
     POOL_LINE PoolTask function;
@@ -140,18 +144,29 @@ static int64_t pool_joins(int64_t launch) {
     return 0;
 }
 
+/* Sleep until a launch follows on the one that was seen, or is announced; how long to wait for it then. */
+static int pool_sleep(int64_t seen) {
+    int is_there, alerts;
+    pthread_mutex_lock(&pool.lock);
+    __atomic_fetch_add(&pool.sleeping, 1, __ATOMIC_SEQ_CST);
+    for (alerts = pool.alerts;;) {
+        is_there = __atomic_load_n(&pool.launch, __ATOMIC_SEQ_CST) / POOL_MOST_THREADS != seen;
+        if (is_there || alerts != pool.alerts) break;
+        pthread_cond_wait(&pool.wake, &pool.lock);
+    }
+    __atomic_fetch_sub(&pool.sleeping, 1, __ATOMIC_SEQ_CST);
+    pthread_mutex_unlock(&pool.lock);
+    return is_there ? 1 : POOL_ALERT;
+}
+
 static void *pool_thread(void *last) {
     int64_t seen = (int64_t)(intptr_t)last;
-    for (;;) {
-        if (!pool_changes(&pool.launch, seen, POOL_MOST_THREADS)) {
-            pthread_mutex_lock(&pool.lock);
-            __atomic_fetch_add(&pool.sleeping, 1, __ATOMIC_SEQ_CST);
-            while (__atomic_load_n(&pool.launch, __ATOMIC_SEQ_CST) / POOL_MOST_THREADS == seen)
-                pthread_cond_wait(&pool.wake, &pool.lock);
-            __atomic_fetch_sub(&pool.sleeping, 1, __ATOMIC_SEQ_CST);
-            pthread_mutex_unlock(&pool.lock);
-        }
+    for (int times = 1;;) {
+        int is_there = 0;
+        for (; times && !is_there; times--) is_there = pool_changes(&pool.launch, seen, POOL_MOST_THREADS);
+        times = is_there ? 1 : pool_sleep(seen);
         int64_t launch = __atomic_load_n(&pool.launch, __ATOMIC_SEQ_CST);
+        if (launch / POOL_MOST_THREADS == seen) continue;
         seen = launch / POOL_MOST_THREADS;
         int64_t number = pool_joins(launch);
         if (!number) continue;
@@ -216,15 +231,29 @@ static void pool_part(void) {
 #endif
 }
 
+/* Wake all threads. */
+static void pool_rouse(void) {
+    pool_part();
+    pthread_mutex_lock(&pool.lock);
+    pool.alerts++;
+    pthread_cond_broadcast(&pool.wake);
+    pthread_mutex_unlock(&pool.lock);
+}
+
 /* Wake threads for a launch where that pays. */
 static void pool_wake(int length) {
     if (!__atomic_load_n(&pool.sleeping, __ATOMIC_SEQ_CST)) return;
     pool.burst = pool_nanoseconds() - pool.ended < POOL_SOON_NANOSECONDS ? pool.burst + 1 : 0;
     if (length != POOL_LONG && pool.burst < (length == POOL_SHORT ? 1 : POOL_BURST)) return;
-    pool_part();
-    pthread_mutex_lock(&pool.lock);
-    pthread_cond_broadcast(&pool.wake);
-    pthread_mutex_unlock(&pool.lock);
+    pool_rouse();
+}
+
+/* Wake threads for a long launch that will follow soon. */
+static void pool_alert(void) {
+    if (!pool.is_started || !__atomic_load_n(&pool.sleeping, __ATOMIC_SEQ_CST)) return;
+    if (pthread_mutex_trylock(&pool.launching) != 0) return;
+    pool_rouse();
+    pthread_mutex_unlock(&pool.launching);
 }
 
 /* Wait until so many threads have finished. */
@@ -281,6 +310,7 @@ static int pool_is_offered(void) { return 1; }
 #else
 
 static int pool_is_offered(void) { return 0; }
+static void pool_alert(void) {}
 static int pool_run(
     PoolTask function, void *closure, int64_t tasks, int64_t threads, int length, int in_order, PoolQuestion stops
 ) {

@@ -18,6 +18,7 @@ from .frontend.forms import load_ir
 from .garbage import uncollected
 from .inputs import convert_input
 from .ir import Function, Module
+from .kernels.native import alert
 from .memory import LEAST_LARGE, RECYCLING, Retention, limited, run_with
 from .ops.call_state import needs_call_state, new_call
 from .ops.memory_limit import MOST_BYTES
@@ -36,6 +37,9 @@ Array = np.ndarray[Any, Any]
 
 MOST_SPECIALIZATIONS = 64
 """How many combinations of argument sizes an Executable keeps a program for."""
+
+LEAST_LONG = 1 << 21
+"""Bytes of a program's values from which threads are woken as soon as it is called, as that takes 30 us."""
 
 MOST_EXECUTED = 16
 """How many programs that it was given as text `execute` keeps ready."""
@@ -303,9 +307,12 @@ class Program:
         self._handler = RECYCLING if needed + self.memory.arguments >= LEAST_LARGE else None
         self._is_plain = not self._has_call_state and self._handler is None and options.max_bytes is None
         self._retention = Retention(needed, MOST_BYTES // 4) if self._handler else None
+        self._wakes_threads = needed + self.memory.arguments >= LEAST_LONG and options.threads != 1
 
     def run(self, arguments: tuple[Any, ...]) -> list[Any]:
         """The results, which belong to the caller, for arguments that fit."""
+        if self._wakes_threads:
+            alert()
         return without_warnings(self._results if self._is_plain else self._run, arguments)
 
     def _run(self, arguments: tuple[Any, ...]) -> list[Any]:

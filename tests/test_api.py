@@ -399,3 +399,18 @@ def test_a_program_of_unknown_sizes_explains_those_it_met() -> None:
     for size in (3, 5):
         executable(np.ones(size, np.float32), np.ones(size, np.float32))
     assert executable.explain("plan").count("Plan of @main") == 2
+
+
+@pytest.mark.parametrize(
+    ("count", "options", "wakes"),
+    [(1 << 20, Options(), 1), (1 << 20, Options(threads=1), 0), (100, Options(), 0)],
+)
+def test_threads_are_woken_for_programs_on_large_arrays(
+    monkeypatch: pytest.MonkeyPatch, count: int, options: Options, wakes: int
+) -> None:
+    calls: list[int] = []
+    monkeypatch.setattr(api, "alert", lambda: calls.append(1))
+    type = f"tensor<{count}xf32>"
+    text = f"func.func @main(%x: {type}) -> {type} {{\n  return %x : {type}\n}}"
+    nimblehlo.compile(text, options=options)(np.zeros(count, np.float32))
+    assert len(calls) == wakes

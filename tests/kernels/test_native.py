@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from nimblehlo.kernels import threads
-from nimblehlo.kernels.native import Launch, NativeFunction, Sequel, pool_driver, run_in_order
+from nimblehlo.kernels.native import Launch, NativeFunction, Sequel, alert, pool_driver, run_in_order
 
 TASK = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
 
@@ -57,6 +57,35 @@ def taken(launch):
     launch(ctypes.cast(note, ctypes.c_void_p).value)
     assert sorted(task for _, task in begun) == list(range(40))
     return begun
+
+
+@pytest.mark.skipif(not pool_driver(), reason="there is no pool here")
+@pytest.mark.skipif(threads.available_threads() < 2, reason="there is one processor")
+@pytest.mark.parametrize("alerts", [0, 1, 3])
+def test_threads_that_were_woken_before_join_short_launches(alerts):
+    """Sleeping threads are not woken for such."""
+    values = np.arange(1)
+
+    def launch(task, seconds):
+        NativeFunction([8], [((1,), np.int64)], [Launch(task, 40, ((0, 0),), (), seconds)], 2)(values)
+
+    def launch_short(task):
+        for _ in range(alerts):
+            alert()
+        launch(task, 1e-4)
+
+    taken(lambda task: launch(task, 1.0))
+    time.sleep(0.05)
+    assert len({thread for thread, _ in taken(launch_short)}) == (2 if alerts else 1)
+
+
+def test_threads_that_were_woken_for_nothing_sleep_again():
+    made(100, 7, 1.0, 2)(np.arange(100))
+    for pause in (0.0, 1e-5, 1e-4, 1e-3) * 20:
+        alert()
+        time.sleep(pause)
+        values = np.arange(100)
+        assert (made(100, 7, 1.0, 2)(values) == 2 * values).all()
 
 
 @pytest.mark.skipif(not pool_driver(), reason="there is no pool")
