@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
+import subprocess
+import sys
 import threading
 import tracemalloc
 from collections.abc import Iterator
@@ -121,6 +123,55 @@ def test_zeroed_and_resized_arrays(retention: memory.Retention) -> None:
     assert not zeros.any() and grown[:11].tolist() == [*range(10), 0] and empty.size == 0
     grown.resize(3, refcheck=False)
     assert grown.tolist() == [0, 1, 2]
+
+
+GROUND_COUNTS = (1 << 17, (1 << 17) + 5, 200_000, 300_000, 700_000, (1 << 20) - 1, 1 << 20, 1_500_000)
+"""Elements of arrays that share ground, and of some beside them."""
+
+
+def test_arrays_on_shared_ground_do_not_touch(retention: memory.Retention) -> None:
+    arrays: dict[int, np.ndarray] = {}
+    generator = np.random.default_rng(0)
+    for number in range(300):
+        array = make(number, int(generator.choice(GROUND_COUNTS)))
+        assert array.ctypes.data % 64 == 0
+        arrays[number] = array
+        if len(arrays) > 12:
+            del arrays[int(generator.choice(list(arrays)))]
+        if number % 50 == 0:
+            memory.release_idle()
+    assert all((array == number).all() for number, array in arrays.items())
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="there are no figures of memory here")
+def test_what_is_freed_of_shared_ground_is_given_back() -> None:
+    """Also where some array still stands on it."""
+    code = """
+import os
+import numpy as np
+from nimblehlo import memory
+
+def resident():
+    with open("/proc/self/statm", encoding="ascii") as figures:
+        return int(figures.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20
+
+def make(number):
+    return np.full(1 << 18, number, np.float32)
+
+retention = memory.Retention(1 << 20)
+before = resident()
+arrays = [memory.run_with(memory.RECYCLING, make, number) for number in range(70)]
+assert resident() - before >= 69, resident() - before
+kept = arrays[::7]
+del arrays
+memory.release_idle()
+assert resident() - before < 30, resident() - before
+assert all((array == 7 * number).all() for number, array in enumerate(kept))
+del kept
+memory.release_idle()
+assert resident() - before < 4, resident() - before
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
 def test_arrays_may_be_freed_by_another_thread(retention: memory.Retention) -> None:
