@@ -112,7 +112,7 @@ class _ReduceCode(RegionCode):
         analysis, types, placed = self.view.analysis, self.view.inputs, self.layout
         count = len(types)
         is_as_given = [type.element_type for type in types] == list(analysis.element_types)
-        if is_as_given and placed.permutation is None and not self.made.rooms:
+        if is_as_given and placed.permutation is None:
             return native
         shapes = [result.shape for result in self.results]
         convert = converters(types, analysis.element_types)
@@ -123,7 +123,7 @@ class _ReduceCode(RegionCode):
                 inputs = [array.transpose(placed.permutation) for array in inputs]
             results = native(*inputs, *convert(operands[count : 2 * count]), *operands[2 * count :])
             arrays = results if isinstance(results, tuple) else (results,)
-            return tuple([array.reshape(shape) for array, shape in zip(arrays[:count], shapes, strict=True)])
+            return tuple([array.reshape(shape) for array, shape in zip(arrays, shapes, strict=True)])
 
         return run
 
@@ -298,14 +298,13 @@ class _SortCode(RegionCode):
 
     def called(self, native: Callable[..., Any]) -> Callable[..., Any]:
         count, axis, shape = len(self.results), self.view.adjusted_dimension, self.view.inputs[0].shape
-        if axis == len(shape) - 1:
-            return lambda *operands: tuple([array.reshape(shape) for array in native(*operands)[:count]])
         moved = (*shape[:axis], *shape[axis + 1 :], shape[axis])
 
         def run(*operands: Any) -> tuple[Any, ...]:
             inputs = [np.moveaxis(array, axis, -1) for array in operands[:count]]
-            results = native(*inputs, *operands[count:])[:count]
-            return tuple([np.moveaxis(array.reshape(moved), -1, axis) for array in results])
+            results = native(*inputs, *operands[count:])
+            arrays = results if isinstance(results, tuple) else (results,)
+            return tuple([np.moveaxis(array.reshape(moved), -1, axis) for array in arrays])
 
         return run
 

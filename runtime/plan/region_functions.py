@@ -183,13 +183,13 @@ class RegionCode:
 
         made = self.made
         types = [*self.operands, *(tensor(value.type) for value in self.passed)]
-        results = [*((type.shape, type.dtype) for type in self.results), *made.rooms]
-        accesses = tuple([(number, 0) for number in range(len(types) + len(results))])
+        results = [(type.shape, type.dtype) for type in self.results]
+        accesses = tuple([(number, 0) for number in range(len(types) + len(results) + len(made.rooms))])
         launches = [
             Launch(self.address(name), tasks, accesses, (), seconds) for name, tasks, seconds in made.launches
         ]
         sizes = [type.size * type.dtype.itemsize for type in types]
-        return self.called(NativeFunction(sizes, results, launches, self.threads))
+        return self.called(NativeFunction(sizes, results, launches, self.threads, rooms=made.rooms))
 
     def address(self, name: str) -> int:
         """Where one of its functions is, compiled by now."""

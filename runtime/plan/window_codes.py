@@ -93,11 +93,6 @@ class _CumulativeCode(_WindowCode):
     def native_calls(self) -> float:
         return float(2 * self.view.results[0].size)
 
-    def called(self, native: Callable[..., Any]) -> Callable[..., Any]:
-        count = len(self.results)
-        function = super().called(native)
-        return lambda *operands: function(*operands)[:count]
-
 
 class SelectCode(RegionCode):
     """`select_and_scatter`, in the order of `source`."""
