@@ -300,13 +300,15 @@ class _SortCode(RegionCode):
         count, axis, shape = len(self.results), self.view.adjusted_dimension, self.view.inputs[0].shape
         moved = (*shape[:axis], *shape[axis + 1 :], shape[axis])
 
+        def sorted_rows(*operands: Any) -> list[Any]:
+            results = native(*operands)
+            return [array.reshape(moved) for array in (results if count > 1 else (results,))]
+
         def run(*operands: Any) -> tuple[Any, ...]:
             inputs = [np.moveaxis(array, axis, -1) for array in operands[:count]]
-            results = native(*inputs, *operands[count:])
-            arrays = results if isinstance(results, tuple) else (results,)
-            return tuple([np.moveaxis(array.reshape(moved), -1, axis) for array in arrays])
+            return tuple([np.moveaxis(array, -1, axis) for array in sorted_rows(*inputs, *operands[count:])])
 
-        return run
+        return run if axis < len(shape) - 1 else lambda *operands: tuple(sorted_rows(*operands))
 
 
 _PROBE = 12
