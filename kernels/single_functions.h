@@ -15,6 +15,11 @@
 #define SINGLE_ERF_REACH 3.938
 #define SINGLE_ERFC_REACH 10.2
 
+/* x, or the nearer end of what reaches so far on both sides; NaN stays. */
+REAL_INLINE double within_reach(double x, double reach) {
+    return chosen(x > reach, reach, chosen(x < -reach, -reach, x));
+}
+
 /* exp(x), for |x| <= SINGLE_EXP_REACH. */
 REAL_INLINE double single_power(double x) {
     double moved = FUSED_MULTIPLY_ADD(x, INVERSE_LOG_OF_2, TO_WHOLE);
@@ -24,9 +29,7 @@ REAL_INLINE double single_power(double x) {
     return number_of(bits_of(FUSED_MULTIPLY_ADD(t, slope, 1)) + (bits_of(moved) << 52));
 }
 
-REAL_INLINE double single_exponential(double x) {
-    return single_power(chosen(x > SINGLE_EXP_REACH, SINGLE_EXP_REACH, chosen(x < -SINGLE_EXP_REACH, -SINGLE_EXP_REACH, x)));
-}
+REAL_INLINE double single_exponential(double x) { return single_power(within_reach(x, SINGLE_EXP_REACH)); }
 
 REAL_INLINE double single_logistic(double x) { return chosen(x == x, 1 / (1 + single_exponential(-x)), x); }
 
@@ -41,7 +44,7 @@ REAL_INLINE double single_tanh(double x) {
 }
 
 REAL_INLINE double single_erf(double x) {
-    x = chosen(x > SINGLE_ERF_REACH, SINGLE_ERF_REACH, chosen(x < -SINGLE_ERF_REACH, -SINGLE_ERF_REACH, x));
+    x = within_reach(x, SINGLE_ERF_REACH);
     double z = x * x;
     POLYNOMIAL(dividend, z, ERF_DIVIDEND_TERMS)
     POLYNOMIAL(divisor, z, ERF_DIVISOR_TERMS)
