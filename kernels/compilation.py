@@ -120,12 +120,9 @@ class Kernel:
                 self._entry = _compiled_lazily(make(self.dispatcher), f"{part} of {self.name}")
             return self._entry
 
-    def task_address(self, arguments: tuple[tuple[Any, bool], ...]) -> int:
-        """The address of a task, `void (int64 task, void *closure)`, that finds its arguments in the closure.
-
-        Args:
-            arguments: Numba's type of each, and whether it is an array that is given (`launch.from_closure`).
-        """
+    def task_address(self, arguments: Any) -> int:
+        """The address of a task, `void (int64 task, void *closure)`, that finds its arguments in the closure
+        (`launch.from_closure`)."""
         from .launch import from_closure
 
         assert self._parallel

@@ -5,9 +5,10 @@ A task is a native function `void (int64 task, void *closure)`. Everything that 
 many. Importing this module imports Numba; `compilation` does it at the first call of a kernel.
 """
 
+import enum
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 from llvmlite import ir
@@ -147,18 +148,37 @@ def run_tasks(typing_context: Any, body: Any, driver: Any, threads: Any, tasks: 
     return types.intp(body, types.intp, types.intp, types.intp, arguments), generate
 
 
-def from_closure(body: Any, arguments: tuple[tuple[Any, bool], ...]) -> Callable[[int, int], None]:
-    """A task that reads the arguments of a dispatcher's function from a closure of 64-bit words.
+class Form(enum.Enum):
+    """How a closure of 64-bit words tells of an argument.
 
-    First the addresses of the arrays that are given stand there; then for each argument its value, of an
-    array its size, before which the address of one that is not given stands.
-
-    Args:
-        body: the dispatcher; its function takes the task's number before the arguments, and raises nothing.
-        arguments: for each its type, and whether it is an array that is given.
+    Its first words are addresses of arrays, in the order of the arguments to which they belong; the words of
+    all arguments follow, and then one that is not 0 once a task has failed.
     """
-    kinds = tuple([kind for kind, _ in arguments])
-    given = sum(is_given for _, is_given in arguments)
+
+    VALUE = "an integer: its value"
+    KEPT = "an array that stays the same: its address and shape"
+    GIVEN = "an array of which the next one of the first words is the address: its shape"
+    ADDRESSES = "the array that the next ones of the first words are: nothing"
+
+
+class Argument(NamedTuple):
+    """An argument's Numba type, its form, and how many of the first words it has."""
+
+    kind: Any
+    form: Form
+    addresses: int = 0
+
+
+Arguments = tuple["Argument | tuple[Argument, ...]", ...]
+"""What a closure tells of: arguments, or tuples of them."""
+
+
+def from_closure(body: Any, arguments: Arguments) -> Callable[[int, int], None]:
+    """A task that reads the arguments of a dispatcher's function from a closure (`Form`).
+
+    The dispatcher's function takes the task's number before the arguments.
+    """
+    kinds = tuple([_kind_of(argument) for argument in arguments])
 
     @intrinsic
     def call(typing_context: Any, task: Any, closure: Any) -> Any:
@@ -167,23 +187,15 @@ def from_closure(body: Any, arguments: tuple[tuple[Any, bool], ...]) -> Callable
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             compiled = body.get_compile_result(body_signature)
             context.add_linking_libs([compiled.library])
-            words = builder.inttoptr(values[1], _INT64.as_pointer())
-            addresses = iter(range(given))
-            others = itertools.count(given)
-
-            def word(number: int) -> Any:
-                return builder.load(builder.gep(words, [_INT64(number)]))
-
-            def argument(kind: Any, is_given: bool) -> Any:
-                if not isinstance(kind, types.Array):
-                    return word(next(others))
-                address = word(next(addresses) if is_given else next(others))
-                return _flat_array(context, builder, kind, address, word(next(others)))
-
+            words = _Words(context, builder, values[1], arguments)
+            unpacked = [values[0], *[words.argument(argument) for argument in arguments]]
             function = context.declare_function(builder.module, compiled.fndesc)
             kind = compiled.signature
-            unpacked = [values[0], *[argument(*each) for each in arguments]]
-            context.call_conv.call_function(builder, function, kind.return_type, kind.args, unpacked)
+            status, _ = context.call_conv.call_function(
+                builder, function, kind.return_type, kind.args, unpacked
+            )
+            with cgutils.if_unlikely(builder, status.is_error):
+                builder.store(_INT64(1), words.next_address())
             return context.get_dummy_value()
 
         return types.void(types.intp, types.intp), generate
@@ -194,10 +206,53 @@ def from_closure(body: Any, arguments: tuple[tuple[Any, bool], ...]) -> Callable
     return run_task
 
 
-def _flat_array(context: Any, builder: Any, kind: Any, address: Any, size: Any) -> Any:
-    """An array of that type over memory that it does not own."""
-    array = context.make_array(kind)(context, builder)
-    item = _INT64(context.get_abi_sizeof(context.get_data_type(kind.dtype)))
-    data = builder.inttoptr(address, array.data.type)
-    arrayobj.populate_array(array, data, [size], [item], item, None)
-    return array._getvalue()
+def _kind_of(argument: Argument | tuple[Argument, ...]) -> Any:
+    if isinstance(argument, Argument):
+        return argument.kind
+    return types.BaseTuple.from_types(tuple([member.kind for member in argument]))
+
+
+class _Words:
+    """Code that reads the words of a closure, one after the other."""
+
+    def __init__(self, context: Any, builder: Any, closure: Any, arguments: Arguments) -> None:
+        members = itertools.chain(*[(one,) if isinstance(one, Argument) else one for one in arguments])
+        self._context = context
+        self._builder = builder
+        self._words = builder.inttoptr(closure, _INT64.as_pointer())
+        self._given = 0
+        self._next = sum(member.addresses for member in members)
+
+    def argument(self, argument: Argument | tuple[Argument, ...]) -> Any:
+        """The argument whose words are next."""
+        if not isinstance(argument, Argument):
+            members = [self.argument(member) for member in argument]
+            return self._context.make_tuple(self._builder, _kind_of(argument), members)
+        kind, form, addresses = argument
+        if form is Form.VALUE:
+            return self._value()
+        first = self._builder.gep(self._words, [_INT64(self._given)])
+        self._given += addresses
+        if form is Form.ADDRESSES:
+            return self._array(kind, self._builder.ptrtoint(first, _INT64), [_INT64(addresses)])
+        address = self._builder.load(first) if form is Form.GIVEN else self._value()
+        return self._array(kind, address, [self._value() for _ in range(kind.ndim)])
+
+    def next_address(self) -> Any:
+        """Where the word lies that is next."""
+        self._next += 1
+        return self._builder.gep(self._words, [_INT64(self._next - 1)])
+
+    def _value(self) -> Any:
+        return self._builder.load(self.next_address())
+
+    def _array(self, kind: Any, address: Any, shape: list[Any]) -> Any:
+        """An array of that type over memory that it does not own."""
+        array = self._context.make_array(kind)(self._context, self._builder)
+        item = _INT64(self._context.get_abi_sizeof(self._context.get_data_type(kind.dtype)))
+        strides = [item]
+        for size in reversed(shape[1:]):
+            strides.insert(0, self._builder.mul(strides[0], size))
+        data = self._builder.inttoptr(address, array.data.type)
+        arrayobj.populate_array(array, data, shape, strides, item, None)
+        return array._getvalue()

@@ -16,6 +16,7 @@ class Launch:
         integers: tuple[int, ...],
         seconds: float,
         kept: object = None,
+        kernel: str | None = None,
     ) -> None: ...
 
 class Sequel:

@@ -215,6 +215,7 @@ cdef class Launch:
         integers: the words that follow the pointers.
         seconds: how long a call takes on one thread, about.
         kept: what the integers tell the addresses of.
+        kernel: the name of a kernel, which notes in one more word that a task failed; None: no task can.
     """
 
     cdef Task function
@@ -225,12 +226,17 @@ cdef class Launch:
     cdef int64_t *template
     cdef Py_ssize_t *arrays
     cdef object kept
+    cdef str kernel
 
     def __cinit__(
-        self, size_t address, Py_ssize_t tasks, tuple accesses, tuple integers, double seconds, object kept=None
+        self, size_t address, Py_ssize_t tasks, tuple accesses, tuple integers, double seconds, object kept=None,
+        str kernel=None,
     ):
         cdef Py_ssize_t index
         self.kept = kept
+        self.kernel = kernel
+        if kernel is not None:
+            integers = (*integers, 0)
         self.function = <Task>address
         self.tasks = tasks
         self.seconds = seconds
@@ -267,6 +273,8 @@ cdef class Launch:
         try:
             self.fill(data, closure)
             run_tasks(self.function, closure, self.tasks, self.seconds, threads)
+            if self.kernel is not None and closure[self.words - 1]:
+                raise_failure(closure[self.words - 1], self.kernel)
         finally:
             if closure != fixed:
                 free(closure)

@@ -7,56 +7,93 @@ does (`native`).
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .compilation import Kernel
 from .native import Launch, NativeFunction
 
-__all__ = ["Given", "Work", "prepared"]
+if TYPE_CHECKING:
+    from .launch import Argument
+
+__all__ = ["BYTES_A_SECOND", "Addresses", "Given", "Room", "Steps", "Work", "prepared"]
+
+BYTES_A_SECOND = 5e9
+"""What one thread moves, at least."""
+
+Room = tuple[int | tuple[int, ...], Any]
+"""Shape, or size, and element type of memory that is needed beside operands and results."""
 
 
 class Given(NamedTuple):
-    """A flat array that stands for an operand, a result or a room of each call.
+    """A C-contiguous array that stands for an operand, a result or a room of each call, or for a part of one.
 
     Attributes:
         number: which one, operands first, then results and rooms.
-        size: how many elements.
-        dtype: in which type kernels see them.
+        shape: of the array; a number is the size of a flat one.
+        dtype: in which type kernels see it.
         is_written: whether kernels write to it.
+        offset: where it begins, in bytes.
     """
 
     number: int
-    size: int
+    shape: int | tuple[int, ...]
     dtype: np.dtype[Any]
     is_written: bool = True
+    offset: int = 0
+
+
+class Addresses(NamedTuple):
+    """An int64 array of addresses: for each, which operand, result or room, and how many bytes behind its
+    beginning."""
+
+    places: tuple[tuple[int, int], ...]
+
+
+Value = int | np.ndarray | Given | Addresses
 
 
 class Work(NamedTuple):
     """What one kernel does.
 
     Attributes:
-        kernel: a parallel one, whose tasks cannot fail.
+        kernel: a parallel one.
         tasks: how many there are.
-        arguments: integers, flat arrays that stay the same, and what stands for others.
+        arguments: integers, C-contiguous arrays that stay the same, what stands for others, and tuples of
+            these.
         seconds: how long all take on one thread, about.
     """
 
     kernel: Kernel
     tasks: int
-    arguments: Sequence[int | np.ndarray | Given]
+    arguments: Sequence[Value | tuple[Value, ...]]
     seconds: float
+
+
+class Steps(NamedTuple):
+    """What is done one after the other.
+
+    Attributes:
+        rooms: what memory it needs.
+        works: gives the works from what stands for arrays, at last for the rooms.
+    """
+
+    rooms: Sequence[Room]
+    works: Callable[..., list[Work]]
 
 
 def prepared(
     works: Callable[[], Iterable[Work]],
     operands: Sequence[int],
     results: Sequence[tuple[tuple[int, ...], Any]],
-    rooms: Sequence[tuple[tuple[int, ...], Any]] = (),
+    rooms: Sequence[Room] = (),
     threads: int | None = None,
 ) -> Callable[..., Any]:
     """A function from operands to the result, or to a tuple of them where there are several.
+
+    It takes `out` as a `native.NativeFunction` does, and raises MemoryError where a task could not have its
+    memory.
 
     Args:
         works: gives what is done, one after the other. The first call asks for it, and compiles it.
@@ -68,37 +105,61 @@ def prepared(
     @functools.cache
     def function() -> NativeFunction:
         launches = [_launch(work) for work in works()]
-        return NativeFunction(operands, results, launches, threads, rooms=rooms)
+        needed = [(_shape(shape), dtype) for shape, dtype in rooms]
+        return NativeFunction(operands, results, launches, threads, rooms=needed)
 
-    return lambda *arrays: function()(*arrays)
+    return lambda *arrays, out=None: function()(*arrays, out=out)
 
 
 def _launch(work: Work) -> Launch:
     """The launch, with the closure that `launch.from_closure` tells of."""
-    accesses, words = [], []
-    for argument in work.arguments:
-        if isinstance(argument, Given):
-            accesses.append((argument.number, 0))
-            words.append(argument.size)
-        elif isinstance(argument, np.ndarray):
-            words += [argument.ctypes.data, argument.size]
-        else:
-            words.append(argument)
-    address = work.kernel.task_address(_types_of(work.arguments))
-    kept = tuple([argument for argument in work.arguments if isinstance(argument, np.ndarray)])
-    return Launch(address, work.tasks, tuple(accesses), tuple(words), work.seconds, kept)
+    closure = _Closure()
+    address = work.kernel.task_address(tuple([closure.taken(argument) for argument in work.arguments]))
+    accesses, words, kept = tuple(closure.accesses), tuple(closure.words), tuple(closure.kept)
+    return Launch(address, work.tasks, accesses, words, work.seconds, kept, work.kernel.name)
 
 
-def _types_of(arguments: Sequence[int | np.ndarray | Given]) -> tuple[Any, ...]:
-    """Numba's types of the arguments, and which of the arrays are given."""
+class _Closure:
+    """What a closure is filled with: addresses of arrays, words behind them, and what these tell of."""
+
+    def __init__(self) -> None:
+        self.accesses: list[tuple[int, int]] = []
+        self.words: list[int] = []
+        self.kept: list[np.ndarray] = []
+
+    def taken(self, value: Value | tuple[Value, ...]) -> Any:
+        """How the closure tells of an argument, or of the members of a tuple; their words are added."""
+        if type(value) is tuple:
+            return tuple([self._taken(member) for member in value])
+        return self._taken(value)
+
+    def _taken(self, value: Any) -> "Argument":
+        from numba import types
+
+        from .launch import Argument, Form
+
+        if isinstance(value, Addresses):
+            self.accesses += value.places
+            kind = types.Array(types.int64, 1, "C", readonly=True)
+            return Argument(kind, Form.ADDRESSES, len(value.places))
+        if isinstance(value, Given):
+            self.accesses.append((value.number, value.offset))
+            shape = _shape(value.shape)
+            self.words += shape
+            return Argument(_array_type(value.dtype, len(shape), value.is_written), Form.GIVEN, 1)
+        if isinstance(value, np.ndarray):
+            self.kept.append(value)
+            self.words += [value.ctypes.data, *value.shape]
+            return Argument(_array_type(value.dtype, value.ndim, False), Form.KEPT)
+        self.words.append(int(value))
+        return Argument(types.intp, Form.VALUE)
+
+
+def _shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:
+    return shape if isinstance(shape, tuple) else (shape,)
+
+
+def _array_type(dtype: np.dtype[Any], rank: int, is_written: bool) -> Any:
     from numba import from_dtype, types
 
-    found = []
-    for argument in arguments:
-        if isinstance(argument, int):
-            found.append((types.intp, False))
-            continue
-        is_written = isinstance(argument, Given) and argument.is_written
-        kind = types.Array(from_dtype(argument.dtype), 1, "C", readonly=not is_written)
-        found.append((kind, isinstance(argument, Given)))
-    return tuple(found)
+    return types.Array(from_dtype(dtype), rank, "C", readonly=not is_written)

@@ -20,7 +20,7 @@ reduce_window.
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from .monoids import (
     supports,
     supports_result,
 )
-from .prepared import Given, Work, prepared
+from .prepared import BYTES_A_SECOND, Given, Room, Steps, Work, prepared
 from .reduce_arg import prepare_arg, supports_arg
 from .threads import division
 
@@ -44,9 +44,6 @@ __all__ = ["prepare", "prepare_arg", "supports", "supports_arg", "supports_resul
 
 MOST_FROM_LEFT = 1 << 16
 """Most values of a result element that are folded from the left: each costs a few bytes a task."""
-
-_BYTES_A_SECOND = 5e9
-"""What one thread reads, at least."""
 
 _LEAST_UNITS = 64
 """Columns are taken by longer blocks where so many blocks are left to share."""
@@ -98,20 +95,8 @@ def prepare(
     return _reduction(make(kind, groups), kind, dtype, shape, result_shape, result_dtype, threads)
 
 
-class _Steps(NamedTuple):
-    """How a reduction is computed, one after the other.
-
-    Attributes:
-        rooms: size and element type of memory that it needs: first for the blocks' results.
-        works: gives what is done with operand, initial value, result, and rooms.
-    """
-
-    rooms: list[tuple[int, np.dtype]]
-    works: Callable[..., list[Work]]
-
-
 def _reduction(
-    steps: _Steps,
+    steps: Steps,
     kind: Combination,
     dtype: Any,
     shape: Sequence[int],
@@ -132,7 +117,7 @@ def _reduction(
         lambda: steps.works(*given),
         [prod(shape) * dtype.itemsize, dtype.itemsize],
         [(result_shape, result_dtype)],
-        [((size,), room) for size, room in steps.rooms],
+        steps.rooms,
         threads,
     )
 
@@ -181,10 +166,10 @@ def _without_tree(
     def works(operand: Given, initial: Given, result: Given) -> list[Work]:
         return [_work("combined", kind, tasks, (size, operand, initial, result), count)]
 
-    return _reduction(_Steps([], works), kind, dtype, (count,), result_shape, result_dtype, threads)
+    return _reduction(Steps([], works), kind, dtype, (count,), result_shape, result_dtype, threads)
 
 
-def _rows(kind: Combination, groups: list[Group]) -> _Steps:
+def _rows(kind: Combination, groups: list[Group]) -> Steps:
     """The innermost group is reduced."""
     kept = [group for group in groups if not group.reduced]
     reduced = [group for group in groups if group.reduced]
@@ -207,10 +192,10 @@ def _rows(kind: Combination, groups: list[Group]) -> _Steps:
             fold = _work("fragmented_rows", kind, tasks, (run_length, *runs, block, *shared), rows * length)
         return [fold, *_finish(kind, rows, blocks, 1, partial, initial, result)]
 
-    return _Steps([_room_of_blocks(kind, rows, blocks, 1), (collected, storage)], works)
+    return Steps([_room_of_blocks(kind, rows, blocks, 1), (collected, storage)], works)
 
 
-def _short_rows(kind: Combination, kept: list[Group], length: int) -> _Steps:
+def _short_rows(kind: Combination, kept: list[Group], length: int) -> Steps:
     """Contiguous rows of fewer than SHORT_ROW values."""
     rows, walk = prod(group.size for group in kept), walk_of(kept)
     computing = computing_dtype(kind.element)
@@ -220,10 +205,10 @@ def _short_rows(kind: Combination, kept: list[Group], length: int) -> _Steps:
         work = (size, rows, length, *walk, block, operand, initial, result)
         return [_work("short_rows", kind, tasks, work, rows * length)]
 
-    return _Steps([(tasks * BATCH * length, computing)], works)
+    return Steps([(tasks * BATCH * length, computing)], works)
 
 
-def _columns(kind: Combination, groups: list[Group]) -> _Steps:
+def _columns(kind: Combination, groups: list[Group]) -> Steps:
     """The innermost group is kept."""
     *outer_groups, innermost = groups
     kept = [group for group in outer_groups if not group.reduced]
@@ -246,10 +231,10 @@ def _columns(kind: Combination, groups: list[Group]) -> _Steps:
         fold = _work("columns", kind, tasks, work, outer * length * inner)
         return [fold, *_finish(kind, outer, blocks, inner, partial, initial, result)]
 
-    return _Steps([_room_of_blocks(kind, outer, blocks, inner), (tasks * room, computing)], works)
+    return Steps([_room_of_blocks(kind, outer, blocks, inner), (tasks * room, computing)], works)
 
 
-def _room_of_blocks(kind: Combination, outer: int, blocks: int, inner: int) -> tuple[int, np.dtype]:
+def _room_of_blocks(kind: Combination, outer: int, blocks: int, inner: int) -> Room:
     """Room for the blocks' results, an array [outer, blocks, inner]; none where there is one block."""
     return (outer * blocks * inner if blocks > 1 else 0), computing_dtype(kind.element)
 
@@ -274,4 +259,4 @@ def _work(
     from . import reduce_loops
 
     loop = getattr(reduce_loops, name)(*kind)
-    return Work(loop, tasks, arguments, elements * storage_dtype(kind.element).itemsize / _BYTES_A_SECOND)
+    return Work(loop, tasks, arguments, elements * storage_dtype(kind.element).itemsize / BYTES_A_SECOND)

@@ -14,9 +14,10 @@ So each element of the result sees its updates in the schedule's order whatever 
 `scatter_ways` has other ways that keep it.
 """
 
+import functools
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from .copying import copied
 from .indexing import UNSIGNED_BY_SIZE, index_items, row_major_steps
 from .monoids import MONOIDS, OVERWRITE, Combination, normalized
 from .monoids import supports as _supports_monoid
+from .prepared import Addresses, Given, prepared
 from .scatter_layout import DimensionNumbers, layout, windows
 from .scatter_ways import Arrays, Loops, Promises
 
@@ -58,18 +60,16 @@ class PreparedScatter:
     """What `prepare` returns."""
 
     def __init__(
-        self, shapes: tuple[tuple[int, ...], ...], dtypes: Sequence[np.dtype], index_dtype: np.dtype,
-        components: int, component_step: int | None, loops: Sequence[Loops], schedule: np.ndarray,
-        threads: int | None,
+        self, shapes: tuple[tuple[int, ...], ...], dtypes: Sequence[np.dtype], indices: "_Indices",
+        loops: Sequence[Loops], schedule: np.ndarray, threads: int | None,
     ) -> None:  # fmt: skip
         self._shapes = shapes
         self._dtypes = dtypes
-        self._index_dtype = index_dtype
-        self._components = components
-        self._component_step = component_step
+        self._indices = indices
         self._loops = loops
         self._schedule = schedule
         self._threads = threads
+        self._functions: dict[tuple[int, int, bool], Callable[..., Any]] = {}
 
     def __call__(
         self, inputs: Sequence[np.ndarray], columns: Sequence[np.ndarray], updates: Sequence[np.ndarray], *,
@@ -86,37 +86,66 @@ class PreparedScatter:
             results = [np.empty(array.shape, array.dtype) for array in inputs]
         else:
             self._check_written(results)
-        indices = [index_items(column) for column in columns]
+        indices = columns if self._indices.is_native else [index_items(column) for column in columns]
         for number, (array, result) in enumerate(zip(inputs, results, strict=True)):
             if self._loops:
-                self._run(self._loops[number], indices, array, updates[number], result)
+                self._run(number, indices, array, updates[number], result)
             elif array is not result:
                 copied(array, result, self._threads)
         return list(results)
 
     def _run(
-        self, loops: Loops, indices: list[np.ndarray], array: np.ndarray, values: np.ndarray,
+        self, number: int, indices: Sequence[np.ndarray], array: np.ndarray, values: np.ndarray,
         result: np.ndarray,
     ) -> None:  # fmt: skip
-        is_one = loops.by_items and values.size > 1 and not any(values.strides)
-        items = flat(values.reshape(-1)[:1] if is_one else values, loops.storage)
-        written = result.reshape(-1).view(loops.storage)
-        initial = flat(written[:0])
-        if array is not result and loops.starts_ranges(self._threads) and _is_dense(array):
-            initial = flat(array if array.flags.c_contiguous else array.reshape(-1)[:1], loops.storage)
+        initial_size = 0
+        if array is not result and self._starts_ranges[number] and _is_dense(array):
+            initial_size = array.size if array.flags.c_contiguous else 1
         elif array is not result:
             copied(array, result, self._threads)
-        least_index = 0 if self._index_dtype == np.uint64 else _LEAST_INDEX
-        indexed = (self._addresses(indices), indices[0][:0], least_index)
-        arrays = Arrays(*indexed, items, int(not is_one), self._schedule, initial, written)
-        loops.run(arrays, self._threads)
+        is_one = self._loops[number].by_items and values.size > 1 and not any(values.strides)
+        key = (number, initial_size, is_one)
+        function = self._functions.get(key)
+        if function is None:
+            function = self._functions[key] = self._function(*key)
+        operands = [*indices, values.reshape(-1)[:1] if is_one else values]
+        if initial_size:
+            operands.append(array if initial_size == array.size else array.reshape(-1)[:1])
+        function(*operands, out=(result,))
 
-    def _addresses(self, indices: list[np.ndarray]) -> np.ndarray:
-        """Where the indices of each component begin."""
-        starts = np.array([column.__array_interface__["data"][0] for column in indices], np.int64)
-        if self._component_step is None:
-            return starts
-        return starts + np.arange(self._components) * (self._component_step * indices[0].itemsize)
+    @functools.cached_property
+    def _starts_ranges(self) -> list[bool]:
+        """For each input, whether its loops give the result its first values."""
+        return [loops.starts_ranges(self._threads) for loops in self._loops]
+
+    def _function(self, number: int, initial_size: int, is_one: bool) -> Callable[..., Any]:
+        """A function from indices, updates and, if there are any, first values to the result number `number`;
+        `is_one`: one update stands for all."""
+        loops, (shape, _, updates_shape) = self._loops[number], self._shapes
+        storage, indices = loops.storage, self._indices
+        size, update_size = math.prod(shape), 1 if is_one else math.prod(updates_shape)
+        steps = loops.steps(initial_size > 0, self._threads)
+        count = len(indices.bytes)
+        result = count + 1 + (initial_size > 0)
+        arrays = Arrays(
+            indices.addresses,
+            indices.sample,
+            indices.least,
+            Given(count, update_size, storage, is_written=False),
+            int(not is_one),
+            self._schedule,
+            Given(count + 1, initial_size, storage, is_written=False),
+            Given(result, size, storage),
+        )
+        given = [Given(place, *room) for place, room in enumerate(steps.rooms, result + 1)]
+        sizes = [update_size, initial_size] if initial_size else [update_size]
+        return prepared(
+            lambda: steps.works(arrays, *given),
+            [*indices.bytes, *[items * storage.itemsize for items in sizes]],
+            [(shape, self._dtypes[number])],
+            steps.rooms,
+            self._threads,
+        )
 
     def _check_written(self, written: Sequence[np.ndarray]) -> None:
         for array, dtype in zip(written, self._dtypes, strict=True):
@@ -127,18 +156,52 @@ class PreparedScatter:
     def _check(
         self, inputs: Sequence[np.ndarray], columns: Sequence[np.ndarray], updates: Sequence[np.ndarray]
     ) -> None:
-        for name, arrays, shape in (
-            ("inputs", inputs, self._shapes[0]),
-            ("updates", updates, self._shapes[2]),
+        indices = self._indices
+        for name, arrays, shape, dtypes in (
+            ("inputs", inputs, self._shapes[0], self._dtypes),
+            ("indices", columns, self._shapes[1], (indices.dtype,) * len(indices.bytes)),
+            ("updates", updates, self._shapes[2], self._dtypes),
         ):
-            found = [(array.shape, array.dtype) for array in arrays]
-            if found != [(shape, dtype) for dtype in self._dtypes]:
-                raise ValueError(f"{name} are {found}, but {shape} and {self._dtypes} were prepared for")
-        count = self._components if self._component_step is None else 1
-        wanted = [(self._shapes[1], self._index_dtype)] * count
-        given = [(column.shape, column.dtype) for column in columns]
-        if given != wanted:
-            raise ValueError(f"indices are {given}, but {wanted} were prepared for")
+            fits = len(arrays) == len(dtypes)
+            for array, dtype in zip(arrays, dtypes, strict=False):
+                fits = fits and array.shape == shape and array.dtype == dtype
+            if not fits:
+                found = [(array.shape, array.dtype) for array in arrays]
+                raise ValueError(f"{name} are {found}, but {shape} and {dtypes} were prepared for")
+
+
+class _Indices(NamedTuple):
+    """How indices are given to loops.
+
+    Attributes:
+        dtype: their element type.
+        is_native: whether they are given as they are; otherwise as `indexing.index_items`.
+        bytes: of each array of them.
+        addresses: of the first index of each component.
+        sample: an empty array of the type that loops see.
+        least: the least index that counts.
+    """
+
+    dtype: np.dtype
+    is_native: bool
+    bytes: list[int]
+    addresses: Addresses
+    sample: np.ndarray
+    least: int
+
+
+def _indices(shape: tuple[int, ...], dtype: np.dtype, components: int, index_vector_dim: int) -> _Indices:
+    """Of one array with index vectors, or where their dimension is the rank of one array a component."""
+    sample = index_items(np.empty(0, dtype))
+    size = math.prod(shape) * sample.itemsize
+    places = tuple([(component, 0) for component in range(components)])
+    if index_vector_dim < len(shape):
+        step = row_major_steps(shape)[index_vector_dim] * sample.itemsize
+        places = tuple([(0, component * step) for component in range(components)])
+    sizes = [size] * (1 if index_vector_dim < len(shape) else components)
+    least = 0 if dtype == np.uint64 else _LEAST_INDEX
+    is_native = len(shape) > 0 and dtype.kind in "iu" and dtype.isnative
+    return _Indices(dtype, is_native, sizes, Addresses(places), sample, least)
 
 
 def prepare(
@@ -193,9 +256,8 @@ def prepare(
         sizes = (math.prod(input_shape), math.prod(updates_shape))
         promises = Promises(indices_are_sorted, unique_indices)
         loops = [Loops(plan, sliding, kind, promises, schedule is not None, sizes) for kind in kinds]
-    has_vectors = index_vector_dim < len(shapes[1])
-    step = row_major_steps(shapes[1])[index_vector_dim] if has_vectors else None
-    return PreparedScatter(shapes, types, np.dtype(index_dtype), components, step, loops, order, threads)
+    indices = _indices(shapes[1], np.dtype(index_dtype), components, index_vector_dim)
+    return PreparedScatter(shapes, types, indices, loops, order, threads)
 
 
 def _check_schedule(schedule: np.ndarray | None, size: int) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .arithmetic import combine, get, load, store
+from .arithmetic import combine, get, load, put, store
+from .blocks import WAYS
 from .compilation import Kernel, kernel
 from .memory import prefetch_write
 from .monoids import OVERWRITE
@@ -21,8 +22,6 @@ PREFETCH_PLACES = 32
 """How many units of one element ahead their places in the result are fetched."""
 FAR_BYTES = 1 << 18
 """So much of the result is near soon: the places in it need not be fetched."""
-WAYS = 4
-"""How many tables a task of `update_tables` fills at the same time, if not one."""
 
 
 @functools.cache
@@ -171,7 +170,8 @@ def update_items_in_order(element: str, combiner: str) -> Kernel:
 def update_tables(element: str, combiner: str) -> Kernel:
     """Units of one element, `size` for each task, which has `ways` tables of `width` elements in `tables`, 1
     or WAYS: neighbouring units go to different ones, so that they need not wait for each other. A table
-    begins with an element that takes what is out of bounds, so that nothing hangs on a condition."""
+    begins with an element that takes what is out of bounds, so that nothing hangs on a condition. `identity`
+    has the value with which tables begin."""
     apply = _update(element, combiner)
 
     @kernel(inline=True)
@@ -200,10 +200,12 @@ def update_tables(element: str, combiner: str) -> Kernel:
     @kernel(parallel=True)
     def body(
         task: int, size: int, count: int, where: Any, sample: Any, values: Any, value_step: int, ways: int,
-        width: int, tables: Any,
+        width: int, identity: Any, tables: Any,
     ) -> None:  # fmt: skip
         keys, nothing = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
         own = tables[task * ways * width : (task + 1) * ways * width]
+        for place in range(own.size):
+            put(own, place, get(identity, 0))
         apart = width if ways > 1 else 0
         end = min(count, (task + 1) * size)
         for first in range(task * size, end, BLOCK):
@@ -213,5 +215,20 @@ def update_tables(element: str, combiner: str) -> Kernel:
                 combine_one(here, keys, own, apart, load(element, values, 0))
             else:
                 combine_values(here, keys, own, apart, values, first, 1)
+
+    return body
+
+
+@functools.cache
+def combine_tables(element: str, combiner: str) -> Kernel:
+    """The first `keys` elements of `result` combined with those of `count` tables, as `update_tables` makes
+    them; each task has `size` elements."""
+    apply = _update(element, combiner)
+
+    @kernel(parallel=True)
+    def body(task: int, size: int, keys: int, count: int, width: int, tables: Any, result: Any) -> None:
+        for table in range(count):
+            for key in range(task * size, min(keys, (task + 1) * size)):
+                apply(result, key, tables, table * width + 1 + key)
 
     return body

@@ -17,6 +17,7 @@ from .scatter_loops import FAR_BYTES
 from .scatter_runs import (
     LINE_BYTES,
     NEAR_SHARE,
+    begins_lines,
     combine_run,
     combine_short_run,
     copy_run,
@@ -298,7 +299,7 @@ def make_rows(element: str, combiner: str) -> Kernel:
     each row of `offsets` the units from the t-th offset to the next one.
 
     The owner groups its units by key, in `grouped`, so that it writes each element of the result once.
-    `initial` begins again for each grain, or goes on with `initial_step`.
+    `past_caches`: grains, which the units fill, are written past the caches where they are whole lines.
     """
     is_overwritten = combiner == OVERWRITE
 
@@ -331,21 +332,28 @@ def make_rows(element: str, combiner: str) -> Kernel:
     @kernel(parallel=True)
     def body(
         task: int, offsets: Any, keys: Any, sources: Any, step: int, grouped: Any, rows: int, grain: int,
-        items: int, values: Any, initial: Any, initial_step: int, past_caches: bool, result: Any,
+        items: int, values: Any, initial: Any, past_caches: int, result: Any,
     ) -> None:  # fmt: skip
         first = task * rows
         own = rows if task < offsets.shape[1] - 2 else result.size // grain - first
         ends = np.zeros(own, keys.dtype)
         begin = group(task, offsets, keys, sources, step, first, ends, grouped)
         ahead, last = _units_ahead(items, values.itemsize), np.int64(get(ends, own - 1)) - 1
+        in_lines = past_caches != 0 and begins_lines(result, items)
+        is_one = initial.size == 1
+        one = np.empty(grain if is_one else 0, result.dtype)
+        for column in range(one.size):
+            put(one, column, get(initial, 0))
+        begun = one if is_one else initial
         for row in range(own):
-            place, start, end = (first + row) * grain, (first + row) * initial_step, np.int64(get(ends, row))
+            place, end = (first + row) * grain, np.int64(get(ends, row))
+            start = 0 if is_one else place
             make_row(
-                element, combiner, result, place, initial, start, items, values, grouped, begin, end, ahead,
-                last, past_caches,
+                element, combiner, result, place, begun, start, items, values, grouped, begin, end, ahead,
+                last, in_lines,
             )  # fmt: skip
             if items < grain:
-                copy_run(result, place + items, initial, start + items, grain - items)
+                copy_run(result, place + items, begun, start + items, grain - items)
             begin = end
 
     return body

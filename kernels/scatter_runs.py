@@ -208,6 +208,19 @@ class _Row:
 
 
 @intrinsic
+def begins_lines(typing_context: Any, array: Any, items: Any) -> Any:
+    """Whether each so many elements of an array begin where a cache line does."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = builder.ptrtoint(context.make_array(array)(context, builder, arguments[0]).data, I64)
+        item = context.get_abi_sizeof(context.get_data_type(array.dtype))
+        begins = builder.or_(data, builder.mul(arguments[1], I64(item)))
+        return builder.icmp_signed("==", builder.and_(begins, I64(LINE_BYTES - 1)), I64(0))
+
+    return types.boolean(array, types.intp), generate
+
+
+@intrinsic
 def copy_run(typing_context: Any, result: Any, place: Any, values: Any, source: Any, count: Any) -> Any:
     """Copy `count` elements of `values` from `source` on to `result`, of the same type, from `place` on. The
     arrays must not overlap."""

@@ -7,38 +7,48 @@ from typing import Any
 
 import numpy as np
 
-from .monoids import Combination
+from .blocks import WAYS
+from .monoids import Combination, storage_dtype
+from .prepared import BYTES_A_SECOND, Given, Room, Work
+from .threads import division
 
 _TASKS = 16
 _MOST_WAYS_KEYS = 1 << 11
 _APART = 128  # bytes: tasks that write to one cache line wait for each other
-_UFUNCS = {
-    "add": np.add, "multiply": np.multiply, "minimum": np.minimum, "maximum": np.maximum,
-    "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
-}  # fmt: skip
 
 
-def combine_in_tables(
-    kind: Combination, total: int, where: tuple[Any, ...], sample: np.ndarray, values: np.ndarray,
-    value_step: int, result: np.ndarray, threads: int | None,
-) -> None:  # fmt: skip
-    """Combine `total` units of one element with `result`, which has an element for each key.
+class Tables:
+    """Tables for `total` units of one element, with an element for each of so many keys."""
 
-    `where` and `sample`, whose type keys have, are those of `scatter_loops`. With no units only compiles.
-    """
-    from .scatter_loops import WAYS, update_tables
+    def __init__(self, kind: Combination, total: int, keys: int) -> None:
+        storage = storage_dtype(kind.element)
+        self._kind = kind
+        self._total = total
+        self._keys = keys
+        self._ways = WAYS if keys <= _MOST_WAYS_KEYS else 1
+        self._width = 1 + keys + _APART // storage.itemsize
+        self._size = max(1, -(-total // _TASKS))
+        self._tasks = -(-total // self._size)
+        self._identity = np.array([_identity(kind.monoid, storage)], storage)
+        self.room: Room = (self._tasks * self._ways * self._width, storage)
+        """The memory that tables need."""
 
-    width = 1 + result.size + _APART // result.itemsize
-    ways = WAYS if result.size <= _MOST_WAYS_KEYS else 1
-    size = max(1, -(-total // _TASKS))
-    tasks = -(-total // size)
-    tables = np.full((tasks * ways, width), _identity(kind.monoid, result.dtype), result.dtype)
-    given = (values, value_step, ways, width, tables.reshape(-1))
-    update_tables(*kind)(tasks, size, total, where, sample, *given, threads=threads)
-    if total:
-        combine = _UFUNCS[kind.monoid]
-        combined = combine.reduce(tables[:, 1 : 1 + result.size], axis=0, dtype=result.dtype)
-        combine(result, combined, out=result)
+    def works(self, units: tuple[Any, ...], tables: Given, result: Given, seconds: float) -> list[Work]:
+        """What combines units in the tables, and these with the result.
+
+        `units` are what `scatter_loops.update_tables` takes as `where`, `sample`, `values` and `value_step`.
+        """
+        from .scatter_loops import combine_tables, update_tables
+
+        update, combine = update_tables(*self._kind), combine_tables(*self._kind)
+        layout = (self._ways, self._width, self._identity, tables)
+        count = self._tasks * self._ways
+        tasks, size = division(self._keys, count * tables.dtype.itemsize)
+        combining = self._keys * count * tables.dtype.itemsize / BYTES_A_SECOND
+        return [
+            Work(update, self._tasks, (self._size, self._total, *units, *layout), seconds),
+            Work(combine, tasks, (size, self._keys, count, self._width, tables, result), combining),
+        ]
 
 
 def _identity(monoid: str, dtype: np.dtype) -> int:

@@ -8,19 +8,20 @@ its part of the input. Integers that fall on few places are combined in tables o
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import threads as _threads
 from .blocks import CACHE_LINE, PAST_CACHES_BYTES
-from .compilation import flat
+from .compilation import Kernel
 from .monoids import OVERWRITE, Combination, storage_dtype
+from .prepared import BYTES_A_SECOND, Addresses, Given, Steps, Work
 from .processor import divides_lines
 from .scatter_layout import Batches, Layout, Windows
+from .scatter_tables import Tables
 from .threads import division
-from .workspace import borrowed
 
 __all__ = ["Arrays", "Loops", "Promises"]
 
@@ -43,21 +44,21 @@ _MOST_PRIVATE_KEYS = 1 << 14
 
 
 class Arrays(NamedTuple):
-    """The arrays of a call, flat.
+    """What stands for the arrays of a call.
 
     `addresses` are those of the first index of each component, which have the type of `index_sample`.
     `value_step` is 0 where one update stands for all. `initial` has the result's first values, or one for
     all of them; it is empty where they are there already.
     """
 
-    addresses: np.ndarray
+    addresses: Addresses
     index_sample: np.ndarray
     least_index: int
-    values: np.ndarray
+    values: Given
     value_step: int
     schedule: np.ndarray
-    initial: np.ndarray
-    result: np.ndarray
+    initial: Given
+    result: Given
 
 
 class Promises(NamedTuple):
@@ -68,7 +69,7 @@ class Promises(NamedTuple):
 
 
 class Loops:
-    """The loops that scatter updates into one input: which there are, and the calls."""
+    """The loops that scatter updates into one input: which there are, and what they are given."""
 
     def __init__(
         self, plan: Layout, sliding: Windows | None, kind: Combination, promises: Promises,
@@ -109,6 +110,7 @@ class Loops:
         self._batches = batches if batches and self._input_bytes <= _NEAR_BYTES * batches.number else None
         row = np.empty(0, np.int64) if plan.slide is None else np.array(plan.slide, np.int64)
         self._unit_arguments = (plan.units, plan.components, row)
+        self._seconds = (self._work_bytes + self._input_bytes) / BYTES_A_SECOND
         bound = 0 if plan.slide is None else plan.slide[2]
         self._runs = (plan.grain, bound, plan.runs, plan.length, plan.piece)
 
@@ -131,47 +133,50 @@ class Loops:
             return _SERIAL_BYTES
         return _SERIAL_SHORT_BYTES if self._unit_is_short_row else _SERIAL_NEAR_BYTES
 
-    def run(self, arrays: Arrays, threads: int | None) -> None:
-        """Scatter all units."""
-        total, starts = self._unit_count, arrays.initial.size > 0
+    def steps(self, starts: bool, threads: int | None) -> Steps:
+        """What scatters all units, of `Arrays`. The result has no values yet if it `starts`."""
         if self._windows is not None:
-            self._apply_windows(self._windows, min(total, 1), arrays, threads)
-        elif self._has_owners(starts, threads):
-            owners = min(_threads.chosen_threads(threads), _MOST_CHOOSING)
-            if self._is_sorted and not self._makes_far_rows(starts):
-                self._apply_sorted(total, arrays, threads)
-            elif self.by_items and self._input_bytes <= owners * _CHOOSING_BYTES:
-                self._apply_chosen_items(owners if total else 0, total, arrays, threads)
-            elif self._batches is not None:
-                self._apply_batches(self._batches, total, arrays, threads)
-            elif not self.by_items and self._divides_columns(arrays, threads):
-                self._apply_columns(total, arrays, threads)
-            elif not self.by_items and self._finds_few_units(threads):
-                self._apply_chosen_runs(total, arrays, threads)
-            else:
-                self._apply_owned(total, arrays, threads)
-        elif self._is_private and self._work_bytes > _SERIAL_BYTES:
-            self._apply_private(total, arrays, threads)
-        else:
-            self._apply_in_order(total, arrays, threads)
+            return self._windows_in_parts(self._windows, threads)
+        if not self._has_owners(starts, threads):
+            is_shared = self._is_private and self._work_bytes > _SERIAL_BYTES
+            return self._in_tables() if is_shared else self._in_order()
+        owners = min(_threads.chosen_threads(threads), _MOST_CHOOSING)
+        if self._is_sorted and not self._makes_far_rows(starts):
+            return self._sorted()
+        if self.by_items and self._input_bytes <= owners * _CHOOSING_BYTES:
+            return self._chosen_items(owners)
+        if self._batches is not None:
+            return self._in_batches(self._batches)
+        if not self.by_items and self._divides_columns(threads):
+            return self._columns(_threads.chosen_threads(threads))
+        if not self.by_items and self._finds_few_units(threads):
+            return self._chosen_runs(threads)
+        return self._owned(starts)
+
+    def _work(self, loop: Callable[..., Kernel], tasks: int, *arguments: Any) -> Work:
+        """A launch of that loop, for these elements and this combiner."""
+        return Work(loop(*self.kind), tasks, arguments, self._seconds)
 
     def _located(self, arrays: Arrays) -> tuple[Any, ...]:
         """What `scatter_units.locate` is given as `where`."""
         return (*self._unit_arguments, *arrays[:3], arrays.schedule)
 
-    def _apply_in_order(self, total: int, arrays: Arrays, threads: int | None) -> None:
+    def _in_order(self) -> Steps:
         """Apply the units as they come, several at the same time where indices are unique."""
-        from .scatter_loops import update_items_in_order
-
-        tasks, size = (1, total) if total else (0, 1)
+        tasks, size = 1, self._unit_count
         if self._is_unique and self._work_bytes > _SERIAL_BYTES:
-            tasks, size = division(total, self._unit_bytes + 16)
+            tasks, size = division(size, self._unit_bytes + 16)
         if not self.by_items:
-            self._apply_runs_in_order(tasks, size, 0, total, arrays, threads)
-            return
-        located = (tasks, size, total, self._located(arrays), self._key_sample)
-        items = (arrays.values, arrays.value_step, arrays.result)
-        update_items_in_order(*self.kind)(*located, *items, threads=threads)
+            return self._runs_in_order(tasks, size, 0)
+
+        def works(arrays: Arrays) -> list[Work]:
+            from .scatter_loops import update_items_in_order
+
+            located = (size, self._unit_count, self._located(arrays), self._key_sample)
+            items = (arrays.values, arrays.value_step, arrays.result)
+            return [self._work(update_items_in_order, tasks, *located, *items)]
+
+        return Steps((), works)
 
     def _finds_few_units(self, threads: int | None) -> bool:
         """Whether owners choose their runs among all, and the processors' own caches hold what they own."""
@@ -179,159 +184,184 @@ class Loops:
         can_choose = self._plan.slide is None and self._source_step > 0
         return can_choose and few_threads and self._input_bytes <= _NEAR_BYTES
 
-    def _divides_columns(self, arrays: Arrays, threads: int | None) -> bool:
+    def _divides_columns(self, threads: int | None) -> bool:
         """Whether units are whole rows, of each of which every owner of columns has whole lines of cache."""
         plan = self._plan
         line_items = _threads.chosen_threads(threads) * CACHE_LINE // self.storage.itemsize
         is_whole = plan.is_row and len(plan.runs) == 1 and plan.piece == plan.grain and plan.length == 1
-        return (
-            divides_lines() and self._finds_few_units(threads) and is_whole
-            and plan.grain % line_items == 0 and arrays.result.ctypes.data % CACHE_LINE == 0
-        )
+        can_divide = divides_lines() and self._finds_few_units(threads)
+        return can_divide and is_whole and plan.grain % line_items == 0
 
-    def _apply_columns(self, total: int, arrays: Arrays, threads: int | None) -> None:
+    def _columns(self, owners: int) -> Steps:
         """Let owners of columns apply theirs of all units as they come."""
-        from .scatter_run_loops import update_columns_of_rows
 
-        plan, owners = self._plan, _threads.chosen_threads(threads)
-        given = (self._source_step, self._located(arrays), self._key_sample, plan.grain)
-        columns = (plan.grain // owners, total, *given, arrays.values, arrays.initial, arrays.result)
-        update_columns_of_rows(*self.kind)(owners, *columns, threads=threads)
+        def works(arrays: Arrays) -> list[Work]:
+            from .scatter_run_loops import update_columns_of_rows
 
-    def _apply_batches(self, batches: Batches, total: int, arrays: Arrays, threads: int | None) -> None:
+            plan = self._plan
+            given = (self._source_step, self._located(arrays), self._key_sample, plan.grain)
+            columns = (plan.grain // owners, self._unit_count, *given)
+            rows = (arrays.values, arrays.initial, arrays.result)
+            return [self._work(update_columns_of_rows, owners, *columns, *rows)]
+
+        return Steps((), works)
+
+    def _in_batches(self, batches: Batches) -> Steps:
         """Let owners of batches apply their units as they come."""
         work = (self._input_bytes + self._work_bytes) // batches.number
         tasks, each = division(batches.number, work, batches.number)
-        tasks = tasks if total else 0
-        self._apply_runs_in_order(tasks, each * batches.units, each * batches.keys, total, arrays, threads)
+        return self._runs_in_order(tasks, each * batches.units, each * batches.keys)
 
-    def _apply_runs_in_order(
-        self, tasks: int, size: int, width: int, total: int, arrays: Arrays, threads: int | None
-    ) -> None:
-        from .scatter_run_loops import update_runs_in_order
+    def _runs_in_order(self, tasks: int, size: int, width: int) -> Steps:
+        def works(arrays: Arrays) -> list[Work]:
+            from .scatter_run_loops import update_runs_in_order
 
-        located = (self._located(arrays), self._key_sample)
-        runs = (*self._runs, arrays.values, arrays.initial, arrays.result)
-        update_runs_in_order(*self.kind)(tasks, size, total, width, *located, *runs, threads=threads)
+            units = (size, self._unit_count, width, self._located(arrays), self._key_sample)
+            runs = (*self._runs, arrays.values, arrays.initial, arrays.result)
+            return [self._work(update_runs_in_order, tasks, *units, *runs)]
 
-    def _apply_chosen_runs(self, total: int, arrays: Arrays, threads: int | None) -> None:
+        return Steps((), works)
+
+    def _chosen_runs(self, threads: int | None) -> Steps:
         """Let owners of ranges of keys, one for each thread, choose their units among all."""
-        from .scatter_run_loops import update_chosen_runs
-
         plan, keys = self._plan, self._plan.last_key + 1
         width = -(-keys // _threads.chosen_threads(threads))
         owners = -(-keys // width)
-        given = (self._source_step, self._located(arrays), self._key_sample, plan.grain)
-        runs = (plan.runs, plan.piece, arrays.values, arrays.initial, arrays.result)
-        tasks = owners if total else 0
-        update_chosen_runs(*self.kind)(tasks, owners, width, total, *given, *runs, threads=threads)
 
-    def _apply_windows(self, plan: Windows, tasks: int, arrays: Arrays, threads: int | None) -> None:
+        def works(arrays: Arrays) -> list[Work]:
+            from .scatter_run_loops import update_chosen_runs
+
+            given = (self._source_step, self._located(arrays), self._key_sample, plan.grain)
+            runs = (plan.runs, plan.piece, arrays.values, arrays.initial, arrays.result)
+            return [self._work(update_chosen_runs, owners, owners, width, self._unit_count, *given, *runs)]
+
+        return Steps((), works)
+
+    def _windows_in_parts(self, plan: Windows, threads: int | None) -> Steps:
         """Apply windows that slide as they come; each task has a part of the input's places of its own."""
-        from .scatter_window_loops import update_windows
-
         count = math.prod(plan.units[:, 0].tolist())
         divided = int(plan.components[:, 2].argmax())
-        bound = int(plan.components[divided, 1])
+        bound, tasks = int(plan.components[divided, 1]), 1
         if self._work_bytes > _SERIAL_BYTES:
-            tasks *= min(_threads.chosen_threads(threads), _MOST_RANGES, bound)
-        width = -(-bound // max(1, tasks))
-        indexed = (plan.units, plan.components, *arrays[:3])
-        runs = (plan.runs, plan.items, plan.inner, plan.piece, arrays.values, arrays.result)
-        update_windows(*self.kind)(tasks, count, divided, width, *indexed, *runs, threads=threads)
+            tasks = min(_threads.chosen_threads(threads), _MOST_RANGES, bound)
+        width = -(-bound // tasks)
 
-    def _apply_chosen_items(self, owners: int, total: int, arrays: Arrays, threads: int | None) -> None:
+        def works(arrays: Arrays) -> list[Work]:
+            from .scatter_window_loops import update_windows
+
+            indexed = (plan.units, plan.components, *arrays[:3])
+            runs = (plan.runs, plan.items, plan.inner, plan.piece, arrays.values, arrays.result)
+            return [self._work(update_windows, tasks, count, divided, width, *indexed, *runs)]
+
+        return Steps((), works)
+
+    def _chosen_items(self, owners: int) -> Steps:
         """Let each owner choose its units among all."""
-        from .scatter_loops import update_chosen_items
 
-        size = -(-arrays.result.size // max(1, owners))
-        owners = -(-arrays.result.size // size)
-        units = (owners, owners, size, total, self._located(arrays), self._key_sample)
-        items = (arrays.values, arrays.value_step, arrays.initial, arrays.result)
-        update_chosen_items(*self.kind)(*units, *items, threads=threads)
+        def works(arrays: Arrays) -> list[Work]:
+            from .scatter_loops import update_chosen_items
+
+            total = self._input_bytes // self.storage.itemsize
+            size = -(-total // owners)
+            tasks = -(-total // size)
+            units = (tasks, size, self._unit_count, self._located(arrays), self._key_sample)
+            items = (arrays.values, arrays.value_step, arrays.initial, arrays.result)
+            return [self._work(update_chosen_items, tasks, *units, *items)]
+
+        return Steps((), works)
 
     def _makes_far_rows(self, starts: bool) -> bool:
         """Whether rows are made one after the other, as the units are distributed to owners."""
         return starts and self._makes_rows and not self.by_items
 
-    def _apply_sorted(self, total: int, arrays: Arrays, threads: int | None) -> None:
+    def _sorted(self) -> Steps:
         """Let each owner search for its units."""
-        from . import scatter_loops, scatter_run_loops
-
         plan, width = self._plan, 1 << self._shift
-        tasks = self._owners if total else 0
-        units = (tasks, self._owners, width, total, self._located(arrays), self._key_sample)
-        if self.by_items:
-            items = (arrays.values, arrays.value_step, arrays.initial, arrays.result)
-            scatter_loops.update_sorted_items(*self.kind)(*units, *items, threads=threads)
-        else:
-            runs = (plan.grain, plan.runs, plan.piece, arrays.values, arrays.initial, arrays.result)
-            scatter_run_loops.update_sorted_runs(*self.kind)(*units, *runs, threads=threads)
 
-    def _apply_owned(self, total: int, arrays: Arrays, threads: int | None) -> None:
+        def works(arrays: Arrays) -> list[Work]:
+            from . import scatter_loops, scatter_run_loops
+
+            units = (self._owners, width, self._unit_count, self._located(arrays), self._key_sample)
+            started = (arrays.initial, arrays.result)
+            if self.by_items:
+                items = (arrays.values, arrays.value_step, *started)
+                return [self._work(scatter_loops.update_sorted_items, self._owners, *units, *items)]
+            runs = (plan.grain, plan.runs, plan.piece, arrays.values, *started)
+            return [self._work(scatter_run_loops.update_sorted_runs, self._owners, *units, *runs)]
+
+        return Steps((), works)
+
+    def _owned(self, starts: bool) -> Steps:
         """Distribute the units to their owners, then let each owner apply its own; a bounded number at a
         time."""
-        located = 1 if self.by_items else self._fields
-        most = min(total, _CHUNK_BYTES // (located * self._key_dtype.itemsize + self._owned_bytes))
-        wanted = [(most if field < located else 0, self._key_dtype) for field in range(3)]
-        with borrowed(*wanted, (most * self._owned_bytes, np.uint8)) as room:
-            initial = arrays.initial
-            for first in range(0, max(1, total), max(1, most)):
-                chunk = arrays._replace(initial=initial)
-                self._apply_chunk(first, min(most, total - first), chunk, room, threads)
-                initial = initial[:0]
+        located, key = 1 if self.by_items else self._fields, self._key_dtype
+        most = _CHUNK_BYTES // (located * key.itemsize + self._owned_bytes)
+        most = max(1, min(self._unit_count, most))
+        offsets = (-(-most // _TASK_UNITS), self._owners + 1)
+        rooms = [(most if field < located else 0, key) for field in range(3)]
+        rooms += [(most * self._owned_bytes // key.itemsize, key), (math.prod(offsets), np.dtype(np.int64))]
 
-    def _apply_chunk(
-        self, first: int, count: int, arrays: Arrays, room: Sequence[np.ndarray], threads: int | None
-    ) -> None:
+        def works(arrays: Arrays, *room: Given) -> list[Work]:
+            found = []
+            for first in range(0, self._unit_count, most):
+                found += self._owned_chunk(first, min(most, self._unit_count - first), starts, arrays, room)
+                arrays = arrays._replace(initial=arrays.initial._replace(shape=0))
+            return found
+
+        return Steps(rooms, works)
+
+    def _owned_chunk(
+        self, first: int, count: int, starts: bool, arrays: Arrays, room: tuple[Given, ...]
+    ) -> list[Work]:
         from . import scatter_loops, scatter_run_loops, scatter_units
 
-        *located, owned = room
-        tasks = -(-count // _TASK_UNITS)
-        offsets = np.empty((tasks, self._owners + 1), np.int64)
-        units = (tasks, _TASK_UNITS, first, count, self._located(arrays), self._shift, offsets)
+        *located, keys, offsets = room
+        tasks, step = -(-count // _TASK_UNITS), self._fields
+        offsets = offsets._replace(shape=(tasks, self._owners + 1))
+        units = (_TASK_UNITS, first, count, self._located(arrays), self._shift, offsets)
         start = ((1 << self._shift) * self._plan.grain, arrays.initial, arrays.result)
-        keys = owned.view(self._key_dtype)
-        owners = self._owners if tasks else 0
         if self.by_items:
-            values = owned[self._owned_bytes // 2 :].view(self.storage)
-            steps = [self._owned_bytes // array.itemsize for array in (keys, values)]
+            values = _behind(keys, self._owned_bytes // 2, self.storage)
+            steps = [self._owned_bytes // array.dtype.itemsize for array in (keys, values)]
             given = (located[0], arrays.values, arrays.value_step, keys, steps[0], values, steps[1])
-            scatter_units.distribute_values(*units, *given, threads=threads)
-            items = (offsets, keys, steps[0], flat(values), steps[1])
-            scatter_loops.update_items(*self.kind)(owners, *items, *start, threads=threads)
-        else:
-            step = self._fields
-            scatter_units.distribute_runs(*units, *located, keys, step, threads=threads)
-            records = (keys, keys[1:], keys[2 : len(keys) * (step - 2)], step)
-            if arrays.initial.size > 0 and self._makes_rows:
-                self._make_rows(owners, offsets, keys, located[0], arrays, threads)
-                return
-            runs = (*self._runs, arrays.values)
-            update = scatter_run_loops.update_runs(*self.kind)
-            update(owners, offsets, *records, *runs, *start, threads=threads)
+            items = (offsets, keys, steps[0], values._replace(is_written=False), steps[1], *start)
+            return [
+                self._work(lambda *_: scatter_units.distribute_values, tasks, *units, *given),
+                self._work(scatter_loops.update_items, self._owners, *items),
+            ]
+        distribute = self._work(lambda *_: scatter_units.distribute_runs, tasks, *units, *located, keys, step)
+        sources, slides = [_behind(keys, number * keys.dtype.itemsize) for number in (1, 2)]
+        if step == 2:
+            slides = slides._replace(shape=0)
+        if self._makes_far_rows(starts) and first == 0:
+            return [distribute, self._made_rows(offsets, keys, sources, located[0], arrays)]
+        runs = (offsets, keys, sources, slides, step, *self._runs, arrays.values, *start)
+        return [distribute, self._work(scatter_run_loops.update_runs, self._owners, *runs)]
 
-    def _make_rows(
-        self, owners: int, offsets: np.ndarray, records: np.ndarray, grouped: np.ndarray, arrays: Arrays,
-        threads: int | None,
-    ) -> None:  # fmt: skip
+    def _made_rows(self, offsets: Given, keys: Given, sources: Given, grouped: Given, arrays: Arrays) -> Work:
         """Let owners group their units, and write each row of the result once."""
         from .scatter_run_loops import make_rows
 
-        plan, initial, result = self._plan, arrays.initial, arrays.result
+        plan = self._plan
         items = plan.length * plan.piece
-        initial_step = plan.grain
-        if initial.size == 1:
-            initial, initial_step = flat(np.repeat(initial, plan.grain)), 0
-        is_large = result.nbytes >= PAST_CACHES_BYTES and items == plan.grain
-        past_caches = is_large and (items * result.itemsize) % 64 == result.ctypes.data % 64 == 0
-        units = (offsets, records, records[1:], 2, grouped)
-        rows = (1 << self._shift, plan.grain, items, arrays.values, initial, initial_step)
-        make_rows(*self.kind)(owners, *units, *rows, past_caches, result, threads=threads)
+        is_past = self._input_bytes >= PAST_CACHES_BYTES and items == plan.grain
+        units = (offsets, keys, sources, self._fields, grouped)
+        rows = (1 << self._shift, plan.grain, items, arrays.values, arrays.initial, is_past, arrays.result)
+        return self._work(make_rows, self._owners, *units, *rows)
 
-    def _apply_private(self, total: int, arrays: Arrays, threads: int | None) -> None:
-        from .scatter_tables import combine_in_tables
+    def _in_tables(self) -> Steps:
+        """Let each task combine its units in tables of its own first."""
+        tables = Tables(self.kind, self._unit_count, self._plan.last_key + 1)
 
-        where, sample = self._located(arrays), self._key_sample
-        result = arrays.result[: self._plan.last_key + 1]
-        combine_in_tables(self.kind, total, where, sample, arrays.values, arrays.value_step, result, threads)
+        def works(arrays: Arrays, room: Given) -> list[Work]:
+            units = (self._located(arrays), self._key_sample, arrays.values, arrays.value_step)
+            return tables.works(units, room, arrays.result, self._seconds)
+
+        return Steps([tables.room], works)
+
+
+def _behind(array: Given, offset: int, dtype: np.dtype[Any] | None = None) -> Given:
+    """What of a flat array is so many bytes behind its beginning, seen in that type."""
+    dtype = array.dtype if dtype is None else dtype
+    size = math.prod(np.atleast_1d(array.shape)) * array.dtype.itemsize - offset
+    return array._replace(shape=max(0, size // dtype.itemsize), dtype=dtype, offset=array.offset + offset)

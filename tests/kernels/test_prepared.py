@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nimblehlo.kernels.compilation import kernel
-from nimblehlo.kernels.prepared import Given, Work, prepared
+from nimblehlo.kernels.prepared import Addresses, Given, Work, prepared
 
 F32, I64 = np.dtype(np.float32), np.dtype(np.int64)
 COUNT, TASKS = 1000, 7
@@ -76,3 +76,48 @@ def test_code_is_shared_by_arguments_of_equal_types() -> None:
     for threads in (1, 2):
         function(threads, [])(np.zeros(COUNT, np.float32))
     assert len(scale._addresses) == max(before, 1)
+
+
+@kernel(parallel=True)
+def collect(task: int, table: Any, where: Any, part: Any, result: Any) -> None:
+    from_places, by, matrix = where
+    for column in range(table.shape[1]):
+        first = result[task, 0] if column == 0 else 0
+        result[task, column] = first + table[task, column] + by * matrix[task, column] + part[column]
+    result[task, 0] += from_places[0] - from_places[task + 1]
+
+
+def test_tuples_addresses_parts_and_arrays_of_any_rank() -> None:
+    table = np.arange(6, dtype=np.int64).reshape(2, 3) * 100
+    matrix = np.arange(6, dtype=np.int64).reshape(2, 3)
+
+    def works() -> list[Work]:
+        where = (Addresses(((0, 0), (0, 16), (0, 40))), 7, matrix)
+        part = Given(1, 3, I64, is_written=False, offset=16)
+        return [
+            Work(
+                collect, 2, (Given(0, (2, 3), I64, is_written=False), where, part, Given(2, (2, 3), I64)), 1.0
+            )
+        ]
+
+    run = prepared(works, [48, 40], [((2, 3), I64)])
+    out = np.zeros((2, 3), np.int64)
+    assert run(table, np.arange(5, dtype=np.int64), out=(out,)) is out
+    want = table + 7 * matrix + [2, 3, 4]
+    want[:, 0] -= [16, 40]
+    np.testing.assert_array_equal(out, want)
+
+
+@kernel(parallel=True)
+def reserve(task: int, sizes: Any, result: Any) -> None:
+    room = np.empty(sizes[task], np.uint8)
+    result[task] = room.size
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_tasks_that_cannot_have_memory(threads: int) -> None:
+    works = [Work(reserve, 4, (Given(0, 4, I64, is_written=False), Given(1, 4, I64)), 1.0)]
+    run = prepared(lambda: works, [32], [((4,), I64)], threads=threads)
+    with pytest.raises(MemoryError, match="reserve: a task could not have its memory"):
+        run(np.array([1, 2, 1 << 60, 3]))
+    assert run(np.arange(4)).tolist() == [0, 1, 2, 3]

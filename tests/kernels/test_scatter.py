@@ -211,7 +211,7 @@ def test_owners_of_columns(dtype, combiner, threads, in_place, monkeypatch):
     with (
         all_have_owners(choosing=True),
         mock.patch.object(
-            scatter_ways.Loops, "_apply_columns", autospec=True, side_effect=scatter_ways.Loops._apply_columns
+            scatter_ways.Loops, "_columns", autospec=True, side_effect=scatter_ways.Loops._columns
         ) as by_columns,
     ):
         scatter_values = prepared(rows, [dtype], np.int32, combiner, threads=threads)
