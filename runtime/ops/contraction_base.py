@@ -160,12 +160,12 @@ class Contraction(Op):
         )
         if self.lhs.rank == self.rhs.rank == batching + 2 and contracting == 1:
             if multiply is contracted:
-                rows, terms, columns = self._matrix_sizes()
+                rows, terms, columns = self.matrix_sizes
                 multiply = contraction_of(rows, terms, columns)
             if lhs_permutation is rhs_permutation is None:
                 return multiply
             return lambda lhs, rhs: multiply(lhs.transpose(lhs_order), rhs.transpose(rhs_order))
-        rows, terms, columns = self._matrix_sizes()
+        rows, terms, columns = self.matrix_sizes
         batch, shape = self.result_shape()[:batching], self.result_shape()
         lhs_stack, rhs_stack = (*batch, rows, terms), (*batch, terms, columns)
         return lambda lhs, rhs: multiply(
@@ -175,7 +175,7 @@ class Contraction(Op):
     @property
     def order_of_terms(self) -> tuple[int, int] | None:
         """What `part_of` says of the order in which terms are added; None where it is another."""
-        rows, _, columns = self._matrix_sizes()
+        rows, _, columns = self.matrix_sizes
         return part_of(rows, columns) if self.multiply is contracted else None
 
     @property
@@ -186,7 +186,7 @@ class Contraction(Op):
             return False
         if any(type.category != FLOAT for type in types) or computed_float(*types) is not f32:
             return False
-        rows, _, columns = self._matrix_sizes()
+        rows, _, columns = self.matrix_sizes
         if 1 in (rows, columns) or self.multiplies_narrow_floats:
             return False
         return any(type is not f32 for type in types)
@@ -194,9 +194,10 @@ class Contraction(Op):
     @property
     def multiplies_narrow_floats(self) -> bool:
         """Whether instructions for floats narrower than f32 multiply its matrices."""
-        return is_narrow(self) and suits(*self._matrix_sizes())
+        return is_narrow(self) and suits(*self.matrix_sizes)
 
-    def _matrix_sizes(self) -> tuple[int, int, int]:
+    @property
+    def matrix_sizes(self) -> tuple[int, int, int]:
         """Rows, terms and columns of the matrices that are multiplied."""
         lhs, rhs = self.lhs.shape, self.rhs.shape
         return (

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..types import ELEMENT_TYPES, TF32, ElementType
 from .declaration import Array
+from .float_products import contracted
 from .numerics import carrier, converter
 
 FIELDS: Final = (
@@ -67,6 +68,20 @@ class DotAlgorithm(NamedTuple):
         # Exporters write 1 for the counts of these algorithms.
         return components if is_known and counts in ((1, 1), (components, components)) else None
 
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """The numbers of the components that are multiplied, those with the smallest product first."""
+        components = self.components
+        assert components is not None
+        most = {3: 1, 6: 2}.get(self.num_primitive_operations, 2 * components)
+        pairs = [(i, j) for i in range(components) for j in range(components) if i + j <= most]
+        return sorted(pairs, key=sum, reverse=True)
+
+
+def working_type(precision: ElementType) -> ElementType:
+    """The type in which operands are rounded to a precision type, and components multiplied."""
+    return ELEMENT_TYPES["f64"] if precision.name == "f64" else _F32
+
 
 def multiplier(
     algorithm: DotAlgorithm, lhs: ElementType, rhs: ElementType, result: ElementType
@@ -81,16 +96,13 @@ def multiplier(
     assert components is not None
     enter_lhs = _splitter(lhs, algorithm.lhs_precision_type, components)
     enter_rhs = _splitter(rhs, algorithm.rhs_precision_type, components)
-    most = {3: 1, 6: 2}.get(algorithm.num_primitive_operations, 2 * components)
-    pairs = [(i, j) for i in range(components) for j in range(components) if i + j <= most]
-    pairs.sort(key=sum, reverse=True)
-    accumulation = algorithm.accumulation_type
-    accumulated = converter(ELEMENT_TYPES["f64" if accumulation.name == "f64" else "f32"], accumulation)
+    pairs, accumulation = algorithm.pairs, algorithm.accumulation_type
+    accumulated = converter(working_type(accumulation), accumulation)
     leave = converter(accumulation, result)
 
     def multiply(left: Array, right: Array) -> Array:
         lefts, rights = enter_lhs(left), enter_rhs(right)
-        *small, total = [np.matmul(lefts[i], rights[j]) for i, j in pairs]
+        *small, total = [contracted(lefts[i], rights[j]) for i, j in pairs]
         if small:
             # What is not finite is in the first components alone: beside it, the others give NaN.
             rest = functools.reduce(np.add, small)
@@ -102,8 +114,7 @@ def multiplier(
 
 def _splitter(source: ElementType, precision: ElementType, components: int) -> Callable[[Array], list[Array]]:
     """The function from arrays of `source` to components of `precision`, in the latter's carrier."""
-    working = ELEMENT_TYPES["f64"] if precision.name == "f64" else _F32
-    to_working = converter(source, working)
+    to_working = converter(source, working_type(precision))
 
     def split(array: Array) -> list[Array]:
         rest = to_working(array)

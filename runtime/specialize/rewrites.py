@@ -73,7 +73,11 @@ TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
     ),
     "stablehlo.convert": (conversions.convert_nothing, conversions.convert_twice),
     "stablehlo.divide": (algebra.divide_by_one,),
-    "stablehlo.dot_general": (contractions.dot_of_transpose, contractions.dot_of_narrow),
+    "stablehlo.dot_general": (
+        contractions.dot_of_transpose,
+        contractions.dot_of_narrow,
+        contractions.dot_by_algorithm,
+    ),
     "stablehlo.dynamic_slice": (cutting.dynamic_slice_known, cutting.dynamic_slice_whole_dimensions),
     "stablehlo.dynamic_update_slice": (cutting.dynamic_update_slice_whole,),
     "stablehlo.fft": (_late("transforms", "fft_of_real"),),

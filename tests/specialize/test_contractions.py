@@ -64,17 +64,6 @@ def test_an_operand_of_two_products_is_converted_once() -> None:
         pytest.param(product("65x300xbf16", "300x70xbf16", "65x70xf64"), id="made in f64"),
         pytest.param(product("65x300xf64", "300x70xf64", "65x70xf64"), id="f64"),
         pytest.param(product("65x300xi8", "300x70xi8", "65x70xi32"), id="integers"),
-        pytest.param(
-            product(
-                "65x300xbf16",
-                "300x70xbf16",
-                "65x70xf32",
-                ", algorithm = <lhs_precision_type = bf16, rhs_precision_type = bf16, "
-                "accumulation_type = f32, lhs_component_count = 1, rhs_component_count = 1, "
-                "num_primitive_operations = 1, allow_imprecise_accumulation = false>",
-            ),
-            id="an algorithm",
-        ),
     ],
 )
 def test_others_stay(text: str) -> None:
