@@ -14,7 +14,7 @@ from .blocks import WAYS
 from .compilation import Kernel, kernel
 from .memory import prefetch_write
 from .monoids import OVERWRITE
-from .scatter_runs import start_range
+from .scatter_runs import own_part, return_part, start_range
 from .scatter_units import BLOCK, confine, first_unit, locate
 from .searches import choose_within
 
@@ -101,6 +101,7 @@ def update_chosen_items(element: str, combiner: str) -> Kernel:
         initial: Any, result: Any,
     ) -> None:  # fmt: skip
         start_range(task, owners, size, initial, result)
+        part = own_part(task, owners, size, result)
         keys, nothing = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
         room = BLOCK + PREFETCH_PLACES  # more than CHOSEN_ROOM behind those that are chosen
         own, sources = np.zeros(room, sample.dtype), np.empty(room, sample.dtype)
@@ -114,11 +115,12 @@ def update_chosen_items(element: str, combiner: str) -> Kernel:
             chosen = choose_within(keys, here, least, width, start, value_step, own, sources)
             if is_far:
                 for unit in range(chosen):
-                    prefetch_write(result, np.int64(get(own, unit + PREFETCH_PLACES)))
-                    apply(result, np.int64(get(own, unit)), values, np.int64(get(sources, unit)))
+                    prefetch_write(part, np.int64(get(own, unit + PREFETCH_PLACES)))
+                    apply(part, np.int64(get(own, unit)), values, np.int64(get(sources, unit)))
             else:
                 for unit in range(chosen):
-                    apply(result, np.int64(get(own, unit)), values, np.int64(get(sources, unit)))
+                    apply(part, np.int64(get(own, unit)), values, np.int64(get(sources, unit)))
+        return_part(task, size, part, result)
 
     return body
 

@@ -23,6 +23,8 @@ from .scatter_runs import (
     copy_run,
     fetch_lines,
     make_row,
+    own_part,
+    return_part,
     run_lanes,
     start_columns,
     start_range,
@@ -212,6 +214,7 @@ def update_chosen_runs(element: str, combiner: str) -> Kernel:
         runs: Any, piece: int, values: Any, initial: Any, result: Any,
     ) -> None:  # fmt: skip
         start_range(task, owners, width * grain, initial, result)
+        part = own_part(task, owners, width * grain, result)
         keys, nothing = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
         room = BLOCK + CHOSEN_ROOM
         own, sources = np.empty(room, sample.dtype), np.empty(room, sample.dtype)
@@ -221,7 +224,8 @@ def update_chosen_runs(element: str, combiner: str) -> Kernel:
             locate(0, first, here, where, keys, nothing, nothing)
             start = first * source_step
             chosen = choose_within(keys, here, task * width, width, start, source_step, own, sources)
-            apply(0, chosen, own, sources, nothing, 1, grain, 0, runs, 1, piece, is_far, values, result)
+            apply(0, chosen, own, sources, nothing, 1, grain, 0, runs, 1, piece, is_far, values, part)
+        return_part(task, width * grain, part, result)
 
     return body
 

@@ -4,6 +4,7 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 
@@ -24,6 +25,8 @@ from .vectors import (
 )
 
 LINE_BYTES = 64
+COPIED_BYTES = 1 << 12
+"""Owners of so little have a copy of it."""
 _VECTOR_BYTES = 64
 _TOGETHER = 4
 """How many vectors of a row are made together."""
@@ -252,6 +255,26 @@ def start_range(task: int, owners: int, size: int, initial: Any, result: Any) ->
         return
     for place in range(begin, end):
         put(result, place, get(initial, 0))
+
+
+@kernel
+def own_part(task: int, owners: int, size: int, result: Any) -> Any:
+    """An owner's part of the result, or a copy of it where others write to the same cache lines often."""
+    begin = task * size
+    part = result[begin : begin + size if task < owners - 1 else result.size]
+    if part.size * part.itemsize > COPIED_BYTES:
+        return part
+    apart = LINE_BYTES // part.itemsize
+    copy = np.empty(part.size + 2 * apart, part.dtype)[apart : apart + part.size]
+    copy_run(copy, 0, part, 0, part.size)
+    return copy
+
+
+@kernel
+def return_part(task: int, size: int, part: Any, result: Any) -> None:
+    """Put a copy that `own_part` made in its place."""
+    if part.size * part.itemsize <= COPIED_BYTES:
+        copy_run(result, task * size, part, 0, part.size)
 
 
 @kernel

@@ -1,6 +1,7 @@
-"""Scatters of integers to few elements: each task combines its updates in tables of its own first.
+"""Scatters to few elements: each task combines its updates in tables of its own first.
 
-Integers are combined exactly in any order, so neither tasks nor neighbouring updates wait for each other.
+They are for what any order combines to the same bits, so that neither tasks nor neighbouring updates wait for
+each other.
 """
 
 from typing import Any
@@ -29,7 +30,7 @@ class Tables:
         self._width = 1 + keys + _APART // storage.itemsize
         self._size = max(1, -(-total // _TASKS))
         self._tasks = -(-total // self._size)
-        self._identity = np.array([_identity(kind.monoid, storage)], storage)
+        self._identity = np.array([_identity(kind)]).view(storage)
         self.room: Room = (self._tasks * self._ways * self._width, storage)
         """The memory that tables need."""
 
@@ -51,8 +52,11 @@ class Tables:
         ]
 
 
-def _identity(monoid: str, dtype: np.dtype) -> int:
-    """The value that changes no integer that it is combined with."""
-    limits = np.iinfo(dtype)
-    known = {"multiply": 1, "minimum": limits.max, "maximum": limits.min}
-    return int(np.array(-1).astype(dtype)) if monoid == "and" else int(known.get(monoid, 0))
+def _identity(kind: Combination) -> np.generic:
+    """The value that changes nothing that it is combined with."""
+    element, monoid = np.dtype(kind.element), kind.monoid
+    if element.kind in "iu":
+        limits = np.iinfo(element)
+        known = {"multiply": 1, "minimum": limits.max, "maximum": limits.min, "and": ~element.type(0)}
+        return element.type(known.get(monoid, 0))
+    return element.type(np.inf if monoid == "minimum" else -np.inf)

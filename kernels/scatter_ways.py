@@ -4,7 +4,8 @@ Owners have units distributed to them. Where caches hold what the owners have, e
 itself, or has some columns of all of them; and it searches for them where indices are sorted. Batches are
 owners of what is theirs. One thread applies the units as they come, and so do several where indices are
 unique and the result has its first values. Of windows that slide, each task applies those parts that lie in
-its part of the input. Integers that fall on few places are combined in tables of each task instead.
+its part of the input. What falls on few places and may be combined in any order is combined in tables of each
+task instead.
 """
 
 import math
@@ -16,7 +17,7 @@ import numpy as np
 from . import threads as _threads
 from .blocks import CACHE_LINE, PAST_CACHES_BYTES
 from .compilation import Kernel
-from .monoids import OVERWRITE, Combination, storage_dtype
+from .monoids import OVERWRITE, Combination, is_exact, storage_dtype
 from .prepared import BYTES_A_SECOND, Addresses, Given, Steps, Work
 from .processor import divides_lines
 from .scatter_layout import Batches, Layout, Windows
@@ -98,9 +99,9 @@ class Loops:
         self._owned_bytes = self._fields * self._key_dtype.itemsize
         if self.by_items:
             self._owned_bytes = 2 * max(self._key_dtype.itemsize, self.storage.itemsize)
-        is_integer = kind.element.startswith(("int", "uint")) and kind.monoid != OVERWRITE
+        has_any_order = kind.monoid != OVERWRITE and is_exact(kind)
         few_keys = last_key < _MOST_PRIVATE_KEYS and self._unit_count > 64 * last_key
-        self._is_private = self.by_items and is_integer and few_keys
+        self._is_private = self.by_items and has_any_order and few_keys
         self._source_step = 0 if is_scheduled else plan.source_step
         row_bytes = plan.unit_items * self.storage.itemsize
         self._unit_is_short_row = row_bytes in _SHORT_ROWS_BYTES

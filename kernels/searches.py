@@ -205,9 +205,9 @@ def choose_within(
 ) -> Any:  # fmt: skip
     """Choose those of the first `count` keys that are from `least` to `least + size - 1`; returns how many.
 
-    They are written to `chosen`, and to `numbers` a number for each: key k has `first + k * step`. All three
-    arrays are of one type; the last two have room for `CHOSEN_ROOM` items behind those that are chosen, which
-    may be overwritten.
+    They are written to `chosen`, less `least`, and to `numbers` a number for each: key k has
+    `first + k * step`. All three arrays are of one type; the last two have room for `CHOSEN_ROOM` items
+    behind those that are chosen, which may be overwritten.
     """
     key = ir.IntType(keys.dtype.bitwidth)
     lanes = _VECTOR_BYTES // (key.width // 8)
@@ -232,8 +232,8 @@ def choose_within(
             if lanes > 1:
                 steps = ir.Constant(ir.VectorType(key, lanes), [key(lane) for lane in range(lanes)])
                 numbers = builder.add(numbers, builder.mul(splat(builder, step, lanes), steps))
-            low_, width_ = splat(builder, low, lanes), splat(builder, width, lanes)
-            return [item, numbers], builder.icmp_unsigned("<", builder.sub(item, low_), width_)
+            from_low = builder.sub(item, splat(builder, low, lanes))
+            return [from_low, numbers], builder.icmp_unsigned("<", from_low, splat(builder, width, lanes))
 
         whole = I64(0)
         if _COMPRESSES:

@@ -471,6 +471,25 @@ def test_large_scatters_of_distributed_items(name, threads, monkeypatch):
     assert same_bits(result, expected)
 
 
+@pytest.mark.parametrize("places", [1, 5, 100])
+@pytest.mark.parametrize("combiner", ["overwrite", "add", "minimum", "maximum"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", ml_dtypes.bfloat16, "float16"])
+def test_large_scatters_of_floats_to_few_places(dtype, combiner, places):
+    rng = np.random.default_rng(19)
+    geometry = Geometry((places,), (25_000, 1), (25_000,), (), (0,), (), (), (0,), 1, ())
+    values, updates = (rng.normal(0, 9, size).astype(dtype) for size in (places, 25_000))
+    updates[-places:] = random_values(rng, (places,), dtype)
+    indices = rng.integers(-1, places + 1, (25_000, 1))
+    expected = values.copy()
+    with np.errstate(all="ignore"):
+        for place, update in zip(indices[:, 0], updates, strict=True):
+            if 0 <= place < places:
+                expected[place] = COMBINE[combiner](expected[place], update)
+    for threads in (1, 2, 8):
+        scatter_values = prepared(geometry, [dtype], np.int64, combiner, threads=threads)
+        assert same_bits(scatter_values([values], [indices], [updates])[0], expected)
+
+
 @pytest.mark.parametrize("threads", [1, 2, 8])
 @pytest.mark.parametrize("combiner", ["overwrite", "add", "minimum", "xor"])
 def test_large_scatters_of_integers_to_few_places(combiner, threads):
@@ -572,7 +591,7 @@ def test_choose_within(dtype, count):
         chosen, numbers = np.full(room + 1, -7, dtype), np.full(room + 1, -7, dtype)
         found = choose(keys, count, least, size, first, step, chosen, numbers)
         wanted = [k for k in range(count) if least <= int(keys[k]) < least + size]
-        assert list(chosen[:found]) == [int(keys[k]) for k in wanted]
+        assert list(chosen[:found]) == [int(keys[k]) - least for k in wanted]
         assert list(numbers[:found]) == [first + k * step for k in wanted]
         assert chosen[-1] == numbers[-1] == -7
 
