@@ -14,8 +14,14 @@
 
 #include <stdint.h>
 
-/* Bytes of a chain's sums; terms of a part; most lines of a unit whose lines lie side by side. */
-enum { VECTOR_PRODUCT_BYTES = 64, VECTOR_PRODUCT_PART = 1 << 15, VECTOR_PRODUCT_COLUMNS = 256 };
+/* Bytes of a chain's sums; terms of a part; most lines of a unit whose lines lie side by side: the chains' sums of few
+   stay in the first cache, many are read from memory in longer pieces. */
+enum {
+    VECTOR_PRODUCT_BYTES = 64,
+    VECTOR_PRODUCT_PART = 1 << 15,
+    VECTOR_PRODUCT_COLUMNS = 256,
+    VECTOR_PRODUCT_MOST_COLUMNS = 1024
+};
 
 /* What tasks read: task `t` does the units from `t * size` on. Terms of the vector lie side by side, and either terms
    or lines of the matrices, whose elements are `stored` in so many bytes. Steps are in bytes. The result is

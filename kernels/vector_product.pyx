@@ -11,6 +11,7 @@ from libc.stdint cimport int64_t
 
 import numpy as np
 
+from . import threads as _threads
 from .native import run_in_order
 
 cnp.import_array()
@@ -27,6 +28,7 @@ cdef extern from "vector_product.h" nogil:
         VECTOR_PRODUCT_BYTES
         VECTOR_PRODUCT_PART
         VECTOR_PRODUCT_COLUMNS
+        VECTOR_PRODUCT_MOST_COLUMNS
 
     ctypedef struct VectorProduct:
         const char *vector
@@ -52,6 +54,13 @@ cdef enum:
     # Bytes of matrices that a unit and a task read, at least.
     TASK_BYTES = 1 << 16
     MOST_TASKS = 128
+    # So large matrices are read from memory; lines of their units where these lie side by side, at least, and a number
+    # of which they are a multiple.
+    FAR_BYTES = 1 << 24
+    LEAST_COLUMNS = 128
+    COLUMNS_STEP = 16
+    # Units for each thread from which on it does not matter that some threads have one more.
+    MANY_UNITS = 4
 
 # Bytes of matrices that one thread reads in a second, about.
 cdef double _BYTES_A_SECOND = 1.5e10
@@ -112,7 +121,7 @@ def multiply(cnp.ndarray lhs not None, cnp.ndarray rhs not None, threads=None):
 
 
 cdef int run(VectorProduct *product, cnp.ndarray result, object threads) except -1:
-    """Do all tasks of a product that has some, divided by sizes alone."""
+    """Do all tasks of a product that has some."""
     cdef int64_t line_bytes = min(product.terms, VECTOR_PRODUCT_PART) * product.stored, tasks
     cdef double bytes_read = <double>product.batch * product.lines * product.terms * product.stored
     cdef cnp.npy_intp shape[2]
@@ -121,7 +130,7 @@ cdef int run(VectorProduct *product, cnp.ndarray result, object threads) except 
     if product.term_step == product.stored:
         product.block = (max(TASK_BYTES // line_bytes, 1) + LINES - 1) // LINES * LINES
     else:
-        product.block = VECTOR_PRODUCT_COLUMNS
+        product.block = VECTOR_PRODUCT_COLUMNS if bytes_read < FAR_BYTES else far_columns(product, threads)
     product.blocks = (product.lines + product.block - 1) // product.block
     product.units = product.batch * product.parts * product.blocks
     tasks = max(1, min(product.units, <int64_t>min(bytes_read / TASK_BYTES, MOST_TASKS)))
@@ -139,6 +148,17 @@ cdef int run(VectorProduct *product, cnp.ndarray result, object threads) except 
     if product.parts > 1:
         add_up(sums, result)
     return 0
+
+
+cdef int64_t far_columns(VectorProduct *product, object threads) except -1:
+    """Lines of a unit where these lie side by side in a matrix that is read from memory: as many as there may be, but
+    so that all threads have as many units."""
+    cdef int64_t count = _threads.way_of_running(threads)[1], stacks = product.batch * product.parts
+    cdef int64_t blocks = (product.lines + VECTOR_PRODUCT_MOST_COLUMNS - 1) // VECTOR_PRODUCT_MOST_COLUMNS
+    while (stacks * blocks % count and stacks * blocks < MANY_UNITS * count
+           and product.lines >= LEAST_COLUMNS * (blocks + 1)):
+        blocks += 1
+    return ((product.lines + blocks - 1) // blocks + COLUMNS_STEP - 1) // COLUMNS_STEP * COLUMNS_STEP
 
 
 cdef void task_of(int64_t task, void *closure) noexcept nogil:

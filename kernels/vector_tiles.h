@@ -134,38 +134,39 @@ INLINE void NAME(leave)(VECTOR sum, int64_t count, char *to) {
         for (int64_t place = 0; place < count; place++) ((NAME(Item) *)to)[place] = sum[place];
 }
 
-/* At most VECTOR_PRODUCT_COLUMNS lines that lie side by side, some terms at a time, which are in chains of their own:
-   what is read lies side by side, and the chains' sums in the first cache. */
+/* At most VECTOR_PRODUCT_MOST_COLUMNS lines that lie side by side, some terms at a time, which are in chains of their
+   own: what is read lies side by side. The chains' sums are apart by no power of two, which caches keep badly. */
 INLINE void NAME(many_columns)(
     int stored, const char *vector, const char *matrix, int64_t term_step, int64_t lines, int64_t terms, char *to) {
-    VECTOR sums[CHAINS][VECTOR_PRODUCT_COLUMNS / LANES];
-    int64_t vectors = (lines + LANES - 1) / LANES, term = 0;
+    VECTOR sums[CHAINS * (VECTOR_PRODUCT_MOST_COLUMNS / LANES + 1)];
+    int64_t vectors = (lines + LANES - 1) / LANES, apart = vectors + 1, term = 0;
     const NAME(Item) *factors = (const NAME(Item) *)vector;
     for (int chain = 0; chain < CHAINS; chain++)
-        for (int64_t number = 0; number < vectors; number++) sums[chain][number] = (VECTOR){0};
+        for (int64_t number = 0; number < vectors; number++) sums[chain * apart + number] = (VECTOR){0};
     for (; term + GROUP <= terms; term += GROUP, matrix += GROUP * term_step) {
-        VECTOR ones[GROUP], (*chains)[VECTOR_PRODUCT_COLUMNS / LANES] = sums + term % CHAINS;
+        VECTOR ones[GROUP], *chains = sums + term % CHAINS * apart;
         UNROLL for (int one = 0; one < GROUP; one++) ones[one] = REPEATED(factors[term + one]);
         for (int64_t number = 0; number < lines / LANES; number++)
             UNROLL for (int one = 0; one < GROUP; one++) {
                 const char *place = matrix + one * term_step + number * LANES * stored;
                 __builtin_prefetch(place + AHEAD * term_step);
-                chains[one][number] = FUSED(ones[one], READ(place), chains[one][number]);
+                chains[one * apart + number] = FUSED(ones[one], READ(place), chains[one * apart + number]);
             }
         if (lines % LANES)
             UNROLL for (int one = 0; one < GROUP; one++)
-                chains[one][vectors - 1] = FUSED(
+                chains[one * apart + vectors - 1] = FUSED(
                     ones[one],
                     READ_SOME(matrix + one * term_step + lines / LANES * LANES * stored, (int)(lines % LANES)),
-                    chains[one][vectors - 1]);
+                    chains[one * apart + vectors - 1]);
     }
-    for (; term < terms; term++, matrix += term_step)
+    for (; term < terms; term++, matrix += term_step) {
+        VECTOR *chain = sums + term % CHAINS * apart;
         for (int64_t number = 0; number < vectors; number++)
-            sums[term % CHAINS][number] = FUSED(
-                REPEATED(factors[term]), COLUMNS(matrix + number * LANES * stored), sums[term % CHAINS][number]);
+            chain[number] = FUSED(REPEATED(factors[term]), COLUMNS(matrix + number * LANES * stored), chain[number]);
+    }
     for (int64_t number = 0; number < vectors; number++) {
         VECTOR halves[CHAINS];
-        UNROLL for (int chain = 0; chain < CHAINS; chain++) halves[chain] = sums[chain][number];
+        UNROLL for (int chain = 0; chain < CHAINS; chain++) halves[chain] = sums[chain * apart + number];
         NAME(leave)(NAME(added)(halves), lines - number * LANES, to + number * sizeof(VECTOR));
     }
 }

@@ -133,3 +133,14 @@ def test_other_shapes_are_refused(lhs, rhs):
         vector_product.multiply(np.ones(lhs, "f4"), np.ones(rhs, "f4"))
     with pytest.raises(ValueError, match="no products"):
         vector_product.multiply(np.ones((1, 3), "i4"), np.ones((3, 2), "i4"))
+
+
+@pytest.mark.parametrize(("terms", "columns"), [(2100, 2100), (14_500, 290), (800, 5300)])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_columns_of_large_matrices_have_the_bits_of_small_ones(terms, columns, dtype):
+    generator = np.random.default_rng(4)
+    lhs, rhs = (generator.standard_normal(shape).astype(dtype) for shape in ((1, terms), (terms, columns)))
+    parts = [vector_product.multiply(lhs, rhs[:, first : first + 90]) for first in range(0, columns, 90)]
+    expected = np.concatenate(parts, axis=1)
+    for threads in (1, 2, 3, 8, None):
+        np.testing.assert_array_equal(vector_product.multiply(lhs, rhs, threads), expected)
