@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from nimblehlo.ops import narrow_products
+from tests.ops.test_contraction import algorithm
 from tests.specialize.simplified import assert_becomes, assert_same_bits, function
 
 SPLIT = ["is_finite", "subtract", "select"]
@@ -20,17 +21,8 @@ def product(
     shapes: tuple[str, str, str] = ("9x35", "35x7", "9x7"),
 ) -> str:
     lhs, rhs, result = (f"tensor<{shape}x{kind}>" for shape, kind in zip(shapes, kinds, strict=True))
-    fields = {
-        "lhs_precision_type": precision,
-        "rhs_precision_type": precision,
-        "accumulation_type": accumulation,
-        "lhs_component_count": 1,
-        "rhs_component_count": 1,
-        "num_primitive_operations": operations,
-        "allow_imprecise_accumulation": "false",
-    }
-    written = ", ".join(f"{name} = {value}" for name, value in fields.items())
-    body = f"""%0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0], algorithm = <{written}>
+    written = algorithm(precision, accumulation, operations).replace("#stablehlo.dot_algorithm", "")
+    body = f"""%0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0], {written}
     : ({lhs}, {rhs}) -> {result}
     return %0 : {result}"""
     return function(f"%a: {lhs}, %b: {rhs}", result, body)
