@@ -77,15 +77,6 @@ def dot_of_narrow(operation: Operation, rewriter: Rewriter) -> Value | None:
     return rewriter.create("stablehlo.convert", [product], types[2])
 
 
-def dot_by_algorithm(operation: Operation, rewriter: Rewriter) -> Value | None:
-    """A product by a dot algorithm is a sum of products without one."""
-    if "algorithm" not in operation.attributes:
-        return None
-    from .dot_algorithms import dot_of_components
-
-    return dot_of_components(operation, rewriter)
-
-
 _NEUTRAL: Final = {"add": 0, "multiply": 1, "or": 0, "xor": 0}
 _NEUTRAL_OF_FLOATS: Final = {"add": -0.0, "multiply": 1.0, "minimum": math.inf, "maximum": -math.inf}
 

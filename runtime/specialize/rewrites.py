@@ -22,7 +22,7 @@ LATE: Final[list[tuple[str, str]]] = []
 
 
 def _late(
-    module: str, name: str, user_of: str = "", operands: int | None = None
+    module: str, name: str, user_of: str = "", operands: int | None = None, attribute: str = ""
 ) -> Callable[[Operation, Rewriter], Any]:
     """A rewrite of a module that few programs need, so that it is imported when the rewrite is first tried.
 
@@ -30,6 +30,7 @@ def _late(
         module, name: the module of this package, and the function there.
         user_of: try it only on what uses the result of an operation of that name.
         operands: try it only on what has so many.
+        attribute: try it only on what has an attribute of that name.
     """
 
     LATE.append((module, name))
@@ -38,6 +39,8 @@ def _late(
         if user_of and not any(_is_made_by(user_of, operand) for operand in operation.operands):
             return None
         if operands is not None and len(operation.operands) != operands:
+            return None
+        if attribute and attribute not in operation.attributes:
             return None
         return getattr(importlib.import_module(f".{module}", __package__), name)(operation, rewriter)
 
@@ -76,7 +79,7 @@ TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
     "stablehlo.dot_general": (
         contractions.dot_of_transpose,
         contractions.dot_of_narrow,
-        contractions.dot_by_algorithm,
+        _late("dot_algorithms", "dot_of_components", attribute="algorithm"),
     ),
     "stablehlo.dynamic_slice": (cutting.dynamic_slice_known, cutting.dynamic_slice_whole_dimensions),
     "stablehlo.dynamic_update_slice": (cutting.dynamic_update_slice_whole,),
