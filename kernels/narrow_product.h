@@ -287,6 +287,7 @@ static void narrow_task(int64_t task, void *product) {
 
 static int unit_is_available(void) { return 0; }
 static int pair_is_available(void) { return 0; }
+static int pair_is_quick(void) { return 0; }
 static void narrow_task(int64_t task, void *product) { (void)task, (void)product; }
 
 #endif

@@ -55,6 +55,7 @@ cdef extern from "narrow_product.h" nogil:
 
     int unit_is_available()
     int pair_is_available()
+    int pair_is_quick()
     int narrow_item(int64_t kind) noexcept
     bint narrow_keeps_all(const NarrowProduct *product) noexcept
     void narrow_task(int64_t task, void *product) noexcept
@@ -101,6 +102,11 @@ def available():
         there = ((BY_UNIT, unit_is_available()), (BY_PAIRS, pair_is_available()))
         _available = tuple([way for way, is_there in there if is_there])
     return _available
+
+
+def is_quick(way):
+    """Whether an available way is quicker than products of the numbers as f32."""
+    return way != BY_PAIRS or bool(pair_is_quick())
 
 
 def ways(lhs, rhs, result):

@@ -24,7 +24,7 @@ needs_unit = pytest.mark.skipif(
     BY_UNIT not in narrow_product.available(), reason="this processor has no matrix unit"
 )
 needs_way = pytest.mark.skipif(
-    not narrow_product.available(), reason="this processor has no instructions for products of bf16"
+    narrow_products.way() is None, reason="this processor has no quick instructions for products of bf16"
 )
 
 
@@ -77,8 +77,9 @@ def way_of(text: str) -> str | None:
 
 
 def simulate(monkeypatch: pytest.MonkeyPatch, *ways: str) -> None:
-    """A processor with these ways to multiply bf16, and nothing kept of what another one prepared."""
+    """A processor quick by these ways to multiply bf16, and nothing kept of what another one prepared."""
     monkeypatch.setattr(narrow_product, "available", lambda: ways)
+    monkeypatch.setattr(narrow_product, "is_quick", lambda way: True)
     monkeypatch.setattr(narrow_products, "prepared", narrow_products.prepared.__wrapped__)
     monkeypatch.setattr(api, "_executed", Recent(1))
 
@@ -305,6 +306,19 @@ def test_vectors_whose_products_are_of_f64(
     (got,) = run_every_way(dot(lhs, rhs, (lhs[0], rhs[1]), types), *operands)
     exact = np.matmul(*[operand.astype(np.float64) for operand in operands])
     np.testing.assert_allclose(got, exact, rtol=1e-13)
+
+
+def test_slow_instructions_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    simulate(monkeypatch, BY_UNIT, BY_PAIRS)
+    assert narrow_products.way() == BY_UNIT
+    monkeypatch.setattr(narrow_product, "is_quick", lambda way: way != BY_UNIT)
+    assert narrow_products.way() == BY_PAIRS
+    monkeypatch.setattr(narrow_product, "is_quick", lambda way: False)
+    assert narrow_products.way() is None
+    operands = [drawn(8, (40, 50), "bf16"), drawn(9, (50, 60), "bf16")]
+    assert way_of(dot((40, 50), (50, 60), (40, 60), ("bf16", "bf16", "f32"))) not in (BY_UNIT, BY_PAIRS)
+    monkeypatch.setattr(narrow_products, "prepared", None)
+    nimblehlo.execute(dot((40, 50), (50, 60), (40, 60), ("bf16", "bf16", "f32")), operands)
 
 
 @needs_way
