@@ -7,7 +7,8 @@ holds on to the handler that it came from, and may outlive the run, the program,
 
 Blocks of LEAST_LARGE bytes and more are rounded up to size classes, eight to each power of two. A freed one waits
 in its class; the one that waits longest is given back to the system once more bytes wait than the greatest need of
-the programs that are alive (`Retention`). A program's need is what its runs were seen to hold.
+the programs that are alive (`Retention`). A program's need is what its runs were seen to hold. During a run as much may
+wait as makes up, with what is alive, the most that was: a first run uses its memory again, too.
 
 The system gives pages of 4 KiB one by one, each for a microsecond and more, and large pages for a tenth of that. So
 blocks that are not large enough for such pages of their own are cut from ground that several of them share. What is
@@ -131,6 +132,7 @@ cdef size_t _idle = 0
 cdef size_t _most_idle = 0
 cdef size_t _live = 0
 cdef size_t _peak = 0
+cdef size_t _runs = 0
 
 
 cdef inline Tag *_tag(void *data) noexcept nogil:
@@ -200,6 +202,11 @@ cdef void _trim(size_t most) noexcept nogil:
         block = _oldest
         _unlink(block)
         _give_back(block)
+
+
+cdef void _trim_to_need() noexcept nogil:
+    """Give back what is more than is needed again. Under the lock."""
+    _trim(max(_most_idle, _peak - _live) if _runs else _most_idle)
 
 
 cdef void _give_back(Block *block) noexcept nogil:
@@ -357,7 +364,7 @@ cdef void _free(void *context, void *data, size_t size) noexcept nogil:
     PyThread_acquire_lock(_lock, 1)
     _live -= (<Block *>data - 1).capacity
     _link(<Block *>data - 1)
-    _trim(_most_idle)
+    _trim_to_need()
     PyThread_release_lock(_lock)
 
 
@@ -417,16 +424,26 @@ def run_with(handler, function, argument, Retention retention=None):
         PyDataMem_SetHandler(before)
         if retention is not None:
             retention.raise_to(_peak - start if _peak > start else 0)
+        _end_watch()
 
 
 cdef size_t _begin_watch() noexcept nogil:
     """What is alive now, from which the peak is watched."""
-    global _peak
+    global _peak, _runs
     cdef size_t start
     PyThread_acquire_lock(_lock, 1)
     start = _peak = _live
+    _runs += 1
     PyThread_release_lock(_lock)
     return start
+
+
+cdef void _end_watch() noexcept nogil:
+    global _runs
+    PyThread_acquire_lock(_lock, 1)
+    _runs -= 1
+    _trim_to_need()
+    PyThread_release_lock(_lock)
 
 
 # One program's wish, in a list of all of them.
@@ -449,7 +466,7 @@ cdef void _set_most_idle() noexcept nogil:
         most = max(most, claim.bytes)
         claim = claim.next
     _most_idle = most
-    _trim(most)
+    _trim_to_need()
 
 
 cdef class Retention:

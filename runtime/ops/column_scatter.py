@@ -55,14 +55,9 @@ class ColumnScatter(ScatterRules, name=COLUMN_SCATTER):
     def reference(self, *operands: Array, update_computation: Evaluate) -> Any:
         return self.bind()(*operands, update_computation=update_computation)
 
+    def index_vectors(self, indices: Sequence[Array]) -> Array:
+        return joined_columns(indices, self.added_to_negative)
+
     def bind(self) -> Callable[..., Any]:
-        count = len(self.inputs)
         indices_shape = (*self.columns[0].shape, len(self.columns))
-        scatter = self.scatter_of(self.inputs[0].shape, indices_shape, self.updates[0].shape)
-
-        def by_columns(*operands: Array, update_computation: Evaluate) -> Any:
-            indices = joined_columns(operands[count:-count], self.added_to_negative)
-            given = (*operands[:count], indices, *operands[-count:])
-            return scatter(*given, update_computation=update_computation)
-
-        return by_columns
+        return self.scatter_of(self.inputs[0].shape, indices_shape, self.updates[0].shape)

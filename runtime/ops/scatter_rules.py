@@ -102,14 +102,15 @@ class ScatterRules(Op):
         pieces = self.pieces(shape, indices_shape, updates_shape)
 
         def scatter(*operands: Array, update_computation: Evaluate) -> Any:
-            inputs, updates = operands[:count], operands[count + 1 :]
+            inputs, indices, updates = operands[:count], operands[count:-count], operands[-count:]
             results = [
                 np.array(array.astype(dtype, copy=False), wide, order="C")
                 for array, dtype, wide in zip(inputs, dtypes, accumulators, strict=True)
             ]
             flat = [result.reshape(-1) for result in results]
             for destinations, of_indices, of_updates in pieces:
-                result_index, update_index = destinations(operands[count][of_indices])
+                vectors = self.index_vectors([array[of_indices] for array in indices])
+                result_index, update_index = destinations(vectors)
                 converted = [
                     update[of_updates]
                     .reshape(-1)[update_index]
@@ -121,6 +122,10 @@ class ScatterRules(Op):
             return self.rounded(results)
 
         return scatter
+
+    def index_vectors(self, indices: Sequence[Array]) -> Array:
+        """scatter_indices, or a piece of them, of those operands that hold them."""
+        return indices[0]
 
     def pieces(
         self, shape: Sequence[int], indices_shape: Sequence[int], updates_shape: Sequence[int]
