@@ -139,7 +139,8 @@ def _columns(
             np.empty(tasks * ARGUMENT_CHUNK, computing_dtype(element)),
             np.empty(tasks * ARGUMENT_CHUNK, init_index.dtype),
         )
-        work = (size, outer, length, inner, operand, indices, *best, init_value, init_index, *results)
+        lines = np.empty(tasks * ARGUMENT_CHUNK * length if turned else 0, computing_dtype(element))
+        work = (size, outer, length, inner, operand, indices, *best, lines, init_value, init_index, *results)
         reduce_arg_loops.columns(element, direction, turned)(tasks, *work, threads=threads)
 
     return reduction

@@ -102,7 +102,7 @@ def finish(element: str, direction: str) -> Kernel:
 @functools.cache
 def columns(element: str, direction: str, turned: bool) -> Kernel:
     """The best of each column, an array [outer, inner], of an operand [outer, length, inner]; `turned`:
-    [outer, inner, length]."""
+    [outer, inner, length], of which some lines at a time are copied with rows and columns exchanged."""
     keeps = keeps_left(direction)
 
     @kernel(parallel=True)
@@ -116,6 +116,7 @@ def columns(element: str, direction: str, turned: bool) -> Kernel:
         indices: Any,
         values: Any,
         places: Any,
+        lines: Any,
         init_value: Any,
         init_index: Any,
         value: Any,
@@ -131,14 +132,23 @@ def columns(element: str, direction: str, turned: bool) -> Kernel:
             for position in range(own, own + width):
                 put(values, position, load(element, init_value, 0))
                 put(places, position, get(init_index, 0))
+            if turned:
+                first = (group * inner + column) * length
+                for position in range(width):
+                    for row in range(length):
+                        to = own * length + row * ARGUMENT_CHUNK + position
+                        put(lines, to, load(element, operand, first + position * length + row))
             for row in range(length):
-                start = (group * length + row) * inner + column
-                step = 1
+                start, step = (group * length + row) * inner + column, 1
+                line = own * length + row * ARGUMENT_CHUNK
                 if turned:
                     start, step = (group * inner + column) * length + row, length
                 for position in range(width):
                     best, place = get(values, own + position), get(places, own + position)
-                    other = load(element, operand, start + position * step)
+                    if turned:
+                        other = get(lines, line + position)
+                    else:
+                        other = load(element, operand, start + position)
                     other_place = places.dtype.type(row) if counted else get(indices, start + position * step)
                     kept = keeps(best, other)
                     stays = kept | ((best == other) & (place < other_place))

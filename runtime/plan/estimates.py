@@ -132,13 +132,21 @@ def _size_of(type: Type) -> int:
     return type.size if isinstance(type, TensorType) else 1
 
 
+def _is_size_of_complex(operation: Operation) -> bool:
+    """Whether an operation takes absolute values of complex numbers: each is a square root."""
+    if operation.name != "stablehlo.abs":
+        return False
+    type = operation.operands[0].type
+    return isinstance(type, TensorType) and bool(type.element_type.category & COMPLEX)
+
+
 def _seconds_an_element(operation: Operation, declaration: type[Elementwise]) -> float:
     """What NumPy takes for one element of an elementwise operation."""
     type = operation.results[0].type
     if not isinstance(type, TensorType):
         return _PLAIN
     category, width = type.element_type.category, type.element_type.width
-    if declaration.wide & category:
+    if declaration.wide & category or _is_size_of_complex(operation):
         return _SPECIAL if operation.name in IN_SCIPY else _EXPENSIVE
     if category & (FLOAT | COMPLEX) and width < 32:
         return _NARROW
