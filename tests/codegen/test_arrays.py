@@ -363,6 +363,23 @@ def test_chains(name: str) -> None:
     check_body(body, "%out, %w", x=floats(3, 7), w=floats(3, 7))
 
 
+@pytest.mark.parametrize("divisor", [2, 7, -1, 0, -(2**31)])
+def test_constants_of_equal_elements(divisor: int) -> None:
+    """Loops of the same operations with other constants are other loops."""
+    body = f"""%d = stablehlo.constant dense<{divisor}> : tensor<3x7xi32>
+      %e = stablehlo.constant dense<5> : tensor<3x7xi32>
+      %q = stablehlo.divide %x, %d : tensor<3x7xi32>
+      %r = stablehlo.remainder %x, %d : tensor<3x7xi32>
+      %p = stablehlo.divide %w, %e : tensor<3x7xi32>
+      %t = stablehlo.transpose %d, dims = [1, 0] : (tensor<3x7xi32>) -> tensor<7x3xi32>
+      %s = stablehlo.reshape %t : (tensor<7x3xi32>) -> tensor<3x7xi32>
+      %a = stablehlo.add %q, %s : tensor<3x7xi32>
+      %b = stablehlo.add %r, %p : tensor<3x7xi32>"""
+    x = RNG.integers(-100, 100, (3, 7)).astype(np.int32)
+    x[0, :3] = -(2**31), 2**31 - 1, 0
+    check_body(body, "%a, %b", x=x, w=x[::-1].copy())
+
+
 def test_elements_of_an_array_that_is_updated_later_are_made_before() -> None:
     body = """%y = stablehlo.negate %x : tensor<40xf32>
       %u = stablehlo.slice %x [3:7] : (tensor<40xf32>) -> tensor<4xf32>

@@ -1,10 +1,11 @@
-"""Chains of elementwise operations: those whose only user reads them element by element are made there."""
+"""Chains of elementwise operations: those whose only user reads them element by element are made there, and
+constants whose elements are equal by each user."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...ir import Block, Operation
+from ...ir import Block, DenseElementsAttribute, Operation
 from ...ir import Value as IrValue
 
 MOST_OPERATIONS = 24
@@ -47,14 +48,26 @@ def made_by_users(block: Block, is_elementwise: IsElementwise, updates: frozense
     return {operation for operation, end in last.items() if end is not operation}
 
 
-def chain(operation: Operation, made_later: set[Operation]) -> list[Operation]:
-    """The operations that an operation's loop makes, it last, each behind those that it uses."""
+def is_splat(operation: Operation) -> bool:
+    """Whether an operation is a constant whose elements are equal: loops need not read them."""
+    if operation.name != "stablehlo.constant":
+        return False
+    value = operation.attributes["value"]
+    return isinstance(value, DenseElementsAttribute) and value.is_splat
+
+
+def chain(operation: Operation, is_made: Callable[[Operation], bool]) -> list[Operation]:
+    """The operations that an operation's loop makes, it last, each behind those that it uses.
+
+    Args:
+        is_made: tells of each whose result the loop reads whether it makes it.
+    """
     found: dict[Operation, None] = {}
 
     def enter(operation: Operation) -> None:
         for operand in operation.operands:
             owner = operand.owner
-            if isinstance(owner, Operation) and owner in made_later and owner not in found:
+            if isinstance(owner, Operation) and owner not in found and is_made(owner):
                 enter(owner)
         found[operation] = None
 

@@ -14,8 +14,8 @@ from ..blocks import INT64, Bound, Elements, Storage
 from ..coverage import ViewOf, emits
 from ..elementwise import emit
 from ..values import Value, constant
-from .chains import chain
-from .emitter import ELEMENTWISE, FORMS, ArrayEmitter, Form, is_single
+from .chains import is_splat
+from .emitter import ELEMENTWISE, FORMS, ArrayEmitter, Form, element_type, is_single
 
 
 def _problem(operation: Operation, view_of: ViewOf) -> str | None:
@@ -36,7 +36,10 @@ def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
     storage = emitter.made(operation.result)
     with emitter.loop(kind.size) as index:
         made: dict[IrValue, Value] = {}
-        for one in chain(operation, emitter.made_later):
+        for one in emitter.chain(operation):
+            if is_splat(one):
+                made[one.result] = _splat_element(one)
+                continue
             values = [
                 made[operand] if operand in made else emitter.at(emitter.bound[operand], index)
                 for operand in one.operands
@@ -44,6 +47,12 @@ def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
             made[one.result] = emit(emitter.builder, one, values)
         emitter.put(storage, index, made[operation.result])
     return [storage]
+
+
+def _splat_element(operation: Operation) -> Value:
+    """The element of a constant that has but one."""
+    attribute: Any = operation.attributes["value"]
+    return constant(element_type(operation.result), attribute.array.flat[0])
 
 
 def _no_problem(operation: Operation, view_of: ViewOf) -> str | None:

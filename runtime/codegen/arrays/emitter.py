@@ -19,7 +19,7 @@ from ..coverage import ViewOf
 from ..description import operations_description
 from ..functions import aligned_room
 from ..values import Value, stored_type
-from .chains import chain, made_by_users
+from .chains import chain, is_splat, made_by_users
 
 MOST_ELEMENTS = 1 << 14
 """Arrays with more elements are not made."""
@@ -266,13 +266,18 @@ class ArrayEmitter(Emitter):
         is_apart = form.is_apart and not is_updated and any(_is_made(v.type) for v in operation.results)
         return self.emit_apart(operation) if is_apart else form.emit(self, operation)
 
+    def chain(self, operation: Operation) -> list[Operation]:
+        """The operations that an operation's loop makes, it last, each behind those that it uses."""
+        takes_splats = form_of(operation) is FORMS[ELEMENTWISE]
+        return chain(operation, lambda one: one in self.made_later or (takes_splats and is_splat(one)))
+
     def emit_apart(self, operation: Operation) -> list[Bound]:
         """Generate an operation, and those that its loop makes, as a call of a function of its own.
 
         Returns:
             What its results are bound to.
         """
-        operations = chain(operation, self.made_later)
+        operations = self.chain(operation)
         key = operations_description(operations)
         made = {one.result for one in operations[:-1]}
         used = [operand for one in operations for operand in one.operands if operand not in made]
