@@ -7,7 +7,11 @@ PART: int
 def is_available() -> bool: ...
 class ProductAnd:
     def __init__(
-        self, rows: int, sequel: Sequel, position: int, turned: tuple[bool, bool] = (False, False)
+        self,
+        block: tuple[int, int],
+        sequel: Sequel,
+        position: int,
+        turned: tuple[bool, bool] = (False, False),
     ) -> None: ...
     def __call__(self, lhs: np.ndarray, rhs: np.ndarray, *others: np.ndarray) -> np.ndarray: ...
 

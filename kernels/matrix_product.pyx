@@ -224,23 +224,24 @@ cdef cnp.ndarray result_of(MatrixProduct *product, cnp.ndarray lhs, cnp.npy_intp
 
 
 cdef class ProductAnd:
-    """A product of two matrices and what follows on it, block of rows by block of rows.
+    """A product of two matrices and what follows on it, block by block.
 
     Args:
-        rows: of a block.
-        sequel: what follows: its launches number `others`, with the product at `position`, and then the result,
+        block: rows and columns of a block: a multiple of 32 columns, or all.
+        sequel: what follows on each block, these row by row: its launches number `others`, with the product at `position`, and then the result,
             which is the product's memory.
         position: the number of the product.
         turned: whether lhs and rhs are given with rows and columns exchanged.
     """
 
     cdef object run
-    cdef int64_t rows
+    cdef int64_t rows, columns
     cdef Py_ssize_t position
     cdef bint lhs_is_turned, rhs_is_turned
 
-    def __init__(self, rows, sequel, position, turned=(False, False)):
-        self.rows, self.run, self.position = rows, sequel.run, position
+    def __init__(self, block, sequel, position, turned=(False, False)):
+        self.rows, self.columns = block
+        self.run, self.position = sequel.run, position
         self.lhs_is_turned, self.rhs_is_turned = turned
 
     def __call__(self, cnp.ndarray lhs not None, cnp.ndarray rhs not None, *others):
@@ -263,9 +264,10 @@ cdef class ProductAnd:
             arrays.append(array if cnp.PyArray_ISCARRAY_RO(array) else np.array(array, order="C"))
         arrays.insert(self.position, result)
         arrays.append(result)
-        product.row_block, product.column_block = self.rows, rounded(product.columns, 1, WIDTH)
-        product.row_blocks = product.units = (product.rows + self.rows - 1) // self.rows
-        product.size = product.column_blocks = 1
+        product.row_block, product.column_block = self.rows, rounded(self.columns, 1, WIDTH)
+        product.row_blocks = (product.rows + self.rows - 1) // self.rows
+        product.column_blocks = (product.columns + product.column_block - 1) // product.column_block
+        product.units, product.size = product.row_blocks * product.column_blocks, 1
         product.is_symmetric = product.pack_tasks = product.packed_bytes = product.finished = product.packs_blocks = 0
         work = work_for(&product, product.units)
         self.run(<size_t>&product_task, <size_t>&product, seconds_of(&product, 1), arrays)

@@ -1,12 +1,14 @@
 """A product of two matrices and the cluster that follows on it, as one step.
 
-What follows is done to each block of rows as soon as that is made, by the same thread: the block lies in its
-cache, and one launch serves both. That pays for small products, as those of a loop over time.
+What follows is done to each block of the product as soon as that is made, by the same thread: the block lies
+in its cache, and one launch serves both. That pays for small products, as those of a loop over time, and for
+large ones of few terms with little to follow: to write them takes as long as to compute them.
 """
 
 from __future__ import annotations
 
 import copy
+import itertools
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -16,6 +18,7 @@ from ..ops.cluster import Cluster
 from ..ops.verify import view_of
 from ..types import TensorType
 from .clusters import Code, may_overwrite
+from .estimates import estimate
 from .plan import Step
 
 _LEAST_TERMS: Final = 1 << 15
@@ -27,6 +30,13 @@ _BLOCK_TERMS: Final = 1 << 18
 _BLOCK_ROWS: Final = 12
 """Rows that it has at least."""
 _MOST_BLOCKS: Final = 8
+
+_FEW_TERMS: Final = 256
+_LITTLE: Final = 2e-9
+"""Terms of an element of a large product that is worth it, and seconds of what follows on it, at most."""
+_LARGE_BLOCK: Final = (256, 1 << 11)
+"""Rows of its blocks, and bytes of their rows."""
+_MOST_LARGE_BLOCKS: Final = 96
 
 
 def with_sequels(
@@ -69,7 +79,31 @@ def _is_product(operation: Operation) -> bool:
         return False
     if not view.lhs.rank == view.rhs.rank == view.result.rank == 2 or not view.lhs_contracting_dimensions:
         return False
-    return bool(view.result.is_static) and _LEAST_TERMS <= _terms(operation) <= _MOST_TERMS
+    if not view.result.is_static or _terms(operation) < _LEAST_TERMS:
+        return False
+    return _terms(operation) <= _MOST_TERMS or _is_large_of_few_terms(operation)
+
+
+def _is_large_of_few_terms(product: Operation) -> bool:
+    """Whether a large product has few terms, but several blocks, no more than are worth preparing."""
+    view: Any = view_of(product)
+    if product.operands[0] is product.operands[1]:
+        # It may be symmetric, and then takes half the time alone.
+        return False
+    rows, columns = _block(product)
+    blocks = -(-view.result.shape[0] // rows) * -(-view.result.shape[1] // columns)
+    return bool(_terms(product) <= view.result.size * _FEW_TERMS and 1 < blocks <= _MOST_LARGE_BLOCKS)
+
+
+def _block(product: Operation) -> tuple[int, int]:
+    """The rows and columns of a product's blocks, the last ones apart."""
+    type = product.result.type
+    assert isinstance(type, TensorType)
+    rows, columns = type.shape
+    if _terms(product) > _MOST_TERMS:
+        return min(rows, _LARGE_BLOCK[0]), min(columns, _LARGE_BLOCK[1] // type.dtype.itemsize)
+    blocks = max(1, min(_terms(product) // _BLOCK_TERMS, rows // _BLOCK_ROWS, _MOST_BLOCKS))
+    return -(-rows // blocks), columns
 
 
 def _terms(operation: Operation) -> int:
@@ -83,9 +117,13 @@ def _product_before(operation: Operation, step: Step, uses: Counter[Value]) -> V
     is_native = step.way in ("generated", "tiered")
     if operation.name != Cluster.name or not is_native or len(operation.results) != 1:
         return None
-    for number, _ in may_overwrite(operation.regions[0].block):
+    body = operation.regions[0].block
+    for number, _ in may_overwrite(body):
         value = operation.operands[number]
-        if uses[value] == 1 and isinstance(value.owner, Operation) and _is_product(value.owner):
+        product = value.owner
+        if uses[value] != 1 or not isinstance(product, Operation) or not _is_product(product):
+            continue
+        if _terms(product) <= _MOST_TERMS or estimate(body).native_seconds_an_element <= _LITTLE:
             return value
     return None
 
@@ -147,18 +185,17 @@ class _Sequel:
         from ..kernels.matrix_product import ProductAnd
         from ..kernels.native import Sequel
 
-        block, type = self.cluster.regions[0].block, self.product.result.type
+        body, type = self.cluster.regions[0].block, self.product.result.type
         assert isinstance(type, TensorType)
-        rows, columns = type.shape
-        blocks = max(1, min(_terms(self.product) // _BLOCK_TERMS, rows // _BLOCK_ROWS, _MOST_BLOCKS))
-        size = -(-rows // blocks)
-        launches = [
-            Code(block, self.threads, ((first, min(first + size, rows)), (0, columns))).launches()
-            for first in range(0, rows, size)
+        block = _block(self.product)
+        bounds = [
+            [(first, min(first + step, size)) for first in range(0, size, step)]
+            for size, step in zip(type.shape, block, strict=True)
         ]
+        launches = [Code(body, self.threads, box).launches() for box in itertools.product(*bounds)]
         view: Any = view_of(self.product)
         turned = (view.lhs_contracting_dimensions == (0,), view.rhs_contracting_dimensions == (1,))
-        return ProductAnd(size, Sequel(launches, self.threads), self.position, turned)
+        return ProductAnd(block, Sequel(launches, self.threads), self.position, turned)
 
 
 def tiered_functions(steps: Sequence[Step]) -> list[object]:

@@ -85,6 +85,30 @@ def test_the_same_bits_in_every_way(
     assert_same_in_every_way(program(sizes, type, turned, body), operands(sizes, type, turned))
 
 
+@pytest.mark.parametrize("sizes", [(600, 40, 1100), (257, 256, 513), (1500, 3, 70), (256, 32, 1000)])
+@pytest.mark.parametrize("type", ["f32", "f64"])
+@pytest.mark.parametrize("turned", [(False, False), (True, False), (False, True)])
+def test_large_products_of_few_terms(
+    sizes: tuple[int, int, int], type: str, turned: tuple[bool, bool]
+) -> None:
+    is_large = sizes[0] * sizes[1] * sizes[2] > 1 << 21
+    assert_same_in_every_way(program(sizes, type, turned, ARITHMETIC), operands(sizes, type, turned))
+    text = program(sizes, type, turned, ACTIVATION)
+    plan = nimblehlo.compile(text, options=Options(compile="eager")).explain("plan")
+    assert (JOINED in plan) == (type == "f32" and not is_large)
+
+
+def test_a_matrix_by_its_own_transpose_stays_a_step() -> None:
+    text = """func.func @main(%x: tensor<600x40xf32>, %y: tensor<600x600xf32>) -> tensor<600x600xf32> {
+      %0 = stablehlo.dot_general %x, %x, contracting_dims = [1] x [1]
+        : (tensor<600x40xf32>, tensor<600x40xf32>) -> tensor<600x600xf32>
+      %1 = stablehlo.add %0, %y : tensor<600x600xf32>
+      return %1 : tensor<600x600xf32>
+    }"""
+    x = np.random.default_rng(0).standard_normal((600, 40)).astype(np.float32)
+    assert_same_in_every_way(text, [x, np.ones((600, 600), np.float32)], joined=False)
+
+
 def test_both_are_joined_where_native_code_is_used_later() -> None:
     text, inputs = program((32, 128, 128)), operands((32, 128, 128))
     expected = nimblehlo.execute(text, inputs, options=Options(compile="never"))
