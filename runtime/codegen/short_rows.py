@@ -1,7 +1,8 @@
 """A cluster of short rows (`row_form`) as native code: many rows side by side, a row in each lane of vectors.
 
 A group of rows is first copied to the stack, turned on its side: for each column the elements of all rows.
-Each pass goes through the columns, and results are turned back at last.
+Those that lie one after the other are copied tile by tile, others one by one. Each pass goes through the
+columns, and results are turned back at last.
 """
 
 from __future__ import annotations
@@ -20,13 +21,15 @@ from .elementwise_floats import divide_by, reciprocal
 from .folding import F32, Loop, address_of, combine, index_as
 from .functions import aligned_room, outlined_function
 from .reduction_form import rows_together
-from .row_form import RowForm, cost_of, pass_count, reductions_at, row_divisor, sinks
+from .row_form import EXPENSIVE, RowForm, cost_of, pass_count, reductions_at, row_divisor, sinks
 from .row_stacks import RowStacks
 from .space import element_type_of, folded_type, one_step
 from .transposition import WIDEST, lanes_of, load_turned, store_turned
 from .values import F64, Value, constant, load, rounded, store, stored_type
 
 _MOST_COLUMNS = 48
+_MOST_APART = 16
+"""Columns of rows that lie apart: to copy them one by one costs less than an expensive operation a row."""
 _LEAST_ROWS = 16
 _MOST_ROWS = 64
 _GROUP_BYTES = 1 << 15
@@ -34,8 +37,7 @@ _GROUP_BYTES = 1 << 15
 
 
 def short_group(form: RowForm, block: Block, size: int) -> int | None:
-    """How many rows are computed side by side; None where they are not short, or do not lie one after the
-    other.
+    """How many rows are computed side by side; None where they are long, or lie apart and it does not pay.
 
     Args:
         form: the block's `row_form`.
@@ -46,12 +48,21 @@ def short_group(form: RowForm, block: Block, size: int) -> int | None:
     if form.columns > _MOST_COLUMNS or form.rows < _LEAST_ROWS or max(itemsizes) > WIDEST:
         return None
     wide = [value for value in values if form.along_columns(value) and _varies(form, value)]
-    if not all(_is_dense(form, value) for value in wide):
+    apart = [value for value in wide if not _is_dense(form, value)]
+    if apart and (form.columns > _MOST_APART or not _is_expensive(block)):
+        return None
+    if any(value in apart for value in block.terminator.operands):
         return None
     rows = _MOST_ROWS
     while rows > _LEAST_ROWS and (rows * form.columns * sum(itemsizes) > _GROUP_BYTES or rows >= 2 * size):
         rows //= 2
     return rows
+
+
+def _is_expensive(block: Block) -> bool:
+    """Whether there is an operation that takes long, which vectors of rows share."""
+    done = [operation for operation in block.operations[:-1] if operation.name != "stablehlo.reduce"]
+    return any(cost_of(operation) >= EXPENSIVE for operation in done)
 
 
 def _varies(form: RowForm, value: IrValue) -> bool:
@@ -147,7 +158,7 @@ class ShortRows:
         builder, form = self.builder, self.form
         itemsize, columns = element_type_of(value).dtype.itemsize, form.columns
         first: ir.Value = INT64(0)
-        if form.along_columns(value):
+        if form.along_columns(value) and _is_dense(form, value):
             lanes = lanes_of(itemsize)
             whole = self.count
             if inwards:

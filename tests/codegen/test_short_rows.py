@@ -86,6 +86,28 @@ def test_operands_that_vary_along_some_dimensions_of_rows() -> None:
     check(function, numbers(6, 7, 9), numbers(6), numbers(7))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("columns", [2, 3, 11, 16])
+def test_rows_that_lie_apart(columns: int, dtype: Any) -> None:
+    """Differences of all pairs: an operand's row is many rows of the cluster."""
+
+    def attracted(x: Any, y: Any) -> Any:
+        between = x[:, None] - y[None]
+        return between / ((between * between).sum(-1, keepdims=True) + x.dtype.type(0.5)) ** 1.5
+
+    arguments = numbers(23, columns, dtype=dtype), numbers(19, columns, seed=1, dtype=dtype)
+    assert group_of(attracted, *arguments) is not None
+    check(attracted, *arguments)
+
+
+def test_rows_that_lie_apart_are_left_alone_where_that_takes_longer() -> None:
+    def distances(x: Any, y: Any) -> Any:
+        return ((x[:, None] - y[None]) ** 2).sum(-1)
+
+    assert group_of(distances, numbers(23, 3), numbers(19, 3)) is None
+    check(distances, numbers(23, 3), numbers(19, 3))
+
+
 def test_indices_are_counted() -> None:
     def causal(x: Any, offset: Any) -> Any:
         rows, columns = (jax.lax.broadcasted_iota(jnp.int32, x.shape, d) for d in (1, 2))
