@@ -228,8 +228,8 @@ cdef class ProductAnd:
 
     Args:
         block: rows and columns of a block: a multiple of 32 columns, or all.
-        sequel: what follows on each block, these row by row: its launches number `others`, with the product at `position`, and then the result,
-            which is the product's memory.
+        sequel: what follows on each block, those of the first rows first: its launches number `others`, with the
+            product at `position`, and then the result, which is the product's memory.
         position: the number of the product.
         turned: whether lhs and rhs are given with rows and columns exchanged.
     """

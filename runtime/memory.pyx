@@ -439,6 +439,7 @@ cdef size_t _begin_watch() noexcept nogil:
 
 
 cdef void _end_watch() noexcept nogil:
+    """A run is over: what only it needed is given back."""
     global _runs
     PyThread_acquire_lock(_lock, 1)
     _runs -= 1
