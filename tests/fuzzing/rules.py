@@ -327,15 +327,15 @@ def _run_in_f64(operation: Operation, operands: Sequence[Array]) -> list[Array]:
 
 
 def _within_transform(operation: Operation, operand: Array, want: Array, got: Array) -> Array:
-    """Fourier transforms; what is not finite may spread, as sums too large before they are divided."""
+    """Fourier transforms; what is not finite may spread."""
     lengths = attribute(operation, "fft_length")
     count = int(np.prod(lengths))
     axes = tuple(range(-len(lengths), 0))
     sums = np.abs(operand.astype(_wide(operand))).sum(axis=axes, keepdims=True)
-    overflow = ~(sums < float(ml_dtypes.finfo(want.real.dtype).max) / 4)
     if str(attribute(operation, "fft_type")).startswith("I"):
         sums = 2 * sums / count
     bound = 4 * (1 + np.log2(count)) * _accumulated(want) * 2 * sums
+    overflow = ~(sums < float(ml_dtypes.finfo(want.real.dtype).max) / 4)
     allowed: Array = (_distance(want, got) <= bound) | overflow
     return np.broadcast_to(allowed, want.shape)
 
