@@ -18,7 +18,6 @@ static int pair_is_available(void) {
 /* Whether it multiplies more terms than fused multiply-adds of f32 do: not where it takes four times as long as those,
    as in Intel's vector units. */
 static int pair_is_quick(void) {
-    __builtin_cpu_init();
     return pair_is_available() && !__builtin_cpu_is("intel");
 }
 

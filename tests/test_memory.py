@@ -106,13 +106,11 @@ def test_a_run_uses_its_memory_again_without_a_claim() -> None:
     memory.release_idle()
     held = memory.idle_bytes()
 
-    def work(_: object) -> tuple[set[int], int, int]:
+    def work(_: object) -> tuple[set[int], int]:
         addresses = {full(number).ctypes.data for number in range(20)}
-        idle = memory.idle_bytes()
-        together = [full(1), full(2)]
-        return addresses, idle - held, len(together)
+        return addresses, memory.idle_bytes() - held
 
-    addresses, idle, _ = memory.run_with(memory.RECYCLING, work, None)
+    addresses, idle = memory.run_with(memory.RECYCLING, work, None)
     assert len(addresses) <= 2 and BYTES <= idle <= 2.5 * BYTES
     assert memory.idle_bytes() - held < BYTES
 

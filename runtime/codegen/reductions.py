@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from ..ir import Block, DenseElementsAttribute, Operation
+from ..ir import Block, Operation
 from ..ir import Value as IrValue
 from ..kernels.processor import follows_without_asking, read_ahead_bytes
 from .blocks import INT64, POINTER
@@ -35,7 +35,7 @@ from .functions import aligned_room, outlined_function
 from .reduction_form import ReductionForm, Steps, reductions_of
 from .row_stacks import RowStacks
 from .space import element_type_of, folded_type
-from .values import Value, constant, load, rounded, store, stored_type
+from .values import Value, constant, constant_element, load, rounded, store, stored_type
 from .vector_folding import emit_row_fold, neutral
 
 PARTIAL = "partial"
@@ -144,9 +144,7 @@ class _Part:
             pointer = self.at(self.operands[value], value, place)
             return load(self.builder, element_type_of(value), pointer)
         if operation.name == "stablehlo.constant":
-            attribute = operation.attributes["value"]
-            assert isinstance(attribute, DenseElementsAttribute)
-            return constant(element_type_of(value), attribute.array.flat[0])
+            return constant_element(operation)
         if operation.name == "stablehlo.iota":
             return self.iota(value, operation, place)
         operands = [self.value(operand, place, known) for operand in operation.operands]

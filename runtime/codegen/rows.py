@@ -14,7 +14,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from ..ir import Block, DenseElementsAttribute, Operation
+from ..ir import Block, Operation
 from ..ir import Value as IrValue
 from ..types import ElementType
 from .blocks import INT64
@@ -47,7 +47,7 @@ from .row_form import (
 )
 from .short_rows import ShortRows, short_group
 from .space import element_type_of, folded_type
-from .values import Value, constant, load, rounded, store, stored_type
+from .values import Value, constant_element, load, rounded, store, stored_type
 from .vector_folding import emit_row_fold, folds_rows
 
 
@@ -320,9 +320,7 @@ class _Rows:
         if not isinstance(operation, Operation):
             return self._loaded(value, column)
         if operation.name == "stablehlo.constant":
-            attribute = operation.attributes["value"]
-            assert isinstance(attribute, DenseElementsAttribute)
-            return constant(element_type_of(value), attribute.array.flat[0])
+            return constant_element(operation)
         if operation.name == "stablehlo.iota":
             return self._iota(value, operation, column)
         operands = [operand_value(operand) for operand in operation.operands]

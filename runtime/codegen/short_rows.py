@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
-from ..ir import Block, DenseElementsAttribute, Operation
+from ..ir import Block, Operation
 from ..ir import Value as IrValue
 from .blocks import INT64
 from .coverage import ViewOf
@@ -25,7 +25,7 @@ from .row_form import EXPENSIVE, RowForm, cost_of, pass_count, reductions_at, ro
 from .row_stacks import RowStacks
 from .space import element_type_of, folded_type, one_step
 from .transposition import WIDEST, lanes_of, load_turned, store_turned
-from .values import F64, Value, constant, load, rounded, store, stored_type
+from .values import F64, Value, constant_element, load, rounded, store, stored_type
 
 _MOST_COLUMNS = 48
 _MOST_APART = 16
@@ -321,9 +321,7 @@ class ShortRows:
             pointer = address_of(self.builder, self.pointers[value], place, stored_type(element_type))
             return load(self.builder, element_type, pointer)
         if operation.name == "stablehlo.constant":
-            attribute = operation.attributes["value"]
-            assert isinstance(attribute, DenseElementsAttribute)
-            return constant(element_type, attribute.array.flat[0])
+            return constant_element(operation)
         if operation.name == "stablehlo.iota":
             return index_as(self.builder, self._index(operation, column, row), element_type)
         divisor = row_divisor(self.form, operation)

@@ -16,7 +16,8 @@ from typing import Any, Final
 import numpy as np
 from llvmlite import ir
 
-from ..types import BOOLEAN, COMPLEX, FLOAT, SIGNED, UNSIGNED, ElementType
+from ..ir import DenseElementsAttribute, Operation
+from ..types import BOOLEAN, COMPLEX, FLOAT, SIGNED, UNSIGNED, ElementType, TensorType
 from .formats import FORMATS, Format
 
 Value = tuple[ir.Value, ...]
@@ -97,6 +98,14 @@ def constant(element_type: ElementType, value: Any) -> Value:
     if element_type.category == FLOAT:
         return (floating(type, float(scalar)),)
     return (ir.Constant(type, int(scalar)),)
+
+
+def constant_element(operation: Operation) -> Value:
+    """The element of a constant all of whose elements are equal."""
+    type, attribute = operation.result.type, operation.attributes["value"]
+    assert isinstance(type, TensorType) and isinstance(type.element_type, ElementType)
+    assert isinstance(attribute, DenseElementsAttribute)
+    return constant(type.element_type, attribute.array.flat[0])
 
 
 def floating(type: ir.Type, value: float) -> ir.Constant:

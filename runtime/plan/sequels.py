@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -86,13 +87,13 @@ def _is_product(operation: Operation) -> bool:
 
 def _is_large_of_few_terms(product: Operation) -> bool:
     """Whether a large product has few terms, but several blocks, no more than are worth preparing."""
-    view: Any = view_of(product)
-    if product.operands[0] is product.operands[1]:
-        # It may be symmetric, and then takes half the time alone.
+    type = product.result.type
+    assert isinstance(type, TensorType)
+    if product.operands[0] is product.operands[1] or _terms(product) > type.size * _FEW_TERMS:
+        # A matrix by its own transpose is symmetric, and takes half the time alone.
         return False
-    rows, columns = _block(product)
-    blocks = -(-view.result.shape[0] // rows) * -(-view.result.shape[1] // columns)
-    return bool(_terms(product) <= view.result.size * _FEW_TERMS and 1 < blocks <= _MOST_LARGE_BLOCKS)
+    blocks = math.prod(-(-size // step) for size, step in zip(type.shape, _block(product), strict=True))
+    return 1 < blocks <= _MOST_LARGE_BLOCKS
 
 
 def _block(product: Operation) -> tuple[int, int]:

@@ -13,9 +13,9 @@ from ...ir import Value as IrValue
 from ..blocks import INT64, Bound, Elements, Storage
 from ..coverage import ViewOf, emits
 from ..elementwise import emit
-from ..values import Value, constant
+from ..values import Value, constant, constant_element
 from .chains import is_splat
-from .emitter import ELEMENTWISE, FORMS, ArrayEmitter, Form, element_type, is_single
+from .emitter import ELEMENTWISE, FORMS, ArrayEmitter, Form, is_single
 
 
 def _problem(operation: Operation, view_of: ViewOf) -> str | None:
@@ -38,7 +38,7 @@ def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
         made: dict[IrValue, Value] = {}
         for one in emitter.chain(operation):
             if is_splat(one):
-                made[one.result] = _splat_element(one)
+                made[one.result] = constant_element(one)
                 continue
             values = [
                 made[operand] if operand in made else emitter.at(emitter.bound[operand], index)
@@ -47,12 +47,6 @@ def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
             made[one.result] = emit(emitter.builder, one, values)
         emitter.put(storage, index, made[operation.result])
     return [storage]
-
-
-def _splat_element(operation: Operation) -> Value:
-    """The element of a constant that has but one."""
-    attribute: Any = operation.attributes["value"]
-    return constant(element_type(operation.result), attribute.array.flat[0])
 
 
 def _no_problem(operation: Operation, view_of: ViewOf) -> str | None:
