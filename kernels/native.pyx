@@ -419,14 +419,34 @@ cdef class NativeFunction:
         Raises:
             ValueError: an operand is not of the size for which this was made.
         """
-        cdef char *data[MOST_WORDS]
+        cdef char *fixed[MOST_WORDS]
+        cdef char **data = fixed
+        cdef Py_ssize_t count = len(operands)
+        if count != len(self.operands):
+            raise ValueError(f"takes {len(self.operands)} operands, but got {count}")
+        if count + len(self.shapes) > MOST_WORDS:
+            data = <char **>malloc((count + len(self.shapes)) * sizeof(char *))
+            if data == NULL:
+                raise MemoryError
+        try:
+            return self.run(operands, out, data)
+        finally:
+            if data != fixed:
+                free(data)
+
+    cdef object run(self, tuple operands, object out, char **data):
+        """Run all launches.
+
+        Args:
+            operands: the arrays.
+            out: None, or for each result None or an array to write to.
+            data: an array with an element for each operand, result and room, which this fills.
+        """
         cdef Py_ssize_t count = len(operands), index
         cdef cnp.ndarray array
         cdef list kept = []
         cdef list results = []
         cdef object given
-        if count != len(self.operands) or count + len(self.shapes) > MOST_WORDS:
-            raise ValueError(f"takes {len(self.operands)} operands, but got {count}")
         for index in range(count):
             array = <cnp.ndarray?>operands[index]
             if not cnp.PyArray_ISCARRAY_RO(array):

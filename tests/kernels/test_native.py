@@ -174,6 +174,24 @@ def test_long_closures():
     assert (NativeFunction([80], [((10,), np.int64)], [launch])(values) == 2 * values).all()
 
 
+@pytest.mark.parametrize("operands", [94, 95, 106, 1000])
+@pytest.mark.parametrize("results", [2, 600])
+def test_many_operands_and_results(operands, results):
+    """94 operands and 2 results are the most whose addresses lie on the stack."""
+    address = ctypes.cast(_double, ctypes.c_void_p).value
+    pairs = [(number % operands, operands + number) for number in range(results)]
+    launches = [Launch(address, 1, ((source, 0), (result, 0)), (3, 3), 0.0) for source, result in pairs]
+    function = NativeFunction([24] * operands, [((3,), np.int64)] * results, launches)
+    values = [np.arange(3) + number for number in range(operands)]
+    for number, result in enumerate(function(*values)):
+        assert (result == 2 * values[number % operands]).all()
+    out = [np.zeros(3, np.int64) if number % 2 else None for number in range(results)]
+    for array, result in zip(out, function(*values, out=tuple(out)), strict=True):
+        assert array is None or array is result
+    with pytest.raises(ValueError, match=f"takes {operands} operands, but got {operands - 1}"):
+        function(*values[1:])
+
+
 def test_launches_at_the_same_time():
     functions = [made(997, 50, 1.0, count) for count in (2, 3, None, 8)]
     problems = []
