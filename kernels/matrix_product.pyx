@@ -158,21 +158,60 @@ def multiply_complex(cnp.ndarray lhs not None, cnp.ndarray rhs not None, threads
         return np.matmul(lhs, rhs)
     left = lhs if cnp.PyArray_STRIDE(lhs, rank - 1) == cnp.PyArray_ITEMSIZE(lhs) else np.array(lhs, order="C")
     real = (<object>rhs).real.dtype
-    stack = (<object>rhs).shape[:rank - 2]
-    # Each term becomes two: its real part with the right number, its imaginary part with that number times i.
-    doubled = np.empty((*stack, terms, 2, columns, 2), real)
-    doubled.view(dtype)[..., 0, :, 0] = rhs
-    np.negative((<object>rhs).imag, out=doubled[..., 1, :, 0])
-    doubled[..., 1, :, 1] = (<object>rhs).real
-    product = multiply(left.view(real), doubled.reshape(*stack, 2 * terms, 2 * columns), threads)
+    cdef cnp.ndarray doubled = np.empty((*(<object>rhs).shape[:rank - 2], 2 * terms, 2 * columns), real)
+    if cnp.PyArray_TYPE(lhs) == cnp.NPY_COMPLEX64:
+        double_terms(<float *>cnp.PyArray_DATA(doubled), rhs, batch)
+    else:
+        double_terms(<double *>cnp.PyArray_DATA(doubled), rhs, batch)
+    product = multiply(left.view(real), doubled, threads)
     return product.view(dtype)
+
+
+cdef const char *matrix_at(cnp.ndarray stack, int64_t matrix) noexcept:
+    """The address of one matrix of a stack, by its number in row-major order."""
+    cdef const char *address = <const char *>cnp.PyArray_DATA(stack)
+    cdef int axis
+    for axis in range(cnp.PyArray_NDIM(stack) - 3, -1, -1):
+        address += matrix % cnp.PyArray_DIM(stack, axis) * cnp.PyArray_STRIDE(stack, axis)
+        matrix //= cnp.PyArray_DIM(stack, axis)
+    return address
+
+
+cdef void double_terms(Real *to, cnp.ndarray rhs, int64_t batch) noexcept:
+    """Write each term as two rows of real numbers: the right numbers, and the right numbers times i.
+
+    NumPy's functions are not called: `np.negative` reads neighbours of numbers whose stride is the square of their size
+    where it writes with a stride.
+
+    Args:
+        to: memory for [batch, 2 * terms, 2 * columns] numbers.
+        rhs: complex numbers of this width, [..., term, column] of any strides.
+        batch: how many matrices `rhs` has.
+    """
+    cdef int rank = cnp.PyArray_NDIM(rhs)
+    cdef int64_t terms = cnp.PyArray_DIM(rhs, rank - 2), columns = cnp.PyArray_DIM(rhs, rank - 1)
+    cdef int64_t term_stride = cnp.PyArray_STRIDE(rhs, rank - 2), column_stride = cnp.PyArray_STRIDE(rhs, rank - 1)
+    cdef int64_t matrix, term, column
+    cdef const char *row
+    cdef const Real *number
+    cdef Real *times_i
+    for matrix in range(batch):
+        row = matrix_at(rhs, matrix)
+        for term in range(terms):
+            times_i = to + 2 * columns
+            for column in range(columns):
+                number = <const Real *>(row + column * column_stride)
+                to[2 * column], to[2 * column + 1] = number[0], number[1]
+                times_i[2 * column], times_i[2 * column + 1] = -number[1], number[0]
+            to = times_i + 2 * columns
+            row += term_stride
 
 
 cdef void multiply_small(Real *to, cnp.ndarray lhs, cnp.ndarray rhs, int64_t batch) noexcept:
     """Sums of products that are rounded one by one, from zero on."""
-    cdef int rank = cnp.PyArray_NDIM(lhs), axis
+    cdef int rank = cnp.PyArray_NDIM(lhs)
     cdef int64_t rows = cnp.PyArray_DIM(lhs, rank - 2), terms = cnp.PyArray_DIM(lhs, rank - 1)
-    cdef int64_t columns = cnp.PyArray_DIM(rhs, rank - 1), matrix, rest, row, column, term
+    cdef int64_t columns = cnp.PyArray_DIM(rhs, rank - 1), matrix, row, column, term
     cdef cnp.npy_intp *left_steps = cnp.PyArray_STRIDES(lhs)
     cdef cnp.npy_intp *right_steps = cnp.PyArray_STRIDES(rhs)
     cdef const char *left
@@ -181,11 +220,7 @@ cdef void multiply_small(Real *to, cnp.ndarray lhs, cnp.ndarray rhs, int64_t bat
     cdef const Real *b
     cdef Real re, im
     for matrix in range(batch):
-        left, right, rest = <const char *>cnp.PyArray_DATA(lhs), <const char *>cnp.PyArray_DATA(rhs), matrix
-        for axis in range(rank - 3, -1, -1):
-            left += rest % cnp.PyArray_DIM(lhs, axis) * left_steps[axis]
-            right += rest % cnp.PyArray_DIM(lhs, axis) * right_steps[axis]
-            rest //= cnp.PyArray_DIM(lhs, axis)
+        left, right = matrix_at(lhs, matrix), matrix_at(rhs, matrix)
         for row in range(rows):
             for column in range(columns):
                 re = im = 0
