@@ -49,10 +49,13 @@ def nests_of(block: Block, box: Box | None = None) -> list[Nest]:
         box: which of the results' elements; None: all.
 
     Raises:
-        NoCode: it would take too many nests, or elements are chosen by more than one loop.
+        NoCode: it would take too many nests, elements are chosen by more than one loop, or the results have
+            several shapes.
     """
     results = block.terminator.operands
     shape = _type(results[0]).shape
+    if any(_type(result).shape != shape for result in results):
+        raise NoCode("its results have several shapes")
     if 0 in shape:
         return []
     waiting: list[Box] = [box or tuple([(0, size) for size in shape])]

@@ -200,7 +200,48 @@ class _Grouping:
         home = {index: cluster for cluster in found for index in cluster.owned}
         for cluster in found:
             self.take_in(cluster, home)
-        return [cluster for cluster in found if self.pays(cluster)]
+        return self.with_one_shape([cluster for cluster in found if self.pays(cluster)])
+
+    def with_one_shape(self, clusters: list[Members]) -> list[Members]:
+        """The clusters that pay once each hands on values of one shape: the loops of a nest have one.
+
+        An operation that a cluster copies may read a value inside another cluster, which then has to hand
+        that value on as well. Where the value has another shape than the results there, the operation is not
+        copied: its result is what the other cluster hands on.
+        """
+        handed_on: dict[int, tuple[Members, tuple[int, ...]]] = {}
+        for cluster in clusters:
+            results = boundary(self.operations, cluster.owned, cluster.copied, self.users)[1]
+            handed_on.update(dict.fromkeys(cluster.owned, (cluster, _shape(results[0]))))
+        for cluster in clusters:
+            while refused := {
+                index for index in cluster.copied if self.reads_inside(index, cluster, handed_on)
+            }:
+                cluster.copied = self.needed_copies(cluster, cluster.copied - refused)
+        return [cluster for cluster in clusters if self.pays(cluster)]
+
+    def reads_inside(
+        self, index: int, cluster: Members, handed_on: dict[int, tuple[Members, tuple[int, ...]]]
+    ) -> bool:
+        """Whether an operation reads a value inside another cluster whose results have another shape."""
+        for operand in self.operations[index].operands:
+            producer = self.producer(operand)
+            if producer is not None and producer in handed_on:
+                other, shape = handed_on[producer]
+                if other is not cluster and _shape(operand) != shape:
+                    return True
+        return False
+
+    def needed_copies(self, cluster: Members, copied: set[int]) -> set[int]:
+        """Those of some copied operations that a cluster's own operations need, directly or not."""
+        needed: set[int] = set()
+        waiting = list(cluster.owned)
+        while waiting:
+            for producer in self.producers(waiting.pop()):
+                if producer in copied and producer not in needed:
+                    needed.add(producer)
+                    waiting.append(producer)
+        return needed
 
     def lone_moves(self) -> list[Members]:
         """Moves of many elements that have to be made, because what uses them needs them in order."""

@@ -803,6 +803,18 @@ def test_places_that_no_loop_separates_have_no_nests() -> None:
         nests_of(block_of(text))
 
 
+def test_results_of_several_shapes_have_no_nests() -> None:
+    text = """
+      func.func @main(%a: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<3x2xf32>) {
+        %0 = stablehlo.negate %a : tensor<2x3xf32>
+        %1 = stablehlo.transpose %0, dims = [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
+        return %0, %1 : tensor<2x3xf32>, tensor<3x2xf32>
+      }
+    """
+    with pytest.raises(NoCode, match="several shapes"):
+        nests_of(block_of(text))
+
+
 def test_operands_of_another_size_are_refused() -> None:
     function = Code(block_of(transposed((2, 3), (1, 0), "f32")), 1).function()
     with pytest.raises(ValueError, match="24"):

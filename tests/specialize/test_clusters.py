@@ -57,6 +57,32 @@ def test_a_chain_is_one_cluster() -> None:
     assert (result == (a + b) * a - b).all()
 
 
+@pytest.mark.parametrize("chain", [1, 2])
+def test_a_cluster_hands_on_one_shape(chain: int) -> None:
+    """The sum is computed inside the transpose's cluster. The product does not read it there: the cluster
+    would have to hand on the sum too, which has another shape than the transpose."""
+    moves = [
+        "%t = stablehlo.transpose %sum, dims = [1, 0] : (tensor<80x512xf32>) -> tensor<512x80xf32>",
+        """%r = stablehlo.reverse %sum, dims = [0] : tensor<80x512xf32>
+  %t = stablehlo.transpose %r, dims = [1, 0] : (tensor<80x512xf32>) -> tensor<512x80xf32>""",
+    ][chain - 1]
+    text = f"""
+func.func @main(%a: tensor<80x512xf32>, %c: tensor<512x80xf32>) -> (tensor<512x80xf32>, tensor<512x80xf32>) {{
+  %sum = stablehlo.add %a, %a : tensor<80x512xf32>
+  {moves}
+  %product = stablehlo.multiply %t, %c : tensor<512x80xf32>
+  %root = stablehlo.sqrt %product : tensor<512x80xf32>
+  return %t, %root : tensor<512x80xf32>, tensor<512x80xf32>
+}}
+"""
+    rng = np.random.default_rng(0)
+    a, c = (rng.random(shape, dtype=np.float32) for shape in ((80, 512), (512, 80)))
+    transposed, root = run_every_way(text, a, c)
+    wanted = (a + a)[::-1].T if chain == 2 else (a + a).T
+    assert (transposed == wanted).all()
+    assert (root == np.sqrt(wanted * c)).all()
+
+
 def test_few_small_operations_stay_as_they_are() -> None:
     text = CHAIN.replace("  %2 = stablehlo.subtract %1, %b : tensor<100xf32>\n", "").replace("%2", "%1")
     assert formed(text) == []
