@@ -1,0 +1,194 @@
+"""The campaign over JAX's own tests sees what JAX executes, judges it by its rules, and survives crashes."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax")
+
+import jax
+import jax.numpy as jnp
+
+from tests.jax_suite import comparing, comparison
+from tests.jax_suite.campaign import CRASHED, Tally, _watched, printed, run_file
+from tests.jax_suite.comparing import REFUSED, SEVERAL_DEVICES, Comparing, stored_arrays
+from tests.jax_suite.comparison import DIFFERENCE, EXACT, WITHIN_BOUND, judge
+from tests.jax_suite.interception import Computation, intercepted
+from tests.jax_suite.journal import Journal
+from tests.jax_suite.wider import widened
+from tests.jax_suite.worker import Plan
+
+pytestmark = pytest.mark.models
+
+
+def elementwise(operation: str, dtype: str, size: int = 4) -> str:
+    """A program of one operation on one vector."""
+    kind = f"tensor<{size}x{dtype}>"
+    return f"func.func @main(%a: {kind}) -> {kind} {{ %0 = {operation} %a : {kind} return %0 : {kind} }}"
+
+
+def test_each_execution_is_seen_with_its_inputs_and_results() -> None:
+    seen: list[tuple[Computation, Sequence[Any], Sequence[Any]]] = []
+    with intercepted(lambda *execution: seen.append(execution)):
+        double = jax.jit(lambda x: x * 2 + 1, donate_argnums=0)
+        for number in range(3):
+            double(jnp.full(5, number, jnp.float32)).block_until_ready()
+        ahead = jax.jit(lambda x: x - 3).lower(np.float32(0)).compile()
+        ahead(np.float32(5)), ahead(np.float32(6))
+    doubled = [(inputs[0][0], results[0][0]) for text, inputs, results in seen if "multiply" in text.text]
+    assert doubled == [(0, 1), (1, 3), (2, 5)]
+    taken = [(inputs[0], results[0]) for text, inputs, results in seen if "subtract" in text.text]
+    assert taken == [(5, 2), (6, 3)]
+    count = len(seen)
+    double(jnp.full(5, 7, jnp.float32))
+    assert len(seen) == count
+
+
+def test_what_jax_executes_agrees(tmp_path: Path) -> None:
+    observer = Comparing(["auto", "eager"], tmp_path)
+    with intercepted(observer):
+        x = jnp.linspace(-2, 2, 24, dtype=jnp.float32).reshape(4, 6)
+        jax.nn.softmax(jnp.tanh(x @ x.T)), jnp.argsort(x, axis=1), jnp.linalg.inv(x @ x.T + jnp.eye(4))
+    record = observer.record()
+    assert record["faults"] == []
+    assert record["counts"][EXACT] > 10 and len(record["programs"]) > 5
+
+
+def test_a_wrong_result_is_counted_and_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    observer = Comparing(["never"], tmp_path)
+    compiled = comparing.compiled
+
+    def compiled_wrongly(text: str, mode: str) -> Any:
+        right = compiled(text, mode)
+        return lambda *inputs: [np.asarray(result) + 1 for result in right(*inputs)]
+
+    monkeypatch.setattr(comparing, "compiled", compiled_wrongly)
+    with intercepted(observer):
+        jax.jit(lambda x: x ^ 5)(np.arange(6, dtype=np.int8))
+        jax.jit(lambda x: x * 5)(np.arange(6, dtype=np.float32))
+    record = observer.record()
+    assert record["counts"] == {DIFFERENCE: 2}
+    digest = record["faults"][0]["program"]
+    inputs, results = stored_arrays(tmp_path / f"{digest}_0.npz")
+    assert (inputs[-1] == np.arange(6)).all() and (results[0] == np.arange(6) ^ 5).all()
+    assert results[0].dtype == np.int8
+    assert "xor" in (tmp_path / f"{digest}.mlir").read_text()
+    total = Tally("some_test", faults=[{"test": "t", **fault} for fault in record["faults"]])
+    assert "FAULT difference, 2 times" in printed([total], 1) and not total.is_clean
+
+
+def test_refusals_and_several_devices_are_counted(tmp_path: Path) -> None:
+    observer = Comparing(["never"], tmp_path)
+    call = 'stablehlo.custom_call @"a target of nobody"(%a) : (tensor<4xf32>) -> tensor<4xf32>'
+    text = f"func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {{ %0 = {call} return %0 : tensor<4xf32> }}"
+    values = [np.zeros(4, np.float32)]
+    observer(Computation(text, 1, False), values, values)
+    observer(Computation(text, 2, False), [], [])
+    assert observer.record()["counts"] == {REFUSED: 1, SEVERAL_DEVICES: 1}
+
+
+SINE = elementwise("stablehlo.sine", "f32")
+X = np.array([0.5, 1.5, -3, 12], np.float32)
+
+
+@pytest.mark.parametrize(
+    ("text", "inputs", "ours", "theirs", "kind"),
+    [
+        (SINE, [X], np.sin(X), np.sin(X), EXACT),
+        (SINE, [X], np.sin(X), np.sin(X) * np.float32(1 + 1e-6), WITHIN_BOUND),
+        (SINE, [X], np.sin(X), np.sin(X) * np.float32(1 + 1e-4), comparison.TRUE_VALUE),
+        (SINE, [X], np.sin(X) * np.float32(1 + 1e-4), np.sin(X), DIFFERENCE),
+        (SINE, [X], np.where(X > 9, np.nan, np.sin(X)).astype(np.float32), np.sin(X), DIFFERENCE),
+        (SINE, [X], np.sin(X).astype(np.float64), np.sin(X), DIFFERENCE),
+        (
+            elementwise("stablehlo.sine", "f64", 1),
+            [np.array([1e17])],
+            np.sin([1e17 + 16]),
+            np.sin([1e17]),
+            comparison.CONDITIONING,
+        ),
+        (
+            elementwise("stablehlo.not", "i8"),
+            [np.arange(4, dtype=np.int8)],
+            *np.eye(2, 4, dtype=np.int8),
+            DIFFERENCE,
+        ),
+        (
+            elementwise("stablehlo.exponential_minus_one", "f64", 1),
+            [np.array([1e-9])],
+            np.expm1([1e-9]),
+            np.exp([1e-9]) - 1,
+            comparison.TRUE_DIGITS,
+        ),
+        (
+            elementwise("stablehlo.exponential", "complex<f32>", 1),
+            [np.array([complex(np.inf, np.inf)], np.complex64)],
+            np.array([complex(np.inf, np.nan)], np.complex64),
+            np.array([complex(np.nan, np.nan)], np.complex64),
+            comparison.COMPLEX_NON_FINITE,
+        ),
+        (
+            "func.func @main(%a: tensor<4xf32>) -> tensor<4xi8> {"
+            " %0 = stablehlo.convert %a : (tensor<4xf32>) -> tensor<4xi8> return %0 : tensor<4xi8> }",
+            [np.array([1, np.nan, 1e9, 3], np.float32)],
+            np.array([1, 5, -1, 3], np.int8),
+            np.array([1, 0, -1, 3], np.int8),
+            comparison.UNSPECIFIED,
+        ),
+    ],
+)
+def test_the_rules(text: str, inputs: Any, ours: Any, theirs: Any, kind: str) -> None:
+    verdict = judge(text, inputs, [ours], [theirs])
+    assert verdict.kind == kind, verdict.detail
+
+
+def test_the_wide_program_keeps_bits_of_narrow_types() -> None:
+    import nimblehlo
+
+    text = """func.func @main(%a: tensor<2xui32>) -> tensor<2xf32> {
+      %0 = stablehlo.bitcast_convert %a : (tensor<2xui32>) -> tensor<2xf32>
+      %c = stablehlo.constant dense<[0.1, 2.0]> : tensor<2xf32>
+      %1 = stablehlo.multiply %0, %c : tensor<2xf32>
+      return %1 : tensor<2xf32>
+    }"""
+    bits = np.array([0.3, -7], np.float32).view(np.uint32)
+    (result,) = nimblehlo.execute(str(widened(nimblehlo.load(text))), [bits])
+    assert (result == np.float64(np.float32([0.3, -7])) * np.float64(np.float32([0.1, 2]))).all()
+
+
+TINY = """
+import os
+import unittest
+import numpy as np
+import jax
+
+class TinyTest(unittest.TestCase):
+    def test_a(self):
+        jax.numpy.sin(np.float32(1))
+
+    def test_b(self):
+        os._exit(7)
+
+    def test_c(self):
+        jax.numpy.cos(np.float32(1))
+"""
+
+
+def test_a_campaign_goes_on_after_a_crash(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "tiny_test.py").write_text(TINY)
+    journal = str(tmp_path / "journal.jsonl")
+    plan = Plan(str(tmp_path), "tiny_test", 0, 1, None, "", ["never"], journal, str(tmp_path / "out"), 100)
+    total = run_file(plan, 120, {"JAX_PLATFORMS": "cpu"})
+    assert total.tests == {"passed": 2, CRASHED: 1}
+    assert total.computations >= 2 and set(total.counts) <= {EXACT, WITHIN_BOUND}
+    assert [fault["test"].rpartition(".")[2] for fault in total.faults] == ["test_b"]
+
+
+def test_a_worker_that_hangs_is_stopped(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "import time; time.sleep(60)"]
+    assert _watched(command, Journal(tmp_path / "journal"), 1, {}) is None
