@@ -21,6 +21,7 @@ from ..ops.families import COLUMN_SCATTER, POSITION_REDUCE
 from ..ops.verify import TERMINATORS
 from ..types import PLAIN, TensorType
 from .cleanup import remove_dead_code
+from .cluster_shapes import leave_other_shapes
 from .effects import CONTROL_FLOW, has_no_effect
 from .gathered import FOLLOWED_VIEWS, GATHERS, LEAST_LINE, copies_long_lines, is_followed, line_of
 from .moves import is_move
@@ -198,8 +199,11 @@ class _Grouping:
         found = [*cores.values(), *self.lone_moves(), *self.lone_lines()]
         found.sort(key=lambda cluster: (cluster.level, max(cluster.owned)), reverse=True)
         home = {index: cluster for cluster in found for index in cluster.owned}
+        formed_around = [(cluster, frozenset(cluster.owned)) for cluster in found]
         for cluster in found:
             self.take_in(cluster, home)
+        for cluster, around in formed_around:
+            leave_other_shapes(cluster, around, self.operations, self.position, self.users)
         return self.with_one_shape([cluster for cluster in found if self.pays(cluster)])
 
     def with_one_shape(self, clusters: list[Members]) -> list[Members]:

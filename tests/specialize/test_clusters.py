@@ -363,3 +363,33 @@ def test_one_operation_that_saves_much_makes_a_cluster_of_few() -> None:
     assert name == CLUSTER
     a, b = np.random.default_rng(0).standard_normal((2, 4096), dtype=np.float32)
     run_every_way(text, a, b)
+
+
+TAKEN_OVER = """
+func.func @main(%a: tensor<300x200xf32>, %b: tensor<200x300xf32>)
+    -> (tensor<400x300xf32>, tensor<200x300xf32>) {
+  %0 = stablehlo.exponential %a : tensor<300x200xf32>
+  %1 = stablehlo.transpose %0, dims = [1, 0] : (tensor<300x200xf32>) -> tensor<200x300xf32>
+  %2 = stablehlo.add %1, %b : tensor<200x300xf32>
+  %3 = stablehlo.concatenate %2, %b, dim = 0
+      : (tensor<200x300xf32>, tensor<200x300xf32>) -> tensor<400x300xf32>
+  %4 = stablehlo.negate %a : tensor<300x200xf32>
+  %5 = stablehlo.transpose %4, dims = [1, 0] : (tensor<300x200xf32>) -> tensor<200x300xf32>
+  %6 = stablehlo.multiply %5, %b : tensor<200x300xf32>
+  return %3, %6 : tensor<400x300xf32>, tensor<200x300xf32>
+}
+"""
+"""The cluster of %2 and %6 takes %0 in; then the one of %3 takes %2 over, but not %0, which is smaller."""
+
+
+def test_an_operation_that_another_cluster_takes_over() -> None:
+    text = TAKEN_OVER
+    function = specialize(nimblehlo.load(text), "main")
+    assert function.body is not None
+    clusters.form_clusters(function.body, plan_clusters.generates)
+    made = [operation for operation in function.body.walk() if operation.name == CLUSTER]
+    shapes = [{value.type.shape for value in operation.results} for operation in made]
+    assert len(made) > 1 and all(len(one) == 1 for one in shapes)
+    rng = np.random.default_rng(0)
+    types = [argument.type for argument in function.body.block.arguments]
+    run_every_way(text, *[rng.standard_normal(type.shape, dtype=np.float32) for type in types])
