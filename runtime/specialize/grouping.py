@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 
 from ..ir import Block, Operation, Value, used_values
@@ -45,23 +44,61 @@ def replace_groups(block: Block, grouping: Grouping, has_form: HasForm, name: st
     """Put one operation of that name in the place of each group that has a form."""
     found = grouping.clusters()
     if found:
-        users = users_of(block)
-        groups: list[Members] = []
+        forming = _Forming(block, has_form, name)
         for group in found:
-            wider = grouping.with_broadcasts(group, users)
-            candidates = [group] if wider is None else [wider, group]
-            with_form = (one for one in candidates if has_form(_body_of(block, one, users, name)))
-            groups += itertools.islice(with_form, 1)
-        replace(block, groups, users, name)
+            wider = grouping.with_broadcasts(group, forming.users)
+            if wider is None or not forming.takes(wider):
+                forming.takes(group)
+        replace(block, forming.groups, forming.users, name)
 
 
-def _body_of(block: Block, cluster: Members, users: dict[Value, list[int]], name: str) -> Block:
-    """A block of a group's operations alone."""
-    operands, results = boundary(block.operations, cluster.owned, cluster.copied, users)
-    members = [block.operations[index] for index in cluster.members]
-    made = cluster_operation(members, operands, results, name)
-    cluster.made = results, made
-    return made.regions[0].block
+class _Forming:
+    """The groups of a block that have a form beside each other.
+
+    A group may copy an operation that reads a value inside another group, which has to hand on that value too
+    then, and may have no form with one more result.
+
+    Attributes:
+        users: of each value, those among the groups that read it by way of what they copy included.
+    """
+
+    def __init__(self, block: Block, has_form: HasForm, name: str) -> None:
+        self.operations = block.operations
+        self.users = users_of(block)
+        self.has_form = has_form
+        self.name = name
+        self.groups: list[Members] = []
+        self.home: dict[Value, Members] = {}
+
+    def takes(self, group: Members) -> bool:
+        """Take a group if it has a form, and those taken before keep theirs."""
+        if not self.is_formed(group):
+            return False
+        reader = max(group.owned)
+        read = boundary(self.operations, group.owned, group.copied, self.users)[0]
+        for value in read:
+            self.users[value].append(reader)
+        others = {self.home[value]: None for value in read if value in self.home}
+        if not all(map(self.is_formed, others)):
+            for value in read:
+                self.users[value].pop()
+            return False
+        self.groups.append(group)
+        for index in group.owned:
+            self.home.update(dict.fromkeys(self.operations[index].results, group))
+        return True
+
+    def is_formed(self, group: Members) -> bool:
+        """Whether a group has a form with the results that it has to hand on now; notes its operation."""
+        operands, results = boundary(self.operations, group.owned, group.copied, self.users)
+        if group.made is not None and group.made[0] == results:
+            return True
+        members = [self.operations[index] for index in group.members]
+        made = cluster_operation(members, operands, results, self.name)
+        if not self.has_form(made.regions[0].block):
+            return False
+        group.made = results, made
+        return True
 
 
 class Grouping:

@@ -186,3 +186,33 @@ def test_a_value_lies_along_several_dimensions() -> None:
 def test_a_vector_lies_along_rows_and_columns() -> None:
     x = X[:, :32].copy()
     check(lambda x, v: (x * v[None, :] + x * v[:, None] + x).sum(1), x, X[3, :32], count=1)
+
+
+def test_a_group_with_a_form_keeps_it_beside_groups_that_copy() -> None:
+    """The second group does not copy the broadcast of the exponential: the first one would have to hand on
+    the exponential as well, which lies along the columns."""
+    text = """
+func.func @main(%x: tensor<64x64xf32>, %s: tensor<64xf32>, %w: tensor<64x64xf32>)
+    -> (tensor<64x64xf32>, tensor<64x64xf32>) {
+  %z = stablehlo.constant dense<0.0> : tensor<f32>
+  %v = stablehlo.exponential %s : tensor<64xf32>
+  %b = stablehlo.broadcast_in_dim %v, dims = [1] : (tensor<64xf32>) -> tensor<64x64xf32>
+  %m = stablehlo.multiply %x, %b : tensor<64x64xf32>
+  %r = stablehlo.reduce(%m init: %z) applies stablehlo.add across dimensions = [1]
+    : (tensor<64x64xf32>, tensor<f32>) -> tensor<64xf32>
+  %rb = stablehlo.broadcast_in_dim %r, dims = [0] : (tensor<64xf32>) -> tensor<64x64xf32>
+  %n = stablehlo.divide %m, %rb : tensor<64x64xf32>
+  %d = stablehlo.dot_general %n, %w, contracting_dims = [1] x [0]
+    : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %m2 = stablehlo.multiply %d, %b : tensor<64x64xf32>
+  %r2 = stablehlo.reduce(%m2 init: %z) applies stablehlo.add across dimensions = [1]
+    : (tensor<64x64xf32>, tensor<f32>) -> tensor<64xf32>
+  %rb2 = stablehlo.broadcast_in_dim %r2, dims = [0] : (tensor<64xf32>) -> tensor<64x64xf32>
+  %n2 = stablehlo.divide %m2, %rb2 : tensor<64x64xf32>
+  return %n, %n2 : tensor<64x64xf32>, tensor<64x64xf32>
+}
+"""
+    rng = np.random.default_rng(0)
+    x, s, w = (rng.random(shape, dtype=np.float32) for shape in ((64, 64), (64,), (64, 64)))
+    rows = run_every_way(text, x, s, w)[1].sum(axis=1)
+    np.testing.assert_allclose(rows, 1, rtol=1e-5)
