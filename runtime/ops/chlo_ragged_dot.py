@@ -137,8 +137,8 @@ class RaggedDot(DotDimensions, name="chlo.ragged_dot"):
 
     @constraint
     def C20(self) -> str | None:
-        """lhs, rhs and result have elements of one kind"""
-        return same_kind([("lhs", self.lhs), ("rhs", self.rhs), ("result", self.result)])
+        """lhs and rhs have elements of one kind"""
+        return same_kind([("lhs", self.lhs), ("rhs", self.rhs)])
 
     def result_shape(self) -> tuple[int, ...]:
         shape = super().result_shape()

@@ -77,11 +77,6 @@ class DotGeneral(
         return rules.same_shape("result", self.result, "the shape of the product", self.result_shape())
 
     @constraint
-    def C13(self) -> str | None:
-        """element_type(lhs) = element_type(rhs); here at least of one kind, as the result is"""
-        return same_kind([("lhs", self.lhs), ("rhs", self.rhs), ("result", self.result)])
-
-    @constraint
     def C14(self) -> str | None:
         """is_quantized(lhs) = is_quantized(result) and is_quantized(rhs)"""
         return self.quantized_together()
@@ -197,9 +192,7 @@ class Dot(
             raise self.error(f"lhs is {self.lhs} and rhs is {self.rhs}, but they must be vectors or matrices")
         if not rules.sizes_agree(self.lhs.shape[-1], self.rhs.shape[0]):
             raise self.error(f"lhs is {self.lhs} and rhs is {self.rhs}, whose contracted sizes differ")
-        reason = precision_config_size(self) or same_kind(
-            [("lhs", self.lhs), ("rhs", self.rhs), ("result", self.result)]
-        )
+        reason = precision_config_size(self)
         if reason is not None:
             raise self.error(reason)
         super().verify()

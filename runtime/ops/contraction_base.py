@@ -25,18 +25,16 @@ from ..types import (
 from . import rules
 from .declaration import Array, Op, constraint
 from .float_products import contracted, contraction_of, have_threads, part_of
+from .mixed_products import MixedProduct
 from .narrow_products import suits
 from .products import Multiply, computed_float, is_narrow, multiplier
 
 
-class Contraction(Op):
+class Contraction(MixedProduct):
     """What operations share that multiply and sum over dimensions of two operands."""
 
     binds_by_types = True
 
-    lhs: Any
-    rhs: Any
-    result: Any
     lhs_batching_dimensions: Any
     rhs_batching_dimensions: Any
     lhs_contracting_dimensions: Any
@@ -79,7 +77,15 @@ class Contraction(Op):
     @functools.cached_property
     def multiply(self) -> Multiply | None:
         """`multiplier()`, made once; None for quantized tensors, whose expressed values are multiplied."""
-        return None if self._is_quantized else self.multiplier()
+        if self._is_quantized:
+            return None
+        around = self.conversions_around
+        if around is None:
+            return self.multiplier()
+        multiply = around.view.multiply
+        if multiply is None:
+            return None
+        return lambda a, b: around.leave(multiply(around.enter_lhs(a), around.enter_rhs(b)))
 
     @property
     def _is_quantized(self) -> bool:

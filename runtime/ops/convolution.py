@@ -66,13 +66,14 @@ class _Convolution(ConvolutionRules):
 
     @functools.cached_property
     def multiply(self) -> Multiply | None:
-        """The product of stacks of matrices of these element types."""
+        """The product of stacks of matrices of these element types, between the conversions of mixed ones."""
+        if any(map(is_quantized_tensor, (self.lhs, self.rhs, self.result))):
+            return None
+        if self.conversions_around is not None:
+            multiply: Multiply | None = self.conversions_around.view.multiply
+            return multiply
         types = (self.lhs.element_type, self.rhs.element_type, self.result.element_type)
-        return (
-            None
-            if any(map(is_quantized_tensor, (self.lhs, self.rhs, self.result)))
-            else multiplier(*types, is_narrow=is_narrow(self))
-        )
+        return multiplier(*types, is_narrow=is_narrow(self))
 
     @functools.cached_property
     def is_float(self) -> bool:
@@ -112,6 +113,10 @@ class _Convolution(ConvolutionRules):
             multiply: the product of stacks of matrices; None: `self.multiply`, or loops of floats.
             threads: most threads that native code may use; None: all.
         """
+        around = self.conversions_around
+        if around is not None:
+            operands = around.enter_lhs(lhs), around.enter_rhs(rhs)
+            return around.leave(around.view.convolve(*operands, padding, multiply, threads))
         windows = self.windows(rhs.shape, padding)
         scales = self.is_scaling and np.isfinite(rhs).all()
         loops = None if scales or multiply else by_loops(self, windows, lhs.shape, rhs.shape, threads)

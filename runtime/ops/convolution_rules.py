@@ -14,13 +14,14 @@ from . import rules
 from .attribute_kinds import BOOLEANS, DIMENSIONS, I64
 from .contraction_base import QuantizedContraction, precision_config_size, same_kind
 from .declaration import Attribute, Result, constraint
+from .mixed_products import MixedProduct
 from .products import PRECISION_CONFIG
 from .window_geometry import Window, padding_shape
 
 Padding = tuple[tuple[int, ...], ...]
 
 
-class ConvolutionRules(QuantizedContraction):
+class ConvolutionRules(MixedProduct, QuantizedContraction):
     """What both convolutions share: attributes, constraints, the shape of the result."""
 
     lhs: Any
@@ -233,8 +234,8 @@ class ConvolutionRules(QuantizedContraction):
 
     @constraint
     def C27(self) -> str | None:
-        """element_type(lhs) = element_type(rhs) = element_type(result); here at least of one kind"""
-        return same_kind([("lhs", self.lhs), ("rhs", self.rhs), ("result", self.result)])
+        """element_type(lhs) = element_type(rhs) = element_type(result); here operands at least of one kind"""
+        return same_kind([("lhs", self.lhs), ("rhs", self.rhs)])
 
     @constraint
     def C28(self) -> str | None:

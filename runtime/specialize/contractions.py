@@ -49,6 +49,30 @@ def dot_of_transpose(operation: Operation, rewriter: Rewriter) -> Value | None:
     return None
 
 
+def product_of_mixed(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A product of several kinds of element types is one of a single kind between conversions.
+
+    Implementations then meet products of one kind only.
+    """
+    from ..ops.mixed_products import product_types
+
+    types = [tensor_type(value) for value in (*operation.operands[:2], operation.result)]
+    around = product_types(*[type.element_type for type in types])
+    if around is None:
+        return None
+    lhs, rhs, product = [
+        TensorType(type.shape, element_type) for type, element_type in zip(types, around, strict=True)
+    ]
+    operands = [
+        rewriter.create("stablehlo.convert", [value], type)
+        for value, type in zip(operation.operands, (lhs, rhs), strict=False)
+    ]
+    result = rewriter.create(
+        operation.name, [*operands, *operation.operands[2:]], product, operation.attributes
+    )
+    return rewriter.create("stablehlo.convert", [result], types[2])
+
+
 _LEAST_CONVERTED_TERMS: Final = 1 << 18
 """Multiplications of a product for which operations of their own that convert are worth it."""
 

@@ -76,7 +76,11 @@ TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
     ),
     "stablehlo.convert": (conversions.convert_nothing, conversions.convert_twice),
     "stablehlo.divide": (algebra.divide_by_one,),
+    "chlo.ragged_dot": (contractions.product_of_mixed,),
+    "stablehlo.convolution": (contractions.product_of_mixed,),
+    "stablehlo.dot": (contractions.product_of_mixed,),
     "stablehlo.dot_general": (
+        contractions.product_of_mixed,
         contractions.dot_of_transpose,
         contractions.dot_of_narrow,
         _late("dot_algorithms", "dot_of_components", attribute="algorithm"),

@@ -196,7 +196,7 @@ REJECTED: dict[type[Op], dict[str, str]] = {
         "C17": changed((5, [])),
         "C18": changed(types=(M, G, "tensor<2xi64>", "tensor<4x5xf32>")),
         "C19": changed(types=(M, G, N, "tensor<3x4x5xf32>")),
-        "C20": changed(types=(M, G, N, "tensor<4x5xi32>")),
+        "C20": changed(types=(M, "tensor<3x2x5xi32>", N, "tensor<4x5xf32>")),
     },
 }
 

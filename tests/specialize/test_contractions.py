@@ -46,6 +46,23 @@ def test_narrow_floats_are_converted_beside_the_product(types: tuple[str, ...], 
         assert_becomes(text, ["dot_general"] + ["convert"] * conversions)
 
 
+@pytest.mark.parametrize(
+    ("types", "conversions"),
+    [
+        (("i8", "i8", "f32"), 2),
+        (("i8", "f32", "f32"), 1),
+        (("f32", "f32", "i32"), 1),
+        (("i1", "f32", "i32"), 2),
+        (("i8", "i8", "i32"), 0),
+        (("i8", "i32", "i64"), 0),
+    ],
+)
+def test_products_of_several_kinds_become_products_of_one(types: tuple[str, ...], conversions: int) -> None:
+    lhs, rhs, result = types
+    text = product(f"2x3x{lhs}", f"3x4x{rhs}", f"2x4x{result}")
+    assert_becomes(text, ["dot_general"] + ["convert"] * conversions)
+
+
 def test_an_operand_of_two_products_is_converted_once() -> None:
     kind, result = "tensor<100x100xbf16>", "tensor<100x100xf32>"
     dot = f"stablehlo.dot_general %a, %{{}}, contracting_dims = [1] x [0] : ({kind}, {kind}) -> {result}"
