@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,8 @@ def as_array(value: Any, what: str) -> np.ndarray[Any, Any]:
     """What a user passed, as an array.
 
     Args:
-        value: an array, or anything with ``__dlpack__`` or ``__array__``, or what NumPy makes an array of.
+        value: an array, or anything with ``__dlpack__`` or ``__array__``, or what NumPy makes an array of; an
+            array of JAX's typed random keys stands for their words (`jax.random.key_data`).
         what: names it in the error.
 
     Raises:
@@ -95,10 +97,22 @@ def as_array(value: Any, what: str) -> np.ndarray[Any, Any]:
         else:
             array = np.asarray(value)
     except (ValueError, TypeError, RuntimeError, BufferError) as error:
-        raise ExecutionError(f"{what} is no array: {error}") from error
+        words = _key_words(value)
+        if words is None:
+            raise ExecutionError(f"{what} is no array: {error}") from error
+        array = words
     if array.dtype.hasobject:
         raise ExecutionError(f"{what} is no array: {value.__class__.__name__}")
     return array
+
+
+def _key_words(value: Any) -> np.ndarray[Any, Any] | None:
+    """The words of an array of JAX's typed random keys, which NumPy cannot hold; None for any other value."""
+    jax: Any = sys.modules.get("jax")
+    if jax is None or not isinstance(value, jax.Array):
+        return None
+    is_key = jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key)
+    return np.asarray(jax.random.key_data(value)) if is_key else None
 
 
 def _convert_scalar(value: complex, type: TensorType, index: int) -> np.ndarray[Any, Any]:

@@ -37,6 +37,12 @@ DIALECTS = {
     "check": "What programs that check themselves compare with.",
     "interpreter": "What shows or keeps values on the way.",
     "func": "",
+    "sdy": (
+        "How a program is divided among devices (Shardy). Programs run on one device and as a whole, where "
+        "these operations cost nothing: none of them becomes a step. A `manual_computation` along axes of "
+        "several devices, and the operations that reduce along such axes or make them unreduced, are an "
+        "`UnsupportedError` when the program is compiled."
+    ),
     "shape": "What exporters leave in computations of shapes; likewise the next ones.",
     "tensor": "",
     "arith": "",
@@ -128,7 +134,8 @@ def _defined(declaration: type[Elementwise], category: int, mark: str) -> str:
 
 def is_offered(declaration: type[Op]) -> bool:
     """Whether the operation runs; some are declared so that their constraints are judged, and no more."""
-    return declaration.reference is not Op.reference or declaration.name == "func.call"
+    is_inlined = declaration.name == "func.call" or declaration.name.startswith("sdy.")
+    return is_inlined or declaration.reference is not Op.reference
 
 
 def row(declaration: type[Op], with_kernels: set[str]) -> str:

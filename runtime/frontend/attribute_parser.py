@@ -5,7 +5,7 @@ Source: MLIR language reference, "Attributes"; the specification's operations fo
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..ir import (
     ArrayAttribute,
@@ -29,8 +29,11 @@ from .convolution_dimensions import parse_convolution_dimensions
 from .dense import DenseParser
 from .lexer import NUMBER, pattern
 
+if TYPE_CHECKING:
+    from .sharding_parser import ShardingReader
+
 STRUCTURED_DIALECTS: Final = frozenset({"stablehlo", "chlo"})
-"""Dialects whose attributes are read; those of all others are kept as text."""
+"""Dialects whose attributes are enums and structs; those of others, but for sdy, are kept as text."""
 
 _I64: Final = ELEMENT_TYPES["i64"]
 _F64: Final = ELEMENT_TYPES["f64"]
@@ -224,6 +227,10 @@ class AttributeParser(DenseParser):
             parsed = self._parse_structured(dialect, rest[1:])
             if parsed is not None:
                 return parsed
+        if dialect == "sdy" and angle:
+            sharding = self._parse_sharding(rest[1:])
+            if sharding is not None:
+                return sharding
         if angle:
             self.angle_text()
         return OpaqueAttribute(self.text[position : self.position])
@@ -248,6 +255,26 @@ class AttributeParser(DenseParser):
         if nested:
             self.expect(">")
         return parsed
+
+    def _parse_sharding(self, mnemonic: str) -> Attribute | None:
+        """An attribute of the sdy dialect; None, consuming nothing, for one that is kept as text."""
+        start = self.position
+        nested = not mnemonic
+        if nested:
+            self.expect("<")
+            mnemonic = self.keyword("an attribute's mnemonic")
+        parsed = self.sharding_reader().body(mnemonic)
+        if parsed is None:
+            self.position = start
+        elif nested:
+            self.expect(">")
+        return parsed
+
+    def sharding_reader(self) -> ShardingReader:
+        """What reads attributes of the sdy dialect, which few programs have."""
+        from .sharding_parser import ShardingReader
+
+        return ShardingReader(self, self.attribute)
 
     def _parse_body(self, dialect: str, mnemonic: str) -> Attribute | None:
         """Consume ``VALUE>`` or ``field = value, ...>``."""

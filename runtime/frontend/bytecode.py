@@ -24,7 +24,7 @@ _READER: Final = f"""
 import sys
 try:
     from jaxlib.mlir import ir
-    from jaxlib.mlir.dialects import stablehlo
+    from jaxlib.mlir.dialects import sdy, stablehlo
     from jaxlib.mlir._mlir_libs import _jax_mlir_ext
 except ImportError:
     sys.exit({_NOT_INSTALLED})
@@ -33,6 +33,7 @@ context.allow_unregistered_dialects = True
 registry = ir.DialectRegistry()
 _jax_mlir_ext.register_dialects(registry)
 context.append_dialect_registry(registry)
+sdy.register_dialect(context)
 try:
     module = stablehlo.deserialize_portable_artifact(context, sys.stdin.buffer.read())
 except (ValueError, ir.MLIRError):

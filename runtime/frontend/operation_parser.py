@@ -5,6 +5,7 @@ Source: MLIR language reference, "Operations", "Regions", "Blocks".
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -48,18 +49,21 @@ BUILTIN_NAMES: Final = {
     "return": "func.return",
     "call": "func.call",
 }
-_OTHER_DIALECTS: Final = ("arith", "sdy", "shape", "tensor")
-"""Those whose forms are in `other_dialects`, which few programs need."""
+_FORM_MODULES: Final = {
+    "arith": "shape_forms",
+    "sdy": "sharding_forms",
+    "shape": "shape_forms",
+    "tensor": "shape_forms",
+}
+"""Which module has the forms of a dialect that few programs need."""
 _FORMS: dict[str, Form] = {}
 
 
 def form_of(name: str) -> Form | None:
     """The compiled pretty form of an operation, or None where it has none."""
-    form = None
-    if name.partition(".")[0] in _OTHER_DIALECTS:
-        from .other_dialects import FORMS
-
-        form = FORMS.get(name)
+    module = _FORM_MODULES.get(name.partition(".")[0])
+    forms = {} if module is None else importlib.import_module(f".{module}", __package__).FORMS
+    form: Form | None = forms.get(name)
     if form is None:
         declaration = lookup(name)
         if declaration is None or declaration.assembly is None:
@@ -105,6 +109,23 @@ class OperationParser(AttributeParser):
         self.defined = outer
         self.nesting -= 1
         return region
+
+    def isolated_region(self, arguments: Sequence[tuple[str, int, Type]] = ()) -> Region:
+        """Consume ``{...}`` of a region that sees no values from outside, such as a function's body."""
+        outer = self.enter_isolated()
+        region = self.region(arguments)
+        self.leave_isolated(outer)
+        return region
+
+    def enter_isolated(self) -> tuple[dict[str, Value], list[str]]:
+        """Begin a region that sees no values from outside; what `leave_isolated` restores."""
+        outer = self.values, self.defined
+        self.values, self.defined = {}, []
+        return outer
+
+    def leave_isolated(self, outer: tuple[dict[str, Value], list[str]]) -> None:
+        """End a region that sees no values from outside."""
+        self.values, self.defined = outer
 
     def _labelled_block(self) -> Block:
         if self.match(_LABEL) is None:

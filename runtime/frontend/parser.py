@@ -18,7 +18,6 @@ from ..ir import (
     Source,
     StringAttribute,
     TypeAttribute,
-    Value,
 )
 from ..ir.attributes import ArrayAttribute
 from ..types import FunctionType, Type
@@ -123,23 +122,14 @@ class Parser(OperationParser):
 
     def _module_body(self) -> list[Function | Module | Operation]:
         self.descend()
-        outer = self._enter()
+        outer = self.enter_isolated()
         self.expect("{")
         items: list[Function | Module | Operation] = []
         while not self.accept("}"):
             items.append(self._item())
-        self._leave(outer)
+        self.leave_isolated(outer)
         self.nesting -= 1
         return items
-
-    def _enter(self) -> tuple[dict[str, Value], list[str]]:
-        """Begin a region that sees no values from outside; what `_leave` restores."""
-        outer = self.values, self.defined
-        self.values, self.defined = {}, []
-        return outer
-
-    def _leave(self, outer: tuple[dict[str, Value], list[str]]) -> None:
-        self.values, self.defined = outer
 
     def _function(self, start: int) -> Function:
         word = self.optional_keyword()
@@ -151,9 +141,7 @@ class Parser(OperationParser):
         attributes = dict(self.attribute_dictionary()) if self.accept("attributes") else {}
         body = None
         if self.peek() == "{":
-            outer = self._enter()
-            body = self.region(arguments) if arguments or not inputs else None
-            self._leave(outer)
+            body = self.isolated_region(arguments) if arguments or not inputs else None
             if body is None:
                 self.fail("arguments with names, since the function has a body", start)
         return Function(

@@ -169,6 +169,27 @@ class OpaqueAttribute(Record):
     text: str
 
 
+class DialectAttribute(Record):
+    """Base of the attributes of other dialects that are held as data, such as the shardings of sdy.
+
+    Class attributes:
+        dialect, mnemonic: its names in the text.
+    """
+
+    dialect = ""
+    mnemonic = ""
+
+    def body(self) -> str:
+        """What follows the mnemonic in the text."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        body = self.body()
+        if body.startswith("<"):
+            return f"#{self.dialect}.{self.mnemonic}{body}"
+        return f"#{self.dialect}<{self.mnemonic}{body}>"
+
+
 class FunctionAttribute(Record):
     """A Python function that a program brought along; text cannot hold it and shows that it is there."""
 
@@ -193,5 +214,6 @@ Attribute = (
     | StructAttribute
     | LocationAttribute
     | OpaqueAttribute
+    | DialectAttribute
     | FunctionAttribute
 )

@@ -22,6 +22,7 @@ from .attributes import (
     DenseElementsAttribute,
     DenseResourceAttribute,
     DenseStringsAttribute,
+    DialectAttribute,
     DictionaryAttribute,
     EnumAttribute,
     FloatAttribute,
@@ -250,6 +251,8 @@ class Printer:
                 return f"loc({location_text(location)})"
             case OpaqueAttribute(text):
                 return text
+            case DialectAttribute():
+                return str(attribute)
             case FunctionAttribute():
                 return "#nimblehlo.function"
 

@@ -14,6 +14,7 @@ from ..ir import (
     BoolAttribute,
     DenseArrayAttribute,
     DenseElementsAttribute,
+    DialectAttribute,
     DictionaryAttribute,
     EnumAttribute,
     FloatAttribute,
@@ -288,6 +289,49 @@ class Enum(AttributeKind):
 
     def encode(self, value: enum.StrEnum) -> Attribute:
         return EnumAttribute(self.dialect, self.mnemonic, value.value)
+
+
+class NumberedEnum(AttributeKind):
+    """An enumeration that the text shows as an i32, decoded to a member of `members`.
+
+    Args:
+        members: an `enum.IntEnum` with MLIR's numbers.
+    """
+
+    def __init__(self, members: type[enum.IntEnum]) -> None:
+        self.members = members
+        listed = ", ".join(f"{member.value} ({member.name})" for member in members)
+        self.description = f"one of the i32 numbers {listed}"
+
+    def decode(self, attribute: Attribute) -> enum.IntEnum:
+        if not isinstance(attribute, IntegerAttribute) or attribute.type.name != "i32":
+            raise self.mismatch(attribute)
+        if attribute.value not in self.members.__members__.values():
+            raise ValueError(f"must be {self.description}, but is {attribute.value}")
+        return self.members(attribute.value)
+
+    def encode(self, value: enum.IntEnum) -> Attribute:
+        return IntegerAttribute(value.value, ELEMENT_TYPES["i32"])
+
+
+class DialectData(AttributeKind):
+    """An attribute of another dialect, which is its own value.
+
+    Args:
+        kind: the class of the attribute.
+    """
+
+    def __init__(self, kind: type[DialectAttribute]) -> None:
+        self.kind = kind
+        self.description = f"an attribute #{kind.dialect}.{kind.mnemonic}"
+
+    def decode(self, attribute: Attribute) -> Any:
+        if isinstance(attribute, self.kind):
+            return attribute
+        raise self.mismatch(attribute)
+
+    def encode(self, value: DialectAttribute) -> Attribute:
+        return value
 
 
 class ArrayOf(AttributeKind):

@@ -178,7 +178,7 @@ class Return(Op, name="stablehlo.return", assembly="$results attr-dict ( : types
         return results
 
 
-class FunctionReturn(Op, name="func.return", assembly="$operands attr-dict ( : types($operands) )?"):
+class FunctionReturn(Op, name="func.return", assembly="attr-dict ( $operands : types($operands) )?"):
     """Ends a function: what the function returns."""
 
     operands = Operand(VALUE, variadic=True)

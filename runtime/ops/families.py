@@ -89,6 +89,18 @@ _NAMES: Final = {
     },
     "chlo_scan": {"chlo": "scan"},
     "chlo_ragged_dot": {"chlo": "ragged_dot"},
+    "sharding": {
+        "sdy": (
+            "mesh sharding_constraint reshard sharding_group propagation_barrier constant data_flow_edge "
+            "func_data_flow_edge return named_computation manual_computation"
+        ),
+    },
+    "sharding_collectives": {
+        "sdy": (
+            "all_gather all_slice all_to_all collective_permute all_reduce reduce_scatter "
+            "sharded_to_unreduced replicated_to_unreduced"
+        ),
+    },
     "interpreter": {"interpreter": "print probe"},
     "check": {
         "check": (
@@ -106,3 +118,15 @@ FAMILY_OF: Final = {
     for name in names.split()
 }
 """The module that declares an operation, by the operation's name."""
+
+MESH: Final = "sdy.mesh"
+SHARDING_ATTRIBUTES: Final = frozenset(
+    {
+        "sdy.sharding",
+        "sdy.sharding_rule",
+        "sdy.propagation_edges",
+        "sdy.result_propagation_edges",
+        "sdy.block_arg_propagation_edges",
+    }
+)
+"""Attributes of the sdy dialect that any operation may have; `sharding_verify` checks them."""

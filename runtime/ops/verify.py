@@ -6,7 +6,7 @@ Source: specification, sections "Programs", "Functions" and "Operations".
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from ..errors import NimbleError, UnsupportedError, VerifyError
 from ..ir import (
@@ -24,6 +24,7 @@ from ..ir.likeness import likeness
 from ..options import Ordering
 from ..types import ELEMENT_TYPES, FunctionType, TensorType, TupleType, Type, UnrankedTensorType
 from .declaration import Op, lookup
+from .families import MESH, SHARDING_ATTRIBUTES
 from .rules import all_types_agree
 from .type_constraints import violation
 
@@ -45,7 +46,7 @@ _LEGACY: Final = frozenset(
 )
 _REMOVED: Final = "is a legacy operation of TensorFlow, which StableHLO no longer has (RFC on dynamism, P1)"
 
-TERMINATORS = frozenset({"stablehlo.return", "func.return", "chlo.return"})
+TERMINATORS = frozenset({"stablehlo.return", "func.return", "chlo.return", "sdy.return"})
 _PLAIN_ELEMENTS = frozenset(ELEMENT_TYPES.values())
 
 
@@ -67,28 +68,48 @@ class _Verifier:
         self.functions: dict[str, Function] = {}
         self.calls: dict[str, set[str]] = {}
         self.verified: set[Hashable] = set()
+        self.has_shardings = False
 
     def verify(self) -> None:
+        symbols: set[str] = set()
         for item in self.module.body:
             if isinstance(item, Function):
-                if item.name in self.functions:
+                if item.name in symbols:
                     raise _function_error(item, f"the symbol @{item.name} is defined twice")
+                symbols.add(item.name)
                 self.functions[item.name] = item
+            elif isinstance(item, Operation):
+                self.verify_mesh(item, symbols)
         for item in self.module.body:
             if isinstance(item, Function):
                 self.verify_function(item)
             elif isinstance(item, Module):
                 verify(item)
-            elif not item.name.startswith("sdy."):
-                raise UnsupportedError(
-                    "is not offered outside of functions", operation=item.name, location=item.location
-                )
+        if self.has_shardings:
+            from .sharding_verify import verify_shardings
+
+            verify_shardings(self.module, view_of)
         self.reject_recursion()
+
+    def verify_mesh(self, operation: Operation, symbols: set[str]) -> None:
+        """An operation of the module itself, which must declare a mesh."""
+        if operation.name != MESH:
+            raise UnsupportedError(
+                "is not offered outside of functions", operation=operation.name, location=operation.location
+            )
+        view: Any = view_of(operation)
+        view.verify()
+        if view.sym_name in symbols:
+            raise view.error(f"the symbol @{view.sym_name} is defined twice")
+        symbols.add(view.sym_name)
+        self.has_shardings = True
 
     def verify_function(self, function: Function) -> None:
         """Types, terminator and operations of one function."""
         for type in (*function.type.inputs, *function.type.results):
             _verify_type(type, "func.func", function.location)
+        each = (function.attributes, *function.argument_attributes, *function.result_attributes)
+        self.has_shardings |= any("sdy.sharding" in attributes for attributes in each)
         self.calls[function.name] = set()
         if function.body is None:
             return
@@ -129,6 +150,8 @@ class _Verifier:
 
     def verify_operation(self, operation: Operation, visible: set[Value], function: Function) -> None:
         """One operation: its regions from the inside out, then its own constraints."""
+        if not SHARDING_ATTRIBUTES.isdisjoint(operation.attributes) or operation.name.startswith("sdy."):
+            self.has_shardings = True
         key = _key(operation)
         if key is not None and key in self.verified:
             return
@@ -140,6 +163,8 @@ class _Verifier:
         for result in operation.results:
             _verify_type(result.type, operation.name, operation.location)
         view = view_of(operation)
+        if operation.name == MESH:
+            raise view.error("must stand in a module, not in a function")
         try:
             view.verify()
             verify_inferred(view)

@@ -1,4 +1,7 @@
-"""Inlines calls, and composites for which no function is registered, so that a program is one function."""
+"""Inlines calls, and composites for which no function is registered, so that a program is one function.
+
+What the sdy dialect says of several devices is dropped on the way, since a program runs on one.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from ..errors import UnsupportedError, VerifyError
 from ..ir import (
     ArrayAttribute,
+    Attribute,
     Block,
     Builder,
     Function,
@@ -17,6 +21,7 @@ from ..ir import (
     SymbolAttribute,
     Value,
 )
+from ..ops.families import FAMILY_OF
 
 if TYPE_CHECKING:
     from ..ops.shape_custom_calls import ReplacedTarget
@@ -24,8 +29,25 @@ if TYPE_CHECKING:
 MOST_OPERATIONS = 5_000_000
 """Calls that call twice what is below them grow without bound; past this size a program is rejected."""
 
-_CALLS: Final = frozenset({"func.call", "stablehlo.composite", "stablehlo.custom_call"})
+_CALLS: Final = frozenset(
+    {
+        "func.call",
+        "stablehlo.composite",
+        "stablehlo.custom_call",
+        *(name for name in FAMILY_OF if name.startswith("sdy.")),
+    }
+)
 """Operations that may become others."""
+MANY_DEVICES: Final = frozenset(
+    {
+        "sdy.all_reduce",
+        "sdy.manual_computation",
+        "sdy.reduce_scatter",
+        "sdy.replicated_to_unreduced",
+        "sdy.sharded_to_unreduced",
+    }
+)
+"""Operations of sdy that may need several devices."""
 
 
 def inline_calls(module: Module, function: Function) -> Function:
@@ -34,7 +56,7 @@ def inline_calls(module: Module, function: Function) -> Function:
     Raises:
         UnsupportedError: the result would have more than MOST_OPERATIONS operations.
     """
-    inliner = _Inliner(module.functions)
+    inliner = _Inliner(module)
     assert function.body is not None
     return function.with_body(inliner.copy_region(function.body, {}))
 
@@ -42,8 +64,10 @@ def inline_calls(module: Module, function: Function) -> Function:
 class _Inliner:
     """Copies regions and replaces calls on the way."""
 
-    def __init__(self, functions: Mapping[str, Function]) -> None:
-        self.functions = functions
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.functions: Mapping[str, Function] = module.functions
+        self.has_meshes = any(isinstance(item, Operation) for item in module.body)
         self.count = 0
 
     def copy_region(self, region: Region, values: dict[Value, Value]) -> Region:
@@ -70,6 +94,8 @@ class _Inliner:
                 operands = tuple([values[operand] for operand in operation.operands])
                 regions = [self.copy_region(region, values) for region in operation.regions]
                 copied = operation.again(operands, regions)
+                if self.has_meshes and "sdy.sharding" in copied.attributes:
+                    copied.attributes = _without_shardings(copied.attributes)
                 append(copied)
                 values.update(zip(operation.results, copied.results, strict=True))
             else:
@@ -77,6 +103,9 @@ class _Inliner:
 
     def copy_call(self, call: Operation, builder: Builder, values: dict[Value, Value]) -> None:
         """Append what a call becomes: its callee's operations, those that stand for its target, or a copy."""
+        if call.name.startswith("sdy."):
+            self.drop_sharding(call, builder, values)
+            return
         callee, target = self.callee(call), _target(call)
         if callee is not None:
             self.inline(call, callee, builder, values)
@@ -92,6 +121,25 @@ class _Inliner:
 
             results = replace_call(call, target, operands, self.called_regions(call), builder)
         values.update(zip(call.results, results, strict=True))
+
+    def drop_sharding(self, operation: Operation, builder: Builder, values: dict[Value, Value]) -> None:
+        """Let an operation's operands stand for its results, or append the body of a computation."""
+        if operation.name in MANY_DEVICES:
+            from .sharding import require_one_device
+
+            require_one_device(operation, self.module)
+        if operation.regions:
+            self.inline_block(operation, operation.regions[0].block, builder, values)
+            return
+        if operation.name == "sdy.constant":
+            attributes = {"value": operation.attributes["value"]}
+            types = [result.type for result in operation.results]
+            location = operation.location
+            made = builder.create("stablehlo.constant", (), types, attributes, location=location)
+            results: Sequence[Value] = made.results
+        else:
+            results = [values[operand] for operand in operation.operands[: len(operation.results)]]
+        values.update(zip(operation.results, results, strict=True))
 
     def callee(self, operation: Operation) -> Function | None:
         """The function whose body takes an operation's place; None where none does."""
@@ -126,11 +174,20 @@ class _Inliner:
     def inline(self, call: Operation, callee: Function, builder: Builder, values: dict[Value, Value]) -> None:
         """Append the callee's operations and let the call's results stand for what it returns."""
         assert callee.body is not None
-        block = callee.body.block
+        self.inline_block(call, callee.body.block, builder, values)
+
+    def inline_block(
+        self, call: Operation, block: Block, builder: Builder, values: dict[Value, Value]
+    ) -> None:
+        """Append a block's operations, where the call's operands are its arguments."""
         inner = dict(zip(block.arguments, [values[operand] for operand in call.operands], strict=True))
         self.copy_operations(block, builder, inner, keep_terminator=False)
         returned = [inner[operand] for operand in block.terminator.operands]
         values.update(zip(call.results, returned, strict=True))
+
+
+def _without_shardings(attributes: Mapping[str, Attribute]) -> Mapping[str, Attribute]:
+    return {name: value for name, value in attributes.items() if not name.startswith("sdy.")}
 
 
 def _target(operation: Operation) -> ReplacedTarget | None:

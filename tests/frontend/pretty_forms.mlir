@@ -265,3 +265,96 @@ check.expect_almost_eq_const %s, dense<1.0> : tensor<f32>, tolerance = 0.5
 %0 = sdy.sharding_constraint %a <@mesh, [{"x"}, {}]> : tensor<2x3xf32>
 // generic
 %0 = "sdy.sharding_constraint"(%a) {sharding = #sdy.sharding<@mesh, [{"x"}, {}]>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+// -----
+// sdy reshard
+%0 = sdy.reshard %a <@mesh, [{"x", ?}p1, {?}], replicated={"y":(2)2}, unreduced=max{"z"}> : tensor<2x3xf32>
+// generic
+%0 = "sdy.reshard"(%a) {sharding = #sdy.sharding<@mesh, [{"x", ?}p1, {?}], replicated={"y":(2)2}, unreduced=max{"z"}>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+// -----
+// sdy sharding on a mesh of its own
+%0 = sdy.reshard %a <mesh<["x"=2]>, [{"x"}, {}], unreduced=sum{"x"}> : tensor<2x3xf32>
+%1 = sdy.reshard %a #sdy.sharding<mesh<["x"=2], device_ids=[1, 0]>, [{#sdy<axis_ref"x">}, {}], unreduced{"x"}> : tensor<2x3xf32>
+// generic
+%0 = "sdy.reshard"(%a) {sharding = #sdy.sharding<mesh<["x"=2]>, [{"x"}, {}], unreduced={"x"}>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+%1 = "sdy.reshard"(%a) {sharding = #sdy<sharding<mesh<["x"=2], device_ids=[1, 0]>, [{"x"}, {}], unreduced=sum{"x"}>>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+// -----
+// sdy sharding group
+sdy.sharding_group %a group_id=21 : tensor<2x3xf32>
+// generic
+"sdy.sharding_group"(%a) {group_id = 21 : i64} : (tensor<2x3xf32>) -> ()
+// -----
+// sdy propagation barrier
+%0 = sdy.propagation_barrier %a allowed_direction=FORWARD : tensor<2x3xf32>
+%1 = sdy.propagation_barrier %a allowed_direction = BACKWARD {b} : tensor<2x3xf32>
+// generic
+%0 = "sdy.propagation_barrier"(%a) {allowed_direction = 1 : i32} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+%1 = "sdy.propagation_barrier"(%a) {allowed_direction = 2 : i32, b} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+// -----
+// sdy constant
+%0 = sdy.constant dense<[1, 2]> : tensor<2xi64>
+// generic
+%0 = "sdy.constant"() {value = dense<[1, 2]> : tensor<2xi64>} : () -> tensor<2xi64>
+// -----
+// sdy data flow edges
+%0 = sdy.data_flow_edge %a sharding=<@mesh, [{"x"}, {}]> : tensor<2x3xf32>
+%1 = sdy.data_flow_edge %b : tensor<2x3xf32>
+%2 = sdy.func_data_flow_edge %p {b} : tensor<2x3xi1>
+// generic
+%0 = "sdy.data_flow_edge"(%a) {sharding = #sdy.sharding<@mesh, [{"x"}, {}]>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+%1 = "sdy.data_flow_edge"(%b) : (tensor<2x3xf32>) -> tensor<2x3xf32>
+%2 = "sdy.func_data_flow_edge"(%p) {b} : (tensor<2x3xi1>) -> tensor<2x3xi1>
+// -----
+// sdy named computation
+%0:2 = sdy.named_computation<"f">(%a, %s) in_shardings=[<@mesh, [{"x"}, {}]>, <@mesh, []>] out_shardings=[<@mesh, []>, <@mesh, [{"x"}, {}]>] (%a: tensor<2x3xf32> loc("x"), %1: tensor<f32>) {
+  %0 = stablehlo.abs %a : tensor<2x3xf32>
+  sdy.return {b} %1, %0 : tensor<f32>, tensor<2x3xf32>
+} {c} : (tensor<2x3xf32>, tensor<f32>) -> (tensor<f32>, tensor<2x3xf32>)
+sdy.named_computation<"g">() () {
+  sdy.return
+} : () -> ()
+// generic
+%0:2 = "sdy.named_computation"(%a, %s) ({
+^bb0(%v: tensor<2x3xf32>, %w: tensor<f32>):
+  %1 = "stablehlo.abs"(%v) : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  "sdy.return"(%w, %1) {b} : (tensor<f32>, tensor<2x3xf32>) -> ()
+}) {c, name = "f", in_shardings = #sdy.sharding_per_value<[<@mesh, [{"x"}, {}]>, <@mesh, []>]>, out_shardings = #sdy.sharding_per_value<[<@mesh, []>, <@mesh, [{"x"}, {}]>]>} : (tensor<2x3xf32>, tensor<f32>) -> (tensor<f32>, tensor<2x3xf32>)
+"sdy.named_computation"() ({
+  "sdy.return"() : () -> ()
+}) {name = "g"} : () -> ()
+// -----
+// sdy manual computation
+%0 = sdy.manual_computation(%a) in_shardings=[<@mesh, [{"x"}, {}]>] out_shardings=[<@mesh, [{"x"}, {}]>] manual_axes={"x", "y"} (%1: tensor<1x3xf32>) {
+  sdy.return %1 : tensor<1x3xf32>
+} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+sdy.manual_computation() in_shardings=[] out_shardings=[] manual_axes={} () {
+  sdy.return
+} : () -> ()
+// generic
+%0 = "sdy.manual_computation"(%a) ({
+^bb0(%1: tensor<1x3xf32>):
+  "sdy.return"(%1) : (tensor<1x3xf32>) -> ()
+}) {in_shardings = #sdy.sharding_per_value<[<@mesh, [{"x"}, {}]>]>, manual_axes = #sdy<manual_axes{"x", "y"}>, out_shardings = #sdy.sharding_per_value<[<@mesh, [{"x"}, {}]>]>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+"sdy.manual_computation"() ({
+  "sdy.return"() : () -> ()
+}) {in_shardings = #sdy.sharding_per_value<[]>, manual_axes = #sdy<manual_axes{}>, out_shardings = #sdy.sharding_per_value<[]>} : () -> ()
+// -----
+// sdy collectives
+%0 = sdy.all_gather [{"x"}, {"y":(1)2}] %a out_sharding=<@mesh, [{}, {}]> : tensor<2x3xf32>
+%1 = sdy.all_slice [{"x"}, {}] %0 out_sharding=<@mesh, [{"x"}, {}]> {b} : tensor<2x3xf32>
+%2 = sdy.all_to_all [{"x", "y"}: 0->1] %1 out_sharding=<@mesh, [{}, {"x", "y"}]> : tensor<2x3xf32>
+%3 = sdy.collective_permute %2 out_sharding=<@mesh, [{}, {"y", "x"}]> : tensor<2x3xf32>
+%4 = sdy.all_reduce {"x"} %3 out_sharding=<@mesh, [{}, {}]> : tensor<2x3xf32>
+%5 = sdy.all_reduce max {} %4 out_sharding=<@mesh, [{}, {}]> : tensor<2x3xf32>
+%6 = sdy.reduce_scatter min [{"x"}, {}] %5 out_sharding=<@mesh, [{"x"}, {}]> : tensor<2x3xf32>
+%7 = sdy.sharded_to_unreduced [{"x"}, {}] %6 out_sharding=<@mesh, [{}, {}], unreduced={"x"}> : tensor<2x3xf32>
+%8 = sdy.replicated_to_unreduced {"x"} %7 out_sharding=<@mesh, [{}, {}], unreduced={"x"}> : tensor<2x3xf32>
+// generic
+%0 = "sdy.all_gather"(%a) {gathering_axes = #sdy<list_of_axis_ref_lists[{"x"}, {"y":(1)2}]>, out_sharding = #sdy.sharding<@mesh, [{}, {}]>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+%1 = "sdy.all_slice"(%0) {b, slicing_axes = #sdy<list_of_axis_ref_lists[{"x"}, {}]>, out_sharding = #sdy.sharding<@mesh, [{"x"}, {}]>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+%2 = "sdy.all_to_all"(%1) {params = #sdy<all_to_all_param_list[{"x", "y"}: 0->1]>, out_sharding = #sdy.sharding<@mesh, [{}, {"x", "y"}]>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+%3 = "sdy.collective_permute"(%2) {out_sharding = #sdy.sharding<@mesh, [{}, {"y", "x"}]>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+%4 = "sdy.all_reduce"(%3) {reduction_axes = #sdy<axis_ref_list{"x"}>, out_sharding = #sdy.sharding<@mesh, [{}, {}]>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+%5 = "sdy.all_reduce"(%4) {reduction_axes = #sdy<axis_ref_list{}>, reduction_op = 1 : i32, out_sharding = #sdy.sharding<@mesh, [{}, {}]>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+%6 = "sdy.reduce_scatter"(%5) {reduce_scatter_axes = #sdy<list_of_axis_ref_lists[{"x"}, {}]>, reduction_op = 2 : i32, out_sharding = #sdy.sharding<@mesh, [{"x"}, {}]>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+%7 = "sdy.sharded_to_unreduced"(%6) {axes = #sdy<list_of_axis_ref_lists[{"x"}, {}]>, out_sharding = #sdy.sharding<@mesh, [{}, {}], unreduced={"x"}>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+%8 = "sdy.replicated_to_unreduced"(%7) {axes = #sdy<axis_ref_list{"x"}>, out_sharding = #sdy.sharding<@mesh, [{}, {}], unreduced={"x"}>} : (tensor<2x3xf32>) -> tensor<2x3xf32>

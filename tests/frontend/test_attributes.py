@@ -98,7 +98,7 @@ F64 = element_type("f64")
                 {"lhs_precision_type": element_type("tf32"), "allow_imprecise_accumulation": False},
             ),
         ),
-        ('#sdy.sharding<@mesh, [{"x"}, {}]>', OpaqueAttribute('#sdy.sharding<@mesh, [{"x"}, {}]>')),
+        ("#sdy<tensor_mapping[i, jk]>", OpaqueAttribute("#sdy<tensor_mapping[i, jk]>")),
         ("#mhlo.sharding", OpaqueAttribute("#mhlo.sharding")),
         ("#stablehlo.bounds<1, ?>", OpaqueAttribute("#stablehlo.bounds<1, ?>")),
         ("affine_map<(d0) -> (d0)>", OpaqueAttribute("affine_map<(d0) -> (d0)>")),

@@ -6,8 +6,9 @@ import pytest
 
 from nimblehlo.errors import ParseError, UnsupportedError
 from nimblehlo.frontend import parse, split
-from nimblehlo.ir import Module, OpaqueAttribute, Operation, StringAttribute
+from nimblehlo.ir import Module, Operation, StringAttribute
 from nimblehlo.ir.fingerprint import fingerprint
+from nimblehlo.ir.sharding import Mesh, MeshAxis
 from tests.frontend.sources import operation, operations
 
 ARGUMENTS = """%a: tensor<2x3xf32>, %b: tensor<2x3xf32>, %p: tensor<2x3xi1>, %s: tensor<f32>, %i: tensor<i32>,
@@ -144,7 +145,7 @@ def test_operations_of_other_dialects_are_kept() -> None:
     assert isinstance(mesh, Operation)
     assert mesh.attributes == {
         "sym_name": StringAttribute("mesh"),
-        "mesh": OpaqueAttribute('#sdy.mesh<["x"=2, "y"=4]>'),
+        "mesh": Mesh((MeshAxis("x", 2), MeshAxis("y", 4))),
     }
     assert operation('%0 = "foo.bar"() {a = #foo<b>} : () -> !foo.t').name == "foo.bar"
     with pytest.raises(UnsupportedError, match=r"foo\.bar: .*not supported, at <text>:2:6"):

@@ -8,10 +8,11 @@ import pytest
 
 
 def mlir_context() -> Any:
-    """A context that knows StableHLO, CHLO, quantized types and functions; skips where jaxlib is absent."""
+    """A context that knows StableHLO, CHLO, sdy, quantized types and functions; skips without jaxlib."""
     ir = pytest.importorskip("jaxlib.mlir.ir")
     stablehlo = pytest.importorskip("jaxlib.mlir.dialects.stablehlo")
     chlo = pytest.importorskip("jaxlib.mlir.dialects.chlo")
+    sdy = pytest.importorskip("jaxlib.mlir.dialects.sdy")
     extension = pytest.importorskip("jaxlib.mlir._mlir_libs._jax_mlir_ext")
     passes = pytest.importorskip("jaxlib.mlir.passmanager")
     context = ir.Context()
@@ -22,6 +23,7 @@ def mlir_context() -> Any:
     context.load_all_available_dialects()
     stablehlo.register_dialect(context)
     chlo.register_dialect(context)
+    sdy.register_dialect(context)
     stablehlo.register_stablehlo_passes()
     # The pass brings the dialect of quantized types with it.
     with context:

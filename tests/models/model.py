@@ -37,7 +37,7 @@ class Model:
 
     def inputs(self) -> list[Array]:
         """The arguments' leaves in the order of the lowered program's arguments."""
-        return [np.asarray(leaf) for leaf in jax.tree.leaves(self.arguments)]
+        return [as_array(leaf) for leaf in jax.tree.leaves(self.arguments)]
 
     def lowered(self) -> jax.stages.Lowered:
         """The lowered function; every argument stays one, used or not."""
@@ -53,7 +53,7 @@ class Model:
         """XLA:CPU's results."""
         with self.precision():
             results = jax.jit(self.reference or self.function)(*self.arguments)
-        return [np.asarray(result) for result in jax.tree.leaves(results)]
+        return [as_array(result) for result in jax.tree.leaves(results)]
 
     def _specifications(self) -> tuple[Any, ...]:
         if not self.symbolic:
@@ -63,6 +63,13 @@ class Model:
             jax.ShapeDtypeStruct(jax.export.symbolic_shape(shape, scope=scope), argument.dtype)
             for shape, argument in zip(self.symbolic, self.arguments, strict=True)
         )
+
+
+def as_array(value: Any) -> Array:
+    """A value as the array that a program takes or returns; typed keys as their words."""
+    if isinstance(value, jax.Array) and jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
+        value = jax.random.key_data(value)
+    return np.asarray(value)
 
 
 MODELS: dict[str, Model] = {}

@@ -1,0 +1,170 @@
+"""Pretty forms of the operations of the sdy dialect (`nimblehlo.ops.sharding`, `sharding_collectives`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from ..ir import IntegerAttribute, StringAttribute
+from ..ir.sharding import (
+    AllToAllParameters,
+    AxisList,
+    AxisLists,
+    ManualAxes,
+    Mesh,
+    SdyAttribute,
+    ShardingPerValue,
+    TensorSharding,
+)
+from ..ops.sharding import Direction
+from ..ops.sharding_collectives import Reduction
+from ..types import ELEMENT_TYPES, Type
+from .assembly import Form, Signature, Step, compile_assembly
+from .operation_types import OperationState
+
+if TYPE_CHECKING:
+    from .operation_parser import OperationParser
+
+_I32: Final = ELEMENT_TYPES["i32"]
+_I64: Final = ELEMENT_TYPES["i64"]
+
+
+def _attribute(name: str, kind: type[SdyAttribute]) -> Step:
+    """An attribute without its mnemonic, or in its full form."""
+
+    def step(parser: OperationParser, state: OperationState) -> None:
+        state.attributes[name] = parser.sharding_reader().bare(kind)
+
+    return step
+
+
+def _name(parser: OperationParser, state: OperationState) -> None:
+    """``@name``."""
+    state.attributes["sym_name"] = parser.symbol_name()
+
+
+def _computation_name(parser: OperationParser, state: OperationState) -> None:
+    """``<"name">``."""
+    parser.expect("<")
+    state.attributes["name"] = StringAttribute(parser.string())
+    parser.expect(">")
+
+
+def _group_id(parser: OperationParser, state: OperationState) -> None:
+    """``group_id=3``."""
+    parser.expect("group_id =")
+    state.attributes["group_id"] = IntegerAttribute(parser.sharding_reader().integer(), _I64)
+
+
+def _direction(parser: OperationParser, state: OperationState) -> None:
+    """``allowed_direction=FORWARD``."""
+    parser.expect("allowed_direction =")
+    position = parser.skip()
+    word = parser.keyword("a direction such as 'FORWARD'")
+    if word not in Direction.__members__:
+        parser.fail(f"one of {', '.join(Direction.__members__)}", position)
+    state.attributes["allowed_direction"] = IntegerAttribute(Direction[word].value, _I32)
+
+
+def _reduction(parser: OperationParser, state: OperationState) -> None:
+    """``max``, which may be left out."""
+    word = next((member for member in Reduction.__members__ if parser.accept(member)), None)
+    if word is not None:
+        state.attributes["reduction_op"] = IntegerAttribute(Reduction[word].value, _I32)
+
+
+def _keyed(key: str, name: str, read: Callable[[OperationParser], SdyAttribute], optional: bool) -> Step:
+    """``key=attribute``."""
+
+    def step(parser: OperationParser, state: OperationState) -> None:
+        if parser.accept(f"{key} ="):
+            state.attributes[name] = read(parser)
+        elif not optional:
+            parser.fail(f"'{key}='")
+
+    return step
+
+
+def _out_sharding(parser: OperationParser) -> SdyAttribute:
+    return parser.sharding_reader().bare(TensorSharding)
+
+
+def _sharding_list(parser: OperationParser) -> ShardingPerValue:
+    return parser.sharding_reader().sharding_list()
+
+
+def _manual_axes(parser: OperationParser) -> SdyAttribute:
+    return parser.sharding_reader().bare(ManualAxes)
+
+
+def _body(parser: OperationParser, state: OperationState) -> None:
+    """``(%a: tensor<2xf32>, ...) {...}``: the arguments of the only block have no label."""
+    arguments: list[tuple[str, int, Type]] = []
+    parser.expect("(")
+    for _ in parser.items(")"):
+        name, position = parser.value_name()
+        parser.expect(":")
+        arguments.append((name, position, parser.type()))
+        parser.optional_attribute_dictionary()
+        parser.optional_location()
+    state.regions.append(parser.isolated_region(arguments))
+
+
+def _steps(form: str, operands: dict[str, bool] | None = None) -> Sequence[Step]:
+    return compile_assembly(form, Signature(operands)).steps
+
+
+_END: Final = _steps("attr-dict : same-type")
+_INPUT: Final = _steps("$input", {"input": False})
+_SHARDED: Final = Form([*_INPUT, _attribute("sharding", TensorSharding), *_END])
+_SHARDINGS: Final = ("in_shardings", "out_shardings")
+
+
+def _collective(*steps: Step) -> Form:
+    """Axes, the operand, ``out_sharding=...``."""
+    out_sharding = _keyed("out_sharding", "out_sharding", _out_sharding, False)
+    return Form([*steps, *_INPUT, out_sharding, *_END])
+
+
+def _no_result(parser: OperationParser, state: OperationState) -> None:
+    state.result_types = ()
+
+
+FORMS: Final = {
+    "sdy.mesh": Form([_name, *_steps("="), _attribute("mesh", Mesh), *_steps("attr-dict")]),
+    "sdy.sharding_constraint": _SHARDED,
+    "sdy.reshard": _SHARDED,
+    "sdy.return": Form(_steps("attr-dict ( $results : types($results) )?", {"results": True})),
+    "sdy.sharding_group": Form([*_INPUT, _group_id, *_END, _no_result]),
+    "sdy.constant": Form(_steps("custom(constant)")),
+    "sdy.data_flow_edge": Form([*_INPUT, _keyed("sharding", "sharding", _out_sharding, True), *_END]),
+    "sdy.func_data_flow_edge": Form([*_INPUT, *_END]),
+    "sdy.propagation_barrier": Form([*_INPUT, _direction, *_END]),
+    "sdy.manual_computation": Form(
+        [
+            *_steps("( $operands )", {"operands": True}),
+            *[_keyed(key, key, _sharding_list, False) for key in _SHARDINGS],
+            _keyed("manual_axes", "manual_axes", _manual_axes, False),
+            _body,
+            *_steps("attr-dict : functional-type"),
+        ]
+    ),
+    "sdy.named_computation": Form(
+        [
+            _computation_name,
+            *_steps("( $operands )", {"operands": True}),
+            *[_keyed(key, key, _sharding_list, True) for key in _SHARDINGS],
+            _body,
+            *_steps("attr-dict : functional-type"),
+        ]
+    ),
+    "sdy.all_gather": _collective(_attribute("gathering_axes", AxisLists)),
+    "sdy.all_slice": _collective(_attribute("slicing_axes", AxisLists)),
+    "sdy.all_to_all": _collective(_attribute("params", AllToAllParameters)),
+    "sdy.collective_permute": _collective(),
+    "sdy.all_reduce": _collective(_reduction, _attribute("reduction_axes", AxisList)),
+    "sdy.reduce_scatter": _collective(_reduction, _attribute("reduce_scatter_axes", AxisLists)),
+    "sdy.sharded_to_unreduced": _collective(_attribute("axes", AxisLists)),
+    "sdy.replicated_to_unreduced": _collective(_attribute("axes", AxisList)),
+}
+"""The form of each operation by name."""
