@@ -175,6 +175,7 @@ class TinyTest(unittest.TestCase):
 
     def test_c(self):
         jax.numpy.cos(np.float32(1))
+        assert 0, "for this reason"
 """
 
 
@@ -184,7 +185,9 @@ def test_a_campaign_goes_on_after_a_crash(tmp_path: Path) -> None:
     journal = str(tmp_path / "journal.jsonl")
     plan = Plan(str(tmp_path), "tiny_test", 0, 1, None, "", ["never"], journal, str(tmp_path / "out"), 100)
     total = run_file(plan, 120, {"JAX_PLATFORMS": "cpu"})
-    assert total.tests == {"passed": 2, CRASHED: 1}
+    assert total.tests == {"passed": 1, "failed": 1, CRASHED: 1}
+    assert "for this reason" in next(iter(total.failures.values()))
+    assert "JAX's own test fails: tiny_test.TinyTest.test_c: AssertionError: for this" in printed([total], 1)
     assert total.computations >= 2 and set(total.counts) <= {EXACT, WITHIN_BOUND}
     assert [fault["test"].rpartition(".")[2] for fault in total.faults] == ["test_b"]
 

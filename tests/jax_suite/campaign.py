@@ -32,6 +32,7 @@ class Tally:
         counts: how many computations there were of each kind.
         programs: how many different programs.
         faults: a record of each fault, with the name of its test.
+        failures: what JAX's own tests say where they fail, by the names of the tests.
         seconds: how long the tests took, and how much of it was comparing.
     """
 
@@ -40,6 +41,7 @@ class Tally:
     counts: Counter[str] = field(default_factory=Counter)
     programs: int = 0
     faults: list[dict[str, str]] = field(default_factory=list)
+    failures: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
     comparing: float = 0.0
 
@@ -112,6 +114,8 @@ def tally(file: str, entries: Mapping[str, Mapping[str, Any]]) -> Tally:
         total.counts.update(entry.get("counts", {}))
         programs.update(entry.get("programs", ()))
         total.faults += [{"test": test, **fault} for fault in entry.get("faults", ())]
+        if entry.get("failure"):
+            total.failures[test] = entry["failure"]
         total.seconds += entry["seconds"]
         total.comparing += entry.get("comparing", 0.0)
     total.programs = len(programs)
@@ -126,6 +130,10 @@ def printed(totals: Iterable[Tally], examples: int) -> str:
         lines.append(f"{total.file}: {sum(total.tests.values())} tests ({tests}) in {total.seconds:.0f} s")
         lines.append(f"  {total.computations} computations of {total.programs} programs")
         lines += [f"  {count:8}  {kind}" for kind, count in sorted(total.counts.items(), key=_faults_last)]
+        lines += [
+            f"  JAX's own test fails: {test}: {text.splitlines()[-1][:200]}"
+            for test, text in sorted(total.failures.items())
+        ]
         by_reason: dict[tuple[str, str], list[dict[str, str]]] = {}
         for fault in total.faults:
             reason = fault["detail"].splitlines()[0] if fault["kind"] not in FAULTS[:1] else ""

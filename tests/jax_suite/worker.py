@@ -71,7 +71,8 @@ def main() -> int:
             start = time.time()
             result = unittest.TestResult()
             test.run(result)
-            journal.end(test.id(), _outcome(result), time.time() - start, comparing.record())
+            record = {**comparing.record(), "failure": _failure(result)}
+            journal.end(test.id(), _outcome(result), time.time() - start, record)
     return LEFT if len(left) > plan.most else 0
 
 
@@ -88,6 +89,12 @@ def _flat(suite: unittest.TestSuite | unittest.TestCase) -> Iterator[unittest.Te
     else:
         for item in suite:
             yield from _flat(item)
+
+
+def _failure(result: unittest.TestResult) -> str:
+    """The end of what JAX's test itself says of its failure."""
+    texts = [text for _, text in (*result.errors, *result.failures)]
+    return texts[0].strip()[-500:] if texts else ""
 
 
 def _outcome(result: unittest.TestResult) -> str:
