@@ -11,7 +11,7 @@ import pickle
 import sys
 from typing import Any
 
-from .store import digest_of_sources, keep, read, root
+from .store import digest_of_sources, folder, keep, read
 
 
 @functools.cache
@@ -42,14 +42,17 @@ class DiskCache:
         self._name = name
 
     def _path(self, signature: Any) -> pathlib.Path | None:
-        """Where that signature's code lies; None where the sources that name its folder cannot be read."""
+        """Where that signature's code lies; None where the sources that name its folder cannot be read, or
+        the folder must not be used."""
         try:
-            folder = root() / fingerprint()
+            version = folder(fingerprint())
         except OSError:
+            return None
+        if version is None:
             return None
         digest = hashlib.sha256(repr((self._name, signature)).encode()).hexdigest()[:32]
         readable = "".join(c if c.isalnum() else "_" for c in self._name)[:60]
-        return folder / f"{readable}-{digest}.bin"
+        return version / f"{readable}-{digest}.bin"
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """The compiled function of that signature; None where there is none, or none that can be used."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .api import Executable, compile, execute, load
     from .explorer import Exploration, explore
     from .ir import Module
+    from .kernels.cache_trust import CacheWarning
     from .ops.composite import register_composite
     from .ops.custom_call import register_custom_call
     from .sanitizer import Finding, Findings, SanitizerWarning
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "CacheWarning",
     "Executable",
     "ExecutionError",
     "Exploration",
@@ -58,6 +60,7 @@ __all__ = [
 ]
 
 _DEFINED_IN = {
+    "CacheWarning": "kernels.cache_trust",
     "Executable": "api",
     "Exploration": "explorer",
     "Finding": "sanitizer",

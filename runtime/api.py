@@ -143,6 +143,10 @@ class Executable:
             raise ExecutionError(
                 f"donate names input {max(options.donate)}, but @{entry} takes {inputs} inputs"
             )
+        if options.cache_bytes is not None:
+            from .kernels.cache_limit import set_limit
+
+            set_limit(options.cache_bytes)
         self.options = options
         self.input_types = function.type.inputs
         self.output_types = function.type.results

@@ -1,4 +1,4 @@
-"""The command line: ``nimblehlo run``, ``nimblehlo check`` and ``nimblehlo explore``."""
+"""The command line: ``nimblehlo run``, ``check``, ``explore`` and ``cache``."""
 
 from __future__ import annotations
 
@@ -59,7 +59,21 @@ def _parser() -> argparse.ArgumentParser:
         _add_settings(command)
     for command in (run, check):
         _add_open_behaviour(command)
+    _add_cache(commands.add_parser("cache", help="show or remove the compiled code that is kept on disk"))
     return parser
+
+
+def _add_cache(command: argparse.ArgumentParser) -> None:
+    """The commands `cache info` and `cache clear`."""
+    actions = command.add_subparsers(required=True, metavar="COMMAND")
+    info = actions.add_parser("info", help="print where compiled code lies, and how many bytes it takes")
+    clear = actions.add_parser("clear", help="remove the compiled code of all versions")
+    info.set_defaults(command=_cache_info)
+    clear.set_defaults(command=_cache_clear)
+    for action in (info, clear):
+        action.add_argument(
+            "--json", nargs="?", const="-", metavar="FILE", help="print it as JSON, or store it in a file"
+        )
 
 
 def _add_schedules(command: argparse.ArgumentParser) -> None:
@@ -251,3 +265,60 @@ def _explore(options: argparse.Namespace) -> int:
     if options.plot:
         exploration.plot(options.plot)
     return 0
+
+
+def _cache_info(options: argparse.Namespace) -> int:
+    from .kernels import store
+
+    usage = store.usage()
+    files = sum(files for files, _ in usage.kinds.values())
+    size = sum(size for _, size in usage.kinds.values())
+    lines = [
+        f"path: {usage.path}",
+        f"usable: {'yes' if usage.refusal is None else f'no: {usage.refusal}'}",
+        f"limit: {_bytes(usage.limit)}",
+        f"total: {_files(files, size)}",
+    ]
+    lines += [f"{kind}: {_files(*taken)}" for kind, taken in usage.kinds.items()]
+    report = {
+        "path": str(usage.path),
+        "usable": usage.refusal is None,
+        "reason": usage.refusal,
+        "limit": usage.limit,
+        "files": files,
+        "bytes": size,
+        "kinds": {kind: {"files": files, "bytes": size} for kind, (files, size) in usage.kinds.items()},
+    }
+    _report(options.json, report, lines)
+    return 0
+
+
+def _cache_clear(options: argparse.Namespace) -> int:
+    from .kernels import store
+
+    files, size = store.clear()
+    report = {"path": str(store.root()), "removed_files": files, "removed_bytes": size}
+    _report(options.json, report, [f"removed {_files(files, size)} from {store.root()}"])
+    return 0
+
+
+def _report(target: str | None, report: dict[str, Any], lines: Sequence[str]) -> None:
+    """Print lines of text, or give a report as JSON, on standard output where `target` is "-"."""
+    if target in (None, "-"):
+        print(json.dumps(report, indent=1) if target else "\n".join(lines))
+    else:
+        assert target is not None
+        Path(target).write_text(json.dumps(report, indent=1), encoding="utf-8")
+        print("\n".join(lines))
+
+
+def _files(files: int, size: int) -> str:
+    return f"{files} file{'' if files == 1 else 's'}, {_bytes(size)}"
+
+
+def _bytes(size: int) -> str:
+    """A number of bytes as text, with its value in a larger unit."""
+    for exponent, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if size >= 1 << exponent:
+            return f"{size} bytes ({size / (1 << exponent):.1f} {unit})"
+    return f"{size} bytes"

@@ -94,6 +94,10 @@ class Options:
         donate: numbers of the inputs that a call may consume, or ``"all"``: it may overwrite them, and
             results may lie in their memory. What such an input holds afterwards is not known. Inputs that
             share memory with another one, or are not C-contiguous and writeable, are left as they are.
+        cache_bytes: most bytes that compiled code may take on disk, of all programs and versions; what was
+            used least recently is removed. 0: none is kept, and none is read. It holds for the whole process
+            from the moment on at which a program is compiled with it. None: what was set last, or else
+            ``NIMBLEHLO_CACHE_BYTES``, or else 1 GiB.
 
     A call that exceeds a limit ends with an ExecutionError; the Executable can be called again.
 
@@ -115,6 +119,7 @@ class Options:
     scatter_out_of_bounds: Literal["element", "window"] = "element"
     sanitize: bool | str | Collection[str] = False
     sanitize_action: Literal["raise", "warn", "collect"] = "raise"
+    cache_bytes: int | None = None
 
     def __post_init__(self) -> None:
         if self.compile not in ("auto", "eager", "never"):
@@ -125,7 +130,7 @@ class Options:
             raise ValueError(f"seed is {self.seed!r}, but must be an integer from 0 to 2^64 - 1")
         if not isinstance(self.probe_directory, (str, os.PathLike, type(None))):
             raise ValueError(f"probe_directory is {self.probe_directory!r}, but must be None or a path")
-        for name in ("max_steps", "max_bytes"):
+        for name in ("max_steps", "max_bytes", "cache_bytes"):
             limit = getattr(self, name)
             if limit is not None and (not isinstance(limit, int) or limit < 0):
                 raise ValueError(f"{name} is {limit!r}, but must be None or an integer that is not negative")

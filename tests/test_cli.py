@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import ml_dtypes
@@ -10,11 +13,21 @@ import numpy as np
 import pytest
 
 from nimblehlo.cli import main
+from nimblehlo.kernels import store
 
 ADD = """
 func.func @main(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32> {
   %0 = stablehlo.add %a, %b : tensor<4xf32>
   return %0 : tensor<4xf32>
+}
+"""
+
+FUSED = """
+func.func @main(%x: tensor<60xf32>) -> tensor<60xf32> {
+  %0 = stablehlo.add %x, %x : tensor<60xf32>
+  %1 = stablehlo.tanh %0 : tensor<60xf32>
+  %2 = stablehlo.multiply %1, %x : tensor<60xf32>
+  return %2 : tensor<60xf32>
 }
 """
 
@@ -31,6 +44,90 @@ func.func @second() {
   func.return
 }
 """
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache folder with three entries of 70, 40 and 36 bytes, of two versions."""
+    monkeypatch.setenv("NIMBLEHLO_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("NIMBLEHLO_CACHE_BYTES", "3M")
+    numba, generated = tmp_path / "cache" / ("0" * 32), tmp_path / "cache" / ("generated-" + "1" * 32)
+    for path, size in ((numba / "a.bin", 70), (numba / "b.bin", 40), (generated / "c.o", 36)):
+        store.keep(path, b"x" * (size - 32))
+    return tmp_path / "cache"
+
+
+def test_cache_info(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cache", "info"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"path: {cache}",
+        "usable: yes",
+        "limit: 3145728 bytes (3.0 MiB)",
+        "total: 3 files, 146 bytes",
+        "numba: 2 files, 110 bytes",
+        "generated: 1 file, 36 bytes",
+        "unfinished: 0 files, 0 bytes",
+    ]
+
+
+def test_cache_info_as_json(cache: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    expected = {
+        "path": str(cache),
+        "usable": True,
+        "reason": None,
+        "limit": 3 << 20,
+        "files": 3,
+        "bytes": 146,
+        "kinds": {
+            "numba": {"files": 2, "bytes": 110},
+            "generated": {"files": 1, "bytes": 36},
+            "unfinished": {"files": 0, "bytes": 0},
+        },
+    }
+    assert main(["cache", "info", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == expected
+    assert main(["cache", "info", "--json", str(tmp_path / "info.json")]) == 0
+    assert json.loads((tmp_path / "info.json").read_text()) == expected
+    assert "usable: yes" in capsys.readouterr().out
+
+
+def test_cache_clear(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cache", "clear"]) == 0
+    assert capsys.readouterr().out == f"removed 3 files, 146 bytes from {cache}\n"
+    assert main(["cache", "clear", "--json"]) == 0
+    removed = {"path": str(cache), "removed_files": 0, "removed_bytes": 0}
+    assert json.loads(capsys.readouterr().out) == removed
+    assert not [path for path in cache.rglob("*") if path.is_file()]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")
+def test_cache_that_others_may_write_to(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cache.chmod(0o777)
+    assert main(["cache", "info", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert not report["usable"] and f"{cache} may be written by everybody" in report["reason"]
+    assert main(["cache", "clear"]) == 1
+    assert f"{cache} may be written by everybody" in capsys.readouterr().err
+    assert len(list(cache.rglob("*.*"))) == 3
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")
+@pytest.mark.parametrize("mode", [0o700, 0o777])
+def test_a_run_says_once_why_compiled_code_is_not_kept(program: Path, tmp_path: Path, mode: int) -> None:
+    program.write_text(FUSED)
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    folder.chmod(mode)
+    child = subprocess.run(
+        [sys.executable, "-m", "nimblehlo", "run", str(program), "--random", "0", "--compile", "eager"],
+        env={**os.environ, "NIMBLEHLO_CACHE_DIR": str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert child.returncode == 0
+    assert child.stderr.count(f"{folder} may be written by everybody") == (mode == 0o777)
+    assert bool(list(folder.iterdir())) == (mode == 0o700)
 
 
 @pytest.fixture

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import _thread
 import gc
+import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -167,7 +171,8 @@ def test_most_bytes(way: str) -> None:
 
 
 def test_limits_are_checked() -> None:
-    for name, value in [("max_steps", -1), ("max_bytes", 1.5), ("timeout", -0.1), ("timeout", "1")]:
+    wrong = [("max_steps", -1), ("max_bytes", 1.5), ("timeout", -0.1), ("timeout", "1")]
+    for name, value in [*wrong, ("cache_bytes", "1G"), ("cache_bytes", -1)]:
         with pytest.raises(ValueError, match=name):
             Options(**{name: value})
 
@@ -247,3 +252,49 @@ def test_a_loop_lets_other_threads_run() -> None:
     thread.join()
     gc.collect()
     assert turns > 10
+
+
+def test_compiled_code_on_disk_has_a_limit(tmp_path: Path) -> None:
+    """`cache_bytes` holds for the code of Numba and of LLVM, in a process of its own."""
+    code = """
+import threading
+import numpy
+import nimblehlo
+from nimblehlo.kernels import store
+from nimblehlo.kernels.compilation import kernel
+
+def run(value, limit):
+    text = f"func.func @main(%x: tensor<60xf32>) -> tensor<60xf32> {{\
+      %c = stablehlo.constant dense<{value}.0> : tensor<60xf32>\
+      %0 = stablehlo.add %x, %c : tensor<60xf32>\
+      %1 = stablehlo.tanh %0 : tensor<60xf32>\
+      %2 = stablehlo.multiply %1, %x : tensor<60xf32>\
+      return %2 : tensor<60xf32> }}"
+    options = nimblehlo.Options(compile="eager", cache_bytes=limit)
+    nimblehlo.compile(text, options=options)(numpy.ones(60, numpy.float32))
+
+@kernel
+def doubled(value):
+    return 2 * value
+
+run(1, None)
+assert doubled(4) == 8
+print(*[size for _, size in store.usage().kinds.values()])
+for value in range(2, 10):
+    run(value, 30000)
+for thread in threading.enumerate():
+    if thread.name == "nimblehlo-cache":
+        thread.join()
+print(sum(size for _, size in store.usage().kinds.values()))
+run(100, 0)
+print(store.usage().refusal)
+"""
+    environment = {**os.environ, "NIMBLEHLO_CACHE_DIR": str(tmp_path)}
+    child = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert child.returncode == 0, child.stderr
+    before, after, refusal = child.stdout.splitlines()
+    assert all(int(size) > 0 for size in before.split()[:2]), before
+    assert 0 < int(after) <= 30000
+    assert refusal == "the limit is 0 bytes"

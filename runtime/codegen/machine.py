@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..kernels.processor import gathers_one_by_one, is_wide_at_full_speed
-from ..kernels.store import digest, digest_of_sources, keep, read, root
+from ..kernels.store import digest, digest_of_sources, folder, has_folder, keep, read
 
 Build = Callable[[], str]
 """Gives the text of a module in LLVM IR, which defines the function that is asked for."""
@@ -52,7 +52,7 @@ def is_quick(key: str) -> bool:
 
 def may_be_quick() -> bool:
     """Whether any code is loaded, or lies on disk. No compiler is loaded to answer."""
-    return bool(_made) or any(root().glob(f"{_FOLDERS}*"))
+    return bool(_made) or has_folder(_FOLDERS)
 
 
 def tuning() -> str:
@@ -88,7 +88,8 @@ class _Machine:
         return path is not None and path.exists()
 
     def path(self, key: str) -> pathlib.Path | None:
-        return None if self.folder is None else root() / self.folder / f"{key}.o"
+        version = folder(self.folder) if self.folder else None
+        return version / f"{key}.o" if version else None
 
     def address(self, key: str, name: str, build: Build, is_brief: bool) -> int:
         found = self.loaded.get((key, name))
