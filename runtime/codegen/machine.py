@@ -3,12 +3,20 @@
 Floating-point arithmetic stays as it is written: nothing here allows LLVM to reorder or contract it. Machine
 code is kept under a key that stands for the IR, in a folder named after this package's sources, LLVM's
 version and the CPU with its features. What is loaded stays loaded, with all that LLVM needs for it.
+
+Code reaches the constants of its module by displacements of 32 bits (the small code model), so both must lie
+within 2 GB. LLVM's linker JITLink maps one block of memory for a module, and reaches functions of libraries
+by addresses of 64 bits, however far away these are. The older linker, RuntimeDyld, maps each section where
+there is space, and ends the process where two of them come to lie too far apart. Of object files for Windows
+JITLink knows but a part: there RuntimeDyld links code of the large code model, all of whose addresses have
+64 bits.
 """
 
 from __future__ import annotations
 
 import os
 import pathlib
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -20,6 +28,9 @@ Build = Callable[[], str]
 """Gives the text of a module in LLVM IR, which defines the function that is asked for."""
 
 _OPTIMISATION_LEVEL = 3
+
+_USES_JIT_LINK = sys.platform != "win32"
+_CODE_MODEL = "small" if _USES_JIT_LINK else "large"
 
 _FOLDERS = "generated-"
 """What the names of folders of machine code begin with."""
@@ -73,13 +84,13 @@ class _Machine:
         features = features.flatten() + tuning()
         target = llvm.Target.from_default_triple()
         self.target_machine = target.create_target_machine(
-            cpu=cpu, features=features, opt=_OPTIMISATION_LEVEL, reloc="pic", codemodel="small"
+            cpu=cpu, features=features, opt=_OPTIMISATION_LEVEL, reloc="pic", codemodel=_CODE_MODEL
         )
-        self.compiler = llvm.create_lljit_compiler(self.target_machine)
+        self.compiler = llvm.create_lljit_compiler(self.target_machine, use_jit_link=_USES_JIT_LINK)
         self.loaded: dict[tuple[str, str], int] = {}
         self.keys: set[str] = set()
         self.libraries: list[Any] = []
-        self.folder = _folder(repr((llvm.llvm_version_info, llvm.get_default_triple(), cpu, features)))
+        self.folder = _folder(repr((llvm.llvm_version_info, llvm.get_default_triple(), cpu, features, _CODE_MODEL)))
 
     def has(self, key: str) -> bool:
         if key in self.keys:

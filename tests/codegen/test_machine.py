@@ -105,6 +105,12 @@ def test_many_threads_and_a_fork(tmp_path):
     assert run(tmp_path, code) == "20"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for address space")
+def test_code_is_loaded_where_free_memory_lies_gigabytes_apart(tmp_path):
+    command = "from tests import scattered_memory; scattered_memory.run(count=6, gigabytes=8, operations=0)"
+    assert run(tmp_path, command) == "compiled 6 programs with 24 GB of arrays alive"
+
+
 def test_neither_numba_nor_its_driver_is_needed(tmp_path):
     assert run(tmp_path, "call(); print('numba' in sys.modules)") == "False"
 
