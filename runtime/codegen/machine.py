@@ -90,7 +90,8 @@ class _Machine:
         self.loaded: dict[tuple[str, str], int] = {}
         self.keys: set[str] = set()
         self.libraries: list[Any] = []
-        self.folder = _folder(repr((llvm.llvm_version_info, llvm.get_default_triple(), cpu, features, _CODE_MODEL)))
+        target_description = (llvm.get_default_triple(), cpu, features, _CODE_MODEL)
+        self.folder = _folder(repr((llvm.llvm_version_info, *target_description)))
 
     def has(self, key: str) -> bool:
         if key in self.keys:
