@@ -52,6 +52,7 @@ def test_what_jax_executes_agrees(tmp_path: Path) -> None:
     observer = Comparing(["auto", "eager"], tmp_path)
     with intercepted(observer):
         x = jnp.linspace(-2, 2, 24, dtype=jnp.float32).reshape(4, 6)
+        jax.random.key_data(jax.random.split(jax.random.key(3), 4)), jax.random.normal(jax.random.key(3), 5)
         jax.nn.softmax(jnp.tanh(x @ x.T)), jnp.argsort(x, axis=1), jnp.linalg.inv(x @ x.T + jnp.eye(4))
     record = observer.record()
     assert record["faults"] == []

@@ -53,19 +53,25 @@ _OPEN_VALUES = ("division_by_zero", "division_overflow", "shift_amount", "float_
 
 
 _COUPLING = frozenset(
-    f"stablehlo.{name}"
-    for name in (
-        *(
-            "batch_norm_grad",
-            "batch_norm_inference",
-            "batch_norm_training",
-            "cholesky",
-            "convolution",
-            "custom_call",
-        ),
-        *("dot_general", "fft", "reduce", "reduce_window", "scatter", "select_and_scatter", "sort", "while"),
-        *("triangular_solve",),
-    )
+    [
+        "chlo.ragged_dot",
+        "chlo.scan",
+        "stablehlo.batch_norm_grad",
+        "stablehlo.batch_norm_inference",
+        "stablehlo.batch_norm_training",
+        "stablehlo.cholesky",
+        "stablehlo.convolution",
+        "stablehlo.custom_call",
+        "stablehlo.dot_general",
+        "stablehlo.fft",
+        "stablehlo.reduce",
+        "stablehlo.reduce_window",
+        "stablehlo.scatter",
+        "stablehlo.select_and_scatter",
+        "stablehlo.sort",
+        "stablehlo.triangular_solve",
+        "stablehlo.while",
+    ]
 )
 """Operations that make an element of a result from several of an operand: errors spread over a result."""
 

@@ -106,7 +106,7 @@ class _ObservedExecutable:
 
 
 class _ObservedResults:
-    """XLA's results, shown to an observer as soon as JAX has made arrays of them."""
+    """XLA's results, shown to an observer before JAX makes arrays of its own types of them."""
 
     def __init__(self, results: Any, observe: Callable[[list[Array]], None]) -> None:
         self._results = results
@@ -115,13 +115,13 @@ class _ObservedResults:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._results, name)
 
-    def consume_with_handlers(self, handlers: Sequence[Any], **keywords: Any) -> Any:
-        """The arrays that `handlers` make of the results."""
-        arrays = self._results.consume_with_handlers(handlers, **keywords)
-        self._observe([_copied(array) for array in arrays])
-        return arrays
+    def consume_with_handlers(self, handlers: Sequence[Any]) -> list[Any]:
+        """What `handlers` make of the results: random keys, float0 and types of a test's own among them."""
+        buffers = self._results.disassemble_into_single_device_arrays()
+        self._observe([np.array(shards[0]) for shards in buffers])
+        return [handler(shards) for handler, shards in zip(handlers, buffers, strict=True)]
 
 
 def _copied(array: Any) -> Array:
-    """The values of a JAX array; of one of random keys their words."""
+    """The values of a JAX array, of random keys their words."""
     return np.array(getattr(array, "_base_array", array))
