@@ -16,6 +16,9 @@ PACKAGE_DIR = {"nimblehlo": "runtime", "nimblehlo.kernels": "kernels"}
 # That sqrt sets errno, which nothing reads, would keep it out of vectors.
 UNIX_ARGUMENTS = ["-O3", "-ffp-contract=off", "-fno-math-errno"]
 COMPILE_ARGUMENTS = ["/O2", "/fp:precise"] if sys.platform == "win32" else UNIX_ARGUMENTS
+# More arguments of the compiler and of the linker, as tools/address_sanitizer.py sets them.
+COMPILE_ARGUMENTS = COMPILE_ARGUMENTS + os.environ.get("NIMBLEHLO_COMPILE_ARGUMENTS", "").split()
+LINK_ARGUMENTS = os.environ.get("NIMBLEHLO_LINK_ARGUMENTS", "").split()
 
 
 def packages() -> list[str]:
@@ -41,6 +44,7 @@ def extensions() -> list[Extension]:
                     include_dirs=[numpy.get_include(), source.parent.as_posix()],
                     define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
                     extra_compile_args=COMPILE_ARGUMENTS,
+                    extra_link_args=LINK_ARGUMENTS,
                 )
             )
     return found

@@ -1,10 +1,12 @@
 # Memory that native code works in, included by modules each of which keeps its own. They
 # have `cnp` and `int64_t`.
 
+from .poison import most_kept as _most_kept
+
 cdef enum:
     KEPT_ALIGNMENT = 64
-    MOST_KEPT_BYTES = 1 << 26
 
+cdef int64_t _MOST_KEPT_BYTES = _most_kept(1 << 26)
 cdef cnp.ndarray _kept = None
 
 
@@ -29,5 +31,5 @@ cdef class AlignedMemory:
 
     def __dealloc__(self):
         global _kept
-        if self.array is not None and cnp.PyArray_NBYTES(self.array) <= MOST_KEPT_BYTES:
+        if self.array is not None and cnp.PyArray_NBYTES(self.array) <= _MOST_KEPT_BYTES:
             _kept = self.array

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-_MOST_KEPT_BYTES = 1 << 26
+from .poison import most_kept
+
+_MOST_KEPT_BYTES = most_kept(1 << 26)
 _ALIGNMENT = 64
 _kept: list[np.ndarray] = []
 

@@ -19,6 +19,7 @@ from .garbage import uncollected
 from .inputs import convert_input
 from .ir import Function, Module
 from .kernels.native import alert
+from .kernels.poison import POISON
 from .memory import LEAST_LARGE, RECYCLING, Retention, limited, run_with
 from .ops.call_state import needs_call_state, new_call
 from .ops.memory_limit import MOST_BYTES
@@ -308,7 +309,8 @@ class Program:
         self._donated = range(count) if options.donate == "all" else options.donate
         self._has_limits = (options.max_steps, options.max_bytes, options.timeout) != (None, None, None)
         needed = self.memory.results + self.memory.temporaries
-        self._handler = RECYCLING if needed + self.memory.arguments >= LEAST_LARGE else None
+        is_large = needed + self.memory.arguments >= LEAST_LARGE
+        self._handler = RECYCLING if is_large or POISON != "0" else None
         self._is_plain = not self._has_call_state and self._handler is None and options.max_bytes is None
         self._retention = Retention(needed, MOST_BYTES // 4) if self._handler else None
         self._wakes_threads = needed + self.memory.arguments >= LEAST_LONG and options.threads != 1

@@ -15,6 +15,11 @@ blocks that are not large enough for such pages of their own are cut from ground
 given back of it is never cut again: its pages return to the system at once, and the ground with its last block.
 
 A limited handler also counts: it refuses what would let the arrays of one run exceed a number of bytes.
+
+For tests, the environment variable `NIMBLEHLO_POISON_MEMORY` makes wrong uses of memory visible. With the value `1` a
+block is filled with NaNs when it is handed out, with other NaNs when it is freed, and has a guard behind it. The
+process is aborted where a guard was written to, or a block that waits to be used again. With `exact` no block is used
+again: each is as large as asked for, so that an allocator below this one can guard its end.
 """
 
 import os
@@ -30,6 +35,8 @@ from cpython.pythread cimport (
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset, strcpy
+
+from .kernels import poison as poisoning
 
 cnp.import_array()
 
@@ -54,6 +61,41 @@ cdef extern from *:
     static void free_aligned(void *block) { free(block); }
     static void forget_pages(void *first, size_t bytes) { madvise(first, bytes, MADV_DONTNEED); }
     #endif
+
+    #include <stdint.h>
+    #include <stdio.h>
+    #include <string.h>
+    /* NaNs as bf16, f16, f32 and f64 alike, and large numbers as integers. */
+    enum { NEW_WORD = 0x7ff5, FREED_WORD = 0xfff7, GUARD_BYTE = 0xa5, GUARD_BYTES = 64 };
+    enum { PATTERN_BYTES = 1 << 12 };
+    static uint16_t new_words[PATTERN_BYTES / 2], freed_words[PATTERN_BYTES / 2];
+    static const char *pattern(uint16_t word) { return (const char *)(word == NEW_WORD ? new_words : freed_words); }
+    static void make_patterns(void) {
+        for (int index = 0; index < PATTERN_BYTES / 2; index++)
+            new_words[index] = NEW_WORD, freed_words[index] = FREED_WORD;
+    }
+    static size_t piece(size_t left) { return left < PATTERN_BYTES ? left : PATTERN_BYTES; }
+    static void poison(void *data, size_t bytes, uint16_t word) {
+        for (size_t done = 0; done < bytes; done += PATTERN_BYTES)
+            memcpy((char *)data + done, pattern(word), piece(bytes - done));
+    }
+    static void expect(int holds, const char *reason, void *data, size_t bytes) {
+        if (holds) return;
+        fprintf(stderr, "nimblehlo: %s, of %zu bytes at %p\\n", reason, bytes, data);
+        fflush(stderr);
+        abort();
+    }
+    static void set_guard(void *data, size_t bytes) { memset((char *)data + bytes, GUARD_BYTE, GUARD_BYTES); }
+    static void check_guard(void *data, size_t bytes) {
+        const unsigned char *guard = (const unsigned char *)data + bytes;
+        for (size_t index = 0; index < GUARD_BYTES; index++)
+            expect(guard[index] == GUARD_BYTE, "memory was written behind a block", data, bytes);
+    }
+    static void check_freed(void *data, size_t bytes) {
+        for (size_t done = 0; done < bytes; done += PATTERN_BYTES)
+            expect(!memcmp((char *)data + done, pattern(FREED_WORD), piece(bytes - done)),
+                   "a freed block was written to", data, bytes);
+    }
     #if defined(MADV_HUGEPAGE)
     enum { HAS_HUGE_PAGES = 1 };
     #else
@@ -65,6 +107,16 @@ cdef extern from *:
     void *aligned_block(size_t alignment, size_t bytes) noexcept nogil
     void free_aligned(void *block) noexcept nogil
     void forget_pages(void *first, size_t bytes) noexcept nogil
+    enum:
+        NEW_WORD
+        FREED_WORD
+        GUARD_BYTES
+    void make_patterns() noexcept nogil
+    void poison(void *data, size_t bytes, int word) noexcept nogil
+    void expect(bint holds, const char *reason, void *data, size_t bytes) noexcept nogil
+    void set_guard(void *data, size_t bytes) noexcept nogil
+    void check_guard(void *data, size_t bytes) noexcept nogil
+    void check_freed(void *data, size_t bytes) noexcept nogil
 
 cdef extern from "numpy/arrayobject.h":
     ctypedef struct PyDataMemAllocator:
@@ -81,6 +133,11 @@ cdef extern from "numpy/arrayobject.h":
 
 LEAST_LARGE = 1 << 16
 """Bytes from which a block is kept when it is freed."""
+
+cdef bint _poisons = poisoning.POISON != "0"
+cdef bint _is_exact = poisoning.POISON == "exact"
+cdef size_t _guard_bytes = GUARD_BYTES if poisoning.POISON == "1" else 0
+make_patterns()
 
 cdef size_t _LEAST_LARGE = LEAST_LARGE
 cdef size_t _ALIGNMENT = 64
@@ -159,6 +216,8 @@ cdef size_t _class_of(Block *block) noexcept nogil:
 cdef void _unlink(Block *block) noexcept nogil:
     """Take an idle block out of its class and out of the order of age."""
     global _newest, _oldest, _idle
+    if _poisons:
+        check_freed(block + 1, block.tag.bytes)
     if block.previous != NULL:
         block.previous.next = block.next
     else:
@@ -269,7 +328,7 @@ cdef void *_take_large(size_t bytes) noexcept nogil:
     cdef Block *block
     if bytes > (<size_t>-1) >> 2:
         return NULL
-    size_class = _size_class(bytes, &capacity)
+    size_class = _size_class(bytes + _guard_bytes, &capacity)
     PyThread_acquire_lock(_lock, 1)
     block = _classes[size_class]
     if block != NULL:
@@ -305,7 +364,9 @@ cdef void _release_idle() noexcept nogil:
 
 
 cdef void *_take_small(size_t bytes) noexcept nogil:
-    cdef Tag *tag = <Tag *>malloc(bytes + sizeof(Tag))
+    if bytes > (<size_t>-1) >> 2:
+        return NULL
+    cdef Tag *tag = <Tag *>malloc(bytes + sizeof(Tag) + _guard_bytes)
     if tag == NULL:
         return NULL
     tag[0] = Tag(bytes, 0)
@@ -333,13 +394,29 @@ cdef void _leave(Account *account, size_t bytes) noexcept nogil:
 
 
 cdef void *_malloc(void *context, size_t bytes) noexcept nogil:
-    cdef void *data
+    cdef void *data = NULL
     if not _enter(<Account *>context, bytes):
         return NULL
-    data = _take_large(bytes) if bytes >= _LEAST_LARGE else _take_small(bytes)
+    if bytes < _LEAST_LARGE or _is_exact:
+        data = _take_small(bytes)
+    else:
+        data = _take_large(bytes)
     if data == NULL:
         _leave(<Account *>context, bytes)
+    elif _poisons:
+        poison(data, bytes, NEW_WORD)
+        if _guard_bytes:
+            set_guard(data, bytes)
     return data
+
+
+cdef void _poison_freed(void *data) noexcept nogil:
+    """Fill a block that is about to be freed; nothing may have been written beside it."""
+    cdef Tag *tag = _tag(data)
+    expect(tag.is_large <= 1, "memory was written before a block", data, tag.bytes)
+    if _guard_bytes:
+        check_guard(data, tag.bytes)
+    poison(data, tag.bytes, FREED_WORD)
 
 
 cdef void *_calloc(void *context, size_t count, size_t size) noexcept nogil:
@@ -358,6 +435,8 @@ cdef void _free(void *context, void *data, size_t size) noexcept nogil:
     if data == NULL:
         return
     _leave(<Account *>context, _tag(data).bytes)
+    if _poisons:
+        _poison_freed(data)
     if not _tag(data).is_large:
         free(_tag(data))
         return

@@ -31,7 +31,7 @@ MAY_IMPORT = {
     "executor": BASE | {"plan"},
     "float_errors": set(),
     "garbage": set(),
-    "memory": set(),
+    "memory": {"kernels.poison"},
     "recent": set(),
     "kernels": set(),
 }

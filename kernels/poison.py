@@ -1,0 +1,20 @@
+"""The environment variable `NIMBLEHLO_POISON_MEMORY`, for tests that make wrong uses of memory visible."""
+
+import os
+
+ENVIRONMENT_VARIABLE = "NIMBLEHLO_POISON_MEMORY"
+
+MODES = ("0", "1", "exact")
+
+POISON = os.environ.get(ENVIRONMENT_VARIABLE) or "0"
+"""What is done to blocks of memory. "0": nothing. "1": they are filled with NaNs when they are handed out
+and with other NaNs when they are freed, and guarded. "exact": the same without guards, and each block is
+allocated anew with the size that is asked for. `runtime/memory.pyx` says more."""
+
+if POISON not in MODES:
+    raise ValueError(f"{ENVIRONMENT_VARIABLE} must be one of {', '.join(MODES)}, but is {POISON}")
+
+
+def most_kept(size: int) -> int:
+    """How many bytes of scratch may be kept between calls: `size`, or none where memory is poisoned."""
+    return size if POISON == "0" else 0

@@ -1,0 +1,111 @@
+"""The programs: models, the public conformance files, and random ones."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nimblehlo import Options
+
+Array = np.ndarray[Any, Any]
+
+
+class Case(NamedTuple):
+    """A program and what it is called with.
+
+    Attributes:
+        name: of the program.
+        text: the program.
+        inputs: its arguments.
+        is_compiled: whether it is run with everything compiled too, which takes long.
+        tells_nans_apart: whether results may hang on which NaN an operand is.
+    """
+
+    name: str
+    text: str
+    inputs: list[Array]
+    is_compiled: bool = True
+    tells_nans_apart: bool = False
+
+
+class Selection(NamedTuple):
+    """Which cases there are.
+
+    Attributes:
+        parts: of "models", "conformance", "random" and "large".
+        count: how many random programs.
+        seed: of the first one; the others have the next ones.
+        eager_share: one random or conformance program of so many is run with everything compiled; 0: none.
+        names: only cases whose names contain this.
+    """
+
+    parts: tuple[str, ...] = ("models", "conformance", "random", "large")
+    count: int = 1000
+    seed: int = 0
+    eager_share: int = 10
+    names: str = ""
+
+
+WAYS = {
+    "never": Options(compile="never"),
+    "auto": Options(),
+    "eager, 1 thread": Options(compile="eager", threads=1),
+    "eager, 3 threads": Options(compile="eager", threads=3),
+}
+
+
+def ways_of(case: Case) -> dict[str, Options]:
+    """How a program is run."""
+    return {way: options for way, options in WAYS.items() if case.is_compiled or options.compile != "eager"}
+
+
+def cases(selection: Selection) -> Iterator[Case]:
+    """The programs that are selected."""
+    parts = {"models": _models, "conformance": _conformance, "random": _random, "large": _large}
+    for part in selection.parts:
+        for case in parts[part](selection):
+            if selection.names in case.name:
+                yield case
+
+
+def _is_compiled(selection: Selection, name: str) -> bool:
+    return bool(selection.eager_share) and zlib.crc32(name.encode()) % selection.eager_share == 0
+
+
+def _models(selection: Selection) -> Iterator[Case]:
+    from tests.models import MODELS
+
+    for name, model in sorted(MODELS.items()):
+        if selection.names in f"model {name}":
+            yield Case(f"model {name}", model.lowered().as_text(), model.inputs())
+
+
+def _conformance(selection: Selection) -> Iterator[Case]:
+    from tests.conftest import conformance_folder
+    from tests.dynamic_reference import inputs_of
+
+    folder = conformance_folder()
+    for path in sorted(folder.rglob("*.mlir")) if folder else ():
+        name, text = f"conformance {path.stem}", path.read_text()
+        inputs = inputs_of(text, 3) if path.parent.name == "dynamic" else []
+        yield Case(name, text, list(inputs), _is_compiled(selection, name), tells_nans_apart=True)
+
+
+def _random(selection: Selection, large: bool = False) -> Iterator[Case]:
+    from tests.fuzzing.programs import random_program
+    from tests.fuzzing.rules import tells_nans_apart
+    from tests.fuzzing.variants import for_runtime
+
+    for seed in range(selection.seed, selection.seed + selection.count):
+        program = random_program(seed, large)
+        module, inputs = for_runtime(program, program.results, {})
+        name = f"{'large' if large else 'random'} {seed}"
+        telling = any(map(tells_nans_apart, program.block.operations))
+        yield Case(name, str(module), inputs, _is_compiled(selection, name), telling)
+
+
+def _large(selection: Selection) -> Iterator[Case]:
+    yield from _random(selection, large=True)
