@@ -345,8 +345,9 @@ class TopK(
         for first in range(0, count, together):
             keys = self.keys_of(rows[first : first + together])
             order[first : first + together] = _first_of(np.invert(keys, out=keys), self.k)
-        order = order.reshape(*operand.shape[:-1], self.k)
-        return np.take_along_axis(operand, order, axis=-1), order.astype(np.int32)
+        shape = (*operand.shape[:-1], self.k)
+        values = np.take_along_axis(rows, order, axis=-1).reshape(shape)
+        return values, order.astype(np.int32).reshape(shape)
 
     def keys_of(self, operand: Array) -> Array:
         """Integers in the order of the elements."""

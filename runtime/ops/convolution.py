@@ -34,6 +34,11 @@ from .window_geometry import Window
 Conversions = tuple[Callable[[Array], Any], Callable[[Array], Any], Callable[[Array], Any], ElementType]
 
 
+MAX_SPATIAL_DIMENSIONS = 30
+"""A copy of all windows has a dimension for groups, batches and features, and two for each spatial one:
+NumPy's arrays have at most 64."""
+
+
 class _Operands(Op):
     """The operands of both convolutions."""
 
@@ -60,6 +65,10 @@ class _Convolution(ConvolutionRules):
 
     def verify(self) -> None:
         super().verify()
+        spatial = len(self.input_spatial_dimensions)
+        if spatial > MAX_SPATIAL_DIMENSIONS:
+            reason = f"{spatial} spatial dimensions; at most {MAX_SPATIAL_DIMENSIONS} are offered"
+            raise self.unsupported(reason)
         if self.multiply is None and not any(map(is_quantized_tensor, (self.lhs, self.rhs, self.result))):
             types = f"{self.lhs.element_type} and {self.rhs.element_type}"
             raise self.unsupported(f"products of {types} as {self.result.element_type} are not offered")

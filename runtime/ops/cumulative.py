@@ -23,6 +23,7 @@ from typing import Final
 
 import numpy as np
 
+from .broadcast_shapes import broadcast_pair
 from .declaration import Array
 from .fold import Arrays, Fold
 
@@ -38,7 +39,7 @@ def scan(values: Arrays, init_values: Arrays, fold: Fold) -> Arrays:
 
 def combine_broadcast(left: Sequence[Array], right: Sequence[Array], fold: Fold) -> Arrays:
     """Combine arrays that broadcast."""
-    pairs = [np.broadcast_arrays(a, b) for a, b in zip(left, right, strict=True)]
+    pairs = [broadcast_pair(a, b) for a, b in zip(left, right, strict=True)]
     return fold.combine(tuple([pair[0] for pair in pairs]), tuple([pair[1] for pair in pairs]))
 
 

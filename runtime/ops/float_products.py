@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from .broadcast_shapes import broadcast_shapes
 from .declaration import Array
 
 Product = Callable[..., Array]
@@ -52,7 +53,7 @@ def by_blas(a: Array, b: Array) -> Array:
     if pieces == 1:
         whole: Array = np.matmul(a, b)
         return whole
-    product = np.empty((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), rows, columns), a.dtype)
+    product = np.empty((*broadcast_shapes(a.shape[:-2], b.shape[:-2]), rows, columns), a.dtype)
     cuts = [max(rows, columns) * piece // pieces for piece in range(pieces + 1)]
     for start, end in itertools.pairwise(cuts):
         if rows >= columns:
@@ -117,7 +118,7 @@ def _equally_stacked(a: Array, b: Array) -> tuple[Array, Array]:
     """The operands with equal batching sizes."""
     if a.shape[:-2] == b.shape[:-2]:
         return a, b
-    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
     return np.broadcast_to(a, (*batch, *a.shape[-2:])), np.broadcast_to(b, (*batch, *b.shape[-2:]))
 
 

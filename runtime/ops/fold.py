@@ -13,6 +13,7 @@ import numpy as np
 from ..ir import Region as IrRegion
 from ..types import COMPLEX, FLOAT, ElementType, TensorType
 from . import rules
+from .broadcast_shapes import broadcast_shape
 from .declaration import Array, Evaluate
 from .numerics import FLOAT64, carrier, rounding
 from .quantization import conversion
@@ -154,7 +155,7 @@ class Body:
 
 def _complex_product(left: Array, right: Array) -> Array:
     """The product by its definition, each step rounded."""
-    product = np.empty(np.broadcast(left, right).shape, left.dtype)
+    product = np.empty(broadcast_shape(left, right), left.dtype)
     product.real = left.real * right.real - left.imag * right.imag
     product.imag = left.real * right.imag + left.imag * right.real
     return product

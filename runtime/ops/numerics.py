@@ -25,6 +25,7 @@ from ..types import (
     ElementType,
     storage_range,
 )
+from .broadcast_shapes import broadcast_shape
 from .declaration import Array
 
 Function = Callable[..., Any]
@@ -142,7 +143,7 @@ def _buffered(function: np.ufunc, narrow: np.dtype[Any], dtype: np.dtype[Any]) -
             operand, np.empty(operand.shape, narrow), dtype=dtype, casting="unsafe"
         )
     return lambda *operands: function(
-        *operands, np.empty(np.broadcast(*operands).shape, narrow), dtype=dtype, casting="unsafe"
+        *operands, np.empty(broadcast_shape(*operands), narrow), dtype=dtype, casting="unsafe"
     )
 
 

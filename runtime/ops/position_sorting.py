@@ -13,7 +13,7 @@ from .declaration import Array, Attribute, Evaluate, Op, Operand, Region, Result
 from .families import POSITION_SORT
 from .fold import Arrays
 from .regions import SortKey, comparator
-from .sorting import sorted_places
+from .sorting import MAX_SORTED_RANK, around_axis, sorted_places
 
 
 class PositionSort(Op, name=POSITION_SORT):
@@ -41,6 +41,10 @@ class PositionSort(Op, name=POSITION_SORT):
 
     def reference(self, *inputs: Array, comparator: Evaluate) -> Arrays:
         element_types = [type.element_type for type in self.inputs]
-        places = sorted_places(inputs, element_types, self.keys, self.dimension)
-        moved = [np.take_along_axis(inputs[number], places, self.dimension) for number in self.kept]
-        return (*moved, places.astype(self.results[-1].dtype))
+        axis, shape = self.dimension, inputs[0].shape
+        if len(shape) > MAX_SORTED_RANK:
+            inputs, axis = tuple([around_axis(array, axis) for array in inputs]), 1
+        places = sorted_places(inputs, element_types, self.keys, axis)
+        moved = [np.take_along_axis(inputs[number], places, axis) for number in self.kept]
+        results = (*moved, places.astype(self.results[-1].dtype))
+        return tuple([array.reshape(shape) for array in results]) if len(shape) > MAX_SORTED_RANK else results

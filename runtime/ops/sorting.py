@@ -39,6 +39,9 @@ from .regions import Order, SortKey, comparator, over_arrays
 
 Less = Callable[[Arrays, Arrays], Array]
 
+MAX_SORTED_RANK = 32
+"""NumPy's functions that sort take no more dimensions."""
+
 
 def ordered_integers(array: Array, element_type: AnyElementType, key: SortKey) -> Array:
     """Integers whose ascending order is that of `key`; equal where the comparator tells no difference."""
@@ -85,6 +88,12 @@ def sorted_places(
     if len(columns) == 1:
         return np.argsort(columns[0], axis=axis, kind="stable")
     return np.lexsort(columns[::-1], axis=axis)
+
+
+def around_axis(array: Array, axis: int) -> Array:
+    """An array with the dimensions before an axis merged into one, and those behind it into another."""
+    shape = array.shape
+    return array.reshape(math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
 
 
 def merge_sort(values: Arrays, less: Less) -> Array:
@@ -191,8 +200,15 @@ class Sort(Op, name="stablehlo.sort"):
 
     def reference(self, *inputs: Array, comparator: Evaluate) -> Arrays:
         axis = self.adjusted_dimension
-        if inputs[0].shape[axis] < 2 or not inputs[0].size:
+        shape = inputs[0].shape
+        if shape[axis] < 2 or not inputs[0].size:
             return inputs
+        if len(shape) > MAX_SORTED_RANK:
+            results = self._sorted([around_axis(array, axis) for array in inputs], comparator, 1)
+            return tuple([array.reshape(shape) for array in results])
+        return self._sorted(inputs, comparator, axis)
+
+    def _sorted(self, inputs: Sequence[Array], comparator: Evaluate, axis: int) -> Arrays:
         keys = self.keys
         if keys is None:
             return self._sorted_by_comparator(inputs, comparator, axis)

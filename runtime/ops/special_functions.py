@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from . import real_functions
+from .broadcast_shapes import broadcast_shape
 from .declaration import Array
 
 _GREAT_EXPONENT = 1e12
@@ -31,7 +32,7 @@ def divide_integers(lhs: Array, rhs: Array) -> Array:
     divisible = rhs != 0
     if lhs.dtype.itemsize < 8:
         # In f64 quotients of such integers keep their fraction, which the cast discards.
-        quotient = np.full(np.broadcast(lhs, rhs).shape, -1.0)
+        quotient = np.full(broadcast_shape(lhs, rhs), -1.0)
         np.divide(lhs, rhs, quotient, where=divisible)
         return quotient.astype(np.int64).astype(lhs.dtype)
     floored = np.floor_divide(lhs, rhs)
@@ -112,9 +113,7 @@ def sign(operand: Array) -> Array:
 
 def complex_of(real: Array, imaginary: Array) -> Array:
     """The complex values with these parts."""
-    # Broadcasting arrays that need none costs more than all else on few elements.
-    shape = real.shape if real.shape == imaginary.shape else np.broadcast_shapes(real.shape, imaginary.shape)
-    result = np.empty(shape, np.result_type(real.dtype, np.complex64))
+    result = np.empty(broadcast_shape(real, imaginary), np.result_type(real.dtype, np.complex64))
     result.real = real
     result.imag = imaginary
     return result

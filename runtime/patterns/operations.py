@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import NimbleError
 from ..inputs import convert_input
+from ..ops.broadcast_shapes import broadcast_shapes
 from ..types import (
     BOOLEAN,
     COMPLEX,
@@ -105,7 +106,7 @@ def broadcast_shape(shapes: Sequence[Shape], pattern: str, label: str | None = N
     if all(shape == first for shape in shapes):
         return first
     try:
-        return np.broadcast_shapes(*shapes)
+        return broadcast_shapes(*shapes)
     except ValueError:
         names = ", ".join(map(str, shapes))
         raise broken(pattern, f"operands have the shapes {names}, which do not broadcast", label) from None

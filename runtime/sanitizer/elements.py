@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..ops import bitwise, conversion, elementwise, numerics
+from ..ops.broadcast_shapes import broadcast_pair
 from ..ops.chlo_broadcast import BroadcastBinary
 from ..ops.declaration import Array, Op
 from ..ops.quantization import dequantizer
@@ -50,8 +51,7 @@ def _pair(view: Op, lhs: Array, rhs: Array) -> tuple[Array, Array]:
     """Both operands in one shape."""
     if isinstance(view, BroadcastBinary):
         lhs, rhs = view.align(lhs, rhs), view.align(rhs, lhs)
-    lhs, rhs = np.broadcast_arrays(lhs, rhs)
-    return lhs, rhs
+    return broadcast_pair(lhs, rhs)
 
 
 def division_by_zero(view: Op) -> Inspect | None:

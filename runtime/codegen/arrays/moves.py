@@ -85,7 +85,9 @@ def _box(number: int, places: Any, moved: Any, first: int) -> _Box | None:
     strides = [int(indices[1] - indices[0]) if len(indices) > 1 else 1 for indices in at]
     if any((np.diff(indices) != stride).any() for indices, stride in zip(at, strides, strict=True)):
         return None
-    sources = moved[np.ix_(*at)] - first if at else moved - first
+    taken = [slice(int(indices[0]), None, stride) for indices, stride in zip(at, strides, strict=True)]
+    lengths = tuple([slice(size) for size in sizes])
+    sources = moved[tuple(taken)][lengths] - first
     start = int(sources.reshape(-1)[0])
     steps = [
         int(sources[tuple(1 if o == d else 0 for o in range(len(sizes)))]) - start if size > 1 else 0
