@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax._src import config
 from jax._src.lib import xla_client
 from jax.extend import backend as jax_backend
 
@@ -31,7 +32,7 @@ class XlaProgram:
 
     def __call__(self, inputs: Iterable[Array]) -> list[Array]:
         """The results as NumPy arrays."""
-        with jax.enable_x64(True):
+        with config.enable_x64(True):
             buffers = [jax.device_put(np.array(value), self._device) for value in inputs]
             outputs = self._executable.execute_sharded(buffers)
             return [np.array(shards[0]) for shards in outputs.disassemble_into_single_device_arrays()]

@@ -59,28 +59,33 @@ def main() -> int:
     tests = list(_tests(plan))
     journal = Journal(Path(plan.journal))
     done = journal.finished()
-    left = [test for test in tests if test.id() not in done]
+    left = [test for test in tests if _name(test) not in done]
     from .comparing import Comparing
     from .interception import intercepted
 
     comparing = Comparing(plan.modes, Path(plan.output))
     with intercepted(comparing):
         for test in left[: plan.most]:
-            comparing.begin(test.id())
-            journal.begin(test.id())
+            comparing.begin(_name(test))
+            journal.begin(_name(test))
             start = time.time()
             result = unittest.TestResult()
             test.run(result)
             record = {**comparing.record(), "failure": _failure(result)}
-            journal.end(test.id(), _outcome(result), time.time() - start, record)
+            journal.end(_name(test), _outcome(result), time.time() - start, record)
     return LEFT if len(left) > plan.most else 0
 
 
 def _tests(plan: Plan) -> Iterator[unittest.TestCase]:
     """The test methods of the plan's shard, in their order."""
     suite = unittest.defaultTestLoader.loadTestsFromModule(importlib.import_module(plan.file))
-    tests = [test for test in _flat(suite) if plan.pattern in test.id()]
+    tests = [test for test in _flat(suite) if plan.pattern in _name(test)]
     yield from tests[plan.shard :: plan.shards][: plan.count]
+
+
+def _name(test: unittest.TestCase) -> str:
+    """A name that is the same in each process: `id` tells parameters too, which may print their addresses."""
+    return f"{type(test).__module__}.{type(test).__qualname__}.{test._testMethodName}"
 
 
 def _flat(suite: unittest.TestSuite | unittest.TestCase) -> Iterator[unittest.TestCase]:
