@@ -96,6 +96,17 @@ SINE = elementwise("stablehlo.sine", "f32")
 X = np.array([0.5, 1.5, -3, 12], np.float32)
 
 
+SUMS_FROM_ONE = """func.func @main(%a: tensor<3xf32>, %init: tensor<f32>) -> tensor<5xf32> {
+  %0 = "stablehlo.reduce_window"(%a, %init) <{padding = dense<[[2, 1]]> : tensor<1x2xi64>,
+    window_dimensions = array<i64: 2>}> ({
+  ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+    %1 = stablehlo.add %x, %y : tensor<f32>
+    stablehlo.return %1 : tensor<f32>
+  }) : (tensor<3xf32>, tensor<f32>) -> tensor<5xf32>
+  return %0 : tensor<5xf32>
+}"""
+
+
 @pytest.mark.parametrize(
     ("text", "inputs", "ours", "theirs", "kind"),
     [
@@ -131,6 +142,20 @@ X = np.array([0.5, 1.5, -3, 12], np.float32)
             np.array([complex(np.inf, np.nan)], np.complex64),
             np.array([complex(np.nan, np.nan)], np.complex64),
             comparison.COMPLEX_NON_FINITE,
+        ),
+        (
+            SUMS_FROM_ONE,
+            [np.arange(3, dtype=np.float32), np.array(1, np.float32)],
+            np.array([3, 2, 2, 4, 4], np.float32),
+            np.array([1, 1, 2, 4, 3], np.float32),
+            comparison.PADDING,
+        ),
+        (
+            SUMS_FROM_ONE,
+            [np.arange(3, dtype=np.float32), np.array(1, np.float32)],
+            np.array([3, 2, 2, 4, 4], np.float32),
+            np.array([1, 1, 2, 4, 5], np.float32),
+            DIFFERENCE,
         ),
         (
             "func.func @main(%a: tensor<4xf32>) -> tensor<4xi8> {"

@@ -10,6 +10,8 @@ What lies farther apart is a difference unless one of these rules explains it:
   last place.
 - COMPLEX_NON_FINITE: both complex values have a component that is not finite. C99, LLVM and XLA give
   different other components, and the specification leaves them open.
+- PADDING: windows combine padding with initial values that are not the body's identity, which XLA leaves out
+  (`padding.py`); the program that leaves it out gives XLA's results.
 - UNSPECIFIED: the sanitizer finds that the program does what the specification leaves to the implementation.
 """
 
@@ -29,6 +31,7 @@ from nimblehlo import Module, NimbleError, Options
 from tools.comparison import is_inexact
 
 from .digits import NotElementwise, evaluated
+from .padding import without_padding
 from .truth import draws, xla_program
 from .wider import narrowest_epsilon, wide_array, widened
 
@@ -40,6 +43,7 @@ TRUE_VALUE = "as near to the value in f64 as XLA's"
 TRUE_DIGITS = "as near to the value in 60 digits as XLA's"
 CONDITIONING = "XLA's result moves as far when inputs move by one ulp"
 COMPLEX_NON_FINITE = "complex values with a component that is not finite"
+PADDING = "initial values of windows that are not the identity: XLA leaves padding out"
 UNSPECIFIED = "the specification leaves the value open"
 DIFFERENCE = "difference"
 
@@ -271,6 +275,14 @@ def _moving(call: Call, mine: Array, other: Array, moved: Sequence[Array]) -> Ar
     return np.where(np.isfinite(a) & np.isfinite(b), near, unstable)
 
 
+def _padding(call: Call) -> Masks | str:
+    module = without_padding(call.module)
+    if module is None:
+        return "no windows"
+    results = nimblehlo.execute(module, call.inputs)
+    return [agreeing(np.asarray(mine), other) for mine, other in zip(results, call.theirs, strict=True)]
+
+
 def _unspecified(call: Call) -> Masks | str:
     options = Options(sanitize=_OPEN_VALUES, sanitize_action="collect")
     executable = nimblehlo.compile(call.text, options=options)
@@ -288,5 +300,6 @@ _RULES: dict[str, Callable[[Call], Masks | str]] = {
     TRUE_VALUE: _true_value,
     TRUE_DIGITS: _true_digits,
     CONDITIONING: _conditioning,
+    PADDING: _padding,
     UNSPECIFIED: _unspecified,
 }

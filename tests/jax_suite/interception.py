@@ -7,6 +7,7 @@ fast path in C++. The fast path is switched off, so that every call passes throu
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -117,9 +118,23 @@ class _ObservedResults:
 
     def consume_with_handlers(self, handlers: Sequence[Any]) -> list[Any]:
         """What `handlers` make of the results: random keys, float0 and types of a test's own among them."""
-        buffers = self._results.disassemble_into_single_device_arrays()
-        self._observe([np.array(shards[0]) for shards in buffers])
-        return [handler(shards) for handler, shards in zip(handlers, buffers, strict=True)]
+        buffers: dict[int, Array] = {}
+
+        def note(index: int, array: Any) -> Any:
+            buffers[index] = _copied(array)
+            return array
+
+        if all(hasattr(handler, "pre_wrap") for handler in handlers):
+            wrapped = [
+                handler.pre_wrap(functools.partial(note, index)) for index, handler in enumerate(handlers)
+            ]
+            outcome = self._results.consume_with_handlers(wrapped)
+        else:  # JAX before 0.8
+            outcome = self._results.consume_with_handlers(handlers)
+            for index, array in enumerate(outcome):
+                note(index, array)
+        self._observe([buffers[index] for index in range(len(handlers))])
+        return list(outcome)
 
 
 def _copied(array: Any) -> Array:
