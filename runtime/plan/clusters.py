@@ -138,10 +138,12 @@ def may_overwrite(block: Block) -> tuple[tuple[int, int], ...]:
     results = block.terminator.operands
     shape = _tensor(results[0]).shape
     elsewhere: set[Value] = set()
-    for operation in block.operations:
+    for operation in reversed(block.operations):
         if operation.name in TERMINATORS:
             continue
-        if not _is_elementwise(operation) or _tensor(operation.result).shape != shape:
+        is_here = _is_elementwise(operation) and _tensor(operation.result).shape == shape
+        # What is read elsewhere is computed from elements that lie there.
+        if not is_here or operation.result in elsewhere:
             elsewhere.update(operation.operands)
     return tuple(
         [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("jaxlib")
@@ -13,6 +14,7 @@ from nimblehlo import NimbleError, Options
 from nimblehlo.plan import all_steps, lowering
 from tests.fuzzing.programs import random_program
 from tests.fuzzing.variants import for_runtime
+from tests.running import run_every_way
 
 SAMPLE = 150
 
@@ -53,3 +55,34 @@ def test_random_programs_give_the_same_bits_in_place(monkeypatch: pytest.MonkeyP
 
 def test_random_clusters_give_the_same_bits_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
     compare(range(SAMPLE), Options(compile="auto"), monkeypatch)
+
+
+@pytest.mark.parametrize("made_by", ["stablehlo.sort", "stablehlo.dot_general"])
+def test_an_operand_whose_products_are_read_elsewhere_is_not_overwritten(made_by: str) -> None:
+    """The result's halves change places: each element is made from an operand's element at another place, by
+    way of a multiplication."""
+    makers = {
+        "stablehlo.sort": """"stablehlo.sort"(%a) ({
+      ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+        %less = stablehlo.compare LT, %x, %y : (tensor<f32>, tensor<f32>) -> tensor<i1>
+        stablehlo.return %less : tensor<i1>
+      }) {dimension = 1 : i64} : (tensor<64x64xf32>) -> tensor<64x64xf32>""",
+        "stablehlo.dot_general": """stablehlo.dot_general %a, %a, contracting_dims = [1] x [0]
+      : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>""",
+    }
+    text = f"""
+func.func @main(%a: tensor<64x64xf32>) -> tensor<64x64xf32> {{
+  %0 = {makers[made_by]}
+  %1 = stablehlo.multiply %0, %a : tensor<64x64xf32>
+  %2 = stablehlo.slice %1 [0:64, 32:64] : (tensor<64x64xf32>) -> tensor<64x32xf32>
+  %3 = stablehlo.slice %1 [0:64, 0:32] : (tensor<64x64xf32>) -> tensor<64x32xf32>
+  %4 = stablehlo.concatenate %2, %3, dim = 1
+      : (tensor<64x32xf32>, tensor<64x32xf32>) -> tensor<64x64xf32>
+  %5 = stablehlo.negate %4 : tensor<64x64xf32>
+  %6 = stablehlo.sine %5 : tensor<64x64xf32>
+  %7 = stablehlo.add %6, %5 : tensor<64x64xf32>
+  return %7 : tensor<64x64xf32>
+}}
+"""
+    a = np.random.default_rng(0).random((64, 64), dtype=np.float32)
+    run_every_way(text, a)
