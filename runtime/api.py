@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from . import verification
 from .boundary import fit_as_they_are, memory_of, owned, with_donations
 from .errors import ExecutionError, VerifyError
 from .executor import Limits, Runner
@@ -270,6 +271,15 @@ class Executable:
 _executed: Recent[tuple[str, str, Options, int], Executable] = Recent(MOST_EXECUTED)
 
 
+def _runner_of(
+    function: Function, plan: Plan, options: Options, runner: Callable[[Plan], Any]
+) -> Any:
+    """What runs a function's plan; where that is asked for, verified (`nimblehlo.verification`)."""
+    if verification.level() == "off":
+        return runner(plan)
+    return verification.verified_runner(function, plan, options, runner)
+
+
 def _sanitizer(options: Options) -> Sanitizer | None:
     """What looks for undefined behaviour, where that is asked for."""
     if not options.sanitize:
@@ -303,7 +313,7 @@ class Program:
         self._types = function.type.results
         self._options = options
         self._has_call_state = any(needs_call_state(step.operation) for step in all_steps(self._plan))
-        self._runner = runner(self._plan)
+        self._runner = _runner_of(function, self._plan, options, runner)
         self._constants = memory_of(self._plan.constants.values())
         count = len(self.type.inputs)
         self._donated = range(count) if options.donate == "all" else options.donate

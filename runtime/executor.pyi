@@ -2,7 +2,7 @@ from typing import Any
 
 import numpy as np
 
-from .plan import Plan
+from .plan import Plan, Step
 
 class Limits:
     def __init__(
@@ -13,6 +13,8 @@ class Donated:
     array: np.ndarray[Any, Any]
 
 def donated(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]: ...
+
+def possible_overwrites(step: Step) -> list[tuple[int, int]]: ...
 
 class BoundRegion:
     captures: tuple[Any, ...]

@@ -139,7 +139,7 @@ cdef class _Step:
         self.result = step.results[0] if len(step.results) == 1 else -1
         self.plan_step = step
         self.scalar = _SCALARS.get(step.function, NO_SCALAR) if isinstance(step.function, np.ufunc) else NO_SCALAR
-        pairs = _possible_overwrites(step)
+        pairs = possible_overwrites(step)
         self.overwritten = Slots([step.operands[operand] for operand, _ in pairs])
         self.overwriting = Slots([result for _, result in pairs])
         self.kind = _CONTROL.get(step.control, CALL_WITH_REGIONS if step.regions else CALL)
@@ -159,7 +159,7 @@ cdef class _Step:
         self.native = native
 
 
-def _possible_overwrites(step):
+def possible_overwrites(step):
     """Those pairs of `step.overwrites` whose operand dies with the step.
 
     An operand that occurs more than once must be listed for the same result each time: the function reads it at

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+# Every plan that a test makes is verified, and each call of its steps (`nimblehlo.verification`).
+os.environ.setdefault("NIMBLEHLO_VERIFY", "steps")
+
 ROOT = Path(__file__).resolve().parent.parent
 
 # A first call may compile a loop, which takes longer than Hypothesis grants an example.
@@ -32,6 +35,15 @@ def no_job_fails(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     yield
     failed = [record for record in caplog.get_records("call") if record.name == "nimblehlo.plan.background"]
     assert not failed, failed[0].getMessage()
+
+
+@pytest.fixture
+def unverified() -> Iterator[None]:
+    """For tests of what calls cost: plans and steps are not verified."""
+    from nimblehlo.verification import verifying
+
+    with verifying("off"):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -51,6 +51,7 @@ TOP = {
     "progress",
     "sanitizer",
     "transforms",
+    "verification",
 }
 
 # What the loops are made with; everything else that kernels import is Python's own.

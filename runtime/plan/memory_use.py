@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from ..ir.record import Record
+from .buffer_uses import FLAT_VIEWS, STRIDED_VIEWS
 from .plan import Plan, Step, all_steps
-
-_FLAT_VIEWS: Final = frozenset(
-    ["stablehlo.reshape", "stablehlo.optimization_barrier", "stablehlo.tuple", "stablehlo.get_tuple_element"]
-)
-"""Operations whose results stand where their operands do, elements in the same order."""
-
-_OTHER_VIEWS: Final = frozenset(
-    ["broadcast_in_dim", "dynamic_slice", "real", "imag", "reverse", "slice", "transpose"]
-)
-"""Operations whose results stand where their operands do, elements in another order or not all of them."""
 
 
 class Memory(Record):
@@ -185,11 +176,11 @@ class _Run:
     def _source(self, step: Step, index: int) -> int | None:
         """The operand in whose memory a result stands, or None where it has memory of its own."""
         result = step.results[index]
-        if step.operation in _FLAT_VIEWS and index < len(step.operands):
+        if step.operation in FLAT_VIEWS and index < len(step.operands):
             operand = step.operands[index]
             is_copied = step.operation == "stablehlo.reshape" and operand in self.scattered
             return None if is_copied else operand
-        if step.operation.removeprefix("stablehlo.") in _OTHER_VIEWS:
+        if step.operation in STRIDED_VIEWS:
             self.scattered.add(result)
             return step.operands[0]
         for operand_index, result_index in step.overwrites:

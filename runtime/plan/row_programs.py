@@ -77,15 +77,11 @@ _known: Recent[tuple[Hashable, int | None], tuple[RowProgram | None, list[object
 def _function(block: Block, threads: int | None, seconds: float) -> NativeFunction | None:
     results = block.terminator.operands
     count = len(block.arguments) + len(results)
-    form = _form_of(block)
-    if form is None or form.columns < LEAST_COLUMNS or count > kinds.ARRAYS:
+    recorded = recorded_program(block)
+    if recorded is None:
         return None
-    try:
-        recorder = RowRecorder(block, form)
-        at_a_time = form.columns if recorder.reduces else min(COLUMNS_AT_A_TIME, form.columns)
-        _lay_out(recorder, at_a_time)
-    except Untraceable:
-        return None
+    recorder, at_a_time = recorded
+    form = recorder.form
     units = form.rows * -(-form.columns // at_a_time)
     tasks, units_per_task = division(units, seconds / units * BYTES_A_SECOND)
     accesses = tuple([(number if number < count else 0, 0) for number in range(kinds.ARRAYS)])
@@ -96,6 +92,22 @@ def _function(block: Block, threads: int | None, seconds: float) -> NativeFuncti
         [Launch(kinds.address(), tasks, accesses, words, seconds)],
         threads,
     )
+
+
+def recorded_program(block: Block) -> tuple[RowRecorder, int] | None:
+    """A cluster's instructions, whose values have their places, and how many columns are computed at a time;
+    None where there can be no program."""
+    count = len(block.arguments) + len(block.terminator.operands)
+    form = _form_of(block)
+    if form is None or form.columns < LEAST_COLUMNS or count > kinds.ARRAYS:
+        return None
+    try:
+        recorder = RowRecorder(block, form)
+        at_a_time = form.columns if recorder.reduces else min(COLUMNS_AT_A_TIME, form.columns)
+        _lay_out(recorder, at_a_time)
+    except Untraceable:
+        return None
+    return recorder, at_a_time
 
 
 def _form_of(block: Block) -> RowForm | None:
@@ -138,19 +150,19 @@ def _lay_out(recorder: RowRecorder, at_a_time: int) -> None:
         for number in between:
             if number not in placed:
                 value = recorder.values[number]
-                size = _room(value, at_a_time)
+                size = room_of(value, at_a_time)
                 value.word = free[size].pop() if free[size] else end
                 end = max(end, value.word + size)
                 placed.add(number)
         for number in between:
             if last[number] == place:
                 value = recorder.values[number]
-                free[_room(value, at_a_time)].append(value.word)
+                free[room_of(value, at_a_time)].append(value.word)
     if end > kinds.SCRATCH_BYTES or len(recorder.values) > kinds.MOST_VALUES:
         raise Untraceable("takes too much memory, or too many values")
 
 
-def _room(value: RowValue, at_a_time: int) -> int:
+def room_of(value: RowValue, at_a_time: int) -> int:
     """The bytes that a value takes, in whole lines of the cache, and one more for what a fold carries up."""
     count = at_a_time if value.is_whole else 1
     return (-(-count * value.item // _ALIGNMENT) + 1) * _ALIGNMENT

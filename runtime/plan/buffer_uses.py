@@ -1,0 +1,67 @@
+"""Which buffers a step reads, writes, may return views of, and may overwrite.
+
+The executor lets a result stay in the memory of an operand, and a step write into memory that dies with it.
+What
+each step may do is declared here, once: the memory figures, the verification of plans and the checks of
+    running
+steps read it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..ir.record import Record
+from ..ops.cluster import CLUSTER, REDUCTION_CLUSTER, ROW_CLUSTER, STEP_CLUSTER
+from .plan import Step
+
+FLAT_VIEWS: Final = frozenset(
+    ["stablehlo.reshape", "stablehlo.optimization_barrier", "stablehlo.tuple", "stablehlo.get_tuple_element"]
+)
+"""Operations whose results stand where their operands do, elements in the same order."""
+
+STRIDED_VIEWS: Final = frozenset(
+    f"stablehlo.{name}"
+    for name in ("broadcast_in_dim", "dynamic_slice", "real", "imag", "reverse", "slice", "transpose")
+)
+"""Operations whose results may be views of their first operand, elements in another order or not all of
+them."""
+
+_OTHER_VIEWS: Final = frozenset(
+    f"stablehlo.{name}"
+    for name in (
+        "bitcast_convert", "broadcast", "case", "composite", "convert", "custom_call",
+        "dynamic_broadcast_in_dim", "dynamic_reshape", "if", "map", "real_dynamic_slice", "select",
+        "set_dimension_size", "sort", "while",
+    )
+) | frozenset({"chlo.conj", "chlo.scan", CLUSTER, REDUCTION_CLUSTER, ROW_CLUSTER, STEP_CLUSTER})  # fmt: skip
+"""Operations whose results may be any of their operands or captured values, or views of these."""
+
+
+class BufferUses(Record):
+    """The buffers of one step.
+
+    Attributes:
+        reads: slots of the operands and then of the captured values.
+        writes: slots of the results.
+        may_alias: slots of which results may be views; the results themselves may share memory, too.
+        may_overwrite: pairs of the slot of an operand that dies with the step and the slot of a result that
+            may be written to its memory: each element of the operand is read before the result's element of
+            the same position is written, and not after.
+    """
+
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+    may_alias: frozenset[int]
+    may_overwrite: tuple[tuple[int, int], ...]
+
+
+def buffer_uses(step: Step) -> BufferUses:
+    """The buffers that a step uses."""
+    reads = (*step.operands, *step.captures)
+    if step.operation in FLAT_VIEWS or step.operation in _OTHER_VIEWS:
+        may_alias = frozenset(reads)
+    else:
+        may_alias = frozenset(step.operands[:1] if step.operation in STRIDED_VIEWS else ())
+    pairs = [(step.operands[operand], step.results[result]) for operand, result in step.overwrites]
+    return BufferUses(reads, step.results, may_alias, tuple(pairs))

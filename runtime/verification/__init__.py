@@ -1,0 +1,74 @@
+"""Checks of plans, of running steps and of generated code, for tests: `NIMBLEHLO_VERIFY`.
+
+- `plans`: no step of a plan can read anything but the value that it means.
+- `nests`, `row_programs`: loops of generated code stay within their arrays, write each element of their
+  results once, and keep values apart that are needed at the same time.
+- `translation`: the values that a plan's steps read and write are those of the program's operations.
+- `steps`: what a running step really reads, writes and shares is what it declares.
+
+Production does none of it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final, Literal
+
+from ..ir import Function
+from ..options import Options
+from ..plan import Plan
+
+VARIABLE: Final = "NIMBLEHLO_VERIFY"
+"""The environment variable that names the level of verification."""
+
+Level = Literal["off", "plans", "steps"]
+"""``"plans"``: each plan is verified once, when it is made; ``"steps"``: each call of its steps, too."""
+
+_level: str = os.environ.get(VARIABLE, "off")
+
+
+def level() -> str:
+    """What is verified."""
+    return _level
+
+
+@contextmanager
+def verifying(what: Level) -> Iterator[None]:
+    """Verify so much of all programs that are compiled meanwhile."""
+    global _level
+    before, _level = _level, what
+    try:
+        yield
+    finally:
+        _level = before
+
+
+def verified_runner(function: Function, plan: Plan, options: Options, runner: Callable[[Plan], Any]) -> Any:
+    """What runs a plan, which is verified before; at the level ``"steps"`` it checks each step that it runs.
+
+    Args:
+        function: the specialized function, of which the plan was made.
+        plan: its plan.
+        options: with which it was made.
+        runner: makes what runs a plan.
+
+    Raises:
+        InvalidPlan: a step of the plan may see another value than the one that it means.
+    """
+    from .nests import verify_generated_nests
+    from .plans import verify_plan
+    from .row_programs import verify_row_programs
+    from .translation import verify_translation
+
+    verify_plan(plan)
+    verify_translation(function, plan)
+    if options.compile != "never":
+        verify_generated_nests(function, options)
+        verify_row_programs(function)
+    if _level != "steps":
+        return runner(plan)
+    from .steps import CheckedRunner
+
+    return CheckedRunner(plan, runner)

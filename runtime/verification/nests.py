@@ -1,0 +1,128 @@
+"""Verifies loop nests: they read and write within their arrays, and write each element of each result once.
+
+A nest is data (`nimblehlo.codegen.nest`): its accesses are affine in the indices of its loops, so that the
+bytes that it touches follow from it before any code is generated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..codegen.nest import Access, Gather, Load, Nest
+from ..ir import Block, Function
+from ..ops.verify import view_of
+from ..options import Options
+from ..plan.clusters import Code, block_of, is_generated, may_overwrite
+from ..plan.tiering import NoCode
+from .plans import InvalidPlan
+
+MAX_BYTES: Final = 1 << 18
+"""Of larger results it is only counted how many bytes are written."""
+
+
+def verify_generated_nests(function: Function, options: Options) -> None:
+    """Verify the nests of all operations of a specialized function, and of those that it calls, that become
+    nests.
+
+    Raises:
+        InvalidPlan: a nest does not write each element of its results once, or leaves its arrays.
+    """
+    for one in (function, *function.callees):
+        assert one.body is not None
+        for operation in one.body.walk():
+            view = view_of(operation)
+            if is_generated(view):
+                block = block_of(view)
+                try:
+                    nests = Code(block, options.threads).nests
+                except NoCode:
+                    continue
+                verify_nests(block, nests, f"{operation.name} at {operation.location}")
+
+
+def verify_nests(block: Block, nests: Sequence[Nest], where: str) -> None:
+    """Verify the nests that together compute what a block returns.
+
+    Raises:
+        InvalidPlan: see `verify_generated_nests`.
+    """
+    types: list[Any] = [value.type for value in (*block.arguments, *block.terminator.operands)]
+    sizes = [type.size * type.dtype.itemsize for type in types]
+    count = len(block.arguments)
+    for nest in nests:
+        _verify_bounds(nest, sizes, where)
+    for number, size in enumerate(sizes[count:], count):
+        _verify_written_once(nests, number, size, where)
+    for nest in nests:
+        _verify_overwrites(nest, may_overwrite(block), count, where)
+
+
+def _verify_bounds(nest: Nest, sizes: Sequence[int], where: str) -> None:
+    reach, widths = [0] * len(nest.accesses), [1] * len(nest.accesses)
+    widths[len(nest.accesses) - len(nest.stores) :] = [nest.line] * len(nest.stores)
+    for number, node in enumerate(nest.nodes):
+        if isinstance(node, Gather):
+            starts = [nest.starts[moving.start] for moving in node.moving]
+            reach[node.access] = sum(start.largest * start.stride for start in starts)
+        if isinstance(node, (Load, Gather)) and number in nest.stores:
+            # Lines are copied; the indices that choose them are single elements.
+            widths[node.access] = nest.line
+    for access, more, width in zip(nest.accesses, reach, widths, strict=True):
+        item, steps = (
+            access.element_type.dtype.itemsize,
+            list(zip(access.place.strides, nest.sizes, strict=True)),
+        )
+        first = (
+            access.place.offset + sum(min(0, stride * (size - 1)) for stride, size in steps) + min(0, more)
+        )
+        last = access.place.offset + sum(max(0, stride * (size - 1)) for stride, size in steps) + max(0, more)
+        if first < 0 or (last + width) * item > sizes[access.array]:
+            message = f"bytes {first * item} to {(last + width) * item} of the {sizes[access.array]} of array"
+            raise InvalidPlan(f"{where}: a loop nest uses {message} {access.array}")
+
+
+def _verify_overwrites(nest: Nest, pairs: Sequence[tuple[int, int]], count: int, where: str) -> None:
+    """An operand that may be overwritten is read only where the result is written in the same iteration."""
+    read = [nest.accesses[node.access] for node in nest.nodes if isinstance(node, (Load, Gather))]
+    for operand, result in pairs:
+        written = [_bytes_at(access) for access in nest.results if access.array == count + result]
+        for access in read:
+            if access.array == operand and _bytes_at(access) not in written:
+                raise InvalidPlan(
+                    f"{where}: operand {operand} is read elsewhere than result {result} overwrites it"
+                )
+
+
+def _bytes_at(access: Access) -> tuple[int, tuple[int, ...]]:
+    item = access.element_type.dtype.itemsize
+    return access.place.offset * item, tuple([stride * item for stride in access.place.strides])
+
+
+def _verify_written_once(nests: Sequence[Nest], array: int, size: int, where: str) -> None:
+    written = np.zeros(size if size <= MAX_BYTES else 0, np.uint8)
+    total = 0
+    for nest in nests:
+        for access in nest.results:
+            if access.array != array:
+                continue
+            width = nest.line * access.element_type.dtype.itemsize
+            total += math.prod(nest.sizes) * width
+            if written.size:
+                np.add.at(written, _positions(nest, access)[..., np.newaxis] + np.arange(width), 1)
+    if total != size or (written != 1).any():
+        raise InvalidPlan(
+            f"{where}: {total} bytes are written of the {size} of array {array}, or some more than once"
+        )
+
+
+def _positions(nest: Nest, access: Access) -> Any:
+    """The first byte that an access touches at each index of the loops."""
+    item = access.element_type.dtype.itemsize
+    positions = np.array(access.place.offset * item)
+    for stride, size in zip(access.place.strides, nest.sizes, strict=True):
+        positions = positions[..., np.newaxis] + stride * item * np.arange(size)
+    return positions

@@ -1,0 +1,276 @@
+"""Checks what running steps really do: that they change, share and overwrite no more than they declare.
+
+The checks stand between the executor and the functions of the steps, so that the executor decides as it
+always does which memory a step may overwrite. Each value is known by a checksum of its elements from the step
+that made it, or
+from the first one that read it: whatever changes it until its last use is found.
+"""
+
+from __future__ import annotations
+
+import copy
+import threading
+import weakref
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..errors import ExecutionError
+from ..plan import Plan, Step
+from ..plan.buffer_uses import BufferUses, buffer_uses
+
+Array = np.ndarray[Any, Any]
+
+MAX_BYTES: Final = 1 << 22
+"""Of a larger array the checksum is that of as many bytes, from its beginning and its end."""
+
+
+class InvalidStep(AssertionError):
+    """A step changed, shared or overwrote memory that it does not declare; a defect of what runs it."""
+
+
+class CheckedRunner:
+    """Runs a plan, and checks the steps that functions do.
+
+    Args:
+        plan: what to run.
+        runner: makes what runs a plan.
+    """
+
+    def __init__(self, plan: Plan, runner: Callable[[Plan], Any]) -> None:
+        self.constants = [(value, _checksum(value)) for value in _constants(plan) if _is_array(value)]
+        self.runner = runner(_checked(plan, {}))
+
+    def run(self, arguments: Any, limits: Any = None) -> list[Any]:
+        """See `nimblehlo.executor.Runner.run`.
+
+        Raises:
+            InvalidStep: a step changed, shared or overwrote memory that it does not declare.
+        """
+        lent = () if isinstance(arguments, list) else tuple(arguments)
+        before = [_checksum(value) for value in lent]
+        try:
+            results: list[Any] = self.runner.run(arguments, limits)
+        except ExecutionError as error:
+            if isinstance(error.__cause__, InvalidStep):
+                raise error.__cause__ from None
+            raise
+        for number, (value, checksum) in enumerate(zip(lent, before, strict=True)):
+            if _checksum(value) != checksum:
+                raise InvalidStep(f"argument {number} was changed")
+        for value, checksum in self.constants:
+            if _checksum(value) != checksum:
+                raise InvalidStep(f"a constant of shape {value.shape} was changed")
+        return results
+
+
+def _constants(plan: Plan) -> list[Any]:
+    found = list(plan.constants.values())
+    for step in plan.steps:
+        for regions in step.regions.values():
+            for region in [regions] if isinstance(regions, Plan) else regions:
+                found += _constants(region)
+    return found
+
+
+def _checked(plan: Plan, known: dict[int, Plan]) -> Plan:
+    """The plan with checked functions, also in regions; a plan that occurs again is checked once."""
+    made = known.get(id(plan))
+    if made is None:
+        made = known[id(plan)] = copy.copy(plan)
+        frames = _Frames(plan)
+        made.steps = [_checked_step(step, number, frames, known) for number, step in enumerate(plan.steps)]
+    return made
+
+
+def _checked_step(step: Step, number: int, frames: _Frames, known: dict[int, Plan]) -> Step:
+    made = copy.copy(step)
+    made.function = _CheckedFunction(step, number, frames)
+    made.regions = {
+        name: _checked(regions, known)
+        if isinstance(regions, Plan)
+        else [_checked(region, known) for region in regions]
+        for name, regions in step.regions.items()
+    }
+    return made
+
+
+class _Seen:
+    """A value of a slot: its array, which is not kept alive by this, and its checksum."""
+
+    __slots__ = ("array", "checksum")
+
+    def __init__(self, array: Array) -> None:
+        self.array = weakref.ref(array)
+        self.checksum = _checksum(array)
+
+    @property
+    def known(self) -> Array:
+        """The array, which is there during the step that reads it."""
+        array = self.array()
+        assert array is not None
+        return array
+
+
+class _Frame:
+    """What is known of the values of one run of a plan.
+
+    Attributes:
+        seen: by slot, the values that were written or read and are not released.
+        starts, ends: by slot, the addresses of the first byte of a value and of the one behind its last byte.
+        number: of the step that was done last.
+    """
+
+    def __init__(self, slot_count: int) -> None:
+        self.seen: dict[int, _Seen] = {}
+        self.starts = np.zeros(slot_count, np.uint64)
+        self.ends = np.zeros(slot_count, np.uint64)
+        self.number = -1
+
+    def enter(self, slot: int, array: Array) -> None:
+        """Note a slot's value."""
+        self.seen[slot] = _Seen(array)
+        self.starts[slot], self.ends[slot] = _bounds(array)
+
+    def remove(self, slot: int) -> None:
+        """Forget a slot's value."""
+        self.seen.pop(slot, None)
+        self.starts[slot] = self.ends[slot] = 0
+
+    def sharing(self, array: Array) -> list[int]:
+        """The slots whose values may share memory with an array."""
+        first, end = _bounds(array)
+        found = np.flatnonzero((self.starts < end) & (self.ends > first))
+        return [slot for slot in found.tolist() if self.seen[slot].array() is not None]
+
+
+class _Frames:
+    """The runs of a plan, of which each thread has at most one at a time."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.slot_count = plan.slot_count
+        self.releases = [step.releases for step in plan.steps]
+        self.local = threading.local()
+
+    def begin(self, number: int) -> _Frame:
+        """The run of which a step is about to be done: a number that was done begins another run."""
+        frame: _Frame | None = getattr(self.local, "frame", None)
+        if frame is None or number <= frame.number:
+            frame = self.local.frame = _Frame(self.slot_count)
+        for slots in self.releases[max(frame.number, 0) : number]:
+            for slot in slots:
+                frame.remove(slot)
+        frame.number = number
+        return frame
+
+
+class _CheckedFunction:
+    """A step's function, checked at each call."""
+
+    def __init__(self, step: Step, number: int, frames: _Frames) -> None:
+        self.step, self.number, self.frames = step, number, frames
+        self.function = step.function
+        self.uses: BufferUses = buffer_uses(step)
+        self.where = f"step {number}, {step.operation} at {step.location},"
+
+    def __call__(self, *operands: Any, out: Any = None, **regions: Any) -> Any:
+        frame = self.frames.begin(self.number)
+        read = dict(zip(self.step.operands, operands, strict=True))
+        read.update(zip(self.step.captures, _captures(regions), strict=False))
+        for slot, value in read.items():
+            self.check_unchanged(slot, value, frame, "reads")
+        overwritten = self.overwritten(out, read, frame)
+        given = {} if out is None else {"out": out}
+        result = self.function(*operands, **given, **regions)
+        for slot, value in read.items():
+            if slot not in overwritten:
+                self.check_unchanged(slot, value, frame, "changed")
+        self.check_results(result if type(result) is tuple else (result,), overwritten, frame)
+        return result
+
+    def check_unchanged(self, slot: int, value: Any, frame: _Frame, verb: str) -> None:
+        """A slot's value must have the elements that it was written with."""
+        if not _is_array(value):
+            return
+        known = frame.seen.get(slot)
+        if known is None or known.array() is None:
+            frame.enter(slot, value)
+        elif known.array() is not value:
+            raise InvalidStep(f"{self.where} reads another array in slot {slot} than was written there")
+        elif known.checksum != _checksum(value):
+            reason = "whose elements are others than were written there"
+            raise InvalidStep(f"{self.where} {verb} slot {slot}, {reason}")
+
+    def overwritten(self, out: Any, read: Mapping[int, Any], frame: _Frame) -> set[int]:
+        """The slots whose memory the step is given for results: nothing else that lives may share it."""
+        found: set[int] = set()
+        for number, array in enumerate(out or ()):
+            if array is None:
+                continue
+            result = self.step.results[number]
+            slots = {slot for slot, value in read.items() if value is array}
+            declared = {operand for operand, written in self.uses.may_overwrite if written == result}
+            if not slots <= declared or slots & set(self.step.captures):
+                raise InvalidStep(f"{self.where} is given slots {sorted(slots)} to overwrite undeclared")
+            for slot in frame.sharing(array):
+                if slot not in slots:
+                    reason = f"whose memory slot {slot} shares"
+                    raise InvalidStep(f"{self.where} is given slot {min(slots)}, {reason}")
+            found |= slots
+        return found
+
+    def check_results(self, results: Sequence[Any], overwritten: set[int], frame: _Frame) -> None:
+        """Results must lie in memory of their own, unless they are declared views or were given memory."""
+        declared = overwritten | self.uses.may_alias
+        allowed = {
+            other
+            for slot in self.uses.may_alias
+            if slot in frame.seen
+            for other in frame.sharing(frame.seen[slot].known)
+        }
+        for slot, value in zip(self.step.results, results, strict=False):
+            if not _is_array(value):
+                continue
+            for other in frame.sharing(value):
+                if other not in declared | allowed and other not in self.step.results:
+                    raise InvalidStep(f"{self.where} returns slot {slot} in the memory of slot {other}")
+            frame.enter(slot, value)
+        for slot in overwritten:
+            frame.remove(slot)
+
+
+def _captures(regions: Mapping[str, Any]) -> Sequence[Any]:
+    """The values that regions capture: all of a step's have the same."""
+    for region in regions.values():
+        for one in region if isinstance(region, list) else [region]:
+            captures: Sequence[Any] = one.captures
+            return captures
+    return ()
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype != np.object_
+
+
+def _bounds(array: Array) -> tuple[int, int]:
+    """The addresses of an array's first byte and of the one behind its last byte."""
+    first = last = array.ctypes.data
+    if not array.size:
+        return first, first
+    for size, stride in zip(array.shape, array.strides, strict=True):
+        first += min(0, (size - 1) * stride)
+        last += max(0, (size - 1) * stride)
+    return first, last + array.itemsize
+
+
+def _checksum(value: Any) -> int:
+    """Of an array's elements, in order."""
+    if not _is_array(value):
+        return 0
+    count = MAX_BYTES // max(value.itemsize, 1) // 2
+    if value.size > 2 * count:
+        value = np.concatenate([value.flat[:count], value.flat[-count:]])
+    flat: Any = np.ascontiguousarray(value).reshape(-1)
+    return zlib.crc32(flat.view(np.uint8)) if flat.size else 0

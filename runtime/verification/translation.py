@@ -1,0 +1,128 @@
+"""Verifies that a plan's steps do the operations of the program, on the values that the program means.
+
+The plan is walked beside the function that it was made of: each slot holds a value of the function, and a
+    step must
+find the operation's operands in the slots that it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ..ir import Block, DenseElementsAttribute, Function, Operation, Region, Value, captured_values
+from ..ops.control import Call
+from ..ops.verify import TERMINATORS
+from ..plan import Plan, Step
+from .plans import InvalidPlan
+
+Values = dict[Value, object]
+"""What stands for each value of a block in one call of it: a constant's array, or an object of its own."""
+
+
+def verify_translation(function: Function, plan: Plan) -> None:
+    """Verify a plan against the function that it was made of.
+
+    Raises:
+        InvalidPlan: a step does another operation, or reads or writes another value.
+    """
+    assert function.body is not None
+    callees = {callee.name: callee for callee in function.callees}
+    _Translation(plan, callees).verify(function.body, ())
+
+
+class _Translation:
+    """Walks a plan and a block side by side.
+
+    Attributes:
+        held: the value that each slot holds.
+        steps: those that were not reached yet.
+        absorbed: products that the step of a later operation computes.
+    """
+
+    def __init__(self, plan: Plan, callees: Mapping[str, Function]) -> None:
+        self.plan = plan
+        self.callees = callees
+        self.held: dict[int, object] = dict(plan.constants)
+        self.steps: Iterator[Step] = iter(plan.steps)
+        functions: list[Any] = [step.function for step in plan.steps]
+        self.absorbed = {function.product for function in functions if hasattr(function, "product")}
+
+    def verify(self, region: Region, captures: Sequence[Value]) -> None:
+        """Verify the plan of a region, whose last arguments are the captured values."""
+        values: Values = {}
+        arguments = (*region.block.arguments, *captures)
+        if len(arguments) != len(self.plan.arguments):
+            raise InvalidPlan(
+                f"a plan takes {len(self.plan.arguments)} values in the place of {len(arguments)}"
+            )
+        self.write("the arguments", self.plan.arguments, arguments, values)
+        self.block(region.block, values)
+        rest = next(self.steps, None)
+        if rest is not None:
+            raise InvalidPlan(f"{rest.operation} at {rest.location} is the step of no operation")
+        self.read("the end of the plan", self.plan.results, region.block.terminator.operands, values)
+
+    def block(self, block: Block, values: Values) -> None:
+        for operation in block.operations:
+            constant = operation.attributes.get("value") if operation.name == "stablehlo.constant" else None
+            if isinstance(constant, DenseElementsAttribute):
+                values[operation.result] = constant.array
+            elif operation.name == Call.name:
+                self.call(operation, values)
+            elif operation.name not in TERMINATORS and operation not in self.absorbed:
+                self.operation(operation, values)
+
+    def call(self, call: Operation, values: Values) -> None:
+        """The steps of a callee stand in the place of its call."""
+        body = self.callees[str(call.attributes["callee"])].body
+        assert body is not None
+        inner: Values = {
+            argument: values[operand]
+            for argument, operand in zip(body.block.arguments, call.operands, strict=True)
+        }
+        self.block(body.block, inner)
+        returned = [inner[value] for value in body.block.terminator.operands]
+        values.update(zip(call.results, returned, strict=True))
+
+    def operation(self, operation: Operation, values: Values) -> None:
+        step = next(self.steps, None)
+        where = f"{operation.name} at {operation.location}"
+        if step is None or step.operation != operation.name:
+            found = "no step" if step is None else f"the step of {step.operation}"
+            raise InvalidPlan(f"{where} has {found}")
+        self.read(where, step.operands, _operands(operation, step), values)
+        if step.regions:
+            captures = captured_values(operation.regions)
+            self.read(where, step.captures, captures, values)
+            plans = [
+                plan for one in step.regions.values() for plan in ([one] if isinstance(one, Plan) else one)
+            ]
+            for region, plan in zip(operation.regions, plans, strict=True):
+                _Translation(plan, self.callees).verify(region, captures)
+        self.write(where, step.results, operation.results, values)
+
+    def read(self, where: str, slots: Sequence[int], wanted: Sequence[Value], values: Values) -> None:
+        """Slots must hold the values that are wanted."""
+        if len(slots) != len(wanted):
+            raise InvalidPlan(f"{where} reads {len(slots)} slots for {len(wanted)} values")
+        for number, (slot, value) in enumerate(zip(slots, wanted, strict=True)):
+            if self.held.get(slot) is not values[value]:
+                raise InvalidPlan(
+                    f"{where} reads slot {slot} as value {number}, but that holds another value"
+                )
+
+    def write(self, where: str, slots: Sequence[int], results: Sequence[Value], values: Values) -> None:
+        if len(slots) != len(results):
+            raise InvalidPlan(f"{where} writes {len(slots)} slots for {len(results)} values")
+        for slot, result in zip(slots, results, strict=True):
+            self.held[slot] = values[result] = object()
+
+
+def _operands(operation: Operation, step: Step) -> Sequence[Value]:
+    """What the step of an operation reads: with a product that it absorbs, that one's operands first."""
+    product = getattr(step.function, "product", None)
+    if product is None:
+        return operation.operands
+    others = [operand for operand in operation.operands if operand is not product.result]
+    return (*product.operands, *others)

@@ -1,0 +1,106 @@
+"""Loop nests that leave their arrays, or do not write each element once, are rejected."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import nimblehlo
+from nimblehlo.codegen.nest import Access, Affine, Nest
+from nimblehlo.frontend import parse
+from nimblehlo.ir import Block
+from nimblehlo.ops.verify import verify
+from nimblehlo.options import Options
+from nimblehlo.plan.clusters import Code
+from nimblehlo.verification import verifying
+from nimblehlo.verification.nests import verify_nests
+from nimblehlo.verification.plans import InvalidPlan
+
+TEXT = """
+func.func @main(%a: tensor<8x12xf32>, %b: tensor<12x8xf32>) -> tensor<8x12xf32> {
+  %0 = stablehlo.transpose %b, dims = [1, 0] : (tensor<12x8xf32>) -> tensor<8x12xf32>
+  %1 = stablehlo.add %a, %0 : tensor<8x12xf32>
+  return %1 : tensor<8x12xf32>
+}
+"""
+
+
+def block_and_nests() -> tuple[Block, list[Nest]]:
+    module = parse(TEXT)
+    verify(module)
+    body = module.functions["main"].body
+    assert body is not None
+    return body.block, list(Code(body.block, None).nests)
+
+
+def changed(nest: Nest, number: int, **changes: Any) -> Nest:
+    """A nest with another place for one access."""
+    accesses = list(nest.accesses)
+    accesses[number] = Access(
+        accesses[number].array, accesses[number].element_type, accesses[number].place._replace(**changes)
+    )
+    return nest._replace(accesses=tuple(accesses))
+
+
+def test_nests_as_they_are_made_are_accepted() -> None:
+    block, nests = block_and_nests()
+    verify_nests(block, nests, "here")
+
+
+@pytest.mark.parametrize(
+    ("number", "changes", "reason"),
+    [
+        (-1, {"offset": 1}, "uses bytes"),
+        (-1, {"offset": -1}, "uses bytes"),
+        (-1, {"strides": (12, 0)}, "more than once"),
+        (0, {"strides": (12, 2)}, "uses bytes"),
+        (0, {"strides": (12, 0)}, "is read elsewhere"),
+    ],
+)
+def test_wrong_places_are_rejected(number: int, changes: dict[str, Any], reason: str) -> None:
+    block, (nest,) = block_and_nests()
+    with pytest.raises(InvalidPlan, match=reason):
+        verify_nests(block, [changed(nest, number, **changes)], "here")
+
+
+def test_what_is_written_twice_or_never_is_rejected() -> None:
+    block, (nest,) = block_and_nests()
+    with pytest.raises(InvalidPlan, match="0 bytes are written"):
+        verify_nests(block, [], "here")
+    with pytest.raises(InvalidPlan, match="768 bytes are written"):
+        verify_nests(block, [nest, nest], "here")
+    assert isinstance(nest.accesses[-1].place, Affine)
+
+
+def test_results_of_several_shapes_would_be_found() -> None:
+    """A cluster that handed on values of two shapes once wrote one of them by the loops of the other."""
+    from nimblehlo.codegen.arrangement import arranged
+    from nimblehlo.plan import nests as module
+
+    text = """
+    func.func @main(%a: tensor<8x12xf32>, %b: tensor<3xf32>) -> (tensor<8x12xf32>, tensor<3xf32>) {
+      %0 = stablehlo.sine %a : tensor<8x12xf32>
+      %1 = stablehlo.sine %b : tensor<3xf32>
+      return %0, %1 : tensor<8x12xf32>, tensor<3xf32>
+    }
+    """
+    parsed = parse(text)
+    verify(parsed)
+    body = parsed.functions["main"].body
+    assert body is not None
+    box = ((0, 8), (0, 12))
+    nest = arranged(module._Boxed(body.block, box).nest)
+    with pytest.raises(InvalidPlan):
+        verify_nests(body.block, [nest], "here")
+
+
+def test_programs_are_verified_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    large = TEXT.replace("8x12", "400x120").replace("12x8", "120x400")
+    with verifying("plans"):
+        nimblehlo.compile(large, options=Options(compile="eager"))
+    from nimblehlo.verification import nests
+
+    monkeypatch.setattr(nests, "may_overwrite", lambda block: ((0, 0), (1, 0)))
+    with verifying("plans"), pytest.raises(InvalidPlan, match="is read elsewhere"):
+        nimblehlo.compile(large, options=Options(compile="eager"))

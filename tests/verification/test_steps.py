@@ -1,0 +1,188 @@
+"""Steps that do more than they declare are found as they run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nimblehlo
+from nimblehlo.executor import Runner
+from nimblehlo.plan import Plan, Step
+from nimblehlo.plan.buffer_uses import BufferUses
+from nimblehlo.verification import verifying
+from nimblehlo.verification.steps import CheckedRunner, InvalidStep
+
+Array = np.ndarray[Any, Any]
+
+
+def step(function: Any, operands: tuple[int, ...], results: tuple[int, ...], **rest: Any) -> Step:
+    return Step(
+        function, operands, results, rest.pop("name", "test.op"), None, "reference", "", ((), ()), **rest
+    )
+
+
+def run(steps: list[Step], count: int, arguments: Any, results: tuple[int, ...], **rest: Any) -> list[Any]:
+    plan = Plan(steps, count, tuple(range(len(arguments))), results, rest.get("constants", {}))
+    return CheckedRunner(plan, Runner).run(arguments)
+
+
+def zeros() -> Array:
+    return np.zeros(2000, np.float32)
+
+
+def add_one(a: Array, out: Any = (None,)) -> Array:
+    return np.add(a, 1, out=out[0])
+
+
+def write(a: Array) -> Array:
+    a[7] = 1
+    return a + 1
+
+
+def test_what_is_declared_may_be_done() -> None:
+    view = step(lambda a: a.reshape(40, 50), (1,), (2,), name="stablehlo.reshape")
+    steps = [step(lambda: zeros(), (), (1,)), view, step(np.sum, (2,), (3,), releases=(1, 2))]
+    assert run(steps, 4, [zeros()], (3,)) == [0]
+    values = [zeros()]
+    address = values[0].ctypes.data
+    (result,) = run([step(add_one, (0,), (1,), releases=(0,), overwrites=((0, 0),))], 2, values, (1,))
+    assert result.ctypes.data == address and (result == 1).all()
+
+
+def test_an_operand_that_a_step_changes_is_found() -> None:
+    with pytest.raises(InvalidStep, match="changed slot 0"):
+        run([step(write, (0,), (1,), releases=(0,))], 2, (zeros(),), (1,))
+
+
+def test_a_changed_argument_is_found() -> None:
+    """The step writes to memory that none of its operands has."""
+    array = zeros()
+
+    def elsewhere(a: Array) -> Array:
+        array[3] = 5
+        return a + 1
+
+    with pytest.raises(InvalidStep, match="argument 0 was changed"):
+        run([step(elsewhere, (1,), (2,))], 3, (array, zeros()), (2,))
+
+
+def test_a_changed_constant_is_found() -> None:
+    constant = zeros()
+
+    def elsewhere(a: Array) -> Array:
+        constant[0] = 5
+        return a + 1
+
+    with pytest.raises(InvalidStep, match="constant"):
+        run([step(elsewhere, (0,), (1,))], 3, (zeros(),), (1,), constants={2: constant})
+
+
+def test_a_value_that_changes_between_two_steps_is_found() -> None:
+    kept: list[Array] = []
+
+    def make(a: Array) -> Array:
+        kept.append(a + 1)
+        return kept[0]
+
+    def later(a: Array) -> Array:
+        kept[0][5] = 3
+        return a + 1
+
+    steps = [step(make, (0,), (1,)), step(later, (0,), (2,)), step(np.add, (1, 2), (3,), releases=(1, 2))]
+    with pytest.raises(InvalidStep, match="reads slot 1, whose elements are others"):
+        run(steps, 4, (zeros(),), (3,))
+
+
+def test_a_view_that_is_not_declared_is_found() -> None:
+    with pytest.raises(InvalidStep, match="returns slot 1 in the memory of slot 0"):
+        run([step(lambda a: a[:10], (0,), (1,))], 2, (zeros(),), (1,))
+
+
+def test_memory_of_another_value_is_not_given_for_a_result() -> None:
+    """A view whose array nothing refers to looks free to the executor: its owner is lost."""
+    array = zeros()
+
+    def hidden(a: Array) -> Array:
+        return np.frombuffer(memoryview(a), a.dtype)
+
+    steps = [
+        step(hidden, (0,), (1,), name="stablehlo.reshape"),
+        step(add_one, (1,), (2,), releases=(1,), overwrites=((0, 0),)),
+    ]
+    steps[1].function = forced = _Forced(add_one)
+    with pytest.raises(InvalidStep, match="memory slot 0 shares"):
+        _run_forced(steps, array)
+    assert forced.calls == 0
+
+
+class _Forced:
+    """A function that counts its calls."""
+
+    def __init__(self, function: Any) -> None:
+        self.function, self.calls = function, 0
+
+    def __call__(self, *operands: Any, out: Any = (None,)) -> Any:
+        self.calls += 1
+        return self.function(*operands, out=out)
+
+
+def _run_forced(steps: list[Step], array: Array) -> None:
+    """Run steps as an executor would that gives each operand's memory away as its step declares."""
+
+    class Forcing:
+        def __init__(self, plan: Plan) -> None:
+            self.plan = plan
+
+        def run(self, arguments: Any, limits: Any = None) -> list[Any]:
+            frame = dict(zip(self.plan.arguments, arguments, strict=True))
+            for one in self.plan.steps:
+                operands = [frame[slot] for slot in one.operands]
+                given = {"out": (operands[0],)} if one.overwrites else {}
+                frame[one.results[0]] = one.function(*operands, **given)
+            return [frame[slot] for slot in self.plan.results]
+
+    CheckedRunner(Plan(steps, 3, (0,), (2, 0), {}), Forcing).run((array,))
+
+
+def test_memory_is_given_only_as_it_is_declared() -> None:
+    steps = [step(add_one, (0,), (2,), overwrites=((0, 0),))]
+    checked = CheckedRunner(Plan(steps, 3, (0, 1), (2,), {}), lambda plan: plan)
+    function = checked.runner.steps[0].function
+    uses = function.uses
+    function.uses = BufferUses(uses.reads, uses.writes, uses.may_alias, ())
+    array = zeros()
+    with pytest.raises(InvalidStep, match="undeclared"):
+        function(array, out=(array,))
+
+
+def test_regions_and_loops_are_checked() -> None:
+    body = Plan([step(write, (0,), (1,), releases=(0,))], 2, (0,), (1,), {})
+    cond = Plan([step(lambda a: a[0] < 3, (0,), (1,))], 2, (0,), (1,), {})
+    loop = step(None, (0,), (1,), regions={"cond": cond, "body": body}, control="while")
+    with pytest.raises(InvalidStep, match="changed slot 0"):
+        run([loop], 2, (zeros(),), (1,))
+
+
+def test_programs_are_checked_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """
+    func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
+      %0 = stablehlo.sine %a : tensor<4xf32>
+      return %0 : tensor<4xf32>
+    }
+    """
+    array = np.ones(4, np.float32)
+    with verifying("steps"):
+        (result,) = nimblehlo.compile(text)(array)
+    assert result == pytest.approx(np.sin(array))
+
+    from nimblehlo.plan import choice
+
+    def wrong(operand: Array) -> Array:
+        operand[0] = 7
+        return operand + 1
+
+    monkeypatch.setattr(choice, "reference_for", lambda view: wrong)
+    with verifying("steps"), pytest.raises(InvalidStep):
+        nimblehlo.compile(text, options=nimblehlo.Options(compile="never"))(array)
