@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,13 +11,18 @@ import pytest
 
 pytest.importorskip("jaxlib")
 
+from nimblehlo import ExecutionError
+from nimblehlo import compile as compile_program
 from nimblehlo.ir import Operation, Value
 from tests.fuzzing import campaign as campaign_module
 from tests.fuzzing.campaign import Campaign, run
 from tests.fuzzing.generator import Generator, Program, is_constant
+from tests.fuzzing.long_campaign import LongCampaign
+from tests.fuzzing.long_programs import long_program
 from tests.fuzzing.programs import random_program
 from tests.fuzzing.shrink import shrunk
 from tests.fuzzing.variants import observed_values, text_of
+from tests.internal_errors import internal_error
 
 SAMPLE = 400
 
@@ -43,6 +49,74 @@ def test_random_programs_give_the_same_bits_when_compiled() -> None:
 
 def test_large_random_programs_give_the_same_bits_in_every_way() -> None:
     assert failures_of(Campaign(eager_share=3, large=True), range(SAMPLE, SAMPLE + 6)) == []
+
+
+def test_long_random_programs_give_the_same_bits_in_every_way() -> None:
+    campaign = LongCampaign(150, eager_share=2, shrinking_seconds=60)
+    tally = campaign.run(range(SAMPLE, SAMPLE + 2))
+    assert [(failure.kind, failure.reason) for failure in tally.failures] == []
+    assert sum(tally.operations.values()) >= 300
+    assert campaign.results and not campaign.not_finite
+
+
+def test_long_random_programs_have_operations_of_many_kinds() -> None:
+    seen = collections.Counter(
+        operation.name.removeprefix("stablehlo.")
+        for seed in range(12)
+        for operation in long_program(seed, 300).block.operations
+    )
+    for name in ("dot_general", "convolution", "transpose", "reduce", "while", "gather", "scatter", "sort"):
+        assert seen[name], name
+    assert seen["dynamic_slice"] + seen["dynamic_update_slice"] and seen["select"] + seen["if"]
+
+
+class _Wrong:
+    """A way of running whose results differ at the second call, where a program has a transpose."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        self.executable = compile_program(*arguments, **named)
+        self.is_wrong = "stablehlo.transpose" in arguments[0] and named["options"].compile == "auto"
+        self.calls = 0
+
+    def __call__(self, *inputs: Any) -> list[Any]:
+        self.calls += 1
+        results = self.executable(*inputs)
+        return [_flipped(one) for one in results] if self.is_wrong and self.calls > 1 else results
+
+
+def test_long_programs_that_fail_are_found_and_made_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nimblehlo.compile", _Wrong)
+    seed = next(
+        seed
+        for seed in range(100)
+        if any(one.name == "stablehlo.transpose" for one in long_program(seed, 25).block.operations)
+    )
+    campaign = LongCampaign(25, eager_share=0, make=lambda seed: long_program(seed, 25), shrinking_seconds=60)
+    (failure,) = campaign.run([seed]).failures
+    assert failure.kind.startswith("ways") and "call 1 of auto" in failure.reason
+    assert failure.text.count("stablehlo.") == failure.text.count("stablehlo.transpose") == 1
+    assert len(failure.inputs) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "name"),
+    [
+        (ValueError("takes 106 operands"), "ValueError"),
+        (ExecutionError("failed with IndexError: no such slot", operation="a.b"), "IndexError"),
+        (ExecutionError("takes more than max_steps = 3 steps"), None),
+    ],
+)
+def test_internal_exceptions_that_users_would_see_are_failures(error: Exception, name: str | None) -> None:
+    assert internal_error(error) == name
+
+
+def test_internal_exceptions_of_long_programs_are_failures(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: Any, **named: Any) -> Any:
+        raise ExecutionError("failed with KeyError: 5", operation="stablehlo.add")
+
+    monkeypatch.setattr("nimblehlo.compile", fail)
+    (failure,) = LongCampaign(10, make=lambda seed: long_program(seed, 10)).run([1]).failures
+    assert failure.kind == "KeyError"
 
 
 def test_each_seed_is_one_program() -> None:

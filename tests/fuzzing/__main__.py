@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from pathlib import Path
 
+import numpy as np
+
 from .campaign import BATCH, Campaign, Tally
+
+LONG_THREADS = (1, 2, 3, 5)
+"""On how many threads long programs are run."""
 
 
 def main() -> int:
@@ -19,8 +25,16 @@ def main() -> int:
     parser.add_argument(
         "--large", action="store_true", help="larger programs, one way of running against the others alone"
     )
+    parser.add_argument(
+        "--operations",
+        type=int,
+        default=0,
+        help="programs of at least so many operations, compared as with --large",
+    )
     parser.add_argument("--output", type=Path, default=Path("build/fuzzing"), help="folder for failures")
     options = parser.parse_args()
+    if options.operations:
+        return run_long(options)
     campaign = Campaign(options.eager_share, options.large)
     start, first = time.time(), options.seed * 1_000_000
     seeds = range(first, first + options.count)
@@ -30,6 +44,25 @@ def main() -> int:
             print(f"\r{tally.programs} programs, {len(tally.failures)} failed", end="", file=sys.stderr)
     campaign.interpreter.stop()
     report(campaign.tally, options.output, time.time() - start)
+    return 1 if campaign.tally.failures else 0
+
+
+def run_long(options: argparse.Namespace) -> int:
+    """The same for programs of many operations."""
+    # Numbers of threads beyond that of the processors are ways of running, too.
+    os.environ.setdefault("NUMBA_NUM_THREADS", str(max(LONG_THREADS)))
+    from .long_campaign import LongCampaign
+
+    campaign = LongCampaign(options.operations, options.eager_share)
+    start, first = time.time(), options.seed * 1_000_000
+    for seed in range(first, first + options.count):
+        tally = campaign.run([seed])
+        print(f"{tally.programs} programs, {len(tally.failures)} failed", file=sys.stderr, flush=True)
+    report(campaign.tally, options.output, time.time() - start)
+    judged = sum(campaign.tally.operations.values())
+    print(
+        f"{judged} operations; {campaign.not_finite} of {campaign.results} results of floats are not finite"
+    )
     return 1 if campaign.tally.failures else 0
 
 
@@ -46,6 +79,11 @@ def report(tally: Tally, folder: Path, seconds: float) -> None:
         path = folder / f"{kind}_{failure.seed}.mlir"
         comment = "\n".join(f"// {line}" for line in failure.reason.splitlines())
         path.write_text(f"{comment}\n{failure.text}")
+        if failure.inputs:
+            np.savez(
+                path.with_suffix(".npz"),
+                *[np.asarray(one).view(np.uint8) if one.dtype.kind == "V" else one for one in failure.inputs],
+            )
         print(f"FAILED {failure.kind}, seed {failure.seed}: {failure.reason.splitlines()[0][:300]} ({path})")
     print(f"{tally.programs} programs in {seconds:.0f} s, {len(tally.failures)} failed")
 

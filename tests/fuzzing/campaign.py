@@ -14,6 +14,7 @@ import nimblehlo
 from nimblehlo import NimbleError, Options
 from nimblehlo.ir import Operation, Value, captured_values
 from nimblehlo.types import TensorType
+from tests.internal_errors import internal_error
 from tests.reference_interpreter import NoAnswer, ReferenceInterpreter
 
 from . import rules
@@ -49,6 +50,7 @@ class Failure:
         reason: in words.
         text: the program, as small as it could be made.
         is_alone: whether that is a single operation already.
+        inputs: what the program is called with.
     """
 
     seed: int
@@ -56,6 +58,7 @@ class Failure:
     reason: str
     text: str
     is_alone: bool = False
+    inputs: Sequence[Array] = ()
 
 
 @dataclass
@@ -125,7 +128,8 @@ class Campaign:
         try:
             failure = judge()
         except Exception as error:
-            failure = Failure(seed, type(error).__name__, str(error), text_of(program))
+            name = internal_error(error) or type(error).__name__
+            failure = Failure(seed, name, str(error), text_of(program))
         self.tally.programs += 1
         if failure is not None:
             self.tally.failures.append(self._shrunk(failure, program) if shrink else failure)

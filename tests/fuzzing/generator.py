@@ -68,14 +68,18 @@ class Program:
     Attributes:
         block: the body of @main, without a terminator.
         functions: the other functions.
+        returned: what @main returns; without any, see `results`.
     """
 
     block: Block = field(default_factory=Block)
     functions: list[Function] = field(default_factory=list)
+    returned: list[Value] = field(default_factory=list)
 
     @property
     def results(self) -> list[Value]:
-        """The values that no operation uses; where that is none, the last one."""
+        """What is returned; by default what no operation uses, and where that is nothing, the last value."""
+        if self.returned:
+            return self.returned
         used = {operand for operation in self.block.operations for operand in uses(operation)}
         tensors = [value for operation in self.block.operations for value in operation.results]
         tensors = [value for value in tensors if isinstance(value.type, TensorType)]

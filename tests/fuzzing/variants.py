@@ -43,7 +43,7 @@ def constant_array(value: Value) -> Array:
 
 def text_of(program: Program) -> str:
     """The program's text."""
-    return str(_module(program, [], {}, program.results, None))
+    return str(module_of(program, [], {}, program.results))
 
 
 def for_interpreter(program: Program, returned: Sequence[Value], stand_ins: Mapping[Value, Array]) -> str:
@@ -52,7 +52,7 @@ def for_interpreter(program: Program, returned: Sequence[Value], stand_ins: Mapp
     Args:
         stand_ins: the results of operations that it cannot run.
     """
-    return str(_module(program, [], {}, returned, stand_ins))
+    return str(module_of(program, [], {}, returned, stand_ins))
 
 
 def for_runtime(
@@ -60,7 +60,7 @@ def for_runtime(
 ) -> tuple[Module, list[Array]]:
     """A module and its inputs."""
     lifted = constants(program)
-    module = _module(program, lifted, cuts, returned, None)
+    module = module_of(program, lifted, cuts, returned)
     return module, [*map(constant_array, lifted), *cuts.values()]
 
 
@@ -78,14 +78,20 @@ def joined_parts(arrays: Iterable[Array], returned: Sequence[Value]) -> list[Arr
     return values
 
 
-def _module(
+def module_of(
     program: Program,
     lifted: Sequence[Value],
     cuts: Mapping[Value, Array],
     returned: Sequence[Value],
-    stand_ins: Mapping[Value, Array] | None,
+    stand_ins: Mapping[Value, Array] | None = None,
 ) -> Module:
-    """The program in one of its forms; with `stand_ins` that for the interpreter."""
+    """The program in one of its forms; with `stand_ins` that for the interpreter.
+
+    Args:
+        lifted: constants that become arguments.
+        cuts: values that become arguments, behind those.
+        returned: what it returns.
+    """
     arguments = [value.type for value in (*lifted, *cuts)]
     block = Block(arguments)
     builder = Builder(block)

@@ -14,6 +14,7 @@ import numpy as np
 from nimblehlo import NimbleError, Options, compile, load
 from nimblehlo.ir import Module
 from nimblehlo.types import DYNAMIC, TOKEN_VALUE, TensorType, TokenType, TupleType, TupleValue, Type
+from tests.internal_errors import internal_error
 
 LARGEST_INPUT = 1 << 12
 """Elements of the largest input that is made."""
@@ -77,8 +78,9 @@ def attempt(text: str, options: Options, enter: Callable[[Phase], None]) -> Outc
                     if _is_cheap(module):
                         _run(executable, inputs)
     except NimbleError as error:
-        if phase < Phase.RUN and error.__cause__ is not None:
-            raise error.__cause__  # noqa: B904 - a defect that the last line of defence has hidden
+        is_hidden = phase < Phase.RUN and error.__cause__ is not None
+        if is_hidden or internal_error(error) is not None:
+            raise error.__cause__ or error  # noqa: B904 - a defect that the last line of defence has hidden
         return Outcome(phase, error.__cause__)
     return Outcome(Phase.DONE)
 
