@@ -169,7 +169,7 @@ SUMS_FROM_ONE = """func.func @main(%a: tensor<3xf32>, %init: tensor<f32>) -> ten
 )
 def test_the_rules(text: str, inputs: Any, ours: Any, theirs: Any, kind: str) -> None:
     verdict = judge(text, inputs, [ours], [theirs])
-    assert verdict.kind == kind, verdict.detail
+    assert verdict.kind.removeprefix(comparison.EXPLAINED) == kind, verdict.detail
 
 
 def test_the_wide_program_keeps_bits_of_narrow_types() -> None:
@@ -216,6 +216,15 @@ def test_a_campaign_goes_on_after_a_crash(tmp_path: Path) -> None:
     assert "JAX's own test fails: tiny_test.TinyTest.test_c: AssertionError: for this" in printed([total], 1)
     assert total.computations >= 2 and set(total.counts) <= {EXACT, WITHIN_BOUND}
     assert [fault["test"].rpartition(".")[2] for fault in total.faults] == ["test_b"]
+
+
+def test_tests_with_faults_are_forgotten_alone(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal")
+    journal.end("good", "passed", 1, {"faults": []})
+    journal.end("differs", "passed", 1, {"faults": [{"kind": DIFFERENCE, "detail": "", "program": ""}]})
+    journal.end("ended", CRASHED, 1, {"detail": ""})
+    journal.forget_faults()
+    assert list(journal.finished()) == ["good"]
 
 
 def test_a_worker_that_hangs_is_stopped(tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ def main() -> int:
     if missing:
         sys.exit(f"{options.jax}/tests has no {missing[0]}.py; --jax names a checkout of JAX")
     from .campaign import printed, run_file
+    from .journal import Journal
     from .worker import Plan
 
     if options.restart:
@@ -65,6 +66,8 @@ def main() -> int:
             output=str(folder),
             most=options.tests_per_process,
         )
+        if options.again:
+            Journal(Path(plan.journal)).forget_faults()
         totals.append(run_file(plan, options.time_limit, environment))
         print(printed(totals[-1:], options.examples), flush=True)
     report = [{**asdict(total), "computations": total.computations} for total in totals]
@@ -87,6 +90,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--output", type=Path, default=Path("build/jax_suite"), help="folder for what comes out"
     )
+    parser.add_argument("--again", action="store_true", help="run tests with faults again")
     parser.add_argument("--restart", action="store_true", help="forget what earlier campaigns found")
     options = parser.parse_args()
     if not options.jax:

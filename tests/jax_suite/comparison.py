@@ -39,6 +39,7 @@ Array = np.ndarray[Any, Any]
 
 EXACT = "exact"
 WITHIN_BOUND = "within bound"
+EXPLAINED = "explained: "
 TRUE_VALUE = "as near to the value in f64 as XLA's"
 TRUE_DIGITS = "as near to the value in 60 digits as XLA's"
 CONDITIONING = "XLA's result moves as far when inputs move by one ulp"
@@ -51,6 +52,8 @@ ULPS = 16
 """How many units in the last place two implementations of a function, or of a short sum, may be apart."""
 FARTHER = 4
 """How many times XLA's largest error our error may be: rounding errors are random."""
+MOST_LOST = 1 << 12
+"""How many units in the last place of the largest value our error may be, whatever XLA's error is."""
 DRAWS = 4
 """How many perturbations of the inputs tell how well a program is conditioned."""
 _OPEN_VALUES = ("division_by_zero", "division_overflow", "shift_amount", "float_to_integer")
@@ -154,7 +157,7 @@ def judge(text: str, inputs: Sequence[Array], ours: Sequence[Array], theirs: Seq
             used.append(name)
         apart = left
         if not any(mask.any() for mask in apart):
-            return Verdict(f"{' + '.join(used)}", detail)
+            return Verdict(EXPLAINED + " + ".join(used), detail)
         detail += f"; after {name}: {_described(call, apart)}"
     return Verdict(DIFFERENCE, detail)
 
@@ -232,7 +235,10 @@ def _nearer(call: Call, mine: Array, other: Array, exact: Array, epsilon: float,
     with np.errstate(all="ignore"):
         overflows = np.abs(exact) >= float(kind.max) * (1 - ULPS * epsilon)
         scale = call.norm(np.abs(exact))
-        allowed = np.maximum(FARTHER * call.norm(np.abs(other - exact)), ULPS * epsilon * scale)
+        farther = np.minimum(
+            FARTHER * call.norm(np.abs(other - exact)), min(MOST_LOST * epsilon, 0.05) * scale
+        )
+        allowed = np.maximum(farther, ULPS * epsilon * scale)
         near = np.abs(mine - exact) <= allowed + float(kind.tiny)
         large = overflows & (np.abs(mine) >= float(kind.max) * (1 - ULPS * epsilon))
     return np.where(np.isfinite(mine) & np.isfinite(exact), near, _equal_specials(mine, exact)) | large
@@ -253,25 +259,26 @@ def _true_digits(call: Call) -> Masks | str:
 def _conditioning(call: Call) -> Masks | str:
     if not any(is_inexact(value.dtype) for value in call.inputs):
         return "no floating-point inputs"
-    moved = draws(xla_program(call.text), call.inputs, DRAWS)
+    program = xla_program(call.text)
+    bases, moved = program(call.inputs), draws(program, call.inputs, DRAWS)
     return [
-        _moving(call, mine, other, [results[index] for results in moved])
-        for index, (mine, other) in enumerate(zip(call.ours, call.theirs, strict=True))
+        _moving(call, mine, other, base, [results[index] for results in moved])
+        for index, (mine, other, base) in enumerate(zip(call.ours, call.theirs, bases, strict=True))
     ]
 
 
-def _moving(call: Call, mine: Array, other: Array, moved: Sequence[Array]) -> Array:
-    """Where `mine` is no farther from `other` than results of perturbed inputs are."""
+def _moving(call: Call, mine: Array, other: Array, base: Array, moved: Sequence[Array]) -> Array:
+    """Where `mine` is no farther from `other` than results of perturbed inputs are from `base`."""
     if not is_inexact(mine.dtype):
-        changed = np.logical_or.reduce([value != other for value in moved])
+        changed = np.logical_or.reduce([value != base for value in moved])
         few = (mine != other).sum() <= FARTHER * changed.sum()
         return np.full(mine.shape, few) if call.couples else changed
-    a, b = wide_array(mine), wide_array(other)
+    a, b, unmoved = wide_array(mine), wide_array(other), wide_array(base)
     with np.errstate(all="ignore"):
-        distances = [np.abs(wide_array(value) - b) for value in moved]
+        distances = [np.abs(wide_array(value) - unmoved) for value in moved]
         spread = np.maximum.reduce([np.where(np.isfinite(one), one, 0.0) for one in distances])
         near = np.abs(a - b) <= FARTHER * call.norm(spread)
-    unstable = np.logical_or.reduce([np.isfinite(value) != np.isfinite(b) for value in moved])
+    unstable = np.logical_or.reduce([np.isfinite(value) != np.isfinite(base) for value in moved])
     return np.where(np.isfinite(a) & np.isfinite(b), near, unstable)
 
 

@@ -30,6 +30,17 @@ class Journal:
         """The last entry of each test method that has ended."""
         return {entry["test"]: entry for entry in self._entries() if "outcome" in entry}
 
+    def forget_faults(self) -> None:
+        """Forget test methods with faults, those that failed or ended their process too: they run again."""
+        entries = self.finished().values()
+        kept = [
+            entry
+            for entry in entries
+            if not entry.get("faults") and entry["outcome"] in ("passed", "skipped")
+        ]
+        if self.path.exists():
+            self.path.write_text("".join(json.dumps(entry) + "\n" for entry in kept))
+
     def interrupted(self) -> str | None:
         """The test method that has begun and not ended, if there is one."""
         entries = self._entries()

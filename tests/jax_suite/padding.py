@@ -1,8 +1,8 @@
-"""Programs whose `reduce_window` leaves padding out, as XLA's does, instead of combining it as an initial value.
+"""Programs whose `reduce_window` leaves padding out, as XLA's does.
 
-The specification pads inputs with the initial values, which every window then combines like any other element. XLA
-skips what is not an element of the input. Both are the same where initial values are the body's identity, as the
-specification's section "reduce" asks for; elsewhere the outcome is implementation-defined.
+The specification pads inputs with the initial values, which windows then combine like any other element. XLA
+skips what is not an element of an input. Both are the same where initial values are the body's identity, as
+the specification's section "reduce" asks for; elsewhere the outcome is implementation-defined.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _FLAG = TensorType((), ELEMENT_TYPES["i1"])
 def without_padding(module: Module) -> Module | None:
     """The program with windows that skip padding; None where its functions have no window operation.
 
-    Each window also reduces a flag, which is true for elements and false for padding. The body combines two values
-    only if both are flagged. At last the initial value is combined with what the flagged elements gave.
+    Each window also reduces a flag, which is true for elements and false for padding. The body combines two
+    values only if both are flagged. At last the initial value is combined with that of the flagged elements.
     """
     if not any(operation.name == _WINDOW for operation in module.walk()):
         return None
@@ -63,29 +63,17 @@ def _flagged(builder: Builder, operation: Operation, operands: Sequence[Value]) 
     no_flag = _constant(builder, _FLAG, False)
     shape = operation.results[0].type.shape
     types = [*[result.type for result in operation.results], TensorType(shape, ELEMENT_TYPES["i1"])]
-    window = builder.create(
-        _WINDOW,
-        [*inputs, flags, *initial, no_flag],
-        types,
-        operation.attributes,
-        [_flagged_body(operation, count)],
-    )
-    spread = [
-        _broadcast(builder, value, result.type)
-        for value, result in zip(initial, window.results, strict=False)
-    ]
-    return [
-        builder.create(
-            "stablehlo.select",
-            [
-                window.results[count],
-                _mapped(builder, operation, [*spread, *window.results[:count]], index),
-                spread[index],
-            ],
-            [types[index]],
-        ).result
-        for index in range(count)
-    ]
+    body = _flagged_body(operation, count)
+    operands = [*inputs, flags, *initial, no_flag]
+    window = builder.create(_WINDOW, operands, types, operation.attributes, [body])
+    *reduced, is_any = window.results
+    spread = [_broadcast(builder, value, result.type) for value, result in zip(initial, reduced, strict=True)]
+    results = []
+    for index in range(count):
+        combined = _mapped(builder, operation, [*spread, *reduced], index)
+        chosen = builder.create("stablehlo.select", [is_any, combined, spread[index]], [types[index]])
+        results.append(chosen.result)
+    return results
 
 
 def _flagged_body(operation: Operation, count: int) -> Region:
