@@ -98,13 +98,19 @@ def is_small_step(operation: Operation) -> bool:
 
 def is_generated(view: Op) -> bool:
     """Whether native nests can serve an operation: a cluster, a gather of anything but long lines, or
-    elementwise on enough elements."""
+    elementwise on enough elements.
+
+    Not one on scalars: the function of a region on scalars may be applied to whole arrays, and native code is
+    made for one size.
+    """
     operation = view.operation
     if isinstance(view, Cluster) or (is_followed(operation) and not copies_long_lines(operation)):
         return True
     if not isinstance(view, Elementwise) or not is_plain(operation):
         return False
     shape, size = view.operation.result.type.shape, view.operation.result.type.size  # type: ignore[union-attr]
+    if not shape:
+        return False
     alike = all(value.type.shape in (shape, ()) for value in operation.operands)  # type: ignore[union-attr]
     return alike and (saves(operation) or (size >= LARGE and generates(operation)))
 

@@ -610,3 +610,34 @@ nimblehlo.execute({text!r}, [np.ones(20, np.float32), np.ones(20, np.int32), np.
 assert "llvmlite" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_expensive_operations_on_scalars_are_applied_to_whole_arrays() -> None:
+    """`reduce_precision` takes NumPy so many calls that native code for a single scalar would pay.
+
+    Such code cannot stand in the function of a region, which references apply to whole arrays.
+    """
+    text = """func.func @main(%a: tensor<40x300xf32>, %z: tensor<f32>, %u: tensor<40x60xf32>)
+        -> tensor<40x300xf32> {
+      %0 = "stablehlo.select_and_scatter"(%a, %u, %z) ({
+        ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+          %p = stablehlo.reduce_precision %x, format = e5m4 : tensor<f32>
+          %q = stablehlo.reduce_precision %y, format = e5m4 : tensor<f32>
+          %t = stablehlo.compare GE, %p, %q : (tensor<f32>, tensor<f32>) -> tensor<i1>
+          stablehlo.return %t : tensor<i1>
+        }, {
+        ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+          %s = stablehlo.add %x, %y : tensor<f32>
+          %t = stablehlo.reduce_precision %s, format = e5m4 : tensor<f32>
+          stablehlo.return %t : tensor<f32>
+        }) {window_dimensions = array<i64: 1, 5>, window_strides = array<i64: 1, 5>}
+        : (tensor<40x300xf32>, tensor<40x60xf32>, tensor<f32>) -> tensor<40x300xf32>
+      return %0 : tensor<40x300xf32>
+    }"""
+    operand, source = RNG.standard_normal((40, 300)), RNG.standard_normal((40, 60))
+    inputs = operand.astype(np.float32), np.float32(0), source.astype(np.float32)
+    run_every_way(text, *inputs)
+    executable = nimblehlo.compile(text)
+    executable(*inputs)
+    steps = [line for line in executable.explain().splitlines() if "  stablehlo.reduce_precision (" in line]
+    assert len(steps) == 3 and all("[reference" in line for line in steps)
