@@ -30,6 +30,7 @@ from .options import Options
 from .plan import Choose, Memory, Plan, all_steps, choose, lower, memory_use
 from .recent import Recent
 from .specialize import entry_function, specialize
+from .specialize.out_of_bounds import OutOfBounds, out_of_bounds
 from .types import FunctionType, TensorType, Type
 
 if TYPE_CHECKING:
@@ -158,7 +159,8 @@ class Executable:
         self._module = module
         self._entry = entry
         self._lock = threading.Lock()
-        self._sanitizer = _sanitizer(options)
+        self._out_of_bounds = out_of_bounds(module, options)
+        self._sanitizer = _sanitizer(options, self._out_of_bounds)
         self._programs: Recent[tuple[Type, ...], Program] = Recent(MOST_SPECIALIZATIONS)
         static = all(not isinstance(type, TensorType) or type.is_static for type in self.input_types)
         self._only = self._specialize(self.input_types) if static else None
@@ -204,7 +206,7 @@ class Executable:
         try:
             if self._sanitizer is not None:
                 return self._sanitized(self._sanitizer, types)
-            drops_windows = self.options.scatter_out_of_bounds == "window"
+            drops_windows = self._out_of_bounds.unit == "window"
             function = specialize(
                 self._module,
                 self._entry,
@@ -258,8 +260,14 @@ class Executable:
             if what in ("all", "program"):
                 parts.append(f"After specialization:\n{function_text(program.function)}")
             if what in ("all", "plan"):
-                parts.append(f"Plan of @{self._entry} : {program.type}\n{program.explain()}")
+                plan = f"{self._semantics()}{program.explain()}"
+                parts.append(f"Plan of @{self._entry} : {program.type}\n{plan}")
         return "\n\n".join(parts)
+
+    def _semantics(self) -> str:
+        """A line that says which semantics the scatters have, if there are some whose windows may be cut."""
+        is_chosen = any(operation.name == "stablehlo.scatter" for operation in self._module.walk())
+        return f"  {self._out_of_bounds}\n" if is_chosen else ""
 
     def _known_programs(self) -> list[Program]:
         return [self._only] if self._only else self._programs.values()
@@ -280,13 +288,13 @@ def _runner_of(
     return verification.verified_runner(function, plan, options, runner)
 
 
-def _sanitizer(options: Options) -> Sanitizer | None:
+def _sanitizer(options: Options, scatters: OutOfBounds) -> Sanitizer | None:
     """What looks for undefined behaviour, where that is asked for."""
     if not options.sanitize:
         return None
     from .sanitizer import Sanitizer
 
-    return Sanitizer(options)
+    return Sanitizer(replace(options, scatter_out_of_bounds=scatters.unit))
 
 
 class Program:

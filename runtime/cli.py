@@ -86,7 +86,7 @@ def _add_schedules(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--json", metavar="FILE", help="store what is found")
     command.add_argument("--plot", metavar="FILE", help="draw how far results spread (needs matplotlib)")
-    command.set_defaults(sanitize=None, sanitize_action="raise", scatter_out_of_bounds="element")
+    command.set_defaults(sanitize=None, sanitize_action="raise", scatter_out_of_bounds="auto")
     command.set_defaults(command=_explore, seed=0)
 
 
@@ -117,7 +117,7 @@ def _add_open_behaviour(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--sanitize-action", choices=SANITIZE_ACTIONS, default="raise", help="see Options")
     command.add_argument(
-        "--scatter-out-of-bounds", choices=OUT_OF_BOUNDS, default="element", help="see Options"
+        "--scatter-out-of-bounds", choices=OUT_OF_BOUNDS, default="auto", help="see Options"
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 REDUCTION_TREES: Final = ("blocked", "balanced", "left", "right")
 SCATTER_SCHEDULES: Final = ("lexicographic", "reverse")
 ACCUMULATIONS: Final = ("wide", "declared", "float64")
-OUT_OF_BOUNDS: Final = ("element", "window")
+OUT_OF_BOUNDS: Final = ("auto", "element", "window")
 CHECKS: Final = (
     "unique_indices",
     "indices_are_sorted",
@@ -79,7 +79,10 @@ class Options:
             multiplication; others, and integers, are folded as declared.
         scatter_out_of_bounds: what `scatter` leaves out where an update lies outside of its input:
             ``"element"``: that element alone, as the specification says; ``"window"``: all updates of its
-            window, as XLA does.
+            window, as XLA does; ``"auto"``: as XLA in programs that were made for it: those that come as
+            objects of JAX or jaxlib, or carry attributes of the dialects `jax`, `mhlo` or `tf` on the module,
+            a function, an argument or a result; as the specification in others. `Executable.explain` tells
+            which holds, and why.
         sanitize: True: look for everything in `CHECKS` while running; names out of `CHECKS`: for these; kept
             as a frozenset. Nothing is looked for where it is False or empty. docs/sanitizer.md tells more.
         sanitize_action: what is done with a finding: ``"raise"``: the call ends with an
@@ -116,7 +119,7 @@ class Options:
     scatter_schedule: Schedule = "lexicographic"
     reduction_tree: Tree = "blocked"
     accumulate: Accumulation = "wide"
-    scatter_out_of_bounds: Literal["element", "window"] = "element"
+    scatter_out_of_bounds: Literal["auto", "element", "window"] = "auto"
     sanitize: bool | str | Collection[str] = False
     sanitize_action: Literal["raise", "warn", "collect"] = "raise"
     cache_bytes: int | None = None

@@ -14,6 +14,9 @@ from ..errors import ParseError, UnsupportedError
 MAGIC: Final = b"ML\xefR"
 """How MLIR bytecode begins."""
 
+_PORTABLE: Final = b"StableHLO_v"
+"""How the producer's name begins in a portable artifact, after MAGIC and the version."""
+
 _LONGEST_WAIT: Final = 30.0
 """Seconds to wait, and one more for each 2 MB."""
 _NOT_INSTALLED: Final = 3
@@ -24,7 +27,7 @@ _READER: Final = f"""
 import sys
 try:
     from jaxlib.mlir import ir
-    from jaxlib.mlir.dialects import sdy, stablehlo
+    from jaxlib.mlir.dialects import chlo, sdy, stablehlo
     from jaxlib.mlir._mlir_libs import _jax_mlir_ext
 except ImportError:
     sys.exit({_NOT_INSTALLED})
@@ -33,9 +36,14 @@ context.allow_unregistered_dialects = True
 registry = ir.DialectRegistry()
 _jax_mlir_ext.register_dialects(registry)
 context.append_dialect_registry(registry)
-sdy.register_dialect(context)
+for dialect in (chlo, sdy, stablehlo):
+    dialect.register_dialect(context)
+content = sys.stdin.buffer.read()
 try:
-    module = stablehlo.deserialize_portable_artifact(context, sys.stdin.buffer.read())
+    if {_PORTABLE!r} in content[:32]:
+        module = stablehlo.deserialize_portable_artifact(context, content)
+    else:
+        module = ir.Module.parse(content, context=context)
 except (ValueError, ir.MLIRError):
     sys.exit({_MALFORMED})
 text = module.operation.get_asm(

@@ -77,7 +77,7 @@ def _parse_object(module: Any) -> Module:
         functions = _host_functions(module)
         module = module.compiler_ir("stablehlo")
     elif callable(getattr(module, "mlir_module", None)):
-        return parse(module.mlir_module(), "<exported>")
+        return _made_by_jax(parse(module.mlir_module(), "<exported>"))
     operation = getattr(module, "operation", module)
     if not callable(getattr(operation, "get_asm", None)):
         raise UnsupportedError(
@@ -88,7 +88,12 @@ def _parse_object(module: Any) -> Module:
     parsed = parse(text, "<module>")
     if functions:
         attach_functions(parsed, functions)
-    return parsed
+    return _made_by_jax(parsed)
+
+
+def _made_by_jax(module: Module) -> Module:
+    module.producer = "JAX"
+    return module
 
 
 def _host_functions(lowered: Any) -> Sequence[Callable[..., Any]]:

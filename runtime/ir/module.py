@@ -231,9 +231,10 @@ class Module:
         name: its symbol, or None.
         attributes: its attributes.
         body: what it holds, in the order of the text.
+        producer: what made it, where it came as an object of that: ``"JAX"``; else None.
     """
 
-    __slots__ = ("attributes", "body", "location", "name")
+    __slots__ = ("attributes", "body", "location", "name", "producer")
 
     def __init__(
         self,
@@ -242,11 +243,13 @@ class Module:
         name: str | None = None,
         attributes: Mapping[str, Attribute] | None = None,
         location: Location = UNKNOWN,
+        producer: str | None = None,
     ) -> None:
         self.name = name
         self.attributes = dict(attributes) if attributes else {}
         self.body = list(body)
         self.location = location
+        self.producer = producer
 
     @property
     def functions(self) -> dict[str, Function]:

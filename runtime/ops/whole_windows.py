@@ -15,6 +15,7 @@ from . import index_space
 from .attribute_kinds import DIMENSIONS, I64
 from .declaration import Array, Attribute, Operand, Result
 from .dynamic_shapes import RunTimeShaped
+from .rules import constant_operand
 
 WHOLE_WINDOWS: Final = "nimblehlo.whole_windows"
 
@@ -46,6 +47,43 @@ class WholeWindows(RunTimeShaped, name=WHOLE_WINDOWS):
         return moved(self, input.shape, scatter_indices, update.shape)
 
 
+def may_drop_windows(view: Any) -> bool:
+    """Whether a window of a scatter may lie partly outside.
+
+    A window that has one element along each scattered dimension lies inside or outside as a whole, so that
+    leaving out elements leaves it out. Constant indices are looked at.
+    """
+    input_type, updates_type = view.inputs[0], view.updates[0]
+    components = wide_components(view, input_type.rank, updates_type.shape)
+    if not components:
+        return False
+    indices = constant_operand(view.operation, len(view.inputs))
+    if indices is None or not (input_type.is_static and updates_type.is_static):
+        return True
+    _, outside = starts_outside(view, input_type.shape, indices, updates_type.shape)
+    return bool(outside[components].any())
+
+
+def wide_components(view: Any, rank: int, updates_shape: Sequence[int]) -> list[int]:
+    """The components of index vectors along which windows have more than one element, or an unknown number.
+
+    Args:
+        view: has the dimension numbers of `scatter`.
+        rank: of an input.
+        updates_shape: of its updates, sizes may be unknown.
+    """
+    extents = window_extents(view, rank, updates_shape)
+    scattered = enumerate(view.scatter_dims_to_operand_dims)
+    return [component for component, d in scattered if extents.get(d, 1) not in (0, 1)]
+
+
+def window_extents(view: Any, rank: int, updates_shape: Sequence[int]) -> dict[int, int]:
+    """The sizes of windows along the dimensions of an input that they have."""
+    dropped = (view.inserted_window_dims, view.input_batching_dims)
+    window_dims = index_space.kept_sizes(range(rank), *dropped)
+    return {d: updates_shape[place] for d, place in zip(window_dims, view.update_window_dims, strict=True)}
+
+
 def starts_outside(
     view: Any, shape: Sequence[int], scatter_indices: Array, updates_shape: Sequence[int]
 ) -> tuple[Array, Array]:
@@ -59,9 +97,7 @@ def starts_outside(
     Returns:
         Two arrays of shape [size of an index vector, number of index vectors]: int64 and booleans.
     """
-    dropped = (view.inserted_window_dims, view.input_batching_dims)
-    window_dims = index_space.kept_sizes(range(len(shape)), *dropped)
-    extents = {d: updates_shape[place] for d, place in zip(window_dims, view.update_window_dims, strict=True)}
+    extents = window_extents(view, len(shape), updates_shape)
     last = [shape[d] - extents.get(d, 1) for d in view.scatter_dims_to_operand_dims]
     vectors = index_space.index_vectors(scatter_indices, view.index_vector_dim)
     return vectors, (vectors < 0) | (vectors > np.array(last, np.int64).reshape(-1, 1))

@@ -20,7 +20,7 @@ from ..ops.quantized_operation import has_quantized_types
 from ..ops.regions import monoid
 from ..ops.scatter import Scatter
 from ..ops.verify import TERMINATORS, view_of
-from ..ops.whole_windows import moved
+from ..ops.whole_windows import may_drop_windows, moved
 from ..options import Options
 from ..plan import Plan, choose, lower
 from ..plan.choice import Choice
@@ -191,7 +191,8 @@ class Watch:
         return Choice(function, choice.way, choice.reason, choice.needs_regions)
 
     def _drops_windows(self, view: Op) -> bool:
-        return isinstance(view, Scatter) and self.sanitizer.options.scatter_out_of_bounds == "window"
+        is_asked_for = self.sanitizer.options.scatter_out_of_bounds == "window"
+        return is_asked_for and isinstance(view, Scatter) and may_drop_windows(view)
 
     def _has_checked_regions(self, view: Op) -> bool:
         """Whether something may be found in the regions of an operation, so that they have to run."""

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from ..ir import DenseElementsAttribute, IntegerAttribute, Operation, Value
+from ..ops.attribute_kinds import DIMENSIONS
 from ..types import BOOLEAN, INTEGER, ElementType, TensorType, storage_range
 from .constants import MOST_ELEMENTS
 
@@ -66,6 +67,47 @@ class Intervals:
         self._found[value] = interval
         return interval
 
+    def along(self, value: Value, dimension: int, index: int, depth: int = 0) -> Interval | None:
+        """Bounds of the elements at one index of a dimension; None where the value is no integer tensor.
+
+        Args:
+            value: any value.
+            dimension, index: such as that of the components of index vectors, and the number of one.
+            depth: how many definitions were followed.
+        """
+        owner, element_type = value.owner, _integer_type(value)
+        if element_type is None or not isinstance(owner, Operation) or depth > MOST_DEEP:
+            return self.of(value, depth)
+        whole = storage_range(element_type)
+        low, high = self._derived_along(owner, dimension, index, depth) or whole
+        least, most = self.of(value, depth) or whole
+        if not whole[0] <= low <= high <= whole[1]:
+            return least, most
+        return max(low, least), min(high, most)
+
+    def _derived_along(self, operation: Operation, dimension: int, index: int, depth: int) -> Interval | None:
+        """What the operation says of the elements there, before it wraps around."""
+        name = operation.name
+        if name == "stablehlo.constant":
+            return _of_constant(operation, (slice(None),) * dimension + (slice(index, index + 1),))
+        if name == "stablehlo.concatenate":
+            part = _joined(operation, dimension, index)
+            return None if part is None else self.along(*part, depth + 1)
+        if name == "stablehlo.broadcast_in_dim":
+            source = _broadcast_from(operation, dimension, index)
+            return None if source is None else self.along(*source, depth + 1)
+        rule = _RULES.get(name)
+        if rule is None and name not in ("stablehlo.convert", "stablehlo.select"):
+            return None
+        operands = operation.operands[1:] if name == "stablehlo.select" else operation.operands
+        if any(operand.type.rank == 0 for operand in operands if isinstance(operand.type, TensorType)):
+            return None
+        intervals = [self.along(operand, dimension, index, depth + 1) for operand in operands]
+        known = [interval for interval in intervals if interval is not None]
+        if len(known) < len(intervals):
+            return None
+        return _union(known) if rule is None else rule(known)
+
     def _derived(self, operation: Operation, element_type: ElementType, depth: int) -> Interval | None:
         """What the operation says, before it wraps around."""
         name = operation.name
@@ -95,11 +137,41 @@ def _integer_type(value: Value) -> ElementType | None:
     return type.element_type if isinstance(type.element_type, ElementType) else None
 
 
-def _of_constant(operation: Operation) -> Interval | None:
+def _joined(operation: Operation, dimension: int, index: int) -> tuple[Value, int, int] | None:
+    """The operand of `concatenate` that holds an index of a dimension, the dimension, and the index in it."""
+    along = operation.attributes.get("dimension")
+    if not isinstance(along, IntegerAttribute) or along.value != dimension:
+        return None
+    for operand in operation.operands:
+        if not isinstance(operand.type, TensorType) or not operand.type.is_static:
+            return None
+        size = operand.type.shape[dimension]
+        if index < size:
+            return operand, dimension, index
+        index -= size
+    return None
+
+
+def _broadcast_from(operation: Operation, dimension: int, index: int) -> tuple[Value, int, int] | None:
+    """What `broadcast_in_dim` has at an index of a dimension: its operand, a dimension of it and an index."""
+    operand, attribute = operation.operands[0], operation.attributes.get("broadcast_dimensions")
+    if attribute is None or not isinstance(operand.type, TensorType):
+        return None
+    dimensions = DIMENSIONS.decode(attribute)
+    if dimension not in dimensions:
+        return None
+    source = dimensions.index(dimension)
+    return operand, source, index if operand.type.shape[source] != 1 else 0
+
+
+def _of_constant(operation: Operation, part: tuple[slice, ...] = ()) -> Interval | None:
+    """Bounds of a constant's elements, or of those in a part of it."""
     attribute = operation.attributes.get("value")
     if not isinstance(attribute, DenseElementsAttribute) or not attribute.array.size:
         return None
-    array = attribute.array
+    array = attribute.array[part]
+    if not array.size:
+        return None
     if attribute.is_splat:
         array = array[(slice(0, 1),) * array.ndim]
     if array.size > MOST_ELEMENTS:

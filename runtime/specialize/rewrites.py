@@ -149,7 +149,10 @@ LAST_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
 }
 """Tried with the others when nothing else changes any more: other rewrites look for what these take away."""
 
-PREPARATIONS: Final[Mapping[str, Preparation]] = {"stablehlo.while": _late("loops", "declare_counter")}
+PREPARATIONS: Final[Mapping[str, Preparation]] = {
+    "stablehlo.scatter": _late("whole_windows", "take_indices_that_fit"),
+    "stablehlo.while": _late("loops", "declare_counter"),
+}
 """Called before an operation's regions are rebuilt."""
 
 

@@ -133,6 +133,12 @@ class Rewriter:
         """The least and the greatest value that an integer tensor may hold."""
         return self.intervals.of(value)
 
+    def interval_along(self, indices: Value, index_vector_dim: int, component: int) -> Interval | None:
+        """The least and the greatest value of a component of index vectors."""
+        if tensor_type(indices).rank == index_vector_dim:
+            return self.interval(indices)
+        return self.intervals.along(indices, index_vector_dim, component)
+
     def _append(self, operation: Operation) -> None:
         if operation.name == "stablehlo.constant":
             value = operation.attributes.get("value")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from ..ir import Operation, Region
-from ..ops.rules import constant_operand
-from ..ops.scatter import Scatter
 from ..ops.verify import view_of
-from ..ops.whole_windows import WHOLE_WINDOWS, starts_outside
+from ..ops.whole_windows import WHOLE_WINDOWS, WholeWindows, may_drop_windows, wide_components, window_extents
 from ..types import ELEMENT_TYPES, TensorType
+from .rewriting import Rewriter, defined_by, viewed
 
 
 def drop_whole_windows(region: Region) -> None:
@@ -18,23 +15,10 @@ def drop_whole_windows(region: Region) -> None:
     for operation in region.block.operations:
         for inner in operation.regions:
             drop_whole_windows(inner)
-        if operation.name == "stablehlo.scatter" and _may_drop(operation):
+        if operation.name == "stablehlo.scatter" and may_drop_windows(view_of(operation)):
             operations.append(_with_moved_indices(operation))
         operations.append(operation)
     region.block.operations = operations
-
-
-def _may_drop(scatter: Operation) -> bool:
-    """Whether a window may lie in part outside; one of a single element is left out by every scatter."""
-    position = len(scatter.operands) // 2
-    types = [scatter.operands[0].type, scatter.operands[position + 1].type]
-    indices = constant_operand(scatter, position)
-    view = cast(Scatter, view_of(scatter))
-    tensors = [type for type in types if isinstance(type, TensorType) and type.is_static]
-    if indices is not None and len(tensors) == 2:
-        _, outside = starts_outside(view, tensors[0].shape, indices, tensors[1].shape)
-        return bool(outside.any())
-    return bool(view.update_window_dims)
 
 
 def _with_moved_indices(scatter: Operation) -> Operation:
@@ -48,3 +32,29 @@ def _with_moved_indices(scatter: Operation) -> Operation:
     moved = Operation(WHOLE_WINDOWS, operands, [type], numbers, (), scatter.location)
     scatter.operands = (*scatter.operands[:position], moved.result, *scatter.operands[position + 1 :])
     return moved
+
+
+def take_indices_that_fit(scatter: Operation, rewriter: Rewriter) -> None:
+    """Give a scatter its own indices again where their bounds tell that no window lies partly outside.
+
+    JAX clamps the indices of most scatters whose windows have more than one element along them.
+    """
+    position = len(scatter.operands) // 2
+    moved = defined_by(scatter.operands[position], WHOLE_WINDOWS)
+    if moved is not None and _fits(moved, rewriter):
+        operands = list(scatter.operands)
+        operands[position] = moved.operands[1]
+        scatter.operands = tuple(operands)
+        rewriter.changes += 1
+
+
+def _fits(moved: Operation, rewriter: Rewriter) -> bool:
+    view = viewed(moved, WholeWindows)
+    operand, updates = view.input, view.update
+    extents = window_extents(view, operand.rank, updates.shape)
+    for component in wide_components(view, operand.rank, updates.shape):
+        interval = rewriter.interval_along(moved.operands[1], view.index_vector_dim, component)
+        d = view.scatter_dims_to_operand_dims[component]
+        if interval is None or interval[0] < 0 or interval[1] > operand.shape[d] - extents[d]:
+            return False
+    return True

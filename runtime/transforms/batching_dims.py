@@ -61,7 +61,13 @@ def _copied(module: Module) -> Module:
         elif isinstance(item, Module):
             item = _copied(item)
         body.append(item)
-    return Module(body, name=module.name, attributes=module.attributes, location=module.location)
+    return Module(
+        body,
+        name=module.name,
+        attributes=module.attributes,
+        location=module.location,
+        producer=module.producer,
+    )
 
 
 def _decompose(module: Module) -> None:

@@ -114,7 +114,13 @@ def refine(module: object, argument_types: Sequence[Any], *, entry: str = "main"
     _require_static(function, loaded, entry)
     kept = [loaded.functions[name] for name in _named_functions(function, loaded)]
     attributes = {name: value for name, value in loaded.attributes.items() if name not in _DROPPED}
-    refined = Module([function, *kept], name=loaded.name, attributes=attributes, location=loaded.location)
+    refined = Module(
+        [function, *kept],
+        name=loaded.name,
+        attributes=attributes,
+        location=loaded.location,
+        producer=loaded.producer,
+    )
     verify(refined)
     return refined
 

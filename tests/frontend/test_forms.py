@@ -1,5 +1,6 @@
 """Programs from paths, bytes, and the objects of jaxlib and JAX."""
 
+import io
 import os
 import subprocess
 import sys
@@ -69,10 +70,13 @@ def test_objects_and_bytecode(tmp_path: Path) -> None:
 
     lowered = jax.jit(function).lower(argument)
     module = lowered.compiler_ir("stablehlo")
+    written = io.BytesIO()
+    module.operation.write_bytecode(written)
     lowered_text = lowered.as_text()
     digest = fingerprint(load_ir(lowered_text))
     assert fingerprint(load_ir(lowered)) == digest
     assert fingerprint(load_ir(module)) == digest
+    assert fingerprint(load_ir(written.getvalue())) == digest
     # This rewrites the module.
     artifact = stablehlo.serialize_portable_artifact(module, "1.9.0")
     path = tmp_path / "model.vhlo"
@@ -85,7 +89,8 @@ def test_objects_and_bytecode(tmp_path: Path) -> None:
     assert "test_forms.py" in str(next(located.walk()).location)
     exported = export.export(jax.jit(function))(argument)
     assert list(load_ir(exported).functions) == ["main"]
-    for broken in (artifact[:-3], artifact[:100] + b"\xff" * 40 + artifact[140:]):
+    plain = written.getvalue()
+    for broken in (artifact[:-3], artifact[:100] + b"\xff" * 40 + artifact[140:], plain[:-3], plain[:20]):
         with pytest.raises(ParseError, match="malformed bytecode"):
             load_ir(broken)
 

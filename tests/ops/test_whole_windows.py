@@ -1,11 +1,15 @@
-"""`Options(scatter_out_of_bounds="window")`: a window that does not fit is left out whole, as by XLA."""
+"""Scatters that leave out whole windows, as XLA's do: `Options(scatter_out_of_bounds="window")`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import lax
 
 import nimblehlo
 from nimblehlo import Options
@@ -129,5 +133,112 @@ def test_constant_indices_that_fit_need_nothing() -> None:
 
 @pytest.mark.parametrize("value", ["elements", None, 1, []])
 def test_other_values_are_rejected(value: Any) -> None:
-    with pytest.raises(ValueError, match="must be one of \\('element', 'window'\\)"):
+    with pytest.raises(ValueError, match="must be one of \\('auto', 'element', 'window'\\)"):
         Options(scatter_out_of_bounds=value)
+
+
+ROWS = "update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], "
+
+
+def test_whole_rows_need_nothing() -> None:
+    """A window of one element along each scattered dimension is inside or outside as a whole."""
+    text = scatter("tensor<4x3xf32>", "tensor<5x1xi32>", "tensor<5x3xf32>", f"{ROWS}index_vector_dim = 1")
+    executable = nimblehlo.compile(text, options=Options(scatter_out_of_bounds="window"))
+    assert "whole_windows" not in executable.explain("program")
+    indices = np.array([[0], [-1], [4], [3], [3]], np.int32)
+    (found,) = executable(np.zeros((4, 3), np.float32), indices, np.ones((5, 3), np.float32))
+    assert found[:, 0].tolist() == [1, 0, 0, 2]
+
+
+def test_indices_whose_bounds_fit_need_nothing() -> None:
+    """JAX clamps the indices of the scatter that a batch of `dynamic_update_slice` becomes."""
+
+    def update(table: Any, starts: Any) -> Any:
+        return jax.vmap(lambda t, s: lax.dynamic_update_slice(t, t[:2] + 1, (s, 0)))(table, starts)
+
+    inputs = np.zeros((4, 9, 3), np.float32), np.array([-3, 0, 7, 12], np.int32)
+    lowered = jax.jit(update).lower(*inputs)
+    executable = nimblehlo.compile(lowered)
+    assert "scatter" in executable.explain("program")
+    assert "whole_windows" not in executable.explain("program")
+    assert same_bits(executable(*inputs)[0], np.asarray(lowered.compile()(*inputs)))
+
+
+def test_a_constant_component_that_fits_needs_nothing() -> None:
+    """The component along which windows have several elements is a constant; the other one is any row."""
+    inputs = np.zeros((6, 9), np.float32), np.array([0, 5, 6, -9], np.int32), np.ones((4, 3), np.float32)
+    for start, needed in ((3, False), (6, False), (7, True)):
+
+        def update(table: Any, rows: Any, values: Any, start: int = start) -> Any:
+            indices = jnp.stack([rows, jnp.full_like(rows, start)], 1)
+            numbers = lax.ScatterDimensionNumbers((1,), (0,), (0, 1))
+            return lax.scatter_add(table, indices, values, numbers)
+
+        lowered = jax.jit(update).lower(*inputs)
+        executable = nimblehlo.compile(lowered)
+        assert ("whole_windows" in executable.explain("program")) == needed
+        assert same_bits(executable(*inputs)[0], np.asarray(lowered.compile()(*inputs)))
+
+
+CUT = lax.ScatterDimensionNumbers((1, 2), (), (1, 0))
+BATCHED = lax.ScatterDimensionNumbers((2, 3), (), (2, 1), (0,), (0,))
+SCATTERS: dict[str, Callable[..., Any]] = {
+    "scatter": lax.scatter,
+    "scatter_add": lax.scatter_add,
+    "scatter_sub": lax.scatter_sub,
+    "scatter_mul": lax.scatter_mul,
+    "scatter_min": lax.scatter_min,
+    "scatter_max": lax.scatter_max,
+    "scatter_apply": lambda a, i, u, numbers, **options: lax.scatter_apply(
+        a, i, jnp.square, numbers, update_shape=u.shape, **options
+    ),
+}
+MODES = [lax.GatherScatterMode.FILL_OR_DROP, lax.GatherScatterMode.CLIP]
+
+
+def cut_windows(count: int, shape: tuple[int, ...], dtype: Any, batch: tuple[int, ...] = ()) -> list[Array]:
+    """An input, index vectors of which many start windows of 2 x 3 partly outside, and updates."""
+    generator = np.random.default_rng(count)
+    sizes = np.array(shape)[::-1]
+    return [
+        generator.integers(1, 9, (*batch, *shape)).astype(dtype),
+        (generator.integers(0, sizes + 4, (*batch, count, 2)) - 2).astype(np.int32),
+        generator.integers(1, 9, (*batch, count, 2, 3)).astype(dtype),
+    ]
+
+
+SMALL, LARGE = (9, (5, 6)), (1500, (150, 200))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "sizes", "names"),
+    [
+        (np.float32, SMALL, tuple(SCATTERS)),
+        (np.int32, SMALL, tuple(SCATTERS)),
+        (np.float16, SMALL, tuple(SCATTERS)),
+        (np.float32, LARGE, ("scatter", "scatter_add")),
+        (np.int32, LARGE, ("scatter_add", "scatter_max")),
+    ],
+)
+def test_what_jax_lowers_is_run_as_by_xla(dtype: Any, sizes: Any, names: tuple[str, ...]) -> None:
+    """Scatters of JAX, in every mode, with and without batching dimensions, in every way of running."""
+
+    def function(*inputs: Any) -> list[Any]:
+        return [
+            SCATTERS[name](*inputs[start : start + 3], numbers, mode=mode)
+            for start, numbers in ((0, CUT), (3, BATCHED))
+            for mode in MODES
+            for name in names
+        ]
+
+    inputs = [*cut_windows(*sizes, dtype), *cut_windows(*sizes, dtype, (3,))]
+    lowered = jax.jit(function).lower(*inputs)
+    want = [np.asarray(value) for value in lowered.compile()(*inputs)]
+    text = lowered.as_text()
+    ways = [*WAYS.values()]
+    if sizes is SMALL:
+        ways.append(Options(sanitize=["unique_indices", "dropped_updates"], sanitize_action="collect"))
+    for options in ways:
+        got = nimblehlo.execute(text, inputs, options=options)
+        for index, (a, b) in enumerate(zip(got, want, strict=True)):
+            assert same_bits(a, b), index
