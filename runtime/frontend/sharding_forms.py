@@ -16,8 +16,7 @@ from ..ir.sharding import (
     ShardingPerValue,
     TensorSharding,
 )
-from ..ops.sharding import Direction
-from ..ops.sharding_collectives import Reduction
+from ..ops.sharding import Direction, Reduction
 from ..types import ELEMENT_TYPES, Type
 from .assembly import Form, Signature, Step, compile_assembly
 from .operation_types import OperationState

@@ -35,9 +35,8 @@ from ..ir.sharding_rules import (
     TensorMapping,
     factor_name,
 )
-from .lexer import Cursor, pattern
+from .lexer import Cursor
 
-_WORD: Final = pattern(r"([A-Za-z_][\w$.]*+)")
 _I64: Final = range(-(1 << 63), 1 << 63)
 
 T = TypeVar("T", bound=SdyAttribute)
@@ -149,16 +148,16 @@ class ShardingReader:
 
     def _priority(self) -> int | None:
         cursor = self.cursor
-        found = cursor.match(_WORD)
-        if found is None:
+        position = cursor.skip()
+        word = cursor.optional_keyword()
+        if word is None:
             return None
-        word = found.group(1)
         digits = word[1:]
         if word[0] != "p" or not (digits.isascii() and digits.isdigit()) or str(_int(digits)) != digits:
-            cursor.fail_with(f"expected a priority such as 'p1', found '{word[:40]}'", found.start(1))
+            cursor.fail_with(f"expected a priority such as 'p1', found '{word[:40]}'", position)
         priority = _int(digits)
         if priority not in _I64:
-            cursor.fail_with("the priority is out of the range of i64", found.start(1))
+            cursor.fail_with("the priority is out of the range of i64", position)
         return priority
 
     def mesh_or_symbol(self) -> str | Mesh:
@@ -261,10 +260,8 @@ class ShardingReader:
 
     def _factor_word(self) -> tuple[int, ...]:
         """``ijz_1``: factors written one after the other."""
-        found = self.cursor.match(_WORD)
-        if found is None:
-            return ()
-        word, start = found.group(1), found.start(1)
+        start = self.cursor.skip()
+        word = self.cursor.optional_keyword() or ""
         factors = []
         position = 0
         while position < len(word):

@@ -103,11 +103,22 @@ def _eq(view: CustomCall, actual: Array, expected: Array) -> tuple[Any, ...]:
 def _verify_identity(view: CustomCall) -> None:
     """Results of the same types as the inputs: all that an annotation for one device can ask for."""
     if not all_types_agree(view.inputs, view.results):
-        raise view.unsupported(f"@{view.call_target_name} between different types")
+        raise view.unsupported(
+            f"@{view.call_target_name} between different types, which are those of several devices"
+        )
 
 
 def _identity(view: CustomCall, *inputs: Any) -> tuple[Any, ...]:
     return inputs
+
+
+def _verify_no_results(view: CustomCall) -> None:
+    if view.results:
+        raise view.error(f"@{view.call_target_name} must have no results")
+
+
+def _nothing(view: CustomCall, *inputs: Any) -> tuple[Any, ...]:
+    return ()
 
 
 def _verify_shape_assertion(view: CustomCall) -> None:
@@ -161,10 +172,14 @@ BUILT_IN: Final[dict[str, Target]] = {
             "Sharding",
             "SPMDFullToShardShape",
             "SPMDShardToFullShape",
+            "xla.sdy.FuncResultSharding",
+            "xla.sdy.GlobalToLocalShape",
+            "xla.sdy.LocalToGlobalShape",
             "LayoutConstraint",
             "annotate_device_placement",
         )
     },
+    "xla.sdy.ShardingGroup": Target(_nothing, _verify_no_results),
     "CreateBuffer": Target(buffers.create, buffers.verify_create),
     "AllocateBuffer": Target(buffers.create, buffers.verify_create),
     "Pin": Target(_identity, buffers.verify_pin),

@@ -43,6 +43,14 @@ class Direction(enum.IntEnum):
     BOTH = 3
 
 
+class Reduction(enum.IntEnum):
+    """How values of several devices become one, by MLIR's numbers."""
+
+    sum = 0
+    max = 1
+    min = 2
+
+
 class MeshOp(Op, name="sdy.mesh"):
     """Declares a mesh of devices; it stands in a module."""
 

@@ -8,7 +8,6 @@ Source: the sdy dialect's operations that implement CollectiveOpInterface.
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
@@ -26,20 +25,12 @@ from ..types import Type
 from .attribute_kinds import DialectData, NumberedEnum
 from .declaration import Attribute, Operand, Result, constraint
 from .rules import first
-from .sharding import SHAPED
+from .sharding import SHAPED, Reduction
 from .sharding_checks import AxisUse, sharding_violation, unreduced_violation
 from .sharding_scope import SHARDING, ShardingOp
 
 AXES: Final = DialectData(AxisList)
 AXES_OF_DIMENSIONS: Final = DialectData(AxisLists)
-
-
-class Reduction(enum.IntEnum):
-    """How values of several devices become one, by MLIR's numbers."""
-
-    sum = 0
-    max = 1
-    min = 2
 
 
 REDUCTION: Final = NumberedEnum(Reduction)

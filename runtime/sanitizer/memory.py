@@ -27,7 +27,18 @@ from .elements import first_index, number, place
 from .findings import Violation
 
 _CREATING: Final = frozenset({"AllocateBuffer", "CreateBuffer"})
-_PASSING: Final = frozenset({"Pin", "Unpin", "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape"})
+_PASSING: Final = frozenset(
+    {
+        "Pin",
+        "Unpin",
+        "Sharding",
+        "SPMDFullToShardShape",
+        "SPMDShardToFullShape",
+        "xla.sdy.FuncResultSharding",
+        "xla.sdy.GlobalToLocalShape",
+        "xla.sdy.LocalToGlobalShape",
+    }
+)
 """Custom calls that return the very arrays which they take."""
 
 _MOVED: Final = {

@@ -181,12 +181,25 @@ def test_an_unknown_target_is_not_offered() -> None:
         "SPMDShardToFullShape",
         "LayoutConstraint",
         "annotate_device_placement",
+        "xla.sdy.FuncResultSharding",
+        "xla.sdy.GlobalToLocalShape",
+        "xla.sdy.LocalToGlobalShape",
     ],
 )
 def test_annotations_hand_on(target: str) -> None:
     assert nimblehlo.execute(returning(target), [VALUES])[0].tolist() == [1, 2]
     with pytest.raises(UnsupportedError, match="between different types"):
         nimblehlo.load(returning(target, results="tensor<1xf32>"))
+
+
+def test_a_group_of_shardings_has_no_results() -> None:
+    text = """func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+      stablehlo.custom_call @xla.sdy.ShardingGroup(%a) {has_side_effect = true} : (tensor<2xf32>) -> ()
+      return %a : tensor<2xf32>
+    }"""
+    assert nimblehlo.execute(text, [VALUES])[0].tolist() == [1, 2]
+    with pytest.raises(VerifyError, match="must have no results"):
+        nimblehlo.load(returning("xla.sdy.ShardingGroup"))
 
 
 CHECKS = [
