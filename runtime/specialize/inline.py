@@ -21,7 +21,7 @@ from ..ir import (
     SymbolAttribute,
     Value,
 )
-from ..ops.families import FAMILY_OF
+from ..ops.families import FAMILY_OF, SHARDING_ATTRIBUTES
 
 if TYPE_CHECKING:
     from ..ops.shape_custom_calls import ReplacedTarget
@@ -67,7 +67,6 @@ class _Inliner:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.functions: Mapping[str, Function] = module.functions
-        self.has_meshes = any(isinstance(item, Operation) for item in module.body)
         self.count = 0
 
     def copy_region(self, region: Region, values: dict[Value, Value]) -> Region:
@@ -94,7 +93,7 @@ class _Inliner:
                 operands = tuple([values[operand] for operand in operation.operands])
                 regions = [self.copy_region(region, values) for region in operation.regions]
                 copied = operation.again(operands, regions)
-                if self.has_meshes and "sdy.sharding" in copied.attributes:
+                if not SHARDING_ATTRIBUTES.isdisjoint(copied.attributes):
                     copied.attributes = _without_shardings(copied.attributes)
                 append(copied)
                 values.update(zip(operation.results, copied.results, strict=True))

@@ -114,8 +114,9 @@ def refine(module: object, argument_types: Sequence[Any], *, entry: str = "main"
     _require_static(function, loaded, entry)
     kept = [loaded.functions[name] for name in _named_functions(function, loaded)]
     attributes = {name: value for name, value in loaded.attributes.items() if name not in _DROPPED}
+    meshes = [item for item in loaded.body if isinstance(item, Operation)]
     refined = Module(
-        [function, *kept],
+        [*meshes, function, *kept],
         name=loaded.name,
         attributes=attributes,
         location=loaded.location,

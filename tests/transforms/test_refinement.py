@@ -260,3 +260,18 @@ def test_conformance_programs_become_static_ones(conformance_dir: Path) -> None:
             failures.append(f"{path.name}: refined, although {refinable}")
         mlir_parse(str(refined), context)
     assert not failures, "\n".join(failures)
+
+
+def test_a_program_with_shardings_keeps_its_meshes() -> None:
+    text = """sdy.mesh @mesh = <["x"=2]>
+func.func @main(%x: tensor<?xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) -> tensor<?xf32> {
+  %0 = sdy.sharding_constraint %x <@mesh, [{?}]> : tensor<?xf32>
+  %1 = stablehlo.negate %0 {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{"x"}]>]>} : tensor<?xf32>
+  return %1 : tensor<?xf32>
+}"""
+    assert nimblehlo.is_refinable(text)
+    refined = nimblehlo.refine(text, [(4,)])
+    assert [operation.name for operation in refined.walk()] == ["sdy.mesh", "stablehlo.negate", "func.return"]
+    assert 'tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}' in str(refined)
+    mlir_parse(str(refined), mlir_context())
+    assert nimblehlo.execute(refined, [np.ones(4, np.float32)])[0].tolist() == [-1] * 4
