@@ -100,8 +100,8 @@ def execute(
     Args:
         module: what `load` takes.
         inputs: one for each argument of `entry`: NumPy or ml_dtypes arrays of the argument's type and shape,
-            Python scalars, or anything with ``__dlpack__`` or ``__array__``. Typed random keys of JAX stand for
-            their words (`jax.random.key_data`), as which they are returned. Inputs are not written to.
+            Python scalars, or anything with ``__dlpack__`` or ``__array__``. JAX's typed random keys stand
+            for their words (`jax.random.key_data`), as which they are returned. Inputs are not written to.
         entry: name of the function to run.
         options: see `Options`.
 

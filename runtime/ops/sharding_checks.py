@@ -162,13 +162,9 @@ def _axes_violation(sharding: TensorSharding, mesh: Mesh, manual_axes: Collectio
 
 
 def _priority_violation(index: int, dimension: DimensionSharding) -> str | None:
-    if dimension.priority is None:
+    if dimension.priority is None or dimension.axes or not dimension.is_closed:
         return None
-    if dimension.priority < 0:
-        return f"dimension {index} has a negative priority"
-    if dimension.is_closed and not dimension.axes:
-        return f"dimension {index} is empty and closed, but has a priority"
-    return None
+    return f"dimension {index} is empty and closed, but has a priority"
 
 
 def shardings_violation(

@@ -14,22 +14,21 @@ from ..ir import ArrayAttribute, Attribute, Block, Function, Module, Operation, 
 from ..ir.sharding import ManualAxes, Mesh, ShardingPerValue, TensorSharding
 from ..ir.sharding_rules import EdgeValue, PropagationEdges, ShardingRule, TensorMapping, factor_name
 from ..types import BufferType, TensorType, Type
-from .declaration import Op
 from .families import SHARDING_ATTRIBUTES
 from .rules import first
 from .sharding_checks import common_mesh, sharding_violation, shardings_violation
-from .sharding_scope import COMPUTATIONS, Scope, ShardingOp, meshes_of
+from .sharding_scope import COMPUTATIONS, Scope, meshes_of
 
 SHARDING: Final = "sdy.sharding"
 _GROUPS: Final = ("reduction", "need_replication", "permutation")
 
 
-def verify_shardings(module: Module, view_of: Callable[[Operation], Op]) -> None:
+def verify_shardings(module: Module, verify: Callable[[Operation, Scope], None]) -> None:
     """Check the shardings of a module's functions, and the operations of sdy in them.
 
     Args:
         module: a module whose operations have been verified but for what depends on the program around them.
-        view_of: gives the declared view of an operation.
+        verify: checks the constraints of an operation of sdy in the scope of its function.
 
     Raises:
         VerifyError: a constraint does not hold.
@@ -37,18 +36,18 @@ def verify_shardings(module: Module, view_of: Callable[[Operation], Op]) -> None
     meshes = meshes_of(module)
     for item in module.body:
         if isinstance(item, Function):
-            _Verifier(meshes, item, view_of).verify()
+            _Verifier(meshes, item, verify).verify()
 
 
 class _Verifier:
     """Walks one function."""
 
     def __init__(
-        self, meshes: Mapping[str, Mesh], function: Function, view_of: Callable[[Operation], Op]
+        self, meshes: Mapping[str, Mesh], function: Function, verify: Callable[[Operation, Scope], None]
     ) -> None:
         self.scope = Scope(meshes, function)
         self.function = function
-        self.view_of = view_of
+        self.verify_in_scope = verify
 
     def verify(self) -> None:
         function = self.function
@@ -105,10 +104,7 @@ class _Verifier:
                 reason = self.attribute_violation(operation, name, attributes[name])
                 self.require(reason, operation.name, name, operation.location)
         if operation.name.startswith("sdy."):
-            view = self.view_of(operation)
-            if isinstance(view, ShardingOp):
-                view.scope = self.scope
-            view.verify()
+            self.verify_in_scope(operation, self.scope)
 
     def attribute_violation(self, operation: Operation, name: str, attribute: Attribute) -> str | None:
         """Why an attribute of sdy is not one of this operation."""

@@ -88,7 +88,7 @@ class _Verifier:
         if self.has_shardings:
             from .sharding_verify import verify_shardings
 
-            verify_shardings(self.module, view_of)
+            verify_shardings(self.module, _verify_in_scope)
         self.reject_recursion()
 
     def verify_mesh(self, operation: Operation, symbols: set[str]) -> None:
@@ -165,13 +165,7 @@ class _Verifier:
         view = view_of(operation)
         if operation.name == MESH:
             raise view.error("must stand in a module, not in a function")
-        try:
-            view.verify()
-            verify_inferred(view)
-        except NimbleError:
-            raise
-        except Exception as error:  # a check did not foresee what it met: no reason to let the operation pass
-            raise _malformed(operation, error) from error
+        _verify_view(view)
         for symbol in _called_functions(operation):
             self.calls[function.name].add(symbol)
             if symbol not in self.functions:
@@ -220,6 +214,28 @@ class _Verifier:
                     )
                 path.append((callee, sorted(self.calls.get(callee, ()))))
                 on_path.add(callee)
+
+
+def _verify_view(view: Op) -> None:
+    """Check a view's constraints and result types.
+
+    Raises:
+        NimbleError: one of them does not hold.
+    """
+    try:
+        view.verify()
+        verify_inferred(view)
+    except NimbleError:
+        raise
+    except Exception as error:  # a check did not foresee what it met: no reason to let the operation pass
+        raise _malformed(view.operation, error) from error
+
+
+def _verify_in_scope(operation: Operation, scope: object) -> None:
+    """Check the constraints of an operation of sdy, those that depend on the program around it included."""
+    view: Any = view_of(operation)
+    view.scope = scope
+    _verify_view(view)
 
 
 def view_of(operation: Operation) -> Op:

@@ -21,7 +21,7 @@ from nimblehlo.ir.sharding import (
 from nimblehlo.ir.sharding_rules import ShardingRule, TensorMapping
 from tests.frontend.sources import attribute
 from tests.ir.jaxlib_parser import mlir_context, mlir_parse
-from tests.ops.test_sharding import ACCEPTED, ATTRIBUTES, REJECTED, rule
+from tests.ops.test_sharding import ACCEPTED, ATTRIBUTES, OTHERS, REJECTED, rule
 
 X, Y = AxisRef("x"), AxisRef("y", SubAxis(2, 4))
 ATTRIBUTE_TEXTS = [
@@ -134,7 +134,7 @@ def test_malformed_operations(statement: str) -> None:
 TEXTS = [
     *ACCEPTED,
     *(text for programs in REJECTED.values() for text in programs.values()),
-    *(text for text, _ in ATTRIBUTES.values()),
+    *(text for text, _ in (*ATTRIBUTES.values(), *OTHERS.values())),
     rule("([i, jk], [i, jk])->([i, jk]) {i=8, j=4, k=2} need_replication={i, j}, custom"),
 ]
 

@@ -323,8 +323,30 @@ ATTRIBUTES = {
         ),
         "the axis 'x' is manual in a computation around it",
     ),
+    "a tuple of two values": (
+        body(
+            "%0 = stablehlo.tuple %a, %b {sdy.sharding = #sdy.sharding_per_value<[<@mesh, []>]>} : "
+            "tuple<!t, !t>"
+        ),
+        "only tuples of one value can have a sharding",
+    ),
     "another rule": (on_operation("sdy.sharding_rule = 3"), "must be an attribute #sdy.op_sharding_rule"),
     "a rule for fewer operands": (rule("([i, j])->([i, j]) {i=8, j=8}"), "1 operand mappings for 2"),
+    "a rule for no operands": (
+        body(
+            "%0 = stablehlo.constant {sdy.sharding_rule = #sdy.op_sharding_rule<()->([i, j]) {i=8, j=8}>} "
+            "dense<0.0> : tensor<8x8xf32>"
+        ),
+        "an operation without operands cannot have a sharding rule",
+    ),
+    "a rule for unknown sizes": (
+        body(
+            "%0 = stablehlo.abs %a {sdy.sharding_rule = #sdy.op_sharding_rule<([i])->([i]) {i=8}>} : "
+            "tensor<?xf32>",
+            type="tensor<?xf32>",
+        ),
+        r"operand 0: the sizes of tensor<\?xf32> are not known",
+    ),
     "a rule of another rank": (rule("([i], [i])->([i]) {i=8}"), r"operand 0: the mapping \[i\] has rank 1"),
     "a rule with a factor without size": (
         rule("([i, j], [i, j])->([i, j]) {i=8}"),
@@ -378,6 +400,15 @@ ATTRIBUTES = {
         edges('{step-0 = [{"x" = operand-1 -> [result-0]}]}'),
         "none of the values has a sharding",
     ),
+    "edges on different meshes": (
+        body(
+            "%0 = stablehlo.add %a, %b {sdy.sharding = #sdy.sharding_per_value<[<@other, [{}, {}]>]>, "
+            'sdy.propagation_edges = #sdy.propagation_edges<[{step-0 = [{"x" = operand-0 -> [result-0]}]}]>} '
+            ": !t",
+            '@mesh, [{"x"}, {}]',
+        ),
+        "the values' shardings name different meshes",
+    ),
     "edges along an unknown axis": (
         edges('{step-0 = [{"w" = operand-0 -> [result-0]}]}'),
         "has no axis 'w'",
@@ -392,6 +423,71 @@ def test_attributes(name: str) -> None:
     with pytest.raises(VerifyError, match=reason) as caught:
         parse_and_verify(text)
     assert caught.value.label is not None and caught.value.label.startswith("sdy.")
+
+
+OTHERS = {
+    "an axis twice in a mesh": (mesh('<["x"=2, "x"=2]>'), "there are several axes 'x'"),
+    "a negative device": (mesh("<[], device_ids=[-1]>"), "device -1 is negative"),
+    "two devices without axes": (mesh("<[], device_ids=[0, 1]>"), "there are no axes, but 2 device_ids"),
+    "too few devices": (mesh('<["x"=4], device_ids=[1, 0]>'), "there are 2 device_ids, but the axes have 4"),
+    "an edge of a region's argument": (
+        body(
+            """%0 = stablehlo.while(%c = %a) : !t
+    cond {
+      %1 = stablehlo.constant dense<false> : tensor<i1>
+      stablehlo.return %1 : tensor<i1>
+    } do {
+      %2 = sdy.func_data_flow_edge %c : !t
+      stablehlo.return %2 : !t
+    }"""
+        ),
+        r"operand belongs to a region of stablehlo\.while",
+    ),
+    "axes for too few dimensions": (
+        collective('sdy.all_gather [{"x"}]', "@mesh, [{}, {}]"),
+        "there are axes for 1 dimensions, but out_sharding has 2",
+    ),
+    "an exchange of nothing": (collective("sdy.all_to_all []", '@mesh, [{"x"}, {}]'), "params is empty"),
+    "an exchange with itself": (
+        collective('sdy.all_to_all [{"x"}: 0->0]', '@mesh, [{"x"}, {}]'),
+        "dimension 0 is named twice",
+    ),
+    "exchanges out of order": (
+        collective('sdy.all_to_all [{"x"}: 2->3, {"y"}: 0->1]', '@mesh, [{}, {"y"}, {}, {"x"}]').replace(
+            TYPE, "tensor<8x8x8x8xf32>"
+        ),
+        r"the source dimensions \[2, 0\] are not sorted",
+    ),
+    "a permutation of the same devices": (
+        collective("sdy.collective_permute", 'mesh<["x"=4, "y"=2, "z"=2]>, [{"x"}, {}]'),
+        "have the same devices",
+    ),
+    "sub-axes that become unreduced one by one": (
+        collective(
+            'sdy.replicated_to_unreduced {"x":(1)2, "x":(2)2}',
+            '@mesh, [{}, {}], unreduced={"x"}',
+            "@mesh, [{}, {}]",
+        ),
+        "must be written as one",
+    ),
+    "a computation on different meshes": (
+        computation("tensor<2x8xf32>", before='@other, [{"x"}, {}]').replace(
+            "%c: tensor<2x8", "%c: tensor<4x8"
+        ),
+        "the shardings name different meshes",
+    ),
+    "a computation of shards that do not divide": (
+        computation("tensor<2x8xf32>").replace("8x8x", "7x8x"),
+        "is not divisible by the sizes of the manual axes",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_reasons(name: str) -> None:
+    text, reason = OTHERS[name]
+    with pytest.raises(VerifyError, match=reason):
+        parse_and_verify(text)
 
 
 def test_rules_and_edges_that_hold() -> None:
