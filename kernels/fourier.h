@@ -2,8 +2,9 @@
 
    Lines of an array are transformed side by side, one in each lane of a vector, so that the same arithmetic is done
    for each, whatever the vectors. A line takes a pass for each factor of its length, from one place to another and back
-   (Stockham's order). A real line of even length is taken as pairs, which is half the work. Nothing is contracted:
-   neither vectors nor threads nor a line's neighbours change a bit of it. */
+   (Stockham's order). A real line of even length is taken as pairs, which is half the work. Nothing is contracted, and
+   the roots of unity are the exact ones, rounded: neither vectors nor threads nor a line's neighbours nor the machine
+   change a bit of it. */
 
 #ifndef NIMBLEHLO_FOURIER_H
 #define NIMBLEHLO_FOURIER_H

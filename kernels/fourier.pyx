@@ -92,38 +92,67 @@ def _radices(size):
     return tuple(found[::-1])
 
 
-def _root(index, size):
-    """The root of unity exp(-2 pi i index / size), to the last bit or nearly so."""
-    turn = index % size
-    # The sine and the cosine of at most an eighth of a turn.
-    eighth, rest = divmod(8 * turn, size)
-    if eighth % 2:
-        angle = 2 * math.pi * (size - rest) / (8 * size)
-        along, across = math.sin(angle), math.cos(angle)
-    else:
-        angle = 2 * math.pi * rest / (8 * size)
-        along, across = math.cos(angle), math.sin(angle)
-    quarter = eighth // 2
-    re, im = [(along, across), (-across, along), (-along, -across), (across, -along)][quarter]
-    return re, -im
+# Bits behind the point of integers that stand for fractions; pi in them.
+_BITS = 160
+_PI = 0x3243F6A8885A308D313198A2E03707344A4093822 << _BITS >> 160
+
+
+def _turned(angle):
+    """Cosine and sine of a small angle, all three as integers times 2^-160."""
+    cosine, sine, term, power = 0, 0, 1 << _BITS, 0
+    while term:
+        if power % 2:
+            sine += -term if power % 4 == 3 else term
+        else:
+            cosine += -term if power % 4 == 2 else term
+        power += 1
+        term = (term * angle >> _BITS) // power
+    return cosine, sine
+
+
+@functools.lru_cache(100)
+def _roots(size):
+    """The roots of unity exp(-2 pi i k / size), rounded to the nearest f64: the same on every machine.
+
+    Returns:
+        `size` pairs of real and imaginary part.
+    """
+    # Those of an eighth of a turn by one rotation after another, in integers; their error is below 2^-140.
+    step, one = math.gcd(8, size), 1 << _BITS
+    cosine, sine = _turned(2 * _PI * step // (8 * size))
+    re, im, eighth = one, 0, []
+    for _ in range(size // step):
+        eighth.append((re / one, im / one))
+        re, im = (re * cosine - im * sine) >> _BITS, (re * sine + im * cosine) >> _BITS
+    eighth.append((math.sqrt(0.5), math.sqrt(0.5)))
+    found = []
+    for index in range(size):
+        number, rest = divmod(8 * index, size)
+        along, across = eighth[rest // step]
+        if number % 2:
+            across, along = eighth[(size - rest) // step]
+        quarter = number // 2
+        re, im = [(along, across), (-across, along), (-along, -across), (across, -along)][quarter]
+        found.append((re, -im))
+    return found
 
 
 @functools.lru_cache(100)
 def _tables(length, dtype):
     """The factors of all passes of transforms of `length` values."""
-    values, rest = [], length
+    values, rest, roots = [], length, _roots(length)
     for radix in _radices(length):
-        groups = rest // radix
-        values += [_root(group * k, rest) for group in range(groups) for k in range(1, radix)]
-        values += [_root(k, radix) for k in range(radix)]
+        groups, step = rest // radix, length // rest
+        values += [roots[group * k * step % length] for group in range(groups) for k in range(1, radix)]
+        values += roots[:: length // radix]
         rest = groups
-    return np.array(values, np.float64).astype(dtype)
+    return np.array(values, np.float64).reshape(-1, 2).astype(dtype)
 
 
 @functools.lru_cache(100)
 def _halves(size, dtype):
     """The roots with which the values of a real line of that size follow from those of its pairs."""
-    return np.array([_root(k, size) for k in range(size // 4 + 1)], np.float64).astype(dtype)
+    return np.array(_roots(size)[: size // 4 + 1], np.float64).astype(dtype)
 
 
 cdef class _Line:

@@ -32,6 +32,38 @@ static inline CODE __attribute__((always_inline)) void NAME(four)(VALUE *a) {
     a[3] = NAME(plus_turned)(even_rest, odd_rest);
 }
 
+/* Sums of values times the real parts of roots, and of others times the imaginary parts. */
+typedef struct { VALUE along, across; } NAME(products);
+#define PRODUCTS NAME(products)
+
+static inline CODE __attribute__((always_inline)) PRODUCTS NAME(products_of)(VALUE a, VALUE b, const ITEM *root) {
+    return (PRODUCTS){NAME(scaled)(a, root[0]), NAME(scaled)(b, root[1])};
+}
+static inline CODE __attribute__((always_inline)) PRODUCTS NAME(both_sums)(PRODUCTS a, PRODUCTS b) {
+    return (PRODUCTS){NAME(sum)(a.along, b.along), NAME(sum)(a.across, b.across)};
+}
+
+/* The sums of `a[k]` and `b[k]` times the root number j * k, for k from 1 to `count`: pairs are added first, then pairs
+   of these, and the sums of four one after another. Sums of few have small rounding errors. */
+static inline CODE __attribute__((always_inline)) PRODUCTS NAME(sums_of_products)(
+    const VALUE *a, const VALUE *b, const ITEM *roots, int64_t radix, int64_t j, int64_t count) {
+    PRODUCTS total = {{{0}}};
+    int64_t number = 0;
+#define NEXT(k) NAME(products_of)(a[k], b[k], roots + 2 * (number += number + j < radix ? j : j - radix))
+    for (int64_t k = 1; k <= count; k += 4) {
+        PRODUCTS four = NEXT(k);
+        if (k + 1 <= count) four = NAME(both_sums)(four, NEXT(k + 1));
+        if (k + 2 <= count) {
+            PRODUCTS others = NEXT(k + 2);
+            if (k + 3 <= count) others = NAME(both_sums)(others, NEXT(k + 3));
+            four = NAME(both_sums)(four, others);
+        }
+        total = k == 1 ? four : NAME(both_sums)(total, four);
+    }
+#undef NEXT
+    return total;
+}
+
 /* The transform of `radix` values in place; `roots` are those of a prime radix that has no code of its own. */
 static inline CODE __attribute__((always_inline)) void NAME(butterfly)(VALUE *a, int64_t radix, const ITEM *roots) {
     if (radix == 2) {
@@ -82,13 +114,8 @@ static inline CODE __attribute__((always_inline)) void NAME(butterfly)(VALUE *a,
             a[0] = NAME(sum)(a[0], sums[k]);
         }
         for (int64_t j = 1; j <= radix / 2; j++) {
-            VALUE middle = NAME(sum)(first, NAME(scaled)(sums[1], roots[2 * j]));
-            VALUE turned = NAME(scaled)(rests[1], -roots[2 * j + 1]);
-            for (int64_t k = 2; k <= radix / 2; k++) {
-                const ITEM *root = roots + 2 * (j * k % radix);
-                middle = NAME(sum)(middle, NAME(scaled)(sums[k], root[0]));
-                turned = NAME(difference)(turned, NAME(scaled)(rests[k], root[1]));
-            }
+            PRODUCTS both = NAME(sums_of_products)(sums, rests, roots, radix, j, radix / 2);
+            VALUE middle = NAME(sum)(first, both.along), turned = NAME(scaled)(both.across, -1);
             a[j] = NAME(minus_turned)(middle, turned);
             a[radix - j] = NAME(plus_turned)(middle, turned);
         }
@@ -384,6 +411,7 @@ static CODE void NAME(lines)(const Fourier *f, char *work, const char *const *fr
 #undef EXCHANGE
 #undef FOR_LANES
 #undef VECTOR
+#undef PRODUCTS
 #undef VALUE
 #undef ITEM
 #undef LANES
