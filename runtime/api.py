@@ -12,7 +12,7 @@ import numpy as np
 
 from . import verification
 from .boundary import fit_as_they_are, memory_of, owned, with_donations
-from .errors import ExecutionError, VerifyError
+from .errors import ExecutionError, UnsupportedError, VerifyError
 from .executor import Limits, Runner
 from .float_errors import without_warnings
 from .frontend.forms import load_ir
@@ -219,6 +219,9 @@ class Executable:
             return self._lowered(function)
         except MemoryError as error:
             raise ExecutionError(f"@{self._entry} cannot be compiled: {error}") from None
+        except RecursionError:
+            reason = f"@{self._entry}: regions are nested too deeply for the depth of the calling code"
+            raise UnsupportedError(reason) from None
 
     def _lowered(self, function: Function) -> Program:
         return Program(function, self.options)

@@ -31,6 +31,15 @@ class NimbleError(Exception):
         super().__init__(f"{prefix}{marked}{reason}{suffix}")
 
 
+def failure(error: Exception) -> str:
+    """What to say of an exception that ended a step of a run."""
+    if isinstance(error, MemoryError):
+        return f"not enough memory: {error}"
+    if isinstance(error, RecursionError):
+        return "regions are nested too deeply for the depth of the calling code"
+    return f"failed with {type(error).__name__}: {error}"
+
+
 class ParseError(NimbleError):
     """The text or bytecode of a module is malformed.
 

@@ -19,7 +19,7 @@ from time import perf_counter
 
 import numpy as np
 
-from .errors import ExecutionError, NimbleError
+from .errors import ExecutionError, NimbleError, failure
 
 cnp.import_array()
 
@@ -322,7 +322,7 @@ cdef class Runner:
             ) from error
         except Exception as error:
             step = self.steps[index]
-            reason = f"failed with {type(error).__name__}: {error}"
+            reason = failure(error)
             if limits is not None and limits.is_short_of_memory(error):
                 reason = limits.shortage(error)
             raise ExecutionError(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -168,3 +170,89 @@ func.func @main(%a: {types[0]}, %b: {types[1]}) -> {types[2]} {{
     windows = np.lib.stride_tricks.sliding_window_view(a.reshape(2, 3, 4, 5), (3, 2), (2, 3))
     wanted = np.einsum("bfxyij,ofij->boxy", windows, b.reshape(2, 3, 3, 2))
     assert (result.reshape(wanted.shape) == wanted).all()
+
+
+SMALL = "tensor<8xf32>"
+
+
+def called(count: int, body: str) -> str:
+    """A program whose functions call each other in a row, and add their operand to what they get.
+
+    Args:
+        count: how many functions.
+        body: defines %r in the terms of %a, %p and the function @next.
+    """
+    signature = f"(%a: {SMALL}, %p: tensor<i1>) -> {SMALL}"
+    functions = "".join(
+        f"""func.func private @f{number}{signature} {{
+  {body.replace("@next", f"@f{number + 1}")}
+  %1 = stablehlo.add %r, %a : {SMALL}
+  return %1 : {SMALL}
+}}
+"""
+        for number in range(count)
+    )
+    call = f"call @f0(%a, %p) : ({SMALL}, tensor<i1>) -> {SMALL}"
+    last = f"func.func private @f{count}{signature} {{\n  return %a : {SMALL}\n}}\n"
+    return f"{functions}{last}func.func @main{signature} {{\n  %0 = {call}\n  return %0 : {SMALL}\n}}\n"
+
+
+CALL = f"%r = call @next(%a, %p) : ({SMALL}, tensor<i1>) -> {SMALL}"
+CALL_IN_REGION = f"""%r = "stablehlo.if"(%p) ({{
+    %0 = call @next(%a, %p) : ({SMALL}, tensor<i1>) -> {SMALL}
+    stablehlo.return %0 : {SMALL}
+  }}, {{
+    stablehlo.return %a : {SMALL}
+  }}) : (tensor<i1>) -> {SMALL}"""
+
+
+@pytest.mark.parametrize(("count", "body"), [(100, CALL), (1200, CALL), (127, CALL_IN_REGION)])
+def test_calls_follow_each_other_to_any_depth(count: int, body: str) -> None:
+    """1,200 calls are more than Python's stack takes; regions are nested to 128 levels, as in a text."""
+    (result,) = run_every_way(called(count, body), np.ones(8, np.float32), np.bool_(True))
+    assert (result == count + 1).all()
+
+
+def test_regions_that_calls_nest_too_deeply_are_refused() -> None:
+    with pytest.raises(UnsupportedError, match="nested deeper than 128 levels with calls inlined"):
+        nimblehlo.compile(called(128, CALL_IN_REGION))
+
+
+def test_a_compilation_far_down_the_stack_says_so() -> None:
+    module = nimblehlo.load(called(60, CALL_IN_REGION))
+
+    def at_depth(depth: int) -> None:
+        if depth:
+            at_depth(depth - 1)
+        else:
+            nimblehlo.compile(module)
+
+    with pytest.raises(UnsupportedError, match="nested too deeply for the depth of the calling code"):
+        at_depth(sys.getrecursionlimit() - 200)
+
+
+@pytest.mark.parametrize("count", [30, 300])
+def test_an_optimizer_of_many_parameters(count: int) -> None:
+    """Adam over arrays of several shapes, beside NumPy in the same order of operations."""
+
+    def step(state: list[Any], scale: Any, square_root: Any) -> list[Any]:
+        means, squares, weights, gradients = (state[part::4] for part in range(4))
+        means = [m * np.float32(0.9) + g * np.float32(0.1) for m, g in zip(means, gradients, strict=True)]
+        squares = [
+            s * np.float32(0.99) + g * g * np.float32(0.01)
+            for s, g in zip(squares, gradients, strict=True)
+        ]
+        weights = [
+            w - scale * m / (square_root(s) + np.float32(1e-3))
+            for w, m, s in zip(weights, means, squares, strict=True)
+        ]
+        return [*means, *squares, *weights]
+
+    rng = np.random.default_rng(0)
+    shapes = [(3 + number % 5, 2 + number % 7) for number in range(count) for _ in range(4)]
+    state = [rng.random(shape, dtype=np.float32) for shape in shapes]
+    scale = np.float32(0.05)
+    text = jax.jit(lambda state, scale: step(state, scale, jnp.sqrt)).lower(state, scale).as_text()
+    wanted = step(state, scale, np.sqrt)
+    for result, expected in zip(run_every_way(text, *state, scale), wanted, strict=True):
+        np.testing.assert_array_equal(result, expected)

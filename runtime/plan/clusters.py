@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ExecutionError, NimbleError
+from ..errors import ExecutionError, NimbleError, failure
 from ..ir import Block, Builder, Function, Operation, Value
 from ..ir.likeness import likeness
 from ..ops.cluster import Cluster
@@ -209,7 +209,7 @@ def _one_by_one(block: Block, reference_for: Callable[[Op], Step]) -> Step:
             except NimbleError:
                 raise
             except Exception as error:
-                reason = f"failed with {type(error).__name__}: {error}"
+                reason = failure(error)
                 raise ExecutionError(reason, operation=operation.name, location=operation.location) from error
             values.append(np.asarray(value[0] if type(value) is tuple else value))
             for slot in releases[number]:

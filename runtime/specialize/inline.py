@@ -5,8 +5,8 @@ What the sdy dialect says of several devices is dropped on the way, since a prog
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ..errors import UnsupportedError, VerifyError
 from ..ir import (
@@ -25,6 +25,9 @@ from ..ops.families import FAMILY_OF, SHARDING_ATTRIBUTES
 
 if TYPE_CHECKING:
     from ..ops.shape_custom_calls import ReplacedTarget
+
+MOST_NESTED = 128
+"""Levels of regions; a text may have as many."""
 
 MOST_OPERATIONS = 5_000_000
 """Calls that call twice what is below them grow without bound; past this size a program is rejected."""
@@ -61,6 +64,22 @@ def inline_calls(module: Module, function: Function) -> Function:
     return function.with_body(inliner.copy_region(function.body, {}))
 
 
+class _Frame(NamedTuple):
+    """A block that is being copied.
+
+    Attributes:
+        call: in whose place; None where it stands for no call.
+        block: which one.
+        operations: those that are left.
+        values: what values of the original have become.
+    """
+
+    call: Operation | None
+    block: Block
+    operations: Iterator[Operation]
+    values: dict[Value, Value]
+
+
 class _Inliner:
     """Copies regions and replaces calls on the way."""
 
@@ -68,25 +87,53 @@ class _Inliner:
         self.module = module
         self.functions: Mapping[str, Function] = module.functions
         self.count = 0
+        self.depth = 0
 
     def copy_region(self, region: Region, values: dict[Value, Value]) -> Region:
         """A copy of a region; `values` maps what it uses from outside."""
         block = region.block
         new = Block([argument.type for argument in block.arguments])
         values.update(zip(block.arguments, new.arguments, strict=True))
-        self.copy_operations(block, Builder(new), values, keep_terminator=True)
+        self.depth += 1
+        if self.depth > MOST_NESTED:
+            raise UnsupportedError(f"regions are nested deeper than {MOST_NESTED} levels with calls inlined")
+        self.copy_operations(block, Builder(new), values)
+        self.depth -= 1
         return Region([new])
 
-    def copy_operations(
-        self, block: Block, builder: Builder, values: dict[Value, Value], *, keep_terminator: bool
-    ) -> None:
-        """Append copies of a block's operations."""
+    def copy_operations(self, block: Block, builder: Builder, values: dict[Value, Value]) -> None:
+        """Append copies of a block's operations.
+
+        What calls call stands on a list, not on Python's stack: calls may follow each other to any depth.
+        """
+        frames = [self.frame(None, block, values)]
+        while frames:
+            call, block, operations, values = frames[-1]
+            inner = self.copy_until_call(operations, builder, values)
+            if inner is not None:
+                called, body = inner
+                given = [values[operand] for operand in called.operands]
+                frames.append(self.frame(called, body, dict(zip(body.arguments, given, strict=True))))
+                continue
+            frames.pop()
+            if call is not None:
+                returned = [values[operand] for operand in block.terminator.operands]
+                frames[-1].values.update(zip(call.results, returned, strict=True))
+
+    def frame(self, call: Operation | None, block: Block, values: dict[Value, Value]) -> _Frame:
+        """What it takes to copy a block, which stands in the place of a call if there is one."""
         self.count += len(block.operations)
         if self.count > MOST_OPERATIONS:
             raise UnsupportedError(
                 f"the program has more than {MOST_OPERATIONS} operations with its calls inlined"
             )
-        operations = block.operations if keep_terminator else block.operations[:-1]
+        operations = block.operations if call is None else block.operations[:-1]
+        return _Frame(call, block, iter(operations), values)
+
+    def copy_until_call(
+        self, operations: Iterator[Operation], builder: Builder, values: dict[Value, Value]
+    ) -> tuple[Operation, Block] | None:
+        """Append copies of operations up to a call, which is returned with the block that takes its place."""
         append = builder.block.operations.append
         for operation in operations:
             if operation.name not in _CALLS:
@@ -97,18 +144,33 @@ class _Inliner:
                     copied.attributes = _without_shardings(copied.attributes)
                 append(copied)
                 values.update(zip(operation.results, copied.results, strict=True))
+                continue
+            block = self.block_in_place_of(operation)
+            if block is not None:
+                return operation, block
+            if operation.name.startswith("sdy."):
+                self.drop_sharding(operation, builder, values)
             else:
                 self.copy_call(operation, builder, values)
+        return None
+
+    def block_in_place_of(self, operation: Operation) -> Block | None:
+        """The block whose operations take an operation's place, given its operands; None where none does."""
+        if operation.name.startswith("sdy."):
+            if operation.name in MANY_DEVICES:
+                from .sharding import require_one_device
+
+                require_one_device(operation, self.module)
+            return operation.regions[0].block if operation.regions else None
+        callee = self.callee(operation)
+        if callee is None:
+            return None
+        assert callee.body is not None
+        return callee.body.block
 
     def copy_call(self, call: Operation, builder: Builder, values: dict[Value, Value]) -> None:
-        """Append what a call becomes: its callee's operations, those that stand for its target, or a copy."""
-        if call.name.startswith("sdy."):
-            self.drop_sharding(call, builder, values)
-            return
-        callee, target = self.callee(call), _target(call)
-        if callee is not None:
-            self.inline(call, callee, builder, values)
-            return
+        """Append what a call of no function becomes: the operations that stand for its target, or a copy."""
+        target = _target(call)
         operands = [values[operand] for operand in call.operands]
         if target is None:
             regions = [self.copy_region(region, values) for region in call.regions]
@@ -122,14 +184,7 @@ class _Inliner:
         values.update(zip(call.results, results, strict=True))
 
     def drop_sharding(self, operation: Operation, builder: Builder, values: dict[Value, Value]) -> None:
-        """Let an operation's operands stand for its results, or append the body of a computation."""
-        if operation.name in MANY_DEVICES:
-            from .sharding import require_one_device
-
-            require_one_device(operation, self.module)
-        if operation.regions:
-            self.inline_block(operation, operation.regions[0].block, builder, values)
-            return
+        """Let an operation's operands stand for its results."""
         if operation.name == "sdy.constant":
             attributes = {"value": operation.attributes["value"]}
             types = [result.type for result in operation.results]
@@ -169,20 +224,6 @@ class _Inliner:
             region.block.terminator.name = "stablehlo.return"
             regions.append(region)
         return regions
-
-    def inline(self, call: Operation, callee: Function, builder: Builder, values: dict[Value, Value]) -> None:
-        """Append the callee's operations and let the call's results stand for what it returns."""
-        assert callee.body is not None
-        self.inline_block(call, callee.body.block, builder, values)
-
-    def inline_block(
-        self, call: Operation, block: Block, builder: Builder, values: dict[Value, Value]
-    ) -> None:
-        """Append a block's operations, where the call's operands are its arguments."""
-        inner = dict(zip(block.arguments, [values[operand] for operand in call.operands], strict=True))
-        self.copy_operations(block, builder, inner, keep_terminator=False)
-        returned = [inner[operand] for operand in block.terminator.operands]
-        values.update(zip(call.results, returned, strict=True))
 
 
 def _without_shardings(attributes: Mapping[str, Attribute]) -> Mapping[str, Attribute]:
