@@ -4,9 +4,8 @@ Products are exact and sums are made in: f32 for floats up to f32, f64 for f64, 
 for complex numbers, integers modulo two to the result's width; each result is rounded once. Where
 `precision_config` allows less, this is still what happens. Matrices of floats are multiplied as
 `float_products` says, those of bf16 and narrower ones by the processor's instructions for them
-(`narrow_products`), the matrix unit's only where `precision_config` is DEFAULT. Complex matrices go through
-BLAS, whose order of summation is its own, unless they are small: these are summed from the first product to
-the last.
+(`narrow_products`), the matrix unit's only where `precision_config` is DEFAULT. Products of complex matrices
+are products of floats with twice as many terms (`kernels/matrix_product.pyx`).
 
 Source: specification, sections "dot_general" and "convolution".
 """

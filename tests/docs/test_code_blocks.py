@@ -22,3 +22,15 @@ def test_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     for block in BLOCK.finditer(text):
         line = text.count("\n", 0, block.start(1))
         exec(compile("\n" * line + block[1], str(page), "exec"), namespace)
+
+
+def test_what_an_exploration_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    """The page on exploring shows what its first block prints, apart from the time."""
+    page = ROOT / "docs" / "explore.md"
+    text = page.read_text()
+    shown = re.search(r"^```\n(\d+ of \d+ results depend.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    block = BLOCK.search(text)
+    assert shown and block
+    exec(compile(block[1], str(page), "exec"), {"__name__": "__main__"})
+    without_time = [re.sub(r"\d+\.\d+ s$", "", line) for line in capsys.readouterr().out.splitlines()]
+    assert without_time == [re.sub(r"\d+\.\d+ s$", "", line) for line in shown[1].splitlines()]
