@@ -21,7 +21,7 @@ from nimblehlo.ops.comparison import ComparisonDirection
 from nimblehlo.types import ELEMENT_TYPES, TensorType
 
 from .generator import Program, Unsuitable, is_constant
-from .long_values import MOST_ELEMENTS, SIZES, LongGenerator
+from .long_values import SIZES, LongGenerator
 
 _PRED, _INDEX = TensorType((), ELEMENT_TYPES["i1"]), TensorType((), ELEMENT_TYPES["i32"])
 
@@ -205,6 +205,37 @@ class _Long(LongGenerator):
         shape = list(value.type.shape)
         shape[d] *= len(parts)
         self.keep(self.op("concatenate", parts, shape, dimension=d))
+
+    def exchanged(self) -> None:
+        """What is computed of a value is read at other places: its parts in another order, or transposed."""
+        value = self.pick(least=1)
+        scaled = self.by(self.op("tanh", [value]), 0.9)
+        d = self.random.randrange(value.type.rank)
+        size = value.type.shape[d]
+        if self.random.random() < 0.5 and size > 1:
+            parts = []
+            for first, last in ((size // 2, size), (0, size // 2)):
+                starts, limits = [0] * value.type.rank, list(value.type.shape)
+                starts[d], limits[d] = first, last
+                shape = [end - start for start, end in zip(starts, limits, strict=True)]
+                parts.append(
+                    self.op(
+                        "slice", [scaled], shape, start_indices=tuple(starts), limit_indices=tuple(limits),
+                        strides=(1,) * value.type.rank,
+                    )
+                )  # fmt: skip
+            self.keep(self.op("concatenate", parts, value.type.shape, dimension=d))
+            return
+        order = self.random.sample(range(value.type.rank), value.type.rank)
+        turned = self.op(
+            "transpose", [scaled], [value.type.shape[d] for d in order], permutation=tuple(order)
+        )
+        self.keep(self.op("sine", [turned]))
+        # Others read it, too.
+        mean = self.by(self.total(turned, (0,)), 1 / max(turned.type.shape[0], 1))
+        self.keep(self.op("cosine", [self.by(mean, 0.5)]))
+        if self.random.random() < 0.5:
+            self.keep(self.op("multiply", [scaled, value]))
 
     def padded(self) -> None:
         value = self.pick(least=1)
@@ -409,7 +440,7 @@ class _Long(LongGenerator):
         count = self.random.choice((0, 10, 30, 100, 300))
         for parameter in self.random.sample(self.parameters, min(count, len(self.parameters))):
             kind = parameter.type
-            if kind.element_type != self.element or kind.size > MOST_ELEMENTS:
+            if kind.element_type != self.element or kind.size > self.most:
                 continue
             gradient = self.op(
                 "multiply", [self.op("sine", [parameter]), self.spread(factor, kind.shape, ())]
@@ -433,6 +464,7 @@ _RECIPES: list[tuple[float, Callable[[_Long], None]]] = [
     (1.5, _Long.reshaped),
     (1, _Long.sliced),
     (0.7, _Long.concatenated),
+    (1, _Long.exchanged),
     (0.5, _Long.padded),
     (2, _Long.reduced),
     (1.5, _Long.softmax),

@@ -15,7 +15,8 @@ from nimblehlo.types import ELEMENT_TYPES, TensorType
 from .generator import Generator, Unsuitable
 
 SIZES = (1, 2, 3, 4, 5, 7, 8, 8, 12, 16, 16, 17, 24, 31, 32, 32, 33, 48, 64, 64, 65, 96, 128)
-MOST_ELEMENTS = 1 << 14
+MOST_ELEMENTS = (1 << 10, 1 << 14, 1 << 14, 1 << 16)
+"""Most elements of an array, for a program one of these: clusters take moves of 2^15 elements and more."""
 _TYPES = ("f32",) * 9 + ("f64",)
 
 
@@ -28,12 +29,14 @@ class LongGenerator:
         element: the type of most values.
         pool: the values that a recipe may use, of which the first one is what it is applied to.
         parameters: all arrays that the program is called with.
+        most: elements of a stage's first array, at most; operations may make up to four times as many.
     """
 
     def __init__(self, seed: int) -> None:
         self.g = Generator(seed, large=True)
-        self.g.largest = 8 * MOST_ELEMENTS
         self.random = random.Random(seed)
+        self.most = self.random.choice(MOST_ELEMENTS)
+        self.g.largest = 8 * self.most
         self.element = ELEMENT_TYPES[self.random.choice(_TYPES)]
         self.pool: list[Value] = []
         self.parameters: list[Value] = []
@@ -42,7 +45,7 @@ class LongGenerator:
         sizes: list[int] = []
         for _ in range(rank):
             size = self.random.choice(SIZES)
-            sizes.append(size if math.prod(sizes) * size <= MOST_ELEMENTS else 2)
+            sizes.append(size if math.prod(sizes) * size <= self.most else 2)
         return tuple(sizes)
 
     def parameter(self, shape: Sequence[int], scale: float = 1.0, element: str | None = None) -> Value:
@@ -84,7 +87,7 @@ class LongGenerator:
         self, name: str, operands: Sequence[Value], shape: Sequence[int] | None = None, **attributes: Any
     ) -> Value:
         kind = operands[0].type if shape is None else operands[0].type.with_shape(tuple(shape))
-        if kind.size > 4 * MOST_ELEMENTS:
+        if kind.size > 4 * self.most:
             raise Unsuitable("large")
         return self.g.add(f"stablehlo.{name}", operands, [kind], **attributes)[0]
 

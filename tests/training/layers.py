@@ -86,13 +86,32 @@ def mlp(rng: np.random.Generator, size: int, hidden: int) -> Layer:
     )
 
 
-def mixing(rng: np.random.Generator, length: int) -> Layer:
-    """A product along the second dimension but one: two parameters."""
+def mixing(rng: np.random.Generator, length: int, hidden: int) -> Layer:
+    """Two products along the second dimension but one, and a residual, for each of a batch alone: four
+    parameters."""
 
-    def apply(w: Any, b: Any, x: Any) -> Any:
-        return x + jax.nn.gelu(x.transpose(0, 2, 1) @ w + b).transpose(0, 2, 1)
+    def mixed(w: Any, b: Any, v: Any, c: Any, x: Any) -> Any:
+        y = x.T
+        return 0.7 * (x + (v @ jax.nn.gelu(w @ x + b[:, None]) + c[:, None]) + 0.1 * jnp.tanh(y).T)
 
-    return Layer([weights(rng, length, length), vector(rng, length)], apply)
+    def apply(w: Any, b: Any, v: Any, c: Any, x: Any) -> Any:
+        one_by_one = jax.vmap(mixed, in_axes=(None, None, None, None, 0))
+        return one_by_one(w, b, v, c, x)
+
+    parameters = [weights(rng, length, hidden).T, vector(rng, hidden)]
+    parameters += [weights(rng, hidden, length).T, vector(rng, length)]
+    return Layer([np.ascontiguousarray(one) for one in parameters], apply)
+
+
+def whole_normalization(rng: np.random.Generator, length: int, size: int) -> Layer:
+    """A normalization of the last two dimensions together: two parameters."""
+
+    def apply(scale: Any, bias: Any, x: Any) -> Any:
+        mean = x.mean((-2, -1), keepdims=True)
+        variance = jnp.square(x - mean).mean((-2, -1), keepdims=True)
+        return (x - mean) * jax.lax.rsqrt(variance + 1e-5) * scale + bias
+
+    return Layer([1 + 0.1 * weights(rng, 1, length, size)[0], 0.1 * weights(rng, 1, length, size)[0]], apply)
 
 
 def convolution(rng: np.random.Generator, channels: int, stride: int = 1) -> Layer:

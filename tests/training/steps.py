@@ -144,12 +144,16 @@ def random_step(seed: int, count: int) -> TrainingStep:
     rng = np.random.default_rng(seed)
     batch, length = int(rng.choice([1, 2, 3, 8])), int(rng.choice([4, 7, 8, 16, 33]))
     size = int(rng.choice([4, 8, 16, 24, 32, 64]))
+    if rng.random() < 0.25:
+        # Clusters take moves of 2^15 elements and more.
+        batch, length, size = int(rng.choice([16, 64])), int(rng.choice([33, 49])), int(rng.choice([32, 64]))
     makers: list[Callable[[], Layer]] = [
         lambda: layers.dense(rng, size),
         lambda: layers.normalization(rng, size),
         lambda: layers.attention(rng, size, 2),
         lambda: layers.mlp(rng, size, int(rng.choice([size, 2 * size, 48]))),
-        lambda: layers.mixing(rng, length),
+        lambda: layers.mixing(rng, length, int(rng.choice([length, 16, 64]))),
+        lambda: layers.whole_normalization(rng, length, size),
         lambda: layers.recurrence(rng, size),
         lambda: layers.embedding(rng, 11, size),
         lambda: layers.gate(rng, size),

@@ -104,3 +104,25 @@ def test_programs_are_verified_where_that_is_asked_for(monkeypatch: pytest.Monke
     monkeypatch.setattr(nests, "may_overwrite", lambda block: ((0, 0), (1, 0)))
     with verifying("plans"), pytest.raises(InvalidPlan, match="is read elsewhere"):
         nimblehlo.compile(large, options=Options(compile="eager"))
+
+
+OVERWRITES = """
+func.func @main(%a: tensor<8x12xf32>) -> tensor<8x12xf32> {
+  %0 = stablehlo.tanh %a : tensor<8x12xf32>
+  %1 = stablehlo.reverse %0, dims = [0] : tensor<8x12xf32>
+  return %1 : tensor<8x12xf32>
+}
+"""
+
+
+def test_operands_that_are_read_elsewhere_after_others_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was computed of an operand at the same index and read elsewhere once let it be overwritten."""
+    module = parse(OVERWRITES)
+    verify(module)
+    body = module.functions["main"].body
+    assert body is not None
+    code = Code(body.block, None)
+    verify_nests(body.block, code.nests, "here")
+    monkeypatch.setattr("nimblehlo.verification.nests.may_overwrite", lambda block: ((0, 0),))
+    with pytest.raises(InvalidPlan, match="is read elsewhere"):
+        verify_nests(body.block, code.nests, "here")
