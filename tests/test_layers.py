@@ -130,6 +130,14 @@ def test_imports_point_downwards(project_root: Path) -> None:
     assert not violations(project_root), "\n".join(violations(project_root))
 
 
+def test_native_code_of_references_is_named(project_root: Path) -> None:
+    """CONTRIBUTING.md names the kernels that references call, which therefore are no tests of each other."""
+    text = (project_root / "CONTRIBUTING.md").read_text()
+    _, _, exceptions = text.partition("reference and kernel share no code")
+    named = set(re.findall(r"`(?:kernels/)?(\w+)\.pyx?`", exceptions.partition("\n\n")[0]))
+    assert named == {name.partition(".")[2] for name in MAY_IMPORT["ops"] if name.startswith("kernels.")}
+
+
 def test_every_layer_has_its_place(project_root: Path) -> None:
     paths = [path for path in (project_root / "runtime").iterdir() if path.suffix != ".pxi"]
     names = {path.name.split(".")[0] for path in paths}
