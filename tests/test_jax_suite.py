@@ -96,6 +96,13 @@ SINE = elementwise("stablehlo.sine", "f32")
 X = np.array([0.5, 1.5, -3, 12], np.float32)
 
 
+ROOT_MINUS_THREE = """func.func @main(%a: tensor<i64>) -> tensor<f64> {
+  %0 = stablehlo.convert %a : (tensor<i64>) -> tensor<f64>
+  %1 = stablehlo.sqrt %0 : tensor<f64>
+  %2 = stablehlo.constant dense<3.0> : tensor<f64>
+  %3 = stablehlo.subtract %1, %2 : tensor<f64>
+  return %3 : tensor<f64>
+}"""
 SUMS_FROM_ONE = """func.func @main(%a: tensor<3xf32>, %init: tensor<f32>) -> tensor<5xf32> {
   %0 = "stablehlo.reduce_window"(%a, %init) <{padding = dense<[[2, 1]]> : tensor<1x2xi64>,
     window_dimensions = array<i64: 2>}> ({
@@ -143,6 +150,8 @@ SUMS_FROM_ONE = """func.func @main(%a: tensor<3xf32>, %init: tensor<f32>) -> ten
             np.array([complex(np.nan, np.nan)], np.complex64),
             comparison.COMPLEX_NON_FINITE,
         ),
+        (ROOT_MINUS_THREE, [np.array(9)], np.array(4.4e-16), np.array(0.0), comparison.CONDITIONING),
+        (ROOT_MINUS_THREE, [np.array(9)], np.array(4.4e-13), np.array(0.0), DIFFERENCE),
         (
             SUMS_FROM_ONE,
             [np.arange(3, dtype=np.float32), np.array(1, np.float32)],

@@ -6,8 +6,8 @@ What lies farther apart is a difference unless one of these rules explains it:
 - TRUE_VALUE: XLA's results of the program in f64 (`wider.py`) tell the true values, and our results are about
   as near to them as XLA's.
 - TRUE_DIGITS: the same with 60 digits (`digits.py`), for programs of elementwise operations.
-- CONDITIONING: XLA's own results move by as much when its floating-point inputs move by one unit in the
-  last place.
+- CONDITIONING: XLA's own results move by as much when its floating-point inputs move by one unit in the last
+  place, and the results of its operations by their accuracy (`perturbation.py`).
 - COMPLEX_NON_FINITE: both complex values have a component that is not finite. C99, LLVM and XLA give
   different other components, and the specification leaves them open.
 - PADDING: windows combine padding with initial values that are not the body's identity, which XLA leaves out
@@ -32,7 +32,8 @@ from tools.comparison import is_inexact
 
 from .digits import NotElementwise, evaluated
 from .padding import without_padding
-from .truth import draws, xla_program
+from .perturbation import perturbed, perturbed_program
+from .truth import xla_program
 from .wider import narrowest_epsilon, wide_array, widened
 
 Array = np.ndarray[Any, Any]
@@ -42,7 +43,7 @@ WITHIN_BOUND = "within bound"
 EXPLAINED = "explained: "
 TRUE_VALUE = "as near to the value in f64 as XLA's"
 TRUE_DIGITS = "as near to the value in 60 digits as XLA's"
-CONDITIONING = "XLA's result moves as far when inputs move by one ulp"
+CONDITIONING = "XLA's result moves as far with rounding errors added"
 COMPLEX_NON_FINITE = "complex values with a component that is not finite"
 PADDING = "initial values of windows that are not the identity: XLA leaves padding out"
 UNSPECIFIED = "the specification leaves the value open"
@@ -55,7 +56,7 @@ FARTHER = 4
 MOST_LOST = 1 << 12
 """How many units in the last place of the largest value our error may be, whatever XLA's error is."""
 DRAWS = 4
-"""How many perturbations of the inputs tell how well a program is conditioned."""
+"""How many perturbations tell how well a program is conditioned."""
 _OPEN_VALUES = ("division_by_zero", "division_overflow", "shift_amount", "float_to_integer")
 
 
@@ -257,10 +258,14 @@ def _true_digits(call: Call) -> Masks | str:
 
 
 def _conditioning(call: Call) -> Masks | str:
-    if not any(is_inexact(value.dtype) for value in call.inputs):
-        return "no floating-point inputs"
-    program = xla_program(call.text)
-    bases, moved = program(call.inputs), draws(program, call.inputs, DRAWS)
+    random = np.random.default_rng(0)
+    bases = xla_program(call.text)(call.inputs)
+    moved = [
+        xla_program(str(perturbed_program(call.module, random)))(
+            [perturbed(value, random) for value in call.inputs]
+        )
+        for _ in range(DRAWS)
+    ]
     return [
         _moving(call, mine, other, base, [results[index] for results in moved])
         for index, (mine, other, base) in enumerate(zip(call.ours, call.theirs, bases, strict=True))
@@ -268,7 +273,7 @@ def _conditioning(call: Call) -> Masks | str:
 
 
 def _moving(call: Call, mine: Array, other: Array, base: Array, moved: Sequence[Array]) -> Array:
-    """Where `mine` is no farther from `other` than results of perturbed inputs are from `base`."""
+    """Where `mine` is no farther from `other` than perturbed results are from `base`."""
     if not is_inexact(mine.dtype):
         changed = np.logical_or.reduce([value != base for value in moved])
         few = (mine != other).sum() <= FARTHER * changed.sum()

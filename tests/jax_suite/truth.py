@@ -1,9 +1,9 @@
-"""XLA:CPU as a function of arrays: for a program's own text, for its wide form, and for perturbed inputs."""
+"""XLA:CPU as a function of arrays."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import jax
@@ -11,8 +11,6 @@ import numpy as np
 from jax._src import config
 from jax._src.lib import xla_client
 from jax.extend import backend as jax_backend
-
-from tools.comparison import is_inexact
 
 Array = np.ndarray[Any, Any]
 
@@ -42,26 +40,3 @@ class XlaProgram:
 def xla_program(text: str) -> XlaProgram:
     """The compiled program, kept while it is among the last 64."""
     return XlaProgram(text)
-
-
-def perturbed(array: Array, random: np.random.Generator) -> Array:
-    """An array whose floating-point values are moved by at most one unit in the last place each."""
-    if not is_inexact(array.dtype):
-        return array
-    if array.dtype.kind == "c":
-        joined = np.empty_like(array)
-        joined.real, joined.imag = perturbed(array.real, random), perturbed(array.imag, random)
-        return joined
-    bits = array.view(np.dtype(f"u{array.dtype.itemsize}")) if array.dtype.itemsize > 1 else None
-    if bits is None:
-        return array
-    moved = (bits + random.integers(-1, 2, array.shape).astype(bits.dtype)).view(array.dtype)
-    return np.where((array == 0) | ~np.isfinite(array) | ~np.isfinite(moved), array, moved).astype(
-        array.dtype
-    )
-
-
-def draws(program: XlaProgram, inputs: Sequence[Array], count: int) -> list[list[Array]]:
-    """XLA's results for `count` perturbations of the inputs."""
-    random = np.random.default_rng(0)
-    return [program([perturbed(np.asarray(value), random) for value in inputs]) for _ in range(count)]
