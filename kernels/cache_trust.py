@@ -1,10 +1,11 @@
 """Whether compiled code on disk may be loaded: nobody but this user and root can have written it.
 
 The rule is the one that ssh applies to keys. A folder or file must belong to this user or to root, and
-neither its group nor others may write to it. The same holds for each folder above, except that others may
-write to those with the sticky bit, such as /tmp, where only the owner of an entry can replace it. A symbolic
-link on the way to the folder must belong to this user or to root. What breaks the rule is named in one
-`CacheWarning` a process, and is not used.
+neither its group nor others may write to it. The same holds for each folder above, with two exceptions:
+others may write to those with the sticky bit, such as /tmp, where only the owner of an entry can replace
+it, and the group may write to those whose group is the owner's own and has no other members, as many
+systems make them. A symbolic link on the way to the folder must belong to this user or to root. What breaks
+the rule is named in one `CacheWarning` a process, and is not used.
 
 On Windows, access lists decide who may write, and the user's own folders are closed to others: nothing is
 judged.
@@ -30,8 +31,9 @@ class CacheWarning(UserWarning):
 def refusal_of_folder(folder: pathlib.Path) -> str | None:
     """Why files in the folder of a version must not be used; None where they may.
 
-    The folder and its parent, which holds all versions, must be closed to others even if they are sticky. Of
-    a path that does not exist yet, the folders that do are judged. The answer for one that exists is kept.
+    The folder and its parent, which holds all versions, must be closed to others even if they are sticky.
+    Of a path that does not exist yet, the folders that do are judged. The answer for one that exists is
+    kept.
     """
     key = os.fspath(folder)
     if not os.path.isabs(key):
@@ -107,13 +109,32 @@ def _names(path: str) -> list[str]:
 
 
 def _refusal(path: str, status: os.stat_result, is_strict: bool) -> str | None:
-    """Why a folder or file must not be used; `is_strict`: others may not write to it even if it is sticky."""
+    """Why a folder or file must not be used; `is_strict`: without the exceptions for folders above."""
     if not _is_trusted(status.st_uid):
         return f"{path} belongs to user {status.st_uid}"
-    if status.st_mode & _OTHERS_MAY_WRITE and (is_strict or not status.st_mode & stat.S_ISVTX):
-        writers = "everybody" if status.st_mode & stat.S_IWOTH else f"group {status.st_gid}"
-        return f"{path} may be written by {writers} (chmod go-w closes it)"
-    return None
+    is_open = status.st_mode & _OTHERS_MAY_WRITE and (is_strict or not status.st_mode & stat.S_ISVTX)
+    if not is_open:
+        return None
+    if status.st_mode & stat.S_IWOTH:
+        writers = "everybody"
+    elif not is_strict and _is_private(status.st_gid, status.st_uid):
+        return None
+    else:
+        writers = f"group {status.st_gid}"
+    return f"{path} may be written by {writers} (chmod go-w closes it)"
+
+
+def _is_private(group: int, user: int) -> bool:
+    """Whether a group is the primary one of a user, bears the user's name and has no other members."""
+    import grp
+    import pwd
+
+    try:
+        owner, members = pwd.getpwuid(user), grp.getgrgid(group)
+    except KeyError:
+        return False
+    is_own = owner.pw_gid == group and owner.pw_name == members.gr_name
+    return is_own and not set(members.gr_mem) - {owner.pw_name}
 
 
 def _is_trusted(user: int) -> bool:

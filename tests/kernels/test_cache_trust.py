@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -113,6 +114,24 @@ def test_folders_above_may_be_open_where_they_are_sticky(folder: Path) -> None:
     cache_trust._judged.clear()
     above.chmod(0o777)
     assert f"{above} may be written by everybody" in refusal(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "members", "is_used"),
+    [("me", [], True), ("me", ["me"], True), ("me", ["me", "you"], False), ("staff", [], False)],
+)
+def test_folders_above_may_be_open_to_the_users_own_group(
+    folder: Path, name: str, members: list[str], is_used: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    above = folder.parent.parent
+    above.chmod(0o770)
+    group = above.stat().st_gid
+    monkeypatch.setattr("pwd.getpwuid", lambda user: SimpleNamespace(pw_name="me", pw_gid=group))
+    monkeypatch.setattr("grp.getgrgid", lambda number: SimpleNamespace(gr_name=name, gr_mem=members))
+    if is_used:
+        assert store.folder(VERSION) == folder
+    else:
+        assert f"{above} may be written by group {group}" in refusal(folder)
 
 
 def test_folders_above_that_belong_to_others_are_refused(
