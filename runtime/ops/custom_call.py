@@ -27,6 +27,7 @@ from .custom_call_targets import BUILT_IN, Target
 from .declaration import Attribute, Op, Operand, Result, constraint
 from .rules import first, in_range, types_agree
 from .shape_custom_calls import shape_operands, sized
+from .unserved_custom_calls import why_unserved
 from .user_functions import Registry, call_user, plain_value
 
 TYPED_FFI: Final = 4
@@ -210,7 +211,9 @@ class CustomCall(
     def verify(self) -> None:
         super().verify()
         if self.target is None:
-            raise self.unsupported(f"there is no target @{self.call_target_name}")
+            reason = why_unserved(self.call_target_name)
+            because = f": {reason}" if reason is not None else ""
+            raise self.unsupported(f"there is no target @{self.call_target_name}{because}")
         if self.target.verify is not None:
             self.target.verify(self)
 

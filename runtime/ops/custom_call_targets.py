@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import ExecutionError
 from ..ir import StringAttribute
 from ..types import BOOLEAN, INTEGER, TensorType
-from . import buffers, host_functions
+from . import buffers, host_functions, sparse_calls, tridiagonal
 from .check import (
     Disagreement,
     are_real_or_complex,
@@ -150,6 +150,17 @@ def _shape_assertion(view: CustomCall, condition: Array, *values: Array) -> tupl
     raise ExecutionError(reason, operation=view.name, location=view.operation.location)
 
 
+def _verify_sink(view: CustomCall) -> None:
+    """Any inputs and no results."""
+    if view.results:
+        raise view.error(f"@{view.call_target_name} must have no results")
+
+
+def _sink(view: CustomCall, *inputs: Any) -> tuple[Any, ...]:
+    """JAX keeps values alive through compilation so, or orders them; nothing happens when it runs."""
+    return ()
+
+
 BUILT_IN: Final[dict[str, Target]] = {
     "check.expect_eq": Target(_expect(unequal, "values must be equal"), _verify_pair, pure=False),
     "check.expect_almost_eq": Target(
@@ -185,6 +196,10 @@ BUILT_IN: Final[dict[str, Target]] = {
     "Pin": Target(_identity, buffers.verify_pin),
     "Unpin": Target(_identity, buffers.verify_pin),
     **{name: Target(host_functions.run, host_functions.verify) for name in host_functions.TARGETS},
+    host_functions.BUFFER_TARGET: Target(host_functions.run_on_buffers, host_functions.verify),
+    **{name: Target(_sink, _verify_sink) for name in ("control_dep", "dce_sink")},
+    sparse_calls.TARGET: Target(sparse_calls.run, sparse_calls.verify),
+    tridiagonal.TARGET: Target(tridiagonal.run, tridiagonal.verify),
     **{
         name: Target(routine.run, routine.verify, bind=routine.bind) for name, routine in ROUTINES.items()
     },

@@ -3,12 +3,13 @@
 The text of such a call holds only an index; the function is in the ``jax.stages.Lowered`` that the program
 came from, and `attach_functions` puts it into the operation's attribute `FUNCTION`.
 
-Source: JAX, `pure_callback`, `io_callback` and `debug.callback` on a CPU.
+Source: JAX, `pure_callback`, `io_callback`, `debug.callback` and `buffer_callback` on a CPU.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from .custom_call import CustomCall
 
 TARGETS: Final = ("xla_ffi_python_cpu_callback", "xla_ffi_partitioned_python_cpu_callback")
+BUFFER_TARGET: Final = "xla_buffer_python_cpu_callback"
+"""Its function writes results into buffers that it is given."""
 FUNCTION: Final = "nimblehlo.function"
 """The attribute that holds the function."""
 
@@ -29,7 +32,7 @@ def attach_functions(module: Module, functions: Sequence[Callable[..., Any]]) ->
     """Put into each call of a callback the function that its index means."""
     for operation in module.walk():
         target = operation.attributes.get("call_target_name")
-        if isinstance(target, StringAttribute) and target.value in TARGETS:
+        if isinstance(target, StringAttribute) and target.value in (*TARGETS, BUFFER_TARGET):
             options = operation.attributes.get("mhlo.backend_config")
             index = options.values.get("index") if isinstance(options, DictionaryAttribute) else None
             if isinstance(index, IntegerAttribute) and 0 <= index.value < len(functions):
@@ -58,3 +61,43 @@ def run(view: CustomCall, *inputs: Any) -> tuple[Any, ...]:
             for value, type in zip(returned, view.results, strict=True)
         ]
     )
+
+
+class Buffer(np.ndarray[Any, Any]):
+    """An array with the attribute that JAX's buffers have beside those of arrays."""
+
+    @property
+    def writeable(self) -> bool:
+        """Whether the function may write to it: results only."""
+        return bool(self.flags.writeable)
+
+
+@dataclass(frozen=True)
+class ExecutionContext:
+    """What JAX's buffer callbacks are told of the call.
+
+    Attributes:
+        stage: the name of the stage; there is but one here.
+        stream: None on a CPU.
+    """
+
+    stage: str = "EXECUTE"
+    stream: None = None
+
+
+def run_on_buffers(view: CustomCall, *inputs: Any) -> tuple[Any, ...]:
+    """Call a function with the inputs and with buffers for the results, which it fills.
+
+    A result that is an alias of an input has that input's elements at first; other results have zeros.
+    """
+    attribute = view.operation.attributes[FUNCTION]
+    assert isinstance(attribute, FunctionAttribute)
+    results = [np.zeros(type.shape, type.dtype) for type in view.results]
+    arguments = [np.array(value) for value in inputs]
+    for outputs, operand, _ in view.output_operand_aliases:
+        results[outputs[0] if outputs else 0][...] = arguments[operand]
+    for array in arguments:
+        array.flags.writeable = False
+    buffers = [array.view(Buffer) for array in (*arguments, *results)]
+    call_user(view, view.call_target_name, attribute.function, (ExecutionContext(), *buffers), {}, ())
+    return tuple(results)
