@@ -37,6 +37,15 @@ def no_job_fails(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     assert not failed, failed[0].getMessage()
 
 
+@pytest.fixture(autouse=True, scope="session")
+def watched_storage() -> Iterator[None]:
+    """Code for small arrays is verified as it is generated."""
+    from nimblehlo.verification.storage import watching_storage
+
+    with watching_storage():
+        yield
+
+
 @pytest.fixture
 def unverified() -> Iterator[None]:
     """For tests of what calls cost: plans and steps are not verified."""

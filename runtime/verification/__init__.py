@@ -3,6 +3,7 @@
 - `plans`: no step of a plan can read anything but the value that it means.
 - `nests`, `row_programs`: loops of generated code stay within their arrays, write each element of their
   results once, and keep values apart that are needed at the same time.
+- `storage`: generated code for small arrays reads no memory that holds another value by then.
 - `translation`: the values that a plan's steps read and write are those of the program's operations.
 - `steps`: what a running step really reads, writes and shares is what it declares.
 

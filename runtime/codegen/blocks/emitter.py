@@ -8,7 +8,7 @@ specification's names), so that this layer needs to know no declaration.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 from llvmlite import ir
 
@@ -50,6 +50,22 @@ def form_of(operation: Operation) -> Form:
     return FORMS.get(operation.name) or FORMS[ELEMENTWISE]
 
 
+class Watch(Protocol):
+    """Sees a block's operations as they are generated."""
+
+    def enter(self, emitter: Emitter, block: Block) -> None:
+        """A block begins, whose arguments are bound."""
+
+    def begin(self, emitter: Emitter, operation: Operation) -> None:
+        """An operation begins, whose operands are bound."""
+
+    def end(self, emitter: Emitter, operation: Operation, bounds: Sequence[Bound]) -> None:
+        """An operation was generated; its results are going to be bound."""
+
+    def leave(self, emitter: Emitter, block: Block) -> None:
+        """A block ends: it hands on the operands of its terminator."""
+
+
 class Emitter:
     """Generates the code of blocks at the place where a builder stands; what their values are bound to.
 
@@ -58,6 +74,9 @@ class Emitter:
         view_of: gives an operation's view.
         environment: what the values that blocks use from outside are bound to.
     """
+
+    watch: ClassVar[Watch | None] = None
+    """What sees the memory that blocks read and write as they are generated: tests verify it."""
 
     def __init__(
         self, builder: ir.IRBuilder, view_of: ViewOf, environment: Mapping[IrValue, Bound] | None = None
@@ -69,8 +88,18 @@ class Emitter:
     def emit_block(self, block: Block, arguments: Sequence[Bound]) -> list[Bound]:
         """Generate a block's operations; returns what its terminator hands on."""
         self.bound.update(zip(block.arguments, arguments, strict=True))
+        watch = Emitter.watch
+        if watch is not None:
+            watch.enter(self, block)
         for operation in self.emitted(block):
-            self.bound.update(zip(operation.results, self.emit_operation(operation), strict=True))
+            if watch is not None:
+                watch.begin(self, operation)
+            bounds = self.emit_operation(operation)
+            if watch is not None:
+                watch.end(self, operation, bounds)
+            self.bound.update(zip(operation.results, bounds, strict=True))
+        if watch is not None:
+            watch.leave(self, block)
         return [self.bound[value] for value in block.terminator.operands]
 
     def emitted(self, block: Block) -> Sequence[Operation]:

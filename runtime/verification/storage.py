@@ -1,0 +1,108 @@
+"""Verifies where generated code keeps small arrays: no operation reads memory that holds another value by
+then.
+
+Blocks of step clusters and of native loops are generated operation by operation. Each array has memory of its
+own, takes turns with another one from step to step of a loop, or is updated where it lies. The watch follows
+which values each pointer holds while the code is generated, beside what the generator decides.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from ..codegen.blocks import Bound, Elements, Emitter, Storage
+from ..ir import Block, Operation, Value, captured_values
+from .plans import InvalidPlan
+
+_UPDATES: Final = frozenset({"stablehlo.dynamic_update_slice", "stablehlo.scatter", "stablehlo.while"})
+"""Operations whose results may take the place of their operands."""
+_BRANCHES: Final = frozenset({"stablehlo.if", "stablehlo.case"})
+
+_Contents = dict[Any, set[Value]]
+"""By a pointer, the values that its memory holds: one, or several that have the same elements."""
+
+
+@contextmanager
+def watching_storage() -> Iterator[StorageWatch]:
+    """Verify all code for blocks that is generated meanwhile; it raises InvalidPlan where it is not right."""
+    before, Emitter.watch = Emitter.watch, StorageWatch()
+    try:
+        yield Emitter.watch
+    finally:
+        Emitter.watch = before
+
+
+class StorageWatch:
+    """A `nimblehlo.codegen.blocks.emitter.Watch` that follows which values memory holds.
+
+    Attributes:
+        contents: of the memory that each emitter knows.
+        before: for a choice of branches, what memory held before the first one.
+    """
+
+    def __init__(self) -> None:
+        self.contents: weakref.WeakKeyDictionary[Emitter, _Contents] = weakref.WeakKeyDictionary()
+        self.before: dict[Block, _Contents] = {}
+
+    def enter(self, emitter: Emitter, block: Block) -> None:
+        if block in self.before:
+            self.contents[emitter] = {pointer: set(held) for pointer, held in self.before.pop(block).items()}
+        contents = self.contents.setdefault(emitter, {})
+        for argument in block.arguments:
+            bound = emitter.bound[argument]
+            if isinstance(bound, Storage):
+                contents.setdefault(bound.pointer, set()).add(argument)
+
+    def begin(self, emitter: Emitter, operation: Operation) -> None:
+        contents = self.contents.setdefault(emitter, {})
+        for value in _values_read(emitter, operation):
+            self._read(emitter, value, operation)
+        if operation.name in _BRANCHES:
+            held = {pointer: set(values) for pointer, values in contents.items()}
+            self.before.update({region.block: held for region in operation.regions})
+
+    def end(self, emitter: Emitter, operation: Operation, bounds: Sequence[Bound]) -> None:
+        contents = self.contents.setdefault(emitter, {})
+        operands = [emitter.bound.get(value) for value in operation.operands]
+        shared = {bound.pointer for bound in operands if isinstance(bound, Storage)}
+        for result, bound in zip(operation.results, bounds, strict=True):
+            if isinstance(bound, Elements):
+                continue
+            is_same = bound.pointer in shared and operation.name not in _UPDATES
+            if not is_same and not _is_handed_on(emitter, operation, bound):
+                contents[bound.pointer] = set()
+            contents.setdefault(bound.pointer, set()).add(result)
+
+    def leave(self, emitter: Emitter, block: Block) -> None:
+        for value in block.terminator.operands:
+            self._read(emitter, value, block.terminator)
+
+    def _read(self, emitter: Emitter, value: Value, operation: Operation) -> None:
+        bound = emitter.bound.get(value)
+        if not isinstance(bound, Storage):
+            return
+        held = self.contents[emitter].setdefault(bound.pointer, {value})
+        if value not in held:
+            where = f"{operation.name} at {operation.location}"
+            raise InvalidPlan(f"{where} reads {value.type} in memory that holds another value by then")
+
+
+def _values_read(emitter: Emitter, operation: Operation) -> list[Value]:
+    """The values that an operation's code reads: with it those of the operations that its loop computes."""
+    chain = getattr(emitter, "chain", None)
+    operations: list[Operation] = [operation] if chain is None else chain(operation)
+    made = {one.result for one in operations[:-1]}
+    values = [value for one in operations for value in one.operands if value not in made]
+    return values + ([] if operation.name in _BRANCHES else captured_values(operation.regions))
+
+
+def _is_handed_on(emitter: Emitter, operation: Operation, bound: Storage) -> bool:
+    """Whether a result lies where a value of the operation's region does, as a cluster's results."""
+    if operation.name in _UPDATES or operation.name in _BRANCHES:
+        return False
+    handed_on = [value for region in operation.regions for value in region.block.terminator.operands]
+    bounds = [emitter.bound.get(value) for value in handed_on]
+    return any(isinstance(one, Storage) and one.pointer is bound.pointer for one in bounds)
