@@ -35,6 +35,8 @@ def require_one_device(operation: Operation, module: Module) -> None:
         what = "each device has a term of its own along the axes"
     else:
         raise AssertionError(operation.name)
+    if not axes:
+        return
     mesh, text = _mesh(shardings, meshes_of(module))
     if mesh is None or math.prod([axis.size(mesh) for axis in axes]) > 1:
         devices = "" if mesh is None else f"{mesh.total_size} "
@@ -45,7 +47,7 @@ def require_one_device(operation: Operation, module: Module) -> None:
 
 
 def _mesh(shardings: Iterable[TensorSharding], meshes: Mapping[str, Mesh]) -> tuple[Mesh | None, str]:
-    """The mesh of all shardings, an empty one where there are no shardings; and what to call it."""
+    """The mesh of all shardings, None where there are no shardings; and what errors call it."""
     shardings = list(shardings)
     if not shardings:
         return None, "a mesh (it does not name one)"
