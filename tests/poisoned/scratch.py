@@ -13,6 +13,10 @@ from typing import Any
 import numpy as np
 from llvmlite import binding, ir
 
+from nimblehlo.codegen.arrays.emitter import ArrayEmitter
+from nimblehlo.codegen.blocks import Storage
+from nimblehlo.types import TensorType
+
 ADDRESS = 0x6E0000000000
 BYTES = 1 << 22
 """Of the memory that is copied from. More than this nothing puts on the stack."""
@@ -22,6 +26,7 @@ WORD = 0x7FF5
 _PROT_READ_AND_WRITE, _MAP_PRIVATE_ANONYMOUS, _MAP_FIXED_NOREPLACE = 3, 0x22, 0x100000
 _I64, _BYTE_POINTER = ir.IntType(64), ir.IntType(8).as_pointer()
 _alloca = ir.IRBuilder.alloca
+_room = ArrayEmitter.room
 
 
 def poison_scratch() -> None:
@@ -39,6 +44,7 @@ def poison_scratch() -> None:
     words = (ctypes.c_uint16 * (BYTES // 2)).from_address(ADDRESS)
     np.frombuffer(words, np.uint16)[:] = WORD
     ir.IRBuilder.alloca = _filled
+    ArrayEmitter.room = _filled_room  # type: ignore[method-assign]
 
 
 def _filled(builder: ir.IRBuilder, type: Any, size: Any = None, name: str = "") -> Any:
@@ -47,13 +53,23 @@ def _filled(builder: ir.IRBuilder, type: Any, size: Any = None, name: str = "") 
     count = 1
     if size is not None:
         count = size if isinstance(size, int) else getattr(size, "constant", None)
-    nbytes = _size_of(str(type), type) * count
+    _fill(builder, room, _size_of(str(type), type) * count)
+    return room
+
+
+def _filled_room(emitter: ArrayEmitter, type: TensorType) -> Storage:
+    """What `ArrayEmitter.room` gives, filled each time an array is made there: in a loop, at each step."""
+    storage = _room(emitter, type)
+    _fill(emitter.builder, storage.pointer, type.size * type.dtype.itemsize)
+    return storage
+
+
+def _fill(builder: ir.IRBuilder, pointer: Any, nbytes: int) -> None:
     assert nbytes <= BYTES
     copy = builder.module.declare_intrinsic("llvm.memcpy", [_BYTE_POINTER, _BYTE_POINTER, _I64])
     source = ir.Constant(_I64, ADDRESS).inttoptr(_BYTE_POINTER)
-    arguments = [builder.bitcast(room, _BYTE_POINTER), source, _I64(nbytes), ir.IntType(1)(0)]
+    arguments = [builder.bitcast(pointer, _BYTE_POINTER), source, _I64(nbytes), ir.IntType(1)(0)]
     builder.call(copy, arguments)
-    return room
 
 
 @functools.cache
