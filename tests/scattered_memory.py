@@ -31,12 +31,23 @@ MAP_PRIVATE, MAP_ANONYMOUS, MAP_NORESERVE = 0x02, 0x20, 0x4000
 MAP_FAILED = ctypes.c_void_p(-1).value
 
 
-def _library() -> Any:
-    library = ctypes.CDLL(None, use_errno=True)
-    library.mmap.restype = ctypes.c_void_p
-    library.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
-    library.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-    return library
+def library() -> Any:
+    """The process's functions that map memory."""
+    functions = ctypes.CDLL(None, use_errno=True)
+    functions.mmap.restype = ctypes.c_void_p
+    functions.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+    functions.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    functions.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    return functions
+
+
+def reserve(functions: Any, size: int) -> int:
+    """The address of so many bytes of address space without memory."""
+    flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
+    address: int | None = functions.mmap(None, size, 0, flags, -1, 0)
+    if address is None or address == MAP_FAILED:
+        raise OSError(ctypes.get_errno(), "mmap failed")
+    return address
 
 
 def scatter(holes: int, pages: Sequence[int] = (1, 2, 3)) -> None:
@@ -48,24 +59,16 @@ def scatter(holes: int, pages: Sequence[int] = (1, 2, 3)) -> None:
         holes: how many.
         pages: the sizes of the holes in pages, repeated.
     """
-    library = _library()
-
-    def reserve(size: int) -> int:
-        flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
-        address: int | None = library.mmap(None, size, 0, flags, -1, 0)
-        if address is None or address == MAP_FAILED:
-            raise OSError(ctypes.get_errno(), "mmap failed")
-        return address
-
-    first = reserve(holes * GAP)
+    functions = library()
+    first = reserve(functions, holes * GAP)
     size = GAP
     while size >= PAGE:
-        address = reserve(size)
+        address = reserve(functions, size)
         if address < first:
-            library.munmap(address, size)
+            functions.munmap(address, size)
             size //= 2
     for hole, count in zip(range(holes), itertools.cycle(pages)):
-        library.munmap(first + hole * GAP + GAP // 2, count * PAGE)
+        functions.munmap(first + hole * GAP + GAP // 2, count * PAGE)
 
 
 def program(number: int) -> str:
@@ -111,7 +114,7 @@ def large_program(operations: int) -> str:
     for layer in itertools.count():
         if made >= operations:
             break
-        columns = 8 + layer % 40
+        columns = 8 + 4 * (layer % 4)
 
         def emit(text: str) -> str:
             nonlocal made
@@ -120,14 +123,14 @@ def large_program(operations: int) -> str:
             return names[made - 1]
 
         square, wide = "tensor<16x16xf32>", f"tensor<16x{columns}xf32>"
-        scale = emit(f"stablehlo.constant dense<{0.5 / (1 + layer % 7)}> : {wide}")
+        scale = emit(f"stablehlo.constant dense<{0.5 / (1 + layer % 2)}> : {wide}")
         zero = emit("stablehlo.constant dense<0.0> : tensor<f32>")
         weights = emit(f"stablehlo.iota dim = 1 : {wide}")
         wave = emit(f"stablehlo.sine {weights} : {wide}")
         hidden = emit(f"stablehlo.dot_general {value}, {wave}, contracting_dims = [1] x [0]"
                       f" : ({square}, {wide}) -> {wide}")  # fmt: skip
         scaled = emit(f"stablehlo.multiply {hidden}, {scale} : {wide}")
-        active = emit(f"stablehlo.{('tanh', 'logistic', 'sine')[layer % 3]} {scaled} : {wide}")
+        active = emit(f"stablehlo.{('tanh', 'sine')[layer % 2]} {scaled} : {wide}")
         total = emit(f"stablehlo.reduce({active} init: {zero}) applies stablehlo.add across dimensions = [1]"
                      f" : ({wide}, tensor<f32>) -> tensor<16xf32>")  # fmt: skip
         spread = emit(f"stablehlo.broadcast_in_dim {total}, dims = [0] : (tensor<16xf32>) -> {square}")

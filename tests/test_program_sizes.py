@@ -13,6 +13,7 @@ import pytest
 
 import nimblehlo
 from nimblehlo import Options, UnsupportedError
+from tests import large_programs
 from tests.running import assert_close, run_every_way, run_xla
 
 
@@ -256,3 +257,11 @@ def test_an_optimizer_of_many_parameters(count: int) -> None:
     wanted = step(state, scale, np.sqrt)
     for result, expected in zip(run_every_way(text, *state, scale), wanted, strict=True):
         np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("name", large_programs.PROGRAMS)
+def test_large_programs(name: str) -> None:
+    """The smallest of those that the campaign runs."""
+    function, arguments = large_programs.PROGRAMS[name](1)
+    text = jax.jit(function).lower(*arguments).as_text()
+    large_programs.run(text, jax.tree.leaves(arguments))

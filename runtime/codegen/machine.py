@@ -23,6 +23,7 @@ from typing import Any
 
 from ..kernels.processor import gathers_one_by_one, is_wide_at_full_speed
 from ..kernels.store import digest, digest_of_sources, folder, has_folder, keep, read
+from .address_space import require_address_space
 
 Build = Callable[[], str]
 """Gives the text of a module in LLVM IR, which defines the function that is asked for."""
@@ -52,6 +53,9 @@ def function_address(key: str, name: str, build: Build, is_brief: bool = False) 
         name: the function's symbol, of external linkage.
         build: called where neither this process nor the disk has the code.
         is_brief: the code's loops are short, so that LLVM should not take long over them.
+
+    Raises:
+        MemoryError: the process cannot map the code.
     """
     return _machine().address(key, name, build, is_brief)
 
@@ -110,6 +114,7 @@ class _Machine:
         with _lock:
             found = self.loaded.get((key, name))
             if found is None:
+                require_address_space()
                 found = self.loaded[key, name] = self.load(self.object_code(key, build, is_brief), name)
                 self.keys.add(key)
             return found

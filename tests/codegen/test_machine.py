@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import pathlib
 import subprocess
 import sys
 import textwrap
@@ -109,6 +110,30 @@ def test_many_threads_and_a_fork(tmp_path):
 def test_code_is_loaded_where_free_memory_lies_gigabytes_apart(tmp_path):
     command = "from tests import scattered_memory; scattered_memory.run(count=6, gigabytes=8, operations=0)"
     assert run(tmp_path, command) == "compiled 6 programs with 24 GB of arrays alive"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for mappings")
+def test_a_process_with_as_many_mappings_as_it_may_have_loads_no_code(tmp_path):
+    """LLVM's linker would end it."""
+    code = """
+        from tests.scattered_memory import PAGE, library, reserve
+        most = int(open("/proc/sys/vm/max_map_count").read())
+        call()
+        if most < 200_000:
+            address, mapped = reserve(library(), 2 * most * PAGE), 0
+            while library().mprotect(address + mapped * PAGE, PAGE, 1) == 0:
+                mapped += 2
+            try:
+                call("l")
+            except MemoryError as error:
+                print(error)
+            library().munmap(address, 2 * most * PAGE)
+        print(call("m"))
+    """
+    printed = run(tmp_path, code).splitlines()
+    most = int(pathlib.Path("/proc/sys/vm/max_map_count").read_text())
+    assert len(printed) == 2 or most >= 200_000
+    assert printed[-1] == "8" and all("mapping" in line or "address space" in line for line in printed[:-1])
 
 
 def test_neither_numba_nor_its_driver_is_needed(tmp_path):
