@@ -1,0 +1,37 @@
+"""Sizes on both sides of each decision of native loops: right, and the same bits in every way of running.
+
+``python -m tests.boundaries sizes`` does so for more element types and layouts.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from .crossings import FAMILIES, differences
+from .products import LAYOUTS
+
+NAMES = [(family, name) for family, table in FAMILIES.items() for name in table]
+LONG = frozenset(
+    f"kernels/{name}"
+    for name in (
+        "narrow_product.pyx:MOST_TASKS",
+        "matrix_product.pyx:MOST_TASKS",
+        "narrow_product.pyx:UNITS",
+        "matrix_unit.h:UNIT_PART",
+        "scatter_loops.py:FAR_BYTES",
+        "blocks.py:WAYS",
+        "runs.py:MERGED",
+        "blocks.py:SCAN_PANEL",
+        "searches.py:_TOGETHER",
+        "reduce_arg.py:_SHORT",
+        "select_and_scatter_lines.py:FARTHEST",
+    )
+)
+"""Left to the campaign: their programs take a second or more."""
+
+
+@pytest.mark.parametrize(
+    ("family", "name"), [pair for pair in NAMES if pair[1] not in LONG], ids=lambda value: value
+)
+def test_both_sides(family: str, name: str) -> None:
+    assert differences(family, name, "f32", LAYOUTS[len(name) % len(LAYOUTS)]) == []
