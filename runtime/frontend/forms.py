@@ -12,6 +12,7 @@ from ..ir import Module
 from ..ops.host_functions import attach_functions
 from .bytecode import MAGIC, bytecode_to_text
 from .parser import parse
+from .platforms import choose_platform
 
 _NO_PROGRAM: Final = re.compile(r"[^\s{}%@\"]+")
 
@@ -77,7 +78,9 @@ def _parse_object(module: Any) -> Module:
         functions = _host_functions(module)
         module = module.compiler_ir("stablehlo")
     elif callable(getattr(module, "mlir_module", None)):
-        return _made_by_jax(parse(module.mlir_module(), "<exported>"))
+        parsed = parse(module.mlir_module(), "<exported>")
+        choose_platform(parsed, tuple(getattr(module, "platforms", ())))
+        return _made_by_jax(parsed)
     operation = getattr(module, "operation", module)
     if not callable(getattr(operation, "get_asm", None)):
         raise UnsupportedError(

@@ -27,7 +27,7 @@ from .custom_call_targets import BUILT_IN, Target
 from .declaration import Attribute, Op, Operand, Result, constraint
 from .rules import first, in_range, types_agree
 from .shape_custom_calls import shape_operands, sized
-from .unserved_custom_calls import why_unserved
+from .unserved_custom_calls import OTHER_PLATFORMS, why_unserved
 from .user_functions import Registry, call_user, plain_value
 
 TYPED_FFI: Final = 4
@@ -211,16 +211,28 @@ class CustomCall(
     def verify(self) -> None:
         super().verify()
         if self.target is None:
+            # Whether another platform's call can be reached, the specializer tells.
+            if why_unserved(self.call_target_name) not in OTHER_PLATFORMS:
+                self.require_target()
+        elif self.target.verify is not None:
+            self.target.verify(self)
+
+    def require_target(self) -> None:
+        """Judge that there is a target.
+
+        Raises:
+            UnsupportedError: there is none.
+        """
+        if self.target is None:
             reason = why_unserved(self.call_target_name)
             because = f": {reason}" if reason is not None else ""
             raise self.unsupported(f"there is no target @{self.call_target_name}{because}")
-        if self.target.verify is not None:
-            self.target.verify(self)
 
     def infer(self) -> list[Type] | None:
         return sized(self.results, self.operation)
 
     def reference(self, *inputs: Any) -> tuple[Any, ...]:
+        self.require_target()
         assert self.target is not None
         return self.target.run(self, *self._without_shapes(inputs))
 

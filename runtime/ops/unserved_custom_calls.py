@@ -51,6 +51,10 @@ UNSERVED: Final[dict[str, str]] = {
 """By the target's name, or a pattern of names, what it would take."""
 
 
+OTHER_PLATFORMS: Final = frozenset({GPU, TPU})
+"""Programs that JAX exports for several platforms have such calls in branches that do not run."""
+
+
 def why_unserved(target: str) -> str | None:
     """Why a target of JAX is not served; None where it is not known."""
     return next((reason for pattern, reason in UNSERVED.items() if fnmatchcase(target, pattern)), None)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from ..errors import NimbleError
-from ..ir import Function, Module
+from ..ir import Function, Module, Region
+from ..ops.verify import view_of
 from ..types import FunctionType, TensorType, Type
 from .cleanup import remove_common_subexpressions, remove_dead_code
 from .constants import Budget
@@ -90,6 +91,9 @@ def specialize(
             promote_reductions(part.body)
             reduce_before_transposing(part.body)
             remove_dead_code(part.body)
+        for part in (function, *function.callees):
+            assert part.body is not None
+            require_targets(part.body)
     function.type = FunctionType(function.type.inputs, function.body.type.results)
     return function
 
@@ -116,6 +120,24 @@ def bind(
     propagate(function.body, budget or Budget(), sizes_bound=bound or _has_unknown_sizes(function))
     function.type = FunctionType([argument.type for argument in block.arguments], function.body.type.results)
     return function
+
+
+def require_targets(region: Region) -> None:
+    """Judge that there are targets for the custom calls that run whatever the arguments are.
+
+    Those in branches of a `case` are judged when they run: in a program that JAX exported for several
+    platforms the platform's number decides which branch that is.
+
+    Raises:
+        UnsupportedError: there is no target.
+    """
+    for operation in region.block.operations:
+        if operation.name == "stablehlo.custom_call":
+            call: Any = view_of(operation)
+            call.require_target()
+        if operation.name != "stablehlo.case":
+            for inner in operation.regions:
+                require_targets(inner)
 
 
 def _has_unknown_sizes(function: Function) -> bool:

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax import lax
+from jax import export, lax
 from jax.experimental import sparse
 from jax.experimental.buffer_callback import buffer_callback
 
@@ -131,7 +131,37 @@ def test_why_a_target_is_not_served(target: str, reason: str) -> None:
         "stablehlo.custom_call", ["tensor<2xf32>"], ["tensor<2xf32>"], f'call_target_name = "{target}"'
     )
     with pytest.raises(UnsupportedError, match=f"there is no target @{target}: .*{reason}"):
-        nimblehlo.load(text)
+        nimblehlo.compile(text)
+
+
+PLATFORMS = {
+    "geqrf": (lambda x: jnp.linalg.qr(x)[1], ["cpu", "tpu"]),
+    "getrf": (lambda x: lax.linalg.lu(x)[0], ["cuda", "tpu", "cpu"]),
+    "syevd": (lambda x: jnp.linalg.eigvalsh(x), ["tpu", "cpu", "cuda"]),
+    "no call": (lambda x: x + jax.random.normal(jax.random.key(0), x.shape), ["cuda", "cpu"]),
+}
+
+
+@pytest.mark.parametrize("name", PLATFORMS)
+def test_programs_for_several_platforms(name: str) -> None:
+    """Branches of other platforms do not run; as text, such a program takes the platform's number."""
+    function, platforms = PLATFORMS[name]
+    x = values((4, 4), np.float32) + 4 * np.eye(4, dtype=np.float32)
+    exported = export.export(jax.jit(function), platforms=platforms)(x)
+    want = [np.asarray(exported.call(x))]
+    assert_close(nimblehlo.execute(exported, [x]), want, 1e-5)
+    for module in (exported.mlir_module(), exported.mlir_module_serialized):
+        executable = nimblehlo.compile(module)
+        assert_close(executable(np.int32(platforms.index("cpu")), x), want, 1e-5)
+        if name != "no call":
+            with pytest.raises(UnsupportedError, match=r"there is no target @.*it is a target of"):
+                executable(np.int32(0 if platforms[0] != "cpu" else 1), x)
+
+
+def test_programs_for_another_platform() -> None:
+    exported = export.export(jax.jit(lambda x: lax.linalg.lu(x)[0]), platforms=["cuda"])(np.eye(2))
+    with pytest.raises(UnsupportedError, match="no target @cusolver_getrf_ffi: it is a target of GPUs"):
+        nimblehlo.compile(exported)
 
 
 DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
