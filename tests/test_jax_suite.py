@@ -1,5 +1,6 @@
 """The campaign over JAX's own tests sees what JAX executes, judges it by its rules, and survives crashes."""
 
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -224,6 +225,7 @@ def test_a_campaign_goes_on_after_a_crash(tmp_path: Path) -> None:
     assert "for this reason" in next(iter(total.failures.values()))
     assert "JAX's own test fails: tiny_test.TinyTest.test_c: AssertionError: for this" in printed([total], 1)
     assert total.computations >= 2 and set(total.counts) <= {EXACT, WITHIN_BOUND}
+    assert json.loads(json.dumps(vars(total)))["tests"] == {"passed": 1, "failed": 1, CRASHED: 1}
     assert [fault["test"].rpartition(".")[2] for fault in total.faults] == ["test_b"]
 
 
