@@ -14,7 +14,9 @@ pytest.importorskip("jaxlib")
 from nimblehlo import ExecutionError
 from nimblehlo import compile as compile_program
 from nimblehlo.ir import Operation, Value
+from nimblehlo.types import ELEMENT_TYPES, TensorType
 from tests.fuzzing import campaign as campaign_module
+from tests.fuzzing import thresholds
 from tests.fuzzing.campaign import Campaign, run
 from tests.fuzzing.generator import Generator, Program, is_constant
 from tests.fuzzing.long_campaign import LongCampaign
@@ -188,3 +190,30 @@ def test_shrinking_keeps_what_fails() -> None:
     made = shrunk(g.program, fails, {})
     names = [operation.name for operation in made.block.operations if not is_constant(operation.results[0])]
     assert names == [last.name] or {"stablehlo.tuple", "stablehlo.get_tuple_element"} & set(names)
+
+
+def test_random_programs_around_thresholds() -> None:
+    campaign = Campaign(eager_share=4, large=True, at_thresholds=True)
+    assert failures_of(campaign, range(SAMPLE, SAMPLE + 8)) == []
+
+
+def test_programs_around_thresholds_have_views_of_sizes_of_decisions() -> None:
+    programs = [random_program(seed, large=True, at_thresholds=True) for seed in range(30)]
+    operations = [operation for program in programs for operation in program.block.operations]
+    names = collections.Counter(operation.name.removeprefix("stablehlo.") for operation in operations)
+    assert min(names["transpose"], names["slice"], names["reverse"], names["broadcast_in_dim"]) > 3
+    sizes = {size for operation in operations for size in getattr(operation.results[0].type, "shape", ())}
+    assert len(sizes & set(thresholds.sizes())) > 20
+
+
+def test_wrong_products_are_found_without_another_way() -> None:
+    g = Generator(1, large=True)
+    type = TensorType((48, 2), ELEMENT_TYPES["f32"])
+    lhs, rhs = g.constant(type, np.ones((48, 2))), g.constant(type, np.ones((48, 2)))
+    contracting = {"lhs_contracting_dimensions": (1,), "rhs_contracting_dimensions": (1,)}
+    result = TensorType((48, 48), ELEMENT_TYPES["f32"])
+    (product,) = g.add("stablehlo.dot_general", [lhs, rhs], [result], **contracting)
+    values = {value: np.ones((48, 2), np.float32) for value in (lhs, rhs)}
+    right = np.full((48, 48), 2, np.float32)
+    assert thresholds.wrong_product(g.program, values | {product: right}) is None
+    assert thresholds.wrong_product(g.program, values | {product: right + 1}) is not None

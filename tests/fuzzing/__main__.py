@@ -26,6 +26,9 @@ def main() -> int:
         "--large", action="store_true", help="larger programs, one way of running against the others alone"
     )
     parser.add_argument(
+        "--thresholds", action="store_true", help="sizes and operands on which fast paths hang"
+    )
+    parser.add_argument(
         "--operations",
         type=int,
         default=0,
@@ -35,7 +38,7 @@ def main() -> int:
     options = parser.parse_args()
     if options.operations:
         return run_long(options)
-    campaign = Campaign(options.eager_share, options.large)
+    campaign = Campaign(options.eager_share, options.large, options.thresholds)
     start, first = time.time(), options.seed * 1_000_000
     seeds = range(first, first + options.count)
     for begin in range(0, options.count, BATCH):

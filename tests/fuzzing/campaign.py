@@ -17,7 +17,7 @@ from nimblehlo.types import TensorType
 from tests.internal_errors import internal_error
 from tests.reference_interpreter import NoAnswer, ReferenceInterpreter
 
-from . import rules
+from . import rules, thresholds
 from .equivalents import lacks
 from .generator import Program, is_constant
 from .programs import random_program
@@ -86,11 +86,14 @@ class Campaign:
     Args:
         eager_share: one program of so many is also run with everything compiled; 0: none.
         large: whether programs are large, and only ways of running are compared, without the interpreter.
+        at_thresholds: whether they are drawn as `thresholds` says, large ones then with products that are
+            compared with wider sums.
     """
 
-    def __init__(self, eager_share: int = 20, large: bool = False) -> None:
+    def __init__(self, eager_share: int = 20, large: bool = False, at_thresholds: bool = False) -> None:
         self.eager_share = eager_share
         self.large = large
+        self.at_thresholds = at_thresholds
         self.interpreter = ReferenceInterpreter()
         self.tally = Tally()
 
@@ -98,7 +101,7 @@ class Campaign:
         """Judge the programs of these seeds."""
         for start in range(0, len(seeds), BATCH):
             chosen = seeds[start : start + BATCH]
-            programs = [random_program(seed, self.large) for seed in chosen]
+            programs = [random_program(seed, self.large, self.at_thresholds) for seed in chosen]
             self.judge_all(chosen, programs)
         return self.tally
 
@@ -148,7 +151,7 @@ class Campaign:
             return failure
 
         def fails(candidate: Program) -> bool:
-            other = Campaign(self.eager_share, self.large)
+            other = Campaign(self.eager_share, self.large, self.at_thresholds)
             other.interpreter = self.interpreter
             other.judge_all([failure.seed], [candidate], shrink=False)
             return any(found.kind == failure.kind for found in other.tally.failures)
@@ -178,7 +181,17 @@ class Campaign:
             first = run(program, observed, {})
             for operation in program.block.operations:
                 self.tally.operations[operation.name] += not is_constant(operation.results[0])
+            wrong = self._wrong_product(program, first)
+            if wrong is not None:
+                return Failure(seed, *wrong, text_of(program))
         return self._run_every_way(seed, program, first, observed)
+
+    def _wrong_product(self, program: Program, values: Mapping[Value, Array]) -> tuple[str, str] | None:
+        """The kind and the reason of a failure, where products are judged by themselves."""
+        if not self.at_thresholds:
+            return None
+        known = {value: constant_array(value) for value in constants(program)}
+        return thresholds.wrong_product(program, known | dict(values))
 
     def _compare(
         self,

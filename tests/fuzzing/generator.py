@@ -35,6 +35,8 @@ from nimblehlo.types import (
 )
 from tests.ops.oracles import float_values, integer_values
 
+from . import thresholds
+
 Array = np.ndarray[Any, Any]
 
 LARGEST = 120
@@ -108,12 +110,14 @@ class Generator:
         visible: the values that the current block may use.
         in_region: whether the current block is that of a region.
         large: whether tensors are large and bodies any expressions, for comparing ways of running alone.
+        at_thresholds: whether sizes and operands are often those on which fast paths hang (`thresholds`).
         largest: most elements of a tensor.
         anything: appends any operation.
     """
 
-    def __init__(self, seed: int, large: bool = False) -> None:
+    def __init__(self, seed: int, large: bool = False, at_thresholds: bool = False) -> None:
         self.large = large
+        self.at_thresholds = at_thresholds
         self.largest = LARGEST_OF_LARGE if large else LARGEST
         self.anything: Callable[[], None] = lambda: None
         self.random = random.Random(seed)
@@ -133,6 +137,8 @@ class Generator:
 
     def size(self) -> int:
         """A dimension size; rarely 0."""
+        if self.at_thresholds and self.chance(0.6):
+            return self.random.choice(thresholds.sizes())
         return self.random.choice(_LARGE_SIZES if self.large else _SIZES) if self.chance(0.97) else 0
 
     def shape(self, rank: int | None = None, largest: int | None = None) -> tuple[int, ...]:
@@ -220,6 +226,10 @@ class Generator:
 
     def operand(self, type: TensorType) -> Value:
         """A tensor of a type: one that is there, or is made of such a one, or a new constant."""
+        if self.at_thresholds and not self.in_region and self.chance(0.4):
+            view = thresholds.as_view(self, type)
+            if view is not None:
+                return view
         alike = [value for value in self.visible if value.type == type]
         if alike and self.chance(0.8):
             return self.random.choice(alike)

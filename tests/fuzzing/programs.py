@@ -16,9 +16,9 @@ _LARGE_PRODUCERS = [*_PRODUCERS, *quantized.PRODUCERS, *others.PRODUCERS]
 """With those that the interpreter does not run."""
 
 
-def random_program(seed: int, large: bool = False) -> Program:
-    """A program of one to twelve operations and what they need; `large` as `Generator` has it."""
-    g = Generator(seed, large)
+def random_program(seed: int, large: bool = False, at_thresholds: bool = False) -> Program:
+    """A program of one to twelve operations and what they need; `large` and so on as `Generator` has it."""
+    g = Generator(seed, large, at_thresholds)
     g.anything = lambda: _append(g)
     for _ in range(g.random.choice((1, 2, 3, 4, 6, 8, 12))):
         _append(g)
