@@ -86,13 +86,15 @@ class _Wrong:
         return [_flipped(one) for one in results] if self.is_wrong and self.calls > 1 else results
 
 
+def _has_few_with_a_transpose(program: Program) -> bool:
+    names = [one.name for one in program.block.operations if not is_constant(one.results[0])]
+    return len(names) < 60 and "stablehlo.transpose" in names
+
+
 def test_long_programs_that_fail_are_found_and_made_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nimblehlo.compile", _Wrong)
-    seed = next(
-        seed
-        for seed in range(100)
-        if any(one.name == "stablehlo.transpose" for one in long_program(seed, 25).block.operations)
-    )
+    # Every third seed leaves automatic compilation as it is: nothing small is compiled.
+    seed = next(seed for seed in range(2, 300, 3) if _has_few_with_a_transpose(long_program(seed, 25)))
     campaign = LongCampaign(25, eager_share=0, make=lambda seed: long_program(seed, 25), shrinking_seconds=60)
     (failure,) = campaign.run([seed]).failures
     assert failure.kind.startswith("ways") and "call 1 of auto" in failure.reason

@@ -12,7 +12,7 @@ import numpy as np
 import nimblehlo
 from nimblehlo import Options
 from nimblehlo.ir import Block, Builder, Value
-from nimblehlo.plan import tiering
+from nimblehlo.plan import lowering, tiering
 from nimblehlo.plan.background import BACKGROUND
 from nimblehlo.types import TensorType
 from tests.internal_errors import internal_error
@@ -178,7 +178,7 @@ def called(program: Program, options: Options, patience: float, calls: int) -> I
     text = str(module_of(program, arguments, {}, program.results))
     inputs = [constant_array(value) for value in arguments]
     before = [array.tobytes() for array in inputs]
-    with _patience(patience):
+    with _settings(patience):
         executable = nimblehlo.compile(text, options=options)
         for number in range(calls):
             yield executable(*inputs)
@@ -188,14 +188,15 @@ def called(program: Program, options: Options, patience: float, calls: int) -> I
 
 
 @contextmanager
-def _patience(patience: float) -> Iterator[None]:
-    """Let automatic compilation begin earlier."""
-    before = tiering.PATIENCE, tiering.HOT_SECONDS
+def _settings(patience: float) -> Iterator[None]:
+    """Let automatic compilation begin earlier, and operands of any size be overwritten that die."""
+    before = tiering.PATIENCE, tiering.HOT_SECONDS, lowering._LEAST_OVERWRITTEN_BYTES
     tiering.PATIENCE, tiering.HOT_SECONDS = patience, before[1] * patience / before[0]
+    lowering._LEAST_OVERWRITTEN_BYTES = 1
     try:
         yield
     finally:
-        tiering.PATIENCE, tiering.HOT_SECONDS = before
+        tiering.PATIENCE, tiering.HOT_SECONDS, lowering._LEAST_OVERWRITTEN_BYTES = before
 
 
 def values_of(program: Program) -> dict[Value, Array]:

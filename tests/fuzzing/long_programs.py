@@ -209,6 +209,11 @@ class _Long(LongGenerator):
     def exchanged(self) -> None:
         """What is computed of a value is read at other places: its parts in another order, or transposed."""
         value = self.pick(least=1)
+        if self.random.random() < 0.7:
+            # What a product makes and nothing else reads may be overwritten.
+            k = value.type.shape[-1]
+            matrix = self.parameter((k, k), 1 / math.sqrt(max(k, 1)))
+            value = self.dot(value, matrix, (value.type.rank - 1,), (0,))
         scaled = self.by(self.op("tanh", [value]), 0.9)
         d = self.random.randrange(value.type.rank)
         size = value.type.shape[d]
@@ -472,8 +477,8 @@ _RECIPES: list[tuple[float, Callable[[_Long], None]]] = [
     (1, _Long.gathered),
     (0.8, _Long.windowed),
     (1, _Long.chosen),
-    (0.5, _Long.looped),
-    (0.5, _Long.sorted),
+    (0.8, _Long.looped),
+    (1, _Long.sorted),
     (0.5, _Long.narrowed),
 ]
 _WEIGHTS, _MAKERS = zip(*_RECIPES, strict=True)

@@ -45,7 +45,7 @@ class LongGenerator:
         sizes: list[int] = []
         for _ in range(rank):
             size = self.random.choice(SIZES)
-            sizes.append(size if math.prod(sizes) * size <= self.most else 2)
+            sizes.append(size if math.prod(sizes) * size <= self.most else 1)
         return tuple(sizes)
 
     def parameter(self, shape: Sequence[int], scale: float = 1.0, element: str | None = None) -> Value:
