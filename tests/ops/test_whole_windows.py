@@ -242,3 +242,46 @@ def test_what_jax_lowers_is_run_as_by_xla(dtype: Any, sizes: Any, names: tuple[s
         got = nimblehlo.execute(text, inputs, options=options)
         for index, (a, b) in enumerate(zip(got, want, strict=True)):
             assert same_bits(a, b), index
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "needed"),
+    [
+        ((0, 0), (3, 4), False),
+        ((0, -9), (3, 99), False),  # Windows have one element along the second dimension.
+        ((-1, 0), (3, 4), True),
+        ((0, 0), (4, 4), True),
+    ],
+)
+@pytest.mark.parametrize("form", ["clamp", "minimum of maximum", "broadcast bounds"])
+def test_bounds_of_each_component_count(
+    low: tuple[int, int], high: tuple[int, int], needed: bool, form: str
+) -> None:
+    """Windows of 2 x 1 in 5 x 6: starts of the first component must lie in [0, 3]."""
+    vectors = "tensor<7x2xi32>"
+    bounds = [[list(bound)] * 7 for bound in (low, high)]
+    if form == "broadcast bounds":
+        made = [
+            f"""%{name}r = stablehlo.constant dense<{list(bound)}> : tensor<2xi32>
+      %{name} = stablehlo.broadcast_in_dim %{name}r, dims = [1] : (tensor<2xi32>) -> {vectors}"""
+            for name, bound in (("low", low), ("high", high))
+        ]
+    else:
+        made = [
+            f"%{name} = stablehlo.constant dense<{bound}> : {vectors}"
+            for name, bound in zip(("low", "high"), bounds, strict=True)
+        ]
+    if form == "minimum of maximum":
+        clamped = f"""%m = stablehlo.maximum %low, %i : {vectors}
+      %j = stablehlo.minimum %m, %high : {vectors}"""
+    else:
+        clamped = f"%j = stablehlo.clamp %low, %i, %high : {vectors}"
+    numbers = "update_window_dims = [1, 2], scatter_dims_to_operand_dims = [0, 1], index_vector_dim = 1"
+    text = scatter("tensor<5x6xf32>", vectors, "tensor<7x2x1xf32>", numbers)
+    lines = "\n      ".join([*made, clamped])
+    text = text.replace("%0 =", f"{lines}\n      %0 =").replace("(%a, %i, %u) ({", "(%a, %j, %u) ({")
+    executable = nimblehlo.compile(text, options=Options(scatter_out_of_bounds="window"))
+    assert ("whole_windows" in executable.explain("program")) == needed
+    indices = np.random.default_rng(1).integers(-20, 20, (7, 2)).astype(np.int32)
+    inputs = [np.zeros((5, 6), np.float32), indices, np.ones((7, 2, 1), np.float32)]
+    assert same_bits(executable(*inputs)[0], run_xla(text, *inputs)[0])
