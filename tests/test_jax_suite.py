@@ -168,6 +168,20 @@ SUMS_FROM_ONE = """func.func @main(%a: tensor<3xf32>, %init: tensor<f32>) -> ten
             DIFFERENCE,
         ),
         (
+            SUMS_FROM_ONE,
+            [np.arange(3, dtype=np.float32), np.array(0, np.float32)],
+            np.array([0, 0, 1, 9, 2], np.float32),
+            np.array([0, 0, 1, 3, 2], np.float32),
+            DIFFERENCE,
+        ),
+        (
+            SUMS_FROM_ONE,
+            [np.arange(3, dtype=np.float32), np.array(1, np.float32)],
+            np.array([9, 2, 2, 4, 4], np.float32),
+            np.array([1, 1, 2, 4, 3], np.float32),
+            DIFFERENCE,
+        ),
+        (
             "func.func @main(%a: tensor<4xf32>) -> tensor<4xi8> {"
             " %0 = stablehlo.convert %a : (tensor<4xf32>) -> tensor<4xi8> return %0 : tensor<4xi8> }",
             [np.array([1, np.nan, 1e9, 3], np.float32)],
