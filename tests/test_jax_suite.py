@@ -151,6 +151,21 @@ SUMS_FROM_ONE = """func.func @main(%a: tensor<3xf32>, %init: tensor<f32>) -> ten
             np.array([complex(np.nan, np.nan)], np.complex64),
             comparison.COMPLEX_NON_FINITE,
         ),
+        *[
+            (
+                "func.func @main(%a: tensor<1xi1>) -> tensor<1xui8> {"
+                " %0 = stablehlo.convert %a : (tensor<1xi1>) -> tensor<1xui8> return %0 : tensor<1xui8> }",
+                [np.array([byte], np.uint8).view(np.bool_)],
+                np.array([ours], np.uint8),
+                np.array([96], np.uint8),
+                kind,
+            )
+            for byte, ours, kind in [
+                (96, 1, comparison.BOOLEAN_BYTES),
+                (96, 2, DIFFERENCE),
+                (1, 2, DIFFERENCE),
+            ]
+        ],
         (ROOT_MINUS_THREE, [np.array(9)], np.array(4.4e-16), np.array(0.0), comparison.CONDITIONING),
         (ROOT_MINUS_THREE, [np.array(9)], np.array(4.4e-13), np.array(0.0), DIFFERENCE),
         (

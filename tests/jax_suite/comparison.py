@@ -10,6 +10,8 @@ What lies farther apart is a difference unless one of these rules explains it:
   place, and the results of its operations by their accuracy (`perturbation.py`).
 - COMPLEX_NON_FINITE: both complex values have a component that is not finite. C99, LLVM and XLA give
   different other components, and the specification leaves them open.
+- BOOLEAN_BYTES: inputs hold booleans whose byte is neither 0 nor 1, which XLA passes on; with 1 in their
+  place its results are ours.
 - PADDING: windows combine padding with initial values that are not the body's identity, which XLA leaves out
   (`padding.py`): ours are those of the references, and the program that leaves padding out gives XLA's.
 - UNSPECIFIED: the sanitizer finds that the program does what the specification leaves to the implementation.
@@ -45,6 +47,7 @@ TRUE_VALUE = "as near to the value in f64 as XLA's"
 TRUE_DIGITS = "as near to the value in 60 digits as XLA's"
 CONDITIONING = "XLA's result moves as far with rounding errors added"
 COMPLEX_NON_FINITE = "complex values with a component that is not finite"
+BOOLEAN_BYTES = "booleans whose byte is neither 0 nor 1, and XLA's result with 1 in its place"
 PADDING = "initial values of windows that are not the identity: XLA leaves padding out"
 UNSPECIFIED = "the specification leaves the value open"
 DIFFERENCE = "difference"
@@ -287,6 +290,14 @@ def _moving(call: Call, mine: Array, other: Array, base: Array, moved: Sequence[
     return np.where(np.isfinite(a) & np.isfinite(b), near, unstable)
 
 
+def _boolean_bytes(call: Call) -> Masks | str:
+    inputs = [value.view(np.uint8) != 0 if value.dtype == np.bool_ else value for value in call.inputs]
+    if all(value.tobytes() == given.tobytes() for value, given in zip(inputs, call.inputs, strict=True)):
+        return "booleans are 0 or 1"
+    results = xla_program(call.text)(inputs)
+    return [agreeing(mine, result) for mine, result in zip(call.ours, results, strict=True)]
+
+
 def _padding(call: Call) -> Masks | str:
     module = without_padding(call.module)
     if module is None:
@@ -316,6 +327,7 @@ _RULES: dict[str, Callable[[Call], Masks | str]] = {
     TRUE_VALUE: _true_value,
     TRUE_DIGITS: _true_digits,
     CONDITIONING: _conditioning,
+    BOOLEAN_BYTES: _boolean_bytes,
     PADDING: _padding,
     UNSPECIFIED: _unspecified,
 }
