@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import zlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -88,7 +89,10 @@ def _conformance(selection: Selection) -> Iterator[Case]:
     from tests.dynamic_reference import inputs_of
 
     folder = conformance_folder()
-    for path in sorted(folder.rglob("*.mlir")) if folder else ():
+    if folder is None:
+        print("no conformance programs: set NIMBLEHLO_CONFORMANCE_DIR to a folder with them", file=sys.stderr)
+        return
+    for path in sorted(folder.rglob("*.mlir")):
         name, text = f"conformance {path.stem}", path.read_text()
         inputs = inputs_of(text, 3) if path.parent.name == "dynamic" else []
         yield Case(name, text, list(inputs), _is_compiled(selection, name), tells_nans_apart=True)
