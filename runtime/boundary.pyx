@@ -14,7 +14,7 @@ cnp.import_array()
 
 
 def fit_as_they_are(tuple inputs, tuple dtypes, tuple shapes):
-    """Whether each input is a plain array of the wanted element type and shape.
+    """Whether each input is a plain array of the wanted element type and shape, without negative strides.
 
     Args:
         inputs: what the caller passed.
@@ -35,6 +35,8 @@ def fit_as_they_are(tuple inputs, tuple dtypes, tuple shapes):
             return False
         for axis in range(len(<tuple>shape)):
             if cnp.PyArray_DIM(array, axis) != <Py_ssize_t>((<tuple>shape)[axis]):
+                return False
+            if cnp.PyArray_STRIDE(array, axis) < 0:
                 return False
     return True
 

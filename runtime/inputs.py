@@ -46,8 +46,6 @@ def convert_input(value: Any, type: Type, index: int) -> Any:
         ExecutionError: element type or shape differ, or it is no array.
     """
     if isinstance(type, TensorType):
-        if value.__class__ is np.ndarray and value.dtype is type.dtype and value.shape == type.shape:
-            return value
         return _convert_array(value, type, index)
     if isinstance(type, BufferType):
         return _convert_array(value, TensorType(type.shape, type.element_type), index)
@@ -75,7 +73,8 @@ def _convert_array(value: Any, type: TensorType, index: int) -> np.ndarray[Any, 
     for axis, bound in enumerate(type.bounds or ()):
         if 0 <= bound < array.shape[axis]:
             raise _error(index, f"has size {array.shape[axis]} in dimension {axis}, whose bound is {bound}")
-    return array
+    # NumPy's functions of floats give other last bits where strides are negative (see `Reverse.bind`).
+    return np.array(array, order="C") if any(stride < 0 for stride in array.strides) else array
 
 
 def as_array(value: Any, what: str) -> np.ndarray[Any, Any]:

@@ -47,10 +47,11 @@ def watched_storage() -> Iterator[None]:
 
 
 @pytest.fixture
-def unverified() -> Iterator[None]:
-    """For tests of what calls cost: plans and steps are not verified."""
+def unverified(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """For tests of what calls cost or import, here and in processes of their own: nothing is verified."""
     from nimblehlo.verification import verifying
 
+    monkeypatch.setenv("NIMBLEHLO_VERIFY", "off")
     with verifying("off"):
         yield
 

@@ -12,7 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from ..types import DYNAMIC, PLAIN, QUANTIZED_PER_TENSOR, TENSOR, QuantizedType, TensorType, Type
+from ..types import (
+    COMPLEX,
+    DYNAMIC,
+    FLOAT,
+    PLAIN,
+    QUANTIZED_PER_TENSOR,
+    TENSOR,
+    QuantizedType,
+    TensorType,
+    Type,
+)
 from . import rules
 from .attribute_kinds import DIMENSIONS, I64
 from .declaration import Array, Attribute, Op, Operand, Result, constraint
@@ -210,10 +220,19 @@ class Reverse(Op, name="stablehlo.reverse", assembly="$operand , dims = $dimensi
         return tuple([slice(None, None, -1 if d in self.dimensions else 1) for d in range(self.operand.rank)])
 
     def reference(self, operand: Array) -> Array:
-        return operand[self.slices()]
+        reversed_operand: Array = self.bind()(operand)
+        return reversed_operand
 
     def bind(self) -> Callable[..., Any]:
-        return operator.itemgetter(self.slices())
+        """A copy of floats, a view of other elements.
+
+        Most of NumPy's functions of floats take another loop where a stride is negative, and its last bits
+        differ. So no step is given floats in reversed order.
+        """
+        view = operator.itemgetter(self.slices())
+        if self.operand.element_type.category & (FLOAT | COMPLEX):
+            return lambda operand: np.array(view(operand), order="C")
+        return view
 
 
 class Transpose(

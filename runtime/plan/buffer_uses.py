@@ -1,10 +1,8 @@
 """Which buffers a step reads, writes, may return views of, and may overwrite.
 
 The executor lets a result stay in the memory of an operand, and a step write into memory that dies with it.
-What
-each step may do is declared here, once: the memory figures, the verification of plans and the checks of
-    running
-steps read it.
+What each step may do is declared here, once: the memory figures, the verification of plans and the checks of
+running steps read it.
 """
 
 from __future__ import annotations
@@ -22,19 +20,21 @@ FLAT_VIEWS: Final = frozenset(
 
 STRIDED_VIEWS: Final = frozenset(
     f"stablehlo.{name}"
-    for name in ("broadcast_in_dim", "dynamic_slice", "real", "imag", "reverse", "slice", "transpose")
+    for name in ("broadcast_in_dim", "dynamic_slice", "real", "imag", "slice", "transpose")
 )
-"""Operations whose results may be views of their first operand, elements in another order or not all of
-them."""
+"""Operations whose results may be views of their first operand, elements in another order or not all
+of them."""
 
 _OTHER_VIEWS: Final = frozenset(
     f"stablehlo.{name}"
     for name in (
         "bitcast_convert", "broadcast", "case", "composite", "convert", "custom_call",
-        "dynamic_broadcast_in_dim", "dynamic_reshape", "if", "map", "real_dynamic_slice", "select",
-        "set_dimension_size", "sort", "while",
+        "dynamic_broadcast_in_dim", "dynamic_reshape", "if", "map", "real_dynamic_slice", "reduce",
+        "reverse", "select", "set_dimension_size", "sort", "while",
     )
-) | frozenset({"chlo.conj", "chlo.scan", CLUSTER, REDUCTION_CLUSTER, ROW_CLUSTER, STEP_CLUSTER})  # fmt: skip
+) | frozenset({"chlo.conj", "chlo.scan", "interpreter.probe", "nimblehlo.whole_windows"}) | frozenset(
+    [CLUSTER, REDUCTION_CLUSTER, ROW_CLUSTER, STEP_CLUSTER]
+)  # fmt: skip
 """Operations whose results may be any of their operands or captured values, or views of these."""
 
 

@@ -12,7 +12,7 @@ import copy
 import threading
 import weakref
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -20,6 +20,7 @@ import numpy as np
 from ..errors import ExecutionError
 from ..plan import Plan, Step
 from ..plan.buffer_uses import BufferUses, buffer_uses
+from ..types import TupleValue
 
 Array = np.ndarray[Any, Any]
 
@@ -106,13 +107,6 @@ class _Seen:
         self.array = weakref.ref(array)
         self.checksum = _checksum(array)
 
-    @property
-    def known(self) -> Array:
-        """The array, which is there during the step that reads it."""
-        array = self.array()
-        assert array is not None
-        return array
-
 
 class _Frame:
     """What is known of the values of one run of a plan.
@@ -187,7 +181,7 @@ class _CheckedFunction:
         for slot, value in read.items():
             if slot not in overwritten:
                 self.check_unchanged(slot, value, frame, "changed")
-        self.check_results(result if type(result) is tuple else (result,), overwritten, frame)
+        self.check_results(result if type(result) is tuple else (result,), read, overwritten, frame)
         return result
 
     def check_unchanged(self, slot: int, value: Any, frame: _Frame, verb: str) -> None:
@@ -221,14 +215,16 @@ class _CheckedFunction:
             found |= slots
         return found
 
-    def check_results(self, results: Sequence[Any], overwritten: set[int], frame: _Frame) -> None:
+    def check_results(
+        self, results: Sequence[Any], read: Mapping[int, Any], overwritten: set[int], frame: _Frame
+    ) -> None:
         """Results must lie in memory of their own, unless they are declared views or were given memory."""
         declared = overwritten | self.uses.may_alias
         allowed = {
             other
             for slot in self.uses.may_alias
-            if slot in frame.seen
-            for other in frame.sharing(frame.seen[slot].known)
+            for array in _arrays(read.get(slot))
+            for other in frame.sharing(array)
         }
         for slot, value in zip(self.step.results, results, strict=False):
             if not _is_array(value):
@@ -248,6 +244,15 @@ def _captures(regions: Mapping[str, Any]) -> Sequence[Any]:
             captures: Sequence[Any] = one.captures
             return captures
     return ()
+
+
+def _arrays(value: Any) -> Iterator[Array]:
+    """The arrays of a value: itself, or those of a tuple."""
+    if isinstance(value, TupleValue):
+        for member in value:
+            yield from _arrays(member)
+    elif _is_array(value):
+        yield value
 
 
 def _is_array(value: Any) -> bool:

@@ -16,6 +16,7 @@ from nimblehlo.types import ELEMENT_TYPES
 from tests.ops.references import evaluate
 from tests.ops.rejections import assert_complete, assert_inputs_rejected, assert_rejected, program, rows
 from tests.ops.texts import PER_TENSOR, array, declaration, elements, index_space, per_axis, tensor
+from tests.running import run_every_way
 
 SHAPES = st.lists(st.integers(0, 4), max_size=4)
 ELEMENT_TYPE_NAMES = st.sampled_from(sorted(ELEMENT_TYPES))
@@ -214,3 +215,35 @@ def test_transpose(data: st.DataObject, element_type: str) -> None:
     (result,) = evaluate(transpose(tensor(shape, element_type), permutation, result_type), operand)
     for index in index_space(shape):
         assert operand[index] == result[tuple(index[d] for d in permutation)]
+
+
+FUNCTIONS_BY_STRIDES = ["log", "log_plus_one", "exponential_minus_one", "tan", "cbrt", "exponential"]
+"""Functions of f64 for which NumPy has other loops where a stride is negative."""
+
+
+@pytest.mark.parametrize("name", FUNCTIONS_BY_STRIDES)
+@pytest.mark.parametrize("shape", [(5, 7), (64, 300)])
+def test_functions_of_reversed_floats_have_the_same_bits(name: str, shape: tuple[int, int]) -> None:
+    """Each element's result is that of the operand in its own order, however the steps run."""
+    kind = f"tensor<{shape[0]}x{shape[1]}xf64>"
+    text = f"""
+    func.func @main(%x: {kind}) -> ({kind}, {kind}) {{
+      %0 = stablehlo.reverse %x, dims = [0, 1] : {kind}
+      %1 = stablehlo.{name} %0 : {kind}
+      %2 = stablehlo.reverse %1, dims = [0, 1] : {kind}
+      %3 = stablehlo.{name} %x : {kind}
+      return %2, %3 : {kind}, {kind}
+    }}"""
+    x = np.abs(np.random.default_rng(1).standard_normal(shape)) + 0.1
+    got, want = run_every_way(text, x)
+    assert got.tobytes() == want.tobytes()
+
+
+@pytest.mark.parametrize("name", FUNCTIONS_BY_STRIDES)
+def test_functions_of_inputs_with_negative_strides_have_the_same_bits(name: str) -> None:
+    kind = "tensor<64x300xf64>"
+    text = f"func.func @main(%x: {kind}) -> {kind} {{ %0 = stablehlo.{name} %x : {kind} return %0 : {kind} }}"
+    x = np.abs(np.random.default_rng(2).standard_normal((64, 300))) + 0.1
+    (want,) = run_every_way(text, x)
+    (got,) = run_every_way(text, np.ascontiguousarray(x[::-1, ::-1])[::-1, ::-1])
+    assert got.tobytes() == want.tobytes()

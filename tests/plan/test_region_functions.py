@@ -599,6 +599,7 @@ def test_scans_of_small_slices(case: str, is_reverse: bool) -> None:
     check(text, "chlo.scan", *inputs, values(rest, "f32"))
 
 
+@pytest.mark.usefixtures("unverified")
 def test_small_programs_do_not_load_the_compiler() -> None:
     """A first result by the reference does not wait for what could make native loops."""
     text = reduction("last of the greatest", (20,), [0])
