@@ -161,6 +161,16 @@ def _sink(view: CustomCall, *inputs: Any) -> tuple[Any, ...]:
     return ()
 
 
+SHARDING_ANNOTATIONS: Final = (
+    "Sharding",
+    "SPMDFullToShardShape",
+    "SPMDShardToFullShape",
+    "xla.sdy.FuncResultSharding",
+    "xla.sdy.GlobalToLocalShape",
+    "xla.sdy.LocalToGlobalShape",
+)
+"""Targets that say how values are sharded over devices, and return their operands on one device."""
+
 BUILT_IN: Final[dict[str, Target]] = {
     "check.expect_eq": Target(_expect(unequal, "values must be equal"), _verify_pair, pure=False),
     "check.expect_almost_eq": Target(
@@ -179,16 +189,7 @@ BUILT_IN: Final[dict[str, Target]] = {
     "shape_assertion": Target(_shape_assertion, _verify_shape_assertion, pure=False),
     **{
         name: Target(_identity, _verify_identity)
-        for name in (
-            "Sharding",
-            "SPMDFullToShardShape",
-            "SPMDShardToFullShape",
-            "xla.sdy.FuncResultSharding",
-            "xla.sdy.GlobalToLocalShape",
-            "xla.sdy.LocalToGlobalShape",
-            "LayoutConstraint",
-            "annotate_device_placement",
-        )
+        for name in (*SHARDING_ANNOTATIONS, "LayoutConstraint", "annotate_device_placement")
     },
     "xla.sdy.ShardingGroup": Target(_nothing, _verify_no_results),
     "CreateBuffer": Target(buffers.create, buffers.verify_create),

@@ -16,6 +16,7 @@ import numpy as np
 from ..ir import Function, Operation
 from ..ops.control import OptimizationBarrier
 from ..ops.custom_call import CustomCall
+from ..ops.custom_call_targets import SHARDING_ANNOTATIONS
 from ..ops.declaration import Array, Op
 from ..ops.dynamic_shapes import ReadsSizes, SetDimensionSize
 from ..ops.regions import overwrites
@@ -27,18 +28,7 @@ from .elements import first_index, number, place
 from .findings import Violation
 
 _CREATING: Final = frozenset({"AllocateBuffer", "CreateBuffer"})
-_PASSING: Final = frozenset(
-    {
-        "Pin",
-        "Unpin",
-        "Sharding",
-        "SPMDFullToShardShape",
-        "SPMDShardToFullShape",
-        "xla.sdy.FuncResultSharding",
-        "xla.sdy.GlobalToLocalShape",
-        "xla.sdy.LocalToGlobalShape",
-    }
-)
+_PASSING: Final = frozenset({"Pin", "Unpin", *SHARDING_ANNOTATIONS})
 """Custom calls that return the very arrays which they take."""
 
 _MOVED: Final = {
