@@ -45,7 +45,8 @@ class Job:
         except Exception as error:
             # Whoever asks for compilation at once has it raised.
             _warn(error)
-        self.ended = True
+        finally:
+            self.ended = True
 
 
 def _warn(error: Exception) -> None:
@@ -63,6 +64,7 @@ class Background:
         self.changed = threading.Condition()
         self.waiting: list[Job] = []
         self.running: Job | None = None
+        self.run_by_callers: dict[Job, int] = {}
         self.thread: threading.Thread | None = None
         self.holds = 0
         self.is_ready_for_forks = False
@@ -82,11 +84,18 @@ class Background:
         with self.changed:
             if job in self.waiting:
                 self.waiting.remove(job)
+                self.run_by_callers[job] = threading.get_ident()
             else:
                 while not job.ended:
                     self.changed.wait()
                 return
-        job.run()
+        try:
+            job.run()
+        finally:
+            # Other callers may have begun to wait for the job meanwhile.
+            with self.changed:
+                del self.run_by_callers[job]
+                self.changed.notify_all()
 
     @property
     def is_busy(self) -> bool:
@@ -162,8 +171,14 @@ class Background:
             self.changed.notify_all()
 
     def after_fork_in_child(self) -> None:
-        """The thread is gone; what waits is done with the next job."""
+        """Only the forking thread is left: jobs that other callers ran wait again."""
         self.changed = threading.Condition()
+        interrupted = [
+            job for job, thread in self.run_by_callers.items() if thread != threading.get_ident()
+        ]
+        for job in interrupted:
+            del self.run_by_callers[job]
+        self.waiting.extend(interrupted)
         self.running = self.thread = None
         self.holds = 0
 

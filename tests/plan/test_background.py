@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -43,6 +44,80 @@ def test_whoever_needs_a_job_waits_for_it_or_does_it() -> None:
     background.finish(first)
     background.finish(first)
     assert first.ended
+
+
+class Watched(threading.Condition):
+    """A condition that says when the thread named "second" begins to wait for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.second_waits = threading.Event()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        if threading.current_thread().name == "second":
+            self.second_waits.set()
+        return super().wait(timeout)
+
+
+@pytest.mark.parametrize("error", [None, KeyboardInterrupt])
+def test_callers_see_the_end_of_a_job_that_another_caller_does(error: type[BaseException] | None) -> None:
+    background = Background()
+    changed = background.changed = Watched()
+
+    def action() -> None:
+        changed.second_waits.wait()
+        if error is not None:
+            raise error
+
+    def finish() -> None:
+        with contextlib.suppress(KeyboardInterrupt):
+            background.finish(job)
+
+    with background.held():
+        job = background.submit(Job(action, is_quick=True))
+        first = threading.Thread(target=finish, daemon=True)
+        first.start()
+        while job in background.waiting:
+            time.sleep(0.001)
+        second = threading.Thread(target=finish, name="second", daemon=True)
+        second.start()
+        for thread in (first, second):
+            thread.join(10)
+            assert not thread.is_alive()
+    assert job.ended
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_child_does_the_job_that_another_thread_of_its_parent_ran() -> None:
+    script = """
+import os, threading, time
+from nimblehlo.plan.background import BACKGROUND, Job
+parent, gate = os.getpid(), threading.Event()
+with BACKGROUND.held():
+    job = BACKGROUND.submit(Job(lambda: os.getpid() != parent or gate.wait(), is_quick=True))
+    caller = threading.Thread(target=BACKGROUND.finish, args=[job])
+    caller.start()
+    while job in BACKGROUND.waiting:
+        time.sleep(0.001)
+    child = os.fork()
+    if child == 0:
+        BACKGROUND.finish(job)
+        os._exit(0 if job.ended else 1)
+    for _ in range(1000):
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            break
+        time.sleep(0.01)
+    else:
+        os.kill(child, 9)
+    gate.set()
+    caller.join()
+print(ended != 0 and status == 0)
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert run.stdout == "True\n", run.stderr
 
 
 def test_no_job_begins_while_they_are_held() -> None:
