@@ -34,14 +34,15 @@ def extensions() -> list[Extension]:
     """One extension for each .pyx file, named after the place where it lies."""
     found = []
     for package, folder in PACKAGE_DIR.items():
+        headers = [header.as_posix() for header in sorted(Path(folder).rglob("*.h"))]
         for source in sorted(Path(folder).rglob("*.pyx")):
             module = ".".join((package, *source.relative_to(folder).with_suffix("").parts))
             found.append(
                 Extension(
                     module,
                     [source.as_posix()],
-                    depends=[header.as_posix() for header in sorted(source.parent.glob("*.h"))],
-                    include_dirs=[numpy.get_include(), source.parent.as_posix()],
+                    depends=headers,
+                    include_dirs=[numpy.get_include(), source.parent.as_posix(), folder],
                     define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
                     extra_compile_args=COMPILE_ARGUMENTS,
                     extra_link_args=LINK_ARGUMENTS,
@@ -70,6 +71,8 @@ setup(
     packages=packages(),
     include_package_data=False,
     package_data={"": ["py.typed", "*.pyi", "*.pxd"]},
-    ext_modules=cythonize(extensions(), build_dir="build/cython", language_level=3),
+    ext_modules=cythonize(
+        extensions(), build_dir="build/cython", language_level=3, include_path=list(PACKAGE_DIR.values())
+    ),
     options={"build_ext": {"parallel": os.cpu_count()}},
 )

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from nimblehlo.plan.background import BACKGROUND
+from nimblehlo.plan.tiering.background import BACKGROUND
 
 Array = np.ndarray[Any, Any]
 Action = Callable[[], object]

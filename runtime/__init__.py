@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from .api import Executable, compile, execute, load
     from .explorer import Exploration, explore
     from .ir import Module
-    from .kernels.cache_trust import CacheWarning
-    from .ops.composite import register_composite
-    from .ops.custom_call import register_custom_call
+    from .kernels.launch.cache_trust import CacheWarning
+    from .ops.control.composite import register_composite
+    from .ops.custom_calls.custom_call import register_custom_call
     from .sanitizer import Finding, Findings, SanitizerWarning
     from .transforms import Refinability, decompose_batching_dims, is_refinable, refine
 
@@ -60,7 +60,7 @@ __all__ = [
 ]
 
 _DEFINED_IN = {
-    "CacheWarning": "kernels.cache_trust",
+    "CacheWarning": "kernels.launch.cache_trust",
     "Executable": "api",
     "Exploration": "explorer",
     "Finding": "sanitizer",
@@ -76,19 +76,19 @@ _DEFINED_IN = {
     "load": "api",
     "patterns": "patterns",
     "refine": "transforms",
-    "register_composite": "ops.composite",
-    "register_custom_call": "ops.custom_call",
+    "register_composite": "ops.control.composite",
+    "register_custom_call": "ops.custom_calls.custom_call",
 }
 
 _TAKEN_BY_MOST = (
     ".api",
-    ".ops.elementwise",
-    ".ops.contraction",
-    ".specialize.layer_calls",
+    ".ops.elementwise.arithmetic",
+    ".ops.contraction.dot_general",
+    ".specialize.outlining.outlined_calls",
     ".codegen.description",
-    ".plan.row_programs",
-    ".plan.contraction_kernels",
-    ".kernels.real_functions",
+    ".plan.implementations.ufunc_programs",
+    ".plan.implementations.contraction_kernels",
+    ".kernels.math.real_functions",
 )
 """Modules that most programs take, and with them those that these import."""
 

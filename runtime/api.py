@@ -19,18 +19,18 @@ from .frontend.forms import load_ir
 from .garbage import uncollected
 from .inputs import convert_input
 from .ir import Function, Module
-from .kernels.native import alert
-from .kernels.poison import POISON
+from .kernels.launch.native import alert
+from .kernels.launch.poison import POISON
 from .memory import LEAST_LARGE, RECYCLING, Retention, limited, run_with
-from .ops.call_state import needs_call_state, new_call
-from .ops.memory_limit import MOST_BYTES
-from .ops.user_functions import Registry
-from .ops.verify import verify
+from .ops.custom_calls.user_functions import Registry
+from .ops.framework.call_state import needs_call_state, new_call
+from .ops.framework.memory_limit import MOST_BYTES
+from .ops.framework.verify import verify
 from .options import Options
 from .plan import Choose, Memory, Plan, all_steps, choose, lower, memory_use
 from .recent import Recent
 from .specialize import entry_function, specialize
-from .specialize.out_of_bounds import OutOfBounds, out_of_bounds
+from .specialize.rewrites.out_of_bounds import OutOfBounds, out_of_bounds
 from .types import FunctionType, TensorType, Type
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class Executable:
                 f"donate names input {max(options.donate)}, but @{entry} takes {inputs} inputs"
             )
         if options.cache_bytes is not None:
-            from .kernels.cache_limit import set_limit
+            from .kernels.launch.cache_limit import set_limit
 
             set_limit(options.cache_bytes)
         self.options = options

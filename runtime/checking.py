@@ -15,7 +15,7 @@ from typing import Any
 from .api import compile
 from .errors import NimbleError, UnsupportedError
 from .frontend import parse, split
-from .ops.verify import verify
+from .ops.framework.verify import verify
 from .options import Options
 
 

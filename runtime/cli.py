@@ -14,7 +14,7 @@ import numpy as np
 
 from .api import Executable, compile, load
 from .errors import ExecutionError, NimbleError
-from .ops.array_files import for_file, from_file
+from .ops.testing.array_files import for_file, from_file
 from .options import OUT_OF_BOUNDS, SANITIZE_ACTIONS, Options
 from .progress import Progress
 from .types import BOOLEAN, COMPLEX, FLOAT, QuantizedType, TensorType, Type, storage_range
@@ -268,9 +268,9 @@ def _explore(options: argparse.Namespace) -> int:
 
 
 def _cache_info(options: argparse.Namespace) -> int:
-    from .kernels import store
+    from .kernels.launch import cache_files
 
-    usage = store.usage()
+    usage = cache_files.usage()
     files = sum(files for files, _ in usage.kinds.values())
     size = sum(size for _, size in usage.kinds.values())
     lines = [
@@ -294,11 +294,11 @@ def _cache_info(options: argparse.Namespace) -> int:
 
 
 def _cache_clear(options: argparse.Namespace) -> int:
-    from .kernels import store
+    from .kernels.launch import cache_files
 
-    files, size = store.clear()
-    report = {"path": str(store.root()), "removed_files": files, "removed_bytes": size}
-    _report(options.json, report, [f"removed {_files(files, size)} from {store.root()}"])
+    files, size = cache_files.clear()
+    report = {"path": str(cache_files.root()), "removed_files": files, "removed_bytes": size}
+    _report(options.json, report, [f"removed {_files(files, size)} from {cache_files.root()}"])
     return 0
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .errors import ExecutionError
-from .ops.rules import shape_text, shapes_agree
+from .ops.framework.rules import shape_text, shapes_agree
 from .types import (
     BOOLEAN,
     COMPLEX,

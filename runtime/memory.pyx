@@ -36,7 +36,7 @@ from libc.stdint cimport uint8_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset, strcpy
 
-from .kernels import poison as poisoning
+from .kernels.launch import poison as poisoning
 
 cnp.import_array()
 

@@ -33,7 +33,8 @@ def conformance_folder() -> Path | None:
 def no_job_fails(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     """Fails where compiling beside the calls did: results stay right, as the reference goes on serving."""
     yield
-    failed = [record for record in caplog.get_records("call") if record.name == "nimblehlo.plan.background"]
+    logger = "nimblehlo.plan.tiering.background"
+    failed = [record for record in caplog.get_records("call") if record.name == logger]
     assert not failed, failed[0].getMessage()
 
 

@@ -19,7 +19,7 @@ from benchmarks import dashboard, layers, plot, short
 from benchmarks.measuring import fresh_process, memory_copy, side_by_side, warm_up
 from benchmarks.peers import interpreter_call, ratios
 from benchmarks.programs import FAMILIES, PROGRAMS, SIZES, Program, representatives
-from nimblehlo.plan.background import BACKGROUND, Job
+from nimblehlo.plan.tiering.background import BACKGROUND, Job
 from tests.running import run_xla
 from tools.comparison import Array, difference
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from nimblehlo.ops.result_accuracy import GREATEST_ERROR, greatest_error
+from nimblehlo.ops.numerics.result_accuracy import GREATEST_ERROR, greatest_error
 from nimblehlo.types import ELEMENT_TYPES
 from tests.running import run_every_way
 from tools.kernel_probes import PROBES, operations_with_kernels, served_element_types

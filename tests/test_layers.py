@@ -1,16 +1,18 @@
 """The layers of the project: an import may only point downwards.
 
 ARCHITECTURE.md tells what each layer is for. A module or package that is new at the top of runtime/ has to be
-given its place in `MAY_IMPORT`.
+given its place in `MAY_IMPORT`; a folder or module that is new in a package of several folders, in `ROOMS`.
 """
 
-import ast
+from __future__ import annotations
+
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.import_graph import PACKAGES, circles, header_graph, imports, module_graph, sources
 
 BASE = {"errors", "options", "types"}
 PROGRAM = BASE | {"ir", "ops"}
@@ -21,9 +23,7 @@ MAY_IMPORT = {
     "options": {"errors"},
     "types": {"errors"},
     "ir": BASE,
-    "ops": BASE
-    | {"ir", "kernels.complex_division", "kernels.convolution", "kernels.fourier", "kernels.matrix_product"}
-    | {"kernels.narrow_product", "kernels.real_functions", "kernels.vector_product"},
+    "ops": BASE | {"ir", "kernels.convolution", "kernels.fft", "kernels.math", "kernels.matmul"},
     "frontend": PROGRAM,
     "specialize": PROGRAM,
     "codegen": BASE | {"ir", "kernels"},
@@ -31,7 +31,7 @@ MAY_IMPORT = {
     "executor": BASE | {"plan"},
     "float_errors": set(),
     "garbage": set(),
-    "memory": {"kernels.poison"},
+    "memory": {"kernels.launch"},
     "recent": set(),
     "kernels": set(),
 }
@@ -54,61 +54,83 @@ TOP = {
     "verification",
 }
 
+# For each folder or module of a package what it may import of that package, itself apart.
+ROOMS: dict[str, dict[str, set[str]]] = {
+    "kernels": {
+        "launch": set(),
+        "math": set(),
+        "random": set(),
+        "simd": {"launch"},
+        "convolution": {"launch"},
+        "exploration": {"launch"},
+        "fft": {"launch"},
+        "indexing": {"launch", "simd"},
+        "matmul": {"launch", "simd"},
+        "reduction": {"launch", "simd"},
+        "sorting": {"launch", "simd"},
+    },
+    "ops": {
+        "framework": set(),
+        "numerics": {"framework"},
+        "testing": {"framework"},
+        "elementwise": {"framework", "numerics"},
+        "shape": {"framework", "numerics"},
+        "reduction": {"elementwise", "framework", "numerics"},
+        "indexing": {"framework", "numerics", "reduction", "shape"},
+        "contraction": {"elementwise", "framework", "numerics", "reduction"},
+        "custom_calls": {"framework", "numerics", "shape", "testing"},
+        "control": {"custom_calls", "framework"},
+        "sharding": {"control", "framework", "shape"},
+        "chlo": {"contraction", "elementwise", "framework", "numerics", "shape"},
+        "internal": {"framework", "indexing", "reduction", "shape"},
+    },
+    "specialize": {
+        "utils": set(),
+        "shapes": set(),
+        "replace_calls": set(),
+        "rewrites": {"utils"},
+        "forward": {"rewrites", "shapes", "utils"},
+        "inline": {"replace_calls", "rewrites"},
+        "fusion": {"rewrites", "utils"},
+        "outlining": {"fusion", "utils"},
+    },
+    "codegen": {
+        "description": set(),
+        "llvm": set(),
+        "coverage": {"llvm"},
+        "mathematics": {"coverage", "llvm"},
+        "elementwise": {"coverage", "llvm", "mathematics"},
+        "blocks": {"coverage", "elementwise", "llvm"},
+        "nests": {"elementwise", "llvm"},
+        "reductions": {"blocks", "coverage", "elementwise", "llvm", "nests"},
+        "regions": {"blocks", "coverage", "llvm", "reductions"},
+        "arrays": {"blocks", "coverage", "description", "elementwise", "llvm", "nests", "regions"},
+        "native_loop": {"arrays", "blocks", "coverage", "llvm"},
+        "steps": {"arrays", "blocks", "coverage", "llvm", "regions"},
+    },
+    "plan": {
+        "plan": set(),
+        "tiering": set(),
+        "buffer_uses": {"plan"},
+        "memory_use": {"buffer_uses", "plan"},
+        "implementations": {"tiering"},
+        "choice": {"implementations", "tiering"},
+        "epilogues": {"implementations", "plan", "tiering"},
+        "lowering": {"choice", "epilogues", "implementations", "plan", "tiering"},
+    },
+}
+
 # What the loops are made with; everything else that kernels import is Python's own.
 KERNEL_LIBRARIES = {"cpython", "libc", "llvmlite", "numba", "numpy"}
 
-IMPORT_STATEMENT = re.compile(
-    r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+c?import[ \t]+([\w, ]+)|c?import[ \t]+([.\w]+))", re.M
-)
-INCLUDE_STATEMENT = re.compile(r'^include "([^"]+)"', re.M)
-
-
-def imports(path: Path, module: str) -> Iterator[str]:
-    """The absolute names of all that a source file imports, wherever in the file the statement stands."""
-    package = module if path.stem == "__init__" else module.rpartition(".")[0]
-    text = path.read_text()
-    if path.suffix in (".pyx", ".pxd"):
-        text += "".join([(path.parent / name).read_text() for name in INCLUDE_STATEMENT.findall(text)])
-        for source, names, plain in IMPORT_STATEMENT.findall(text):
-            if plain:
-                yield plain
-            else:
-                yield from named(
-                    package, source, [name.split()[0] for name in names.split(",") if name.strip()]
-                )
-        return
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            source = "." * node.level + (node.module or "")
-            yield from named(package, source, [alias.name for alias in node.names])
-
-
-def named(package: str, source: str, names: list[str]) -> Iterator[str]:
-    """The absolute names that `from source import names` means in a module of the package."""
-    level = len(source) - len(source.lstrip("."))
-    base = source.lstrip(".")
-    if level:
-        anchor = package.split(".")
-        anchor = anchor[: len(anchor) - (level - 1)]
-        base = ".".join([*anchor, base] if base else anchor)
-    yield from (f"{base}.{name}" for name in names)
+MAX_MODULES = 25
+"""Modules in one folder: more are not read at a glance."""
 
 
 def layer_of(name: str) -> str:
     """The layer of a name of the package: the part after `nimblehlo`."""
     parts = name.split(".")
     return parts[1] if len(parts) > 1 and parts[1] in {*MAY_IMPORT, *TOP} else "__init__"
-
-
-def sources(root: Path) -> Iterator[tuple[Path, str]]:
-    """Every source file of the package with its module's name."""
-    for folder, package in (("runtime", "nimblehlo"), ("kernels", "nimblehlo.kernels")):
-        for path in sorted((root / folder).rglob("*.py*")):
-            if path.suffix in (".py", ".pyx", ".pxd", ".pyi"):
-                parts = path.relative_to(root / folder).with_suffix("").parts
-                yield path, ".".join((package, *parts)).removesuffix(".__init__")
 
 
 def violations(root: Path) -> list[str]:
@@ -121,9 +143,30 @@ def violations(root: Path) -> list[str]:
         for name in imports(path, module):
             if name.split(".")[0] == "nimblehlo":
                 target = layer_of(name)
-                if target != layer and not {target, name.removeprefix("nimblehlo.")} & MAY_IMPORT[layer]:
+                names = {target, ".".join(name.split(".")[1:3])}
+                if target != layer and not names & MAY_IMPORT[layer]:
                     found.append(f"{path.relative_to(root)} ({layer}) imports {name} ({target})")
     return found
+
+
+def room_violations(root: Path) -> list[str]:
+    """The imports from one folder of a package to another that `ROOMS` does not list."""
+    found = []
+    for path, module in sources(root):
+        package, room = _room_of(module)
+        if room is None:
+            continue
+        for name in imports(path, module):
+            target = _room_of(name)
+            if target[0] == package and target[1] not in {None, room, *ROOMS[package].get(room, set())}:
+                found.append(f"{path.relative_to(root)} ({package}.{room}) imports {name} ({target[1]})")
+    return found
+
+
+def _room_of(module: str) -> tuple[str, str | None]:
+    """The package of `ROOMS` that a module belongs to, "" for none, and its folder or module there."""
+    _, package, room, *_ = [*module.split("."), "", ""]
+    return (package, room or None) if package in ROOMS else ("", None)
 
 
 def test_imports_point_downwards(project_root: Path) -> None:
@@ -134,8 +177,31 @@ def test_native_code_of_references_is_named(project_root: Path) -> None:
     """CONTRIBUTING.md names the kernels that references call, which therefore are no tests of each other."""
     text = (project_root / "CONTRIBUTING.md").read_text()
     _, _, exceptions = text.partition("reference and kernel share no code")
-    named = set(re.findall(r"`(?:kernels/)?(\w+)\.pyx?`", exceptions.partition("\n\n")[0]))
+    named = set(re.findall(r"`kernels/(\w+)/?`", exceptions.partition("\n\n")[0]))
     assert named == {name.partition(".")[2] for name in MAY_IMPORT["ops"] if name.startswith("kernels.")}
+
+
+def test_folders_of_a_package_import_what_the_table_lists(project_root: Path) -> None:
+    assert not room_violations(project_root), "\n".join(room_violations(project_root))
+
+
+def test_every_folder_of_a_package_has_its_place(project_root: Path) -> None:
+    for package, rooms in ROOMS.items():
+        folder = project_root / ("kernels" if package == "kernels" else f"runtime/{package}")
+        names = {path.name.split(".")[0] for path in folder.iterdir() if path.suffix != ".pxi"}
+        assert names - {"__init__", "__pycache__"} == set(rooms), f"compare with ROOMS[{package!r}]"
+
+
+def test_no_modules_import_each_other_in_a_circle(project_root: Path) -> None:
+    assert not circles(module_graph(project_root))
+    assert not circles(header_graph(project_root))
+
+
+def test_no_folder_holds_more_modules_than_are_read_at_a_glance(project_root: Path) -> None:
+    for folder in PACKAGES:
+        for path in (project_root / folder, *(project_root / folder).rglob("*/")):
+            modules = {file.name.split(".")[0] for file in path.iterdir() if file.suffix in (".py", ".pyx")}
+            assert len(modules - {"__init__"}) <= MAX_MODULES, f"{path.relative_to(project_root)}"
 
 
 def test_every_layer_has_its_place(project_root: Path) -> None:
@@ -176,6 +242,31 @@ def test_an_upward_import_is_found(tmp_path: Path, folder: str, file: str, text:
     (tmp_path / folder / file).write_text(text)
     (found,) = violations(tmp_path)
     assert told in found
+
+
+@pytest.mark.parametrize(
+    ("folder", "text", "told"),
+    [
+        ("kernels/simd", "from ..sorting import sort\n", "(kernels.simd) imports nimblehlo.kernels.sorting"),
+        ("runtime/ops/framework", "from ..shape import slicing\n", "imports nimblehlo.ops.shape.slicing"),
+        ("runtime/plan/tiering", "def f():\n    from .. import lowering\n", "nimblehlo.plan.lowering"),
+    ],
+)
+def test_an_import_that_a_folder_may_not_have_is_found(
+    tmp_path: Path, folder: str, text: str, told: str
+) -> None:
+    (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / folder / "module.py").write_text(text)
+    (found, *_) = room_violations(tmp_path)
+    assert told in found
+
+
+def test_circles_are_found(tmp_path: Path) -> None:
+    folder = tmp_path / "runtime" / "ir"
+    folder.mkdir(parents=True)
+    for name, other in (("a", "b"), ("b", "c"), ("c", "a"), ("d", "a")):
+        (folder / f"{name}.py").write_text(f"def f():\n    from .{other} import g\n")
+    assert circles(module_graph(tmp_path)) == [["nimblehlo.ir.a", "nimblehlo.ir.b", "nimblehlo.ir.c"]]
 
 
 def test_a_downward_import_is_allowed(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ import pytest
 
 import nimblehlo
 from nimblehlo import ExecutionError, Options
-from nimblehlo.ops.custom_call import unregister_custom_call
+from nimblehlo.ops.custom_calls.custom_call import unregister_custom_call
 
 WAYS = ["never", "auto", "eager"]
 
@@ -260,8 +260,8 @@ def test_compiled_code_on_disk_has_a_limit(tmp_path: Path) -> None:
 import threading
 import numpy
 import nimblehlo
-from nimblehlo.kernels import store
-from nimblehlo.kernels.compilation import kernel
+from nimblehlo.kernels.launch import cache_files
+from nimblehlo.kernels.launch.compilation import kernel
 
 def run(value, limit):
     text = f"func.func @main(%x: tensor<60xf32>) -> tensor<60xf32> {{\

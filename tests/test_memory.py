@@ -17,7 +17,7 @@ import pytest
 import nimblehlo
 from nimblehlo import ExecutionError, Options, api, memory
 from nimblehlo.executor import Runner, donated
-from nimblehlo.ops.in_place import overwriting
+from nimblehlo.ops.framework.in_place import overwriting
 from nimblehlo.plan import Memory, Plan, Step
 from tests.running import run_every_way
 

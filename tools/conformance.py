@@ -28,8 +28,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import nimblehlo
 from nimblehlo.checking import check_files
 from nimblehlo.ir import Module, Operation
-from nimblehlo.ops.check import not_almost_equal, not_close
-from nimblehlo.ops.custom_call_targets import ALMOST_EQ_TOLERANCE, CLOSE_ULP_DIFFERENCES
+from nimblehlo.ops.custom_calls.targets import ALMOST_EQ_TOLERANCE, CLOSE_ULP_DIFFERENCES
+from nimblehlo.ops.testing.check import not_almost_equal, not_close
 from nimblehlo.types import FunctionType
 
 Array = np.ndarray[Any, Any]
@@ -258,7 +258,7 @@ REASONS = {
   expectations have the bits that SciPy gives (pocketfft). The check allows 3 ulps of each
   element, of those too that are small beside the terms of their sums: any other order of additions fails
   it, and so do the exact results. Here, transforms of these sizes are the project's own
-  (`kernels/fourier.h`), whose bits depend neither on vectors nor on threads nor on the processor.""",
+  (`kernels/fft/fft.h`), whose bits depend neither on vectors nor on threads nor on the processor.""",
     "triangular_solve": """- **triangular_solve**: disabled in the public project. One of the two matrices
   has the condition number 191092. OpenBLAS solves it, with other kernels on each kind of processor: in
   parentheses, at how many elements the check fails with those for SSE, AVX2 and AVX-512.""",

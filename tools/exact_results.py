@@ -15,9 +15,9 @@ import mpmath
 import numpy as np
 
 from nimblehlo.ir import Function, Module, Operation, Value
-from nimblehlo.ops.convolution_products import grouped, multiplied, ungrouped
-from nimblehlo.ops.verify import view_of
-from nimblehlo.ops.window_geometry import Window, window_positions
+from nimblehlo.ops.contraction.convolution_algorithms import grouped, multiplied, ungrouped
+from nimblehlo.ops.framework.verify import view_of
+from nimblehlo.ops.reduction.window_geometry import Window, window_positions
 
 Array = np.ndarray[Any, Any]
 

@@ -23,8 +23,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from nimblehlo.codegen.llvm.values import F64, rounded
 from nimblehlo.codegen.mathematics import FUNCTIONS, error_functions, exponential, roots
-from nimblehlo.codegen.values import F64, rounded
 from nimblehlo.ops import lookup
 from nimblehlo.types import ELEMENT_TYPES, ElementType
 from tests.codegen.loops import looped

@@ -7,8 +7,8 @@ from itertools import product
 
 import nimblehlo
 from nimblehlo import NimbleError
-from nimblehlo.ops.verify import view_of
-from nimblehlo.plan import kernels
+from nimblehlo.ops.framework.verify import view_of
+from nimblehlo.plan.implementations import kernels
 from nimblehlo.types import ELEMENT_TYPES
 
 MONOIDS = ("add", "multiply", "minimum", "maximum", "and", "or", "xor")

@@ -12,9 +12,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from nimblehlo import types
-from nimblehlo.ops.chlo_broadcast import BroadcastBinary
-from nimblehlo.ops.declaration import Op, Operand, declarations
-from nimblehlo.ops.elementwise_base import Elementwise
+from nimblehlo.ops.chlo.broadcast import BroadcastBinary
+from nimblehlo.ops.elementwise.base import Elementwise
+from nimblehlo.ops.framework.declaration import Op, Operand, declarations
 from nimblehlo.types import ELEMENT_TYPES
 from tools.kernel_probes import operations_with_kernels, served_element_types
 

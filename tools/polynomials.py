@@ -1,8 +1,8 @@
-"""Find the coefficients of approximations: `runtime/codegen/mathematics`, and `kernels/real_functions.h`.
+"""Find the coefficients of approximations: `runtime/codegen/mathematics`, `kernels/math/real_functions.h`.
 
     python tools/polynomials.py            # print the module and the header with coefficients and errors
     python tools/polynomials.py --write    # write them to runtime/codegen/mathematics/coefficients.py and
-                                           # kernels/real_function_coefficients.h
+                                           # kernels/math/real_function_coefficients.h
 
 Each approximation interpolates its function at Chebyshev nodes, in 80 digits: that is within a small factor
 of the best one. Coefficients are then rounded to f64; the error that is printed is that of the rounded

@@ -16,7 +16,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from nimblehlo.kernels import real_functions
+from nimblehlo.kernels.math import real_functions
 from tools.generated_functions import different, unary_arguments
 
 FUNCTIONS = [name for name, value in vars(real_functions).items() if isinstance(value, np.ufunc)]

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from ..ir import BoolAttribute, EnumAttribute, FloatAttribute, IntegerAttribute, Operation
 from ..types import BOOLEAN, COMPLEX, FLOAT, INTEGER, SIGNED, ElementType, TensorType
-from .formats import has_plain_codes
+from .llvm.float_formats import has_plain_codes
 
 ViewOf = Callable[[Operation], Any]
 """Gives an operation's declared view: its attributes and regions under the specification's names."""

@@ -30,8 +30,6 @@ from .arrays import (
     workspace_bytes,
 )
 from .blocks import (
-    INT64,
-    POINTER,
     BlockEmitter,
     Bound,
     Elements,
@@ -45,8 +43,9 @@ from .blocks import (
     updates_problem,
 )
 from .coverage import ViewOf
+from .llvm.values import I64, POINTER
 
-FUNCTION_TYPE = ir.FunctionType(INT64, [POINTER, POINTER, INT64])
+FUNCTION_TYPE = ir.FunctionType(I64, [POINTER, POINTER, I64])
 NAME = "loop"
 
 
@@ -118,7 +117,7 @@ def native_loop(operation: Operation, captured: Sequence[IrValue], view_of: View
         emitter.bound.update(zip(captured, map(emitter.result, around), strict=True))
         emitter.unchanging.update(captured)
         goes_on = emit_while(emitter, operation, homes, most_steps)
-    builder.ret(builder.zext(goes_on, INT64))
+    builder.ret(builder.zext(goes_on, I64))
     return module
 
 
@@ -133,7 +132,7 @@ def _scalar_loop(
         homes, results, body.terminator.operands, body.arguments, strict=True
     ):
         if isinstance(result, Elements) and handed_on is not argument:
-            positions = [INT64(k) for k in range(len(result.values))]
+            positions = [I64(k) for k in range(len(result.values))]
             store_elements(builder, home, positions, result)
     return goes_on
 
@@ -146,7 +145,7 @@ def _storage(builder: ir.IRBuilder, pointers: ir.Value, number: int, value: IrVa
 
 def _pointer(builder: ir.IRBuilder, pointers: ir.Value, number: int) -> ir.Value:
     """An element of an array of pointers."""
-    place = builder.gep(pointers, [INT64(number)], inbounds=True, source_etype=POINTER)
+    place = builder.gep(pointers, [I64(number)], inbounds=True, source_etype=POINTER)
     return builder.load(place, typ=POINTER)
 
 

@@ -15,8 +15,8 @@ from .arrays.boxes import copy_all
 from .arrays.emitter import is_array
 from .blocks import Storage
 from .coverage import ViewOf
-from .folding import define_task
-from .region_function import Part
+from .llvm.tasks import define_task
+from .regions.region_function import Part
 
 NAME = "steps"
 

@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from ..ir.record import Distinct, Record
-from ..kernels import spread
+from ..kernels.exploration import array_differences
 from ..types import BOOLEAN, COMPLEX, FLOAT, ElementType, QuantizedType, TensorType
 from .schedules import Schedule
 
@@ -98,8 +98,8 @@ def compare(
         elements: of arrays of f32 or f64 the number of the element at each place; None: the place.
     """
     one, other = flat(first), flat(second)
-    if spread.supports(one.dtype):
-        found = spread.compare(one, other, elements)
+    if array_differences.supports(one.dtype):
+        found = array_differences.compare(one, other, elements)
         return None if found is None else Comparison((one, other), *found, elements)
     places = np.flatnonzero(_differing_bits(one, other))
     a, b = one[places], other[places]
@@ -232,7 +232,7 @@ class Range:
             return
         values = comparison.values[1].astype(self._least.dtype, copy=False)
         plain = values if comparison.places is not None else comparison.values[0]
-        spread.widen(plain, values, comparison.places, self._differs, self._least, self._most)
+        array_differences.widen(plain, values, comparison.places, self._differs, self._least, self._most)
 
     def take(self, elements: Array, differs: Array, least: Array, most: Array) -> None:
         """Begin with what is known of some elements, the only ones that may differ."""
@@ -245,7 +245,8 @@ class Range:
         self._differs = np.zeros(plain.size, np.uint8)
         if not self._is_complex:
             # f32 and f64 are taken as they are, others in f64.
-            self._least = plain.copy() if spread.supports(plain.dtype) else plain.astype(np.float64)
+            is_compared_as_is = array_differences.supports(plain.dtype)
+            self._least = plain.copy() if is_compared_as_is else plain.astype(np.float64)
             self._most = self._least.copy()
 
     def _widen_to_all(self) -> None:

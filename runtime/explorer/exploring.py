@@ -17,7 +17,7 @@ from ..garbage import uncollected
 from ..ir import UNKNOWN
 from ..memory import RECYCLING, Retention, run_with
 from ..options import Options
-from ..plan.background import BACKGROUND
+from ..plan.tiering.background import BACKGROUND
 from ..progress import Progress
 from ..types import TensorType, TupleType, Type
 from .differences import Comparison, Difference, Extremes, Range, compare, difference_at

@@ -7,11 +7,11 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from ..ir import DenseElementsAttribute, Function, Operation, Value
-from ..ops.declaration import Op
-from ..ops.fold import Body
-from ..ops.index_space import batch_sizes
-from ..ops.scatter import Scatter
-from ..ops.verify import view_of
+from ..ops.framework.declaration import Op
+from ..ops.framework.verify import view_of
+from ..ops.indexing.index_space import batch_sizes
+from ..ops.indexing.scatter import Scatter
+from ..ops.reduction.vectorize_region import Body
 from ..types import COMPLEX, DYNAMIC, FLOAT, TensorType
 
 Knob = Literal["scatter_schedule", "reduction_tree"]

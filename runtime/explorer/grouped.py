@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..ir.record import Distinct
-from ..kernels import grouped_updates, update_groups
-from ..kernels.workspace import borrowed
-from ..ops.scatter import Scatter
+from ..kernels.exploration import grouped_updates, update_groups
+from ..kernels.launch.scratch import borrowed
+from ..ops.indexing.scatter import Scatter
 from ..types import TensorType
 from .differences import Comparison, compare
 

@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import NimbleError
 from ..ir import Block, Builder, Function, Module, Operation, Region, Value, captured_values
 from ..ir.record import Distinct
-from ..ops.verify import verify
+from ..ops.framework.verify import verify
 from ..types import FunctionType, TensorType
 from .differences import Difference, Extremes, compare, difference_at
 from .grouped import Made, compare_made

@@ -16,12 +16,12 @@ import numpy as np
 from ..api import Executable, Program
 from ..inputs import convert_input
 from ..ir import Function, Module, Operation
-from ..ops.control import While
-from ..ops.declaration import Op
-from ..ops.scatter import Scatter
+from ..ops.control.control import While
+from ..ops.framework.declaration import Op
+from ..ops.indexing.scatter import Scatter
 from ..options import Options
 from ..plan import Choice, choose
-from ..specialize.effects import has_no_effect
+from ..specialize.utils.effects import has_no_effect
 from .freedom import Knob, contains_freedom, freedom, most_updates, unexplored
 from .grouped import GroupedComparisons, GroupedScatter, Made
 from .schedules import Schedule

@@ -15,59 +15,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 from ..ir import DenseElementsAttribute
-from ..ops.attribute_kinds import AttributeKind
+from ..ops.framework.attribute_kinds import AttributeKind
 from . import custom_assembly, operation_types
 from .bare_attributes import bare_attribute
 from .lexer import Pattern
-from .operation_types import OperationState
 from .quick_forms import CACHED_CUSTOMS, QuickForm, cached, quick_form
-
-if TYPE_CHECKING:
-    from .operation_parser import OperationParser
-
+from .signature import Signature, Step
+from .statement_parser import OperationState, StatementParser
 
 _TYPE_ITEM: Final = re.compile(r"type|custom\((?:call|constant|reduce|scan|while)\)")
 
 _REGIONS: Final = Pattern(r"\(\s*\{")
-
-Step = Callable[["OperationParser", OperationState], None]
-
-
-class Signature:
-    """What a form needs to know of an operation.
-
-    Attributes:
-        operands: for each declared operand whether it is variadic.
-        results: the same for results.
-        attributes: for each attribute its kind and its name in the ir.
-    """
-
-    def __init__(
-        self,
-        operands: dict[str, bool] | None = None,
-        results: dict[str, bool] | None = None,
-        attributes: dict[str, tuple[AttributeKind, str]] | None = None,
-    ) -> None:
-        self.operands = operands or {}
-        self.results = results or {}
-        self.attributes = attributes or {}
-
-
-def signature_of(declaration: Any) -> Signature:
-    """The signature of a declared operation (`nimblehlo.ops.Op`)."""
-    return Signature(
-        {part.name: part.variadic or part.optional for part in declaration.declared_operands},
-        {part.name: part.variadic for part in declaration.declared_results},
-        {
-            part.name: (part.kind, part.key or part.name)
-            for part in declaration.declared_attributes
-            if part.of is None and part.kind is not None
-        },
-    )
-
 
 _USES_BEFORE_QUICK: Final = 16
 """A pattern takes as long to make as so many operations to read step by step, about."""
@@ -91,7 +52,7 @@ class Form:
         self._make_quick = make_quick
         self._uses = 0
 
-    def parse(self, parser: OperationParser, state: OperationState) -> None:
+    def parse(self, parser: StatementParser, state: OperationState) -> None:
         """Consume what follows the operation's name."""
         if self.quick is not None:
             if self.quick.read(parser, state):
@@ -116,7 +77,7 @@ def compile_assembly(form: str, signature: Signature) -> Form:
     return Form(steps, lambda: quick_form(form, signature))
 
 
-def _constant_type(parser: OperationParser, state: OperationState) -> None:
+def _constant_type(parser: StatementParser, state: OperationState) -> None:
     """A form without types is that of a constant, whose type is its value's."""
     for attribute in state.attributes.values():
         if isinstance(attribute, DenseElementsAttribute):
@@ -191,14 +152,14 @@ class _Compiler:
 
 
 def _literal(text: str) -> Step:
-    def step(parser: OperationParser, state: OperationState) -> None:
+    def step(parser: StatementParser, state: OperationState) -> None:
         parser.expect(text)
 
     return step
 
 
 def _single_operand(name: str) -> Step:
-    def step(parser: OperationParser, state: OperationState) -> None:
+    def step(parser: StatementParser, state: OperationState) -> None:
         operand = parser.operand()
         state.operands.append(operand)
         state.groups[name] = [operand]
@@ -207,7 +168,7 @@ def _single_operand(name: str) -> Step:
 
 
 def _operand_list(name: str) -> Step:
-    def step(parser: OperationParser, state: OperationState) -> None:
+    def step(parser: StatementParser, state: OperationState) -> None:
         state.groups[name] = operands = parser.operands()
         state.operands += operands
 
@@ -217,13 +178,13 @@ def _operand_list(name: str) -> Step:
 def _attribute(kind: AttributeKind, key: str) -> Step:
     parse = bare_attribute(kind)
 
-    def step(parser: OperationParser, state: OperationState) -> None:
+    def step(parser: StatementParser, state: OperationState) -> None:
         state.attributes[key] = parse(parser)
 
     return step
 
 
-def _run(parser: OperationParser, state: OperationState, steps: list[Step]) -> None:
+def _run(parser: StatementParser, state: OperationState, steps: list[Step]) -> None:
     for step in steps:
         step(parser, state)
 
@@ -231,7 +192,7 @@ def _run(parser: OperationParser, state: OperationState, steps: list[Step]) -> N
 def _operand_group(steps: list[Step]) -> Step:
     """Present where a value comes next; where it is absent, ``()`` may say so."""
 
-    def step(parser: OperationParser, state: OperationState) -> None:
+    def step(parser: StatementParser, state: OperationState) -> None:
         if parser.peek() == "%":
             _run(parser, state, steps)
         elif parser.accept("("):
@@ -241,7 +202,7 @@ def _operand_group(steps: list[Step]) -> Step:
 
 
 def _attribute_group(steps: list[Step]) -> Step:
-    def step(parser: OperationParser, state: OperationState) -> None:
+    def step(parser: StatementParser, state: OperationState) -> None:
         if parser.peek() not in "{:":
             _run(parser, state, steps)
 
@@ -249,45 +210,45 @@ def _attribute_group(steps: list[Step]) -> Step:
 
 
 def _literal_group(literal: str, steps: list[Step]) -> Step:
-    def step(parser: OperationParser, state: OperationState) -> None:
+    def step(parser: StatementParser, state: OperationState) -> None:
         if parser.at(literal):
             _run(parser, state, steps)
 
     return step
 
 
-def _operands(parser: OperationParser, state: OperationState) -> None:
+def _operands(parser: StatementParser, state: OperationState) -> None:
     if parser.peek() == "(" and not _REGIONS.match(parser.text, parser.position):
         parser.fail("operands without parentheses", parser.position)
     state.operands += parser.operands()
 
 
-def _regions(parser: OperationParser, state: OperationState) -> None:
+def _regions(parser: StatementParser, state: OperationState) -> None:
     state.regions.append(parser.region())
     while parser.accept(","):
         state.regions.append(parser.region())
 
 
-def _attribute_dictionary(parser: OperationParser, state: OperationState) -> None:
+def _attribute_dictionary(parser: StatementParser, state: OperationState) -> None:
     if parser.peek() == "{":
         parser.add_attributes(state.attributes, parser.attribute_dictionary())
 
 
 def _operand_types(name: str) -> Step:
-    def step(parser: OperationParser, state: OperationState) -> None:
+    def step(parser: StatementParser, state: OperationState) -> None:
         group = state.groups[name]
         position = parser.position
         types = parser.types() if len(group) > 1 else [parser.type()] if group else []
-        operation_types.check_operand_types(parser, group, types, position)
+        parser.check_operand_types(group, types, position)
 
     return step
 
 
-def _result_type(parser: OperationParser, state: OperationState) -> None:
+def _result_type(parser: StatementParser, state: OperationState) -> None:
     state.result_types = (*state.result_types, parser.type())
 
 
-def _result_types(parser: OperationParser, state: OperationState) -> None:
+def _result_types(parser: StatementParser, state: OperationState) -> None:
     state.result_types = (*state.result_types, *parser.types())
 
 

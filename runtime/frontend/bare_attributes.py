@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ..ir import ArrayAttribute, Attribute, BoolAttribute, DenseArrayAttribute, EnumAttribute, StringAttribute
-from ..ops import attribute_kinds as kinds
+from ..ops.framework import attribute_kinds as kinds
 from ..types import ElementType
+from .statement_parser import StatementParser
 
-if TYPE_CHECKING:
-    from .operation_parser import OperationParser
-
-Parse = Callable[["OperationParser"], Attribute]
+Parse = Callable[[StatementParser], Attribute]
 
 
 def bare_attribute(kind: kinds.AttributeKind) -> Parse:
@@ -25,12 +23,12 @@ def bare_attribute(kind: kinds.AttributeKind) -> Parse:
     return made(kind) if made is not None else _full
 
 
-def _full(parser: OperationParser) -> Attribute:
+def _full(parser: StatementParser) -> Attribute:
     return parser.attribute()
 
 
 def _enum(kind: kinds.Enum) -> Parse:
-    def parse(parser: OperationParser) -> Attribute:
+    def parse(parser: StatementParser) -> Attribute:
         if parser.peek() == "#":
             return parser.attribute()
         return EnumAttribute(kind.dialect, kind.mnemonic, parser.keyword(kind.description))
@@ -41,7 +39,7 @@ def _enum(kind: kinds.Enum) -> Parse:
 def _enum_list(kind: kinds.Enum) -> Parse:
     parse_one = _enum(kind)
 
-    def parse(parser: OperationParser) -> Attribute:
+    def parse(parser: StatementParser) -> Attribute:
         parser.expect("[")
         return ArrayAttribute(tuple([parse_one(parser) for _ in parser.items("]")]))
 
@@ -51,28 +49,28 @@ def _enum_list(kind: kinds.Enum) -> Parse:
 def _number(kind: Any) -> Parse:
     type: ElementType = kind.type
 
-    def parse(parser: OperationParser) -> Attribute:
+    def parse(parser: StatementParser) -> Attribute:
         return parser.bare_number(type)
 
     return parse
 
 
 def _boolean(kind: Any) -> Parse:
-    def parse(parser: OperationParser) -> Attribute:
+    def parse(parser: StatementParser) -> Attribute:
         return BoolAttribute(parser.boolean())
 
     return parse
 
 
 def _string(kind: Any) -> Parse:
-    def parse(parser: OperationParser) -> Attribute:
+    def parse(parser: StatementParser) -> Attribute:
         return StringAttribute(parser.string())
 
     return parse
 
 
 def _symbol(kind: Any) -> Parse:
-    def parse(parser: OperationParser) -> Attribute:
+    def parse(parser: StatementParser) -> Attribute:
         return parser.symbol_reference()
 
     return parse
@@ -83,7 +81,7 @@ def _dimensions(kind: Any) -> Parse:
     assert isinstance(empty, DenseArrayAttribute)
     elements = empty.element_type
 
-    def parse(parser: OperationParser) -> Attribute:
+    def parse(parser: StatementParser) -> Attribute:
         if parser.peek() != "[":
             return parser.attribute()
         return DenseArrayAttribute(elements, parser.integers())
@@ -94,7 +92,7 @@ def _dimensions(kind: Any) -> Parse:
 def _booleans(kind: Any) -> Parse:
     elements = kind.encode(()).element_type
 
-    def parse(parser: OperationParser) -> Attribute:
+    def parse(parser: StatementParser) -> Attribute:
         if parser.peek() != "[":
             return parser.attribute()
         return DenseArrayAttribute(elements, parser.booleans())

@@ -6,7 +6,7 @@ Source: the StableHLO dialect's printed forms.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ..ir import (
     ArrayAttribute,
@@ -25,10 +25,8 @@ from ..ir import (
 from ..types import ELEMENT_TYPES, TensorType
 from .convolution_dimensions import parse_convolution_dimensions
 from .lexer import pattern
-from .operation_types import OperationState, functional_type, pairwise_types
-
-if TYPE_CHECKING:
-    from .operation_parser import OperationParser
+from .operation_types import functional_type, pairwise_types
+from .statement_parser import OperationState, StatementParser
 
 _I1: Final = ELEMENT_TYPES["i1"]
 _I32: Final = ELEMENT_TYPES["i32"]
@@ -43,7 +41,7 @@ _WINDOW: Final = {
 }
 
 
-def constant(parser: OperationParser, state: OperationState) -> None:
+def constant(parser: StatementParser, state: OperationState) -> None:
     """``{attributes} dense<...> : type``, or the generic form without quotes."""
     if parser.at("("):
         parser.generic_rest(state)
@@ -58,7 +56,7 @@ def constant(parser: OperationParser, state: OperationState) -> None:
     state.result_types = (value.type,)
 
 
-def slice_ranges(parser: OperationParser, state: OperationState) -> None:
+def slice_ranges(parser: StatementParser, state: OperationState) -> None:
     """``[start:limit:stride, ...]``."""
     ranges: list[tuple[int, int, int]] = []
     parser.expect("[")
@@ -71,19 +69,19 @@ def slice_ranges(parser: OperationParser, state: OperationState) -> None:
         state.attributes[name] = DenseArrayAttribute(_I64, tuple(each[index] for each in ranges))
 
 
-def variadic_operand_with_attribute(parser: OperationParser, state: OperationState) -> None:
+def variadic_operand_with_attribute(parser: StatementParser, state: OperationState) -> None:
     """Operands each followed by a comma."""
     while parser.peek() == "%":
         state.operands.append(parser.operand())
         parser.expect(",")
 
 
-def custom_call_target(parser: OperationParser, state: OperationState) -> None:
+def custom_call_target(parser: StatementParser, state: OperationState) -> None:
     """``@target``."""
     state.attributes["call_target_name"] = StringAttribute(parser.symbol())
 
 
-def exponent_mantissa(parser: OperationParser, state: OperationState) -> None:
+def exponent_mantissa(parser: StatementParser, state: OperationState) -> None:
     """``e5m10``."""
     found = parser.match(_EXPONENT_MANTISSA)
     if found is None:
@@ -92,7 +90,7 @@ def exponent_mantissa(parser: OperationParser, state: OperationState) -> None:
     state.attributes["mantissa_bits"] = IntegerAttribute(int(found.group(2)), _I32)
 
 
-def dot_dimension_numbers(parser: OperationParser, state: OperationState) -> None:
+def dot_dimension_numbers(parser: StatementParser, state: OperationState) -> None:
     """``batching_dims = [0] x [0], contracting_dims = [2] x [1]``."""
     fields: dict[str, Any] = {
         f"{side}_{kind}_dimensions": () for kind in ("batching", "contracting") for side in ("lhs", "rhs")
@@ -105,20 +103,20 @@ def dot_dimension_numbers(parser: OperationParser, state: OperationState) -> Non
     state.attributes["dot_dimension_numbers"] = StructAttribute("stablehlo", "dot", fields)
 
 
-def _pair(parser: OperationParser) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _pair(parser: StatementParser) -> tuple[tuple[int, ...], tuple[int, ...]]:
     parser.expect("=")
     lhs = parser.integers()
     parser.expect("x")
     return lhs, parser.integers()
 
 
-def precision_config(parser: OperationParser, state: OperationState) -> None:
+def precision_config(parser: StatementParser, state: OperationState) -> None:
     """``, precision = [DEFAULT, HIGHEST]``, or nothing."""
     if parser.accept(", precision"):
         _precision(parser, state)
 
 
-def precision_config_and_algorithm(parser: OperationParser, state: OperationState) -> None:
+def precision_config_and_algorithm(parser: StatementParser, state: OperationState) -> None:
     """``, precision = [...], algorithm = <...>``, each of which may be absent."""
     precision_config(parser, state)
     if parser.accept(", algorithm"):
@@ -127,7 +125,7 @@ def precision_config_and_algorithm(parser: OperationParser, state: OperationStat
         state.attributes["algorithm"] = parser.struct("stablehlo", "dot_algorithm")
 
 
-def _precision(parser: OperationParser, state: OperationState) -> None:
+def _precision(parser: StatementParser, state: OperationState) -> None:
     parser.expect("=")
     parser.expect("[")
     values = [parser.keyword("a precision") for _ in parser.items("]")]
@@ -136,13 +134,13 @@ def _precision(parser: OperationParser, state: OperationState) -> None:
     )
 
 
-def convolution_dimensions(parser: OperationParser, state: OperationState) -> None:
+def convolution_dimensions(parser: StatementParser, state: OperationState) -> None:
     """``[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]``."""
     fields = parse_convolution_dimensions(parser)
     state.attributes["dimension_numbers"] = StructAttribute("stablehlo", "conv", fields)
 
 
-def window_attributes(parser: OperationParser, state: OperationState) -> None:
+def window_attributes(parser: StatementParser, state: OperationState) -> None:
     """``stride = [1], pad = [[0, 0]], lhs_dilate = [1], rhs_dilate = [1], reverse = [false]``."""
     seen: set[str] = set()
     while not parser.at("}"):
@@ -157,7 +155,7 @@ def window_attributes(parser: OperationParser, state: OperationState) -> None:
         state.attributes[_WINDOW[name]] = _window_value(parser, name)
 
 
-def _window_value(parser: OperationParser, name: str) -> DenseArrayAttribute | DenseElementsAttribute:
+def _window_value(parser: StatementParser, name: str) -> DenseArrayAttribute | DenseElementsAttribute:
     if name == "reverse":
         return DenseArrayAttribute(_I1, parser.booleans())
     if name != "pad":
@@ -173,7 +171,7 @@ def _window_value(parser: OperationParser, name: str) -> DenseArrayAttribute | D
     return DenseElementsAttribute(TensorType(array.shape, _I64), array)
 
 
-def call(parser: OperationParser, state: OperationState) -> None:
+def call(parser: StatementParser, state: OperationState) -> None:
     """``@callee(%0) {attributes} : functional-type``."""
     state.attributes["callee"] = parser.symbol_reference()
     parser.expect("(")
@@ -185,7 +183,7 @@ def call(parser: OperationParser, state: OperationState) -> None:
     functional_type(parser, state)
 
 
-def reduce(parser: OperationParser, state: OperationState) -> None:
+def reduce(parser: StatementParser, state: OperationState) -> None:
     """``(%x init: %i), ... applies op across dimensions = [0] : type``, or with ``reducer(...) {...}``."""
     inputs, init_values = [], []
     while parser.accept("("):
@@ -213,7 +211,7 @@ def reduce(parser: OperationParser, state: OperationState) -> None:
         state.regions.append(_applied(parser, state, inner, position))
 
 
-def _reducer(parser: OperationParser) -> Region:
+def _reducer(parser: StatementParser) -> Region:
     """``reducer(%x: type, %accumulator: type) ... {...}``: a pair for each input."""
     parser.expect("reducer")
     values, accumulators = [], []
@@ -225,7 +223,7 @@ def _reducer(parser: OperationParser) -> Region:
     return parser.region(values + accumulators)
 
 
-def _applied(parser: OperationParser, state: OperationState, name: str, position: int) -> Region:
+def _applied(parser: StatementParser, state: OperationState, name: str, position: int) -> Region:
     """The region of ``applies``: one operation on the two arguments, and its return."""
     if not name.startswith("stablehlo.") or len(state.operands) != 2:
         parser.fail("'applies' an operation of stablehlo to one input", position)
@@ -245,7 +243,7 @@ def applied_region(name: str, operand: TensorType, location: Location) -> Region
     return Region([block])
 
 
-def while_(parser: OperationParser, state: OperationState) -> None:
+def while_(parser: StatementParser, state: OperationState) -> None:
     """``(%argument = %operand, ...) : types attributes {...} cond {...} do {...}``."""
     names: list[tuple[str, int]] = []
     parser.expect("(")
@@ -268,7 +266,7 @@ def while_(parser: OperationParser, state: OperationState) -> None:
     state.regions.append(parser.region(arguments))
 
 
-def scan(parser: OperationParser, state: OperationState) -> None:
+def scan(parser: StatementParser, state: OperationState) -> None:
     """``(%x) inits (%i) dimension=0 attributes {...} {...} : functional-type`` (CHLO)."""
     groups = []
     for keyword in ("", "inits"):
@@ -292,7 +290,7 @@ def scan(parser: OperationParser, state: OperationState) -> None:
         state.attributes[name] = DenseArrayAttribute(_I32, (count, carries))
 
 
-FORMS: Final[dict[str, Callable[[OperationParser, OperationState], None]]] = {
+FORMS: Final[dict[str, Callable[[StatementParser, OperationState], None]]] = {
     "call": call,
     "constant": constant,
     "convolution_dimensions": convolution_dimensions,

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..ir import DenseElementsAttribute, DenseResourceAttribute, DenseStringsAttribute
-from ..ops.numerics import rounding
+from ..ops.numerics.element_types import rounding
 from ..types import (
     BOOLEAN,
     COMPLEX,

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ..errors import ParseError, UnsupportedError
 from ..ir import Module
-from ..ops.host_functions import attach_functions
+from ..ops.custom_calls.host_functions import attach_functions
 from .bytecode import MAGIC, bytecode_to_text
 from .parser import parse
 from .platforms import choose_platform

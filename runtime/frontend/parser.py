@@ -22,8 +22,9 @@ from ..ir import (
 from ..ir.attributes import ArrayAttribute
 from ..types import FunctionType, Type
 from .lexer import parse_error
-from .operation_parser import BUILTIN_NAMES, NAME, STATEMENT, OperationParser
+from .operation_parser import OperationParser
 from .resources import OPENING, parse_resources
+from .statement_parser import BUILTIN_NAMES, NAME, STATEMENT
 
 _ITEM_KINDS: Final = ("builtin.module", "func.func")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ..ir import (
     Attribute,
@@ -19,19 +19,16 @@ from ..ir import (
     SymbolAttribute,
     Value,
 )
-from ..ops import attribute_kinds as kinds
+from ..ops.framework import attribute_kinds as kinds
 from ..types import ELEMENT_TYPES, TensorType, Type
 from . import custom_assembly
 from .dense import SPLAT
 from .lexer import SKIP, VALUE_USE
-from .operation_types import OperationState
+from .signature import Signature, Step
+from .statement_parser import OperationState, StatementParser
 from .type_parser import FUNCTION_TYPE, FUNCTION_TYPE_PATTERN, PLAIN_TYPE, TYPE_LIST, TYPE_PATTERN
 
-if TYPE_CHECKING:
-    from .assembly import Signature, Step
-    from .operation_parser import OperationParser
-
-Take = Callable[["OperationParser", OperationState, Any], bool]
+Take = Callable[[StatementParser, OperationState, Any], bool]
 """Takes what a piece matched; False: leave the operation to the steps."""
 
 
@@ -56,7 +53,7 @@ class QuickForm:
         self.expression = re.compile("".join(SKIP + piece.expression for piece in matched), re.ASCII)
         self.takes = [piece.take for piece in pieces if piece.take is not None]
 
-    def read(self, parser: OperationParser, state: OperationState) -> bool:
+    def read(self, parser: StatementParser, state: OperationState) -> bool:
         """Consume what follows an operation's name; False, consuming nothing, where it is not as usual."""
         found = self.expression.match(parser.text, parser.position)
         if found is None:
@@ -117,7 +114,7 @@ def _optional(pieces: list[Piece]) -> list[Piece] | None:
         return None
     (take,) = takes
 
-    def take_if_there(parser: OperationParser, state: OperationState, text: str | None) -> bool:
+    def take_if_there(parser: StatementParser, state: OperationState, text: str | None) -> bool:
         return text is None or take(parser, state, text)
 
     present = "".join(SKIP + piece.expression for piece in pieces)
@@ -127,7 +124,7 @@ def _optional(pieces: list[Piece]) -> list[Piece] | None:
 def cached(name: str, step: Step) -> Step:
     """The step of a custom form of attributes, which remembers what each text stands for."""
 
-    def remember(parser: OperationParser, state: OperationState) -> None:
+    def remember(parser: StatementParser, state: OperationState) -> None:
         outer, state.attributes = state.attributes, {}
         start = parser.skip()
         step(parser, state)
@@ -178,7 +175,7 @@ def _type_of(name: str, signature: Signature) -> list[Piece] | None:
     return [Piece(f"({TYPE_LIST})", _operand_types)] if list(signature.operands) == [name] else None
 
 
-def _operand(parser: OperationParser, state: OperationState, text: str) -> bool:
+def _operand(parser: StatementParser, state: OperationState, text: str) -> bool:
     value = parser.values.get(text)
     if value is None:
         return False
@@ -186,7 +183,7 @@ def _operand(parser: OperationParser, state: OperationState, text: str) -> bool:
     return True
 
 
-def _operands(parser: OperationParser, state: OperationState, text: str) -> bool:
+def _operands(parser: StatementParser, state: OperationState, text: str) -> bool:
     if not text:
         return True
     values = parser.values
@@ -201,7 +198,7 @@ def _operands(parser: OperationParser, state: OperationState, text: str) -> bool
 def _integer(key: str) -> Take:
     type = ELEMENT_TYPES["i64"]
 
-    def take(parser: OperationParser, state: OperationState, text: str) -> bool:
+    def take(parser: StatementParser, state: OperationState, text: str) -> bool:
         state.attributes[key] = IntegerAttribute(int(text), type)
         return True
 
@@ -211,7 +208,7 @@ def _integer(key: str) -> Take:
 def _dimensions(key: str) -> Take:
     type = ELEMENT_TYPES["i64"]
 
-    def take(parser: OperationParser, state: OperationState, text: str) -> bool:
+    def take(parser: StatementParser, state: OperationState, text: str) -> bool:
         known = parser.known_dimensions.get(text)
         if known is None:
             try:
@@ -228,7 +225,7 @@ def _dimensions(key: str) -> Take:
 def _boolean(key: str) -> Take:
     known = {"true": BoolAttribute(True), "false": BoolAttribute(False)}
 
-    def take(parser: OperationParser, state: OperationState, text: str) -> bool:
+    def take(parser: StatementParser, state: OperationState, text: str) -> bool:
         state.attributes[key] = known[text]
         return True
 
@@ -236,7 +233,7 @@ def _boolean(key: str) -> Take:
 
 
 def _symbol(key: str) -> Take:
-    def take(parser: OperationParser, state: OperationState, text: str) -> bool:
+    def take(parser: StatementParser, state: OperationState, text: str) -> bool:
         state.attributes[key] = SymbolAttribute(text)
         return True
 
@@ -248,7 +245,7 @@ def _enum(kind: kinds.Enum, key: str) -> Take:
         member.value: EnumAttribute(kind.dialect, kind.mnemonic, member.value) for member in kind.members
     }
 
-    def take(parser: OperationParser, state: OperationState, text: str) -> bool:
+    def take(parser: StatementParser, state: OperationState, text: str) -> bool:
         value = known.get(text)
         if value is None:
             return False
@@ -259,7 +256,7 @@ def _enum(kind: kinds.Enum, key: str) -> Take:
 
 
 def _custom(name: str) -> Take:
-    def take(parser: OperationParser, state: OperationState, text: str) -> bool:
+    def take(parser: StatementParser, state: OperationState, text: str) -> bool:
         known = parser.known_customs.get((name, text))
         if known is None:
             return False
@@ -269,7 +266,7 @@ def _custom(name: str) -> Take:
     return take
 
 
-def _constant(parser: OperationParser, state: OperationState, text: str) -> bool:
+def _constant(parser: StatementParser, state: OperationState, text: str) -> bool:
     known = parser.known_splats.get(text)
     if known is None:
         return False
@@ -287,7 +284,7 @@ def _same_types(operands: Sequence[Value], types: Sequence[Type]) -> bool:
     return True
 
 
-def _applied(parser: OperationParser, state: OperationState, text: str) -> bool:
+def _applied(parser: StatementParser, state: OperationState, text: str) -> bool:
     operand = state.operands[0].type
     if not isinstance(operand, TensorType):
         return False
@@ -296,7 +293,7 @@ def _applied(parser: OperationParser, state: OperationState, text: str) -> bool:
     return True
 
 
-def _functional_type(parser: OperationParser, state: OperationState, text: str) -> bool:
+def _functional_type(parser: StatementParser, state: OperationState, text: str) -> bool:
     type = parser.known_function_types.get(text)
     if type is None or not _same_types(state.operands, type.inputs):
         return False
@@ -304,7 +301,7 @@ def _functional_type(parser: OperationParser, state: OperationState, text: str) 
     return True
 
 
-def _same_type(parser: OperationParser, state: OperationState, text: str) -> bool:
+def _same_type(parser: StatementParser, state: OperationState, text: str) -> bool:
     type = parser.known_types.get(text)
     if type is None:
         return False
@@ -315,11 +312,11 @@ def _same_type(parser: OperationParser, state: OperationState, text: str) -> boo
     return True
 
 
-def _predicate_type(parser: OperationParser, state: OperationState, text: str) -> bool:
+def _predicate_type(parser: StatementParser, state: OperationState, text: str) -> bool:
     return _same_types(state.operands[:1], [parser.known_types.get(text)])  # type: ignore[list-item]
 
 
-def _chosen_type(parser: OperationParser, state: OperationState, text: str) -> bool:
+def _chosen_type(parser: StatementParser, state: OperationState, text: str) -> bool:
     type = parser.known_types.get(text)
     if type is None or not _same_types(state.operands[1:], (type, type)):
         return False
@@ -327,13 +324,13 @@ def _chosen_type(parser: OperationParser, state: OperationState, text: str) -> b
     return True
 
 
-def _operand_types(parser: OperationParser, state: OperationState, text: str) -> bool:
+def _operand_types(parser: StatementParser, state: OperationState, text: str) -> bool:
     single = parser.known_types.get(text)
     types = parser.known_type_lists.get(text) if single is None else [single]
     return types is not None and _same_types(state.operands, types)
 
 
-def _type_of_result(parser: OperationParser, state: OperationState, text: str) -> bool:
+def _type_of_result(parser: StatementParser, state: OperationState, text: str) -> bool:
     type = parser.known_types.get(text)
     if type is None:
         return False

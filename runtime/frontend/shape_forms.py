@@ -1,23 +1,21 @@
-"""Pretty forms of operations of `nimblehlo.ops.shape_dialects` that do not spell out all types."""
+"""Pretty forms of operations of `nimblehlo.ops.shape.shape_dialects` that do not spell out all types."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from ..ir import BoolAttribute, DenseElementsAttribute, IntegerAttribute
-from ..ops.shape_dialects import Predicate
+from ..ops.shape.shape_dialects import Predicate
 from ..types import ELEMENT_TYPES, INDEX, TensorType
-from .assembly import Form, Signature, Step, compile_assembly
-from .operation_types import OperationState, check_operand_types
-
-if TYPE_CHECKING:
-    from .operation_parser import OperationParser
+from .assembly import Form, compile_assembly
+from .signature import Signature, Step
+from .statement_parser import OperationState, StatementParser
 
 
-def _constant(parser: OperationParser, state: OperationState) -> None:
+def _constant(parser: StatementParser, state: OperationState) -> None:
     """``2 : index``, ``true`` or ``dense<1> : tensor<2xindex>``."""
     position = parser.position
     value = parser.attribute()
@@ -30,13 +28,13 @@ def _constant(parser: OperationParser, state: OperationState) -> None:
         parser.fail("an integer or a dense constant", position)
 
 
-def _const_shape(parser: OperationParser, state: OperationState) -> None:
+def _const_shape(parser: StatementParser, state: OperationState) -> None:
     """``[4, 32]``."""
     sizes = np.array(parser.integers(), np.int64)
     state.attributes["shape"] = DenseElementsAttribute(TensorType(sizes.shape, INDEX), sizes)
 
 
-def _predicate(parser: OperationParser, state: OperationState) -> None:
+def _predicate(parser: StatementParser, state: OperationState) -> None:
     """``slt ,``."""
     position = parser.skip()
     name = parser.keyword("a comparison such as 'slt'")
@@ -46,27 +44,27 @@ def _predicate(parser: OperationParser, state: OperationState) -> None:
     parser.expect(",")
 
 
-def _compared_type(parser: OperationParser, state: OperationState) -> None:
+def _compared_type(parser: StatementParser, state: OperationState) -> None:
     """The type of both operands; the result has that of a truth value, of the same shape."""
     position = parser.position
     type = parser.type()
-    check_operand_types(parser, state.operands, [type, type], position)
+    parser.check_operand_types(state.operands, [type, type], position)
     truth = ELEMENT_TYPES["i1"]
     state.result_types = (type.with_element_type(truth) if isinstance(type, TensorType) else truth,)
 
 
-def _selected_type(parser: OperationParser, state: OperationState) -> None:
+def _selected_type(parser: StatementParser, state: OperationState) -> None:
     """The type of both values, before it that of the condition where it is no scalar."""
     type = parser.type()
     state.result_types = (parser.type() if parser.accept(",") else type,)
 
 
-def _index_result(parser: OperationParser, state: OperationState) -> None:
+def _index_result(parser: StatementParser, state: OperationState) -> None:
     """The result is an index, which the form does not say."""
     state.result_types = (INDEX,)
 
 
-def _element_result(parser: OperationParser, state: OperationState) -> None:
+def _element_result(parser: StatementParser, state: OperationState) -> None:
     """The result is an element of the first operand, which the form does not say."""
     type = state.operands[0].type
     if not isinstance(type, TensorType):

@@ -1,9 +1,9 @@
-"""Pretty forms of the operations of the sdy dialect (`nimblehlo.ops.sharding`, `sharding_collectives`)."""
+"""Pretty forms of the operations of the sdy dialect (`nimblehlo.ops.sharding`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ..ir import IntegerAttribute, StringAttribute
 from ..ir.sharding import (
@@ -16,13 +16,11 @@ from ..ir.sharding import (
     ShardingPerValue,
     TensorSharding,
 )
-from ..ops.sharding import Direction, Reduction
+from ..ops.sharding.operations import Direction, Reduction
 from ..types import ELEMENT_TYPES, Type
-from .assembly import Form, Signature, Step, compile_assembly
-from .operation_types import OperationState
-
-if TYPE_CHECKING:
-    from .operation_parser import OperationParser
+from .assembly import Form, compile_assembly
+from .signature import Signature, Step
+from .statement_parser import OperationState, StatementParser
 
 _I32: Final = ELEMENT_TYPES["i32"]
 _I64: Final = ELEMENT_TYPES["i64"]
@@ -31,31 +29,31 @@ _I64: Final = ELEMENT_TYPES["i64"]
 def _attribute(name: str, kind: type[SdyAttribute]) -> Step:
     """An attribute without its mnemonic, or in its full form."""
 
-    def step(parser: OperationParser, state: OperationState) -> None:
+    def step(parser: StatementParser, state: OperationState) -> None:
         state.attributes[name] = parser.sharding_reader().bare(kind)
 
     return step
 
 
-def _name(parser: OperationParser, state: OperationState) -> None:
+def _name(parser: StatementParser, state: OperationState) -> None:
     """``@name``."""
     state.attributes["sym_name"] = parser.symbol_name()
 
 
-def _computation_name(parser: OperationParser, state: OperationState) -> None:
+def _computation_name(parser: StatementParser, state: OperationState) -> None:
     """``<"name">``."""
     parser.expect("<")
     state.attributes["name"] = StringAttribute(parser.string())
     parser.expect(">")
 
 
-def _group_id(parser: OperationParser, state: OperationState) -> None:
+def _group_id(parser: StatementParser, state: OperationState) -> None:
     """``group_id=3``."""
     parser.expect("group_id =")
     state.attributes["group_id"] = IntegerAttribute(parser.sharding_reader().integer(), _I64)
 
 
-def _direction(parser: OperationParser, state: OperationState) -> None:
+def _direction(parser: StatementParser, state: OperationState) -> None:
     """``allowed_direction=FORWARD``."""
     parser.expect("allowed_direction =")
     position = parser.skip()
@@ -65,17 +63,17 @@ def _direction(parser: OperationParser, state: OperationState) -> None:
     state.attributes["allowed_direction"] = IntegerAttribute(Direction[word].value, _I32)
 
 
-def _reduction(parser: OperationParser, state: OperationState) -> None:
+def _reduction(parser: StatementParser, state: OperationState) -> None:
     """``max``, which may be left out."""
     word = next((member for member in Reduction.__members__ if parser.accept(member)), None)
     if word is not None:
         state.attributes["reduction_op"] = IntegerAttribute(Reduction[word].value, _I32)
 
 
-def _keyed(key: str, name: str, read: Callable[[OperationParser], SdyAttribute], optional: bool) -> Step:
+def _keyed(key: str, name: str, read: Callable[[StatementParser], SdyAttribute], optional: bool) -> Step:
     """``key=attribute``."""
 
-    def step(parser: OperationParser, state: OperationState) -> None:
+    def step(parser: StatementParser, state: OperationState) -> None:
         if parser.accept(f"{key} ="):
             state.attributes[name] = read(parser)
         elif not optional:
@@ -84,19 +82,19 @@ def _keyed(key: str, name: str, read: Callable[[OperationParser], SdyAttribute],
     return step
 
 
-def _out_sharding(parser: OperationParser) -> SdyAttribute:
+def _out_sharding(parser: StatementParser) -> SdyAttribute:
     return parser.sharding_reader().bare(TensorSharding)
 
 
-def _sharding_list(parser: OperationParser) -> ShardingPerValue:
+def _sharding_list(parser: StatementParser) -> ShardingPerValue:
     return parser.sharding_reader().sharding_list()
 
 
-def _manual_axes(parser: OperationParser) -> SdyAttribute:
+def _manual_axes(parser: StatementParser) -> SdyAttribute:
     return parser.sharding_reader().bare(ManualAxes)
 
 
-def _body(parser: OperationParser, state: OperationState) -> None:
+def _body(parser: StatementParser, state: OperationState) -> None:
     """``(%a: tensor<2xf32>, ...) {...}``: the arguments of the only block have no label."""
     arguments: list[tuple[str, int, Type]] = []
     parser.expect("(")
@@ -125,7 +123,7 @@ def _collective(*steps: Step) -> Form:
     return Form([*steps, *_INPUT, out_sharding, *_END])
 
 
-def _no_result(parser: OperationParser, state: OperationState) -> None:
+def _no_result(parser: StatementParser, state: OperationState) -> None:
     state.result_types = ()
 
 

@@ -34,7 +34,8 @@ from .location import (
     SourceLocation,
     UnknownLocation,
 )
-from .module import Block, Function, Module, Operation, Region, Value
+from .module import Module
+from .operation import Block, Function, Operation, Region, Value
 
 __all__ = [
     "UNKNOWN",

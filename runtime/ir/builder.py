@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from ..types import Type
 from .attributes import Attribute
 from .location import UNKNOWN, Location
-from .module import Block, Operation, Region, Value
+from .operation import Block, Operation, Region, Value
 
 
 class Builder:

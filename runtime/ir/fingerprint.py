@@ -11,7 +11,8 @@ import hashlib
 import numpy as np
 
 from .attributes import DenseElementsAttribute, StructAttribute
-from .module import Function, Module
+from .module import Module
+from .operation import Function
 from .printer import Printer
 
 

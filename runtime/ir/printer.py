@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -36,15 +36,8 @@ from .attributes import (
     TypeAttribute,
     UnitAttribute,
 )
-from .location import (
-    CallSiteLocation,
-    FileLocation,
-    FusedLocation,
-    Location,
-    NameLocation,
-    SourceLocation,
-)
-from .module import Block, Function, Module, Operation, Region, Value
+from .location import CallSiteLocation, FileLocation, FusedLocation, Location, NameLocation, SourceLocation
+from .operation import Block, Function, Operation, Region, Value
 
 LONGEST_LIST: Final = 64
 """Constants of more elements are printed as hexadecimal digits."""
@@ -54,7 +47,16 @@ _SYMBOL: Final = re.compile(r"[A-Za-z_][\w$.\-]*", re.ASCII)
 _ENUMS_IN_ANGLES: Final = frozenset({"result_accuracy_mode"})
 
 
-def print_module(module: Module, locations: bool = False) -> str:
+class PrintedModule(Protocol):
+    """What is printed of a module (`nimblehlo.ir.Module`)."""
+
+    name: str | None
+    attributes: dict[str, Attribute]
+    body: list[Any]
+    location: Location
+
+
+def print_module(module: PrintedModule, locations: bool = False) -> str:
     """The text of a module.
 
     Args:
@@ -88,7 +90,7 @@ class Printer:
         self._arguments = 0
         self._types: dict[Type, str] = {}
 
-    def module(self, module: Module) -> None:
+    def module(self, module: PrintedModule) -> None:
         """Print a module."""
         name = f" {symbol_text(module.name)}" if module.name is not None else ""
         attributes = f" attributes {self.dictionary(module.attributes)}" if module.attributes else ""
@@ -97,10 +99,10 @@ class Printer:
         for item in module.body:
             if isinstance(item, Function):
                 self.function(item)
-            elif isinstance(item, Module):
-                self.module(item)
-            else:
+            elif isinstance(item, Operation):
                 self.operation(item)
+            else:
+                self.module(item)
         self._indent = outer
         self._line("}" + self._location(module.location))
 

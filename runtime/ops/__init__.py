@@ -1,5 +1,5 @@
 """The operations, each declared once; the module that declares one is imported when it is looked up."""
 
-from .declaration import Op, declarations, lookup
+from .framework.declaration import Op, declarations, lookup
 
 __all__ = ["Op", "declarations", "lookup"]

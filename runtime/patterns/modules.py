@@ -7,20 +7,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..ir import (
-    Attribute,
-    Block,
-    Builder,
-    DenseElementsAttribute,
-    Function,
-    Module,
-    Region,
-    StructAttribute,
-)
+from ..ir import Attribute, Block, Builder, DenseElementsAttribute, Function, Module, Region, StructAttribute
 from ..ir import Value as IrValue
-from ..ops.attribute_kinds import Enum
-from ..ops.declaration import Op, lookup
-from ..ops.verify import verify
+from ..ops.framework.attribute_kinds import Enum
+from ..ops.framework.declaration import Op, lookup
+from ..ops.framework.verify import verify
 from ..types import FunctionType, TensorType
 from .tape import INPUT, Node
 

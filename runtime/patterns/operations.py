@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import NimbleError
 from ..inputs import convert_input
-from ..ops.broadcast_shapes import broadcast_shapes
+from ..ops.numerics.broadcast_shapes import broadcast_shapes
 from ..types import (
     BOOLEAN,
     COMPLEX,

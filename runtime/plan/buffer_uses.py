@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..ir.record import Record
-from ..ops.cluster import CLUSTER, REDUCTION_CLUSTER, ROW_CLUSTER, STEP_CLUSTER
+from ..ops.internal.fusion import CLUSTER, REDUCTION_CLUSTER, ROW_CLUSTER, STEP_CLUSTER
 from .plan import Step
 
 FLAT_VIEWS: Final = frozenset(

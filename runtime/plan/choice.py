@@ -8,27 +8,34 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..ir import Block
 from ..ir.record import Record
-from ..ops.cluster import Cluster, ReductionCluster, RowCluster, StepCluster
-from ..ops.control import While
-from ..ops.declaration import Op
-from ..ops.elementwise_base import Elementwise
-from ..ops.quantized_operation import has_quantized_types, quantized_reference
+from ..ops.control.control import While
+from ..ops.elementwise.base import Elementwise
+from ..ops.framework.declaration import Op
+from ..ops.internal.fusion import Cluster, ReductionCluster, RowCluster, StepCluster
+from ..ops.numerics.quantized_operation import has_quantized_types, quantized_reference
 from ..options import Options
-from ..specialize.rewriting import tensor_type
-from .block_references import LEAST_SECONDS, in_blocks
-from .clusters import Code, block_of, is_generated, may_overwrite, names_of, one_by_one
-from .estimates import estimate, seconds_of_operations
-from .kernels import kernel_for
-from .loop_clusters import LoopCode, ReductionCode, RowCode
-from .native_loops import NativeLoop, is_long, native_form
-from .region_codes import region_code
-from .region_functions import RegionCode
-from .run_time_types import RunTimeTyped, has_unknown_sizes
-from .step_codes import StepCode, tiered_steps
-from .tiering import Generated, NoCode, Tiered
+from ..specialize.utils.rewriter import tensor_type
+from .implementations.block_references import LEAST_SECONDS, in_blocks
+from .implementations.elementwise_fusion import (
+    Code,
+    block_of,
+    is_generated,
+    may_overwrite,
+    names_of,
+    one_by_one,
+)
+from .implementations.kernels import kernel_for
+from .implementations.native_loops import NativeLoop, is_long, native_form
+from .implementations.reduction_fusion import LoopCode, ReductionCode, RowCode
+from .implementations.region_functions import RegionCode
+from .implementations.region_kernels import region_code
+from .implementations.run_time_types import RunTimeTyped, has_unknown_sizes
+from .implementations.small_steps import StepCode, tiered_steps
+from .tiering.cost_model import estimate, seconds_of_operations
+from .tiering.tiers import Generated, NoCode, Tiered
 
 if TYPE_CHECKING:
-    from .row_programs import RowProgram
+    from .implementations.ufunc_programs import RowProgram
 
 LEAST_PROGRAM_SECONDS: Final = 2e-4
 """What references must be expected to take for a program on rows, which takes half a millisecond to make."""
@@ -84,7 +91,7 @@ def choose(view: Op, options: Options) -> Choice:
 
 def _takes_unknown_sizes(view: Op) -> bool:
     """Whether its reference works on sizes that are known at run time only."""
-    from ..ops.dynamic_shapes import RunTimeShaped
+    from ..ops.shape.dynamic_shapes import RunTimeShaped
 
     return isinstance(view, RunTimeShaped)
 
@@ -163,7 +170,7 @@ def _program(block: Block, seconds: float, options: Options) -> RowProgram | Non
     """A block's program on rows, if it has one, and references take so long that it pays."""
     if seconds <= LEAST_PROGRAM_SECONDS:
         return None
-    from .row_programs import row_program
+    from .implementations.ufunc_programs import row_program
 
     return row_program(block, options.threads, seconds)
 

@@ -9,19 +9,19 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from ..ir import DenseElementsAttribute, Function, Operation, Region, Value, captured_values
-from ..ops.cluster import StepCluster
-from ..ops.control import Call, Case, If, While
-from ..ops.declaration import Op
-from ..ops.memory_limit import bytes_of
-from ..ops.verify import TERMINATORS, view_of
+from ..ops.control.control import Call, Case, If, While
+from ..ops.framework.declaration import Op
+from ..ops.framework.memory_limit import bytes_of
+from ..ops.framework.verify import TERMINATORS, view_of
+from ..ops.internal.fusion import StepCluster
 from ..options import Options
 from ..types import Type
 from .choice import Choice, choose
-from .clusters import with_clusters
+from .epilogues import tiered_functions, with_sequels
+from .implementations.elementwise_fusion import with_clusters
+from .implementations.run_time_types import has_unknown_sizes
 from .plan import Plan, Step, all_steps
-from .run_time_types import has_unknown_sizes
-from .sequels import tiered_functions, with_sequels
-from .tiering import begin_expected, share_heat
+from .tiering.tiers import begin_expected, share_heat
 
 _CONTROL: Final[dict[type[Op], Literal["while", "if", "case"]]] = {While: "while", If: "if", Case: "case"}
 """What the executor runs by itself."""

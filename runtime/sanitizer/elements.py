@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ..ops import bitwise, conversion, elementwise, numerics
-from ..ops.broadcast_shapes import broadcast_pair
-from ..ops.chlo_broadcast import BroadcastBinary
-from ..ops.declaration import Array, Op
-from ..ops.quantization import dequantizer
-from ..ops.quantized_operation import expressed_view
+from ..ops.chlo.broadcast import BroadcastBinary
+from ..ops.elementwise import arithmetic, bitwise, conversion
+from ..ops.framework.declaration import Array, Op
+from ..ops.numerics import element_types
+from ..ops.numerics.broadcast_shapes import broadcast_pair
+from ..ops.numerics.quantization import dequantizer
+from ..ops.numerics.quantized_operation import expressed_view
 from ..types import COMPLEX, FLOAT, INTEGER, SIGNED, ElementType, QuantizedType, TensorType, storage_range
 from .findings import Violation
 
@@ -56,10 +57,10 @@ def _pair(view: Op, lhs: Array, rhs: Array) -> tuple[Array, Array]:
 
 def division_by_zero(view: Op) -> Inspect | None:
     """`divide` and `remainder` of integers by zero."""
-    element_type = _integers(view, elementwise.Divide, elementwise.Remainder)
+    element_type = _integers(view, arithmetic.Divide, arithmetic.Remainder)
     if element_type is None:
         return None
-    dtype = numerics.carrier(element_type)
+    dtype = element_types.carrier(element_type)
 
     def inspect(operands: Sequence[Array], results: Sequence[Array]) -> Violation | None:
         rhs = operands[1].astype(dtype, copy=False)
@@ -76,10 +77,10 @@ def division_by_zero(view: Op) -> Inspect | None:
 
 def division_overflow(view: Op) -> Inspect | None:
     """`divide` and `remainder` of the least signed integer by -1."""
-    element_type = _integers(view, elementwise.Divide, elementwise.Remainder)
+    element_type = _integers(view, arithmetic.Divide, arithmetic.Remainder)
     if element_type is None or not element_type.category & SIGNED:
         return None
-    dtype, (low, _) = numerics.carrier(element_type), storage_range(element_type)
+    dtype, (low, _) = element_types.carrier(element_type), storage_range(element_type)
 
     def inspect(operands: Sequence[Array], results: Sequence[Array]) -> Violation | None:
         least = operands[0].astype(dtype, copy=False) == low
@@ -101,7 +102,7 @@ def shift_amount(view: Op) -> Inspect | None:
     element_type = _integers(view, bitwise.Shift)
     if element_type is None:
         return None
-    to_bits, _ = numerics.unsigned_bits(element_type)
+    to_bits, _ = element_types.unsigned_bits(element_type)
     width = element_type.width
 
     def inspect(operands: Sequence[Array], results: Sequence[Array]) -> Violation | None:
@@ -126,7 +127,7 @@ def float_to_integer(view: Op) -> Inspect | None:
     if not source.category & (FLOAT | COMPLEX) or not target.category & INTEGER:
         return None
     low, high = storage_range(target)
-    dtype = numerics.carrier(numerics.real_type(source))
+    dtype = element_types.carrier(element_types.real_type(source))
     least, beyond = dtype.type(low), dtype.type(high + 1)
 
     def is_outside(operand: Array) -> Array:
@@ -189,7 +190,7 @@ def _has_extreme(stored: Array, type: TensorType) -> bool:
     """Whether an element is the least or the greatest one: a saturated one is."""
     element_type = type.element_type
     assert isinstance(element_type, QuantizedType)
-    values = stored.astype(numerics.carrier(element_type.storage), copy=False)
+    values = stored.astype(element_types.carrier(element_type.storage), copy=False)
     extreme = (values == element_type.storage_min) | (values == element_type.storage_max)
     return bool(np.count_nonzero(extreme))
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ..ops import index_space
-from ..ops.declaration import Array, Op
-from ..ops.gather import GatherRules
-from ..ops.indexing import DynamicSlice, DynamicUpdateSlice, TorchIndexSelect
-from ..ops.rules import constant_operand, with_actual_shapes
-from ..ops.scatter import Scatter
-from ..ops.whole_windows import starts_outside
+from ..ops.framework.declaration import Array, Op
+from ..ops.framework.rules import constant_operand, with_actual_shapes
+from ..ops.indexing import index_space
+from ..ops.indexing.dynamic_slice import DynamicSlice, DynamicUpdateSlice, TorchIndexSelect
+from ..ops.indexing.gather import GatherRules
+from ..ops.indexing.scatter import Scatter
+from ..ops.internal.whole_windows import starts_outside
 from ..options import Ordering
 from ..types import TensorType
 from .elements import Inspect, first_index, number, place

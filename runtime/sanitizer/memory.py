@@ -14,16 +14,16 @@ from typing import Any, Final
 import numpy as np
 
 from ..ir import Function, Operation
-from ..ops.control import OptimizationBarrier
-from ..ops.custom_call import CustomCall
-from ..ops.custom_call_targets import SHARDING_ANNOTATIONS
-from ..ops.declaration import Array, Op
-from ..ops.dynamic_shapes import ReadsSizes, SetDimensionSize
-from ..ops.regions import overwrites
-from ..ops.rules import with_actual_shapes
-from ..ops.scatter import Scatter
-from ..ops.tuples import GetTupleElement, Tuple
-from ..ops.verify import view_of
+from ..ops.control.control import OptimizationBarrier
+from ..ops.custom_calls.custom_call import CustomCall
+from ..ops.custom_calls.targets import SHARDING_ANNOTATIONS
+from ..ops.framework.declaration import Array, Op
+from ..ops.framework.rules import with_actual_shapes
+from ..ops.framework.verify import view_of
+from ..ops.indexing.scatter import Scatter
+from ..ops.reduction.bodies import overwrites
+from ..ops.shape.dynamic_shapes import ReadsSizes, SetDimensionSize
+from ..ops.shape.tuples import GetTupleElement, Tuple
 from .elements import first_index, number, place
 from .findings import Violation
 

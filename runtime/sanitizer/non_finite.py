@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..ops.declaration import Array, Op
-from ..ops.elementwise_base import Elementwise
-from ..ops.regions import monoid
+from ..ops.elementwise.base import Elementwise
+from ..ops.framework.declaration import Array, Op
+from ..ops.reduction.bodies import monoid
 from ..types import COMPLEX, FLOAT, TensorType
 from .elements import Inspect, first_index, number, place
 from .findings import Violation

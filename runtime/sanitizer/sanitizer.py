@@ -11,20 +11,20 @@ import numpy as np
 from ..errors import ExecutionError, UndefinedBehaviorError, VerifyError
 from ..executor import Runner
 from ..ir import Block, Builder, Function, Module, Operation, Region, captured_values
-from ..ops.control import Case, If, While
-from ..ops.custom_call import CustomCall
-from ..ops.custom_call_targets import BUILT_IN
-from ..ops.declaration import Array, Op
-from ..ops.dynamic_shapes import RunTimeShaped
-from ..ops.quantized_operation import has_quantized_types
-from ..ops.regions import monoid
-from ..ops.scatter import Scatter
-from ..ops.verify import TERMINATORS, view_of
-from ..ops.whole_windows import may_drop_windows, moved
+from ..ops.control.control import Case, If, While
+from ..ops.custom_calls.custom_call import CustomCall
+from ..ops.custom_calls.targets import BUILT_IN
+from ..ops.framework.declaration import Array, Op
+from ..ops.framework.verify import TERMINATORS, view_of
+from ..ops.indexing.scatter import Scatter
+from ..ops.internal.whole_windows import may_drop_windows, moved
+from ..ops.numerics.quantized_operation import has_quantized_types
+from ..ops.reduction.bodies import monoid
+from ..ops.shape.dynamic_shapes import RunTimeShaped
 from ..options import Options
 from ..plan import Plan, choose, lower
 from ..plan.choice import Choice
-from ..plan.run_time_types import has_unknown_sizes
+from ..plan.implementations.run_time_types import has_unknown_sizes
 from ..specialize import Budget, bind
 from ..types import Type
 from . import elements, indices

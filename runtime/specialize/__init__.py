@@ -7,16 +7,16 @@ from typing import Any, Final
 
 from ..errors import NimbleError
 from ..ir import Function, Module, Region
-from ..ops.verify import view_of
+from ..ops.framework.verify import view_of
 from ..types import FunctionType, TensorType, Type
-from .cleanup import remove_common_subexpressions, remove_dead_code
-from .constants import Budget
 from .forward import propagate
-from .implicit_conversions import make_conversions_explicit
 from .inline import inline_calls
-from .promotions import promote_reductions
-from .rewrites import simplify
-from .transposed_reductions import reduce_before_transposing
+from .rewrites.implicit_conversions import make_conversions_explicit
+from .rewrites.promotions import promote_reductions
+from .rewrites.registry import simplify
+from .rewrites.transposed_reductions import reduce_before_transposing
+from .utils.cleanup import remove_common_subexpressions, remove_dead_code
+from .utils.constants import Budget
 
 LEAST_WITH_LAYERS: Final = 250
 """Operations of a function in which layers are looked for: others are ready in little time."""
@@ -58,7 +58,7 @@ def specialize(
         drops_windows: whether scatters leave out whole windows, as `Options(scatter_out_of_bounds="window")`
             asks.
         scatters_by_columns: whether scatters may take columns of indices, which no text can say
-            (`nimblehlo.ops.column_scatter`).
+            (`nimblehlo.ops.internal.component_scatter`).
         calls_layers: whether layers may become calls of functions, the `callees` of the one that is returned;
             otherwise it calls none.
 
@@ -70,19 +70,19 @@ def specialize(
     function = bind(module, entry, argument_types, budget)
     assert function.body is not None
     if drops_windows:
-        from .whole_windows import drop_whole_windows
+        from .rewrites.whole_windows import drop_whole_windows
 
         drop_whole_windows(function.body)
     remove_common_subexpressions(function.body)
     remove_dead_code(function.body)
     if rewrite:
         if any(operation.name == "stablehlo.gather" for operation in function.body.walk()):
-            from .early_gathers import gather_early
+            from .fusion.early_gathers import gather_early
 
             gather_early(function.body)
             remove_dead_code(function.body)
         if calls_layers and len(function.body.block.operations) >= LEAST_WITH_LAYERS:
-            from .layer_calls import call_layers
+            from .outlining.outlined_calls import call_layers
 
             function.callees = call_layers(function.body)
         for part in (function, *function.callees):

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from ..errors import ExecutionError, NimbleError, VerifyError
 from ..ir import Builder, DenseElementsAttribute, Operation, Region, Value, copy_region
-from ..ops.memory_limit import require_memory
-from ..ops.static_forms import STATIC_FORMS, constant_sizes, static_operation
-from ..ops.verify import TERMINATORS, verify_inferred, view_of
+from ..ops.framework.memory_limit import require_memory
+from ..ops.framework.verify import TERMINATORS, verify_inferred, view_of
+from ..ops.shape.static_forms import STATIC_FORMS, constant_sizes, static_operation
 from ..types import Type
-from .constants import Budget, fold
-from .identities import asserted, fail, operand_that_is_result
+from .rewrites.identities import asserted, fail, operand_that_is_result
+from .utils.constants import Budget, fold
 
 
 def propagate(region: Region, budget: Budget, *, sizes_bound: bool) -> None:

@@ -21,10 +21,10 @@ from ..ir import (
     SymbolAttribute,
     Value,
 )
-from ..ops.families import FAMILY_OF, SHARDING_ATTRIBUTES
+from ..ops.framework.op_registry import FAMILY_OF, SHARDING_ATTRIBUTES
 
 if TYPE_CHECKING:
-    from ..ops.shape_custom_calls import ReplacedTarget
+    from ..ops.custom_calls.shape_custom_calls import ReplacedTarget
 
 MOST_NESTED = 128
 """Levels of regions; a text may have as many."""
@@ -158,7 +158,7 @@ class _Inliner:
         """The block whose operations take an operation's place, given its operands; None where none does."""
         if operation.name.startswith("sdy."):
             if operation.name in MANY_DEVICES:
-                from .sharding import require_one_device
+                from .rewrites.sharding import require_one_device
 
                 require_one_device(operation, self.module)
             return operation.regions[0].block if operation.regions else None
@@ -200,7 +200,7 @@ class _Inliner:
         if operation.name == "func.call":
             return self.functions[_symbol(operation, "callee")]
         if operation.name == "stablehlo.composite":
-            from ..ops.composite import Composite
+            from ..ops.control.composite import Composite
 
             if Composite(operation).registered is None:
                 return self.functions[_symbol(operation, "decomposition")]

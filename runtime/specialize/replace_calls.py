@@ -19,15 +19,15 @@ from ..ir import (
     StringAttribute,
     Value,
 )
-from ..ops.custom_call import CustomCall
-from ..ops.shape_custom_calls import (
+from ..ops.custom_calls.custom_call import CustomCall
+from ..ops.custom_calls.shape_custom_calls import (
     REPLACED_TARGETS,
     ReplacedTarget,
     reduction_dimension,
     replacing_attributes,
     shape_operands,
 )
-from ..ops.verify import view_of
+from ..ops.framework.verify import view_of
 from ..types import ELEMENT_TYPES, TensorType
 
 _I64 = ELEMENT_TYPES["i64"]

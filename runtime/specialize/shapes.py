@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ..ir import Operation
-from ..ops.broadcasting import BroadcastInDim
-from ..ops.declaration import Op
-from ..ops.elementwise_base import Elementwise
-from ..ops.movement import Reshape
-from ..ops.rules import constant_operand
-from ..ops.verify import view_of
+from ..ops.elementwise.base import Elementwise
+from ..ops.framework.declaration import Op
+from ..ops.framework.rules import constant_operand
+from ..ops.framework.verify import view_of
+from ..ops.shape.broadcasting import BroadcastInDim
+from ..ops.shape.layout import Reshape
 from ..types import DYNAMIC, TensorType, Type
 
 _SHAPED_LIKE: Final = {

@@ -25,7 +25,7 @@ from ..ir import (
     Value,
     copy_region,
 )
-from ..ops.verify import verify, view_of
+from ..ops.framework.verify import verify, view_of
 from ..types import DYNAMIC, ELEMENT_TYPES, ElementType, TensorType, storage_range
 
 _I32: Final = ELEMENT_TYPES["i32"]

@@ -23,15 +23,15 @@ from ..ir import (
     SymbolAttribute,
     Value,
 )
-from ..ops.control import While
-from ..ops.custom_call import CustomCall
-from ..ops.declaration import Op
-from ..ops.dynamic_shapes import ReadsSizes, SetDimensionSize
-from ..ops.random import Rng
-from ..ops.rules import at_most, shape_text, shapes_agree
-from ..ops.shape_custom_calls import shape_operands
-from ..ops.static_forms import STATIC_FORMS, operand_positions
-from ..ops.verify import TERMINATORS, verify, view_of
+from ..ops.control.control import While
+from ..ops.custom_calls.custom_call import CustomCall
+from ..ops.custom_calls.shape_custom_calls import shape_operands
+from ..ops.framework.declaration import Op
+from ..ops.framework.rules import at_most, shape_text, shapes_agree
+from ..ops.framework.verify import TERMINATORS, verify, view_of
+from ..ops.shape.dynamic_shapes import ReadsSizes, SetDimensionSize
+from ..ops.shape.random import Rng
+from ..ops.shape.static_forms import STATIC_FORMS, operand_positions
 from ..specialize import entry_function, specialize
 from ..types import TensorType, Type
 

@@ -1,7 +1,7 @@
 """Verifies loop nests: they read and write within their arrays, and write each element of each result once.
 
-A nest is data (`nimblehlo.codegen.nest`): its accesses are affine in the indices of its loops, so that the
-bytes that it touches follow from it before any code is generated.
+A nest is data (`nimblehlo.codegen.nests.nest`): its accesses are affine in the indices of its loops, so
+that the bytes that it touches follow from it before any code is generated.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..codegen.nest import Access, Gather, Load, Nest
+from ..codegen.nests.nest import Access, Gather, Load, Nest
 from ..ir import Block, Function
-from ..ops.verify import view_of
+from ..ops.framework.verify import view_of
 from ..options import Options
-from ..plan.clusters import Code, block_of, is_generated, may_overwrite
-from ..plan.tiering import NoCode
+from ..plan.implementations.elementwise_fusion import Code, block_of, is_generated, may_overwrite
+from ..plan.tiering.tiers import NoCode
 from .plans import InvalidPlan
 
 MAX_BYTES: Final = 1 << 18

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from ..ir import Function
-from ..kernels import row_programs as kinds
-from ..ops.cluster import CLUSTER, REDUCTION_CLUSTER, ROW_CLUSTER
-from ..plan.row_programs import recorded_program, room_of
-from ..plan.row_recorder import RowRecorder
+from ..kernels.launch import ufunc_program as kinds
+from ..ops.internal.fusion import CLUSTER, REDUCTION_CLUSTER, ROW_CLUSTER
+from ..plan.implementations.ufunc_programs import recorded_program, room_of
+from ..plan.implementations.ufunc_recorder import RowRecorder
 from .plans import InvalidPlan
 
 _CLUSTERS: Final = frozenset({CLUSTER, REDUCTION_CLUSTER, ROW_CLUSTER})

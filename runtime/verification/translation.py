@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..ir import Block, DenseElementsAttribute, Function, Operation, Region, Value, captured_values
-from ..ops.control import Call
-from ..ops.verify import TERMINATORS
+from ..ops.control.control import Call
+from ..ops.framework.verify import TERMINATORS
 from ..plan import Plan, Step
 from .plans import InvalidPlan
 

@@ -52,8 +52,9 @@ def _work(rows: int, columns: int, batch: int = 1) -> Cases:
     return cases
 
 
-_P, _H, _V, _N = (f"kernels/{name}" for name in (
-    "matrix_product.pyx", "matrix_product.h", "vector_product.pyx", "narrow_product.pyx"))  # fmt: skip
+_P, _H, _V, _N = (
+    f"kernels/matmul/{name}" for name in ("matmul.pyx", "matmul.h", "gemv.pyx", "low_precision_matmul.pyx")
+)
 
 MATRICES: dict[str, Cases] = {
     f"{_H}:PRODUCT_PART": _terms(9, 40),
@@ -86,30 +87,36 @@ MATRICES: dict[str, Cases] = {
     f"{_P}:SMALL_COMPLEX": lambda n, t, o: [
         op.dot("complex<f32>" if t == "f32" else "complex<f64>", o, 1, n // 64 + k, 8, 8) for k in (-1, 0, 1)
     ],
-    "kernels/vector_product.h:VECTOR_PRODUCT_BYTES": lambda n, t, o: [
+    "kernels/matmul/gemv.h:VECTOR_PRODUCT_BYTES": lambda n, t, o: [
         op.dot(t, o, 1, *shape) for k in around(n // 4) for shape in ((1, k, 9), (9, k, 1))
     ],
-    "kernels/vector_product.h:VECTOR_PRODUCT_PART": lambda n, t, o: [
+    "kernels/matmul/gemv.h:VECTOR_PRODUCT_PART": lambda n, t, o: [
         op.dot(t, o, 1, *shape) for k in around(n) for shape in ((1, k, 3), (3, k, 1))
     ],
-    "kernels/vector_product.h:VECTOR_PRODUCT_COLUMNS": lambda n, t, o: [
+    "kernels/matmul/gemv.h:VECTOR_PRODUCT_COLUMNS": lambda n, t, o: [
         op.dot(t, o, 1, *shape) for k in around(n) for shape in ((1, 40, k), (k, 40, 1))
     ],
-    "kernels/vector_tiles.h:LINES": lambda n, t, o: [op.dot(t, o, 1, k, 40, 1) for k in around(n)],
-    "kernels/vector_tiles.h:GROUP": lambda n, t, o: [op.dot(t, o, 1, 1, k, 200) for k in around(n)],
-    "kernels/vector_tiles.h:FEW_VECTORS": lambda n, t, o: [op.dot(t, o, 1, 1, 20, k) for k in around(n * 16)],
-    "kernels/vector_tiles.h:AHEAD": lambda n, t, o: [op.dot(t, o, 1, 1, k, 200) for k in around(n)],
+    "kernels/matmul/gemv_tiles.h:LINES": lambda n, t, o: [op.dot(t, o, 1, k, 40, 1) for k in around(n)],
+    "kernels/matmul/gemv_tiles.h:GROUP": lambda n, t, o: [op.dot(t, o, 1, 1, k, 200) for k in around(n)],
+    "kernels/matmul/gemv_tiles.h:FEW_VECTORS": lambda n, t, o: [
+        op.dot(t, o, 1, 1, 20, k) for k in around(n * 16)
+    ],
+    "kernels/matmul/gemv_tiles.h:AHEAD": lambda n, t, o: [op.dot(t, o, 1, 1, k, 200) for k in around(n)],
     f"{_V}:LINES": lambda n, t, o: [op.dot(t, o, 1, 2000 + k, 65, 1) for k in around(n)],
     f"{_V}:TASK_BYTES": lambda n, t, o: [op.dot(t, o, 1, n // 256 + k, 64, 1) for k in (-1, 0, 1)],
     f"{_V}:COLUMNS_STEP": lambda n, t, o: [op.dot(t, o, 1, 1, 20, 256 + k) for k in around(n)],
-    "kernels/product_tiles.h:ROWS": lambda n, t, o: [
+    "kernels/matmul/matmul_tiles.h:ROWS": lambda n, t, o: [
         op.dot(t, o, 1, k, 20, 40) for r in (6, n) for k in around(r)
     ],
-    "kernels/product_tiles.h:VECTORS": lambda n, t, o: [op.dot(t, o, 1, 20, 20, k) for k in around(16 * n)],
-    "kernels/product_tiles.h:LOW_VECTORS": lambda n, t, o: [
+    "kernels/matmul/matmul_tiles.h:VECTORS": lambda n, t, o: [
+        op.dot(t, o, 1, 20, 20, k) for k in around(16 * n)
+    ],
+    "kernels/matmul/matmul_tiles.h:LOW_VECTORS": lambda n, t, o: [
         op.dot(t, o, 1, 3, 20, k) for k in around(16 * n)
     ],
-    "kernels/product_tiles.h:TERMS": lambda n, t, o: [op.dot(t, o, 1, 20, k, 40) for k in around(n + 1)],
+    "kernels/matmul/matmul_tiles.h:TERMS": lambda n, t, o: [
+        op.dot(t, o, 1, 20, k, 40) for k in around(n + 1)
+    ],
 }
 """Products of matrices of floats, which are compared with exact sums as well."""
 
@@ -127,15 +134,15 @@ def _halves(make: Callable[[int], tuple[int, ...]]) -> Cases:
 
 
 NARROW: dict[str, Cases] = {
-    "kernels/bfloat16_pairs.h:PAIR_STEPS": _halves(lambda k: (1, 40, 32 * k, 40)),
-    "kernels/bfloat16_pairs.h:PAIR_ROWS": _halves(lambda k: (1, k, 64, 40)),
-    "kernels/bfloat16_pairs.h:PAIR_WORDS": _halves(lambda k: (1, 40, 64, k)),
-    "kernels/bfloat16_pairs.h:PAIR_LATE_BLOCKS": _halves(lambda k: (1, 32 * k, 64, 200)),
-    "kernels/matrix_unit.h:UNIT_PART": _bytes(lambda k: (1, 40, 64 * k, 40)),
-    "kernels/narrow_product.h:NARROW_LINES": _bytes(lambda k: (1, k, 64, 40)),
-    "kernels/narrow_product.h:NARROW_STEP_BYTES": _bytes(lambda k: (1, 40, k, 40)),
-    "kernels/narrow_product.h:NARROW_PACKED_BLOCKS": _halves(lambda k: (1, 40, 64, 32 * k)),
-    "kernels/narrow_product.h:NARROW_GROUP": _halves(lambda k: (1, 40, 520, 32 * k)),
+    "kernels/matmul/bfloat16_pairs.h:PAIR_STEPS": _halves(lambda k: (1, 40, 32 * k, 40)),
+    "kernels/matmul/bfloat16_pairs.h:PAIR_ROWS": _halves(lambda k: (1, k, 64, 40)),
+    "kernels/matmul/bfloat16_pairs.h:PAIR_WORDS": _halves(lambda k: (1, 40, 64, k)),
+    "kernels/matmul/bfloat16_pairs.h:PAIR_LATE_BLOCKS": _halves(lambda k: (1, 32 * k, 64, 200)),
+    "kernels/matmul/matrix_unit.h:UNIT_PART": _bytes(lambda k: (1, 40, 64 * k, 40)),
+    "kernels/matmul/low_precision_matmul.h:NARROW_LINES": _bytes(lambda k: (1, k, 64, 40)),
+    "kernels/matmul/low_precision_matmul.h:NARROW_STEP_BYTES": _bytes(lambda k: (1, 40, k, 40)),
+    "kernels/matmul/low_precision_matmul.h:NARROW_PACKED_BLOCKS": _halves(lambda k: (1, 40, 64, 32 * k)),
+    "kernels/matmul/low_precision_matmul.h:NARROW_GROUP": _halves(lambda k: (1, 40, 520, 32 * k)),
     f"{_N}:PAIR_PACKED_ROWS": _halves(lambda k: (1, k, 64, 128)),
     f"{_N}:UNITS": _halves(lambda k: (k, 128, 64, 128)),
     f"{_N}:PAIR_UNIT_TERMS": _halves(lambda k: (1, 64, k // 4096, 64)),
@@ -143,15 +150,21 @@ NARROW: dict[str, Cases] = {
     f"{_N}:PAIR_GROUP_BYTES": _halves(lambda k: (1, 40, 512, k // 1024)),
     f"{_N}:GROUP_BYTES": _halves(lambda k: (1, 40, 512, k // 1024)),
     f"{_N}:MOST_TASKS": _halves(lambda k: (k, 64, 256, 64)),
-    "kernels/dot.py:_PART": lambda n, t, o: [op.dot("i32", o, 1, 9, k, 40) for k in around(n)],
-    "kernels/dot.py:_ROW_BLOCK": lambda n, t, o: [op.dot("i32", o, 1, k, 20, 40) for k in around(n)],
-    "kernels/dot.py:_COLUMN_BLOCK": lambda n, t, o: [op.dot("i32", o, 1, 40, 20, k) for k in around(2 * n)],
-    "kernels/tiles.py:ROWS": lambda n, t, o: [op.dot(s, o, 1, k, 70, 40, result="i32")
+    "kernels/matmul/integer_matmul.py:_PART": lambda n, t, o: [
+        op.dot("i32", o, 1, 9, k, 40) for k in around(n)
+    ],
+    "kernels/matmul/integer_matmul.py:_ROW_BLOCK": lambda n, t, o: [
+        op.dot("i32", o, 1, k, 20, 40) for k in around(n)
+    ],
+    "kernels/matmul/integer_matmul.py:_COLUMN_BLOCK": lambda n, t, o: [
+        op.dot("i32", o, 1, 40, 20, k) for k in around(2 * n)
+    ],
+    "kernels/matmul/integer_matmul_tiles.py:ROWS": lambda n, t, o: [op.dot(s, o, 1, k, 70, 40, result="i32")
                                               for k in around(n) for s in ("i8", "i16", "i32")],
 }  # fmt: skip
 """Products of narrow floats and of integers."""
 
-_B = "kernels/blocks.py"
+_B = "kernels/simd/block_sizes.py"
 REDUCTIONS: dict[str, Cases] = {
     f"{_B}:SHORT_ROW": lambda n, t, o: [op.reduce(t, o, (70, k), [1]) for k in around(n)],
     f"{_B}:BATCH": lambda n, t, o: [op.reduce(t, o, (k, 20), [1]) for k in around(n)],
@@ -161,12 +174,16 @@ REDUCTIONS: dict[str, Cases] = {
     f"{_B}:COLUMN_CHUNK": lambda n, t, o: [op.reduce(t, o, (30, k), [0]) for k in around(n)],
     f"{_B}:ARGUMENT_BLOCK": lambda n, t, o: [op.argmax(t, o, (2, k), 1) for k in around(n)],
     f"{_B}:ARGUMENT_CHUNK": lambda n, t, o: [op.argmax(t, o, (7, k), 0) for k in around(n)],
-    "kernels/reduce_arg.py:_SHORT": lambda n, t, o: [op.argmax(t, o, (50, k), 1) for k in around(n)],
-    "kernels/folds.py:_UNROLLED": lambda n, t, o: [
+    "kernels/reduction/arg_reduce.py:_SHORT": lambda n, t, o: [
+        op.argmax(t, o, (50, k), 1) for k in around(n)
+    ],
+    "kernels/reduction/vector_reduce.py:_UNROLLED": lambda n, t, o: [
         op.reduce(t, o, (2, 16 * k + 1), [1]) for k in around(2 * n)
     ],
-    "kernels/folds.py:_ROWS_AT_ONCE": lambda n, t, o: [op.reduce(t, o, (k, 40), [0]) for k in around(n)],
-    "kernels/folds.py:_NEAR_BYTES": lambda n, t, o: [
+    "kernels/reduction/vector_reduce.py:_ROWS_AT_ONCE": lambda n, t, o: [
+        op.reduce(t, o, (k, 40), [0]) for k in around(n)
+    ],
+    "kernels/reduction/vector_reduce.py:_NEAR_BYTES": lambda n, t, o: [
         op.reduce(t, o, (2, 4 * k), [1]) for k in around(n // 4)
     ],
     f"{_B}:SCAN_GROUP": lambda n, t, o: [op.cumulative(t, o, (3, k), 1) for k in around(n)],
@@ -176,69 +193,77 @@ REDUCTIONS: dict[str, Cases] = {
     f"{_B}:SCAN_LANES": lambda n, t, o: [op.cumulative(t, o, (k, 40), 1) for k in around(n)],
     f"{_B}:SCAN_PANEL": lambda n, t, o: [op.cumulative(t, o, (1, k), 1) for k in around(n)],
     f"{_B}:SCAN_CHUNK": lambda n, t, o: [op.cumulative(t, o, (20, k), 0) for k in around(n)],
-    "kernels/scan_panels.py:LINE_BYTES": lambda n, t, o: [
+    "kernels/reduction/scan_panels.py:LINE_BYTES": lambda n, t, o: [
         op.cumulative(t, o, (17, k), 1) for k in around(n // 4)
     ],
-    "kernels/scan_loops.py:FLAGS": lambda n, t, o: [
+    "kernels/reduction/scan_loops.py:FLAGS": lambda n, t, o: [
         op.cumulative(t, o, (1, 4096 * n + k), 1) for k in (-1, 1)
     ],
-    "kernels/window.py:CHUNK": lambda n, t, o: [
+    "kernels/reduction/reduce_window.py:CHUNK": lambda n, t, o: [
         op.window(t, o, (3, k + 4), (1, 5), (1, 1)) for k in around(n)
     ],
-    "kernels/window_loops.py:FARTHEST": lambda n, t, o: [
+    "kernels/reduction/reduce_window_loops.py:FARTHEST": lambda n, t, o: [
         op.window(t, o, (5, 90), (2, 3), (1, k)) for k in around(n)
     ],
-    "kernels/select_and_scatter_lines.py:FEW": lambda n, t, o: [
+    "kernels/reduction/select_and_scatter_rows.py:FEW": lambda n, t, o: [
         op.select_and_scatter(t, o, (9, 40), (2, k), (2, 1)) for k in around(n)
     ],
-    "kernels/select_and_scatter_lines.py:FARTHEST": lambda n, t, o: [
+    "kernels/reduction/select_and_scatter_rows.py:FARTHEST": lambda n, t, o: [
         op.select_and_scatter(t, o, (9, 60), (2, k), (2, k)) for k in around(n)
     ],
-    "kernels/select_and_scatter_lines.py:LINE_BYTES": lambda n, t, o: [
+    "kernels/reduction/select_and_scatter_rows.py:LINE_BYTES": lambda n, t, o: [
         op.select_and_scatter(t, o, (9, k), (2, 2), (2, 2)) for k in around(n // 4)
     ],
 }
 """Reductions, scans and windows."""
 
 INDEXING: dict[str, Cases] = {
-    "kernels/gather_loops.py:BLOCK": lambda n, t, o: [op.gather(t, o, 50, 3, k) for k in around(n)],
-    "kernels/scatter_loops.py:PREFETCH_PLACES": lambda n, t, o: [
+    "kernels/indexing/gather_loops.py:BLOCK": lambda n, t, o: [op.gather(t, o, 50, 3, k) for k in around(n)],
+    "kernels/indexing/scatter_loops.py:PREFETCH_PLACES": lambda n, t, o: [
         op.scatter(t, o, 50, 1, k) for k in around(n)
     ],
-    "kernels/scatter_loops.py:FAR_BYTES": lambda n, t, o: [
+    "kernels/indexing/scatter_loops.py:FAR_BYTES": lambda n, t, o: [
         op.scatter(t, o, n // 4 + k, 1, 3000, body) for k in (-1, 0, 1) for body in ("add", "")
     ],
     f"{_B}:WAYS": lambda n, t, o: [op.scatter("i32", o, 5, 1, 50_000 + k) for k in around(n)],
     f"{_B}:CACHE_LINE": lambda n, t, o: [op.scatter(t, o, 90, k // 4, 300) for k in (n - 4, n, n + 4)],
-    "kernels/scatter_keys.py:_LANES": lambda n, t, o: [op.scatter(t, o, 50, 2, k) for k in around(n)],
-    "kernels/scatter_run_loops.py:PREFETCHED_LINES": lambda n, t, o: [
+    "kernels/indexing/scatter_destinations.py:_LANES": lambda n, t, o: [
+        op.scatter(t, o, 50, 2, k) for k in around(n)
+    ],
+    "kernels/indexing/scatter_slice_loops.py:PREFETCHED_LINES": lambda n, t, o: [
         op.scatter(t, o, 9, 16, k) for k in around(n)
     ],
-    "kernels/scatter_run_loops.py:PREFETCH_LINES": lambda n, t, o: [
+    "kernels/indexing/scatter_slice_loops.py:PREFETCH_LINES": lambda n, t, o: [
         op.scatter(t, o, 90, 16 * k, 99) for k in around(n)
     ],
-    "kernels/scatter_run_loops.py:NEAR_BYTES": lambda n, t, o: [
+    "kernels/indexing/scatter_slice_loops.py:NEAR_BYTES": lambda n, t, o: [
         op.scatter(t, o, n // 64 + k, 16, 500) for k in (-1, 0, 1)
     ],
-    "kernels/scatter_runs.py:LINE_BYTES": lambda n, t, o: [
+    "kernels/indexing/scatter_slices.py:LINE_BYTES": lambda n, t, o: [
         op.scatter(t, o, 90, k, 300) for k in around(n // 4)
     ],
-    "kernels/scatter_runs.py:COPIED_BYTES": lambda n, t, o: [
+    "kernels/indexing/scatter_slices.py:COPIED_BYTES": lambda n, t, o: [
         op.scatter(t, o, n // 64 + k, 16, 20_000) for k in (-1, 0, 1)
     ],
-    "kernels/scatter_runs.py:_TOGETHER": lambda n, t, o: [
+    "kernels/indexing/scatter_slices.py:_TOGETHER": lambda n, t, o: [
         op.scatter(t, o, 90, 16 * k + 1, 99) for k in around(n)
     ],
-    "kernels/scatter_units.py:BLOCK": lambda n, t, o: [op.scatter(t, o, 200_000, 1, k) for k in around(n)],
-    "kernels/runs.py:MERGED": lambda n, t, o: [op.sort(t, o, (1, 65_536 + k), 1) for k in around(n)],
-    "kernels/runs_loops.py:LANES": lambda n, t, o: [op.sort(t, o, (3, k), 1) for k in around(n)],
-    "kernels/searches.py:AT_ONCE": lambda n, t, o: [op.top_k(t, o, (3, k), 5) for k in around(n)],
-    "kernels/searches.py:_TOGETHER": lambda n, t, o: [op.argmax(t, o, (3, 16 * k + 1), 1) for k in around(n)],
-    "kernels/top_k_loops.py:_LOOKED_AT": lambda n, t, o: [op.top_k(t, o, (2, k), 9) for k in around(n)],
+    "kernels/indexing/scatter_buckets.py:BLOCK": lambda n, t, o: [
+        op.scatter(t, o, 200_000, 1, k) for k in around(n)
+    ],
+    "kernels/sorting/runs.py:MERGED": lambda n, t, o: [op.sort(t, o, (1, 65_536 + k), 1) for k in around(n)],
+    "kernels/sorting/runs_loops.py:LANES": lambda n, t, o: [op.sort(t, o, (3, k), 1) for k in around(n)],
+    "kernels/simd/searches.py:AT_ONCE": lambda n, t, o: [op.top_k(t, o, (3, k), 5) for k in around(n)],
+    "kernels/simd/searches.py:_TOGETHER": lambda n, t, o: [
+        op.argmax(t, o, (3, 16 * k + 1), 1) for k in around(n)
+    ],
+    "kernels/sorting/top_k_loops.py:_LOOKED_AT": lambda n, t, o: [
+        op.top_k(t, o, (2, k), 9) for k in around(n)
+    ],
 }
 """Gathers, scatters, sorts and the largest values."""
 
-_C = "kernels/convolution_tasks.h"
+_C = "kernels/convolution/convolution_tasks.h"
 CONVOLUTIONS: dict[str, Cases] = {
     f"{_C}:CONV_PART": lambda n, t, o: [op.convolution(t, o, 1, 60, k, 2, 20) for k in around(n // 2)],
     f"{_C}:CONV_BLOCK": lambda n, t, o: [op.convolution(t, o, 1, k + 2, 5, 3, 20) for k in around(n)],
@@ -247,47 +272,47 @@ CONVOLUTIONS: dict[str, Cases] = {
     f"{_C}:CONV_LINES": lambda n, t, o: [op.convolution(t, o, k, 50, 4, 3, 4, 4) for k in around(n)],
     f"{_C}:CONV_FEW": lambda n, t, o: [op.convolution(t, o, 1, k + 2, 2 * 64, 3, 64, 64) for k in around(n)],
     f"{_C}:CONV_ENTRIES": lambda n, t, o: [op.convolution(t, o, 1, 400, 3, k, 3, 3) for k in around(n)],
-    "kernels/convolution_tasks.pyx:MOST_TASKS": lambda n, t, o: [
+    "kernels/convolution/convolution_tasks.pyx:MOST_TASKS": lambda n, t, o: [
         op.convolution(t, o, 8 * k, 9, 1, 3, 1, 1) for k in around(n)
     ],
-    "kernels/convolution_tasks.pyx:PACKED_TASK_BYTES": lambda n, t, o: [
+    "kernels/convolution/convolution_tasks.pyx:PACKED_TASK_BYTES": lambda n, t, o: [
         op.convolution(t, o, 1, 9, n // 1024 + k, 2, 128) for k in (-1, 0, 1)
     ],
 }
 """Convolutions."""
 
 TRANSFORMS: dict[str, Cases] = {
-    "kernels/fourier.h:FOURIER_MOST_RADIX": lambda n, t, o: [op.fft(t, o, (3, k), "FFT") for k in around(n)],
-    "kernels/fourier.h:FOURIER_MOST_PASSES": lambda n, t, o: [
+    "kernels/fft/fft.h:FOURIER_MOST_RADIX": lambda n, t, o: [op.fft(t, o, (3, k), "FFT") for k in around(n)],
+    "kernels/fft/fft.h:FOURIER_MOST_PASSES": lambda n, t, o: [
         op.fft(t, o, (2, 2**12), kind) for kind in KINDS
     ],
-    "kernels/fourier.h:LANES": lambda n, t, o: [
+    "kernels/fft/fft.h:LANES": lambda n, t, o: [
         op.fft(t, o, (k, 60), kind) for k in around(n) for kind in KINDS
     ],
-    "kernels/fourier.h:FOURIER_MOST_PLACES": lambda n, t, o: [op.fft(t, o, (16 * k, 240)) for k in around(n)],
-    "kernels/fourier.pyx:MOST_SIZE": lambda n, t, o: [
+    "kernels/fft/fft.h:FOURIER_MOST_PLACES": lambda n, t, o: [op.fft(t, o, (16 * k, 240)) for k in around(n)],
+    "kernels/fft/fft.pyx:MOST_SIZE": lambda n, t, o: [
         op.fft(t, o, (2, k), kind) for k in around(n) for kind in KINDS
     ],
-    "kernels/fourier.pyx:MOST_TASKS": lambda n, t, o: [op.fft(t, o, (16 * k, 240)) for k in around(n)],
-    "kernels/fourier.pyx: radix = 3 if twos == 3 or twos > 4 else 2 if twos > 1 else 1": lambda n, t, o: [
+    "kernels/fft/fft.pyx:MOST_TASKS": lambda n, t, o: [op.fft(t, o, (16 * k, 240)) for k in around(n)],
+    "kernels/fft/fft.pyx: radix = 3 if twos == 3 or twos > 4 else 2 if twos > 1 else 1": lambda n, t, o: [
         op.fft(t, o, (3, 2**k), kind) for k in range(1, 10) for kind in KINDS
     ],
 }
 KINDS = ("FFT", "RFFT", "IRFFT")
 
 FUNCTIONS: dict[str, Cases] = {
-    "kernels/real_functions.h:REAL_FUNCTION_BLOCK": lambda n, t, o: [
+    "kernels/math/real_functions.h:REAL_FUNCTION_BLOCK": lambda n, t, o: [
         op.elementwise("f64", o, (3, k), [name])
         for k in around(n)
         for name in ("exponential", "tanh", "cbrt")
     ],
-    "kernels/complex_division.h:QUOTIENT_BLOCK": lambda n, t, o: [
+    "kernels/math/complex_division.h:QUOTIENT_BLOCK": lambda n, t, o: [
         op.elementwise("complex<f32>", o, (3, k), ["add", "rsqrt"]) for k in around(n)
     ],
-    "kernels/error_functions.h:ERF_INV_TOGETHER": lambda n, t, o: [
+    "kernels/math/error_functions.h:ERF_INV_TOGETHER": lambda n, t, o: [
         op.elementwise("f64", o, (3, k), ["logistic"]) for k in around(n)
     ],
-    "runtime/ops/numerics.py:_BLOCK": lambda n, t, o: [
+    "runtime/ops/numerics/element_types.py:_BLOCK": lambda n, t, o: [
         op.elementwise("bf16", o, (2, k), ["tanh"]) for k in around(n)
     ],
 }

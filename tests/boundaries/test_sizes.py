@@ -14,17 +14,17 @@ NAMES = [(family, name) for family, table in FAMILIES.items() for name in table]
 LONG = frozenset(
     f"kernels/{name}"
     for name in (
-        "narrow_product.pyx:MOST_TASKS",
-        "matrix_product.pyx:MOST_TASKS",
-        "narrow_product.pyx:UNITS",
-        "matrix_unit.h:UNIT_PART",
-        "scatter_loops.py:FAR_BYTES",
-        "blocks.py:WAYS",
-        "runs.py:MERGED",
-        "blocks.py:SCAN_PANEL",
-        "searches.py:_TOGETHER",
-        "reduce_arg.py:_SHORT",
-        "select_and_scatter_lines.py:FARTHEST",
+        "matmul/low_precision_matmul.pyx:MOST_TASKS",
+        "matmul/matmul.pyx:MOST_TASKS",
+        "matmul/low_precision_matmul.pyx:UNITS",
+        "matmul/matrix_unit.h:UNIT_PART",
+        "indexing/scatter_loops.py:FAR_BYTES",
+        "simd/block_sizes.py:WAYS",
+        "sorting/runs.py:MERGED",
+        "simd/block_sizes.py:SCAN_PANEL",
+        "simd/searches.py:_TOGETHER",
+        "reduction/arg_reduce.py:_SHORT",
+        "reduction/select_and_scatter_rows.py:FARTHEST",
     )
 )
 """Left to the campaign: their programs take a second or more."""

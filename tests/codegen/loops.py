@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from nimblehlo.codegen import machine, values
+from nimblehlo.codegen.llvm import machine, values
 from nimblehlo.types import ElementType
 
 Array = np.ndarray[Any, Any]

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nimblehlo.kernels import threads
-from nimblehlo.plan.native_loops import NativeForm
+from nimblehlo.kernels.launch import threads
+from nimblehlo.plan.implementations.native_loops import NativeForm
 from tests.running import run_every_way
 
 from .test_native_loop import check, counted, form_of, problem_of

@@ -8,15 +8,16 @@ from types import ModuleType
 
 import pytest
 
-from nimblehlo.codegen import coverage, elementwise_complex, elementwise_floats, elementwise_integers
+from nimblehlo.codegen import coverage
+from nimblehlo.codegen.elementwise import complex64, floats, integers
 from nimblehlo.codegen.mathematics import FUNCTIONS, FUNCTIONS_OF_F64, SHORT_FUNCTIONS
 
 FUNCTIONS_OF = [
-    (elementwise_integers, {name: function for name, (_, function) in coverage.INTEGERS.items()}),
-    (elementwise_floats, coverage.FLOATS),
-    (elementwise_floats, coverage.PREDICATES),
-    (elementwise_floats, coverage.COMPLEX_NUMBERS),
-    (elementwise_complex, coverage.SINGLE_COMPLEX),
+    (integers, {name: function for name, (_, function) in coverage.INTEGERS.items()}),
+    (floats, coverage.FLOATS),
+    (floats, coverage.PREDICATES),
+    (floats, coverage.COMPLEX_NUMBERS),
+    (complex64, coverage.SINGLE_COMPLEX),
 ]
 
 SOFTMAX = """

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from nimblehlo.codegen.coverage import emits
-from nimblehlo.codegen.elementwise import emit
+from nimblehlo.codegen.elementwise.elementwise import emit
 from nimblehlo.codegen.mathematics import FUNCTIONS, error_functions, exponential, reals, roots
-from nimblehlo.kernels import processor
+from nimblehlo.kernels.launch import processor
 from nimblehlo.ops import lookup
 from nimblehlo.types import ELEMENT_TYPES, FLOAT
+from tests.codegen.elementwise.test_elementwise import operation_of
 from tests.codegen.loops import looped
-from tests.codegen.test_elementwise import operation_of
 from tests.running import same_bits
 
 BINARY = ("stablehlo.atan2", "stablehlo.power")

@@ -12,8 +12,8 @@ import pytest
 
 import nimblehlo
 from nimblehlo import Options
-from nimblehlo.ops.verify import view_of
-from nimblehlo.plan import native_loops
+from nimblehlo.ops.framework.verify import view_of
+from nimblehlo.plan.implementations import native_loops
 from nimblehlo.specialize import specialize
 from tests.running import run_every_way
 

@@ -17,7 +17,7 @@ from nimblehlo.cli import main
 from nimblehlo.explorer.runs import ExploredExecutable, Run
 from nimblehlo.explorer.schedules import MOST_RANDOM_UPDATES, Schedule, draw_schedules
 from tests.ops.bodies import combining, region
-from tests.ops.test_ordering import SELECT, window_text
+from tests.ops.reduction.test_options import SELECT, window_text
 from tests.running import same_bits
 
 BASE = Schedule("lexicographic", "blocked")

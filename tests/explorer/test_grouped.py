@@ -17,13 +17,13 @@ from nimblehlo.explorer import exploring, responsibility
 from nimblehlo.explorer.grouped import GroupedScatter
 from nimblehlo.explorer.runs import ExploredExecutable, Run
 from nimblehlo.explorer.schedules import MOST_RANDOM_UPDATES, Schedule
-from nimblehlo.kernels import update_groups
-from nimblehlo.ops.custom_call import unregister_custom_call
-from nimblehlo.plan.background import BACKGROUND
+from nimblehlo.kernels.exploration import update_groups
+from nimblehlo.ops.custom_calls.custom_call import unregister_custom_call
+from nimblehlo.plan.tiering.background import BACKGROUND
 from tests.explorer.test_explore import scatter_inputs, scatter_line, scatter_text
 from tests.ops.bodies import combining
-from tests.ops.index_cases import IndexCase, index_cases
-from tests.ops.test_scatter import binary, case_program
+from tests.ops.indexing.index_cases import IndexCase, index_cases
+from tests.ops.indexing.test_scatter import binary, case_program
 from tests.running import same_bits
 from tests.transforms.test_batching_dims import returning
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from nimblehlo.errors import NimbleError
-from nimblehlo.frontend import assembly, operation_parser, parse, split
+from nimblehlo.frontend import assembly, operation_parser, parse, split, statement_parser
 from nimblehlo.frontend.operation_parser import OperationParser
 from nimblehlo.frontend.quick_forms import QuickForm
 from nimblehlo.ir.fingerprint import fingerprint
@@ -17,7 +17,7 @@ def _quick_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forms are quick from their first use, and meet statements that repeat earlier ones."""
     monkeypatch.setattr(assembly, "_USES_BEFORE_QUICK", 0)
     monkeypatch.setattr(operation_parser, "_FORMS", {})
-    monkeypatch.setattr(operation_parser, "line_at", lambda text, start: None)
+    monkeypatch.setattr(statement_parser, "line_at", lambda text, start: None)
 
 
 def outcome(text: str) -> tuple[str, list[str]]:

@@ -4,7 +4,7 @@ from unittest.mock import patch
 
 import pytest
 
-from nimblehlo.frontend import operation_parser, parse
+from nimblehlo.frontend import parse, statement_parser
 from nimblehlo.frontend.operation_parser import OperationParser
 from nimblehlo.frontend.repeated_statements import RepeatedStatements
 from tests.frontend.test_quick_forms import PRETTY_FORMS_TWICE, outcome
@@ -17,14 +17,14 @@ OPENING = (
 
 def read_each(text: str) -> tuple[str, list[str]]:
     """The outcome when every statement is read."""
-    with patch.object(operation_parser, "line_at", lambda text, start: None):
+    with patch.object(statement_parser, "line_at", lambda text, start: None):
         return outcome(text)
 
 
 def statements_read(text: str) -> int:
     """How many statements the parser reads."""
     with patch.object(
-        OperationParser, "_pretty_rest", autospec=True, side_effect=OperationParser._pretty_rest
+        OperationParser, "pretty_rest", autospec=True, side_effect=OperationParser.pretty_rest
     ) as read:
         parse(text)
     return read.call_count

@@ -10,18 +10,11 @@ from nimblehlo.frontend import parse
 from nimblehlo.frontend.forms import load_ir
 from nimblehlo.ir.fingerprint import fingerprint
 from nimblehlo.ir.printer import print_module
-from nimblehlo.ir.sharding import (
-    AxisRef,
-    DimensionSharding,
-    Mesh,
-    MeshAxis,
-    SubAxis,
-    TensorSharding,
-)
+from nimblehlo.ir.sharding import AxisRef, DimensionSharding, Mesh, MeshAxis, SubAxis, TensorSharding
 from nimblehlo.ir.sharding_rules import ShardingRule, TensorMapping
 from tests.frontend.sources import attribute
 from tests.ir.jaxlib_parser import mlir_context, mlir_parse
-from tests.ops.test_sharding import ACCEPTED, ATTRIBUTES, OTHERS, REJECTED, rule
+from tests.ops.sharding.test_sharding import ACCEPTED, ATTRIBUTES, OTHERS, REJECTED, rule
 
 X, Y = AxisRef("x"), AxisRef("y", SubAxis(2, 4))
 ATTRIBUTE_TEXTS = [
@@ -165,7 +158,7 @@ def test_mlir_agrees_about_each_program() -> None:
 
 
 def _is_valid(text: str) -> bool:
-    from nimblehlo.ops.verify import verify
+    from nimblehlo.ops.framework.verify import verify
 
     try:
         verify(parse(text))

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nimblehlo.ops.fourier import FftType
-from nimblehlo.ops.linalg import Transpose
-from nimblehlo.ops.window_geometry import Window
+from nimblehlo.ops.contraction.fft import FftType
+from nimblehlo.ops.contraction.linalg import Transpose
+from nimblehlo.ops.reduction.window_geometry import Window
 from nimblehlo.types import COMPLEX, ELEMENT_TYPES, FLOAT, PLAIN, ElementType, TensorType
 
 from .generator import Generator, Unsuitable

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from nimblehlo.ir import Function, Value
-from nimblehlo.ops.comparison import ComparisonDirection
+from nimblehlo.ops.elementwise.comparison import ComparisonDirection
 from nimblehlo.types import ELEMENT_TYPES, FunctionType, TensorType, TupleType
 
 from .elementwise import EXACT_BINARY, EXACT_UNARY, scalar_expression

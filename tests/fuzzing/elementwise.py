@@ -8,9 +8,9 @@ from typing import Any
 
 from nimblehlo.ir import FloatAttribute, IntegerAttribute, Value
 from nimblehlo.ops import Op, declarations, lookup
-from nimblehlo.ops.chlo_broadcast import BroadcastBinary
-from nimblehlo.ops.comparison import ComparisonDirection, ComparisonType
-from nimblehlo.ops.elementwise_base import Elementwise
+from nimblehlo.ops.chlo.broadcast import BroadcastBinary
+from nimblehlo.ops.elementwise.base import Elementwise
+from nimblehlo.ops.elementwise.comparison import ComparisonDirection, ComparisonType
 from nimblehlo.types import (
     BOOLEAN,
     COMPLEX,

@@ -29,8 +29,8 @@ from nimblehlo.ir import (
     Value,
 )
 from nimblehlo.ops import lookup
-from nimblehlo.ops.chlo_broadcast import BroadcastBinary
-from nimblehlo.ops.elementwise_base import Elementwise
+from nimblehlo.ops.chlo.broadcast import BroadcastBinary
+from nimblehlo.ops.elementwise.base import Elementwise
 from nimblehlo.types import COMPLEX, ELEMENT_TYPES, FLOAT, UNSIGNED, ElementType, TensorType, Type
 
 from .generator import encoded

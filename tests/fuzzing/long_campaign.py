@@ -12,8 +12,9 @@ import numpy as np
 import nimblehlo
 from nimblehlo import Options
 from nimblehlo.ir import Block, Builder, Value
-from nimblehlo.plan import lowering, tiering
-from nimblehlo.plan.background import BACKGROUND
+from nimblehlo.plan import lowering
+from nimblehlo.plan.tiering import tiers
+from nimblehlo.plan.tiering.background import BACKGROUND
 from nimblehlo.types import TensorType
 from tests.internal_errors import internal_error
 
@@ -190,13 +191,13 @@ def called(program: Program, options: Options, patience: float, calls: int) -> I
 @contextmanager
 def _settings(patience: float) -> Iterator[None]:
     """Let automatic compilation begin earlier, and operands of any size be overwritten that die."""
-    before = tiering.PATIENCE, tiering.HOT_SECONDS, lowering._LEAST_OVERWRITTEN_BYTES
-    tiering.PATIENCE, tiering.HOT_SECONDS = patience, before[1] * patience / before[0]
+    before = tiers.PATIENCE, tiers.HOT_SECONDS, lowering._LEAST_OVERWRITTEN_BYTES
+    tiers.PATIENCE, tiers.HOT_SECONDS = patience, before[1] * patience / before[0]
     lowering._LEAST_OVERWRITTEN_BYTES = 1
     try:
         yield
     finally:
-        tiering.PATIENCE, tiering.HOT_SECONDS, lowering._LEAST_OVERWRITTEN_BYTES = before
+        tiers.PATIENCE, tiers.HOT_SECONDS, lowering._LEAST_OVERWRITTEN_BYTES = before
 
 
 def values_of(program: Program) -> dict[Value, Array]:

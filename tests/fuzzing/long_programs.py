@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from nimblehlo.ir import Value
-from nimblehlo.ops.comparison import ComparisonDirection
+from nimblehlo.ops.elementwise.comparison import ComparisonDirection
 from nimblehlo.types import ELEMENT_TYPES, TensorType
 
 from .generator import Program, Unsuitable, is_constant

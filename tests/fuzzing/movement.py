@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from nimblehlo.ir import Value
-from nimblehlo.ops.slicing import padded_size
+from nimblehlo.ops.shape.slicing import padded_size
 from nimblehlo.types import COMPLEX, ELEMENT_TYPES, FLOAT, INTEGER, TensorType
 
 from .generator import Generator, Unsuitable

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from nimblehlo.ir import Value
-from nimblehlo.ops.random import RngAlgorithm
+from nimblehlo.ops.shape.random import RngAlgorithm
 from nimblehlo.types import BOOLEAN, ELEMENT_TYPES, FLOAT, INTEGER, PLAIN, TensorType
 
 from .elementwise import scalar_expression

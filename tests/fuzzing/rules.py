@@ -30,7 +30,7 @@ import nimblehlo
 from nimblehlo import Options
 from nimblehlo.ir import Block, Builder, Function, Module, Operation, Region
 from nimblehlo.ops import lookup
-from nimblehlo.ops.elementwise_base import Elementwise
+from nimblehlo.ops.elementwise.base import Elementwise
 from nimblehlo.types import COMPLEX, FLOAT, FunctionType, element_type_of
 
 from .equivalents import CONTRACTIONS, FOLDS, attribute, in_f64, real, widened

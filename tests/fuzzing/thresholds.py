@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nimblehlo.ir import Value
-from nimblehlo.ops.verify import view_of
+from nimblehlo.ops.framework.verify import view_of
 from nimblehlo.types import COMPLEX, FLOAT, ElementType, TensorType
 
 if TYPE_CHECKING:

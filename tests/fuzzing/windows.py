@@ -9,8 +9,8 @@ import ml_dtypes
 import numpy as np
 
 from nimblehlo.ir import EnumAttribute, Region, Value
-from nimblehlo.ops.comparison import ComparisonDirection, ComparisonType
-from nimblehlo.ops.window_geometry import Window
+from nimblehlo.ops.elementwise.comparison import ComparisonDirection, ComparisonType
+from nimblehlo.ops.reduction.window_geometry import Window
 from nimblehlo.types import BOOLEAN, COMPLEX, ELEMENT_TYPES, FLOAT, INTEGER, PLAIN, TensorType, storage_range
 
 from .elementwise import EXACT_BINARY, scalar_expression

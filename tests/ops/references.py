@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from nimblehlo.ir import Block, Region, Value
-from nimblehlo.ops.verify import view_of
+from nimblehlo.ops.framework.verify import view_of
 from nimblehlo.types import TensorType
 from tests.ops.rejections import parse_and_verify
 

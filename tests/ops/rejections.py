@@ -16,7 +16,9 @@ A family's test holds a table ``{Declaration: {label: program}}`` and uses it so
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -26,12 +28,21 @@ from nimblehlo.errors import VerifyError
 from nimblehlo.frontend.parser import parse
 from nimblehlo.ir import Attribute, Module, Operation, StringAttribute, StructAttribute, UnitAttribute, Value
 from nimblehlo.ops import declarations, lookup
-from nimblehlo.ops.attribute_kinds import ATTRIBUTE
-from nimblehlo.ops.declaration import Op
-from nimblehlo.ops.verify import verify, view_of
+from nimblehlo.ops.framework.attribute_kinds import ATTRIBUTE
+from nimblehlo.ops.framework.declaration import Op
+from nimblehlo.ops.framework.verify import verify, view_of
 from nimblehlo.types import OpaqueType
 
 Rejected = Mapping[type[Op], Mapping[str, str]]
+
+
+def modules_of_tests() -> Iterator[ModuleType]:
+    """The tests of all operations, in the order of their paths."""
+    folder = Path(__file__).parent
+    for path in sorted(folder.rglob("test_*.py")):
+        yield importlib.import_module(
+            ".".join(("tests.ops", *path.relative_to(folder).with_suffix("").parts))
+        )
 
 
 def program(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from nimblehlo.ops import lookup
-from nimblehlo.ops.declaration import Op
+from nimblehlo.ops.framework.declaration import Op
 from nimblehlo.types import ELEMENT_TYPES
 
 Array = np.ndarray[Any, Any]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from nimblehlo.frontend import parse
-from nimblehlo.ops.declaration import Op
-from nimblehlo.ops.verify import verify
+from nimblehlo.ops.framework.declaration import Op
+from nimblehlo.ops.framework.verify import verify
 from nimblehlo.options import Options
 from nimblehlo.plan import Choice, Plan, choose, lower
 from nimblehlo.specialize import specialize

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from nimblehlo import NimbleError, load
 from nimblehlo.frontend import split
 from nimblehlo.ir.printer import print_module
-from tests.conftest import ROOT, conformance_folder
+from tests.conftest import conformance_folder
+from tests.ops.rejections import modules_of_tests
 
 LARGEST = 3000
 """Characters of the largest program."""
@@ -41,8 +41,7 @@ def _pretty_forms() -> Iterator[str]:
 
 def _rejected_and_accepted() -> Iterator[str]:
     """The programs in the tables of the operations' tests: each is one change away from a valid one."""
-    for path in sorted((ROOT / "tests" / "ops").glob("test_*.py")):
-        module = importlib.import_module(f"tests.ops.{path.stem}")
+    for module in modules_of_tests():
         for table in ("REJECTED", "ACCEPTED"):
             yield from _texts(getattr(module, table, ()))
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import nimblehlo
-from nimblehlo.ops.custom_call import unregister_custom_call
+from nimblehlo.ops.custom_calls.custom_call import unregister_custom_call
 from nimblehlo.types import ELEMENT_TYPES, FLOAT, INTEGER, storage_range
 from tests.sanitizer.findings import findings_of, line_of, only_finding
 

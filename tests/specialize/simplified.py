@@ -11,7 +11,7 @@ import numpy as np
 from nimblehlo.api import Program
 from nimblehlo.frontend import parse
 from nimblehlo.ir import Function
-from nimblehlo.ops.verify import TERMINATORS, verify, view_of
+from nimblehlo.ops.framework.verify import TERMINATORS, verify, view_of
 from nimblehlo.options import Options
 from nimblehlo.specialize import specialize
 from nimblehlo.types import BOOLEAN, COMPLEX, FLOAT, TensorType

@@ -8,9 +8,9 @@ import pytest
 from nimblehlo.errors import ExecutionError, NimbleError, UnsupportedError
 from nimblehlo.frontend import parse
 from nimblehlo.ir import DenseElementsAttribute, Function
-from nimblehlo.ops.verify import verify
+from nimblehlo.ops.framework.verify import verify
 from nimblehlo.specialize import inline, specialize
-from nimblehlo.specialize.constants import MOST_WORK
+from nimblehlo.specialize.utils.constants import MOST_WORK
 from nimblehlo.types import ELEMENT_TYPES, TensorType
 
 

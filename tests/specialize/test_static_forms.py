@@ -7,9 +7,9 @@ import pytest
 
 import nimblehlo
 from nimblehlo.ir import Operation
-from nimblehlo.ops.static_forms import STATIC_FORMS
+from nimblehlo.ops.shape.static_forms import STATIC_FORMS
 from nimblehlo.specialize.forward import static_form
-from nimblehlo.specialize.identities import asserted, fail, operand_that_is_result
+from nimblehlo.specialize.rewrites.identities import asserted, fail, operand_that_is_result
 from nimblehlo.specialize.shapes import result_types
 from tests.ops.rejections import program
 

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 import nimblehlo
 from nimblehlo import Options
 from nimblehlo.ir import Module, StructAttribute
-from tests.ops.index_cases import IndexCase, index_cases
+from tests.ops.indexing.index_cases import IndexCase, index_cases
+from tests.ops.indexing.test_dynamic_slice import REJECTED as REJECTED_GATHERS
+from tests.ops.indexing.test_dynamic_slice import gather_program
+from tests.ops.indexing.test_scatter import REJECTED as REJECTED_SCATTERS
+from tests.ops.indexing.test_scatter import case_program, region
 from tests.ops.rejections import assert_rejected
-from tests.ops.test_indexing import REJECTED as REJECTED_GATHERS
-from tests.ops.test_indexing import gather_program
-from tests.ops.test_scatter import REJECTED as REJECTED_SCATTERS
-from tests.ops.test_scatter import case_program, region
 from tests.ops.texts import declaration, elements, tensor
 from tests.running import run_every_way, same_bits
 

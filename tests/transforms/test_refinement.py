@@ -9,7 +9,7 @@ import pytest
 
 import nimblehlo
 from nimblehlo import ExecutionError, UnsupportedError, VerifyError
-from nimblehlo.ops.custom_call import register_custom_call, unregister_custom_call
+from nimblehlo.ops.custom_calls.custom_call import register_custom_call, unregister_custom_call
 from nimblehlo.types import ELEMENT_TYPES, TensorType
 from tests.dynamic_reference import inputs_of
 from tests.ir.jaxlib_parser import mlir_context, mlir_parse

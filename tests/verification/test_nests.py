@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 import nimblehlo
-from nimblehlo.codegen.nest import Access, Affine, Nest
+from nimblehlo.codegen.nests.nest import Access, Affine, Nest
 from nimblehlo.frontend import parse
 from nimblehlo.ir import Block
-from nimblehlo.ops.verify import verify
+from nimblehlo.ops.framework.verify import verify
 from nimblehlo.options import Options
-from nimblehlo.plan.clusters import Code
+from nimblehlo.plan.implementations.elementwise_fusion import Code
 from nimblehlo.verification import verifying
 from nimblehlo.verification.nests import verify_nests
 from nimblehlo.verification.plans import InvalidPlan
@@ -75,8 +75,8 @@ def test_what_is_written_twice_or_never_is_rejected() -> None:
 
 def test_results_of_several_shapes_would_be_found() -> None:
     """A cluster that handed on values of two shapes once wrote one of them by the loops of the other."""
-    from nimblehlo.codegen.arrangement import arranged
-    from nimblehlo.plan import nests as module
+    from nimblehlo.codegen.nests.loop_schedule import arranged
+    from nimblehlo.plan.implementations import nests as module
 
     text = """
     func.func @main(%a: tensor<8x12xf32>, %b: tensor<3xf32>) -> (tensor<8x12xf32>, tensor<3xf32>) {

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nimblehlo.frontend import parse
-from nimblehlo.ops.verify import verify
+from nimblehlo.ops.framework.verify import verify
 from nimblehlo.options import Options
 from nimblehlo.plan import Plan, Step, lower
 from nimblehlo.specialize import specialize

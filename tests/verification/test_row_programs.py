@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from nimblehlo.frontend import parse
-from nimblehlo.kernels import row_programs as kinds
-from nimblehlo.ops.verify import verify
-from nimblehlo.plan.row_programs import recorded_program
-from nimblehlo.plan.row_recorder import RowRecorder
+from nimblehlo.kernels.launch import ufunc_program as kinds
+from nimblehlo.ops.framework.verify import verify
+from nimblehlo.plan.implementations.ufunc_programs import recorded_program
+from nimblehlo.plan.implementations.ufunc_recorder import RowRecorder
 from nimblehlo.verification.plans import InvalidPlan
 from nimblehlo.verification.row_programs import verify_scratch
 

@@ -11,7 +11,7 @@ from nimblehlo.codegen.native_loop import native_loop, native_loop_problem
 from nimblehlo.codegen.steps import steps_module, steps_problem
 from nimblehlo.frontend import parse
 from nimblehlo.ir import Block, captured_values
-from nimblehlo.ops.verify import verify, view_of
+from nimblehlo.ops.framework.verify import verify, view_of
 from nimblehlo.verification.plans import InvalidPlan
 from nimblehlo.verification.storage import watching_storage
 

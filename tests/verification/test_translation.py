@@ -10,7 +10,7 @@ import pytest
 
 from nimblehlo.frontend import parse
 from nimblehlo.ir import Function
-from nimblehlo.ops.verify import verify
+from nimblehlo.ops.framework.verify import verify
 from nimblehlo.options import Options
 from nimblehlo.plan import Plan, lower
 from nimblehlo.specialize import specialize

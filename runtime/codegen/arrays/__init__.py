@@ -5,7 +5,7 @@ elements are only read, or updated in place where a loop carries them. `block_pr
 be generated; an `ArrayEmitter` generates it.
 """
 
-from . import control, elementwise, indexing, moves, products, reductions, selection
+from . import control, elementwise, indexing, movement, products, reductions, selection
 from .control import emit_while, updated_in_place, while_problem, workspace_bytes
 from .emitter import (
     MOST_OPERATIONS,
@@ -29,7 +29,7 @@ __all__ = [
     "indexing",
     "is_large",
     "is_single",
-    "moves",
+    "movement",
     "products",
     "products_of",
     "reductions",

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from llvmlite import ir
 
 from ...types import ElementType
-from ..blocks import INT64, POINTER, Bound, Elements, Storage
+from ..blocks import Bound, Elements, Storage
 from ..blocks.elements import element_pointer, row_major_steps
-from ..values import BIT, stored_type
+from ..llvm.values import BIT, I64, POINTER, stored_type
 from .emitter import ArrayEmitter, element_type_of
 
 
@@ -25,7 +25,7 @@ class Side(NamedTuple):
 
 def whole(storage: Storage) -> Side:
     """A whole array, as one line."""
-    return Side(storage, INT64(0), (1,))
+    return Side(storage, I64(0), (1,))
 
 
 def window(storage: Storage, first: ir.Value) -> Side:
@@ -56,8 +56,8 @@ def copy(emitter: ArrayEmitter, target: Side, source: Side, sizes: Sequence[int]
 
 def _moved(builder: ir.IRBuilder, first: ir.Value, index: ir.Value, step: int) -> ir.Value:
     """The place so many steps after the first one."""
-    by = index if step == 1 else builder.mul(index, INT64(step))
-    return by if first == INT64(0) else builder.add(first, by)
+    by = index if step == 1 else builder.mul(index, I64(step))
+    return by if first == I64(0) else builder.add(first, by)
 
 
 def _copy_line(
@@ -67,16 +67,16 @@ def _copy_line(
     if count == 1:
         builder.store(builder.load(source, typ=stored_type(element_type)), target)
         return
-    type = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, INT64, BIT])
-    copy = builder.module.declare_intrinsic("llvm.memcpy", [POINTER, POINTER, INT64], type)
-    builder.call(copy, [target, source, INT64(count * element_type.dtype.itemsize), BIT(0)])
+    type = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, I64, BIT])
+    copy = builder.module.declare_intrinsic("llvm.memcpy", [POINTER, POINTER, I64], type)
+    builder.call(copy, [target, source, I64(count * element_type.dtype.itemsize), BIT(0)])
 
 
 def copy_all(emitter: ArrayEmitter, target: Storage, source: Bound) -> None:
     """Copy all elements of a tensor to another of as many."""
     count = max(target.type.size, 1)
     if isinstance(source, Elements):
-        emitter.put(target, INT64(0), source.scalar)
+        emitter.put(target, I64(0), source.scalar)
     else:
         copy(emitter, whole(target), whole(source), [count])
 

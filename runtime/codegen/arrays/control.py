@@ -9,7 +9,6 @@ from llvmlite import ir
 from ...ir import Block, Operation, Region
 from ...ir import Value as IrValue
 from ..blocks import (
-    INT64,
     Bound,
     Elements,
     IsArray,
@@ -22,6 +21,7 @@ from ..blocks import (
 )
 from ..blocks.arrays import CLUSTERS
 from ..coverage import ViewOf
+from ..llvm.values import I64
 from .boxes import copy_all
 from .emitter import (
     FORMS,
@@ -180,7 +180,7 @@ class _Carried:
             return
         builder, (place, *_) = self.emitter.builder, self.variable.get()
         if self.made is None:
-            self.emitter.put(self.home, INT64(0), self.variable.get())
+            self.emitter.put(self.home, I64(0), self.variable.get())
             return
         with builder.if_then(builder.icmp_unsigned("!=", place, self.home.pointer)):
             copy_all(self.emitter, self.home, Storage(self.home.type, place))

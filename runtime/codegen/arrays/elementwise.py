@@ -10,10 +10,10 @@ from llvmlite import ir
 
 from ...ir import Operation
 from ...ir import Value as IrValue
-from ..blocks import INT64, Bound, Elements, Storage
+from ..blocks import Bound, Elements, Storage
 from ..coverage import ViewOf, emits
-from ..elementwise import emit
-from ..values import Value, constant, constant_element
+from ..elementwise.elementwise import emit
+from ..llvm.values import I64, Value, constant, constant_element
 from .chains import is_splat
 from .emitter import ELEMENTWISE, FORMS, ArrayEmitter, Form, is_single
 
@@ -72,7 +72,7 @@ def constant_array(emitter: ArrayEmitter, kind: Any, array: Any) -> Bound:
     data = ir.GlobalVariable(module, type, module.get_unique_name("data"))
     data.linkage, data.global_constant, data.initializer = "internal", True, ir.Constant(type, content)
     data.align = 64
-    return Storage(kind, emitter.builder.gep(data, [INT64(0), INT64(0)], inbounds=True))
+    return Storage(kind, emitter.builder.gep(data, [I64(0), I64(0)], inbounds=True))
 
 
 FORMS[ELEMENTWISE] = Form(_problem, _emit)

@@ -13,12 +13,12 @@ from ...ir import Block, Operation, Region, captured_values
 from ...ir import Value as IrValue
 from ...types import TensorType, Type
 from .. import blocks
-from ..blocks import INT64, POINTER, BlockEmitter, Bound, Elements, Emitter, Storage, is_plain
+from ..blocks import BlockEmitter, Bound, Elements, Emitter, Storage, is_plain
 from ..blocks.elements import as_int64, element_count, load_elements, store_elements
 from ..coverage import ViewOf
 from ..description import operations_description
-from ..functions import aligned_room
-from ..values import Value, stored_type
+from ..llvm.functions import aligned_room
+from ..llvm.values import I64, POINTER, Value, stored_type
 from .chains import chain, is_splat, made_by_users
 
 MOST_ELEMENTS = 1 << 14
@@ -218,7 +218,7 @@ class Workspace:
         if size > self.left:
             return None
         self.left, self.used = self.left - size, place + size
-        return builder.gep(self.pointer, [INT64(place)], inbounds=True, source_etype=ir.IntType(8))
+        return builder.gep(self.pointer, [I64(place)], inbounds=True, source_etype=ir.IntType(8))
 
 
 class ArrayEmitter(Emitter):
@@ -364,7 +364,7 @@ class ArrayEmitter(Emitter):
 
     def loaded(self, storage: Storage) -> Elements:
         """A single element in memory."""
-        return load_elements(self.builder, storage, [INT64(0)])
+        return load_elements(self.builder, storage, [I64(0)])
 
     def applied(self, block: Block, items: Sequence[Value]) -> list[Value]:
         """What a body of single elements makes of some."""
@@ -380,13 +380,13 @@ class ArrayEmitter(Emitter):
         body = builder.append_basic_block("body")
         builder.branch(body)
         builder.position_at_end(body)
-        index = builder.phi(INT64)
-        index.add_incoming(INT64(0) if first is None else first, before)
+        index = builder.phi(I64)
+        index.add_incoming(I64(0) if first is None else first, before)
         yield index
-        following = builder.add(index, INT64(1), flags=("nuw", "nsw"))
+        following = builder.add(index, I64(1), flags=("nuw", "nsw"))
         index.add_incoming(following, builder.block)
         end = builder.append_basic_block("end")
-        limit = INT64(count) if isinstance(count, int) else count
+        limit = I64(count) if isinstance(count, int) else count
         builder.cbranch(builder.icmp_signed("<", following, limit), body, end)
         builder.position_at_end(end)
 

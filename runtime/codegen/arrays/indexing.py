@@ -10,11 +10,12 @@ from llvmlite import ir
 
 from ...ir import Operation
 from ...ir import Value as IrValue
-from ..blocks import INT64, Bound, Storage
+from ..blocks import Bound, Storage
 from ..blocks.elements import as_int64, clamped, element_pointer, row_major_steps
 from ..blocks.indexing import body_type_problem
 from ..coverage import ViewOf
-from ..region_scatter import keeps_order, window_sizes, windowed_dims
+from ..llvm.values import I64
+from ..regions.scatter import keeps_order, window_sizes, windowed_dims
 from .boxes import Side, copy, copy_all, window
 from .emitter import FORMS, ArrayEmitter, Form, body_problem, element_type, is_single
 
@@ -28,10 +29,10 @@ def _start(
 ) -> ir.Value:
     """The position of a window's first element, its start clamped so that it lies within `shape`."""
     builder, steps = emitter.builder, row_major_steps(shape)
-    position: ir.Value = INT64(0)
+    position: ir.Value = I64(0)
     for d, start in starts.items():
         index = clamped(builder, start, shape[d] - sizes[d])
-        position = builder.add(position, builder.mul(index, INT64(steps[d])))
+        position = builder.add(position, builder.mul(index, I64(steps[d])))
     return position
 
 
@@ -41,7 +42,7 @@ def _emit_dynamic_slice(emitter: ArrayEmitter, operation: Operation) -> Sequence
     sizes = emitter.view_of(operation).slice_sizes
     first = _start(emitter, storage.type.shape, sizes, dict(enumerate(emitter.indices(starts))))
     room = emitter.made(operation.result)
-    copy(emitter, window(room, INT64(0)), window(storage, first), sizes)
+    copy(emitter, window(room, I64(0)), window(storage, first), sizes)
     return [emitter.result(room)]
 
 
@@ -67,7 +68,7 @@ def _emit_dynamic_update_slice(emitter: ArrayEmitter, operation: Operation) -> S
     storage = _own(emitter, operation)
     first = _start(emitter, storage.type.shape, kind.shape, dict(enumerate(emitter.indices(starts))))
     source = emitter.storage(update)
-    copy(emitter, window(storage, first), window(source, INT64(0)), kind.shape)
+    copy(emitter, window(storage, first), window(source, I64(0)), kind.shape)
     return [emitter.result(storage)]
 
 
@@ -94,16 +95,16 @@ def _vectors(
     builder, kind = emitter.builder, indices.type
     shape: Sequence[int] = kind.shape  # type: ignore[union-attr]
     steps = row_major_steps(shape)
-    position: ir.Value = INT64(0)
+    position: ir.Value = I64(0)
     for d, index in at.items():
-        position = builder.add(position, builder.mul(index, INT64(steps[d])))
+        position = builder.add(position, builder.mul(index, I64(steps[d])))
     step = steps[vector_dim] if vector_dim < len(shape) else 1
     bound = emitter.bound[indices]
     return {
         d: as_int64(
             builder,
             element_type(indices),
-            emitter.at(bound, builder.add(position, INT64(number * step))),
+            emitter.at(bound, builder.add(position, I64(number * step))),
         )
         for number, d in enumerate(dims)
     }
@@ -119,10 +120,10 @@ def _emit_gather(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]
     dropped = {*view.collapsed_slice_dims, *view.operand_batching_dims}
     offset = [d for d in range(len(shape)) if d not in dropped]
     with ExitStack() as loops:
-        at, target = {}, INT64(0)
+        at, target = {}, I64(0)
         for d, d_result in zip(index_dims, batch_dims, strict=True):
             at[d] = loops.enter_context(emitter.loop(room.type.shape[d_result]))
-            target = builder.add(target, builder.mul(at[d], INT64(result_steps[d_result])))
+            target = builder.add(target, builder.mul(at[d], I64(result_steps[d_result])))
         starts = _vectors(emitter, indices, view.index_vector_dim, view.start_index_map, at)
         pairs = zip(view.operand_batching_dims, view.start_indices_batching_dims, strict=True)
         starts.update({d: at[d_index] for d, d_index in pairs})
@@ -155,23 +156,23 @@ def _emit_scatter(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound
     index_dims = [d for d in range(view.scatter_indices.rank) if d != view.index_vector_dim]
     scattered = [d for d in range(view.updates[0].rank) if d not in view.update_window_dims]
     with ExitStack() as loops:
-        at, place = {}, INT64(0)
+        at, place = {}, I64(0)
         for d, d_update in zip(index_dims, scattered, strict=True):
             at[d] = loops.enter_context(emitter.loop(view.updates[0].shape[d_update]))
-            place = builder.add(place, builder.mul(at[d], INT64(update_steps[d_update])))
+            place = builder.add(place, builder.mul(at[d], I64(update_steps[d_update])))
         found = _vectors(emitter, indices, view.index_vector_dim, view.scatter_dims_to_operand_dims, at)
         pairs = zip(view.input_batching_dims, view.scatter_indices_batching_dims, strict=True)
         found.update({d: at[d_index] for d, d_index in pairs})
-        target: ir.Value = INT64(0)
+        target: ir.Value = I64(0)
         inside: ir.Value = ir.IntType(1)(1)
         for d, d_update in sorted(windowed.items(), key=lambda pair: pair[1]):
             offset = loops.enter_context(emitter.loop(sizes[d]))
-            place = builder.add(place, builder.mul(offset, INT64(update_steps[d_update])))
+            place = builder.add(place, builder.mul(offset, I64(update_steps[d_update])))
             found[d] = builder.add(found[d], offset) if d in found else offset
         for d, index in found.items():
             # As unsigned, a negative index is too great.
-            inside = builder.and_(inside, builder.icmp_unsigned("<", index, INT64(shape[d])))
-            target = builder.add(target, builder.mul(index, INT64(steps[d])))
+            inside = builder.and_(inside, builder.icmp_unsigned("<", index, I64(shape[d])))
+            target = builder.add(target, builder.mul(index, I64(steps[d])))
         with builder.if_then(inside):
             items = [emitter.at(room, target), emitter.at(updates, place)]
             (value,) = emitter.applied(view.update_computation.block, items)

@@ -1,4 +1,4 @@
-"""Small products of matrices of f32 and f64, in the order in which `nimblehlo.ops.float_products` adds up.
+"""Small products of matrices of f32 and f64, in the order of `nimblehlo.ops.contraction.float_matmul`.
 
 A part of each sum is added from the first term to the last by fused multiply-add from 0 on, and the parts one
 after another; for those of vectors see `vector_products`.
@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 from llvmlite import ir
 
 from ...ir import Operation
-from ...kernels.processor import register_bytes
+from ...kernels.launch.processor import register_bytes
 from ...types import FLOAT
-from ..blocks import INT64, Bound, Storage
+from ..blocks import Bound, Storage
 from ..blocks.elements import element_pointer, row_major_steps
 from ..coverage import ViewOf
-from ..lines import repeated
-from ..values import stored_type
+from ..llvm.values import I64, stored_type
+from ..nests.contiguous_copy import repeated
 from .boxes import Side, copy
 from .emitter import FORMS, ArrayEmitter, Form
 from .vector_products import VectorProduct, fused_function
@@ -118,8 +118,8 @@ def _in_order(emitter: ArrayEmitter, storage: Storage, dimensions: Sequence[int]
     if _is_in_order(shape, dimensions):
         return Storage(kind, storage.pointer)
     made, steps = emitter.room(kind), row_major_steps(shape)
-    source = Side(storage, INT64(0), [steps[d] for d in dimensions])
-    copy(emitter, Side(made, INT64(0), row_major_steps(sizes)), source, sizes)
+    source = Side(storage, I64(0), [steps[d] for d in dimensions])
+    copy(emitter, Side(made, I64(0), row_major_steps(sizes)), source, sizes)
     return made
 
 
@@ -141,17 +141,17 @@ class _Product:
     def emit(self, part: int) -> None:
         builder, sizes = self.builder, self.sizes
         with self.emitter.loop(sizes.batch) as number:
-            left = builder.mul(number, INT64(sizes.rows * sizes.terms))
-            right = builder.mul(number, INT64(sizes.terms * sizes.columns))
-            result = builder.mul(number, INT64(sizes.rows * sizes.columns))
+            left = builder.mul(number, I64(sizes.rows * sizes.terms))
+            right = builder.mul(number, I64(sizes.terms * sizes.columns))
+            result = builder.mul(number, I64(sizes.rows * sizes.columns))
             for row, rows, row_tiles in _tiles(sizes.rows, self.row_sizes):
                 with self.emitter.loop(row_tiles) as at_row:
-                    first_row = builder.add(builder.mul(at_row, INT64(rows)), INT64(row))
-                    start = builder.add(left, builder.mul(first_row, INT64(sizes.terms)))
-                    line = builder.add(result, builder.mul(first_row, INT64(sizes.columns)))
+                    first_row = builder.add(builder.mul(at_row, I64(rows)), I64(row))
+                    start = builder.add(left, builder.mul(first_row, I64(sizes.terms)))
+                    line = builder.add(result, builder.mul(first_row, I64(sizes.columns)))
                     for column, lanes, tiles in _tiles(sizes.columns, _halves(self.tile_items // rows)):
                         with self.emitter.loop(tiles) as at:
-                            first = builder.add(builder.mul(at, INT64(lanes)), INT64(column))
+                            first = builder.add(builder.mul(at, I64(lanes)), I64(column))
                             self.tile(
                                 rows, lanes, part, start, builder.add(right, first), builder.add(line, first)
                             )
@@ -170,18 +170,18 @@ class _Product:
             before = [builder.load(room, typ=type) for room in sums] if start else []
             for room in sums:
                 builder.store(zero, room)
-            with self.emitter.loop(min(start + part, sizes.terms), INT64(start)) as term:
-                place = builder.add(right, builder.mul(term, INT64(sizes.columns)))
+            with self.emitter.loop(min(start + part, sizes.terms), I64(start)) as term:
+                place = builder.add(right, builder.mul(term, I64(sizes.columns)))
                 values = self.load(self.right, place, type)
                 for row, room in enumerate(sums):
-                    at = builder.add(left, builder.add(term, INT64(row * sizes.terms)))
+                    at = builder.add(left, builder.add(term, I64(row * sizes.terms)))
                     factor = repeated(builder, self.load(self.left, at, self.scalar), lanes)
                     total = builder.call(fused, [factor, values, builder.load(room, typ=type)])
                     builder.store(total, room)
             for room, total in zip(sums, before, strict=False):
                 builder.store(builder.fadd(total, builder.load(room, typ=type)), room)
         for row, room in enumerate(sums):
-            place = builder.add(result, INT64(row * sizes.columns))
+            place = builder.add(result, I64(row * sizes.columns))
             pointer = element_pointer(builder, self.result, place)
             builder.store(builder.load(room, typ=type), pointer, align=self.item)
 

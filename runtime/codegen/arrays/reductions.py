@@ -9,11 +9,11 @@ from typing import Any
 from llvmlite import ir
 
 from ...ir import Operation
-from ..blocks import INT64, Bound, Elements
+from ..blocks import Bound, Elements
 from ..blocks.elements import row_major_steps
-from ..blocks.folds import order_problem
+from ..blocks.reductions import order_problem
 from ..coverage import ViewOf
-from ..values import Value
+from ..llvm.values import I64, Value
 from .boxes import Side, copy
 from .elementwise import constant_array
 from .emitter import FORMS, ArrayEmitter, Form, body_problem
@@ -97,8 +97,8 @@ class _Fold:
         shape, steps = storage.type.shape, row_major_steps(storage.type.shape)
         sizes = [shape[d] for d in permutation]
         made = emitter.room(storage.type.with_shape(tuple(sizes)))
-        source = Side(storage, INT64(0), [steps[d] for d in permutation])
-        copy(emitter, Side(made, INT64(0), row_major_steps(sizes)), source, sizes)
+        source = Side(storage, I64(0), [steps[d] for d in permutation])
+        copy(emitter, Side(made, I64(0), row_major_steps(sizes)), source, sizes)
         return made
 
     def halved(self, columns: Sequence[Bound], length: int) -> list[Bound]:
@@ -112,17 +112,17 @@ class _Fold:
         ]
         with ExitStack() as loops:
             line = loops.enter_context(emitter.loop(outer))
-            to, start = builder.mul(line, INT64(half * inner)), builder.mul(line, INT64(length * inner))
+            to, start = builder.mul(line, I64(half * inner)), builder.mul(line, I64(length * inner))
             with emitter.loop(length // 2) as pair, emitter.loop(inner) as index:
-                place = builder.add(builder.mul(pair, INT64(inner)), index)
-                left = builder.add(start, builder.add(builder.mul(pair, INT64(2 * inner)), index))
-                right = builder.add(left, INT64(inner))
+                place = builder.add(builder.mul(pair, I64(inner)), index)
+                left = builder.add(start, builder.add(builder.mul(pair, I64(2 * inner)), index))
+                right = builder.add(left, I64(inner))
                 items: list[Value] = [emitter.at(column, at) for at in (left, right) for column in columns]
                 self.write(rooms, builder.add(to, place), emitter.applied(self.block, items))
             if length % 2:
                 with emitter.loop(inner) as index:
-                    last = builder.add(start, builder.add(index, INT64((length - 1) * inner)))
-                    place = builder.add(to, builder.add(index, INT64((half - 1) * inner)))
+                    last = builder.add(start, builder.add(index, I64((length - 1) * inner)))
+                    place = builder.add(to, builder.add(index, I64((half - 1) * inner)))
                     self.write(rooms, place, [emitter.at(column, last) for column in columns])
         return list(rooms)
 

@@ -9,11 +9,11 @@ from llvmlite import ir
 
 from ...ir import Operation
 from ...types import FLOAT, SIGNED, ElementType
-from ..blocks import INT64, Bound
+from ..blocks import Bound
 from ..coverage import ViewOf
-from ..elementwise import total_order
-from ..region_function import While
-from ..values import Value
+from ..elementwise.elementwise import total_order
+from ..llvm.values import I64, Value
+from ..regions.region_function import While
 from .emitter import FORMS, ArrayEmitter, Form, Variable
 
 MOST_STEPS = 1 << 15
@@ -36,14 +36,14 @@ def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
     operand = emitter.storage(operation.operands[0])
     values, indices = map(emitter.made, operation.results)
     with emitter.loop(view.operand.size // length) as row:
-        first, kept = builder.mul(row, INT64(length)), builder.mul(row, INT64(k))
+        first, kept = builder.mul(row, I64(length)), builder.mul(row, I64(k))
         selection = _Selection(emitter, view.operand.element_type, k, indices, kept)
         with emitter.loop(length) as index:
             selection.take(emitter.at(operand, builder.add(first, index)), index)
         with emitter.loop(k) as number:
             place = builder.add(kept, number)
             (index,) = emitter.at(indices, place)
-            value = emitter.at(operand, builder.add(first, builder.sext(index, INT64)))
+            value = emitter.at(operand, builder.add(first, builder.sext(index, I64)))
             emitter.put(values, place, value)
     return [emitter.result(values), emitter.result(indices)]
 
@@ -64,7 +64,7 @@ class _Selection:
 
     def take(self, value: Value, index: ir.Value) -> None:
         """Enter an element where it belongs, behind those that are not less."""
-        builder, k = self.builder, INT64(self.k)
+        builder, k = self.builder, I64(self.k)
         key = self.key(value)
         if self.keys is None:
             with builder.goto_entry_block():
@@ -73,9 +73,9 @@ class _Selection:
         slot = Variable(self.emitter, (held,))
         with While(builder) as goes_on:
             (place,) = slot.get()
-            before = builder.sub(place, INT64(1))
-            is_some = builder.icmp_signed(">", place, INT64(0))
-            other = builder.load(self.at(builder.select(is_some, before, INT64(0))), typ=key.type)
+            before = builder.sub(place, I64(1))
+            is_some = builder.icmp_signed(">", place, I64(0))
+            other = builder.load(self.at(builder.select(is_some, before, I64(0))), typ=key.type)
             compare = builder.icmp_signed if self.is_signed else builder.icmp_unsigned
             goes_on(builder.and_(is_some, compare("<", other, key)))
             with builder.if_then(builder.icmp_signed("<", place, k)):
@@ -95,7 +95,7 @@ class _Selection:
         return total_order(self.builder, self.type, element) if self.type.category == FLOAT else element
 
     def at(self, slot: ir.Value) -> ir.Value:
-        return self.builder.gep(self.keys, [INT64(0), slot], inbounds=True)
+        return self.builder.gep(self.keys, [I64(0), slot], inbounds=True)
 
     def enter(self, slot: ir.Value, key: ir.Value, index: Value) -> None:
         self.builder.store(key, self.at(slot))

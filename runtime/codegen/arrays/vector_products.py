@@ -1,4 +1,4 @@
-"""Small products of matrices and vectors, in the order that `kernels/vector_product.h` states.
+"""Small products of matrices and vectors, in the order that `kernels/matmul/gemv.h` states.
 
 A term goes to the chain of its number modulo theirs; chains are added up by fused multiply-add from 0 on, and
 then by halves, and 0 to the sum.
@@ -11,10 +11,10 @@ from typing import Any
 
 from llvmlite import ir
 
-from ...kernels.processor import register_bytes
-from ..blocks import INT64, Storage
+from ...kernels.launch.processor import register_bytes
+from ..blocks import Storage
 from ..blocks.elements import element_pointer
-from ..values import stored_type
+from ..llvm.values import I64, stored_type
 from .emitter import ArrayEmitter
 
 _LINES = 4
@@ -49,15 +49,15 @@ class VectorProduct:
         """Where the terms of a line lie side by side: a lane is a chain."""
         builder = self.builder
         with self.emitter.loop(self.batch) as number:
-            vector = builder.mul(number, INT64(self.terms))
-            matrix = builder.mul(number, INT64(self.lines * self.terms))
-            result = builder.mul(number, INT64(self.lines))
+            vector = builder.mul(number, I64(self.terms))
+            matrix = builder.mul(number, I64(self.lines * self.terms))
+            result = builder.mul(number, I64(self.lines))
             whole = self.lines // _LINES * _LINES
             for first, count, step in ((0, whole // _LINES, _LINES), (whole, self.lines - whole, 1)):
                 if count:
                     with self.emitter.loop(count) as tile:
-                        line = builder.add(builder.mul(tile, INT64(step)), INT64(first))
-                        start = builder.add(matrix, builder.mul(line, INT64(self.terms)))
+                        line = builder.add(builder.mul(tile, I64(step)), I64(first))
+                        start = builder.add(matrix, builder.mul(line, I64(self.terms)))
                         self.dots(step, vector, start, builder.add(result, line))
 
     def dots(self, lines: int, vector: ir.Value, matrix: ir.Value, result: ir.Value) -> None:
@@ -68,37 +68,37 @@ class VectorProduct:
         def add(term: ir.Value, count: int) -> None:
             factors = self.load(self.vector, builder.add(vector, term), count, self.chains)
             for line, room in enumerate(sums):
-                place = builder.add(matrix, builder.add(term, INT64(line * self.terms)))
+                place = builder.add(matrix, builder.add(term, I64(line * self.terms)))
                 self.add_to(room, factors, self.load(self.matrix, place, count, self.chains))
 
         if whole:
             with self.emitter.loop(whole // self.chains) as step:
-                add(builder.mul(step, INT64(self.chains)), self.chains)
+                add(builder.mul(step, I64(self.chains)), self.chains)
         if whole < self.terms:
-            add(INT64(whole), self.terms - whole)
+            add(I64(whole), self.terms - whole)
         for line, room in enumerate(sums):
             total, count = self.value(room), self.chains
             while count > 1:
                 count //= 2
                 halves = [lanes_of(builder, total, range(first, first + count)) for first in (0, count)]
                 total = builder.fadd(*halves)
-            element = builder.extract_element(total, INT64(0))
-            self.leave(builder.add(result, INT64(line)), element)
+            element = builder.extract_element(total, I64(0))
+            self.leave(builder.add(result, I64(line)), element)
 
     def emit_columns(self) -> None:
         """Where lines lie side by side: a lane is a line, and each chain has a vector."""
         builder, rest = self.builder, self.lines
         lanes = register_bytes() // 32 // self.item
         with self.emitter.loop(self.batch) as number:
-            vector = builder.mul(number, INT64(self.terms))
-            matrix = builder.mul(number, INT64(self.lines * self.terms))
-            result = builder.mul(number, INT64(self.lines))
+            vector = builder.mul(number, I64(self.terms))
+            matrix = builder.mul(number, I64(self.lines * self.terms))
+            result = builder.mul(number, I64(self.lines))
             first = 0
             while rest:
                 count = rest // lanes
                 if count:
                     with self.emitter.loop(count) as tile:
-                        line = builder.add(builder.mul(tile, INT64(lanes)), INT64(first))
+                        line = builder.add(builder.mul(tile, I64(lanes)), I64(first))
                         self.columns(lanes, vector, builder.add(matrix, line), builder.add(result, line))
                 first, rest, lanes = first + count * lanes, rest % lanes, lanes // 2
 
@@ -109,17 +109,17 @@ class VectorProduct:
 
         def add(first: ir.Value, count: int) -> None:
             for chain, room in enumerate(sums[:count]):
-                term = builder.add(first, INT64(chain))
+                term = builder.add(first, I64(chain))
                 factor = self.load(self.vector, builder.add(vector, term), 1, 1)
-                place = builder.add(matrix, builder.mul(term, INT64(self.lines)))
+                place = builder.add(matrix, builder.mul(term, I64(self.lines)))
                 line = self.load(self.matrix, place, lanes, lanes)
                 self.add_to(room, lanes_of(builder, factor, [0] * lanes), line)
 
         if whole:
             with self.emitter.loop(whole // self.chains) as step:
-                add(builder.mul(step, INT64(self.chains)), self.chains)
+                add(builder.mul(step, I64(self.chains)), self.chains)
         if whole < self.terms:
-            add(INT64(whole), self.terms - whole)
+            add(I64(whole), self.terms - whole)
         totals = [self.value(room) for room in sums]
         while len(totals) > 1:
             half = len(totals) // 2

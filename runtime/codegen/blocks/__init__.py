@@ -5,15 +5,13 @@ and updated in place. `block_problem` and `updates_problem` say why a block cann
 `BlockEmitter` generates it.
 """
 
-from . import control, folds, indexing, moves
+from . import control, indexing, movement, reductions
 from .arrays import IsArray, updates_problem
 from .control import case_conditions, count_limit, emit_cluster, emit_loop, emit_steps, loop_problem
-from .elements import INT64, POINTER, Elements, Storage, all_elements, is_plain, is_small, store_elements
+from .elements import Elements, Storage, all_elements, is_plain, is_small, store_elements
 from .emitter import BlockEmitter, Bound, Emitter, block_problem
 
 __all__ = [
-    "INT64",
-    "POINTER",
     "BlockEmitter",
     "Bound",
     "Elements",
@@ -28,12 +26,12 @@ __all__ = [
     "emit_cluster",
     "emit_loop",
     "emit_steps",
-    "folds",
     "indexing",
     "is_plain",
     "is_small",
     "loop_problem",
-    "moves",
+    "movement",
+    "reductions",
     "store_elements",
     "updates_problem",
 ]

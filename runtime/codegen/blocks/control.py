@@ -11,8 +11,8 @@ from ...ir import DenseElementsAttribute, EnumAttribute, Operation, Region
 from ...ir import Value as IrValue
 from ...types import SIGNED, TensorType
 from ..coverage import ViewOf
-from ..values import Value
-from .elements import INT64, Elements, Storage, is_plain, is_small
+from ..llvm.values import I64, Value
+from .elements import Elements, Storage, is_plain, is_small
 from .emitter import FORMS, BlockEmitter, Bound, Emitter, Form, block_problem, instructions
 
 
@@ -192,14 +192,14 @@ def emit_steps(
     (holds,) = condition.scalar
     goes_on = holds
     if left is not None:
-        goes_on = builder.and_(holds, builder.icmp_signed(">", left.read().scalar[0], INT64(0)))
+        goes_on = builder.and_(holds, builder.icmp_signed(">", left.read().scalar[0], I64(0)))
     builder.cbranch(goes_on, step, end)
     builder.position_at_end(step)
     handed_on = settled(emitter.emit_block(body, [one.read() for one in carried]))
     for one, bound in zip(carried, handed_on, strict=True):
         one.write(bound)
     if left is not None:
-        left.write(Elements(((builder.sub(left.read().scalar[0], INT64(1)),),)))
+        left.write(Elements(((builder.sub(left.read().scalar[0], I64(1)),),)))
     builder.branch(head)
     builder.position_at_end(end)
     return holds

@@ -11,13 +11,10 @@ from llvmlite import ir
 
 from ...ir.record import Record
 from ...types import SIGNED, UNSIGNED, ElementType, TensorType, Type
-from ..values import Value, load, store, stored_type
+from ..llvm.values import I64, Value, load, store, stored_type
 
 MOST_ELEMENTS = 16
 """Tensors with at most as many elements are held as LLVM values, each element one."""
-
-INT64 = ir.IntType(64)
-POINTER = ir.PointerType()
 
 
 class Elements(Record):
@@ -97,35 +94,35 @@ def spilled(builder: ir.IRBuilder, type: TensorType, elements: Elements) -> Stor
     count = len(elements.values)
     with builder.goto_entry_block():
         room = builder.alloca(ir.ArrayType(stored_type(kind), count))
-    storage = Storage(type, builder.gep(room, [INT64(0), INT64(0)], inbounds=True))
-    store_elements(builder, storage, [INT64(k) for k in range(count)], elements)
+    storage = Storage(type, builder.gep(room, [I64(0), I64(0)], inbounds=True))
+    store_elements(builder, storage, [I64(k) for k in range(count)], elements)
     return storage
 
 
 def all_elements(builder: ir.IRBuilder, storage: Storage) -> Elements:
     """A small tensor read from memory."""
-    return load_elements(builder, storage, [INT64(k) for k in range(element_count(storage.type))])
+    return load_elements(builder, storage, [I64(k) for k in range(element_count(storage.type))])
 
 
 def as_int64(builder: ir.IRBuilder, kind: ElementType, value: Value) -> ir.Value:
     """An integer as i64; of ui64 what exceeds its range becomes its largest value."""
     (integer,) = value
     if kind.category == SIGNED:
-        return integer if integer.type == INT64 else builder.sext(integer, INT64)
+        return integer if integer.type == I64 else builder.sext(integer, I64)
     assert kind.category == UNSIGNED
-    if integer.type != INT64:
-        return builder.zext(integer, INT64)
-    largest = INT64(2**63 - 1)
+    if integer.type != I64:
+        return builder.zext(integer, I64)
+    largest = I64(2**63 - 1)
     return builder.select(builder.icmp_unsigned("<", integer, largest), integer, largest)
 
 
 def clamped(builder: ir.IRBuilder, index: ir.Value, limit: int) -> ir.Value:
     """An index moved into [0, limit]."""
-    zero, most = INT64(0), INT64(limit)
+    zero, most = I64(0), I64(limit)
     raised = builder.select(builder.icmp_signed("<", index, zero), zero, index)
     return builder.select(builder.icmp_signed(">", raised, most), most, raised)
 
 
 def positions_from(builder: ir.IRBuilder, start: ir.Value, offsets: Sequence[int]) -> list[ir.Value]:
     """Offsets moved to a start."""
-    return [builder.add(start, INT64(offset)) if offset else start for offset in offsets]
+    return [builder.add(start, I64(offset)) if offset else start for offset in offsets]

@@ -11,8 +11,9 @@ from llvmlite import ir
 from ...ir import Operation
 from ...ir import Value as IrValue
 from ..coverage import ViewOf
+from ..llvm.values import I64
 from . import elements as tensors
-from .elements import INT64, Elements, Storage, is_plain, is_small
+from .elements import Elements, Storage, is_plain, is_small
 from .emitter import FORMS, BlockEmitter, Bound, Form, all_small, block_problem
 
 
@@ -33,10 +34,10 @@ def _start(
     """
     builder = emitter.builder
     steps = tensors.row_major_steps(shape)
-    position: ir.Value = INT64(0)
+    position: ir.Value = I64(0)
     for d, start in starts.items():
         index = tensors.clamped(builder, start, shape[d] - sizes[d])
-        position = builder.add(position, builder.mul(index, INT64(steps[d])))
+        position = builder.add(position, builder.mul(index, I64(steps[d])))
     return position
 
 
@@ -128,13 +129,13 @@ def _emit_scatter(emitter: BlockEmitter, operation: Operation) -> Sequence[Bound
         sizes[d] = view.updates[0].shape[d_update]
     steps = tensors.row_major_steps(shape)
     for offsets, value in zip(np.ndindex(*sizes), emitter.elements(update).values, strict=True):
-        position: ir.Value = INT64(sum(o * s for o, s in zip(offsets, steps, strict=True)))
+        position: ir.Value = I64(sum(o * s for o, s in zip(offsets, steps, strict=True)))
         inside: ir.Value = ir.IntType(1)(1)
         for d, start in starts.items():
-            index = builder.add(start, INT64(offsets[d]))
+            index = builder.add(start, I64(offsets[d]))
             # As unsigned, a negative index is too great.
-            inside = builder.and_(inside, builder.icmp_unsigned("<", index, INT64(shape[d])))
-            position = builder.add(position, builder.mul(start, INT64(steps[d])))
+            inside = builder.and_(inside, builder.icmp_unsigned("<", index, I64(shape[d])))
+            position = builder.add(position, builder.mul(start, I64(steps[d])))
         with builder.if_then(inside):
             old = tensors.load_elements(builder, storage, [position])
             (new,) = emitter.emit_block(view.update_computation.block, [old, Elements((value,))])

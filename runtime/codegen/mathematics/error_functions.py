@@ -11,7 +11,7 @@ import functools
 import math
 from collections.abc import Sequence
 
-from ...kernels.processor import gathers_quickly
+from ...kernels.launch.processor import gathers_quickly
 from .coefficients import (
     ERF_DIVIDEND,
     ERF_DIVISOR,

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from llvmlite import ir
 
-from ...kernels.processor import gathers_quickly, permutes_two_registers
-from ..values import integer
-from ..vector_variants import ENTRIES
+from ...kernels.launch.processor import gathers_quickly, permutes_two_registers
+from ..llvm.values import integer
+from ..llvm.vector_variants import ENTRIES
 from .coefficients import (
     EXACT_POWER_OF_LONG_STEP,
     EXACT_POWER_OF_STEP,

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from llvmlite import ir
 
-from ...kernels.processor import computes_from_memory, scales
-from .. import vector_variants
-from ..values import F32, F64, I32, I64, call, floating, integer
-from ..vector_variants import ENTRIES, entry
+from ...kernels.launch.processor import computes_from_memory, scales
+from ..llvm import vector_variants
+from ..llvm.values import F32, F64, I32, I64, call, floating, integer
+from ..llvm.vector_variants import ENTRIES, entry
 
 
 class _Layout(NamedTuple):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from ...kernels.processor import estimates_inverse_roots
-from ..vector_variants import inverse_root
+from ...kernels.launch.processor import estimates_inverse_roots
+from ..llvm.vector_variants import inverse_root
 from .coefficients import INVERSE_CBRT
 from .reals import Real, exact_product, parted, polynomial, power_of_two, rounded_to_integer, where
 

@@ -11,7 +11,7 @@ import math
 import numpy as np
 from llvmlite import ir
 
-from ..values import integer
+from ..llvm.values import integer
 from .coefficients import SINGLE_ERF, SINGLE_EXP, SINGLE_LOG, SINGLE_LOG_OF_2
 from .logarithm import with_poles
 from .reals import Real, parted, polynomial, power_of_two, rounded_to_integer, scaled, where

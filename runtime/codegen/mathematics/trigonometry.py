@@ -6,7 +6,7 @@ import math
 
 from llvmlite import ir
 
-from ..values import I64, integer
+from ..llvm.values import I64, integer
 from .coefficients import (
     ASIN,
     ATAN,

@@ -1,0 +1,1 @@
+"""What the explorer of open orders needs: updates grouped by element, comparisons of schedules."""

@@ -1,0 +1,1 @@
+"""Gather, scatter and copies: index arithmetic and the loops around it."""

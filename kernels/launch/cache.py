@@ -1,0 +1,81 @@
+"""What Numba compiled, on disk: one file a compiled signature, in a folder that no other version ever reads.
+
+The folder is named by a fingerprint of this package's sources, of Python, Numba, llvmlite and NumPy and of
+the CPU. How its files are written and judged is in `store`.
+"""
+
+import functools
+import hashlib
+import pathlib
+import pickle
+import sys
+from typing import Any
+
+from .cache_files import digest_of_sources, folder, keep, read
+
+
+@functools.cache
+def fingerprint() -> str:
+    """What compiled code depends on beside its own signature, as a name for a folder.
+
+    Raises OSError where the sources cannot be read.
+    """
+    import llvmlite
+    import numba
+    import numpy
+    from numba.core.registry import cpu_target
+
+    digest = hashlib.sha256(digest_of_sources(pathlib.Path(__file__).parent.parent))
+    versions = (sys.version, numba.__version__, llvmlite.__version__, numpy.__version__)
+    target = cpu_target.target_context.codegen().magic_tuple()
+    digest.update(repr((versions, target)).encode())
+    return digest.hexdigest()[:32]
+
+
+class DiskCache:
+    """Numba's cache protocol (`load_overload`, `save_overload`) for one function; `name` tells it from all
+    others."""
+
+    cache_path = None
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def _path(self, signature: Any) -> pathlib.Path | None:
+        """Where that signature's code lies; None where the sources that name its folder cannot be read, or
+        the folder must not be used."""
+        try:
+            version = folder(fingerprint())
+        except OSError:
+            return None
+        if version is None:
+            return None
+        digest = hashlib.sha256(repr((self._name, signature)).encode()).hexdigest()[:32]
+        readable = "".join(c if c.isalnum() else "_" for c in self._name)[:60]
+        return version / f"{readable}-{digest}.bin"
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        """The compiled function of that signature; None where there is none, or none that can be used."""
+        target_context.refresh()
+        path = self._path(signature)
+        payload = read(path) if path else None
+        if payload is None:
+            return None
+        from numba.core.compiler import CompileResult
+
+        return CompileResult._rebuild(target_context, *pickle.loads(payload))
+
+    def save_overload(self, signature: Any, compiled: Any) -> None:
+        """Keep the compiled function, or do nothing where that is not possible."""
+        from numba.core.serialize import dumps
+
+        if compiled.library.has_dynamic_globals or compiled.lifted:
+            return
+        path = self._path(signature)
+        if path:
+            keep(path, dumps(compiled._reduce()))
+
+    def flush(self) -> None:
+        """Nothing is held in memory."""
+
+    enable = disable = flush

@@ -1,0 +1,359 @@
+"""What `select_and_scatter` does with the windows along a line, vector by vector. Importing it imports Numba.
+
+A window's choice is the number of the position that it selects, NOTHING where it has no element.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numba import types
+
+from ..simd.monoids import Combination, computing_dtype, result_storage_dtype
+from ..simd.vectors import (
+    I32,
+    I64,
+    apply,
+    cgutils,
+    data_of,
+    intrinsic,
+    lanes_of,
+    literal,
+    load_lanes,
+    selected,
+    splat,
+    store_lanes,
+)
+
+NOTHING = -1
+LINE_BYTES = 64
+FEW = 3  # rows, their elements, and pairs for which there is quick code
+FARTHEST = 9  # stands for all greater distances
+
+
+@intrinsic(prefer_literal=True)
+def choose(
+    typing_context: Any, element: Any, direction: Any, apart: Any, size: Any, operand: Any, rows: Any,
+    numbers: Any, at: Any, count: Any, first: Any, step: Any, begin: Any, end: Any, windows: Any, stride: Any,
+    width: Any, choices: Any, to: Any,
+) -> Any:  # fmt: skip
+    """The choices of so many windows, `stride` apart, of `width` columns each, to `choices[to:]`.
+
+    A window's elements lie in `count` rows, which begin at places that `rows` has from `at` on, `first`
+    further on: elements number `begin` to `end`, `step` apart. `numbers` says where the rows' positions
+    begin. Columns lie side by side, or `apart` from each other: FARTHEST where that is the stride. There
+    is quick code for few rows of `size` elements.
+    """
+    name, distance, few = literal(element), int(literal(apart)), int(literal(size))
+    compare = _comparison(name, literal(direction))
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        at, count, first, step, begin, end, windows, stride, width = arguments[7:16]
+        data = data_of(context, builder, operand, arguments[4], name)
+        row_data, number_data, choice_data = (
+            context.make_array(type)(context, builder, arguments[index]).data
+            for index, type in ((5, rows), (6, numbers), (16, choices))
+        )
+
+        def row_at(row: Any) -> tuple[Any, Any]:
+            index = builder.add(at, row)
+            place, number = (builder.load(builder.gep(data, [index])) for data in (row_data, number_data))
+            return builder.add(place, first), builder.trunc(number, I32)
+
+        def element_at(row: Any, position: Any) -> tuple[Any, Any]:
+            place, number = row
+            place = builder.add(place, builder.mul(position, step))
+            return place, builder.add(number, builder.trunc(position, I32))
+
+        def values(place: Any, column: Any, lanes: int) -> Any:
+            if distance == 1 or lanes == 1:
+                move = builder.mul(column, stride if distance == FARTHEST else I64(distance))
+                return load_lanes(builder, name, data, builder.add(place, move), lanes)[0]
+            if distance < FARTHEST:
+                first = builder.add(place, builder.mul(column, I64(distance)))
+                return _strided(builder, name, data, first, lanes, distance)
+            places = [builder.mul(builder.add(column, I64(lane)), stride) for lane in range(lanes)]
+            return _gathered(builder, name, data, [builder.add(place, one) for one in places])
+
+        def better(best: Any, chosen: Any, other: Any, number: Any) -> tuple[Any, Any]:
+            stays = compare(builder, best, other)
+            return builder.select(stays, best, other), builder.select(stays, chosen, number)
+
+        def sweep(elements: Callable[[Any, Any, int], Any], is_few_columns: bool) -> None:
+            """Write what `elements(start, column, lanes)` chooses, for all windows."""
+            with cgutils.for_range(builder, windows, intp=I64) as window:
+                start = builder.mul(window.index, stride)
+                target = builder.add(arguments[17], builder.mul(window.index, width))
+
+                def write(column: Any, lanes: int) -> None:
+                    chosen = elements(start, column, lanes)
+                    store_lanes(builder, "int32", choice_data, builder.add(target, column), (chosen,), lanes)
+
+                _for_columns(builder, name, width, is_few_columns, write)
+
+        def of_few(number: int) -> None:
+            found = [row_at(I64(row)) for row in range(number)]
+            positions = [element_at(row, I64(position)) for row in found for position in range(few)]
+
+            def elements(start: Any, column: Any, lanes: int) -> Any:
+                (origin, number), *others = positions
+                best = values(builder.add(origin, start), column, lanes)
+                chosen = splat(builder, number, lanes)
+                for origin, number in others:
+                    other = values(builder.add(origin, start), column, lanes)
+                    best, chosen = better(best, chosen, other, splat(builder, number, lanes))
+                return chosen
+
+            sweep(elements, False)
+
+        def of_many(is_few_columns: bool = False) -> None:
+            def elements(start: Any, column: Any, lanes: int) -> Any:
+                origin, number = element_at(row_at(I64(0)), begin)
+                best = cgutils.alloca_once_value(builder, values(builder.add(origin, start), column, lanes))
+                chosen = cgutils.alloca_once_value(builder, splat(builder, number, lanes))
+                with cgutils.for_range(builder, count, intp=I64) as loop:
+                    row = row_at(loop.index)
+                    with cgutils.for_range_slice(builder, begin, end, I64(1), intp=I64, inc=True) as (at, _):
+                        origin, number = element_at(row, at)
+                        other = values(builder.add(origin, start), column, lanes)
+                        before = builder.load(best), builder.load(chosen)
+                        after = better(*before, other, splat(builder, number, lanes))
+                        builder.store(after[0], best)
+                        builder.store(after[1], chosen)
+                return builder.load(chosen)
+
+            sweep(elements, is_few_columns)
+
+        is_few = builder.icmp_signed("==", builder.sub(end, begin), I64(few))
+        number = builder.select(builder.and_(is_few, builder.icmp_signed("==", begin, I64(0))), count, I64(0))
+        with builder.if_else(_are_few(builder, name, width)) as (narrow, wide):
+            with narrow:
+                of_many(True)
+            with wide:
+                _for_number(builder, number, range(1, FEW + 1) if few else (), of_few, of_many)
+        return context.get_dummy_value()
+
+    lists = (operand, rows, numbers)
+    names = (element, direction, apart, size)
+    return types.void(*names, *lists, *(types.intp,) * 9, choices, types.intp), generate
+
+
+def _for_columns(
+    builder: Any, element: str, width: Any, is_few: bool, body: Callable[[Any, int], None]
+) -> None:
+    """`body(column, count)` for vectors of the columns below `width`, the last of which may take some
+    again; or where they fill no vector."""
+    lanes = lanes_of(element)
+    if is_few:
+        with cgutils.for_range(builder, width, intp=I64) as loop:
+            body(loop.index, 1)
+        return
+    last = builder.sub(width, I64(lanes))
+    with cgutils.for_range_slice(builder, I64(0), width, I64(lanes), intp=I64, inc=True) as (column, _):
+        body(builder.select(builder.icmp_signed("<", column, last), column, last), lanes)
+
+
+def _are_few(builder: Any, element: str, width: Any) -> Any:
+    return builder.icmp_signed("<", width, I64(lanes_of(element)))
+
+
+def _for_number(
+    builder: Any, number: Any, few: Sequence[int], of_few: Callable[[int], None], of_many: Callable[[], None]
+) -> None:
+    """Code for a number: for each of the few its own."""
+    if not few:
+        of_many()
+        return
+    with builder.if_else(builder.icmp_signed("==", number, I64(few[0]))) as (this, other):
+        with this:
+            of_few(few[0])
+        with other:
+            _for_number(builder, number, few[1:], of_few, of_many)
+
+
+def _strided(builder: Any, element: str, data: Any, first: Any, lanes: int, stride: int) -> Any:
+    """Values a stride apart, from a place on. Nothing is read behind the last of them."""
+    starts = [number * lanes for number in range(stride - 1)] + [(stride - 1) * (lanes - 1)]
+    places = [builder.add(first, I64(start)) for start in starts]
+    vectors = [load_lanes(builder, element, data, place, lanes)[0] for place in places]
+    picked = [lane * stride for lane in range(lanes)]
+    sources = [min(place // lanes, stride - 1) for place in picked]
+    found = [(source, place - starts[source]) for source, place in zip(sources, picked, strict=True)]
+    return _merged(builder, vectors, found)
+
+
+def _merged(builder: Any, vectors: Sequence[Any], lanes: Sequence[tuple[int, int]]) -> Any:
+    """A vector whose lanes are these of these vectors, by number."""
+    count = len(lanes)
+    merged = selected(builder, vectors[0], [lane if source == 0 else 0 for source, lane in lanes])
+    for number, vector in enumerate(vectors[1:], 1):
+        order = [count + lane if source == number else at for at, (source, lane) in enumerate(lanes)]
+        merged = selected(builder, merged, order, vector)
+    return merged
+
+
+@intrinsic(prefer_literal=True)
+def interleave(
+    typing_context: Any, element: Any, phases: Any, folded: Any, at: Any, apart: Any, count: Any,
+    result: Any, to: Any,
+) -> Any:  # fmt: skip
+    """Write `count` elements of each phase in turn to `result[to:]`; those of a phase lie in `folded`,
+    from `at` on, and phases are `apart`."""
+    kind, number = literal(element), int(literal(phases))
+    computed = computing_dtype(kind).name
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        at, apart, count = arguments[3:6]
+        folded_data = data_of(context, builder, folded, arguments[2], computed)
+        result_data = data_of(context, builder, result, arguments[6], kind)
+
+        def write(column: Any, lanes: int) -> None:
+            first = builder.add(at, column)
+            starts = [builder.add(first, builder.mul(apart, I64(phase))) for phase in range(number)]
+            values = [load_lanes(builder, computed, folded_data, start, lanes)[0] for start in starts]
+            target = builder.add(arguments[7], builder.mul(column, I64(number)))
+            for part in range(number):
+                flat = range(part * lanes, (part + 1) * lanes)
+                places = [(place % number, place // number) for place in flat]
+                value = values[part] if lanes == 1 else _merged(builder, values, places)
+                place = builder.add(target, I64(part * lanes))
+                store_lanes(builder, kind, result_data, place, (value,), lanes)
+
+        with builder.if_else(_are_few(builder, kind, count)) as (narrow, wide):
+            with narrow:
+                _for_columns(builder, kind, count, True, write)
+            with wide:
+                _for_columns(builder, kind, count, False, write)
+        return context.get_dummy_value()
+
+    numbers = (types.intp,) * 3
+    return types.void(element, phases, folded, *numbers, result, types.intp), generate
+
+
+def _gathered(builder: Any, element: str, data: Any, places: list[Any]) -> Any:
+    """The values at so many places."""
+    items = [load_lanes(builder, element, data, place, 1)[0] for place in places]
+    values = splat(builder, items[0], len(items))
+    for lane, item in enumerate(items):
+        values = builder.insert_element(values, item, I32(lane))
+    return values
+
+
+def _comparison(element: str, direction: str) -> Callable[[Any, Any, Any], Any]:
+    """Code that tells whether the number selected so far stays selected."""
+    relation = {"GE": ">=", "GT": ">", "LE": "<=", "LT": "<"}[direction]
+
+    def compare(builder: Any, left: Any, right: Any) -> Any:
+        if element.startswith("uint"):
+            return builder.icmp_unsigned(relation, left, right)
+        if element.startswith("int"):
+            return builder.icmp_signed(relation, left, right)
+        return builder.fcmp_ordered(relation, left, right)
+
+    return compare
+
+
+@intrinsic(prefer_literal=True)
+def collect(
+    typing_context: Any, element: Any, monoid: Any, stored: Any, choices: Any, source: Any, initial: Any,
+    pairs: Any, ends: Any, at: Any, shift: Any, begin: Any, end: Any, phase_step: Any, count: Any,
+    window_step: Any,
+    stride: Any, width: Any, past_caches: Any, result: Any, to: Any,
+) -> Any:  # fmt: skip
+    """Make elements of phases `begin` to `end` behind `count` windows, of `width` columns each, in
+    `result[to:]`.
+
+    The elements of a phase lie where the same positions of windows do, `stride` apart. The pairs of phase
+    p lie between the places `ends[at + p]` and `ends[at + p + 1]`: a position and a window that has it,
+    as where its choice and its value of the source lie before `shift`, and the position's number.
+    Starting from the initial value, an element is combined with the values of those windows that chose
+    it. Results are of the type `stored`.
+    """
+    kind, target = Combination(literal(element), literal(monoid)), literal(stored)
+    computed = computing_dtype(kind.element).name
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        shift, begin, end, phase_step, count, window_step, stride, width = arguments[9:17]
+        source_data = data_of(context, builder, source, arguments[4], computed)
+        initial_data = data_of(context, builder, initial, arguments[5], computed)
+        result_data = data_of(context, builder, result, arguments[18], target)
+        choice_data, pair_data, end_data = (
+            context.make_array(type)(context, builder, arguments[index]).data
+            for index, type in ((3, choices), (6, pairs), (7, ends))
+        )
+        itemsize = result_storage_dtype(target).itemsize
+        is_past = builder.icmp_signed("!=", arguments[17], I64(0))
+        distances = builder.mul(builder.or_(arguments[19], width), I64(itemsize))
+        bits = builder.and_(builder.or_(builder.ptrtoint(result_data, I64), distances), I64(LINE_BYTES - 1))
+        is_past = builder.and_(is_past, builder.icmp_signed("==", bits, I64(0)))
+        alone = load_lanes(builder, computed, initial_data, I64(0), 1)
+
+        def number_at(data: Any, index: Any) -> Any:
+            return builder.load(builder.gep(data, [index]))
+
+        def pair_at(place: Any) -> tuple[Any, ...]:
+            choice, value, number = (number_at(pair_data, builder.add(place, I64(part))) for part in range(3))
+            return builder.add(choice, shift), builder.add(value, shift), builder.trunc(number, I32)
+
+        def combined(total: Any, pair: tuple[Any, ...], there: Any, lanes: int) -> Any:
+            choice, value, number = pair
+            (chosen,) = load_lanes(builder, "int32", choice_data, builder.add(choice, there), lanes)
+            added = load_lanes(builder, computed, source_data, builder.add(value, there), lanes)
+            (new,) = apply(builder, kind, (total,), added)
+            is_chosen = builder.icmp_signed("==", chosen, splat(builder, number, lanes))
+            return builder.select(is_chosen, new, total)
+
+        def sweep(start: Any, totals: Callable[[Any, Any, int], Any], is_few_columns: bool) -> None:
+            """Write what `totals(total, there, lanes)` makes of the initial value, for all windows."""
+            with cgutils.for_range(builder, count, intp=I64) as window:
+                ahead = builder.mul(window.index, window_step)
+                place = builder.add(start, builder.mul(window.index, stride))
+
+                def write(column: Any, lanes: int) -> None:
+                    total = totals(splat(builder, alone[0], lanes), builder.add(ahead, column), lanes)
+                    at = builder.add(place, column)
+                    if lanes < lanes_of(target):
+                        store_lanes(builder, target, result_data, at, (total,), lanes)
+                        return
+                    with builder.if_else(is_past) as (past, through):
+                        with past:
+                            store_lanes(builder, target, result_data, at, (total,), lanes, True)
+                        with through:
+                            store_lanes(builder, target, result_data, at, (total,), lanes)
+
+                _for_columns(builder, target, width, is_few_columns, write)
+
+        with cgutils.for_range_slice(builder, begin, end, I64(1), intp=I64, inc=True) as (phase, _):
+            number = builder.add(arguments[8], phase)
+            first, last = number_at(end_data, number), number_at(end_data, builder.add(number, I64(1)))
+            start = builder.add(arguments[19], builder.mul(phase, phase_step))
+
+            def of_few(number: int) -> None:
+                pairs = [pair_at(builder.add(first, I64(3 * pair))) for pair in range(number)]
+
+                def totals(total: Any, there: Any, lanes: int) -> Any:
+                    for pair in pairs:
+                        total = combined(total, pair, there, lanes)
+                    return total
+
+                sweep(start, totals, False)
+
+            def of_many(is_few_columns: bool = False) -> None:
+                def totals(total: Any, there: Any, lanes: int) -> Any:
+                    slot = cgutils.alloca_once_value(builder, total)
+                    pairs = cgutils.for_range_slice(builder, first, last, I64(3), intp=I64, inc=True)
+                    with pairs as (place, _):
+                        builder.store(combined(builder.load(slot), pair_at(place), there, lanes), slot)
+                    return builder.load(slot)
+
+                sweep(start, totals, is_few_columns)
+
+            with builder.if_else(_are_few(builder, target, width)) as (narrow, wide):
+                with narrow:
+                    of_many(True)
+                with wide:
+                    number = builder.udiv(builder.sub(last, first), I64(3))
+                    _for_number(builder, number, range(1, FEW + 1), of_few, of_many)
+        return context.get_dummy_value()
+
+    lists = (choices, source, initial, pairs, ends)
+    return types.void(element, monoid, stored, *lists, *(types.intp,) * 10, result, types.intp), generate

@@ -1,0 +1,343 @@
+"""Searches through neighbouring elements, vector by vector.
+
+Each function here is compiled into the loop that calls it, as those of `arithmetic` are.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+
+from ..launch.processor import has
+from .monoids import Combination, computing_dtype
+from .vectors import (
+    I32,
+    I64,
+    ReadAhead,
+    apply,
+    cgutils,
+    component,
+    computed_type,
+    data_of,
+    intrinsic,
+    literal,
+    load_lanes,
+    selected,
+    splat,
+    store_lanes,
+)
+
+_VECTOR_BYTES = 64
+_TOGETHER = 4
+AT_ONCE = 64
+"""Elements that `which_above` looks at."""
+CHOSEN_ROOM = 16
+"""Items behind those that `choose_within` chooses which it may overwrite."""
+_COMPRESSES = has("avx512f")
+"""Whether the processor writes the lanes of a vector that pass a test by one instruction."""
+
+Test = Callable[[Any, int], Any]
+"""What makes code for so many positions from one on: a truth value each."""
+
+
+def _lanes_of(itemsize: int) -> int:
+    return _VECTOR_BYTES // itemsize
+
+
+def _first(builder: Any, start: Any, end: Any, lanes: int, test: Test) -> Any:
+    """The first position from `start` to `end` that passes a test, or `end`."""
+    function = builder.function
+    position = cgutils.alloca_once_value(builder, start)
+    for width in (_TOGETHER * lanes, lanes, 1):
+        again, look, found = (function.append_basic_block(name) for name in ("again", "look", "found"))
+        builder.branch(again)
+        builder.position_at_end(again)
+        now = builder.load(position)
+        following = builder.add(now, I64(width))
+        builder.cbranch(builder.icmp_signed("<=", following, end), look, found)
+        builder.position_at_end(look)
+        passed = _which(builder, now, width, lanes, test)
+        is_here = builder.icmp_unsigned("!=", passed, passed.type(0))
+        here = now
+        if width == lanes:
+            here = builder.add(now, builder.zext(builder.cttz(passed, ir.IntType(1)(0)), I64))
+        builder.store(builder.select(is_here, here, following), position)
+        builder.cbranch(is_here, found, again)
+        builder.position_at_end(found)
+    return builder.load(position)
+
+
+def _which(builder: Any, position: Any, width: int, lanes: int, test: Test) -> Any:
+    """An integer whose bits tell which of `width` positions pass; those of several vectors are joined."""
+    if width == 1:
+        return test(position, 1)
+    passed = test(position, lanes)
+    for offset in range(lanes, width, lanes):
+        passed = builder.or_(passed, test(builder.add(position, I64(offset)), lanes))
+    return builder.bitcast(passed, ir.IntType(lanes))
+
+
+@intrinsic(prefer_literal=True)
+def first_equal(typing_context: Any, element: Any, array: Any, start: Any, end: Any, value: Any) -> Any:
+    """The first position from `start` to `end` whose real number equals `value` (a NaN if that is one), or
+    `end`."""
+    name = literal(element)
+    lanes = _lanes_of(computing_dtype(name).itemsize)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = data_of(context, builder, array, arguments[1], name)
+        sought = arguments[4]
+
+        def test(position: Any, count: int) -> Any:
+            (item,) = load_lanes(builder, name, data, position, count)
+            if isinstance(sought.type, ir.IntType):
+                return builder.icmp_signed("==", item, splat(builder, sought, count))
+            return builder.fcmp_ordered("==", item, splat(builder, sought, count))
+
+        def is_nan(position: Any, count: int) -> Any:
+            (item,) = load_lanes(builder, name, data, position, count)
+            return builder.fcmp_unordered("uno", item, item)
+
+        if isinstance(sought.type, ir.IntType):
+            return _first(builder, arguments[2], arguments[3], lanes, test)
+        found = cgutils.alloca_once_value(builder, arguments[3])
+        with builder.if_else(builder.fcmp_unordered("uno", sought, sought), likely=False) as (nan, number):
+            with nan:
+                builder.store(_first(builder, arguments[2], arguments[3], lanes, is_nan), found)
+            with number:
+                builder.store(_first(builder, arguments[2], arguments[3], lanes, test), found)
+        return builder.load(found)
+
+    numbers = (types.intp,) * 2
+    return types.intp(element, array, *numbers, computed_type(name)), generate
+
+
+def _comparable(builder: Any, array: Any, data: Any, start: Any, flipped: Any, folds: bool) -> Any:
+    """`AT_ONCE` elements as signed integers that are compared instead; those further on are fetched."""
+    item = ir.IntType(array.dtype.bitwidth)
+    ReadAhead(builder, f"uint{item.width}", data, start, AT_ONCE).after_step()
+    address = builder.bitcast(builder.gep(data, [start]), ir.VectorType(item, AT_ONCE).as_pointer())
+    code = builder.xor(builder.load(address, align=item.width // 8), splat(builder, flipped, AT_ONCE))
+    if not folds:
+        return code
+    last, others = item(item.width - 1), item(2 ** (item.width - 1) - 1)
+    signs = builder.ashr(code, splat(builder, last, AT_ONCE))
+    return builder.xor(code, builder.and_(signs, splat(builder, others, AT_ONCE)))
+
+
+def _which_above(folds: bool) -> Any:
+    @intrinsic
+    def which(typing_context: Any, array: Any, start: Any, flipped: Any, limit: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            data = context.make_array(array)(context, builder, arguments[0]).data
+            code = _comparable(builder, array, data, arguments[1], arguments[2], folds)
+            return builder.bitcast(builder.icmp_signed(">", code, splat(builder, arguments[3], AT_ONCE)), I64)
+
+        return types.uint64(array, types.intp, array.dtype, array.dtype), generate
+
+    return which
+
+
+which_above = _which_above(folds=False)
+"""A number whose bits tell which of the `AT_ONCE` elements from a place on are greater than a limit, as
+signed integers, once their bits are combined by xor with `flipped`."""
+which_above_in_total_order = _which_above(folds=True)
+"""The same, once all bits but the sign are flipped of those that have it: floats are in total order then. For
+a limit that is not negative there is no difference."""
+
+
+def _greatest_of_groups(folds: bool) -> Any:
+    @intrinsic
+    def greatest(
+        typing_context: Any, array: Any, start: Any, count: Any, flipped: Any, sign: Any, groups: Any, at: Any
+    ) -> Any:
+        wide = ir.VectorType(ir.IntType(groups.dtype.bitwidth), AT_ONCE)
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            data, target = (
+                context.make_array(kind)(context, builder, arguments[number]).data
+                for number, kind in ((0, array), (5, groups))
+            )
+            start, end = arguments[1], builder.add(arguments[1], arguments[2])
+            best = cgutils.alloca_once_value(
+                builder, _comparable(builder, array, data, start, arguments[3], folds)
+            )
+            second, step = builder.add(start, I64(AT_ONCE)), I64(AT_ONCE)
+            with cgutils.for_range_slice(builder, second, end, step, intp=I64, inc=True) as (place, _):
+                item = _comparable(builder, array, data, place, arguments[3], folds)
+                held = builder.load(best)
+                builder.store(builder.select(builder.icmp_signed(">", item, held), item, held), best)
+            codes = builder.xor(builder.load(best), splat(builder, arguments[4], AT_ONCE))
+            codes = codes if codes.type == wide else builder.zext(codes, wide)
+            address = builder.bitcast(builder.gep(target, [arguments[6]]), wide.as_pointer())
+            builder.store(codes, address, align=wide.element.width // 8)
+            return context.get_dummy_value()
+
+        numbers = (types.intp, types.intp)
+        return types.void(array, *numbers, array.dtype, array.dtype, groups, types.intp), generate
+
+    return greatest
+
+
+greatest_of_groups = _greatest_of_groups(folds=False)
+"""Of `count` elements from a place on, a multiple of `AT_ONCE` of them, each `AT_ONCE`th is in one group: to
+`groups`, from `at` on, the greatest of each of these, as an unsigned integer: one of which the highest bit,
+`sign`, is flipped once its bits are combined by xor with `flipped`."""
+greatest_of_groups_in_total_order = _greatest_of_groups(folds=True)
+"""The same in the order of `which_above_in_total_order`."""
+
+
+@intrinsic
+def lowest(typing_context: Any, bits: Any) -> Any:
+    """The number of the lowest bit that is set; there is one."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.IntType(1)(1))
+
+    return types.intp(types.uint64), generate
+
+
+@intrinsic
+def choose_within(
+    typing_context: Any, keys: Any, count: Any, least: Any, size: Any, first: Any, step: Any, chosen: Any,
+    numbers: Any,
+) -> Any:  # fmt: skip
+    """Choose those of the first `count` keys that are from `least` to `least + size - 1`; returns how many.
+
+    They are written to `chosen`, less `least`, and to `numbers` a number for each: key k has
+    `first + k * step`. All three arrays are of one type; the last two have room for `CHOSEN_ROOM` items
+    behind those that are chosen, which may be overwritten.
+    """
+    key = ir.IntType(keys.dtype.bitwidth)
+    lanes = _VECTOR_BYTES // (key.width // 8)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        read, *written = (
+            context.make_array(array)(context, builder, arguments[number]).data
+            for number, array in ((0, keys), (6, chosen), (7, numbers))
+        )
+        count = arguments[1]
+        low, width, first, step = [_truncated(builder, argument, key) for argument in arguments[2:6]]
+        place = cgutils.alloca_once_value(builder, I64(0))
+
+        def look(position: Any, lanes: int) -> tuple[list[Any], Any]:
+            """So many keys with their numbers, and which of them are chosen."""
+            address = builder.gep(read, [position])
+            if lanes > 1:
+                address = builder.bitcast(address, ir.VectorType(key, lanes).as_pointer())
+            item = builder.load(address, align=key.width // 8)
+            here = builder.add(first, builder.mul(_truncated(builder, position, key), step))
+            numbers = splat(builder, here, lanes)
+            if lanes > 1:
+                steps = ir.Constant(ir.VectorType(key, lanes), [key(lane) for lane in range(lanes)])
+                numbers = builder.add(numbers, builder.mul(splat(builder, step, lanes), steps))
+            from_low = builder.sub(item, splat(builder, low, lanes))
+            return [from_low, numbers], builder.icmp_unsigned("<", from_low, splat(builder, width, lanes))
+
+        whole = I64(0)
+        if _COMPRESSES:
+            whole = builder.and_(count, I64(-lanes))
+            with cgutils.for_range_slice(builder, I64(0), whole, I64(lanes), intp=I64, inc=True) as (now, _):
+                found, here = builder.load(place), look(now, lanes)
+                bits = builder.bitcast(here[1], ir.IntType(lanes))
+                passed = builder.zext(builder.ctpop(bits), I64)
+                for values, array in zip(here[0], written, strict=True):
+                    _store_compressed(builder, array, found, values, here[1])
+                builder.store(builder.add(found, passed), place)
+        with cgutils.for_range_slice(builder, whole, count, I64(1), intp=I64, inc=True) as (now, _):
+            found, here = builder.load(place), look(now, 1)
+            for value, array in zip(here[0], written, strict=True):
+                builder.store(value, builder.gep(array, [found]))
+            builder.store(builder.add(found, builder.zext(here[1], I64)), place)
+        return builder.load(place)
+
+    return types.intp(keys, *(types.intp,) * 5, chosen, numbers), generate
+
+
+def _truncated(builder: Any, value: Any, kind: Any) -> Any:
+    return builder.trunc(value, kind) if kind.width < 64 else value
+
+
+def _store_compressed(builder: Any, data: Any, place: Any, values: Any, passed: Any) -> None:
+    """Write the lanes that passed, one after the other from a place on, and anything behind them."""
+    lanes, item = values.type.count, values.type.element
+    kind = ir.FunctionType(values.type, [values.type, values.type, passed.type])
+    # Zen 4 takes a hundred times as long for an instruction that compresses and stores.
+    name = f"llvm.x86.avx512.mask.compress.v{lanes}i{item.width}"
+    compress = cgutils.get_or_insert_function(builder.module, kind, name)
+    compressed = builder.call(compress, [values, ir.Constant(values.type, ir.Undefined), passed])
+    store_lanes(builder, f"uint{item.width}", data, place, (compressed,), lanes)
+
+
+@intrinsic(prefer_literal=True)
+def extreme(typing_context: Any, element: Any, monoid: Any, array: Any, start: Any, count: Any) -> Any:
+    """The greatest or least of one or more neighbouring real numbers; a NaN if there is one, which is noted
+    beside the comparisons. A zero may have either sign."""
+    kind = Combination(literal(element), literal(monoid))
+    name = kind.element
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = data_of(context, builder, array, arguments[2], name)
+        return _extreme(builder, kind, data, arguments[3], arguments[4])
+
+    return computed_type(name)(element, monoid, array, types.intp, types.intp), generate
+
+
+def _extreme(builder: Any, kind: Combination, data: Any, start: Any, count: Any) -> Any:
+    """Code for `extreme`."""
+    lanes = _lanes_of(computing_dtype(kind.element).itemsize)
+    (first,) = load_lanes(builder, kind.element, data, start, 1)
+    best = [cgutils.alloca_once_value(builder, splat(builder, first, lanes)) for _ in range(_TOGETHER)]
+    strange = cgutils.alloca_once_value(builder, ir.Constant(ir.VectorType(ir.IntType(32), lanes), None))
+
+    def take(items: list[Any]) -> None:
+        for slot, item in zip(best, items, strict=False):
+            builder.store(_better(builder, kind, builder.load(slot), item), slot)
+        if _has_nans(kind):
+            for left, right in zip(items[::2], items[-1::-2], strict=True):
+                found = builder.sext(builder.fcmp_unordered("uno", left, right), strange.type.pointee)
+                builder.store(builder.or_(builder.load(strange), found), strange)
+
+    end, step = builder.add(start, count), lanes * _TOGETHER
+    middle = builder.add(start, builder.and_(count, I64(-step)))
+    with cgutils.for_range_slice(builder, start, middle, I64(step), intp=I64, inc=True) as (at, _):
+        ReadAhead(builder, kind.element, data, at, step).after_step()
+        places = [builder.add(at, I64(number * lanes)) for number in range(_TOGETHER)]
+        take([load_lanes(builder, kind.element, data, place, lanes)[0] for place in places])
+    with cgutils.for_range_slice(builder, middle, end, I64(1), intp=I64, inc=True) as (at, _):
+        (item,) = load_lanes(builder, kind.element, data, at, 1)
+        take([splat(builder, item, lanes)])
+    total = builder.load(best[0])
+    for slot in best[1:]:
+        total = _better(builder, kind, total, builder.load(slot))
+    return _noted(builder, kind, _best_lane(builder, kind, total, lanes), builder.load(strange))
+
+
+def _has_nans(kind: Combination) -> bool:
+    return not isinstance(component(kind.element), ir.IntType)
+
+
+def _better(builder: Any, kind: Combination, left: Any, right: Any) -> Any:
+    """The better one of two numbers: one instruction, which does not see NaNs."""
+    if not _has_nans(kind):
+        return apply(builder, kind, (left,), (right,))[0]
+    relation = ">" if kind.monoid == "maximum" else "<"
+    return builder.select(builder.fcmp_ordered(relation, left, right), left, right)
+
+
+def _best_lane(builder: Any, kind: Combination, value: Any, lanes: int) -> Any:
+    while lanes > 1:
+        lanes //= 2
+        halves = selected(builder, value, range(lanes)), selected(builder, value, range(lanes, 2 * lanes))
+        value = _better(builder, kind, *halves)
+    return builder.extract_element(value, I32(0))
+
+
+def _noted(builder: Any, kind: Combination, best: Any, strange: Any) -> Any:
+    """The best number, or a NaN where one was noted in a lane of `strange`."""
+    if not _has_nans(kind):
+        return best
+    bits = ir.IntType(strange.type.count * 32)
+    any_nan = builder.icmp_unsigned("!=", builder.bitcast(strange, bits), bits(0))
+    return builder.select(any_nan, ir.Constant(best.type, float("nan")), best)

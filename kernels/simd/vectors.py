@@ -1,0 +1,410 @@
+"""LLVM code for single elements and vectors of them, as `arithmetic` and `folds` put it into loops.
+
+A value is a tuple of LLVM values, one of a real number, two of a complex one: scalars, or vectors of as many
+lanes. `element` and `kind` are named as in `monoids`. Importing this module imports Numba.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils as numba_cgutils
+from numba.core.errors import RequireLiteralValue
+from numba.extending import intrinsic as numba_intrinsic
+from numba.np.numpy_support import from_dtype
+
+from ..launch.processor import follows_without_asking, read_ahead_bytes, vector_bytes
+from .block_sizes import CACHE_LINE
+from .monoids import (
+    WIDENED,
+    Combination,
+    computing_dtype,
+    computing_element,
+    result_element,
+    storage_dtype,
+    stored_element,
+)
+
+cgutils: Any = numba_cgutils
+intrinsic: Any = numba_intrinsic
+I64 = ir.IntType(64)
+I32 = ir.IntType(32)
+_MOST_LANES = 16
+
+Value = tuple[Any, ...]
+
+
+def literal(name: Any) -> Any:
+    """The value of an argument that must be a constant."""
+    if not isinstance(name, types.Literal):
+        raise RequireLiteralValue("the name of an element type or a monoid, or a number, must be a constant")
+    return name.literal_value
+
+
+def computed_type(element: str) -> Any:
+    return from_dtype(computing_dtype(element))
+
+
+def component(element: str) -> Any:
+    """The LLVM type of a real number, or of each part of a complex one, as computed."""
+    if element.startswith(("int", "uint")):
+        return ir.IntType(computing_dtype(element).itemsize * 8)
+    return ir.DoubleType() if computing_element(element) in ("float64", "complex128") else ir.FloatType()
+
+
+def stored_component(element: str) -> Any:
+    """The LLVM type in which that is stored."""
+    stored = stored_element(element)
+    return ir.IntType(16) if stored in WIDENED else component(stored)
+
+
+def part_count(element: str) -> int:
+    return 2 if element.startswith("complex") else 1
+
+
+def _like(kind: Any, shape: Any) -> Any:
+    """The type `kind`, as a vector of as many lanes as `shape` has."""
+    return ir.VectorType(kind, shape.count) if isinstance(shape, ir.VectorType) else kind
+
+
+def _constant(kind: Any, value: int) -> Any:
+    if isinstance(kind, ir.VectorType):
+        return ir.Constant(kind, [ir.Constant(kind.element, value)] * kind.count)
+    return ir.Constant(kind, value)
+
+
+def _computed(builder: Any, element: str, value: Any) -> Any:
+    """What is stored of a number, or of a part of one, as computed."""
+    stored = stored_element(element)
+    if stored in WIDENED:
+        value = _widened(builder, stored, value)
+    target = _like(component(element), value.type)
+    return value if value.type == target else builder.fpext(value, target)
+
+
+def _rounded(builder: Any, element: str, value: Any) -> Any:
+    """A computed number, or a part of one, as it is stored: rounded to nearest even, once."""
+    stored = stored_element(element)
+    is_wider = component(element) != component(stored)
+    if stored not in WIDENED:
+        return builder.fptrunc(value, _like(component(stored), value.type)) if is_wider else value
+    return _narrowed(builder, stored, _to_odd(builder, value) if is_wider else value)
+
+
+def _to_odd(builder: Any, value: Any) -> Any:
+    """float32 of float64; where inexact, the neighbour whose last bit is 1: rounding it again is right."""
+    near = builder.fptrunc(value, _like(ir.FloatType(), value.type))
+    back = builder.fpext(near, value.type)
+    wide = _like(I32, value.type)
+    sizes = [_absolute(builder, number) for number in (back, value)]
+    beyond = builder.zext(builder.fcmp_ordered(">", *sizes), wide)
+    inexact = builder.zext(builder.fcmp_ordered("!=", back, value), wide)
+    bits = builder.or_(builder.sub(builder.bitcast(near, wide), beyond), inexact)
+    return builder.bitcast(bits, near.type)
+
+
+def _absolute(builder: Any, value: Any) -> Any:
+    name = f"llvm.fabs.{_intrinsic_suffix(value.type)}"
+    kind = ir.FunctionType(value.type, [value.type])
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), [value])
+
+
+def _widened(builder: Any, element: str, bits: Any) -> Any:
+    """float32 of stored bits."""
+    if element == "float16":
+        half = builder.bitcast(bits, _like(ir.HalfType(), bits.type))
+        return builder.fpext(half, _like(ir.FloatType(), bits.type))
+    wide = _like(I32, bits.type)
+    return builder.bitcast(
+        builder.shl(builder.zext(bits, wide), _constant(wide, 16)), _like(ir.FloatType(), wide)
+    )
+
+
+def _narrowed(builder: Any, element: str, value: Any) -> Any:
+    """Stored bits of a float32, rounded to nearest even; a NaN stays one."""
+    short = _like(ir.IntType(16), value.type)
+    if element == "float16":
+        return builder.bitcast(builder.fptrunc(value, _like(ir.HalfType(), value.type)), short)
+    wide = _like(I32, value.type)
+    bits = builder.bitcast(value, wide)
+    odd = builder.and_(builder.lshr(bits, _constant(wide, 16)), _constant(wide, 1))
+    rounded = builder.add(bits, builder.add(odd, _constant(wide, 0x7FFF)))
+    quiet = builder.or_(bits, _constant(wide, 0x400000))
+    kept = builder.select(builder.fcmp_unordered("uno", value, value), quiet, rounded)
+    return builder.trunc(builder.lshr(kept, _constant(wide, 16)), short)
+
+
+def apply(builder: Any, kind: Combination, left: Value, right: Value) -> Value:
+    """`left` combined with `right`."""
+    element, (monoid, _, rounded_to) = kind.element, kind.monoid.partition(":")
+    if rounded_to:
+        (value,) = apply(builder, Combination(element, monoid), left, right)
+        return (_widened(builder, rounded_to, _narrowed(builder, rounded_to, value)),)
+    if element.startswith("complex"):
+        return _apply_complex(builder, monoid, left, right)
+    (a,), (b,) = left, right
+    if element.startswith(("int", "uint")):
+        return (_apply_integer(builder, element, monoid, a, b),)
+    if monoid in ("add", "multiply"):
+        return ((builder.fadd if monoid == "add" else builder.fmul)(a, b),)
+    name = f"llvm.{monoid}.{_intrinsic_suffix(a.type)}"
+    function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(a.type, [a.type, a.type]), name)
+    return (builder.call(function, [a, b]),)
+
+
+def _intrinsic_suffix(kind: Any) -> str:
+    if isinstance(kind, ir.VectorType):
+        return f"v{kind.count}{_intrinsic_suffix(kind.element)}"
+    return "f64" if isinstance(kind, ir.DoubleType) else "f32"
+
+
+def _apply_integer(builder: Any, element: str, monoid: str, a: Any, b: Any) -> Any:
+    plain = {
+        "add": builder.add,
+        "multiply": builder.mul,
+        "and": builder.and_,
+        "or": builder.or_,
+        "xor": builder.xor,
+    }
+    if monoid in plain:
+        return plain[monoid](a, b)
+    compare = builder.icmp_unsigned if element.startswith("u") else builder.icmp_signed
+    return builder.select(compare(">" if monoid == "maximum" else "<", a, b), a, b)
+
+
+def _apply_complex(builder: Any, monoid: str, left: Value, right: Value) -> Value:
+    (a, b), (c, d) = left, right
+    if monoid == "add":
+        return builder.fadd(a, c), builder.fadd(b, d)
+    if monoid == "multiply":
+        real = builder.fsub(builder.fmul(a, c), builder.fmul(b, d))
+        return real, builder.fadd(builder.fmul(a, d), builder.fmul(b, c))
+    # The left value stays where it is a NaN, or where the right one is neither better nor a NaN.
+    relation = ">" if monoid == "maximum" else "<"
+    numbers = builder.fcmp_ordered("ord", b, d)
+    better = builder.and_(builder.fcmp_ordered(relation, a, c), numbers)
+    no_worse = builder.and_(builder.fcmp_ordered("==", a, c), builder.fcmp_ordered(relation + "=", b, d))
+    stays = builder.or_(builder.fcmp_unordered("uno", a, b), builder.or_(better, no_worse))
+    return builder.select(stays, a, c), builder.select(stays, b, d)
+
+
+def data_of(context: Any, builder: Any, array_type: Any, array: Any, element: str) -> Any:
+    """The address of an array's items, as stored components."""
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.bitcast(data, stored_component(element).as_pointer())
+
+
+def load_lanes(builder: Any, element: str, data: Any, index: Any, lanes: int, mask: Any = None) -> Value:
+    """The values of `lanes` elements from `index` on; of a single one as scalars.
+
+    With a mask, a bit for each lane, only those elements are read; the others are zeros.
+    """
+    address, stored = _place(builder, element, data, index, lanes)
+    if mask is None:
+        loaded = builder.load(address, align=_alignment(stored))
+    else:
+        zeros = ir.Constant(address.type.pointee, None)
+        bits = _of_components(builder, element, mask)
+        loaded = _call_masked(builder, "load", zeros.type, [address, I32(_alignment(stored)), bits, zeros])
+    if part_count(element) == 2:
+        loaded = _computed(builder, element, loaded)
+        if lanes == 1:
+            return builder.extract_element(loaded, I32(0)), builder.extract_element(loaded, I32(1))
+        return selected(builder, loaded, range(0, 2 * lanes, 2)), selected(
+            builder, loaded, range(1, 2 * lanes, 2)
+        )
+    return (_computed(builder, element, loaded),)
+
+
+def is_of_halves(element: str) -> bool:
+    """Whether its stored numbers are the upper halves of the ones they are computed as."""
+    return stored_element(element) == "bfloat16" and computing_element(element) == "float32"
+
+
+def load_pairs(builder: Any, data: Any, index: Any, lanes: int) -> tuple[Value, Value]:
+    """Of the bfloat16 numbers from `index` on those at `lanes` even places, and those at the odd ones: either
+    half of a word is widened by one instruction."""
+    words = ir.VectorType(I32, lanes)
+    address = builder.bitcast(builder.gep(data, [index]), words.as_pointer())
+    both, floats = builder.load(address, align=2), ir.VectorType(ir.FloatType(), lanes)
+    even = builder.bitcast(builder.shl(both, _constant(words, 16)), floats)
+    odd = builder.bitcast(builder.and_(both, _constant(words, -1 << 16)), floats)
+    return (even,), (odd,)
+
+
+def store_lanes(
+    builder: Any, element: str, data: Any, index: Any, value: Value, lanes: int, past_caches: bool = False,
+    mask: Any = None,
+) -> None:  # fmt: skip
+    """Write the values of `lanes` elements from `index` on, rounded to the type of results.
+
+    `past_caches`: the caches do not keep them; their address is a multiple of their size. With a mask, a bit
+    for each lane, only those elements are written.
+    """
+    if result_element(element) != stored_element(element):
+        element = result_element(element)
+        data = builder.bitcast(data, stored_component(element).as_pointer())
+    address, stored = _place(builder, element, data, index, lanes)
+    if part_count(element) == 2:
+        if lanes == 1:
+            both = ir.Constant(ir.VectorType(component(element), 2), ir.Undefined)
+            for number, part in enumerate(value):
+                both = builder.insert_element(both, part, I32(number))
+        else:
+            order = [lane + part * lanes for lane in range(lanes) for part in range(2)]
+            both = selected(builder, value[0], order, value[1])
+    else:
+        (both,) = value
+    if mask is not None:
+        arguments = [_rounded(builder, element, both), address, I32(_alignment(stored))]
+        mask = _of_components(builder, element, mask)
+        _call_masked(builder, "store", arguments[0].type, [*arguments, mask])
+    elif past_caches:
+        nbytes = lanes * part_count(element) * _alignment(stored)
+        written = builder.store(_rounded(builder, element, both), address, align=min(nbytes, 64))
+        written.set_metadata("nontemporal", builder.module.add_metadata([I32(1)]))
+    else:
+        builder.store(_rounded(builder, element, both), address, align=_alignment(stored))
+
+
+def _of_components(builder: Any, element: str, mask: Any) -> Any:
+    """A bit for each component of so many elements."""
+    parts = part_count(element)
+    lanes = [lane // parts for lane in range(parts * mask.type.count)]
+    return mask if parts == 1 else selected(builder, mask, lanes)
+
+
+def _call_masked(builder: Any, what: str, vector: Any, arguments: list[Any]) -> Any:
+    """Code for `llvm.masked.load` or `llvm.masked.store` of a vector."""
+    result = vector if what == "load" else ir.VoidType()
+    kind = ir.FunctionType(result, [argument.type for argument in arguments])
+    name = f"llvm.masked.{what}.v{vector.count}{vector.element.intrinsic_name}.p0"
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), arguments)
+
+
+def prefetch(builder: Any, element: str, data: Any, index: Any, locality: int = 2) -> None:
+    """Fetch the cache line of an element, to be read soon; it may lie outside of the array.
+
+    `locality`: 3 into the first cache, next to free where it is there already; 2 into the second.
+    """
+    address = builder.bitcast(_place(builder, element, data, index, 1)[0], ir.IntType(8).as_pointer())
+    kind = ir.FunctionType(ir.VoidType(), [address.type, I32, I32, I32])
+    function = builder.module.declare_intrinsic("llvm.prefetch", [address.type], kind)
+    builder.call(function, [address, I32(0), I32(locality), I32(1)])
+
+
+@contextlib.contextmanager
+def loop_in_turn(builder: Any, begin: Any, end: Any, step: int, places: int) -> Iterator[Any]:
+    """A loop over each `step`-th position from `begin` to `end`, at so many places in turn: all of them are
+    followed upwards, side by side. What they do not share evenly comes last."""
+    count = builder.udiv(builder.sub(end, begin), I64(step))
+    each = builder.udiv(count, I64(places))
+    with cgutils.for_range(builder, count, intp=I64) as loop:
+        place, along = (by(loop.index, I64(places)) for by in (builder.urem, builder.udiv))
+        number = builder.add(builder.mul(place, each), along)
+        is_shared = builder.icmp_signed("<", loop.index, builder.mul(each, I64(places)))
+        number = builder.select(is_shared, number, loop.index)
+        yield builder.add(begin, builder.mul(number, I64(step)))
+
+
+class ReadAhead:
+    """Fetches what lies `read_ahead_bytes` behind `count` elements that a loop reads, from `index` on: some
+    lines at each of the loop's `steps`, since many one after another hold up what follows.
+
+    Processors that follow by themselves need nothing but that memory is read in order.
+    """
+
+    def __init__(
+        self, builder: Any, element: str, data: Any, index: Any, count: int, steps: int = 1
+    ) -> None:
+        self.builder, self.element, self.data, self.index, self.steps = builder, element, data, index, steps
+        self.itemsize = storage_dtype(element).itemsize
+        self.lines = -(-count * self.itemsize // CACHE_LINE)
+        self.step = self.fetched = 0
+
+    def after_step(self) -> None:
+        """Fetch the lines that are due."""
+        self.step += 1
+        due = self.lines * self.step // self.steps
+        if self.fetched < due:
+            self._keep_order()
+            if not follows_without_asking():
+                self._fetch(range(self.fetched, due))
+            self._keep_order()
+            self.fetched = due
+
+    def _fetch(self, lines: range) -> None:
+        for line in lines:
+            distance = (read_ahead_bytes() + line * CACHE_LINE) // self.itemsize
+            index = self.builder.add(self.index, I64(distance))
+            prefetch(self.builder, self.element, self.data, index, locality=3)
+
+    def _keep_order(self) -> None:
+        """Have the compiler leave what is read and fetched before here there; the processor need not."""
+        if self.steps > 1:
+            self.builder.fence("seq_cst", "singlethread")
+
+
+def _place(builder: Any, element: str, data: Any, index: Any, lanes: int) -> tuple[Any, Any]:
+    """The address of `lanes` elements from `index` on, and the type of one component there."""
+    components = lanes * part_count(element)
+    stored = stored_component(element)
+    address = builder.gep(data, [builder.mul(index, I64(part_count(element)))])
+    if components > 1:
+        address = builder.bitcast(address, ir.VectorType(stored, components).as_pointer())
+    return address, stored
+
+
+def _alignment(stored: Any) -> int:
+    if isinstance(stored, ir.IntType):
+        return int(stored.width) // 8
+    return 8 if isinstance(stored, ir.DoubleType) else 4
+
+
+def selected(builder: Any, vector: Any, lanes: Sequence[int], other: Any = None) -> Any:
+    """These lanes of a vector, or of it and another one behind it."""
+    mask = ir.Constant(ir.VectorType(I32, len(lanes)), [I32(lane) for lane in lanes])
+    return builder.shuffle_vector(vector, vector if other is None else other, mask)
+
+
+def splat(builder: Any, value: Any, lanes: int) -> Any:
+    """A vector that holds one value in all lanes; of a single lane as a scalar."""
+    if lanes == 1:
+        return value
+    vector = ir.Constant(ir.VectorType(value.type, lanes), ir.Undefined)
+    return selected(builder, builder.insert_element(vector, value, I32(0)), [0] * lanes)
+
+
+def unpacked(builder: Any, element: str, value: Any) -> Value:
+    """The parts of a value as Numba holds it."""
+    if part_count(element) == 1:
+        return (value,)
+    return builder.extract_value(value, 0), builder.extract_value(value, 1)
+
+
+def packed(context: Any, builder: Any, element: str, value: Value) -> Any:
+    """A value as Numba holds it."""
+    if part_count(element) == 1:
+        return value[0]
+    packed = context.get_constant_undef(computed_type(element))
+    for number, part in enumerate(value):
+        packed = builder.insert_value(packed, part, number)
+    return packed
+
+
+def lanes_of(element: str) -> int:
+    """How many values a vector has: a power of two."""
+    return min(_MOST_LANES, vector_bytes() // computing_dtype(element).itemsize)
+
+
+def for_columns(builder: Any, element: str, width: Any, body: Callable[[Any, int], None]) -> None:
+    """`body(column, count)` for all columns below `width`, so many at a time. Passes over the same columns
+    take the same ones together, because a vector cannot be read well right after its parts were written."""
+    begin = I64(0)
+    for count in sorted({lanes_of(element), min(4, lanes_of(element)), 1}, reverse=True):
+        end = builder.and_(width, I64(-count))
+        with cgutils.for_range_slice(builder, begin, end, I64(count), intp=I64, inc=True) as (column, _):
+            body(column, count)
+        begin = end

@@ -1,0 +1,246 @@
+"""`sort` along one dimension by recognised comparators, always stable.
+
+A comparator is described by its keys, the most significant one first: a `Key` names an operand, a
+direction, and how floating-point values are compared:
+
+- "TOTALORDER": -NaN < -inf < ... < -0 < +0 < ... < +inf < +NaN, NaNs by their bits.
+- "CANONICAL": zeros are equal, NaNs are equal and above +inf. JAX's comparators do this.
+- "FLOAT": zeros are equal, and NaNs, which no such comparison can order, come last in either direction.
+
+Integers and booleans are compared by value whatever is said. Values become unsigned integers of the same
+order (`sort_encoding`), which NumPy's functions sort: alone, unless NumPy orders the values themselves in the
+same way, or where more than one operand moves as the upper bits of numbers whose lower ones are the position,
+32 bits of a key at a time. All such numbers differ, so that an unstable sort gives the stable result. Long
+rows are cut into runs (`runs`).
+"""
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..launch.compilation import flat
+from ..launch.threads import division
+from ..simd.monoids import supports_element
+from .numpy_sort import sort_address
+from .runs import cut, sorting_bytes
+from .sort_encoding import PLACE_BITS, SHORT_PLACE_BITS, Encoding, Key, bits_dtype, encoding
+
+__all__ = ["Key", "prepare", "supports"]
+
+_MOST_POSITIONS = 1 << 32
+_KEY_BITS = 32
+_SHORT_LENGTH = 1 << SHORT_PLACE_BITS
+
+Sorting = Callable[..., tuple[np.ndarray, ...]]
+Line = np.ndarray
+"""An operand or result with `dimension` last, as flat unsigned integers; 16 bytes are two of 8."""
+
+
+def supports(dtypes: Sequence[Any], order: Sequence[Key]) -> bool:
+    """Whether kernels sort operands of these element types in that order."""
+    if not order or not all(np.dtype(dtype).itemsize in (1, 2, 4, 8, 16) for dtype in dtypes):
+        return False
+    keys = [np.dtype(dtypes[key.operand]) for key in order if 0 <= key.operand < len(dtypes)]
+    if len(keys) < len(order) or not all(supports_element(dtype) and dtype.kind != "c" for dtype in keys):
+        return False
+    return all(sort_address(bits_dtype(dtype)) for dtype in (*keys, np.dtype(np.uint64)))
+
+
+def prepare(
+    shape: Sequence[int],
+    dtypes: Sequence[Any],
+    dimension: int,
+    order: Sequence[Key],
+    *,
+    kept: Sequence[int] | None = None,
+    positions: Any = None,
+    threads: int | None = None,
+) -> Sorting:
+    """A function `(*operands) -> results` that sorts operands of one shape along `dimension`, stably.
+
+    Args:
+        kept: the operands whose sorted elements are results; None: all.
+        positions: an integer type; where it is given there is one more result, the positions at which the
+            elements were.
+
+    Raises ValueError where no kernel serves. Source: the specification's section on sort.
+    """
+    types = [np.dtype(dtype) for dtype in dtypes]
+    if not -len(shape) <= dimension < len(shape):
+        raise ValueError(f"dimension {dimension} does not fit the shape {tuple(shape)}")
+    if not supports(types, order) or shape[dimension] >= _MOST_POSITIONS:
+        raise ValueError(f"no kernel sorts {[dtype.name for dtype in types]} by {list(order)}")
+    length = shape[dimension]
+    rows = prod(shape) // length if length else 0
+    numbers = range(len(types)) if kept is None else kept
+    made = [types[number] for number in numbers]
+    if positions is not None:
+        made.append(np.dtype(positions))
+    if prod(shape) == 0 or length == 1:
+        return lambda *operands: _as_they_are(operands, numbers, positions)
+    if len(types) == len(order) == len(made) == 1 and positions is None:
+        sorter = _values(types[0], order[0], rows, length, threads)
+    else:
+        sorter = _records(types, order, list(numbers), positions is not None, rows, length, threads)
+
+    def run(*operands: np.ndarray) -> tuple[np.ndarray, ...]:
+        lines = [np.ascontiguousarray(np.moveaxis(operand, dimension, -1)) for operand in operands]
+        results = [np.empty(_moved(shape, dimension), dtype) for dtype in made]
+        given = [flat(line, bits_dtype(dtype)) for line, dtype in zip(lines, types, strict=True)]
+        targets = [result.reshape(-1).view(bits_dtype(result.dtype)) for result in results]
+        sorter(given, targets)
+        return tuple(np.ascontiguousarray(np.moveaxis(result, -1, dimension)) for result in results)
+
+    return run
+
+
+def _moved(shape: Sequence[int], dimension: int) -> tuple[int, ...]:
+    """The shape with that dimension last."""
+    rest = list(shape)
+    size = rest.pop(dimension)
+    return (*rest, size)
+
+
+def _as_they_are(
+    operands: Sequence[np.ndarray], kept: Sequence[int], positions: Any
+) -> tuple[np.ndarray, ...]:
+    """The results where no row has two elements."""
+    results = [np.array(operands[number], order="C") for number in kept]
+    return (*results, *([] if positions is None else [np.zeros(operands[0].shape, positions)]))
+
+
+def _values(dtype: np.dtype, key: Key, rows: int, length: int, threads: int | None) -> Callable[..., None]:
+    """One operand, which is its own key: its codes are sorted, in the result where rows are whole; there the
+    elements themselves if NumPy orders them so."""
+    code = encoding(dtype, key).words
+    bits = bits_dtype(dtype)
+    is_native = _is_native(dtype, key)
+
+    def sorter(operands: list[Line], results: list[Line]) -> None:
+        from . import sort_loops
+
+        (operand,), (result,) = operands, results
+        runs = cut(rows, length, threads)
+        as_they_are = is_native and runs.parts == 1
+        address = sort_address(dtype if as_they_are else bits)
+        units = rows * runs.parts
+        numbers = result if runs.parts == 1 else np.empty(rows * length, bits)
+        mixed = np.zeros(units, np.uint8)
+        tasks, size = division(units, sorting_bytes(runs.length, bits.itemsize))
+        work = (size, units, *runs, length, address, as_they_are, code, operand, numbers, mixed)
+        sort_loops.sort_values(tasks, *work, threads=threads)
+        if runs.parts > 1:
+            run, numbers = _merged(numbers, runs.length, length, threads)
+            tasks, size = division(rows * length, 2 * bits.itemsize)
+            sort_loops.merge_values(tasks, size, length, run, code, numbers, result, threads=threads)
+            if mixed.any():
+                tasks, size = division(rows, length * bits.itemsize)
+                sort_loops.restore(tasks, size, rows, length, code, operand, result, threads=threads)
+
+    return sorter
+
+
+def _is_native(dtype: np.dtype, key: Key) -> bool:
+    """Whether NumPy orders elements as their codes are, but for those that may share one."""
+    if key.descending or dtype.kind not in "iuf" or dtype == np.float16:
+        return False
+    return dtype.kind != "f" or key.comparison != "TOTALORDER"
+
+
+def _merged(numbers: Line, run: int, length: int, threads: int | None) -> tuple[int, Line]:
+    """Sorted runs merged by twos until two are left of each row; their length, and the numbers."""
+    from . import runs_loops
+
+    while 2 * run < length:
+        merged = np.empty_like(numbers)
+        tasks, size = division(numbers.size, 2 * numbers.itemsize)
+        runs_loops.merge(tasks, size, length, run, numbers, merged, threads=threads)
+        numbers, run = merged, 2 * run
+    return run, numbers
+
+
+class _Pass(NamedTuple):
+    """A sort by 32 bits of a key."""
+
+    operand: int
+    code: Encoding
+    shift: int
+
+
+def _records(
+    types: list[np.dtype],
+    order: Sequence[Key],
+    kept: list[int],
+    counts: bool,
+    rows: int,
+    length: int,
+    threads: int | None,
+) -> Callable[..., None]:
+    """Several operands or keys: positions are sorted, by the last 32 bits of the last key first."""
+    passes = [
+        _Pass(key.operand, encoding(types[key.operand], key), shift)
+        for key in reversed(order)
+        for shift in range(0, types[key.operand].itemsize * 8, _KEY_BITS)
+    ]
+    # A key of at most 32 bits is in the numbers that are sorted: it need not be read again.
+    own = kept.index(passes[0].operand) if len(passes) == 1 and passes[0].operand in kept else None
+    moved = [place for place in range(len(kept)) if place != own]
+
+    def sorter(operands: list[Line], results: list[Line]) -> None:
+        from . import sort_loops
+
+        nothing: Line = np.empty(0, np.uint32)
+        former = nothing
+        for number, one in enumerate(passes):
+            is_last = number == len(passes) - 1
+            if is_last and counts:
+                positions = results[-1]
+            else:
+                positions = np.empty(rows * length, np.uint32) if moved or not is_last else nothing
+            bits = operands[one.operand]
+            values = results[own] if own is not None else np.empty(0, bits.dtype)
+            _sort_by(one, bits, former, positions, values, rows, length, threads)
+            former = positions
+        for place in moved:
+            words = max(1, types[kept[place]].itemsize // 8)
+            tasks, size = division(rows * length, 16)
+            work = (size, length, words, former, operands[kept[place]], results[place])
+            sort_loops.move(tasks, *work, threads=threads)
+
+    return sorter
+
+
+def _sort_by(
+    one: _Pass,
+    operand: Line,
+    former: Line,
+    positions: Line,
+    values: Line,
+    rows: int,
+    length: int,
+    threads: int | None,
+) -> None:
+    """Sort by a part of a key: fills `positions` and `values`, as far as they have room.
+
+    Args:
+        former: where the elements were before earlier sorts; or empty.
+    """
+    from . import sort_loops
+
+    # Numbers with short places keep their order as float64, which NumPy sorts more quickly.
+    is_short = length <= _SHORT_LENGTH
+    place_bits = SHORT_PLACE_BITS if is_short else PLACE_BITS
+    address, runs = sort_address(np.float64 if is_short else np.uint64), cut(rows, length, threads)
+    units, code = rows * runs.parts, one.code.words
+    tasks, size = division(units, sorting_bytes(runs.length, 8))
+    packed = np.empty(tasks * length if runs.parts == 1 else rows * length, np.uint64)
+    mixed = np.zeros(units, np.uint8)
+    work = (size, units, *runs, length, address, code, one.shift, place_bits, operand, former)
+    sort_loops.sort_packed(tasks, *work, packed, mixed, positions, values, threads=threads)
+    if runs.parts > 1:
+        run, packed = _merged(packed, runs.length, length, threads)
+        tasks, size = division(rows * length, 16)
+        rest = (length, run, code, place_bits, bool(mixed.any()), operand, former, packed, positions, values)
+        sort_loops.merge_packed(tasks, size, *rest, threads=threads)

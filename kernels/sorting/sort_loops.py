@@ -1,0 +1,298 @@
+"""The loops of `sort`: between elements and unsigned integers of the same order, and from positions to
+elements.
+
+Elements are seen as unsigned integers of their width, so that one loop serves all types of a width. `code`
+has the words of an `Encoding`. Importing this module imports Numba.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ..launch.compilation import kernel
+from ..simd.arithmetic import get, put
+from .runs import MERGED
+from .runs_loops import SLACK, merge_block, pair_at, sort_numbers
+from .sort_encoding import CANONICAL, PLACE_BITS, SHORT_PLACE_BITS, SIGNED, TOTAL, UNSIGNED
+
+_WORD = np.uint64(0xFFFFFFFF)
+
+
+@kernel(inline=True)
+def code_of(mode: int, ones: Any, sign: Any, infinity: Any, flip: Any, nan: Any, bits: Any) -> Any:
+    """The unsigned integer whose order is that of the element."""
+    if mode == UNSIGNED:
+        return bits ^ flip
+    if mode == SIGNED:
+        return bits ^ sign ^ flip
+    rising = bits ^ (ones if bits & sign else sign)
+    if mode == TOTAL:
+        return rising ^ flip
+    magnitude = bits & (ones ^ sign)
+    rising = sign if magnitude == 0 else rising
+    return nan if magnitude > infinity else rising ^ flip
+
+
+@kernel(inline=True)
+def bits_of(mode: int, ones: Any, sign: Any, flip: Any, code: Any) -> Any:
+    """The element of a code; of elements with one code, the positive one."""
+    rising = code ^ flip
+    if mode == UNSIGNED:
+        return rising
+    if mode == SIGNED:
+        return rising ^ sign
+    return rising ^ (sign if rising & sign else ones)
+
+
+@kernel(inline=True)
+def shares_code(sign: Any, infinity: Any, ones: Any, bits: Any) -> bool:
+    """Whether a float may have its code in common with different ones: -0 and NaNs."""
+    return bool((bits == sign) | (bits & (ones ^ sign) > infinity))
+
+
+@kernel
+def encode(code: Any, operand: Any, start: int, count: int, target: Any, at: int) -> bool:
+    """Write the codes of neighbouring elements; whether different elements may have one code."""
+    narrow = target.dtype.type
+    mode, ones, sign = np.int64(code[0]), narrow(code[1]), narrow(code[2])
+    infinity, flip, nan = narrow(code[3]), narrow(code[4]), narrow(code[5])
+    found = False
+    for step in range(count):
+        bits = get(operand, start + step)
+        put(target, at + step, narrow(code_of(mode, ones, sign, infinity, flip, nan, bits)))
+        found |= shares_code(sign, infinity, ones, bits)
+    return found and mode == CANONICAL
+
+
+@kernel
+def copy(code: Any, operand: Any, start: int, count: int, target: Any, at: int) -> bool:
+    """Write neighbouring elements; whether different ones may have one code."""
+    narrow = target.dtype.type
+    mode, ones, sign, infinity = np.int64(code[0]), narrow(code[1]), narrow(code[2]), narrow(code[3])
+    found = False
+    for step in range(count):
+        bits = get(operand, start + step)
+        put(target, at + step, bits)
+        found |= shares_code(sign, infinity, ones, bits)
+    return found and mode == CANONICAL
+
+
+@kernel
+def decode(code: Any, numbers: Any, at: int, count: int, result: Any, start: int) -> None:
+    """Write the elements of neighbouring codes."""
+    narrow = result.dtype.type
+    mode, ones, sign, flip = np.int64(code[0]), narrow(code[1]), narrow(code[2]), narrow(code[4])
+    for step in range(count):
+        put(result, start + step, narrow(bits_of(mode, ones, sign, flip, get(numbers, at + step))))
+
+
+@kernel
+def restore_row(code: Any, operand: Any, start: int, length: int, result: Any) -> None:
+    """Put the zeros, and the NaNs, of a sorted row as they were, in the order in which they stood."""
+    narrow = result.dtype.type
+    rest, infinity = narrow(code[1] ^ code[2]), narrow(code[3])
+    zero_at, nan_at = start, start
+    while zero_at < start + length and get(result, zero_at) & rest != 0:
+        zero_at += 1
+    while nan_at < start + length and get(result, nan_at) & rest <= infinity:
+        nan_at += 1
+    for position in range(start, start + length):
+        bits = get(operand, position)
+        if bits & rest == 0:
+            put(result, zero_at, bits)
+            zero_at += 1
+        elif bits & rest > infinity:
+            put(result, nan_at, bits)
+            nan_at += 1
+
+
+@kernel(parallel=True)
+def sort_values(
+    task: int,
+    size: int,
+    units: int,
+    runs: int,
+    run: int,
+    length: int,
+    address: int,
+    as_they_are: bool,
+    code: Any,
+    operand: Any,
+    numbers: Any,
+    mixed: Any,
+) -> None:
+    """Sort the codes of each run of each row; where a run is a row, make them its elements, unless these are
+    sorted `as_they_are`.
+
+    `mixed` notes runs in which different elements may have one code.
+    """
+    for unit in range(task * size, min((task + 1) * size, units)):
+        row = unit // runs
+        start = row * length + (unit - row * runs) * run
+        count = min(run, (row + 1) * length - start)
+        if as_they_are:
+            found = copy(code, operand, start, count, numbers, start)
+        else:
+            found = encode(code, operand, start, count, numbers, start)
+        if sort_numbers(address, numbers, start, count) != 0:
+            raise MemoryError
+        if runs == 1:
+            if not as_they_are:
+                decode(code, numbers, start, count, numbers, start)
+            if found:
+                restore_row(code, operand, start, count, numbers)
+        else:
+            put(mixed, unit, np.uint8(found))
+
+
+@kernel(parallel=True)
+def merge_values(task: int, size: int, length: int, run: int, code: Any, numbers: Any, result: Any) -> None:
+    """Merge the two runs of codes of each row, and make them elements."""
+    merged = np.empty(MERGED + SLACK, numbers.dtype)
+    begin, end = task * size, min((task + 1) * size, numbers.size)
+    while begin < end:
+        first, middle, last = pair_at(begin, length, run)
+        stop = min(last, end, begin + MERGED)
+        merge_block(numbers, first, middle, last, begin, stop, merged)
+        decode(code, merged, 0, stop - begin, result, begin)
+        begin = stop
+
+
+@kernel(parallel=True)
+def restore(task: int, size: int, rows: int, length: int, code: Any, operand: Any, result: Any) -> None:
+    """`restore_row` for all rows."""
+    for row in range(task * size, min((task + 1) * size, rows)):
+        restore_row(code, operand, row * length, length, result)
+
+
+@kernel(inline=True)
+def _shape_of_numbers(place_bits: int) -> tuple[Any, Any, Any]:
+    """By how much a key is shifted, the bits of a place, and what is set besides: numbers with short places
+    are positive normal ones as float64 as well, and these are sorted more quickly."""
+    bits = np.uint64(place_bits)
+    besides = np.uint64(1) << np.uint64(62) if place_bits == SHORT_PLACE_BITS else np.uint64(0)
+    return bits, (np.uint64(1) << bits) - np.uint64(1), besides
+
+
+@kernel
+def pack(
+    code: Any, shift: int, place_bits: int, operand: Any, former: Any, row_start: int, start: int, count: int,
+    packed: Any, at: int,
+) -> bool:  # fmt: skip
+    """Write 32 bits of the key of each element of a row from `start` on, above its place there of so many
+    bits, PLACE_BITS or SHORT_PLACE_BITS; whether different elements may have one code. `former` says from
+    which positions they came, or is empty."""
+    mode, ones, sign, infinity, flip, nan = np.int64(code[0]), code[1], code[2], code[3], code[4], code[5]
+    up, _, besides = _shape_of_numbers(place_bits)
+    found = False
+    if former.size == 0:
+        for step in range(count):
+            bits = np.uint64(get(operand, start + step))
+            word = code_of(mode, ones, sign, infinity, flip, nan, bits) >> np.uint64(shift) & _WORD
+            put(packed, at + step, besides | word << up | np.uint64(start - row_start + step))
+            found |= shares_code(sign, infinity, ones, bits)
+    else:
+        for step in range(count):
+            bits = np.uint64(get(operand, row_start + np.int64(get(former, start + step))))
+            word = code_of(mode, ones, sign, infinity, flip, nan, bits) >> np.uint64(shift) & _WORD
+            put(packed, at + step, besides | word << up | np.uint64(start - row_start + step))
+            found |= shares_code(sign, infinity, ones, bits)
+    return found and mode == CANONICAL
+
+
+@kernel(parallel=True)
+def pack_rows(task: int, size: int, rows: int, length: int, code: Any, operand: Any, packed: Any) -> None:
+    """`pack` for all rows, with PLACE_BITS."""
+    nowhere = np.empty(0, np.uint32)
+    for row in range(task * size, min((task + 1) * size, rows)):
+        start = row * length
+        pack(code, 0, PLACE_BITS, operand, nowhere, start, start, length, packed, start)
+
+
+@kernel
+def unpack(
+    code: Any, place_bits: int, is_mixed: bool, packed: Any, at: int, row_start: int, start: int, count: int,
+    operand: Any, former: Any, positions: Any, values: Any,
+) -> None:  # fmt: skip
+    """What sorted numbers of `pack` say of the results from `start` on: the elements' positions, where these
+    are wanted, and the key's elements, where these are."""
+    narrow, place = values.dtype.type, positions.dtype.type
+    mode, ones, sign, flip = np.int64(code[0]), code[1], code[2], code[4]
+    up, places, _ = _shape_of_numbers(place_bits)
+    if former.size > 0:
+        for step in range(count):
+            position = np.int64(get(packed, at + step) & places)
+            put(positions, start + step, place(get(former, row_start + position)))
+    elif positions.size > 0:
+        for step in range(count):
+            put(positions, start + step, place(get(packed, at + step) & places))
+    if values.size > 0 and is_mixed:
+        for step in range(count):
+            position = np.int64(get(packed, at + step) & places)
+            put(values, start + step, get(operand, row_start + position))
+    elif values.size > 0:
+        for step in range(count):
+            bits = bits_of(mode, ones, sign, flip, get(packed, at + step) >> up & _WORD)
+            put(values, start + step, narrow(bits))
+
+
+@kernel(parallel=True)
+def sort_packed(
+    task: int, size: int, units: int, runs: int, run: int, length: int, address: int, code: Any, shift: int,
+    place_bits: int, operand: Any, former: Any, packed: Any, mixed: Any, positions: Any, values: Any,
+) -> None:  # fmt: skip
+    """Sort the numbers of `pack` of each run of each row; where a run is a row, `unpack` them.
+
+    `packed` has room for a row for each task then, and otherwise for all rows.
+    """
+    for unit in range(task * size, min((task + 1) * size, units)):
+        row = unit // runs
+        row_start = row * length
+        start = row_start + (unit - row * runs) * run
+        count = min(run, row_start + length - start)
+        at = task * length if runs == 1 else start
+        found = pack(code, shift, place_bits, operand, former, row_start, start, count, packed, at)
+        if sort_numbers(address, packed, at, count) != 0:
+            raise MemoryError
+        if runs == 1:
+            unpack(
+                code, place_bits, found, packed, at, row_start, start, count, operand, former, positions,
+                values,
+            )  # fmt: skip
+        else:
+            put(mixed, unit, np.uint8(found))
+
+
+@kernel(parallel=True)
+def merge_packed(
+    task: int, size: int, length: int, run: int, code: Any, place_bits: int, is_mixed: bool, operand: Any,
+    former: Any, packed: Any, positions: Any, values: Any,
+) -> None:  # fmt: skip
+    """Merge the two runs of each row, and `unpack` what they become."""
+    merged = np.empty(MERGED + SLACK, np.uint64)
+    begin, end = task * size, min((task + 1) * size, packed.size)
+    while begin < end:
+        first, middle, last = pair_at(begin, length, run)
+        stop = min(last, end, begin + MERGED)
+        merge_block(packed, first, middle, last, begin, stop, merged)
+        row_start = begin // length * length
+        unpack(
+            code, place_bits, is_mixed, merged, 0, row_start, begin, stop - begin, operand, former, positions,
+            values,
+        )  # fmt: skip
+        begin = stop
+
+
+@kernel(parallel=True)
+def move(task: int, size: int, length: int, words: int, positions: Any, source: Any, result: Any) -> None:
+    """To each place of a row, the element at the position that is noted there. Elements have 1 or 2 words."""
+    begin, end = task * size, min((task + 1) * size, positions.size)
+    row_start = begin // length * length
+    for start in range(row_start, end, length):
+        for place in range(max(start, begin), min(start + length, end)):
+            position = start + np.int64(get(positions, place))
+            if words == 1:
+                put(result, place, get(source, position))
+            else:
+                put(result, 2 * place, get(source, 2 * position))
+                put(result, 2 * place + 1, get(source, 2 * position + 1))

@@ -1,0 +1,260 @@
+"""Functions of floats and complex values that are no more than exact or rounded arithmetic, one element each.
+
+Those of floats compute in the carrier, `float` or `double`; who calls them rounds the result to the element
+type. Those of complex values take and give pairs.
+
+Source: specification, section "Ops".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from llvmlite import ir
+
+from ..llvm.values import F32, F64, I64, Value, bits_of, call, float_of, floating, integer, is_nan, magnitude
+
+Combine = Callable[[ir.Value, ir.Value], ir.Value]
+
+
+def zero_like(value: ir.Value) -> ir.Constant:
+    """0 of the value's type."""
+    return floating(value.type, 0.0)
+
+
+def add(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+    """The sum."""
+    return builder.fadd(lhs, rhs)
+
+
+def subtract(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+    """The difference."""
+    return builder.fsub(lhs, rhs)
+
+
+def multiply(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+    """The product."""
+    return builder.fmul(lhs, rhs)
+
+
+def divide(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+    """The quotient."""
+    return builder.fdiv(lhs, rhs)
+
+
+def reciprocal(builder: ir.IRBuilder, divisor: ir.Value) -> ir.Value:
+    """What `divide_by` takes for a divisor of type `float`: in f64 the reciprocal's neighbour away from zero,
+    which is larger than it by less than 1.5 units in the last place, but zero and infinity themselves."""
+    nearest = builder.fdiv(floating(F64, 1.0), builder.fpext(divisor, F64))
+    larger = float_of(builder, builder.add(bits_of(builder, nearest), integer(I64, 1)))
+    is_zero = builder.fcmp_ordered("==", nearest, zero_like(nearest))
+    is_infinite = builder.fcmp_ordered("==", magnitude(builder, nearest), floating(F64, math.inf))
+    return builder.select(builder.or_(is_zero, is_infinite), nearest, larger)
+
+
+def divide_by(builder: ir.IRBuilder, lhs: ir.Value, inverse: ir.Value) -> ir.Value:
+    """The quotient of a `float` by the divisor for which `reciprocal` gave `inverse`; it takes no division.
+
+    The product exceeds the quotient by up to 3 units in its last place, and is cut to a multiple of 4. So a
+    quotient of at most 51 bits comes out as it is, such as one in the middle between two floats, which can be
+    for subnormal ones alone. Every other quotient of two numbers of 24 bits lies farther than 8 units from
+    each middle, and stays on its side. So the conversion rounds as division does.
+    """
+    product = builder.fmul(builder.fpext(lhs, F64), inverse)
+    cut = builder.and_(bits_of(builder, product), integer(I64, -4))
+    return builder.fptrunc(float_of(builder, cut), F32)
+
+
+def remainder(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+    """What is left of lhs after division by rhs, with the sign of lhs; it is exact."""
+    return builder.frem(lhs, rhs)
+
+
+def maximum(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+    """The greater; NaN where either is NaN, and +0 is greater than -0."""
+    return _extreme(builder, ">", builder.and_, lhs, rhs)
+
+
+def minimum(builder: ir.IRBuilder, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+    """The lesser; NaN where either is NaN, and -0 is less than +0."""
+    return _extreme(builder, "<", builder.or_, lhs, rhs)
+
+
+def _extreme(
+    builder: ir.IRBuilder, relation: str, of_equal: Combine, lhs: ir.Value, rhs: ir.Value
+) -> ir.Value:
+    """The one for which the relation holds; of equal values, whose bits differ in the sign of zero alone,
+    what `of_equal` makes of these. LLVM's own functions test the sign first, which takes twice as long."""
+    chosen = builder.select(builder.fcmp_ordered(relation, lhs, rhs), lhs, rhs)
+    same = float_of(builder, of_equal(bits_of(builder, lhs), bits_of(builder, rhs)))
+    chosen = builder.select(builder.fcmp_ordered("==", lhs, rhs), same, chosen)
+    return builder.select(builder.fcmp_unordered("uno", lhs, rhs), builder.fadd(lhs, rhs), chosen)
+
+
+def negate(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
+    """The value with the opposite sign."""
+    return builder.fneg(operand)
+
+
+def same(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
+    """The value itself."""
+    return operand
+
+
+def no_imaginary_part(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
+    """The imaginary part of a real value: zero."""
+    return zero_like(operand)
+
+
+def absolute(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
+    """The absolute value."""
+    return magnitude(builder, operand)
+
+
+def square(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
+    """The value times itself."""
+    return builder.fmul(operand, operand)
+
+
+def square_root(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
+    """The square root."""
+    return call(builder, "llvm.sqrt", operand)
+
+
+def floor(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
+    """The greatest integer that is not greater."""
+    return call(builder, "llvm.floor", operand)
+
+
+def ceil(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
+    """The least integer that is not less."""
+    return call(builder, "llvm.ceil", operand)
+
+
+def round_nearest_even(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
+    """The nearest integer; of two, the even one."""
+    return call(builder, "llvm.roundeven", operand)
+
+
+def round_nearest_afz(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
+    """The nearest integer; of two, the one away from zero."""
+    whole = call(builder, "llvm.trunc", operand)
+    fraction = magnitude(builder, builder.fsub(operand, whole))
+    one = floating(operand.type, 1.0)
+    away = builder.select(
+        builder.fcmp_ordered(">=", fraction, floating(operand.type, 0.5)), one, zero_like(one)
+    )
+    return call(builder, "llvm.copysign", builder.fadd(magnitude(builder, whole), away), operand)
+
+
+def sign(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
+    """-1, 1, the zero itself, or NaN."""
+    one = call(builder, "llvm.copysign", floating(operand.type, 1.0), operand)
+    return builder.select(builder.fcmp_ordered("one", operand, zero_like(operand)), one, operand)
+
+
+def is_finite(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
+    """Whether it is neither infinite nor NaN."""
+    return builder.fcmp_ordered("<", magnitude(builder, operand), floating(operand.type, math.inf))
+
+
+def is_infinite(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
+    """Whether it is infinite."""
+    return builder.fcmp_ordered("==", magnitude(builder, operand), floating(operand.type, math.inf))
+
+
+def is_positive_infinity(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
+    """Whether it is infinity."""
+    return builder.fcmp_ordered("==", operand, floating(operand.type, math.inf))
+
+
+def is_negative_infinity(builder: ir.IRBuilder, operand: ir.Value) -> ir.Value:
+    """Whether it is negative infinity."""
+    return builder.fcmp_ordered("==", operand, floating(operand.type, -math.inf))
+
+
+def add_complex(builder: ir.IRBuilder, lhs: Value, rhs: Value) -> Value:
+    """The sum."""
+    return (builder.fadd(lhs[0], rhs[0]), builder.fadd(lhs[1], rhs[1]))
+
+
+def subtract_complex(builder: ir.IRBuilder, lhs: Value, rhs: Value) -> Value:
+    """The difference."""
+    return (builder.fsub(lhs[0], rhs[0]), builder.fsub(lhs[1], rhs[1]))
+
+
+def multiply_complex(builder: ir.IRBuilder, lhs: Value, rhs: Value) -> Value:
+    """The product by its definition, each step rounded."""
+    (a, b), (c, d) = lhs, rhs
+    real = builder.fsub(builder.fmul(a, c), builder.fmul(b, d))
+    return (real, builder.fadd(builder.fmul(a, d), builder.fmul(b, c)))
+
+
+def negate_complex(builder: ir.IRBuilder, operand: Value) -> Value:
+    """The value with the opposite sign."""
+    return (builder.fneg(operand[0]), builder.fneg(operand[1]))
+
+
+def conjugate(builder: ir.IRBuilder, operand: Value) -> Value:
+    """The complex conjugate."""
+    return (operand[0], builder.fneg(operand[1]))
+
+
+def real_part(builder: ir.IRBuilder, operand: Value) -> Value:
+    """The real part."""
+    return (operand[0],)
+
+
+def imaginary_part(builder: ir.IRBuilder, operand: Value) -> Value:
+    """The imaginary part."""
+    return (operand[1],)
+
+
+def square_complex(builder: ir.IRBuilder, operand: Value) -> Value:
+    """operand * operand in f64 as ((x - y) * (x + y), x * y * 2); the factors may overflow beside a zero."""
+    narrow = operand[0].type == F32
+    x, y = (builder.fpext(part, F64) for part in operand) if narrow else operand
+    equal = builder.fcmp_ordered("==", magnitude(builder, x), magnitude(builder, y))
+    balanced = builder.and_(is_finite(builder, x), equal)
+    product = builder.fmul(builder.fsub(x, y), builder.fadd(x, y))
+    real = builder.select(balanced, zero_like(x), product)
+    imaginary = builder.fmul(builder.fmul(x, y), floating(F64, 2.0))
+    if narrow:
+        return (builder.fptrunc(real, F32), builder.fptrunc(imaginary, F32))
+    return (real, imaginary)
+
+
+def compare(builder: ir.IRBuilder, relation: str, lhs: ir.Value, rhs: ir.Value) -> ir.Value:
+    """Whether a relation of IEEE-754 holds between floats."""
+    if relation == "!=":
+        return builder.fcmp_unordered(relation, lhs, rhs)
+    return builder.fcmp_ordered(relation, lhs, rhs)
+
+
+def compare_complex(builder: ir.IRBuilder, relation: str, lhs: Value, rhs: Value) -> ir.Value:
+    """Whether a relation holds between complex values: by real, then by imaginary parts."""
+    (a, b), (c, d) = lhs, rhs
+    if relation in ("==", "!="):
+        join = builder.and_ if relation == "==" else builder.or_
+        return join(compare(builder, relation, a, c), compare(builder, relation, b, d))
+    decided = builder.fcmp_ordered(relation[0], a, c)
+    decided = builder.and_(decided, builder.fcmp_ordered("ord", b, d))
+    equal = builder.fcmp_ordered("==", a, c)
+    return builder.or_(decided, builder.and_(equal, builder.fcmp_ordered(relation, b, d)))
+
+
+def maximum_complex(builder: ir.IRBuilder, lhs: Value, rhs: Value) -> Value:
+    """The greater; the first of them that has a NaN part."""
+    return _chosen(builder, ">=", lhs, rhs)
+
+
+def minimum_complex(builder: ir.IRBuilder, lhs: Value, rhs: Value) -> Value:
+    """The lesser; the first of them that has a NaN part."""
+    return _chosen(builder, "<=", lhs, rhs)
+
+
+def _chosen(builder: ir.IRBuilder, relation: str, lhs: Value, rhs: Value) -> Value:
+    nan = builder.or_(is_nan(builder, lhs[0]), is_nan(builder, lhs[1]))
+    first = builder.or_(nan, compare_complex(builder, relation, lhs, rhs))
+    return (builder.select(first, lhs[0], rhs[0]), builder.select(first, lhs[1], rhs[1]))

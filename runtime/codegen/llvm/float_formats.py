@@ -1,0 +1,88 @@
+"""How the codes of floats narrower than f32 are made up.
+
+Source: specification, section "Types"; the formats are those of the OCP and FNUZ eight-bit floats.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+from ...types import ElementType
+
+
+class Format(NamedTuple):
+    """A float format narrower than f32 with a sign bit.
+
+    Attributes:
+        exponent_bits, mantissa_bits, bias: of its codes.
+        specials: what its codes hold beside numbers: "infinities" and NaN as IEEE-754 has them, one "nan" a
+            sign, "unsigned nan" in place of -0, or "none".
+    """
+
+    exponent_bits: int
+    mantissa_bits: int
+    bias: int
+    specials: str
+
+    @property
+    def dropped(self) -> int:
+        """Mantissa bits that f32 has beyond it."""
+        return 23 - self.mantissa_bits
+
+    @property
+    def sign_shift(self) -> int:
+        """Position of the sign bit."""
+        return self.exponent_bits + self.mantissa_bits
+
+    @property
+    def greatest_code(self) -> int:
+        """The code of the greatest finite value."""
+        codes = 1 << self.sign_shift
+        if self.specials == "infinities":
+            return codes - (1 << self.mantissa_bits) - 1
+        return codes - 2 if self.specials == "nan" else codes - 1
+
+    @property
+    def greatest(self) -> float:
+        """The greatest finite value."""
+        return self.value_of(self.greatest_code)
+
+    @property
+    def overflow(self) -> float:
+        """What lies half-way between the greatest value and the one that would follow it."""
+        return (self.greatest + self.value_of(self.greatest_code + 1)) / 2
+
+    @property
+    def least_normal(self) -> float:
+        """The least value with all digits."""
+        return math.ldexp(1.0, 1 - self.bias)
+
+    def value_of(self, code: int) -> float:
+        """The value of a code without sign, were there no specials."""
+        exponent, mantissa = divmod(code, 1 << self.mantissa_bits)
+        if exponent:
+            mantissa += 1 << self.mantissa_bits
+        return math.ldexp(mantissa, max(exponent, 1) - self.bias - self.mantissa_bits)
+
+
+FORMATS: Final = {
+    "f4E2M1FN": Format(2, 1, 1, "none"),
+    "f6E2M3FN": Format(2, 3, 1, "none"),
+    "f6E3M2FN": Format(3, 2, 3, "none"),
+    "f8E3M4": Format(3, 4, 3, "infinities"),
+    "f8E4M3": Format(4, 3, 7, "infinities"),
+    "f8E4M3FN": Format(4, 3, 7, "nan"),
+    "f8E4M3FNUZ": Format(4, 3, 8, "unsigned nan"),
+    "f8E4M3B11FNUZ": Format(4, 3, 11, "unsigned nan"),
+    "f8E5M2": Format(5, 2, 15, "infinities"),
+    "f8E5M2FNUZ": Format(5, 2, 16, "unsigned nan"),
+}
+"""The formats of a byte and less that have a sign; f8E8M0FNU, bf16 and f16 have ways of their own."""
+
+
+def has_plain_codes(type: ElementType) -> bool:
+    """Whether neighbouring codes of one sign are neighbouring floats, from a zero of either sign on."""
+    if type.name == "f8E8M0FNU":
+        return False
+    return type.name not in FORMATS or FORMATS[type.name].specials != "unsigned nan"

@@ -1,0 +1,33 @@
+"""Functions of their own within a module, and memory on the stack of one, in LLVM IR."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from .values import I64, POINTER
+
+_ALIGNMENT = 64
+
+
+def outlined_function(module: ir.Module, name: str, integers: int, pointers: int) -> ir.Function:
+    """A function of so many int64 and then so many pointers to memory of their own; it is not inlined."""
+    function = internal_function(module, name, integers, pointers)
+    function.attributes.add("noinline")
+    return function
+
+
+def internal_function(module: ir.Module, name: str, integers: int, pointers: int) -> ir.Function:
+    """The same, which LLVM inlines where it is short or called once."""
+    type = ir.FunctionType(ir.VoidType(), [I64] * integers + [POINTER] * pointers)
+    function = ir.Function(module, type, module.get_unique_name(name))
+    function.linkage = "internal"
+    for argument in function.args[integers:]:
+        argument.add_attribute("noalias")
+    return function
+
+
+def aligned_room(builder: ir.IRBuilder, type: ir.Type, count: int) -> ir.Value:
+    """Memory on the stack for so many elements, which begins at a cache line."""
+    room = builder.alloca(ir.ArrayType(type, count))
+    room.align = _ALIGNMENT
+    return builder.gep(room, [I64(0), I64(0)], inbounds=True)

@@ -1,0 +1,142 @@
+"""A loop over a range of indices, in LLVM IR."""
+
+from __future__ import annotations
+
+import re
+
+from llvmlite import ir
+
+from .values import I64, POINTER
+
+DISTINCT_LOOP = "loop"
+"""Stands in a loop's metadata for that itself, which makes it distinct and which llvmlite cannot say."""
+
+
+def with_distinct_loops(text: str) -> str:
+    """The text of a module, in which `DISTINCT_LOOP` has become what it stands for."""
+    return re.sub(rf'(![0-9]+) = !{{ !"{DISTINCT_LOOP}", ', r"\1 = distinct !{ \1, ", text)
+
+
+def keep_rolled(branch: ir.Instruction) -> None:
+    """Let LLVM not unroll the loop that a branch closes, beyond what vectors do."""
+    module = branch.module
+    short = module.add_metadata(["llvm.loop.unroll.disable"])
+    branch.set_metadata("llvm.loop", module.add_metadata([DISTINCT_LOOP, short]))
+
+
+def interleaved(module: ir.Module, count: int) -> ir.MDValue:
+    """Says in a loop's metadata that it is to compute so many vectors side by side."""
+    return module.add_metadata(["llvm.loop.interleave.count", ir.Constant(ir.IntType(32), count)])
+
+
+def interleave(branch: ir.Instruction, count: int) -> None:
+    """Let LLVM compute so many vectors side by side in the loop that a branch closes."""
+    module = branch.module
+    branch.set_metadata("llvm.loop", module.add_metadata([DISTINCT_LOOP, interleaved(module, count)]))
+
+
+class GuardedLoop:
+    """A loop from `start` up to `stop`, which may be empty; `builder` stands in its body."""
+
+    def __init__(self, builder: ir.IRBuilder, name: str, start: ir.Value, stop: ir.Value) -> None:
+        self.outside = builder
+        function = builder.function
+        self.body = function.append_basic_block(name)
+        self.after = function.append_basic_block(f"after_{name}")
+        before = builder.block
+        builder.cbranch(builder.icmp_signed("<", start, stop), self.body, self.after)
+        self.builder = ir.IRBuilder(self.body)
+        self.index = self.builder.phi(I64, name=name)
+        self.index.add_incoming(start, before)
+        self.stop = stop
+
+    def close(self) -> ir.Instruction:
+        """End the body; the builder outside stands behind the loop then. Returns the branch back."""
+        builder = self.builder
+        following = builder.add(self.index, ir.Constant(I64, 1), flags=("nuw", "nsw"))
+        self.index.add_incoming(following, builder.block)
+        branch = builder.cbranch(builder.icmp_signed("<", following, self.stop), self.body, self.after)
+        self.outside.position_at_end(self.after)
+        return branch
+
+
+_LINE, _FETCHED_LINES = 64, 16
+"""Bytes that a processor fetches at once; so many times it is asked to without a loop."""
+_READ, _WRITTEN, _SECOND_LEVEL, _DATA = 0, 1, 2, 1
+"""How `llvm.prefetch` names them."""
+
+
+def min_index(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
+    """The lesser of two indices."""
+    return builder.select(builder.icmp_signed("<", a, b), a, b)
+
+
+class Loop:
+    """A loop over [first, last), at least one step; the builder stands in its body, then behind it.
+
+    Args:
+        rolled: whether it stays so. To unroll the many short ones of a fold takes LLVM as long as all else.
+
+    Attributes:
+        side_by_side: how many vectors it is to compute side by side; to be set before it ends, else 0.
+    """
+
+    def __init__(self, builder: ir.IRBuilder, first: ir.Value, last: ir.Value, rolled: bool = False) -> None:
+        self.builder = builder
+        self.first = first
+        self.last = last
+        self.rolled = rolled
+        self.side_by_side = 0
+
+    def __enter__(self) -> ir.Value:
+        builder = self.builder
+        before = builder.block
+        self.body = builder.append_basic_block("body")
+        builder.branch(self.body)
+        builder.position_at_end(self.body)
+        self.index = builder.phi(I64)
+        self.index.add_incoming(self.first, before)
+        return self.index
+
+    def __exit__(self, *_: object) -> None:
+        builder = self.builder
+        following = builder.add(self.index, I64(1), flags=("nsw",))
+        self.index.add_incoming(following, builder.block)
+        end = builder.append_basic_block("end")
+        branch = builder.cbranch(builder.icmp_signed("<", following, self.last), self.body, end)
+        if self.rolled:
+            keep_rolled(branch)
+        if self.side_by_side:
+            interleave(branch, self.side_by_side)
+        builder.position_at_end(end)
+
+
+def address_of(builder: ir.IRBuilder, pointer: ir.Value, index: ir.Value, stored: ir.Type) -> ir.Value:
+    """The address of an element of an array."""
+    return builder.gep(pointer, [index], inbounds=True, source_etype=stored)
+
+
+def prefetch_after(
+    builder: ir.IRBuilder, row: ir.Value, size: int, distance: int, is_written: bool = False
+) -> None:
+    """Ask for the `size` bytes that lie so far behind the beginning of a row; nothing need be there.
+
+    `is_written`: they will be overwritten, and no other processor is to hold them.
+    """
+    flag = ir.IntType(32)
+    prefetch = builder.module.declare_intrinsic(
+        "llvm.prefetch.p0", (), ir.FunctionType(ir.VoidType(), [POINTER, flag, flag, flag])
+    )
+    lines, use = -(-size // _LINE), flag(_WRITTEN if is_written else _READ)
+
+    def fetch(number: ir.Value) -> None:
+        place = builder.add(I64(distance), builder.mul(number, I64(_LINE)))
+        address = builder.gep(row, [place], source_etype=ir.IntType(8))
+        builder.call(prefetch, [address, use, flag(_SECOND_LEVEL), flag(_DATA)])
+
+    if lines <= _FETCHED_LINES:
+        for number in range(lines):
+            fetch(I64(number))
+        return
+    with Loop(builder, I64(0), I64(lines), rolled=True) as number:
+        fetch(number)

@@ -1,0 +1,377 @@
+"""How one element is held while generated code computes with it, and how it lies in memory.
+
+In computed form an i1 is an LLVM i1; an integer has its declared width, those narrower than a byte are held
+in i8, extended by their sign or by zeros; a float narrower than f32 is a `float` that holds exactly a value
+of the type; f32 and f64 are `float` and `double`; a complex value is two of these. In memory elements lie as
+NumPy and ml_dtypes lay them out.
+
+Source: specification, section "Types".
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+from llvmlite import ir
+
+from ...ir import DenseElementsAttribute, Operation
+from ...types import BOOLEAN, COMPLEX, FLOAT, SIGNED, UNSIGNED, ElementType, TensorType
+from .float_formats import FORMATS, Format
+
+Value = tuple[ir.Value, ...]
+"""An element in computed form: one LLVM value, for complex elements two."""
+
+BIT: Final = ir.IntType(1)
+I8: Final = ir.IntType(8)
+I16: Final = ir.IntType(16)
+I32: Final = ir.IntType(32)
+I64: Final = ir.IntType(64)
+F32: Final = ir.FloatType()
+F64: Final = ir.DoubleType()
+
+_EXPONENTS: Final = 0x7F800000
+_MAGNITUDE: Final = 0x7FFFFFFF
+_QUIET: Final = 0x00400000
+_NEGATIVE_NAN: Final = 0xFFC00000
+
+
+def stored_type(element_type: ElementType) -> ir.Type:
+    """The LLVM type of an element in memory; narrow floats are integers of their codes."""
+    if element_type.category == COMPLEX:
+        part = F32 if element_type.width == 64 else F64
+        return ir.LiteralStructType((part, part))
+    if element_type.category == FLOAT and element_type.width >= 32:
+        return F32 if element_type.width == 32 else F64
+    return ir.IntType(8 * element_type.dtype.itemsize)
+
+
+def value_types(element_type: ElementType) -> tuple[ir.Type, ...]:
+    """The LLVM types of an element in computed form."""
+    if element_type.category == BOOLEAN:
+        return (BIT,)
+    if element_type.category == COMPLEX:
+        return tuple(stored_type(element_type).elements)
+    if element_type.category == FLOAT:
+        return (F64 if element_type.width == 64 else F32,)
+    return (stored_type(element_type),)
+
+
+def load(builder: ir.IRBuilder, element_type: ElementType, pointer: ir.Value) -> Value:
+    """The element at `pointer`, in computed form."""
+    stored = stored_type(element_type)
+    if element_type.category == COMPLEX:
+        first, second = _part_pointers(builder, stored, pointer)
+        part = stored.elements[0]
+        return (builder.load(first, typ=part), builder.load(second, typ=part))
+    return (computed_form(builder, element_type, builder.load(pointer, typ=stored)),)
+
+
+def store(builder: ir.IRBuilder, element_type: ElementType, value: Value, pointer: ir.Value) -> None:
+    """Write an element to `pointer`."""
+    if element_type.category == COMPLEX:
+        pointers = _part_pointers(builder, stored_type(element_type), pointer)
+        for part, target in zip(value, pointers, strict=True):
+            builder.store(part, target)
+        return
+    builder.store(stored_form(builder, element_type, value[0]), pointer)
+
+
+def _part_pointers(
+    builder: ir.IRBuilder, stored: ir.LiteralStructType, pointer: ir.Value
+) -> tuple[ir.Value, ir.Value]:
+    zero, one = ir.Constant(I32, 0), ir.Constant(I32, 1)
+    # A pointer to the stack has a type, which the pointers to the parts would keep.
+    source = stored if pointer.type.is_opaque else None
+    first = builder.gep(pointer, [zero, zero], inbounds=True, source_etype=source)
+    return first, builder.gep(pointer, [zero, one], inbounds=True, source_etype=source)
+
+
+def constant(element_type: ElementType, value: Any) -> Value:
+    """A NumPy or Python scalar as an element in computed form."""
+    scalar = np.asarray(value).astype(element_type.dtype)
+    if element_type.category == COMPLEX:
+        part = value_types(element_type)[0]
+        return (floating(part, float(scalar.real)), floating(part, float(scalar.imag)))
+    (type,) = value_types(element_type)
+    if element_type.category == FLOAT:
+        return (floating(type, float(scalar)),)
+    return (ir.Constant(type, int(scalar)),)
+
+
+def constant_element(operation: Operation) -> Value:
+    """The element of a constant all of whose elements are equal."""
+    type, attribute = operation.result.type, operation.attributes["value"]
+    assert isinstance(type, TensorType) and isinstance(type.element_type, ElementType)
+    assert isinstance(attribute, DenseElementsAttribute)
+    return constant(type.element_type, attribute.array.flat[0])
+
+
+def floating(type: ir.Type, value: float) -> ir.Constant:
+    """A constant of type `float`, which holds it exactly, or `double`."""
+    return ir.Constant(type, value)
+
+
+def integer(type: ir.Type, value: int) -> ir.Constant:
+    """A constant of an integer type; unsigned values of the type's width are taken too."""
+    half = 1 << (type.width - 1)
+    return ir.Constant(type, (value + half) % (2 * half) - half if type.width > 1 else value & 1)
+
+
+def bits_of(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    """A float's bits as an integer."""
+    return builder.bitcast(value, I64 if value.type == F64 else I32)
+
+
+def float_of(builder: ir.IRBuilder, bits: ir.Value) -> ir.Value:
+    """The float with these bits."""
+    return builder.bitcast(bits, F64 if bits.type == I64 else F32)
+
+
+def magnitude(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    """The absolute value of a float."""
+    return call(builder, "llvm.fabs", value)
+
+
+def call(builder: ir.IRBuilder, name: str, *operands: ir.Value) -> ir.Value:
+    """An intrinsic function of LLVM that is overloaded in its operands' type, which is its result's too."""
+    type = operands[0].type
+    function = builder.module.declare_intrinsic(name, [type], ir.FunctionType(type, [type] * len(operands)))
+    return builder.call(function, operands)
+
+
+def is_nan(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    """Whether a float is NaN."""
+    return builder.fcmp_unordered("uno", value, value)
+
+
+def wrapped(builder: ir.IRBuilder, element_type: ElementType, value: ir.Value) -> ir.Value:
+    """An integer in its carrier, brought back into the range of a type narrower than a byte."""
+    spare = value.type.width - element_type.width
+    if spare <= 0 or element_type.category == BOOLEAN:
+        return value
+    shift = integer(value.type, spare)
+    shifted = builder.shl(value, shift)
+    return builder.ashr(shifted, shift) if element_type.category == SIGNED else builder.lshr(shifted, shift)
+
+
+def computed_form(builder: ir.IRBuilder, element_type: ElementType, stored: ir.Value) -> ir.Value:
+    """The computed form of what lies in memory of an element that is not complex."""
+    if element_type.category == BOOLEAN:
+        return builder.icmp_unsigned("!=", stored, integer(I8, 0))
+    if element_type.category & (SIGNED | UNSIGNED):
+        return wrapped(builder, element_type, stored)
+    if element_type.width >= 32:
+        return stored
+    if element_type.name == "bf16":
+        return float_of(builder, builder.shl(builder.zext(stored, I32), integer(I32, 16)))
+    if element_type.name == "f16":
+        return _from_half(builder, stored)
+    code = builder.zext(stored, I32)
+    if element_type.name == "f8E8M0FNU":
+        return _from_exponent(builder, code)
+    return _from_code(builder, FORMATS[element_type.name], code)
+
+
+def _from_half(builder: ir.IRBuilder, stored: ir.Value) -> ir.Value:
+    """A f16. The conversion makes a signalling NaN a quiet one, which is undone."""
+    size = builder.and_(stored, integer(I16, 0x7FFF))
+    place = builder.sub(size, integer(I16, 0x7C01))
+    is_signalling = builder.icmp_unsigned("<", place, integer(I16, 0x01FF))
+    bits = bits_of(builder, builder.fpext(builder.bitcast(stored, ir.HalfType()), F32))
+    return float_of(builder, builder.select(is_signalling, builder.and_(bits, integer(I32, ~_QUIET)), bits))
+
+
+def _to_half(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    """What lies in memory of a value that f16 holds; signalling NaNs stay so, too."""
+    if isinstance(value, ir.CastInstr) and value.operands[0].type == ir.HalfType():
+        return builder.bitcast(value.operands[0], I16)
+    size = builder.and_(bits_of(builder, value), integer(I32, _MAGNITUDE))
+    place = builder.sub(size, integer(I32, _EXPONENTS + 1))
+    is_signalling = builder.icmp_unsigned("<", place, integer(I32, _QUIET - 1))
+    half = builder.bitcast(builder.fptrunc(value, ir.HalfType()), I16)
+    return builder.select(is_signalling, builder.and_(half, integer(I16, ~(_QUIET >> 13))), half)
+
+
+def _from_exponent(builder: ir.IRBuilder, code: ir.Value) -> ir.Value:
+    """A f8E8M0FNU: 2 to the power of the code less 127; the last code is NaN."""
+    shifted = builder.shl(code, integer(I32, 23))
+    least = builder.icmp_unsigned("==", code, integer(I32, 0))
+    bits = builder.select(least, integer(I32, _QUIET), shifted)
+    last = builder.icmp_unsigned("==", code, integer(I32, 255))
+    return float_of(builder, builder.select(last, integer(I32, _EXPONENTS | _QUIET), bits))
+
+
+def _from_code(builder: ir.IRBuilder, format: Format, code: ir.Value) -> ir.Value:
+    """The value of a code: as the bits of a f32 it is the value but for a power of two."""
+    rest = builder.and_(code, integer(I32, (1 << format.sign_shift) - 1))
+    scale = floating(F32, math.ldexp(1.0, 127 - format.bias))
+    scaled = builder.fmul(float_of(builder, builder.shl(rest, integer(I32, format.dropped))), scale)
+    bits = bits_of(builder, scaled)
+    sign = builder.shl(builder.lshr(code, integer(I32, format.sign_shift)), integer(I32, 31))
+    if format.specials in ("infinities", "nan"):
+        special = builder.icmp_unsigned(">", rest, integer(I32, format.greatest_code))
+        bits = builder.select(special, builder.or_(bits, integer(I32, _EXPONENTS)), bits)
+    bits = builder.or_(bits, sign)
+    if format.specials == "unsigned nan":
+        nan = builder.icmp_unsigned("==", code, integer(I32, 1 << format.sign_shift))
+        bits = builder.select(nan, integer(I32, _NEGATIVE_NAN), bits)
+    return float_of(builder, bits)
+
+
+def stored_form(builder: ir.IRBuilder, element_type: ElementType, value: ir.Value) -> ir.Value:
+    """What is to lie in memory of an element in computed form that is not complex."""
+    if element_type.category == BOOLEAN:
+        return builder.zext(value, I8)
+    if element_type.category & (SIGNED | UNSIGNED):
+        if element_type.width >= 8:
+            return value
+        return builder.and_(value, integer(value.type, (1 << element_type.width) - 1))
+    if element_type.width >= 32:
+        return value
+    if element_type.name == "f16":
+        return _to_half(builder, value)
+    if element_type.name == "bf16":
+        return builder.trunc(builder.lshr(bits_of(builder, value), integer(I32, 16)), I16)
+    if element_type.name == "f8E8M0FNU":
+        return builder.trunc(builder.lshr(bits_of(builder, value), integer(I32, 23)), I8)
+    return builder.trunc(_to_code(builder, FORMATS[element_type.name], value), I8)
+
+
+def _to_code(builder: ir.IRBuilder, format: Format, value: ir.Value) -> ir.Value:
+    """The code of a value of the format, in i32."""
+    scale = floating(F32, math.ldexp(1.0, format.bias - 127))
+    scaled = builder.fmul(magnitude(builder, value), scale)
+    code = builder.lshr(bits_of(builder, scaled), integer(I32, format.dropped))
+    bits = bits_of(builder, value)
+    sign = builder.shl(builder.lshr(bits, integer(I32, 31)), integer(I32, format.sign_shift))
+    nan = is_nan(builder, value)
+    if format.specials == "infinities":
+        size = builder.and_(bits, integer(I32, _MAGNITUDE))
+        special = builder.icmp_unsigned(">=", size, integer(I32, _EXPONENTS))
+        rest = builder.lshr(builder.and_(bits, integer(I32, 0x7FFFFF)), integer(I32, format.dropped))
+        code = builder.select(special, builder.or_(rest, integer(I32, format.greatest_code + 1)), code)
+    elif format.specials == "nan":
+        code = builder.select(nan, integer(I32, format.greatest_code + 1), code)
+    code = builder.or_(code, sign)
+    if format.specials == "unsigned nan":
+        code = builder.select(nan, integer(I32, 1 << format.sign_shift), code)
+    return code
+
+
+def rounded(
+    builder: ir.IRBuilder, element_type: ElementType, value: ir.Value, any_nan: bool = True
+) -> ir.Value:
+    """A `float` or `double`, rounded to the nearest value of a floating-point type, ties to even, once.
+
+    What is too great becomes what ml_dtypes makes of it: infinity, NaN or the greatest value.
+    f8E8M0FNU rounds ties up.
+
+    Args:
+        any_nan: whether NaN may have bits that the type lacks; what is computed of its values has none.
+    """
+    if element_type.width >= 32:
+        return _resized(builder, value, F64 if element_type.width == 64 else F32)
+    if value.type == F64:
+        value = (_to_odd_half if element_type.name == "f16" else _to_odd)(builder, value)
+    if element_type.name == "bf16":
+        return _rounded_bf16(builder, value, any_nan)
+    if element_type.name == "f16":
+        return builder.fpext(builder.fptrunc(value, ir.HalfType()), F32)
+    if element_type.name == "f8E8M0FNU":
+        return _rounded_exponent(builder, value)
+    return _rounded_code(builder, FORMATS[element_type.name], value)
+
+
+def _resized(builder: ir.IRBuilder, value: ir.Value, type: ir.Type) -> ir.Value:
+    if value.type == type:
+        return value
+    return builder.fptrunc(value, type) if type == F32 else builder.fpext(value, type)
+
+
+def _to_odd(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    """`double` to `float`; where inexact, to the neighbour whose last bit is 1, which is never a tie."""
+    nearest = builder.fptrunc(value, F32)
+    back = builder.fpext(nearest, F64)
+    beyond = builder.fcmp_ordered(">", magnitude(builder, back), magnitude(builder, value))
+    inexact = builder.fcmp_ordered("one", back, value)
+    bits = builder.sub(bits_of(builder, nearest), builder.zext(beyond, I32))
+    return float_of(builder, builder.or_(bits, builder.zext(inexact, I32)))
+
+
+def _to_odd_half(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    """The same for what is rounded to f16 then: where f32 has no normal number f16 has zero or infinity."""
+    bits, dropped = bits_of(builder, value), integer(I64, (1 << 29) - 1)
+    # A carry sets the last bit that is kept where one is set below it.
+    odd = builder.or_(bits, builder.add(builder.and_(bits, dropped), dropped))
+    return builder.fptrunc(float_of(builder, builder.and_(odd, integer(I64, -1 << 29))), F32)
+
+
+def _rounded_bf16(builder: ir.IRBuilder, value: ir.Value, any_nan: bool) -> ir.Value:
+    bits = bits_of(builder, value)
+    last_kept = builder.and_(builder.lshr(bits, integer(I32, 16)), integer(I32, 1))
+    nearest = builder.add(bits, builder.add(last_kept, integer(I32, 0x7FFF)))
+    if any_nan:
+        nearest = builder.select(is_nan(builder, value), builder.or_(bits, integer(I32, _QUIET)), nearest)
+    return float_of(builder, builder.and_(nearest, integer(I32, 0xFFFF0000)))
+
+
+def _rounded_exponent(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    """The power of two that f8E8M0FNU makes of a value: its least one of all that are positive and less."""
+    bits = bits_of(builder, value)
+    nearest = builder.and_(builder.add(bits, integer(I32, _QUIET)), integer(I32, _EXPONENTS))
+    least = builder.icmp_signed("<", bits, integer(I32, _QUIET + (_QUIET >> 1)))
+    power = builder.select(least, integer(I32, _QUIET), nearest)
+    limit = floating(F32, 1.5 * 2.0**127)
+    positive = builder.and_(
+        builder.fcmp_ordered(">", value, floating(F32, 0.0)), builder.fcmp_ordered("<", value, limit)
+    )
+    return float_of(builder, builder.select(positive, power, integer(I32, _EXPONENTS | _QUIET)))
+
+
+def _rounded_code(builder: ir.IRBuilder, format: Format, value: ir.Value) -> ir.Value:
+    """The nearest value of a format with a sign.
+
+    A power of two whose last digit is the last that counts, added and subtracted again, drops the others.
+    """
+    size = magnitude(builder, value)
+    bits = bits_of(builder, size)
+    least = integer(I32, int(np.float32(format.least_normal).view(np.int32)))
+    exponent = builder.and_(bits, integer(I32, _EXPONENTS))
+    exponent = builder.select(builder.icmp_signed(">", exponent, least), exponent, least)
+    power = float_of(builder, builder.add(exponent, integer(I32, format.dropped << 23)))
+    nearest = builder.fsub(builder.fadd(size, power), power)
+    sign = builder.and_(bits_of(builder, value), integer(I32, 1 << 31))
+    return _with_specials(builder, format, size, sign, nearest)
+
+
+def _with_specials(
+    builder: ir.IRBuilder, format: Format, size: ir.Value, sign: ir.Value, nearest: ir.Value
+) -> ir.Value:
+    """The rounded value with its sign; instead what the format has for too great ones and for NaN."""
+    to_even = format.greatest_code % 2 == 0
+    limit = floating(F32, format.overflow)
+    # Unordered: NaN counts as too great.
+    over = builder.fcmp_unordered(">" if to_even else ">=", size, limit)
+    nan = is_nan(builder, size)
+    quiet = integer(I32, _EXPONENTS | _QUIET)
+    bits = bits_of(builder, nearest)
+    if format.specials == "unsigned nan":
+        zero = builder.fcmp_ordered("==", nearest, floating(F32, 0.0))
+        bits = builder.or_(bits, builder.select(zero, integer(I32, 0), sign))
+        return float_of(builder, builder.select(over, integer(I32, _NEGATIVE_NAN), bits))
+    if format.specials == "nan":
+        bits = builder.select(over, quiet, bits)
+    elif format.specials == "infinities":
+        beyond = builder.select(nan, quiet, integer(I32, _EXPONENTS))
+        bits = builder.select(over, beyond, bits)
+    else:
+        greatest = bits_of(builder, floating(F32, format.greatest))
+        bits = builder.or_(builder.select(over, greatest, bits), sign)
+        # Whatever the sign of NaN: processors differ in it.
+        return float_of(builder, builder.select(nan, integer(I32, 1 << 31), bits))
+    return float_of(builder, builder.or_(bits, sign))
+
+
+POINTER = ir.PointerType()

@@ -1,0 +1,224 @@
+"""Functions that are instructions for vectors of 64 bits, of which LLVM makes no use by itself.
+
+Code calls such a function for one lane. It is only declared while loops become loops of vectors: there LLVM
+calls its variant for as many lanes, which the function's attribute names. `define` then defines them all, to
+be inlined.
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from llvmlite import ir
+
+from ...kernels.launch.processor import computes_from_memory, estimates_inverse_roots, permutes_two_registers
+from .values import F64, I8, I32, I64
+
+ENTRIES = 16
+"""Of a table in two registers."""
+
+_LANES = 8
+_POINTER = ir.PointerType()
+_PURE = ("nounwind", "willreturn", "memory(none)")
+
+Emit = Callable[[ir.IRBuilder, Sequence[ir.Value]], ir.Value]
+
+
+class _Function(NamedTuple):
+    """What is declared, and defined later.
+
+    Attributes:
+        name: of the function of one lane.
+        result: its type.
+        parameters: their types; a pointer is the same for all lanes.
+        emit: the code for one lane, or for as many as its operands have.
+        variants: for how many others.
+        is_offered: whether this processor has the instruction.
+    """
+
+    name: str
+    result: ir.Type
+    parameters: tuple[ir.Type, ...]
+    emit: Emit
+    variants: tuple[int, ...]
+    is_offered: Callable[[], bool]
+
+    def type(self, lanes: int) -> ir.FunctionType:
+        """Of the function, or of its variant for some lanes."""
+        result, *parameters = [_of_lanes(one, lanes) for one in (self.result, *self.parameters)]
+        return ir.FunctionType(result, parameters)
+
+    def variant(self, lanes: int) -> str:
+        """The name of the variant for some lanes, of which 1 is the function itself."""
+        return self.name if lanes == 1 else f"{self.name}_of_{lanes}_lanes"
+
+    def declare(self, module: ir.Module) -> list[ir.Function]:
+        """The variants, which the function names."""
+        kinds = "".join("u" if one == _POINTER else "v" for one in self.parameters)
+        names = [f"_ZGV_LLVM_N{lanes}{kinds}_{self.name}({self.variant(lanes)})" for lanes in self.variants]
+        function = ir.Function(module, self.type(1), self.name)
+        _add(function, *_PURE, f'"vector-function-abi-variant"="{",".join(names)}"')
+        return [ir.Function(module, self.type(lanes), self.variant(lanes)) for lanes in self.variants]
+
+    def define(self, module: ir.Module) -> None:
+        """The function and its variants."""
+        for lanes in (1, *self.variants):
+            function = ir.Function(module, self.type(lanes), self.variant(lanes))
+            _add(function, "alwaysinline", *_PURE)
+            builder = ir.IRBuilder(function.append_basic_block("entry"))
+            builder.ret(self.emit(builder, function.args))
+
+
+def entry(builder: ir.IRBuilder, table: ir.Value, index: ir.Value) -> ir.Value:
+    """The entry of a constant table whose number stands in the lowest bits of an i64."""
+    return _called(builder, "entry", table, index)
+
+
+def inverse_root(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    """1 / sqrt of an f64, with a relative error of at most 2^-14, of zeros and infinity without."""
+    return _called(builder, "inverse_root", value)
+
+
+def fma(builder: ir.IRBuilder, value: ir.Value, factor: ir.Value, addend: float) -> ir.Value:
+    """value * factor + addend of f64, rounded once.
+
+    The addend is read where it is added: a constant would take a register, or an instruction to get there.
+    """
+    return _called(builder, "fma", value, factor, _repeated(builder.module, addend))
+
+
+def _repeated(module: ir.Module, number: float) -> ir.Value:
+    """The address of a number for each lane, which LLVM does not know to be constant."""
+    name = f"number_{struct.pack('>d', number).hex()}"
+    if name not in module.globals:
+        type = ir.ArrayType(F64, _LANES)
+        numbers = ir.GlobalVariable(module, type, name)
+        numbers.linkage, numbers.align = "internal", _LANES * 8
+        numbers.initializer = ir.Constant(type, [F64(number)] * _LANES)
+    return module.globals[name]
+
+
+def _emit_fma(builder: ir.IRBuilder, operands: Sequence[ir.Value]) -> ir.Value:
+    value, factor, place = operands
+    type, lanes, suffix = value.type, 1, "f64"
+    if isinstance(type, ir.VectorType):
+        lanes, suffix = type.count, f"v{type.count}f64"
+    kind = ir.FunctionType(type, [type] * 3)
+    rounded_once = builder.module.declare_intrinsic(f"llvm.fma.{suffix}", (), kind)
+    return builder.call(rounded_once, [value, factor, builder.load(place, typ=type, align=8 * lanes)])
+
+
+def _emit_entry(builder: ir.IRBuilder, operands: Sequence[ir.Value]) -> ir.Value:
+    table, index = operands
+    if not isinstance(index.type, ir.VectorType):
+        place = builder.and_(index, I64(ENTRIES - 1))
+        return builder.load(builder.gep(table, [place], source_etype=I64), typ=I64)
+    register = ir.VectorType(I64, _LANES)
+    halves = [
+        builder.load(builder.gep(table, [I64(half * _LANES)], source_etype=I64), typ=register, align=64)
+        for half in range(ENTRIES // _LANES)
+    ]
+    pick = _instruction(builder, "vpermi2var.q.512", register, register, register, register)
+    picked = builder.call(pick, [halves[0], _widened(builder, index), halves[1]])
+    return _narrowed(builder, picked, index.type)
+
+
+def _emit_inverse_root(builder: ir.IRBuilder, operands: Sequence[ir.Value]) -> ir.Value:
+    (value,) = operands
+    wide = _widened(builder, value)
+    estimate = _instruction(builder, "rsqrt14.pd.512", wide.type, wide.type, wide.type, I8)
+    return _narrowed(builder, builder.call(estimate, [wide, wide, I8(-1)]), value.type)
+
+
+@functools.cache
+def _functions() -> tuple[_Function, ...]:
+    """Those that this processor has."""
+    all = (
+        _Function("entry", I64, (_POINTER, I64), _emit_entry, (4, 8), permutes_two_registers),
+        _Function("inverse_root", F64, (F64,), _emit_inverse_root, (4, 8), estimates_inverse_roots),
+        _Function("fma", F64, (F64, F64, _POINTER), _emit_fma, (4,), computes_from_memory),
+    )
+    return tuple(one for one in all if one.is_offered())
+
+
+def define(llvm: Any, module: Any, pass_builder: Any) -> None:
+    """Define what a module calls, if it does, and inline it.
+
+    Args:
+        llvm: `llvmlite.binding`.
+        module: optimised.
+        pass_builder: by which it was.
+    """
+    names = {one.variant(lanes) for one in _functions() for lanes in (1, *one.variants)}
+    if names.isdisjoint(function.name for function in module.functions):
+        return
+    module.link_in(llvm.parse_assembly(_definitions()))
+    for name in names:
+        module.get_function(name).linkage = "internal"
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.add_instruction_combine_pass()
+    passes.run(module, pass_builder)
+
+
+@functools.cache
+def _definitions() -> str:
+    """The module that defines all functions and their variants."""
+    module = ir.Module()
+    for function in _functions():
+        function.define(module)
+    return str(module)
+
+
+def _called(builder: ir.IRBuilder, name: str, *operands: ir.Value) -> ir.Value:
+    module = builder.module
+    if name not in module.globals:
+        _keep(module, [variant for function in _functions() for variant in function.declare(module)])
+    return builder.call(module.globals[name], operands)
+
+
+def _add(function: ir.Function, *attributes: str) -> None:
+    """Give a function attributes, of which llvmlite does not know all."""
+    for attribute in attributes:
+        set.add(function.attributes, attribute)
+
+
+def _keep(module: ir.Module, functions: list[ir.Function]) -> None:
+    """Let LLVM not drop functions that nothing calls yet."""
+    type = ir.ArrayType(_POINTER, len(functions))
+    kept = ir.GlobalVariable(module, type, "llvm.compiler.used")
+    kept.linkage, kept.section = "appending", "llvm.metadata"
+    kept.initializer = ir.Constant(type, functions)
+
+
+def _of_lanes(type: ir.Type, lanes: int) -> ir.Type:
+    """The type of a parameter for some lanes."""
+    return type if lanes == 1 or type == _POINTER else ir.VectorType(type, lanes)
+
+
+def _instruction(builder: ir.IRBuilder, name: str, result: ir.Type, *operands: ir.Type) -> ir.Function:
+    return builder.module.declare_intrinsic(f"llvm.x86.avx512.{name}", (), ir.FunctionType(result, operands))
+
+
+def _widened(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    """A whole register, which repeats a value's lanes."""
+    if not isinstance(value.type, ir.VectorType):
+        one = ir.VectorType(value.type, 1)
+        value = builder.insert_element(ir.Constant(one, ir.Undefined), value, I32(0))
+    lanes = value.type.count
+    return _lanes_of(builder, value, [lane % lanes for lane in range(_LANES)])
+
+
+def _narrowed(builder: ir.IRBuilder, wide: ir.Value, type: ir.Type) -> ir.Value:
+    """The first lanes, as many as a type has."""
+    if not isinstance(type, ir.VectorType):
+        return builder.extract_element(wide, I32(0))
+    return _lanes_of(builder, wide, list(range(type.count)))
+
+
+def _lanes_of(builder: ir.IRBuilder, vector: ir.Value, lanes: list[int]) -> ir.Value:
+    order = ir.Constant(ir.VectorType(I32, len(lanes)), [I32(lane) for lane in lanes])
+    return builder.shuffle_vector(vector, vector, order)

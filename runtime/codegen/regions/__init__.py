@@ -1,0 +1,1 @@
+"""Operations with bodies of any kind as native code."""

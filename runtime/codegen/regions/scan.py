@@ -1,0 +1,79 @@
+"""`chlo.scan` of small slices as native code: the body for one position after the other.
+
+The only task `NAME` has the pointers of the inputs, of the initial values, of the values from outside, of the
+outputs and of the last carried values, where they are kept meanwhile.
+
+Source: `nimblehlo.ops.chlo.scan`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from llvmlite import ir
+
+from ...ir import Value as IrValue
+from ...types import TensorType
+from ..blocks import Elements, Storage, all_elements, store_elements
+from ..blocks.elements import element_count, load_elements, positions_from, row_major_steps, window_offsets
+from ..coverage import ViewOf
+from ..llvm.loops import Loop
+from ..llvm.tasks import define_task
+from ..llvm.values import I64
+from .region_function import Part, RegionFunction
+
+NAME = "scan"
+
+
+def scan_module(view: Any, passed: Sequence[IrValue], view_of: ViewOf, size: int) -> ir.Module:
+    """The module with the task `NAME`.
+
+    Args:
+        size: how many positions there are along the dimension.
+    """
+    module = ir.Module("region_scan")
+    body = RegionFunction(module, view.body, passed, view_of)
+    groups = (view.inputs, view.inits, _types(passed), view.outputs, view.carries)
+    part = Part(module, "all", 1, sum(map(len, groups)))
+    pointers = iter(part.pointers)
+    inputs, inits, outside, outputs, carries = (
+        [Storage(type, next(pointers)) for type in group] for group in groups
+    )
+    builder = part.builder
+    around = part.read(passed, [storage.pointer for storage in outside])
+    for carry, init in zip(carries, inits, strict=True):
+        _write(builder, carry, all_elements(builder, init))
+    with Loop(builder, I64(0), I64(size)) as number:
+        position = builder.sub(I64(size - 1), number) if view.is_reverse else number
+        slices = [_slice(builder, storage, view.dimension, position) for storage in inputs]
+        taken = [
+            load_elements(builder, storage, places) for storage, places in zip(inputs, slices, strict=True)
+        ]
+        carried = [all_elements(builder, storage) for storage in carries]
+        results = body.call(builder, [*taken, *carried], around)
+        for storage, result in zip(outputs, results, strict=False):
+            store_elements(builder, storage, _slice(builder, storage, view.dimension, position), result)
+        for carry, result in zip(carries, results[len(outputs) :], strict=True):
+            _write(builder, carry, result)
+    builder.ret_void()
+    define_task(module, NAME, part.function, 1, 1)
+    return module
+
+
+def _types(values: Sequence[IrValue]) -> list[TensorType]:
+    return [value.type for value in values if isinstance(value.type, TensorType)]
+
+
+def _slice(builder: ir.IRBuilder, storage: Storage, dimension: int, position: ir.Value) -> list[ir.Value]:
+    """Where the elements at a position along a dimension lie."""
+    shape = storage.type.shape
+    start = builder.mul(position, I64(row_major_steps(shape)[dimension]))
+    sizes = [1 if d == dimension else size for d, size in enumerate(shape)]
+    return positions_from(builder, start, window_offsets(shape, sizes))
+
+
+def _write(builder: ir.IRBuilder, storage: Storage, elements: Elements) -> None:
+    """Write all elements of a small tensor."""
+    type: TensorType = storage.type
+    store_elements(builder, storage, [I64(k) for k in range(element_count(type))], elements)

@@ -1,0 +1,338 @@
+"""`scatter` with any update computation as native code: each destination's updates one after the other.
+
+The task `NAME` applies the updates whose destinations lie in its part of one dimension of the inputs: tasks
+share no destination. Its pointers are those of the indices, of the updates, of the values from outside, and
+of the results, which hold the inputs.
+
+Source: specification, section "scatter".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any, NamedTuple
+
+from llvmlite import ir
+
+from ...ir import Value as IrValue
+from ...types import ElementType
+from ..blocks.elements import as_int64, row_major_steps
+from ..blocks.emitter import instructions
+from ..coverage import ViewOf
+from ..llvm.loops import Loop, address_of, min_index
+from ..llvm.tasks import define_task
+from ..llvm.values import I64, stored_type
+from ..reductions.iteration_space import element_type_of
+from .region_function import Columns, Part, RegionFunction
+
+NAME = "scatter"
+
+
+class Split(NamedTuple):
+    """How destinations are shared among tasks: so many indices of a dimension of the inputs for each."""
+
+    dimension: int
+    size: int
+    tasks: int
+
+
+def window_sizes(view: Any) -> list[int]:
+    """The window's size along each dimension of the inputs."""
+    sizes = [1] * view.inputs[0].rank
+    for d, d_update in windowed_dims(view).items():
+        sizes[d] = view.updates[0].shape[d_update]
+    return sizes
+
+
+def windowed_dims(view: Any) -> dict[int, int]:
+    """For each dimension of the inputs along which windows lie, the one of the updates."""
+    dropped = {*view.inserted_window_dims, *view.input_batching_dims}
+    kept = [d for d in range(view.inputs[0].rank) if d not in dropped]
+    return dict(zip(kept, view.update_window_dims, strict=True))
+
+
+def keeps_order(view: Any) -> bool:
+    """Whether taking window after window gives each destination its updates in their order.
+
+    Updates are in the row-major order of all their dimensions. Those of a destination come from one place in
+    the window along each dimension that no index moves, so that these dimensions may stand anywhere.
+    """
+    moving = [
+        d_update
+        for d, d_update in windowed_dims(view).items()
+        if d in view.scatter_dims_to_operand_dims and view.updates[0].shape[d_update] > 1
+    ]
+    scattered = [
+        d for d, size in enumerate(view.updates[0].shape) if d not in view.update_window_dims and size > 1
+    ]
+    return not any(window < other for window in moving for other in scattered)
+
+
+def scatter_module(view: Any, passed: Sequence[IrValue], split: Split, view_of: ViewOf) -> ir.Module:
+    """The module with the task `NAME` of a scatter."""
+    module = ir.Module("region_scatter")
+    function = _Scatter(module, view, passed, split, view_of).function
+    define_task(module, NAME, function, split.tasks, 1)
+    return module
+
+
+class _Scatter:
+    """Generates `void (i64 part, pointers...)`."""
+
+    def __init__(
+        self, module: ir.Module, view: Any, passed: Sequence[IrValue], split: Split, view_of: ViewOf
+    ) -> None:
+        self.view = view
+        self.split = split
+        types = [element_type_of(value) for value in view.update_computation.block.terminator.operands]
+        count = len(types)
+        body = RegionFunction(module, view.update_computation, passed, view_of)
+        part = Part(module, "part", 1, 1 + 2 * count + len(passed))
+        self.builder = builder = part.builder
+        self.indices = part.pointers[0]
+        self.updates = Columns(builder, types, part.pointers[1 : 1 + count])
+        self.results = Columns(builder, types, part.pointers[1 + count + len(passed) :])
+        self.passed_pointers = part.pointers[1 + count : 1 + count + len(passed)]
+        outside = part.read(passed, part.pointers[1 + count : 1 + count + len(passed)])
+        self.body, self.outside = body, outside
+        is_of_points = max(window_sizes(view), default=1) == 1
+        is_long = instructions(view.update_computation.block) >= _LONG
+        self.points = _Points(module, part, body, passed, types, is_long) if is_of_points else None
+        self.function = part.function
+        self.lowest = builder.mul(part.integers[0], I64(split.size))
+        limit = I64(view.inputs[0].shape[split.dimension])
+        self.limit = min_index(builder, builder.add(self.lowest, I64(split.size)), limit)
+        self.generate()
+        if self.points is not None:
+            self.points.flush(self)
+        builder.ret_void()
+
+    def generate(self) -> None:
+        """The loops over index vectors, and what each does; or those over all updates, in their order."""
+        view, builder = self.view, self.builder
+        shape, vector = view.scatter_indices.shape, view.index_vector_dim
+        steps = row_major_steps(shape)
+        updates = view.updates[0].shape
+        update_steps = row_major_steps(updates)
+        scattered = [d for d in range(len(updates)) if d not in view.update_window_dims]
+        looped = scattered if keeps_order(view) else range(len(updates))
+        at: dict[int, ir.Value] = {}
+        position: ir.Value = I64(0)
+        update: ir.Value = I64(0)
+        with ExitStack() as loops:
+            for d in looped:
+                at[d] = loops.enter_context(Loop(builder, I64(0), I64(updates[d])))
+                update = builder.add(update, builder.mul(at[d], I64(update_steps[d])))
+            vectors = dict(zip([d for d in range(len(shape)) if d != vector], scattered, strict=True))
+            indices = {d: at[d_update] for d, d_update in vectors.items()}
+            for d, index in indices.items():
+                position = builder.add(position, builder.mul(index, I64(steps[d])))
+            step = steps[vector] if vector < len(shape) else 1
+            offsets = {d: at[d_update] for d, d_update in windowed_dims(view).items() if d_update in at}
+            self.window(self.starts(indices, position, step), offsets, update, update_steps)
+
+    def starts(self, at: dict[int, ir.Value], position: ir.Value, step: int) -> dict[int, ir.Value]:
+        """Where a window starts, along each dimension that an index or a batch decides."""
+        view, builder = self.view, self.builder
+        starts = {
+            d: at[other]
+            for d, other in zip(view.input_batching_dims, view.scatter_indices_batching_dims, strict=True)
+        }
+        kind = view.scatter_indices.element_type
+        vectors = Columns(builder, [kind], [self.indices])
+        sizes, shape = window_sizes(view), view.inputs[0].shape
+        for number, d in enumerate(view.scatter_dims_to_operand_dims):
+            (element,) = vectors.load(builder.add(position, I64(number * step)))
+            index = as_int64(builder, kind, element)
+            # What lies further outside is as far outside, and sums cannot overflow.
+            starts[d] = self.most(min_index(builder, index, I64(shape[d])), I64(-sizes[d]))
+        return starts
+
+    def most(self, a: ir.Value, b: ir.Value) -> ir.Value:
+        return self.builder.select(self.builder.icmp_signed(">", a, b), a, b)
+
+    def window(
+        self,
+        starts: dict[int, ir.Value],
+        offsets: dict[int, ir.Value],
+        update: ir.Value,
+        update_steps: Sequence[int],
+    ) -> None:
+        """Apply the part of a window that lies within this task's destinations.
+
+        Args:
+            offsets: where in the window, along the dimensions that loops run over already.
+        """
+        view, builder = self.view, self.builder
+        shape, sizes = view.inputs[0].shape, window_sizes(view)
+        windowed = windowed_dims(view)
+        ranges: dict[int, tuple[ir.Value, ir.Value]] = {}
+        has_some: ir.Value = ir.IntType(1)(1)
+        for d in range(len(shape)):
+            start = starts.get(d, I64(0))
+            lowest, limit = I64(0), I64(shape[d])
+            if d == self.split.dimension:
+                lowest, limit = self.lowest, self.limit
+            first = self.most(builder.sub(lowest, start), I64(0))
+            last = min_index(builder, builder.sub(limit, start), I64(sizes[d]))
+            if d in offsets:
+                first = self.most(first, offsets[d])
+                last = min_index(builder, last, builder.add(offsets[d], I64(1)))
+            ranges[d] = first, last
+            has_some = builder.and_(has_some, builder.icmp_signed("<", first, last))
+        steps = row_major_steps(shape)
+        position: ir.Value = I64(0)
+        for d, start in starts.items():
+            position = builder.add(position, builder.mul(start, I64(steps[d])))
+        if self.points is not None:
+            self.points.add(self, has_some, position, update)
+            return
+        with builder.if_then(has_some), ExitStack() as loops:
+            for d, d_update in sorted(windowed.items(), key=lambda pair: pair[1]):
+                if d in offsets:
+                    offset = offsets[d]
+                else:
+                    offset = loops.enter_context(Loop(builder, *ranges[d]))
+                    update = builder.add(update, builder.mul(offset, I64(update_steps[d_update])))
+                position = builder.add(position, builder.mul(offset, I64(steps[d])))
+            values = [*self.results.load(position), *self.updates.load(update)]
+            self.results.store(position, self.body.on_scalars(builder, values, self.outside))
+
+
+class _Points:
+    """Updates of single elements: those that the task has to make wait until there are some.
+
+    Then whether one is to be made takes no branch that could not be foreseen. Where the body is long, those
+    whose destinations differ are made side by side.
+    """
+
+    def __init__(
+        self,
+        module: ir.Module,
+        part: Part,
+        body: RegionFunction,
+        passed: Sequence[IrValue],
+        types: Sequence[ElementType],
+        is_long: bool,
+    ) -> None:
+        self.part = part
+        self.types = types
+        self.places = [part.room(I64, _TOGETHER) for _ in range(2)]
+        for number in range(_TOGETHER):
+            place = address_of(part.builder, self.places[0], I64(number), I64)
+            part.builder.store(I64(-1), place)
+        self.waiting = part.variable(I64(0))
+        self.combine = self._combine(module, body, passed) if is_long else None
+        self.make = self._make(module, body, passed)
+
+    def add(self, scatter: _Scatter, counts: ir.Value, position: ir.Value, update: ir.Value) -> None:
+        """Let an update wait if it counts; make all of them when there are enough."""
+        builder, count = self.part.builder, self.waiting.get()
+        for room, place in zip(self.places, (position, update), strict=True):
+            builder.store(place, address_of(builder, room, count, I64))
+        following = builder.add(count, builder.zext(counts, I64))
+        self.waiting.set(following)
+        with builder.if_then(builder.icmp_signed("==", following, I64(_TOGETHER))):
+            self.flush(scatter)
+
+    def flush(self, scatter: _Scatter) -> None:
+        """Make the updates that wait."""
+        builder, count = self.part.builder, self.waiting.get()
+        pointers = [*self.places, *scatter.results.pointers, *scatter.updates.pointers]
+        with builder.if_then(builder.icmp_signed(">", count, I64(0))):
+            builder.call(self.make, [count, *pointers, *scatter.passed_pointers])
+        self.waiting.set(I64(0))
+
+    def _combine(self, module: ir.Module, body: RegionFunction, passed: Sequence[IrValue]) -> ir.Function:
+        """`void (i64 count, values..., updates...)`: combines values with updates side by side."""
+        size = len(self.types)
+        part = Part(module, "combine", 1, 2 * size, passed)
+        values, updates = (Columns(part.builder, self.types, part.pointers[k : k + size]) for k in (0, size))
+        with Loop(part.builder, I64(0), part.integers[0]) as index:
+            arguments = [*values.load(index), *updates.load(index)]
+            values.store(index, body.on_scalars(part.builder, arguments, part.passed))
+        part.builder.ret_void()
+        return part.in_one_place()
+
+    def _make(self, module: ir.Module, body: RegionFunction, passed: Sequence[IrValue]) -> ir.Function:
+        """`void (i64 count, positions, update positions, results..., updates...)`: makes updates."""
+        size = len(self.types)
+        part = Part(module, "updates", 1, 2 + 2 * size, passed)
+        builder, (count,) = part.builder, part.integers
+        positions, places = part.pointers[:2]
+        results, updates = (Columns(builder, self.types, part.pointers[k : k + size]) for k in (2, 2 + size))
+
+        def at(room: ir.Value, index: ir.Value) -> ir.Value:
+            return builder.load(address_of(builder, room, index, I64), typ=I64)
+
+        def one_by_one() -> None:
+            with Loop(builder, I64(0), count) as index:
+                position = at(positions, index)
+                arguments = [*results.load(position), *updates.load(at(places, index))]
+                results.store(position, body.on_scalars(builder, arguments, part.passed))
+
+        if self.combine is None:
+            one_by_one()
+        else:
+            with builder.if_else(self._differ(part, positions, count)) as (differ, meet):
+                with differ:
+                    rooms = [self._room(part), self._room(part)]
+                    with Loop(builder, I64(0), count) as index:
+                        rooms[0].copy(index, results, at(positions, index))
+                        rooms[1].copy(index, updates, at(places, index))
+                    pointers = [*rooms[0].pointers, *rooms[1].pointers]
+                    builder.call(self.combine, [count, *pointers, *part.outside])
+                    with Loop(builder, I64(0), count) as index:
+                        results.copy(at(positions, index), rooms[0], index)
+                with meet:
+                    one_by_one()
+        builder.ret_void()
+        return part.in_one_place()
+
+    def _room(self, part: Part) -> Columns:
+        """Memory on the stack for the values of updates that are made side by side."""
+        rooms = [part.room(stored_type(type), _TOGETHER) for type in self.types]
+        return Columns(part.builder, self.types, rooms)
+
+    def _differ(self, part: Part, positions: ir.Value, count: ir.Value) -> ir.Value:
+        """Whether no two of the first positions are equal; what stands behind them may only hide it."""
+        builder = part.builder
+        equal = part.variable(I64(0))
+        with Loop(builder, I64(0), count) as one:
+            place = builder.load(address_of(builder, positions, one, I64), typ=I64)
+            with Loop(builder, I64(0), I64(_TOGETHER)) as other:
+                compared = builder.load(address_of(builder, positions, other, I64), typ=I64)
+                same = builder.zext(builder.icmp_signed("==", place, compared), I64)
+                equal.set(builder.add(equal.get(), same))
+        return builder.icmp_signed("==", equal.get(), count)
+
+
+def split_of(view: Any, wanted: int) -> Split:
+    """How the destinations are shared among up to so many tasks.
+
+    Best along a dimension of batches or windows that no index moves: other tasks then do not read its indices
+    for nothing.
+    """
+    shape, indexed = view.inputs[0].shape, set(view.scatter_dims_to_operand_dims)
+    if wanted <= 1 or not shape:
+        return Split(0, max(1, math.prod(shape[:1])), 1)
+    steps = row_major_steps(shape)
+    fixed = [d for d in range(len(shape)) if d not in indexed and shape[d] * steps[d] >= wanted * _LEAST_RUN]
+    large = [d for d in fixed if shape[d] >= wanted]
+    dimension = large[0] if large else max(range(len(shape)), key=lambda d: shape[d])
+    if dimension in indexed:
+        wanted = min(wanted, _MOST_READERS)
+    size = -(-shape[dimension] // min(wanted, shape[dimension]))
+    return Split(dimension, size, -(-shape[dimension] // size))
+
+
+_LONG = 30
+"""Instructions of a body that is worth being made for several updates side by side."""
+_TOGETHER = 16
+"""Updates that are made side by side."""
+_MOST_READERS = 2
+"""Tasks of which each reads all indices, to find its own."""
+_LEAST_RUN = 16
+"""Neighbouring elements that a task has of a window at least."""

@@ -1,0 +1,287 @@
+"""`reduce_window` and `select_and_scatter` with any bodies as native code.
+
+The task `WINDOWS` folds the windows of some lines, a line being the windows along the last dimension: each
+position of the window for many windows side by side, then the next one. Its pointers are those of the inputs,
+of the init values, of the values from outside, and of the results.
+
+The task `SELECTIONS` scatters the values of some slices, along the leading dimensions whose windows are
+single elements. Its pointers are those of the operand, of the source, of the init value, of the values from
+outside, and of the result.
+
+Source: `nimblehlo.ops.reduction.reduce_window`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from llvmlite import ir
+
+from ...ir import Value as IrValue
+from ..blocks.elements import row_major_steps
+from ..coverage import ViewOf
+from ..llvm.loops import Loop, min_index
+from ..llvm.tasks import define_task
+from ..llvm.values import I64, stored_type
+from ..reductions.iteration_space import element_type_of
+from .region_function import Columns, Part, RegionFunction
+
+WINDOWS = "windows"
+SELECTIONS = "selections"
+
+_TILE = 256
+"""Windows that are folded side by side."""
+_TRUE = ir.IntType(1)(1)
+
+
+def window_module(view: Any, passed: Sequence[IrValue], view_of: ViewOf, size: int) -> ir.Module:
+    """The module with the task `WINDOWS` of a `reduce_window`.
+
+    Args:
+        size: how many lines a task folds.
+    """
+    module = ir.Module("region_windows")
+    function = _Windows(module, view, passed, view_of).function
+    define_task(module, WINDOWS, function, lines_of(view), size)
+    return module
+
+
+def lines_of(view: Any) -> int:
+    """The number of lines of windows."""
+    return math.prod(view.num_windows()[:-1])
+
+
+def selection_module(view: Any, passed: Sequence[IrValue], view_of: ViewOf, size: int) -> ir.Module:
+    """The module with the task `SELECTIONS` of a `select_and_scatter`.
+
+    Args:
+        size: how many slices a task scatters.
+    """
+    module = ir.Module("region_selections")
+    function = _Selections(module, view, passed, view_of).function
+    define_task(module, SELECTIONS, function, slices_of(view), size)
+    return module
+
+
+def slices_of(view: Any) -> int:
+    """The number of slices that share no window."""
+    return math.prod(view.operand.shape[: _leading(view)])
+
+
+def _leading(view: Any) -> int:
+    """How many leading dimensions have windows of single elements."""
+    return next((d for d, window in enumerate(view.windows) if not window.is_trivial), len(view.windows))
+
+
+def _place(
+    builder: ir.IRBuilder, window: Any, size: int, index: ir.Value, position: ir.Value
+) -> tuple[ir.Value, ir.Value]:
+    """Where along a dimension a position of a window lies, and whether an element is there."""
+    start = builder.sub(builder.mul(index, I64(window.stride)), I64(window.low))
+    place = builder.add(start, builder.mul(position, I64(window.window_dilation)))
+    is_element = _TRUE
+    if window.base_dilation > 1:
+        dilation = I64(window.base_dilation)
+        is_positive = builder.icmp_signed(">=", place, I64(0))
+        is_element = builder.icmp_signed("==", builder.srem(place, dilation), I64(0))
+        is_element = builder.and_(is_element, is_positive)
+        place = builder.sdiv(place, dilation)
+    # As unsigned, a negative place is too great.
+    return place, builder.and_(is_element, builder.icmp_unsigned("<", place, I64(size)))
+
+
+class _Windows:
+    """Generates `void (i64 line, pointers...)`."""
+
+    def __init__(self, module: ir.Module, view: Any, passed: Sequence[IrValue], view_of: ViewOf) -> None:
+        self.view = view
+        self.module = module
+        self.passed = passed
+        self.types = [element_type_of(value) for value in view.body.block.terminator.operands]
+        self.count = len(self.types)
+        self.body = RegionFunction(module, view.body, passed, view_of)
+        self.shape = view.inputs[0].shape
+        self.pad = self.onto("pad", I64(0))
+        step = self.view.windows[-1].stride
+        self.add = self.onto("add", I64(step))
+        self.function = self.generate()
+
+    def columns(self, part: Part, first: int) -> Columns:
+        """The arrays, one for each input, whose pointers a function takes from a number on."""
+        return Columns(part.builder, self.types, part.pointers[first : first + self.count])
+
+    def onto(self, name: str, step: ir.Value) -> ir.Function:
+        """`void (i64 count, values..., folded...)`: combines folded values with values `step` apart."""
+        part = Part(self.module, name, 1, 2 * self.count, self.passed)
+        builder = part.builder
+        values, folded = self.columns(part, 0), self.columns(part, self.count)
+        (count,) = part.integers
+        is_some = builder.icmp_signed(">", count, I64(0))
+        with builder.if_then(is_some), Loop(builder, I64(0), count) as index:
+            arguments = [*folded.load(index), *values.load(builder.mul(index, step))]
+            folded.store(index, self.body.on_scalars(builder, arguments, part.passed))
+        builder.ret_void()
+        return part.in_one_place()
+
+    def generate(self) -> ir.Function:
+        count = self.count
+        part = Part(self.module, "line", 1, 3 * count + len(self.passed))
+        builder = part.builder
+        *outer_counts, last_count = self.view.num_windows()
+        line = part.integers[0]
+        indices: list[ir.Value] = []
+        for size in reversed(outer_counts):
+            indices.insert(0, builder.urem(line, I64(size)))
+            line = builder.udiv(line, I64(size))
+        results = self.columns(part, 2 * count + len(self.passed))
+        results = results.moved(builder.mul(part.integers[0], I64(last_count)))
+        tile = min(_TILE, last_count)
+        rooms = [part.room(stored_type(type), tile) for type in self.types]
+        folded, initial = Columns(builder, self.types, rooms), self.columns(part, count)
+        with Loop(builder, I64(0), I64(-(-last_count // tile))) as number:
+            first = builder.mul(number, I64(tile))
+            width = min_index(builder, I64(tile), builder.sub(I64(last_count), first))
+            with Loop(builder, I64(0), width) as index:
+                folded.copy(index, initial, I64(0))
+            self.positions(part, indices, first, width, folded)
+            with Loop(builder, I64(0), width) as index:
+                results.copy(builder.add(first, index), folded, index)
+        builder.ret_void()
+        return part.function
+
+    def positions(
+        self, part: Part, indices: Sequence[ir.Value], first: ir.Value, width: ir.Value, folded: Columns
+    ) -> None:
+        """Combine with each position of the windows, in row-major order."""
+        builder, windows = part.builder, self.view.windows
+        steps = row_major_steps(self.shape)
+        with ExitStack() as loops:
+            position, inside = I64(0), _TRUE
+            for window, size, step, index in zip(windows, self.shape, steps, indices, strict=False):
+                at = loops.enter_context(Loop(builder, I64(0), I64(window.size)))
+                place, is_element = _place(builder, window, size, index, at)
+                inside = builder.and_(inside, is_element)
+                position = builder.add(position, builder.mul(place, I64(step)))
+            values = self.columns(part, 0).moved(builder.select(inside, position, I64(0)))
+            at = loops.enter_context(Loop(builder, I64(0), I64(windows[-1].size)))
+            with builder.if_else(inside) as (elements, padding):
+                with elements:
+                    if windows[-1].base_dilation == 1:
+                        self.neighbours(part, values, at, first, width, folded)
+                    else:
+                        self.one_by_one(part, values, at, first, width, folded)
+                with padding:
+                    self.call(part, self.pad, width, self.columns(part, self.count), folded)
+
+    def call(
+        self, part: Part, function: ir.Function, count: ir.Value, values: Columns, folded: Columns
+    ) -> None:
+        first = 2 * self.count
+        outside = part.pointers[first : first + len(self.passed)]
+        part.builder.call(function, [count, *values.pointers, *folded.pointers, *outside])
+
+    def neighbours(
+        self, part: Part, values: Columns, at: ir.Value, first: ir.Value, width: ir.Value, folded: Columns
+    ) -> None:
+        """Windows along the line: those whose position is before the operand, within, and behind it."""
+        builder, window, size = part.builder, self.view.windows[-1], self.shape[-1]
+        initial = self.columns(part, self.count)
+        place, _ = _place(builder, window, size, first, at)
+        begin = self.reached(builder, builder.sub(I64(0), place), width)
+        end = self.reached(builder, builder.sub(I64(size), place), width)
+        self.call(part, self.pad, begin, initial, folded)
+        start = builder.add(place, builder.mul(begin, I64(window.stride)))
+        # Without windows within, nothing is read.
+        source = values.moved(builder.select(builder.icmp_signed("<", begin, end), start, I64(0)))
+        self.call(part, self.add, builder.sub(end, begin), source, folded.moved(begin))
+        self.call(part, self.pad, builder.sub(width, end), initial, folded.moved(end))
+
+    def reached(self, builder: ir.IRBuilder, distance: ir.Value, width: ir.Value) -> ir.Value:
+        """The first of `width` windows that lies at least so far behind the first one."""
+        stride = self.view.windows[-1].stride
+        is_behind = builder.icmp_signed(">", distance, I64(0))
+        windows = builder.udiv(builder.add(distance, I64(stride - 1)), I64(stride))
+        return min_index(builder, builder.select(is_behind, windows, I64(0)), width)
+
+    def one_by_one(
+        self, part: Part, values: Columns, at: ir.Value, first: ir.Value, width: ir.Value, folded: Columns
+    ) -> None:
+        """Windows along a line that has holes."""
+        builder, initial = part.builder, self.columns(part, self.count)
+        with Loop(builder, I64(0), width) as index:
+            place, inside = _place(
+                builder, self.view.windows[-1], self.shape[-1], builder.add(first, index), at
+            )
+            one = folded.moved(index)
+            with builder.if_else(inside) as (element, hole):
+                with element:
+                    self.call(part, self.add, I64(1), values.moved(place), one)
+                with hole:
+                    self.call(part, self.pad, I64(1), initial, one)
+
+
+class _Selections:
+    """Generates `void (i64 slice, pointers...)`."""
+
+    def __init__(self, module: ir.Module, view: Any, passed: Sequence[IrValue], view_of: ViewOf) -> None:
+        self.view = view
+        kinds = [element_type_of(view.select.block.arguments[0])]
+        targets = [element_type_of(view.scatter.block.arguments[0])]
+        self.select = RegionFunction(module, view.select, passed, view_of)
+        self.scatter = RegionFunction(module, view.scatter, passed, view_of)
+        part = Part(module, "slice", 1, 4 + len(passed))
+        self.builder = builder = part.builder
+        operand, source, initial, *outside, result = part.pointers
+        self.passed = part.read(passed, outside)
+        self.operand, self.source = Columns(builder, kinds, [operand]), Columns(builder, targets, [source])
+        self.result = Columns(builder, targets, [result])
+        self.selected = part.variable(I64(-1))
+        first = _leading(view)
+        size = math.prod(view.operand.shape[first:])
+        number = part.integers[0]
+        start = builder.mul(number, I64(size))
+        with Loop(builder, start, builder.add(start, I64(size))) as index:
+            self.result.copy(index, Columns(builder, targets, [initial]), I64(0))
+        self.generate(first, start, builder.mul(number, I64(math.prod(view.source.shape[first:]))))
+        builder.ret_void()
+        self.function = part.function
+
+    def generate(self, first: int, start: ir.Value, position: ir.Value) -> None:
+        """Scatter the values of a slice: the operand's and the source's parts start there."""
+        builder, source = self.builder, self.view.source.shape
+        steps = row_major_steps(source)
+        with ExitStack() as loops:
+            indices = []
+            for d in range(first, len(source)):
+                indices.append(loops.enter_context(Loop(builder, I64(0), I64(source[d]))))
+                position = builder.add(position, builder.mul(indices[-1], I64(steps[d])))
+            self.selected.set(I64(-1))
+            self.find(first, start, indices)
+            target = self.selected.get()
+            with builder.if_then(builder.icmp_signed(">=", target, I64(0))):
+                values = [*self.result.load(target), *self.source.load(position)]
+                self.result.store(target, self.scatter.on_scalars(builder, values, self.passed))
+
+    def find(self, first: int, start: ir.Value, indices: Sequence[ir.Value]) -> None:
+        """Find the element that a window selects, from the left in row-major order."""
+        builder, shape = self.builder, self.view.operand.shape
+        steps = row_major_steps(shape)
+        with ExitStack() as loops:
+            place, inside = start, _TRUE
+            for d, index in enumerate(indices, first):
+                window = self.view.windows[d]
+                at = loops.enter_context(Loop(builder, I64(0), I64(window.size)))
+                along, is_element = _place(builder, window, shape[d], index, at)
+                inside = builder.and_(inside, is_element)
+                place = builder.add(place, builder.mul(along, I64(steps[d])))
+            with builder.if_then(inside):
+                before = self.selected.get()
+                is_first = builder.icmp_signed("<", before, I64(0))
+                known = builder.select(is_first, place, before)
+                values = [*self.operand.load(known), *self.operand.load(place)]
+                ((prefers,),) = self.select.on_scalars(builder, values, self.passed)
+                keeps = builder.and_(prefers, builder.not_(is_first))
+                self.selected.set(builder.select(keeps, known, place))

@@ -1,0 +1,364 @@
+"""Statements, regions and blocks: operations in generic form, and what pretty forms are made of.
+
+Source: MLIR language reference, "Operations", "Regions", "Blocks".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from ..ir import Attribute, Block, IntegerAttribute, Operation, Region, StringAttribute, Value
+from ..types import FLOAT, ElementType, Type
+from .attribute_parser import SIMPLE_DICTIONARY, AttributeParser
+from .lexer import BARE_IDENTIFIER, SKIP, VALUE_NAME, VALUE_USE, pattern
+from .repeated_statements import Line, RepeatedStatements, line_at
+from .type_parser import FUNCTION_TYPE
+
+STATEMENT: Final = pattern(
+    rf"(?:((?:{VALUE_NAME}(?:{SKIP}:{SKIP}\d++)?+{SKIP}(?:,{SKIP})?+)++)={SKIP})?+"
+    rf'(?:({BARE_IDENTIFIER})|"([^"\\\n]*+)")'
+)
+_OPERAND: Final = pattern(f"({VALUE_USE})")
+_OPERANDS: Final = pattern(rf"({VALUE_USE}(?:[ \t]*+,[ \t]*+{VALUE_USE})*+)")
+_RESULT: Final = pattern(rf"({VALUE_NAME})(?:{SKIP}:{SKIP}(\d++))?+")
+NAME: Final = pattern(f"({VALUE_NAME})")
+_LABEL: Final = pattern(r"\^([\w$.\-]++)")
+_GENERIC: Final = pattern(
+    rf"\(({VALUE_USE}(?:,[ ]?+{VALUE_USE})*+)?+\){SKIP}(?:<({SIMPLE_DICTIONARY})>)?+"
+    rf"{SKIP}({SIMPLE_DICTIONARY})?+{SKIP}:{SKIP}({FUNCTION_TYPE})"
+)
+
+BUILTIN_NAMES: Final = {
+    "module": "builtin.module",
+    "func": "func.func",
+    "return": "func.return",
+    "call": "func.call",
+}
+class OperationState:
+    """An operation while it is parsed.
+
+    Attributes:
+        name, position: its name and where it begins.
+        operands: the operands so far; `groups`: those of each declared operand.
+        result_types, attributes, regions: what has been parsed of them.
+    """
+
+    __slots__ = ("attributes", "groups", "name", "operands", "position", "regions", "result_types")
+
+    def __init__(self, name: str, position: int) -> None:
+        self.name = name
+        self.position = position
+        self.operands: list[Value] = []
+        self.groups: dict[str, list[Value]] = {}
+        self.result_types: Sequence[Type] = ()
+        self.attributes: dict[str, Attribute] = {}
+        self.regions: list[Region] = []
+
+    def clear(self) -> None:
+        """Forget what has been parsed."""
+        self.operands = []
+        self.groups = {}
+        self.result_types = ()
+        self.attributes = {}
+        self.regions = []
+
+
+class StatementParser(AttributeParser):
+    """Parses operations; `values` are those that can be used here, by name."""
+
+    def __init__(self, text: str, name: str) -> None:
+        super().__init__(text, name)
+        self.values: dict[str, Value] = {}
+        self.known_dimensions: dict[str, Attribute] = {}
+        self.known_customs: dict[tuple[str, str], dict[str, Attribute]] = {}
+        self.defined: list[str] = []
+        self._repeated = RepeatedStatements()
+
+    def region(self, arguments: Sequence[tuple[str, int, Type]] = ()) -> Region:
+        """Consume ``{...}``.
+
+        Args:
+            arguments: (name, offset, type) of each argument that the operation's own form gives.
+        """
+        self.descend()
+        self.expect("{")
+        outer = self.defined
+        self.defined = []
+        region = Region()
+        if arguments or self.peek() != "^":
+            block = self._begin_block(arguments)
+            region.blocks.append(block)
+            self._statements(block)
+        while self.peek() == "^":
+            region.blocks.append(self._labelled_block())
+        self.expect("}")
+        if len(region.blocks) == 1 and not region.blocks[0].operations and not region.blocks[0].arguments:
+            region.blocks.clear()
+        for name in self.defined:
+            del self.values[name]
+        self.defined = outer
+        self.nesting -= 1
+        return region
+
+    def isolated_region(self, arguments: Sequence[tuple[str, int, Type]] = ()) -> Region:
+        """Consume ``{...}`` of a region that sees no values from outside, such as a function's body."""
+        outer = self.enter_isolated()
+        region = self.region(arguments)
+        self.leave_isolated(outer)
+        return region
+
+    def enter_isolated(self) -> tuple[dict[str, Value], list[str]]:
+        """Begin a region that sees no values from outside; what `leave_isolated` restores."""
+        outer = self.values, self.defined
+        self.values, self.defined = {}, []
+        return outer
+
+    def leave_isolated(self, outer: tuple[dict[str, Value], list[str]]) -> None:
+        """End a region that sees no values from outside."""
+        self.values, self.defined = outer
+
+    def _labelled_block(self) -> Block:
+        if self.match(_LABEL) is None:
+            self.fail("a block's label")
+        arguments: list[tuple[str, int, Type]] = []
+        if self.accept("("):
+            arguments = [self.block_argument() for _ in self.items(")")]
+        self.expect(":")
+        block = self._begin_block(arguments)
+        self._statements(block)
+        return block
+
+    def block_argument(self) -> tuple[str, int, Type]:
+        """Consume ``%name: type loc(...)``."""
+        name, position = self.value_name()
+        self.expect(":")
+        type = self.type()
+        self.optional_location()
+        return name, position, type
+
+    def value_name(self) -> tuple[str, int]:
+        """Consume a value's name; the name and its offset."""
+        found = self.match(NAME)
+        if found is None:
+            self.fail("a value's name such as '%0'")
+        return found.group(1), found.start(1)
+
+    def _begin_block(self, arguments: Sequence[tuple[str, int, Type]]) -> Block:
+        block = Block([type for _, _, type in arguments])
+        for (name, position, _), value in zip(arguments, block.arguments, strict=True):
+            self._define_value(name, value, position)
+        return block
+
+    def _define_value(self, name: str, value: Value, position: int) -> None:
+        if name in self.values:
+            self.fail_with(f"{name} is defined twice", position)
+        self.values[name] = value
+        self.defined.append(name)
+
+    def _statements(self, block: Block) -> None:
+        append = block.operations.append
+        while (operation := self.operation()) is not None:
+            append(operation)
+        if self.peek() not in ("}", "^"):
+            self.fail("an operation or '}'")
+
+    def operation(self) -> Operation | None:
+        """Consume an operation with its results' names and its location; None where none comes next."""
+        found = STATEMENT.match(self.text, self.position)
+        if found is None:
+            return None
+        results, name, quoted = found.groups()
+        start = found.start(3) - 1 if name is None else found.start(2)
+        line = line_at(self.text, start)
+        operation = None if line is None else self._repeated.again(line, self.values, start)
+        if line is None or operation is None:
+            self.position = found.end()
+            operation = self._new_operation(name, quoted, start, line)
+        else:
+            self.position = line.end
+        if line is None or self.position != line.end or not line.is_whole:
+            operation.location = self.optional_location() or self.location_at(start)
+        else:
+            operation.location = self.location_at(start)
+        if results is None:
+            return operation
+        if ":" not in results and "," not in results and len(operation.results) == 1:
+            self._define_value(results.split()[0], operation.results[0], found.start(1))
+        else:
+            self._define_results(operation, found.start(1))
+        return operation
+
+    def _new_operation(self, name: str | None, quoted: str, start: int, line: Line | None) -> Operation:
+        """Consume what follows an operation's name, which is bare or quoted."""
+        if name is None:
+            state = OperationState(quoted, start)
+            self.generic_rest(state)
+        else:
+            state = OperationState(name if "." in name else BUILTIN_NAMES.get(name, name), start)
+            self.pretty_rest(state)
+        operation = Operation(state.name, state.operands, state.result_types, state.attributes, state.regions)
+        if line is not None and self.position == line.end:
+            self._repeated.remember(line, self.values, operation, start)
+        return operation
+
+    def pretty_rest(self, state: OperationState) -> None:
+        """Consume what follows the name in the pretty form."""
+        raise NotImplementedError
+
+    def _define_results(self, operation: Operation, position: int) -> None:
+        """Bind ``%a, %b:2`` to an operation's results."""
+        end = self.position
+        self.position = position
+        values = operation.results
+        bound = 0
+        while True:
+            found = self.match(_RESULT)
+            if found is None:
+                self.fail("a result's name")
+            count = self.integer_value(found.group(2), found.start(2)) if found.group(2) else 1
+            if not 0 < count <= len(values) - bound:
+                self.fail_with(f"expected names for {len(values)} results of {operation.name}", position)
+            self._define_value(found.group(1), values[bound], found.start(1))
+            if count > 1:
+                for index in range(count):
+                    self._define_value(f"{found.group(1)}#{index}", values[bound + index], found.start(1))
+            bound += count
+            if not self.accept(","):
+                break
+        if bound != len(values):
+            self.fail_with(f"expected names for {len(values)} results of {operation.name}", position)
+        self.position = end
+
+    def operand(self) -> Value:
+        """Consume the use of one value."""
+        found = self.match(_OPERAND)
+        if found is None:
+            self.fail("an operand such as '%0'")
+        value = self.values.get(found.group(1))
+        return value if value is not None else self._use(found.group(1), found.start(1))
+
+    def operands(self) -> list[Value]:
+        """Consume uses of values separated by commas; none is allowed."""
+        found = _OPERANDS.match(self.text, self.position)
+        if found is None:
+            return []
+        self.position = found.end()
+        names = found.group(1)
+        values: list[Value] = []
+        for name in names.replace("\t", " ").split(","):
+            value = self.values.get(name.strip())
+            values.append(value if value is not None else self._use(name.strip(), found.start(1)))
+        while self.accept(","):
+            values.append(self.operand())
+        return values
+
+    def _use(self, name: str, position: int) -> Value:
+        """The value of a name that is not bound as it stands: ``%x#0`` of one result, or an error."""
+        base, _, index = name.partition("#")
+        value = self.values.get(base)
+        if value is not None and index == "0":
+            return value
+        if value is not None:
+            self.fail_with(f"{base} has no result number {index}", position)
+        self.fail_with(f"expected a value that is defined before its use; {name} is not", position)
+
+    def generic_rest(self, state: OperationState) -> None:
+        """Consume what follows the name in the generic form.
+
+        ``(operands) <{properties}> ({regions}) {attributes} : functional-type``
+        """
+        if self._quick_generic_rest(state):
+            return
+        self.expect("(")
+        state.operands += self.operands()
+        self.expect(")")
+        if self.peek() == "[":
+            self.unsupported("successors are not supported", state.name, self.position)
+        if self.accept("<"):
+            self.add_attributes(state.attributes, self.attribute_dictionary())
+            self.expect(">")
+        if self.accept("("):
+            state.regions += [self.region() for _ in self.items(")")]
+        if self.peek() == "{":
+            self.add_attributes(state.attributes, self.attribute_dictionary())
+        self.expect(":")
+        self.functional_type(state)
+
+    def functional_type(self, state: OperationState) -> None:
+        """Consume ``(types) -> types``, which must fit the operands."""
+        position = self.position
+        type = self.function_type()
+        self.check_operand_types(state.operands, type.inputs, position)
+        state.result_types = type.results
+
+    def check_operand_types(self, operands: Sequence[Value], types: Sequence[Type], position: int) -> None:
+        """Operands must be as many as the types, and of these types."""
+        if len(operands) != len(types):
+            self.fail(f"{len(operands)} operand types, found {len(types)}", position)
+        for operand, type in zip(operands, types, strict=True):
+            if operand.type is not type and operand.type != type:
+                self.fail(f"an operand of type {type}, found one of type {operand.type}", position)
+
+    def _quick_generic_rest(self, state: OperationState) -> bool:
+        """The same with a single match, where there are no regions and all parts are known."""
+        found = _GENERIC.match(self.text, self.position)
+        if found is None:
+            return False
+        operands, properties, attributes, type_text = found.groups()
+        type = self.known_function_types.get(type_text)
+        names = operands.split(",") if operands else []
+        values = [value for name in names if (value := self.values.get(name.strip())) is not None]
+        if type is None or len(values) != len(names) or [each.type for each in values] != list(type.inputs):
+            return False
+        given: dict[str, Attribute] = {}
+        for text in (properties, attributes):
+            known = self.known_dictionaries.get(text) if text else {}
+            if known is None or not given.keys().isdisjoint(known):
+                return False
+            given.update(known)
+        state.operands = values
+        state.attributes = given
+        state.result_types = type.results
+        self.position = found.end()
+        return True
+
+    def add_attributes(self, attributes: dict[str, Attribute], more: Mapping[str, Attribute]) -> None:
+        """Add attributes, none of which may be there already."""
+        for name in more:
+            if name in attributes:
+                self.fail_with(f"attribute {name} is given twice", self.position)
+        attributes.update(more)
+
+    def boolean(self) -> bool:
+        """Consume ``true`` or ``false``; 1 and 0 are taken for them."""
+        if self.accept("true") or self.accept("1"):
+            return True
+        if self.accept("false") or self.accept("0"):
+            return False
+        self.fail("true or false")
+
+    def booleans(self) -> tuple[bool, ...]:
+        """Consume ``[true, false]``."""
+        self.expect("[")
+        return tuple([self.boolean() for _ in self.items("]")])
+
+    def symbol_name(self) -> StringAttribute:
+        """Consume ``@name`` as the attribute that names an operation."""
+        return StringAttribute(self.symbol())
+
+    def int64_array(self, values: Sequence[Sequence[int]]) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+        """An array of values that must fit."""
+        try:
+            return np.array(values, np.int64)
+        except OverflowError:
+            self.fail_with("an integer is out of the range of i64", self.position)
+
+    def bare_number(self, type: ElementType) -> Attribute:
+        """Consume a number whose type may be left out."""
+        if type.category == FLOAT:
+            return self.number(type)
+        position = self.skip()
+        return IntegerAttribute(self.in_range(self.integer(), type, position), type)

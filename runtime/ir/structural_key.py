@@ -1,0 +1,52 @@
+"""What tells blocks apart in little time: by which objects most attributes are, not by their values."""
+
+from __future__ import annotations
+
+from ..types import ELEMENT_TYPES
+from .attributes import Attribute, DenseArrayAttribute
+from .operation import Block, Value
+
+_I64 = ELEMENT_TYPES["i64"]
+
+
+def likeness(block: Block) -> tuple[tuple[object, ...], list[object]]:
+    """A key, and the objects that it stands for: they have to be kept as long as the key is.
+
+    Blocks of equal keys have the same operations, with the same types and attributes; only locations
+    may differ. Blocks that are equal may have different keys.
+
+    Args:
+        block: one that uses nothing from outside.
+    """
+    key: list[object] = []
+    kept: list[object] = []
+    _enter(block, {}, key, kept)
+    return tuple(key), kept
+
+
+def _enter(block: Block, outer: dict[Value, int], key: list[object], kept: list[object]) -> None:
+    numbers = dict(outer)
+    for argument in block.arguments:
+        numbers[argument] = len(numbers)
+        key.append(str(argument.type))
+    for operation in block.operations:
+        key.append(operation.name)
+        key += [numbers[operand] for operand in operation.operands]
+        if operation.attributes:
+            for name, attribute in operation.attributes.items():
+                key += (name, _told(attribute))
+            kept += operation.attributes.values()
+        for region in operation.regions:
+            key.append("(")
+            _enter(region.block, numbers, key, kept)
+            key.append(")")
+        for result in operation.results:
+            numbers[result] = len(numbers)
+            key.append(str(result.type))
+
+
+def _told(attribute: Attribute) -> object:
+    """Sizes and dimensions, of which rewrites make new ones; any other attribute by which object it is."""
+    if type(attribute) is DenseArrayAttribute and attribute.element_type is _I64:
+        return attribute.values
+    return id(attribute)

@@ -1,0 +1,262 @@
+"""The CHLO operations that broadcast their operands before they compute.
+
+Source: the public definition of the CHLO dialect.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...types import BOOLEAN, DYNAMIC, PLAIN, TENSOR, QuantizedType, TensorType, Type
+from ..elementwise import arithmetic as elementwise
+from ..elementwise import bitwise, comparison
+from ..elementwise.base import Elementwise, same_baseline_element_type
+from ..framework import rules
+from ..framework.attribute_kinds import DIMENSIONS, Enum
+from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
+from ..numerics.element_types import Function
+from . import elementwise as chlo
+
+
+def broadcast_shape(*shapes: Sequence[int]) -> tuple[int, ...] | None:
+    """The shape to which all broadcast, aligned at their last dimensions; None where there is none.
+
+    A size that is not known gives way to a known one other than 1.
+    """
+    rank = max(map(len, shapes))
+    result = []
+    for column in zip(*((1,) * (rank - len(shape)) + tuple(shape) for shape in shapes), strict=True):
+        sizes = {size for size in column if size not in (1, DYNAMIC)}
+        if len(sizes) > 1:
+            return None
+        result.append(sizes.pop() if sizes else DYNAMIC if DYNAMIC in column else 1)
+    return tuple(result)
+
+
+class BroadcastBinary(Op, assembly="$lhs , $rhs attr-dict : functional-type"):
+    """Base of binary operations whose operands broadcast.
+
+    Class attributes:
+        elementwise: the operation on operands of one shape.
+    """
+
+    elementwise: ClassVar[type[Elementwise]]
+
+    lhs = Operand(TENSOR)
+    rhs = Operand(TENSOR)
+    broadcast_dimensions = Attribute(DIMENSIONS, None)
+    result = Result(TENSOR)
+
+    def __init_subclass__(cls, *, elementwise: type[Elementwise] | None = None, **rest: Any) -> None:
+        super().__init_subclass__(**rest)
+        if elementwise is not None:
+            cls.elementwise = elementwise
+
+    @constraint
+    def C1(self) -> str | None:
+        """element types are such as the operation on operands of one shape takes, both the same"""
+        lhs, rhs = self.elementwise.declared_operands
+        return rules.first(
+            lhs.violation(self.lhs),
+            rhs.violation(self.rhs),
+            same_baseline_element_type(lhs=self.lhs, rhs=self.rhs),
+        )
+
+    @constraint
+    def C2(self) -> str | None:
+        """broadcast_dimensions: for each dimension of the lesser operand one of the other, ascending"""
+        dimensions = self.broadcast_dimensions
+        if dimensions is None:
+            return None
+        ranks = sorted((self.lhs.rank, self.rhs.rank))
+        return rules.first(
+            rules.length_is("broadcast_dimensions", dimensions, ranks[0], "the lesser rank"),
+            rules.in_range("broadcast_dimensions", dimensions, 0, ranks[1], "the greater rank"),
+            rules.unique("broadcast_dimensions", dimensions),
+            rules.is_sorted("broadcast_dimensions", dimensions),
+        )
+
+    @constraint
+    def C3(self) -> str | None:
+        """the shapes of lhs and rhs broadcast to the shape of result"""
+        shape = broadcast_shape(*map(self.aligned_shape, (self.lhs, self.rhs)))
+        if shape is None:
+            return f"lhs is {self.lhs} and rhs {self.rhs}, which do not broadcast"
+        return rules.same_shape("result", self.result, "what lhs and rhs broadcast to", shape)
+
+    def verify(self) -> None:
+        super().verify()
+        element_type = self.lhs.element_type
+        if not isinstance(element_type, QuantizedType) and not self.elementwise.is_defined(element_type):
+            raise self.unsupported(f"{self.elementwise.name} of {element_type} is not offered")
+
+    def aligned_shape(self, type: TensorType) -> tuple[int, ...]:
+        """The operand's shape with dimensions of size 1 where broadcast_dimensions skips."""
+        rank = max(self.lhs.rank, self.rhs.rank)
+        if self.broadcast_dimensions is None or type.rank == rank:
+            return type.shape
+        sizes = dict(zip(self.broadcast_dimensions, type.shape, strict=True))
+        return tuple(sizes.get(dimension, 1) for dimension in range(rank))
+
+    def infer(self) -> list[Type] | None:
+        shape = broadcast_shape(*map(self.aligned_shape, (self.lhs, self.rhs)))
+        if shape is None or isinstance(self.result.element_type, QuantizedType):
+            return None
+        return [TensorType(shape, self.elementwise.result_element_type(self.lhs.element_type))]
+
+    @functools.cached_property
+    def function(self) -> Function:
+        """The function on operands of one shape, which broadcasts."""
+        return self.elementwise.function_of(self.lhs.element_type)
+
+    def reference(self, lhs: Array, rhs: Array) -> Any:
+        return self.function(self.align(lhs, rhs), self.align(rhs, lhs))
+
+    def align(self, array: Array, other: Array) -> Array:
+        """The array with dimensions of size 1 where broadcast_dimensions skips."""
+        if self.broadcast_dimensions is None or array.ndim >= other.ndim:
+            return array
+        skipped = [d for d in range(other.ndim) if d not in self.broadcast_dimensions]
+        return np.expand_dims(array, skipped)
+
+
+class BroadcastAdd(BroadcastBinary, name="chlo.broadcast_add", elementwise=elementwise.Add):
+    """`add` with broadcasting."""
+
+
+class BroadcastAnd(BroadcastBinary, name="chlo.broadcast_and", elementwise=bitwise.And):
+    """`and` with broadcasting."""
+
+
+class BroadcastAtan2(BroadcastBinary, name="chlo.broadcast_atan2", elementwise=elementwise.Atan2):
+    """`atan2` with broadcasting."""
+
+
+class BroadcastComplex(BroadcastBinary, name="chlo.broadcast_complex", elementwise=elementwise.Complex):
+    """`complex` with broadcasting."""
+
+
+class BroadcastDivide(BroadcastBinary, name="chlo.broadcast_divide", elementwise=elementwise.Divide):
+    """`divide` with broadcasting."""
+
+
+class BroadcastMaximum(BroadcastBinary, name="chlo.broadcast_maximum", elementwise=comparison.Maximum):
+    """`maximum` with broadcasting."""
+
+
+class BroadcastMinimum(BroadcastBinary, name="chlo.broadcast_minimum", elementwise=comparison.Minimum):
+    """`minimum` with broadcasting."""
+
+
+class BroadcastMultiply(BroadcastBinary, name="chlo.broadcast_multiply", elementwise=elementwise.Multiply):
+    """`multiply` with broadcasting."""
+
+
+class BroadcastNextAfter(BroadcastBinary, name="chlo.broadcast_next_after", elementwise=chlo.NextAfter):
+    """`next_after` with broadcasting."""
+
+
+class BroadcastOr(BroadcastBinary, name="chlo.broadcast_or", elementwise=bitwise.Or):
+    """`or` with broadcasting."""
+
+
+class BroadcastPolygamma(BroadcastBinary, name="chlo.broadcast_polygamma", elementwise=chlo.Polygamma):
+    """`polygamma` with broadcasting."""
+
+
+class BroadcastPower(BroadcastBinary, name="chlo.broadcast_power", elementwise=elementwise.Power):
+    """`power` with broadcasting."""
+
+
+class BroadcastRemainder(BroadcastBinary, name="chlo.broadcast_remainder", elementwise=elementwise.Remainder):
+    """`remainder` with broadcasting."""
+
+
+class BroadcastShiftLeft(BroadcastBinary, name="chlo.broadcast_shift_left", elementwise=bitwise.ShiftLeft):
+    """`shift_left` with broadcasting."""
+
+
+class BroadcastShiftRightArithmetic(
+    BroadcastBinary, name="chlo.broadcast_shift_right_arithmetic", elementwise=bitwise.ShiftRightArithmetic
+):
+    """`shift_right_arithmetic` with broadcasting."""
+
+
+class BroadcastShiftRightLogical(
+    BroadcastBinary, name="chlo.broadcast_shift_right_logical", elementwise=bitwise.ShiftRightLogical
+):
+    """`shift_right_logical` with broadcasting."""
+
+
+class BroadcastSubtract(BroadcastBinary, name="chlo.broadcast_subtract", elementwise=elementwise.Subtract):
+    """`subtract` with broadcasting."""
+
+
+class BroadcastXor(BroadcastBinary, name="chlo.broadcast_xor", elementwise=bitwise.Xor):
+    """`xor` with broadcasting."""
+
+
+class BroadcastZeta(BroadcastBinary, name="chlo.broadcast_zeta", elementwise=chlo.Zeta):
+    """`zeta` with broadcasting."""
+
+
+class BroadcastCompare(BroadcastBinary, name="chlo.broadcast_compare", elementwise=comparison.Compare):
+    """`compare` with broadcasting."""
+
+    comparison_direction = Attribute(
+        Enum("comparison_direction", comparison.ComparisonDirection, dialect="chlo")
+    )
+    compare_type = Attribute(
+        Enum("comparison_type", comparison.ComparisonType, dialect="chlo"), comparison.ComparisonType.NOTYPE
+    )
+    result = Result(BOOLEAN)
+
+    @constraint
+    def C4(self) -> str | None:
+        """compare_type is SIGNED, UNSIGNED, FLOAT or TOTALORDER as the element type asks"""
+        return comparison.compare_type_fits(self.compare_type, self.lhs)
+
+    @functools.cached_property
+    def function(self) -> Function:
+        return comparison.comparison(self.comparison_direction, self.compare_type, self.lhs.element_type)
+
+
+class BroadcastSelect(
+    Op, name="chlo.broadcast_select", assembly="$pred , $on_true , $on_false attr-dict : functional-type"
+):
+    """`select` with broadcasting."""
+
+    pred = Operand(BOOLEAN)
+    on_true = Operand(PLAIN)
+    on_false = Operand(PLAIN)
+    result = Result(PLAIN)
+
+    def shape(self) -> tuple[int, ...] | None:
+        """What the operands broadcast to."""
+        return broadcast_shape(self.pred.shape, self.on_true.shape, self.on_false.shape)
+
+    @constraint
+    def C1(self) -> str | None:
+        """element_type(on_true) = element_type(on_false) = element_type(result)"""
+        return rules.all_same_element_type(
+            [("on_true", self.on_true), ("on_false", self.on_false), ("result", self.result)]
+        )
+
+    @constraint
+    def C2(self) -> str | None:
+        """the operands' shapes broadcast to the shape of result"""
+        shape = self.shape()
+        if shape is None:
+            return f"pred is {self.pred}, on_true {self.on_true}, on_false {self.on_false}: do not broadcast"
+        return rules.same_shape("result", self.result, "what the operands broadcast to", shape)
+
+    def infer(self) -> list[Type] | None:
+        shape = self.shape()
+        return None if shape is None else [self.on_true.with_shape(shape)]
+
+    def reference(self, pred: Array, on_true: Array, on_false: Array) -> Array:
+        return np.where(pred, on_true, on_false)

@@ -1,0 +1,379 @@
+"""The CHLO operations that compute elementwise, create or pick.
+
+Source: the public definition of the CHLO dialect; specification, section "Dialect Interop".
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from ...ir import Attribute as IrAttribute
+from ...ir import BoolAttribute, FloatAttribute, IntegerAttribute
+from ...types import (
+    BOOLEAN,
+    COMPLEX,
+    DYNAMIC,
+    ELEMENT_TYPES,
+    FLOAT,
+    INTEGER,
+    PLAIN,
+    ElementType,
+    TensorType,
+    Type,
+)
+from ..elementwise.base import Elementwise, same_shapes, same_types
+from ..framework import rules
+from ..framework.attribute_kinds import ATTRIBUTE, BOOL, I64
+from ..framework.declaration import Array, Attribute, Constraint, Op, Operand, Result, constraint
+from ..numerics import element_types, real_functions
+from ..numerics import special_functions as special
+from ..numerics.element_types import Function
+from ..shape.creation import ConstantOp
+
+
+class ChloUnary(Elementwise, assembly="$operand attr-dict : type($operand) -> type($result)"):
+    """Base of operations on one tensor of floats or complex values."""
+
+    operand = Operand(FLOAT | COMPLEX)
+    result = Result(FLOAT | COMPLEX)
+    C1 = Constraint(same_types, "C1")
+
+
+class ChloReal(ChloUnary):
+    """Base of operations on one tensor of floats."""
+
+    operand = Operand(FLOAT)
+    result = Result(FLOAT)
+
+
+class ChloPredicate(ChloUnary):
+    """Base of operations that say something of floats."""
+
+    operand = Operand(FLOAT)
+    result = Result(BOOLEAN)
+    C1 = Constraint(same_shapes, "C1")
+
+    @classmethod
+    def result_element_type(cls, element_type: ElementType) -> ElementType:
+        return ELEMENT_TYPES["i1"]
+
+
+WIDE = FLOAT | COMPLEX
+
+
+class Acos(ChloUnary, name="chlo.acos", functions={WIDE: np.arccos}, wide=WIDE):
+    """The angle whose cosine is the operand."""
+
+
+class Acosh(ChloUnary, name="chlo.acosh", functions={WIDE: np.arccosh}, wide=WIDE):
+    """The inverse of the hyperbolic cosine."""
+
+
+class Asin(ChloUnary, name="chlo.asin", functions={WIDE: np.arcsin}, wide=WIDE):
+    """The angle whose sine is the operand."""
+
+
+class Asinh(ChloUnary, name="chlo.asinh", functions={WIDE: np.arcsinh}, wide=WIDE):
+    """The inverse of the hyperbolic sine."""
+
+
+class Atan(ChloUnary, name="chlo.atan", functions={WIDE: np.arctan}, wide=WIDE):
+    """The angle whose tangent is the operand."""
+
+
+class Atanh(ChloUnary, name="chlo.atanh", functions={WIDE: np.arctanh}, wide=WIDE):
+    """The inverse of the hyperbolic tangent."""
+
+
+class AsinAcosKernel(
+    ChloUnary, name="chlo._asin_acos_kernel", functions={COMPLEX: special.asin_acos_kernel}, wide=COMPLEX
+):
+    """What asin, acos, asinh and acosh of complex numbers are made of: w of z, and w' of i z, with
+
+    asin(z) = complex(atan2(real(z), real(w)), sign(imag(z)) imag(w)),
+    acos(z) = complex(atan2(real(w), real(z)), -sign(imag(z)) imag(w)),
+    asinh(z) = complex(sign(real(z)) imag(w'), atan2(imag(z), real(w'))),
+    acosh(z) = complex(imag(w), sign(imag(z)) atan2(real(w), real(z))).
+    """
+
+    operand = Operand(COMPLEX)
+    result = Result(COMPLEX)
+
+
+class BesselI1e(
+    ChloUnary,
+    name="chlo.bessel_i1e",
+    functions={FLOAT: special.bessel_i1e, COMPLEX: special.bessel_i1e_complex},
+    wide=WIDE,
+):
+    """The exponentially scaled modified Bessel function of order 1."""
+
+
+class Conj(ChloUnary, name="chlo.conj"):
+    """The complex conjugate; real elements themselves."""
+
+    @classmethod
+    @functools.cache
+    def function_of(cls, element_type: ElementType) -> Function:
+        return np.conjugate if element_type.category == COMPLEX else lambda operand: operand
+
+
+class Cosh(ChloUnary, name="chlo.cosh", functions={WIDE: np.cosh}, wide=WIDE):
+    """The hyperbolic cosine."""
+
+
+class Sinh(ChloUnary, name="chlo.sinh", functions={WIDE: np.sinh}, wide=WIDE):
+    """The hyperbolic sine."""
+
+
+class Tan(ChloUnary, name="chlo.tan", functions={WIDE: np.tan}, wide=WIDE):
+    """The tangent."""
+
+
+class Square(
+    ChloUnary, name="chlo.square", functions={FLOAT: np.square, COMPLEX: special.square_complex}, wide=COMPLEX
+):
+    """The operand times itself."""
+
+
+class Digamma(ChloReal, name="chlo.digamma", functions={FLOAT: special.digamma}, wide=WIDE):
+    """The derivative of lgamma."""
+
+
+class Erf(ChloReal, name="chlo.erf", functions={FLOAT: real_functions.erf}, wide=WIDE):
+    """The error function."""
+
+
+class ErfInv(ChloReal, name="chlo.erf_inv", functions={FLOAT: real_functions.erf_inv}, wide=WIDE):
+    """The inverse of the error function."""
+
+
+class Erfc(ChloReal, name="chlo.erfc", functions={FLOAT: real_functions.erfc}, wide=WIDE):
+    """1 - erf(operand)."""
+
+
+class Lgamma(ChloReal, name="chlo.lgamma", functions={FLOAT: special.lgamma}, wide=WIDE):
+    """The logarithm of the gamma function's absolute value."""
+
+
+class IsInf(ChloPredicate, name="chlo.is_inf", functions={FLOAT: np.isinf}):
+    """Whether elements are infinite."""
+
+
+class IsNegInf(ChloPredicate, name="chlo.is_neg_inf", functions={FLOAT: np.isneginf}):
+    """Whether elements are negative infinity."""
+
+
+class IsPosInf(ChloPredicate, name="chlo.is_pos_inf", functions={FLOAT: np.isposinf}):
+    """Whether elements are positive infinity."""
+
+
+class NextAfter(
+    Elementwise, name="chlo.next_after", assembly="$x , $y attr-dict : type($x) , type($y) -> type($result)"
+):
+    """The next value of the type after x on the way to y; y where they are equal."""
+
+    x = Operand(FLOAT)
+    y = Operand(FLOAT)
+    result = Result(FLOAT)
+    C1 = Constraint(same_types, "C1")
+
+    @classmethod
+    @functools.cache
+    def function_of(cls, element_type: ElementType) -> Function:
+        if element_type.name == "f16":
+            # Of zeros of both signs NumPy's gives x there.
+            return lambda x, y: np.where(x == y, y, np.nextafter(x, y))
+        return np.nextafter
+
+
+class Polygamma(
+    Elementwise,
+    name="chlo.polygamma",
+    assembly="$n , $x attr-dict : type($n) , type($x) -> type($result)",
+    functions={FLOAT: special.polygamma},
+    wide=WIDE,
+):
+    """The n-th derivative of digamma at x."""
+
+    n = Operand(FLOAT)
+    x = Operand(FLOAT)
+    result = Result(FLOAT)
+    C1 = Constraint(same_types, "C1")
+
+
+class Zeta(
+    Elementwise,
+    name="chlo.zeta",
+    assembly="$x , $q attr-dict : type($x) , type($q) -> type($result)",
+    functions={FLOAT: special.zeta},
+    wide=WIDE,
+):
+    """The Hurwitz zeta function."""
+
+    x = Operand(FLOAT)
+    q = Operand(FLOAT)
+    result = Result(FLOAT)
+    C1 = Constraint(same_types, "C1")
+
+
+class Mulhi(
+    Elementwise,
+    name="chlo.mulhi",
+    assembly="$lhs , $rhs attr-dict : type($lhs) , type($rhs) -> type($result)",
+):
+    """The upper half of the product."""
+
+    lhs = Operand(INTEGER)
+    rhs = Operand(INTEGER)
+    result = Result(INTEGER)
+    C1 = Constraint(same_types, "C1")
+
+    @classmethod
+    @functools.cache
+    def function_of(cls, element_type: ElementType) -> Function:
+        dtype = element_types.carrier(element_type)
+        if element_type.width == 64:
+            return special.multiply_high
+        doubled = np.dtype(f"{dtype.kind}8")
+        width = doubled.type(element_type.width)
+
+        def multiply(lhs: Array, rhs: Array) -> Any:
+            product = lhs.astype(dtype).astype(doubled) * rhs.astype(dtype).astype(doubled)
+            return (product >> width).astype(dtype).astype(element_type.dtype)
+
+        return multiply
+
+
+class Constant(ConstantOp, name="chlo.constant", assembly="attr-dict $value"):
+    """A constant."""
+
+
+class ConstantLike(Op, name="chlo.constant_like"):
+    """A tensor of the operand's shape, all of whose elements are `value`."""
+
+    value = Attribute(ATTRIBUTE)
+    operand = Operand(PLAIN)
+    result = Result(PLAIN)
+
+    @constraint
+    def C1(self) -> str | None:
+        """shape(result) = shape(operand)"""
+        return rules.same_shape("result", self.result, "operand", self.operand.shape)
+
+    @constraint
+    def C2(self) -> str | None:
+        """type(value) = element_type(result)"""
+        given, element_type = _type_of(self.value), self.result.element_type
+        return None if given is element_type else f"value has type {given}, but result has {element_type}"
+
+    def infer(self) -> list[Type] | None:
+        return [TensorType(self.operand.shape, self.result.element_type, self.operand.bounds)]
+
+    def reference(self, operand: Array) -> Array:
+        return np.full(np.shape(operand), np.asarray(self.value.value).astype(self.result.dtype))
+
+
+def _type_of(value: IrAttribute) -> ElementType | None:
+    if isinstance(value, BoolAttribute):
+        return ELEMENT_TYPES["i1"]
+    return value.type if isinstance(value, (IntegerAttribute, FloatAttribute)) else None
+
+
+class TopK(
+    Op,
+    name="chlo.top_k",
+    assembly=(
+        "( $operand , k = $k ( , is_stable = $is_stable )? ) attr-dict"
+        " : type($operand) -> ( type($values) , type($indices) )"
+    ),
+):
+    """The k greatest elements in the last dimension, greatest first, and where they stand.
+
+    Equal elements keep their order. Floats stand in IEEE-754's total order, so that NaN is the greatest.
+    """
+
+    operand = Operand(BOOLEAN | INTEGER | FLOAT)
+    k = Attribute(I64)
+    is_stable = Attribute(BOOL, True)
+    values = Result(BOOLEAN | INTEGER | FLOAT)
+    indices = Result(INTEGER)
+
+    def top_shape(self) -> tuple[int, ...]:
+        """The shape of both results."""
+        return (*self.operand.shape[:-1], self.k)
+
+    @constraint
+    def C1(self) -> str | None:
+        """1 <= rank(operand)"""
+        return None if self.operand.rank else "operand has rank 0, but must have at least 1 dimension"
+
+    @constraint
+    def C2(self) -> str | None:
+        """0 <= k <= dim(operand, -1)"""
+        size = self.operand.shape[-1] if self.operand.rank else 0
+        if self.k < 0 or (size != DYNAMIC and self.k > size):
+            return f"k is {self.k}, but the last dimension of operand has size {size}"
+        return None
+
+    @constraint
+    def C3(self) -> str | None:
+        """values has elements of the operand's type, indices of type i32, both shape (..., k)"""
+        expected = self.operand.with_shape(self.top_shape())
+        return rules.first(
+            rules.same_type("values", self.values, "what top_k gives", expected),
+            rules.same_type(
+                "indices",
+                self.indices,
+                "what top_k gives",
+                expected.with_element_type(ELEMENT_TYPES["i32"]),
+            ),
+        )
+
+    def infer(self) -> list[Type] | None:
+        values = self.operand.with_shape(self.top_shape())
+        return [values, values.with_element_type(ELEMENT_TYPES["i32"])]
+
+    def reference(self, operand: Array) -> tuple[Array, Array]:
+        size, count = operand.shape[-1], math.prod(operand.shape[:-1])
+        rows, order = operand.reshape(count, size), np.empty((count, self.k), np.intp)
+        # Some rows at a time: what is made of them stays in caches, and its memory serves the next ones.
+        together = max(1, _ELEMENTS_TOGETHER // max(1, size))
+        for first in range(0, count, together):
+            keys = self.keys_of(rows[first : first + together])
+            order[first : first + together] = _first_of(np.invert(keys, out=keys), self.k)
+        shape = (*operand.shape[:-1], self.k)
+        values = np.take_along_axis(rows, order, axis=-1).reshape(shape)
+        return values, order.astype(np.int32).reshape(shape)
+
+    def keys_of(self, operand: Array) -> Array:
+        """Integers in the order of the elements."""
+        element_type = self.operand.element_type
+        if element_type.category == FLOAT:
+            keys: Array = element_types.total_order(element_type)(operand)
+            return keys
+        return operand.astype(element_types.carrier(element_type))
+
+
+_ELEMENTS_TOGETHER = 1 << 17
+"""Of so many elements the first ones are found at a time."""
+
+
+def _first_of(keys: Array, count: int) -> Array:
+    """Where the least keys of each row lie, in their order; of equal ones the first come first."""
+    size = keys.shape[-1]
+    if not 0 < 8 * count < size:
+        return np.argsort(keys, axis=-1, kind="stable")[..., :count]
+    last = np.partition(keys, count - 1, axis=-1)[..., count - 1 : count]
+    chosen = keys <= last
+    if np.count_nonzero(chosen) > chosen.size // size * count:
+        needed = count - np.count_nonzero(keys < last, axis=-1, keepdims=True)
+        equal = keys == last
+        chosen &= ~(equal & (np.cumsum(equal, axis=-1) > needed))
+    places = np.nonzero(chosen)[-1].reshape(*keys.shape[:-1], count)
+    order = np.argsort(np.take_along_axis(keys, places, axis=-1), axis=-1, kind="stable")
+    return np.take_along_axis(places, order, axis=-1)

@@ -1,0 +1,1 @@
+"""Operations that multiply and sum: products, convolutions, Fourier transforms, linear algebra."""

@@ -1,0 +1,378 @@
+"""What operations share that multiply and sum: dimensions, constraints, products of stacks.
+
+Source: specification, sections "dot_general" and "convolution".
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...types import (
+    BOOLEAN,
+    COMPLEX,
+    ELEMENT_TYPES,
+    FLOAT,
+    INTEGER,
+    QUANTIZED_PER_AXIS,
+    QUANTIZED_PER_TENSOR,
+    QuantizedType,
+    TensorType,
+    Type,
+)
+from ..framework import rules
+from ..framework.declaration import Array, Op, constraint
+from .float_matmul import contracted, contraction_of, have_threads, part_of
+from .low_precision_matmul import suits
+from .matmul import Multiply, computed_float, is_narrow, multiplier
+from .mixed_matmul import MixedProduct
+
+
+class Contraction(MixedProduct):
+    """What operations share that multiply and sum over dimensions of two operands."""
+
+    binds_by_types = True
+
+    lhs_batching_dimensions: Any
+    rhs_batching_dimensions: Any
+    lhs_contracting_dimensions: Any
+    rhs_contracting_dimensions: Any
+
+    @property
+    def lhs_result_dimensions(self) -> tuple[int, ...]:
+        """Dimensions of lhs that the result has."""
+        used = (*self.lhs_batching_dimensions, *self.lhs_contracting_dimensions)
+        return tuple([d for d in range(self.lhs.rank) if d not in used])
+
+    @property
+    def rhs_result_dimensions(self) -> tuple[int, ...]:
+        """Dimensions of rhs that the result has beside those of lhs."""
+        used = (*self.rhs_batching_dimensions, *self.rhs_contracting_dimensions)
+        return tuple([d for d in range(self.rhs.rank) if d not in used])
+
+    def result_shape(self) -> tuple[int, ...]:
+        """Shape of the result."""
+        batching = zip(self.lhs_batching_dimensions, self.rhs_batching_dimensions, strict=True)
+        sizes = [max(self.lhs.shape[i], self.rhs.shape[j]) for i, j in batching]
+        sizes += [self.lhs.shape[d] for d in self.lhs_result_dimensions]
+        sizes += [self.rhs.shape[d] for d in self.rhs_result_dimensions]
+        return tuple(sizes)
+
+    def infer(self) -> list[Type]:
+        return [TensorType(self.result_shape(), self.result.element_type)]
+
+    def multiplier(self) -> Multiply | None:
+        """The product of stacks of matrices, None where there is none for these element types."""
+        types = (self.lhs.element_type, self.rhs.element_type, self.result.element_type)
+        return multiplier(*types, is_narrow=is_narrow(self))
+
+    def verify(self) -> None:
+        super().verify()
+        if not self._is_quantized and self.multiply is None:
+            types = f"{self.lhs.element_type} and {self.rhs.element_type}"
+            raise self.unsupported(f"products of {types} as {self.result.element_type} are not offered")
+
+    @functools.cached_property
+    def multiply(self) -> Multiply | None:
+        """`multiplier()`, made once; None for quantized tensors, whose expressed values are multiplied."""
+        if self._is_quantized:
+            return None
+        around = self.conversions_around
+        if around is None:
+            return self.multiplier()
+        multiply = around.view.multiply
+        if multiply is None:
+            return None
+        return lambda a, b: around.leave(multiply(around.enter_lhs(a), around.enter_rhs(b)))
+
+    @property
+    def _is_quantized(self) -> bool:
+        return any(is_quantized_tensor(type) for type in (self.lhs, self.rhs, self.result))
+
+    @functools.cached_property
+    def _permutations(self) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None, int, int]:
+        """How lhs becomes [batching, result, contracting] and rhs [batching, contracting, result]."""
+        lhs = (*self.lhs_batching_dimensions, *self.lhs_result_dimensions, *self.lhs_contracting_dimensions)
+        rhs = (*self.rhs_batching_dimensions, *self.rhs_contracting_dimensions, *self.rhs_result_dimensions)
+        batching, contracting = len(self.lhs_batching_dimensions), len(self.lhs_contracting_dimensions)
+        return (
+            None if lhs == tuple(range(len(lhs))) else lhs,
+            None if rhs == tuple(range(len(rhs))) else rhs,
+            batching,
+            contracting,
+        )
+
+    def as_stacks(self, lhs: Array, rhs: Array) -> tuple[Array, Array]:
+        """The operands as [batch, row, term] and [batch, term, column], views where strides allow it."""
+        return self.stacker(lhs.shape, rhs.shape)(lhs, rhs)
+
+    def stacker(
+        self, lhs_shape: Sequence[int], rhs_shape: Sequence[int]
+    ) -> Callable[[Array, Array], tuple[Array, Array]]:
+        """What turns operands of these shapes into [batch, row, term] and [batch, term, column]."""
+        lhs_permutation, rhs_permutation, batching, contracting = self._permutations
+        lhs_sizes = [lhs_shape[d] for d in lhs_permutation or range(len(lhs_shape))]
+        rhs_sizes = [rhs_shape[d] for d in rhs_permutation or range(len(rhs_shape))]
+        split = len(lhs_sizes) - contracting
+        batch, terms = math.prod(lhs_sizes[:batching]), math.prod(lhs_sizes[split:])
+        lhs_stack = (batch, math.prod(lhs_sizes[batching:split]), terms)
+        rhs_stack = (batch, terms, math.prod(rhs_sizes[batching + contracting :]))
+
+        def stack(lhs: Array, rhs: Array) -> tuple[Array, Array]:
+            lhs = lhs if lhs_permutation is None else lhs.transpose(lhs_permutation)
+            rhs = rhs if rhs_permutation is None else rhs.transpose(rhs_permutation)
+            return lhs.reshape(lhs_stack), rhs.reshape(rhs_stack)
+
+        return stack
+
+    def reference(self, *operands: Array) -> Array:
+        assert self.multiply is not None
+        lhs, rhs = operands
+        lhs_permutation, rhs_permutation, batching, contracting = self._permutations
+        if lhs_permutation is not None:
+            lhs = lhs.transpose(lhs_permutation)
+        if rhs_permutation is not None:
+            rhs = rhs.transpose(rhs_permutation)
+        if lhs.ndim == rhs.ndim == batching + 2 and contracting == 1:
+            return self.multiply(lhs, rhs)
+        split = lhs.ndim - contracting
+        batch, rows, inner = lhs.shape[:batching], lhs.shape[batching:split], lhs.shape[split:]
+        columns = rhs.shape[batching + contracting :]
+        size = math.prod(inner)
+        product = self.multiply(
+            lhs.reshape(*batch, math.prod(rows), size), rhs.reshape(*batch, size, math.prod(columns))
+        )
+        return product.reshape((*batch, *rows, *columns))
+
+    def bind(self) -> Callable[..., Any]:
+        if self.multiply is None or type(self).reference is not Contraction.reference:
+            return self.reference
+        return self.bound(self.multiply) or self.reference
+
+    def bound(self, multiply: Multiply) -> Callable[..., Any] | None:
+        """`reference` with all that sizes tell decided, None where they are not known.
+
+        Args:
+            multiply: the product of stacks of matrices.
+        """
+        lhs_permutation, rhs_permutation, batching, contracting = self._permutations
+        if not (self.lhs.is_static and self.rhs.is_static):
+            return None
+        lhs_order, rhs_order = (
+            permutation or tuple(range(type.rank))
+            for permutation, type in ((lhs_permutation, self.lhs), (rhs_permutation, self.rhs))
+        )
+        if self.lhs.rank == self.rhs.rank == batching + 2 and contracting == 1:
+            if multiply is contracted:
+                rows, terms, columns = self.matrix_sizes
+                multiply = contraction_of(rows, terms, columns)
+            if lhs_permutation is rhs_permutation is None:
+                return multiply
+            return lambda lhs, rhs: multiply(lhs.transpose(lhs_order), rhs.transpose(rhs_order))
+        rows, terms, columns = self.matrix_sizes
+        batch, shape = self.result_shape()[:batching], self.result_shape()
+        lhs_stack, rhs_stack = (*batch, rows, terms), (*batch, terms, columns)
+        return lambda lhs, rhs: multiply(
+            lhs.transpose(lhs_order).reshape(lhs_stack), rhs.transpose(rhs_order).reshape(rhs_stack)
+        ).reshape(shape)
+
+    @property
+    def order_of_terms(self) -> tuple[int, int] | None:
+        """What `part_of` says of the order in which terms are added; None where it is another."""
+        rows, _, columns = self.matrix_sizes
+        return part_of(rows, columns) if self.multiply is contracted else None
+
+    @property
+    def is_converted(self) -> bool:
+        """Whether floats narrower than f32 are converted to it, and multiplied as matrices of f32."""
+        types, f32 = [type.element_type for type in (self.lhs, self.rhs, self.result)], ELEMENT_TYPES["f32"]
+        if getattr(self, "algorithm", None) is not None or not have_threads():
+            return False
+        if any(type.category != FLOAT for type in types) or computed_float(*types) is not f32:
+            return False
+        rows, _, columns = self.matrix_sizes
+        if 1 in (rows, columns) or self.multiplies_narrow_floats:
+            return False
+        return any(type is not f32 for type in types)
+
+    @property
+    def multiplies_narrow_floats(self) -> bool:
+        """Whether instructions for floats narrower than f32 multiply its matrices."""
+        return is_narrow(self) and suits(*self.matrix_sizes)
+
+    @property
+    def matrix_sizes(self) -> tuple[int, int, int]:
+        """Rows, terms and columns of the matrices that are multiplied."""
+        lhs, rhs = self.lhs.shape, self.rhs.shape
+        return (
+            math.prod([lhs[d] for d in self.lhs_result_dimensions]),
+            math.prod([lhs[d] for d in self.lhs_contracting_dimensions]),
+            math.prod([rhs[d] for d in self.rhs_result_dimensions]),
+        )
+
+
+class DotDimensions(Contraction):
+    """What `dot_general` and `chlo.ragged_dot` ask of their dimension numbers and `precision_config`."""
+
+    @constraint
+    def C1(self) -> str | None:
+        """size(lhs_batching_dimensions) = size(rhs_batching_dimensions)"""
+        other = len(self.rhs_batching_dimensions)
+        return rules.length_is(
+            "lhs_batching_dimensions", self.lhs_batching_dimensions, other, "size(rhs_batching_dimensions)"
+        )
+
+    @constraint
+    def C2(self) -> str | None:
+        """size(lhs_contracting_dimensions) = size(rhs_contracting_dimensions)"""
+        other = len(self.rhs_contracting_dimensions)
+        return rules.length_is(
+            "lhs_contracting_dimensions",
+            self.lhs_contracting_dimensions,
+            other,
+            "size(rhs_contracting_dimensions)",
+        )
+
+    @constraint
+    def C3(self) -> str | None:
+        """is_unique(lhs_batching_dimensions + lhs_contracting_dimensions)"""
+        dimensions = (*self.lhs_batching_dimensions, *self.lhs_contracting_dimensions)
+        return rules.unique("lhs_batching_dimensions + lhs_contracting_dimensions", dimensions)
+
+    @constraint
+    def C4(self) -> str | None:
+        """is_unique(rhs_batching_dimensions + rhs_contracting_dimensions)"""
+        dimensions = (*self.rhs_batching_dimensions, *self.rhs_contracting_dimensions)
+        return rules.unique("rhs_batching_dimensions + rhs_contracting_dimensions", dimensions)
+
+    @constraint
+    def C5(self) -> str | None:
+        """0 <= lhs_batching_dimensions < rank(lhs)"""
+        return self._in_range("lhs_batching_dimensions", "lhs")
+
+    @constraint
+    def C6(self) -> str | None:
+        """0 <= lhs_contracting_dimensions < rank(lhs)"""
+        return self._in_range("lhs_contracting_dimensions", "lhs")
+
+    @constraint
+    def C7(self) -> str | None:
+        """0 <= rhs_batching_dimensions < rank(rhs)"""
+        return self._in_range("rhs_batching_dimensions", "rhs")
+
+    @constraint
+    def C8(self) -> str | None:
+        """0 <= rhs_contracting_dimensions < rank(rhs)"""
+        return self._in_range("rhs_contracting_dimensions", "rhs")
+
+    @constraint
+    def C9(self) -> str | None:
+        """dim(lhs, lhs_batching_dimensions...) = dim(rhs, rhs_batching_dimensions...)"""
+        return self._sizes_agree(self.lhs_batching_dimensions, self.rhs_batching_dimensions)
+
+    @constraint
+    def C10(self) -> str | None:
+        """dim(lhs, lhs_contracting_dimensions...) = dim(rhs, rhs_contracting_dimensions...)"""
+        return self._sizes_agree(self.lhs_contracting_dimensions, self.rhs_contracting_dimensions)
+
+    @constraint
+    def C11(self) -> str | None:
+        """size(precision_config) = 2"""
+        return precision_config_size(self)
+
+    def _in_range(self, name: str, operand: str) -> str | None:
+        rank = self.__dict__[operand].rank
+        return rules.in_range(name, self.__dict__[name], 0, rank, f"the rank of {operand}")
+
+    def _sizes_agree(self, lhs_dimensions: Sequence[int], rhs_dimensions: Sequence[int]) -> str | None:
+        for i, j in zip(lhs_dimensions, rhs_dimensions, strict=False):
+            if not rules.sizes_agree(self.lhs.shape[i], self.rhs.shape[j]):
+                return (
+                    f"lhs has size {self.lhs.shape[i]} in dimension {i}, "
+                    f"but rhs has size {self.rhs.shape[j]} in dimension {j}"
+                )
+        return None
+
+
+def is_quantized_tensor(type: TensorType) -> bool:
+    """Whether elements are quantized."""
+    return isinstance(type.element_type, QuantizedType)
+
+
+def same_kind(named: Sequence[tuple[str, TensorType]]) -> str | None:
+    """All must be boolean, or integer, or floating-point, or complex.
+
+    The specification asks for equal types; exporters mix widths (``i8`` with a result of ``i32``) and the
+    formats of 8-bit floats.
+    """
+    if any(is_quantized_tensor(type) for _, type in named):
+        return None
+    (first_name, first), *rest = named
+    for name, type in rest:
+        if not any(
+            first.category & kind and type.category & kind for kind in (BOOLEAN, INTEGER, FLOAT, COMPLEX)
+        ):
+            return f"{name} has elements {type.element_type}, but {first_name} has {first.element_type}"
+    return None
+
+
+def precision_config_size(operation: Any) -> str | None:
+    """``size(precision_config) = 2``; exporters also leave it empty."""
+    if not operation.precision_config:
+        return None
+    return rules.length_is("precision_config", operation.precision_config, 2, "the number of operands")
+
+
+class QuantizedContraction(Op):
+    """What `dot_general` and `convolution` ask of quantized types, each under labels of its own."""
+
+    lhs: Any
+    rhs: Any
+    result: Any
+
+    def quantized_together(self) -> str | None:
+        """``is_quantized(lhs) = is_quantized(result) and is_quantized(rhs)``, where anything is quantized."""
+        lhs, rhs, result = (is_quantized_tensor(type) for type in (self.lhs, self.rhs, self.result))
+        if not (lhs or rhs or result) or lhs == (rhs and result):
+            return None
+        return f"lhs is {self.lhs}, rhs is {self.rhs} and result is {self.result}"
+
+    def same_storage_type(self) -> str | None:
+        """``storage_type(lhs) = storage_type(rhs)``."""
+        lhs, rhs = self.lhs.element_type, self.rhs.element_type
+        if (
+            not (isinstance(lhs, QuantizedType) and isinstance(rhs, QuantizedType))
+            or lhs.storage is rhs.storage
+        ):
+            return None
+        return f"lhs is stored in {lhs.storage}, but rhs in {rhs.storage}"
+
+    def same_expressed_type(self) -> str | None:
+        """``expressed_type(lhs) = expressed_type(rhs) = expressed_type(result)``, where lhs is quantized."""
+        if not is_quantized_tensor(self.lhs):
+            return None
+        types = [rules.expressed_type(type.element_type) for type in (self.lhs, self.rhs, self.result)]
+        if types[0] == types[1] == types[2]:
+            return None
+        return f"lhs expresses {types[0]}, rhs {types[1]} and result {types[2]}"
+
+    def per_tensor_result(self) -> str | None:
+        """A per-tensor quantized rhs asks for a per-tensor quantized result."""
+        if not is_quantized_tensor(self.lhs) or self.rhs.category != QUANTIZED_PER_TENSOR:
+            return None
+        if self.result.category != QUANTIZED_PER_AXIS:
+            return None
+        return f"rhs is quantized per tensor, but result is {self.result}"
+
+    def hybrid_types(self) -> str | None:
+        """``element_type(lhs) = expressed_type(rhs) = element_type(result)``, where lhs is not quantized."""
+        if is_quantized_tensor(self.lhs) or not (
+            is_quantized_tensor(self.rhs) or is_quantized_tensor(self.result)
+        ):
+            return None
+        expressed = rules.expressed_type(self.rhs.element_type)
+        if self.lhs.element_type == expressed == self.result.element_type:
+            return None
+        return f"lhs is {self.lhs} and result is {self.result}, but rhs expresses {expressed}"

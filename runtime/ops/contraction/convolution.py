@@ -1,0 +1,198 @@
+"""`convolution` and `dynamic_conv`.
+
+Source: specification, sections "convolution" and "dynamic_conv".
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...types import FLOAT, INTEGER, PLAIN, QUANTIZED, QUANTIZED_PER_TENSOR, ElementType
+from ..framework import rules
+from ..framework.attribute_kinds import DIMENSIONS, PADDING
+from ..framework.declaration import Array, Attribute, Op, Operand, constraint
+from ..numerics.element_types import converter
+from ..reduction.window_geometry import Window
+from .base import is_quantized_tensor
+from .convolution_algorithms import by_loops, grouped, multiplied, scaled, ungrouped
+from .convolution_rules import ConvolutionRules, Padding
+from .matmul import Multiply, computed_float, is_narrow, multiplier
+
+Conversions = tuple[Callable[[Array], Any], Callable[[Array], Any], Callable[[Array], Any], ElementType]
+
+
+MAX_SPATIAL_DIMENSIONS = 30
+"""A copy of all windows has a dimension for groups, batches and features, and two for each spatial one:
+NumPy's arrays have at most 64."""
+
+
+class _Operands(Op):
+    """The operands of both convolutions."""
+
+    lhs = Operand(PLAIN | QUANTIZED_PER_TENSOR)
+    rhs = Operand(PLAIN | QUANTIZED)
+
+
+class _StaticPadding(_Operands):
+    """What follows in `convolution`."""
+
+    window_strides = Attribute(DIMENSIONS, None)
+    padding = Attribute(PADDING, None)
+
+
+class _DynamicPadding(_Operands):
+    """What follows in `dynamic_conv`."""
+
+    padding = Operand(INTEGER, rank=2)
+    window_strides = Attribute(DIMENSIONS, None)
+
+
+class _Convolution(ConvolutionRules):
+    """What both convolutions do."""
+
+    def verify(self) -> None:
+        super().verify()
+        spatial = len(self.input_spatial_dimensions)
+        if spatial > MAX_SPATIAL_DIMENSIONS:
+            reason = f"{spatial} spatial dimensions; at most {MAX_SPATIAL_DIMENSIONS} are offered"
+            raise self.unsupported(reason)
+        if self.multiply is None and not any(map(is_quantized_tensor, (self.lhs, self.rhs, self.result))):
+            types = f"{self.lhs.element_type} and {self.rhs.element_type}"
+            raise self.unsupported(f"products of {types} as {self.result.element_type} are not offered")
+
+    @functools.cached_property
+    def multiply(self) -> Multiply | None:
+        """The product of stacks of matrices of these element types, between the conversions of mixed ones."""
+        if any(map(is_quantized_tensor, (self.lhs, self.rhs, self.result))):
+            return None
+        if self.conversions_around is not None:
+            multiply: Multiply | None = self.conversions_around.view.multiply
+            return multiply
+        types = (self.lhs.element_type, self.rhs.element_type, self.result.element_type)
+        return multiplier(*types, is_narrow=is_narrow(self))
+
+    @functools.cached_property
+    def is_float(self) -> bool:
+        """Whether all element types are those of floats."""
+        return all(type.category == FLOAT for type in (self.lhs, self.rhs, self.result))
+
+    @property
+    def is_scaling(self) -> bool:
+        """Whether scaled elements are added wherever rhs is finite: each feature of lhs is a group."""
+        if self.rhs.shape[self.kernel_input_feature_dimension] != 1:
+            return False
+        if self.lhs.dtype.kind == "c":
+            return bool(self.lhs.dtype == self.rhs.dtype == self.result.dtype)
+        outputs = self.rhs.shape[self.kernel_output_feature_dimension]
+        return self.is_float and self.batch_group_count == 1 and outputs == self.feature_group_count
+
+    @functools.cached_property
+    def conversions(self) -> Conversions:
+        """From lhs and from rhs to the type in which floats are multiplied, from it to the result, and it."""
+        lhs, rhs, result = (type.element_type for type in (self.lhs, self.rhs, self.result))
+        computed = computed_float(lhs, rhs, result)
+        return converter(lhs, computed), converter(rhs, computed), converter(computed, result), computed
+
+    def convolve(
+        self,
+        lhs: Array,
+        rhs: Array,
+        padding: Padding,
+        multiply: Multiply | None = None,
+        threads: int | None = 1,
+    ) -> Array:
+        """The result, for a padding that is known.
+
+        Args:
+            lhs, rhs: the operands.
+            padding: as (low, high) pairs.
+            multiply: the product of stacks of matrices; None: `self.multiply`, or loops of floats.
+            threads: most threads that native code may use; None: all.
+        """
+        around = self.conversions_around
+        if around is not None:
+            operands = around.enter_lhs(lhs), around.enter_rhs(rhs)
+            return around.leave(around.view.convolve(*operands, padding, multiply, threads))
+        windows = self.windows(rhs.shape, padding)
+        scales = self.is_scaling and np.isfinite(rhs).all()
+        loops = None if scales or multiply else by_loops(self, windows, lhs.shape, rhs.shape, threads)
+        if loops is not None:
+            return loops(lhs, rhs)
+        lhs = lhs.transpose(self.input_dimensions)
+        rhs = rhs.transpose(self.kernel_dimensions)
+        counts = [window.count(size) for window, size in zip(windows, lhs.shape[1:-1], strict=True)]
+        reversed_axes = tuple([axis for axis, is_reversed in enumerate(self.window_reversal) if is_reversed])
+        operands = grouped(lhs, np.flip(rhs, reversed_axes), self.feature_group_count, self.batch_group_count)
+        if scales:
+            product = self._scaled(*operands, windows, counts)
+        else:
+            multiply = multiply or self._multiplied_by(threads)
+            product = multiplied(*operands, windows, counts, multiply, self.result.dtype)
+        return ungrouped(product).transpose(np.argsort(self.output_dimensions))
+
+    def _scaled(self, lhs: Array, rhs: Array, windows: Sequence[Window], counts: Sequence[int]) -> Array:
+        """Scaled elements, floats in the type in which they are multiplied."""
+        if not self.is_float:
+            return scaled(lhs, rhs, windows, counts)
+        enter_lhs, enter_rhs, leave, _ = self.conversions
+        return np.asarray(leave(scaled(enter_lhs(lhs), enter_rhs(rhs), windows, counts)))
+
+    def _multiplied_by(self, threads: int | None) -> Multiply:
+        """The product of stacks of matrices, by so many threads where it takes any."""
+        multiply = self.multiply
+        assert multiply is not None
+        if not is_narrow(self):
+            return multiply
+        return lambda a, b: multiply(a, b, threads)  # type: ignore[call-arg]
+
+
+class Convolution(
+    _Convolution,
+    _StaticPadding,
+    name="stablehlo.convolution",
+    assembly="( operands ) dim_numbers = custom(convolution_dimensions) , "
+    "window = { custom(window_attributes) } attr-dict : functional-type",
+):
+    """Multiplies and sums windows of lhs with rhs. Source: specification, section "convolution"."""
+
+    def known_padding(self) -> Padding:
+        return self.padding if self.padding is not None else ((0, 0),) * self.spatial_rank
+
+    def reference(self, lhs: Array, rhs: Array) -> Array:
+        return self.convolve(lhs, rhs, self.known_padding())
+
+
+class DynamicConv(_Convolution, _DynamicPadding, name="stablehlo.dynamic_conv"):
+    """`convolution` with a padding that is computed. Source: specification, section "dynamic_conv"."""
+
+    @constraint
+    def C2(self) -> str | None:
+        """size(window_strides) = N - 2, judged once the sizes of lhs are known, as exporters count on"""
+        return self._one_each("window_strides") if self.lhs.is_static else None
+
+    @constraint
+    def C4(self) -> str | None:
+        """shape(padding) = [N - 2, 2]"""
+        return rules.same_shape("padding", self.padding, "[N - 2, 2]", [self.spatial_rank, 2])
+
+    def known_padding(self) -> Padding | None:
+        if len(self.window_strides) != self.spatial_rank:
+            return None
+        constant = rules.constant_operand(self.operation, 2)
+        return None if constant is None else _pairs(constant)
+
+    def reference(self, lhs: Array, rhs: Array, padding: Array) -> Array:
+        pairs = _pairs(padding)
+        shape = self.result_shape(lhs.shape, rhs.shape, pairs)
+        reason = rules.same_shape("result", self.result, "the shape of the convolution", shape)
+        rules.require(self, reason, "C25")
+        return self.convolve(lhs, rhs, pairs)
+
+
+def _pairs(padding: Array) -> Padding:
+    """An array of padding as (low, high) pairs."""
+    return tuple([tuple(map(int, pair)) for pair in padding])

@@ -1,0 +1,230 @@
+"""Convolutions: of floats by loops that were compiled ahead of time, of grouped operands by NumPy.
+
+For NumPy, operands have batches first and features last. Windows of lhs are copied into the rows of
+matrices, PATCHES elements at a time, and multiplied by rhs, groups side by side. Where each group has one
+input feature, scaled copies of lhs are added instead.
+
+Source: specification, section "convolution".
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ...kernels.convolution import convolution
+from ..framework.declaration import Array
+from ..reduction.window_geometry import Window, window_positions
+from .matmul import Multiply, is_narrow
+
+_MANY_OUTPUTS: Final = 128
+"""Output features from which on copying windows for products of narrow numbers pays."""
+_LEAST_TERMS: Final = 1 << 20
+"""Terms of all sums from which on such products take less than loops, which need no matrices."""
+PATCHES: Final = 1 << 22
+"""Most elements of windows that are copied at a time, unless a single row of windows has more."""
+
+
+def by_loops(
+    view: Any, windows: Sequence[Window], lhs: Sequence[int], rhs: Sequence[int], threads: int | None
+) -> Multiply | None:
+    """The convolution of floats of these shapes by `nimblehlo.kernels.convolution`, or None without one.
+
+    The order in which it adds is its own, so that references call it too.
+
+    Args:
+        view: the convolution.
+        windows: along each spatial dimension.
+        lhs, rhs: the shapes.
+        threads: most threads to use; None: all.
+    """
+    if not view.is_float:
+        return None
+    shapes = tuple(lhs), tuple(rhs), result_shape(view, windows, lhs, rhs)
+    if not convolution.supports(shapes, view.conversions[-1].dtype):
+        return None
+    outputs = rhs[view.kernel_output_feature_dimension]
+    is_copied = not all(window.is_trivial for window in windows)
+    suits = outputs // view.feature_group_count >= _MANY_OUTPUTS or not is_copied
+    if suits and math.prod(shapes[2]) * math.prod(rhs) >= _LEAST_TERMS * outputs and is_narrow(view):
+        return None
+    groups = view.feature_group_count, view.batch_group_count
+    enter_lhs, enter_rhs, leave, computed = view.conversions
+    convolve = _prepared(shapes, axes(view, windows, lhs), numbers(view), computed.dtype, groups, threads)
+    return lambda a, b: np.asarray(leave(convolve(enter_lhs(a), enter_rhs(b))))
+
+
+@functools.lru_cache(1 << 8)
+def _prepared(
+    shapes: Sequence[Sequence[int]],
+    axes: Sequence[convolution.Axis],
+    numbers: convolution.Numbers,
+    dtype: np.dtype[Any],
+    groups: tuple[int, int],
+    threads: int | None,
+) -> Multiply:
+    """`nimblehlo.kernels.convolution.convolution.prepare`; `groups`: how many of features, and of batches."""
+    return convolution.prepare(
+        shapes,
+        axes,
+        numbers,
+        dtype,
+        feature_group_count=groups[0],
+        batch_group_count=groups[1],
+        threads=threads,
+    )
+
+
+def result_shape(
+    view: Any, windows: Sequence[Window], lhs: Sequence[int], rhs: Sequence[int]
+) -> tuple[int, ...]:
+    """Shape of the result for operands of these shapes."""
+    sizes = [lhs[view.input_batch_dimension] // view.batch_group_count]
+    sizes += [window.count(lhs[d]) for window, d in zip(windows, view.input_spatial_dimensions, strict=True)]
+    sizes += [rhs[view.kernel_output_feature_dimension]]
+    return tuple([sizes[place] for place in np.argsort(view.output_dimensions)])
+
+
+def axes(view: Any, windows: Sequence[Window], lhs: Sequence[int]) -> tuple[convolution.Axis, ...]:
+    """The spatial dimensions of an lhs of this shape, and how windows lie along them."""
+    found = []
+    for w, d, is_reversed in zip(windows, view.input_spatial_dimensions, view.window_reversal, strict=True):
+        places = (w.stride, w.low, w.base_dilation, w.window_dilation)
+        found.append(convolution.Axis(lhs[d], w.size, w.count(lhs[d]), *places, is_reversed=is_reversed))
+    return tuple(found)
+
+
+def numbers(view: Any) -> convolution.Numbers:
+    """The dimensions of operands and result, in order."""
+    return convolution.Numbers(view.input_dimensions, view.kernel_dimensions, view.output_dimensions)
+
+
+def grouped(lhs: Array, rhs: Array, features: int, batches: int) -> tuple[Array, Array]:
+    """[batch, spatial..., feature] and [spatial..., input feature, output feature] by groups.
+
+    Args:
+        features, batches: how many groups there are of features, and of batches.
+    """
+    groups = max(features, batches)
+    outputs = rhs.reshape(*rhs.shape[:-1], groups, rhs.shape[-1] // groups)
+    grouped_rhs = np.moveaxis(outputs, -2, 0)
+    if batches > 1:
+        return lhs.reshape(batches, lhs.shape[0] // batches, *lhs.shape[1:]), grouped_rhs
+    inputs = lhs.reshape(*lhs.shape[:-1], features, lhs.shape[-1] // features)
+    return np.moveaxis(inputs, -2, 0), grouped_rhs
+
+
+def ungrouped(product: Array) -> Array:
+    """[group, batch, windows..., output feature] with groups and features merged."""
+    features = np.moveaxis(product, 0, -2)
+    return features.reshape(*features.shape[:-2], features.shape[-2] * features.shape[-1])
+
+
+def scaled(lhs: Array, rhs: Array, windows: Sequence[Window], counts: Sequence[int]) -> Array:
+    """The convolution where groups have one input feature: the sum of lhs scaled by each element of a kernel.
+
+    Args:
+        lhs: [group, batch, spatial..., 1].
+        rhs: [group, spatial..., 1, output feature], finite: what it scales beside lhs is 0.
+
+    Returns:
+        [group, batch, windows..., output feature].
+    """
+    groups, batch = lhs.shape[:2]
+    # Groups last in memory, as they mostly are in lhs: inner loops run along them.
+    memory = np.zeros((batch, *counts, groups, rhs.shape[-1]), lhs.dtype)
+    total = np.moveaxis(memory, -2, 0)
+    shape = lhs.shape[2:-1]
+    positions = np.ndindex(*[window.size for window in windows])
+    for position, spans in zip(positions, window_positions(windows, shape, counts), strict=True):
+        if spans is not None:
+            outputs, elements = spans
+            scale = rhs[(slice(None), *position)].reshape(groups, 1, *[1] * len(counts), rhs.shape[-1])
+            total[(slice(None), slice(None), *outputs)] += lhs[(slice(None), slice(None), *elements)] * scale
+    return total
+
+
+def multiplied(
+    lhs: Array,
+    rhs: Array,
+    windows: Sequence[Window],
+    counts: Sequence[int],
+    multiply: Multiply,
+    dtype: np.dtype[Any],
+) -> Array:
+    """The convolution as products of matrices whose rows are windows.
+
+    Args:
+        lhs: [group, batch, spatial..., input feature].
+        rhs: [group, spatial..., input feature, output feature].
+        multiply: the product of stacks of matrices, with results of `dtype`.
+
+    Returns:
+        [group, batch, windows..., output feature].
+    """
+    groups, batch = lhs.shape[:2]
+    outputs = rhs.shape[-1]
+    matrices = rhs.reshape(groups, math.prod(rhs.shape[1:-1]), outputs)
+    result = np.zeros((groups, batch, *counts, outputs), dtype)
+    if not result.size or not matrices.size:
+        return result
+    for batches, rows in _blocks(batch, counts, groups * matrices.shape[1]):
+        chosen, taken = list(windows), list(counts)
+        if counts:
+            chosen[0] = windows[0]._replace(low=windows[0].low - rows.start * windows[0].stride)
+            taken[0] = rows.stop - rows.start
+        rows_of_windows = _patches(lhs[:, batches], chosen, taken)
+        rows_of_windows = rows_of_windows.reshape(groups, -1, matrices.shape[1])
+        product = multiply(rows_of_windows, matrices)
+        block = (slice(None), batches, rows) if counts else (slice(None), batches)
+        result[block] = product.reshape(result[block].shape)
+    return result
+
+
+def _blocks(batch: int, counts: Sequence[int], row: int) -> Iterator[tuple[slice, slice]]:
+    """Slices of batches and of the first spatial dimension that hold at most PATCHES elements.
+
+    Args:
+        batch: number of batches.
+        counts: windows along each spatial dimension.
+        row: elements of a window.
+    """
+    first = counts[0] if counts else 1
+    line = row * math.prod(counts[1:])
+    lines = max(1, PATCHES // max(line, 1))
+    if lines >= first:
+        step = lines // first
+        for start in range(0, batch, step):
+            yield slice(start, min(start + step, batch)), slice(0, first)
+        return
+    for start in range(batch):
+        for top in range(0, first, lines):
+            yield slice(start, start + 1), slice(top, min(top + lines, first))
+
+
+def _patches(lhs: Array, windows: Sequence[Window], counts: Sequence[int]) -> Array:
+    """The windows of [group, batch, spatial..., feature]: [group, batch, windows..., window..., feature]."""
+    shape = lhs.shape[2:-1]
+    sizes = [window.size for window in windows]
+    if all(window.is_trivial for window in windows):
+        return lhs
+    patches = np.zeros((*lhs.shape[:2], *counts, *sizes, lhs.shape[-1]), lhs.dtype)
+    ahead = (slice(None), slice(None))
+    if math.prod(counts) < math.prod(sizes):
+        # The same equation with windows and positions in a window exchanged.
+        turned = [
+            Window(count, window.window_dilation, window.low, 0, window.base_dilation, window.stride)
+            for window, count in zip(windows, counts, strict=True)
+        ]
+        for output, spans in zip(np.ndindex(*counts), window_positions(turned, shape, sizes), strict=True):
+            if spans is not None:
+                patches[(*ahead, *output, *spans[0])] = lhs[(*ahead, *spans[1])]
+        return patches
+    for position, spans in zip(np.ndindex(*sizes), window_positions(windows, shape, counts), strict=True):
+        if spans is not None:
+            patches[(*ahead, *spans[0], *position)] = lhs[(*ahead, *spans[1])]
+    return patches

@@ -1,0 +1,302 @@
+"""`dot_general` and the operations that it replaces: `dot`, `einsum`, `unary_einsum`.
+
+Source: specification, section "dot_general".
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Any, Final
+
+import numpy as np
+
+from ...ir import Operation
+from ...types import (
+    DYNAMIC,
+    FLOAT,
+    INTEGER,
+    PLAIN,
+    QUANTIZED,
+    QUANTIZED_PER_TENSOR,
+    QuantizedType,
+    TensorType,
+    Type,
+)
+from ..framework import rules
+from ..framework.attribute_kinds import BOOL, DIMENSIONS, FLOAT_TYPE, I64, STRING
+from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
+from ..numerics.element_types import carrier, rounding
+from . import dot_algorithm
+from .base import Contraction, DotDimensions, QuantizedContraction, precision_config_size, same_kind
+from .dot_algorithm import DotAlgorithm
+from .matmul import PRECISION_CONFIG, Multiply, Precision
+
+_EINSUM_OPERAND: Final = r"[a-zA-Z]*(\.\.\.)?[a-zA-Z]*"
+
+
+class DotGeneral(
+    DotDimensions,
+    QuantizedContraction,
+    name="stablehlo.dot_general",
+    assembly="$lhs , $rhs , custom(dot_dimension_numbers) custom(precision_config_and_algorithm) attr-dict : "
+    "functional-type",
+):
+    """Multiplies and sums over contracting dimensions. Source: specification, section "dot_general"."""
+
+    lhs = Operand(PLAIN | QUANTIZED_PER_TENSOR)
+    rhs = Operand(PLAIN | QUANTIZED)
+    lhs_batching_dimensions = Attribute(DIMENSIONS, (), of="dot_dimension_numbers")
+    rhs_batching_dimensions = Attribute(DIMENSIONS, (), of="dot_dimension_numbers")
+    lhs_contracting_dimensions = Attribute(DIMENSIONS, (), of="dot_dimension_numbers")
+    rhs_contracting_dimensions = Attribute(DIMENSIONS, (), of="dot_dimension_numbers")
+    precision_config = Attribute(PRECISION_CONFIG, None)
+    lhs_precision_type = Attribute(FLOAT_TYPE, None, of="algorithm")
+    rhs_precision_type = Attribute(FLOAT_TYPE, None, of="algorithm")
+    accumulation_type = Attribute(FLOAT_TYPE, None, of="algorithm")
+    lhs_component_count = Attribute(I64, None, of="algorithm")
+    rhs_component_count = Attribute(I64, None, of="algorithm")
+    num_primitive_operations = Attribute(I64, None, of="algorithm")
+    allow_imprecise_accumulation = Attribute(BOOL, None, of="algorithm")
+    result = Result(PLAIN | QUANTIZED)
+
+    def __init__(self, operation: Operation) -> None:
+        super().__init__(operation)
+        for name in dot_algorithm.FIELDS if "algorithm" in operation.attributes else ():
+            if self.__dict__[name] is None:
+                raise self.error(f"{name} is missing", self.input_labels[name])
+
+    @constraint
+    def C12(self) -> str | None:
+        """shape(result) = batching dimensions + lhs_result_dimensions + rhs_result_dimensions"""
+        return rules.same_shape("result", self.result, "the shape of the product", self.result_shape())
+
+    @constraint
+    def C14(self) -> str | None:
+        """is_quantized(lhs) = is_quantized(result) and is_quantized(rhs)"""
+        return self.quantized_together()
+
+    @constraint
+    def C15(self) -> str | None:
+        """zero_points(rhs) = 0"""
+        rhs = self.rhs.element_type
+        if not isinstance(rhs, QuantizedType) or not any(rhs.zero_points):
+            return None
+        return f"rhs has zero points {list(rhs.zero_points)}"
+
+    @constraint
+    def C16(self) -> str | None:
+        """quantization_dimension(rhs) not in rhs_contracting_dimensions"""
+        dimension = rules.quantization_dimension(self.rhs)
+        if dimension is None or dimension not in self.rhs_contracting_dimensions:
+            return None
+        return f"rhs is quantized along dimension {dimension}, which is contracted"
+
+    @constraint
+    def C17(self) -> str | None:
+        """storage_type(lhs) = storage_type(rhs), where lhs is quantized"""
+        return self.same_storage_type()
+
+    @constraint
+    def C18(self) -> str | None:
+        """expressed_type(lhs) = expressed_type(rhs) = expressed_type(result), where lhs is quantized"""
+        return self.same_expressed_type()
+
+    @constraint
+    def C19(self) -> str | None:
+        """is_per_tensor_quantized(rhs) implies is_per_tensor_quantized(result), where lhs is quantized"""
+        return self.per_tensor_result()
+
+    @constraint
+    def C20(self) -> str | None:
+        """element_type(lhs) = expressed_type(rhs) = element_type(result), where lhs is not quantized"""
+        return self.hybrid_types()
+
+    @constraint
+    def C21(self) -> str | None:
+        """precision_config... = DEFAULT, where there is an algorithm"""
+        others = [value for value in self.precision_config or () if value is not Precision.DEFAULT]
+        if self.algorithm is None or not others:
+            return None
+        return f"precision_config has {others[0]}, but must be DEFAULT beside an algorithm"
+
+    @constraint
+    def C22(self) -> str | None:
+        """0 < lhs_component_count"""
+        return self._positive("lhs_component_count")
+
+    @constraint
+    def C23(self) -> str | None:
+        """0 < rhs_component_count"""
+        return self._positive("rhs_component_count")
+
+    @constraint
+    def C24(self) -> str | None:
+        """0 < num_primitive_operations"""
+        return self._positive("num_primitive_operations")
+
+    def _positive(self, name: str) -> str | None:
+        value = self.__dict__[name]
+        return None if value is None or value > 0 else f"{name} is {value}, but must be positive"
+
+    @functools.cached_property
+    def algorithm(self) -> DotAlgorithm | None:
+        """The dot algorithm, None where there is none."""
+        if self.lhs_precision_type is None:
+            return None
+        return DotAlgorithm(*[self.__dict__[name] for name in dot_algorithm.FIELDS])
+
+    def verify(self) -> None:
+        super().verify()
+        if self.algorithm is not None and self.algorithm.components is None:
+            fields = ", ".join(f"{name} = {value}" for name, value in self.algorithm._asdict().items())
+            raise self.unsupported(f"the dot algorithm {fields} is not offered")
+
+    def multiplier(self) -> Multiply | None:
+        types = (self.lhs.element_type, self.rhs.element_type, self.result.element_type)
+        if self.algorithm is None or self.algorithm.components is None:
+            return super().multiplier()
+        if not all(type.category & (FLOAT | INTEGER) for type in types):
+            return None
+        return dot_algorithm.multiplier(self.algorithm, *types)
+
+
+class Dot(
+    Contraction,
+    name="stablehlo.dot",
+    assembly="$lhs , $rhs custom(precision_config) attr-dict : functional-type",
+):
+    """The product of vectors and matrices; `dot_general` replaces it. Not in the specification."""
+
+    lhs = Operand(PLAIN | QUANTIZED_PER_TENSOR)
+    rhs = Operand(PLAIN | QUANTIZED)
+    precision_config = Attribute(PRECISION_CONFIG, None)
+    result = Result(PLAIN | QUANTIZED)
+
+    lhs_batching_dimensions: tuple[int, ...] = ()
+    rhs_batching_dimensions: tuple[int, ...] = ()
+    rhs_contracting_dimensions: tuple[int, ...] = (0,)
+
+    @property
+    def lhs_contracting_dimensions(self) -> tuple[int, ...]:
+        """The last dimension of lhs."""
+        return (self.lhs.rank - 1,)
+
+    def verify(self) -> None:
+        if not {self.lhs.rank, self.rhs.rank} <= {1, 2}:
+            raise self.error(f"lhs is {self.lhs} and rhs is {self.rhs}, but they must be vectors or matrices")
+        if not rules.sizes_agree(self.lhs.shape[-1], self.rhs.shape[0]):
+            raise self.error(f"lhs is {self.lhs} and rhs is {self.rhs}, whose contracted sizes differ")
+        reason = precision_config_size(self)
+        if reason is not None:
+            raise self.error(reason)
+        super().verify()
+
+
+class _Einsum(Op):
+    """What `einsum` and `unary_einsum` share."""
+
+    einsum_config: Any
+    result: Any
+
+    def operand_types(self) -> list[TensorType]:
+        """The types of the operands."""
+        raise NotImplementedError
+
+    def result_shape(self) -> tuple[int, ...]:
+        """The shape that the configuration gives.
+
+        Raises:
+            VerifyError: the configuration is malformed, or does not fit the operands.
+        """
+        terms, output = self._terms()
+        sizes: dict[str, int] = {}
+        for term, type in zip(terms, self.operand_types(), strict=True):
+            for label, size in zip(_labels(term, type.rank), type.shape, strict=True):
+                known = sizes.get(label, DYNAMIC)
+                if not rules.sizes_agree(known, size) and not (label.isdigit() and 1 in (known, size)):
+                    raise self.error(f"einsum_config gives {label} the sizes {known} and {size}")
+                sizes[label] = max(known, size)
+        broadcast = sorted((label for label in sizes if label.isdigit()), key=int, reverse=True)
+        before, dots, after = output.partition("...")
+        labels = [*before, *(broadcast if dots else ()), *after]
+        if len(set(labels)) < len(labels) or not sizes.keys() >= set(labels):
+            raise self.error(
+                f"einsum_config has the output {output!r}, whose labels must be others' and unique"
+            )
+        return tuple([sizes[label] for label in labels])
+
+    def _terms(self) -> tuple[list[str], str]:
+        """The labels of each operand, and those of the result."""
+        config = self.einsum_config.replace(" ", "")
+        operands, arrow, output = config.partition("->")
+        terms = operands.split(",")
+        types = self.operand_types()
+        if (
+            not arrow
+            or len(terms) != len(types)
+            or not all(re.fullmatch(_EINSUM_OPERAND, term) for term in [*terms, output])
+        ):
+            raise self.error(
+                f"einsum_config is {config!r}, but must name the dimensions of {len(types)} operands"
+            )
+        for term, type in zip(terms, types, strict=True):
+            named = len(term.replace("...", ""))
+            if named > type.rank or (named < type.rank and "..." not in term):
+                raise self.error(f"einsum_config names {named} dimensions, but an operand is {type}")
+        return terms, output
+
+    def verify(self) -> None:
+        super().verify()
+        reason = same_kind([("the operand", type) for type in (*self.operand_types(), self.result)])
+        if reason is not None:
+            raise self.error(reason)
+
+    def infer(self) -> list[Type]:
+        return [TensorType(self.result_shape(), self.result.element_type)]
+
+    def reference(self, *operands: Array) -> Array:
+        element_type = self.result.element_type
+        computed = carrier(element_type)
+        # NumPy sums elements in the order in which they lie.
+        entered = [operand.astype(computed, order="C", copy=False) for operand in operands]
+        product = np.einsum(self.einsum_config.replace(" ", ""), *entered)
+        return np.asarray(rounding(computed, element_type)(np.asarray(product)))
+
+
+def _labels(term: str, rank: int) -> list[str]:
+    """A label for each dimension; those of an ellipsis are numbers, counted from the last one."""
+    before, dots, after = term.partition("...")
+    hidden = rank - len(before) - len(after)
+    return [*before, *(map(str, range(hidden - 1, -1, -1)) if dots else ()), *after]
+
+
+class Einsum(
+    _Einsum,
+    name="stablehlo.einsum",
+    assembly="$lhs , $rhs , config = $einsum_config attr-dict : functional-type",
+):
+    """A sum of products by the names of dimensions. Not in the specification."""
+
+    lhs = Operand(PLAIN)
+    rhs = Operand(PLAIN)
+    einsum_config = Attribute(STRING)
+    result = Result(PLAIN)
+
+    def operand_types(self) -> list[TensorType]:
+        return [self.lhs, self.rhs]
+
+
+class UnaryEinsum(
+    _Einsum,
+    name="stablehlo.unary_einsum",
+    assembly="$operand , config = $einsum_config attr-dict : functional-type",
+):
+    """A sum by the names of dimensions. Not in the specification."""
+
+    operand = Operand(PLAIN)
+    einsum_config = Attribute(STRING)
+    result = Result(PLAIN)
+
+    def operand_types(self) -> list[TensorType]:
+        return [self.operand]

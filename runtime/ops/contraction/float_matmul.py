@@ -1,0 +1,162 @@
+"""Products of stacks of matrices of f32 and of f64, and of complex numbers of these.
+
+They are added up by `kernels/matmul/matmul.pyx`, PART terms of a sum at a time, and those of a vector by
+`kernels/matmul/gemv.pyx`, each in an order that nothing but the number of terms changes. References and
+kernels call the same functions. Processors without fused multiply-add are left to BLAS, whose order is its
+own: it is given PART terms at a time as well, but a vector's products at once.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from ..framework.declaration import Array
+from ..numerics.broadcast_shapes import broadcast_shapes
+
+Product = Callable[..., Array]
+
+PART: Final = 256
+"""Terms of sums that are added up at a time."""
+_ON_ONE_THREAD: Final = 1 << 19
+"""Up to so many terms BLAS multiplies two matrices on the calling thread."""
+_IN_PIECES: Final = 1 << 21
+"""Up to so many terms a product is cut into such pieces. BLAS's threads would save microseconds, but where
+other processes use the processors it waits for them for milliseconds."""
+_LEAST_PIECE: Final = 8
+"""Rows or columns that a piece has at least."""
+
+
+@functools.cache
+def _tiles() -> Product | None:
+    """What adds up tiles, None where this processor has not the instructions."""
+    from ...kernels.matmul import matmul
+
+    return matmul.multiply if matmul.is_available() else None
+
+
+def _chains() -> Product | None:
+    """What adds up a vector's products, None where this processor has not the instructions."""
+    from ...kernels.matmul import gemv
+
+    return gemv.multiply if _tiles() is not None else None
+
+
+def by_blas(a: Array, b: Array) -> Array:
+    """The product of stacks of matrices of one element type by BLAS, cut where that pays (`_IN_PIECES`)."""
+    rows, terms, columns = a.shape[-2], a.shape[-1], b.shape[-1]
+    pieces = _pieces(rows, terms, columns)
+    if pieces == 1:
+        whole: Array = np.matmul(a, b)
+        return whole
+    product = np.empty((*broadcast_shapes(a.shape[:-2], b.shape[:-2]), rows, columns), a.dtype)
+    cuts = [max(rows, columns) * piece // pieces for piece in range(pieces + 1)]
+    for start, end in itertools.pairwise(cuts):
+        if rows >= columns:
+            np.matmul(a[..., start:end, :], b, out=product[..., start:end, :])
+        else:
+            np.matmul(a, b[..., start:end], out=product[..., start:end])
+    return product
+
+
+def _pieces(rows: int, terms: int, columns: int) -> int:
+    """Into how many pieces the rows, or the columns where these are more, of a product are cut."""
+    work = rows * terms * columns
+    if work <= _ON_ONE_THREAD or work > _IN_PIECES or min(rows, columns) == 1:
+        return 1
+    pieces = -(-work // _ON_ONE_THREAD)
+    return pieces if max(rows, columns) >= pieces * _LEAST_PIECE else 1
+
+
+def in_parts(a: Array, b: Array, threads: int | None = None) -> Array:
+    """The product of stacks of matrices, PART terms of each sum at a time, and these sums added in order.
+
+    Args:
+        a, b: [..., row, term] and [..., term, column] of one of the types.
+        threads: most threads to use; None: all.
+    """
+    multiply = _tiles()
+    if multiply is None:
+        return _in_parts_by_blas(a, b)
+    return multiply(*_equally_stacked(a, b), threads)
+
+
+def _in_parts_by_blas(a: Array, b: Array) -> Array:
+    if a.shape[-1] <= PART:
+        return by_blas(a, b)
+    total = by_blas(a[..., :PART], b[..., :PART, :])
+    for start in range(PART, a.shape[-1], PART):
+        total += by_blas(a[..., start : start + PART], b[..., start : start + PART, :])
+    return total
+
+
+def contracted(a: Array, b: Array, threads: int | None = None) -> Array:
+    """The product of stacks of matrices: in parts, or where one is a vector in chains."""
+    if 1 in (a.shape[-2], b.shape[-1]):
+        multiply = _chains()
+        return by_blas(a, b) if multiply is None else multiply(*_equally_stacked(a, b), threads)
+    return in_parts(a, b, threads)
+
+
+def complex_product(a: Array, b: Array, threads: int | None = None) -> Array:
+    """The product of stacks of complex matrices of one element type.
+
+    Args:
+        a, b: [..., row, term] and [..., term, column].
+        threads: most threads to use; None: all.
+    """
+    from ...kernels.matmul import matmul
+
+    return matmul.multiply_complex(*_equally_stacked(a, b), threads)
+
+
+def _equally_stacked(a: Array, b: Array) -> tuple[Array, Array]:
+    """The operands with equal batching sizes."""
+    if a.shape[:-2] == b.shape[:-2]:
+        return a, b
+    batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    return np.broadcast_to(a, (*batch, *a.shape[-2:])), np.broadcast_to(b, (*batch, *b.shape[-2:]))
+
+
+def contraction_of(rows: int, terms: int, columns: int, threads: int | None = None) -> Product:
+    """The quickest function that does for matrices of these sizes, of equal stacks, what `contracted` does.
+
+    Args:
+        rows, terms, columns: the sizes.
+        threads: most threads that it may use where it knows of them; None: all.
+    """
+    is_vector = 1 in (rows, columns)
+    multiply = _chains() if is_vector else _tiles()
+    if multiply is None and is_vector:
+        return np.matmul if _pieces(rows, terms, columns) == 1 else by_blas
+    if multiply is not None:
+        return multiply if threads is None else functools.partial(multiply, threads=threads)
+    return np.matmul if _pieces(rows, terms, columns) == 1 and terms <= PART else _in_parts_by_blas
+
+
+def part_of(rows: int, columns: int) -> tuple[int, int] | None:
+    """How many terms of a sum are added up at a time, and bytes of their chains: 0: they are not in chains.
+
+    None where the order is BLAS's.
+    """
+    if _tiles() is None:
+        return None
+    if 1 not in (rows, columns):
+        return PART, 0
+    from ...kernels.matmul import gemv
+
+    return gemv.PART, gemv.CHAIN_BYTES
+
+
+def reads_bf16() -> bool:
+    """Whether a matrix that is multiplied with a vector of f32 may have the bits of bf16, as uint16."""
+    return _tiles() is not None
+
+
+def have_threads() -> bool:
+    """Whether the products of matrices are told how many threads they may use."""
+    return _tiles() is not None

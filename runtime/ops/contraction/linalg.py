@@ -1,0 +1,177 @@
+"""Linear algebra: `cholesky`, `triangular_solve`.
+
+Source: specification, sections "cholesky" and "triangular_solve".
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from ...types import COMPLEX, DYNAMIC, FLOAT, QUANTIZED_PER_TENSOR, TensorType
+from ..elementwise.base import same_baseline_element_type, same_baseline_type
+from ..framework.attribute_kinds import BOOL, Enum
+from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
+from ..framework.rules import first, shape_text, shapes_agree, sizes_agree
+from ..numerics.element_types import carrier
+from ..numerics.fortran import Procedure
+from ..numerics.lapack_library import Argument, Library, factors, library_of, solutions
+
+
+class Transpose(enum.StrEnum):
+    """What `triangular_solve` does to its coefficients."""
+
+    TRANSPOSE_INVALID = "TRANSPOSE_INVALID"
+    NO_TRANSPOSE = "NO_TRANSPOSE"
+    TRANSPOSE = "TRANSPOSE"
+    ADJOINT = "ADJOINT"
+
+
+class Cholesky(Op, name="stablehlo.cholesky", assembly="$a ( , lower = $lower )? attr-dict : same-type"):
+    """Cholesky decomposition of a batch of matrices.
+
+    What the specification leaves open is as in XLA: the opposite triangle of the result is zero, only the
+    triangle that `lower` names is read, and a matrix that is not positive-definite gives NaN everywhere.
+    """
+
+    a = Operand(FLOAT | COMPLEX | QUANTIZED_PER_TENSOR)
+    lower = Attribute(BOOL, False)
+    result = Result(FLOAT | COMPLEX | QUANTIZED_PER_TENSOR)
+
+    @constraint
+    def C1(self) -> str | None:
+        """baseline_type(a) = baseline_type(result)"""
+        return same_baseline_type(a=self.a, result=self.result)
+
+    @constraint
+    def C2(self) -> str | None:
+        """2 <= rank(a)"""
+        return None if self.a.rank >= 2 else f"a has rank {self.a.rank}"
+
+    @constraint
+    def C3(self) -> str | None:
+        """dim(a, -2) = dim(a, -1)"""
+        return _is_square(self.a)
+
+    def reference(self, a: Array) -> Array:
+        return self._of(a.shape)(a)
+
+    def bind(self) -> Callable[..., Array]:
+        return self.reference if DYNAMIC in self.a.shape else self._of(self.a.shape)
+
+    def _of(self, shape: tuple[int, ...]) -> Callable[[Array], Array]:
+        """What gives the factors of matrices of that shape; NaN in place of a factor that does not exist."""
+        if 0 in shape:
+            return lambda a: a
+        working, order, batch = carrier(self.a.element_type), shape[-1], shape[:-2]
+        library, results = library_of(working), [(shape, working), (batch, np.int32)]
+        factor = Procedure(
+            lambda: library.call("potrf", factors(order, self.lower), math.prod(batch), results)
+        )
+        zeros = ~np.tri(order, dtype=bool) if self.lower else np.tri(order, k=-1, dtype=bool)
+
+        def run(a: Array) -> Array:
+            result, info = factor(a.astype(working, copy=False))
+            np.copyto(result, 0, where=zeros)
+            broken = (info != 0) | np.isnan(result.diagonal(0, -2, -1)).any(-1)
+            if broken.any():
+                result[broken] = np.nan
+            return np.asarray(result.astype(a.dtype, copy=False))
+
+        return run
+
+
+class TriangularSolve(Op, name="stablehlo.triangular_solve"):
+    """Solves batches of systems of linear equations with triangular coefficients."""
+
+    a = Operand(FLOAT | COMPLEX | QUANTIZED_PER_TENSOR)
+    b = Operand(FLOAT | COMPLEX | QUANTIZED_PER_TENSOR)
+    left_side = Attribute(BOOL)
+    lower = Attribute(BOOL)
+    unit_diagonal = Attribute(BOOL)
+    transpose_a = Attribute(Enum("transpose", Transpose))
+    result = Result(FLOAT | COMPLEX | QUANTIZED_PER_TENSOR)
+
+    @constraint
+    def I6(self) -> str | None:
+        """transpose_a is one of NO_TRANSPOSE, TRANSPOSE, ADJOINT"""
+        return "transpose_a is TRANSPOSE_INVALID" if self.transpose_a == Transpose.TRANSPOSE_INVALID else None
+
+    @constraint
+    def C1(self) -> str | None:
+        """baseline_element_type(a) = baseline_element_type(b)"""
+        return same_baseline_element_type(a=self.a, b=self.b)
+
+    @constraint
+    def C2(self) -> str | None:
+        """2 <= rank(a) = rank(b) = R"""
+        if 2 <= self.a.rank == self.b.rank:
+            return None
+        return f"a has rank {self.a.rank}, b has rank {self.b.rank}"
+
+    @constraint
+    def C3(self) -> str | None:
+        """the batch dimensions of a and b agree; dim(a, -2) = dim(a, -1) = dim(b, left_side ? -2 : -1)"""
+        return first(self._batches_agree(), _is_square(self.a), self._sides_agree())
+
+    def _batches_agree(self) -> str | None:
+        if shapes_agree(self.a.shape[:-2], self.b.shape[:-2]):
+            return None
+        return f"a has batch sizes {shape_text(self.a.shape[:-2])}, b has {shape_text(self.b.shape[:-2])}"
+
+    def _sides_agree(self) -> str | None:
+        dimension = -2 if self.left_side else -1
+        if sizes_agree(self.a.shape[-1], self.b.shape[dimension]):
+            return None
+        size = self.b.shape[dimension]
+        return f"a has size {self.a.shape[-1]}, but b has size {size} in dimension {dimension}"
+
+    @constraint
+    def C4(self) -> str | None:
+        """baseline_type(b) = baseline_type(result)"""
+        return same_baseline_type(b=self.b, result=self.result)
+
+    def reference(self, a: Array, b: Array) -> Array:
+        return self._of(b.shape)(a, b)
+
+    def bind(self) -> Callable[..., Array]:
+        return self.reference if DYNAMIC in self.b.shape else self._of(self.b.shape)
+
+    def _of(self, shape: tuple[int, ...]) -> Callable[[Array, Array], Array]:
+        """What solves systems of which `b` has that shape."""
+        if 0 in shape:
+            return lambda a, b: b
+        working, dtype = carrier(self.a.element_type), self.result.dtype
+        library, batch = library_of(working), math.prod(shape[:-2])
+        solve = Procedure(
+            lambda: library.call("trsm", self._arguments(library, shape), batch, [(shape, working)])
+        )
+
+        def run(a: Array, b: Array) -> Array:
+            (solved,) = solve(a.astype(working, copy=False), b.astype(working, copy=False))
+            return np.asarray(solved.astype(dtype, copy=False))
+
+        return run
+
+    def _arguments(self, library: Library, shape: tuple[int, ...]) -> list[Argument]:
+        return solutions(
+            library,
+            (shape[-2], shape[-1]),
+            left_side=self.left_side,
+            lower=self.lower,
+            transpose=_OPERATIONS[self.transpose_a],
+            unit_diagonal=self.unit_diagonal,
+        )
+
+
+_OPERATIONS: Final = {Transpose.NO_TRANSPOSE: "N", Transpose.TRANSPOSE: "T", Transpose.ADJOINT: "C"}
+
+
+def _is_square(type: TensorType) -> str | None:
+    if sizes_agree(type.shape[-2], type.shape[-1]):
+        return None
+    return f"a has the last sizes {type.shape[-2]} and {type.shape[-1]}"

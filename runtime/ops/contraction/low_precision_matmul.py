@@ -1,0 +1,107 @@
+"""Products of floats that bf16 holds, by instructions for several products where the processor has them.
+
+They add in f32. The matrix unit's order is its own, so references and kernels call the same function: which
+products it is given hangs on their shapes, their least numbers and the processor. Pairs of bf16 are added in
+the order of `float_products`, which multiplies numbers so small that these instructions would lose them.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ...types import ELEMENT_TYPES, FLOAT, ElementType
+from ..framework.declaration import Array
+from ..numerics.element_types import converter
+
+_BF16: Final = ELEMENT_TYPES["bf16"]
+_F32: Final = ELEMENT_TYPES["f32"]
+
+_LEAST_TERMS: Final = 1 << 12
+"""Smaller products of matrices are left to `float_products` by the matrix unit."""
+_LEAST_TERMS_OF_PAIRS: Final = 1 << 10
+"""The same where pairs are multiplied."""
+
+
+def are_served(lhs: ElementType, rhs: ElementType, result: ElementType) -> bool:
+    """Whether there is a way to multiply operands of these element types, of sizes that suit it."""
+    if not all(type.category == FLOAT for type in (lhs, rhs, result)) or result.width > _F32.width:
+        return False
+    return all(type is _BF16 or type.width <= 8 for type in (lhs, rhs)) and way() is not None
+
+
+def way() -> str | None:
+    """How this processor multiplies bf16, None where it has no instructions quicker than those for f32."""
+    from ...kernels.matmul import low_precision_matmul
+
+    ways = low_precision_matmul.ways("bfloat16", "bfloat16", "float32")
+    return next(filter(low_precision_matmul.is_quick, ways), None)
+
+
+def has_order_of_f32() -> bool:
+    """Whether results are those of `float_products` for matrices to the bit: terms are added in its order."""
+    from ...kernels.matmul import low_precision_matmul
+
+    return way() == low_precision_matmul.BY_PAIRS
+
+
+def suits(rows: int, terms: int, columns: int) -> bool:
+    """Whether matrices of these sizes are multiplied so. Products of f32 have another order for vectors."""
+    if has_order_of_f32():
+        return 1 not in (rows, columns) and rows * terms * columns >= _LEAST_TERMS_OF_PAIRS
+    return rows * terms * columns >= _LEAST_TERMS
+
+
+def narrow_multiplier(
+    lhs: ElementType, rhs: ElementType, result: ElementType, otherwise: Callable[[Array, Array], Array]
+) -> Callable[..., Array]:
+    """The product of stacks of matrices of element types that are served.
+
+    Args:
+        lhs, rhs, result: the element types.
+        otherwise: multiplies where sizes do not suit, or numbers are too small.
+
+    Returns:
+        A function of two arrays and, by name, `threads`: most threads to use, None: all.
+    """
+    enter_lhs, enter_rhs = converter(lhs, _BF16), converter(rhs, _BF16)
+    summed = _BF16 if result is _BF16 else _F32
+    leave = converter(summed, result)
+
+    def multiply(a: Array, b: Array, threads: int | None = 1) -> Array:
+        shape, other = a.shape, b.shape
+        product = prepared(shape, other, summed.dtype, threads)
+        if product is None:
+            return otherwise(a, b)
+        left, right = enter_lhs(a), enter_rhs(b)
+        batch = shape[:-2]
+        if len(batch) != 1:
+            count = math.prod(batch)
+            left, right = left.reshape(count, *shape[-2:]), right.reshape(count, *other[-2:])
+        total = product(left, right)
+        if total is None:
+            return otherwise(a, b)
+        return np.asarray(leave(total if len(batch) == 1 else total.reshape(*batch, shape[-2], other[-1])))
+
+    return multiply
+
+
+@functools.lru_cache(1 << 8)
+def prepared(
+    lhs: Sequence[int], rhs: Sequence[int], result: np.dtype[Any], threads: int | None
+) -> Callable[[Array, Array], Array | None] | None:
+    """The product of bf16 of these shapes, given as stacks of one batching dimension; None where none suits.
+
+    Its result is None where numbers are too small.
+    """
+    from ...kernels.matmul import low_precision_matmul
+
+    batch, (rows, terms), columns = lhs[:-2], lhs[-2:], rhs[-1]
+    if tuple(batch) != tuple(rhs[:-2]) or 0 in batch or not suits(rows, terms, columns):
+        return None
+    stacks = (math.prod(batch), rows, terms), (math.prod(batch), terms, columns)
+    return low_precision_matmul.Product(*stacks, _BF16.dtype, _BF16.dtype, result, threads)

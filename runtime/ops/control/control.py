@@ -1,0 +1,232 @@
+"""Control flow: `while`, `if`, `case`, calls, terminators, barriers and tokens.
+
+Source: specification, sections "while", "if", "case", "optimization_barrier", "after_all";
+the `func` dialect for calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from ...types import (
+    BOOLEAN,
+    BUFFER,
+    ELEMENT_TYPES,
+    SIGNED,
+    TENSOR,
+    TOKEN,
+    TOKEN_VALUE,
+    TUPLE,
+    FunctionType,
+    TensorType,
+    TokenType,
+    Type,
+)
+from ..framework.attribute_kinds import SYMBOL
+from ..framework.declaration import Array, Attribute, Evaluate, Op, Operand, Region, Result, constraint
+from ..framework.rules import all_types_agree, first, function_type_is
+
+VALUE: Final = TENSOR | TOKEN | TUPLE | BUFFER
+"""Any value that control flow passes on."""
+
+
+def types_text(types: Sequence[Type]) -> str:
+    """Types as a signature shows them: ``(tensor<f32>, tensor<i1>)``."""
+    return f"({', '.join(map(str, types))})"
+
+
+def results_are(actual: Sequence[Type], expected: Sequence[Type], source: str) -> str | None:
+    """Declared result types must be the expected ones; `source` says whose those are."""
+    if all_types_agree(actual, expected):
+        return None
+    return f"results are {types_text(actual)}, but {source} {types_text(expected)}"
+
+
+class While(Op, name="stablehlo.while", assembly="custom(while)"):
+    """Runs `body` while `cond` holds."""
+
+    takes_stored_values = True
+    operand = Operand(VALUE, variadic=True)
+    cond = Region()
+    body = Region()
+    results = Result(VALUE, variadic=True)
+
+    @constraint
+    def C1(self) -> str | None:
+        """cond has type (T0, ..., TN-1) -> tensor<i1>, where Ti = type(operand[i])"""
+        return function_type_is("cond", self.cond, self.operand, [TensorType((), ELEMENT_TYPES["i1"])])
+
+    @constraint
+    def C2(self) -> str | None:
+        """body has type (T0, ..., TN-1) -> (T0, ..., TN-1), where Ti = type(operand[i])"""
+        return function_type_is("body", self.body, self.operand, self.operand)
+
+    @constraint
+    def C3(self) -> str | None:
+        """type(results...) = type(operand...)"""
+        return results_are(self.results, self.operand, "operand is")
+
+    def infer(self) -> list[Type]:
+        return list(self.operand)
+
+    def reference(self, *operand: Any, cond: Evaluate, body: Evaluate) -> tuple[Any, ...]:
+        while cond(*operand)[0]:
+            operand = body(*operand)
+        return operand
+
+
+class If(Op, name="stablehlo.if"):
+    """Runs one of two branches."""
+
+    takes_stored_values = True
+    pred = Operand(BOOLEAN, rank=0)
+    true_branch = Region()
+    false_branch = Region()
+    results = Result(VALUE, variadic=True)
+
+    @constraint
+    def C1(self) -> str | None:
+        """input_types(true_branch) = input_types(false_branch) = []"""
+        branches = {"true_branch": self.true_branch.type, "false_branch": self.false_branch.type}
+        return first(*(_takes_nothing(name, type) for name, type in branches.items()))
+
+    @constraint
+    def C2(self) -> str | None:
+        """output_types(true_branch) = output_types(false_branch)"""
+        outputs = self.true_branch.type.results
+        return _returns("false_branch", self.false_branch.type, outputs, "true_branch")
+
+    @constraint
+    def C3(self) -> str | None:
+        """type(results...) = output_types(true_branch)"""
+        return results_are(self.results, self.true_branch.type.results, "true_branch returns")
+
+    def reference(self, pred: Array, true_branch: Evaluate, false_branch: Evaluate) -> tuple[Any, ...]:
+        return true_branch() if pred else false_branch()
+
+
+class Case(Op, name="stablehlo.case"):
+    """Runs the branch that `index` selects, the last one where `index` is out of range."""
+
+    takes_stored_values = True
+    index = Operand(SIGNED, rank=0)
+    branches = Region(variadic=True)
+    results = Result(VALUE, variadic=True)
+
+    @constraint
+    def I1(self) -> str | None:
+        """index is a 0-dimensional tensor of type i32"""
+        element_type = self.index.element_type
+        return None if element_type.name == "i32" else f"index has elements {element_type}"
+
+    @constraint
+    def C1(self) -> str | None:
+        """0 < size(branches)"""
+        return None if self.branches else "there are no branches"
+
+    @constraint
+    def C2(self) -> str | None:
+        """input_types(branches...) = []"""
+        named = {f"branches[{index}]": branch.type for index, branch in enumerate(self.branches)}
+        return first(*(_takes_nothing(name, type) for name, type in named.items()))
+
+    @constraint
+    def C3(self) -> str | None:
+        """same(output_types(branches...))"""
+        outputs = self.branches[0].type.results
+        named = {f"branches[{index}]": branch.type for index, branch in enumerate(self.branches)}
+        return first(*(_returns(name, type, outputs, "branches[0]") for name, type in named.items()))
+
+    @constraint
+    def C4(self) -> str | None:
+        """type(results...) = output_types(branches[0])"""
+        return results_are(self.results, self.branches[0].type.results, "branches[0] returns")
+
+    def reference(self, index: Array, branches: Sequence[Evaluate]) -> tuple[Any, ...]:
+        selected = int(index)
+        return branches[selected if 0 <= selected < len(branches) else -1]()
+
+
+def _takes_nothing(name: str, actual: FunctionType) -> str | None:
+    """A branch must take no inputs."""
+    return f"{name} takes {types_text(actual.inputs)}, but must take nothing" if actual.inputs else None
+
+
+def _returns(name: str, actual: FunctionType, outputs: Sequence[Type], other: str) -> str | None:
+    """A branch must return what another one returns."""
+    if all_types_agree(actual.results, outputs):
+        return None
+    return f"{name} returns {types_text(actual.results)}, but {other} returns {types_text(outputs)}"
+
+
+class Call(Op, name="func.call", assembly="custom(call)"):
+    """A call of a function of the module; specialization puts the function's body in its place."""
+
+    operands = Operand(VALUE, variadic=True)
+    callee = Attribute(SYMBOL)
+    results = Result(VALUE, variadic=True)
+
+
+class Return(Op, name="stablehlo.return", assembly="$results attr-dict ( : types($results) )?"):
+    """Ends a region: what the region returns."""
+
+    results = Operand(VALUE, variadic=True)
+
+    def reference(self, *results: Any) -> tuple[Any, ...]:
+        return results
+
+
+class FunctionReturn(Op, name="func.return", assembly="attr-dict ( $operands : types($operands) )?"):
+    """Ends a function: what the function returns."""
+
+    operands = Operand(VALUE, variadic=True)
+
+    def reference(self, *operands: Any) -> tuple[Any, ...]:
+        return operands
+
+
+class OptimizationBarrier(
+    Op, name="stablehlo.optimization_barrier", assembly="attr-dict ( $operand : pairwise-types )?"
+):
+    """Hands its operands on after all of them have been computed."""
+
+    takes_stored_values = True
+    operand = Operand(TENSOR | TOKEN, variadic=True)
+    result = Result(TENSOR | TOKEN, variadic=True)
+
+    @constraint
+    def C1(self) -> str | None:
+        """type(operand...) = type(result...)"""
+        return results_are(self.result, self.operand, "operand is")
+
+    def infer(self) -> list[Type]:
+        return list(self.operand)
+
+    def reference(self, *operand: Any) -> tuple[Any, ...]:
+        return operand
+
+
+class AfterAll(Op, name="stablehlo.after_all", assembly="$inputs attr-dict : same-type"):
+    """Joins tokens."""
+
+    inputs = Operand(TOKEN, variadic=True)
+    result = Result(TOKEN)
+
+    def infer(self) -> list[Type]:
+        return [TokenType()]
+
+    def reference(self, *inputs: Any) -> Any:
+        return TOKEN_VALUE
+
+
+class CreateToken(Op, name="stablehlo.create_token", assembly="attr-dict : type($output)"):
+    """Makes a token."""
+
+    output = Result(TOKEN)
+
+    def infer(self) -> list[Type]:
+        return [TokenType()]
+
+    def reference(self) -> Any:
+        return TOKEN_VALUE

@@ -1,0 +1,89 @@
+"""The custom calls that make buffers and read them, and the rules for aliases of buffers.
+
+A buffer (``memref``) is held as a tensor's array is. Nothing writes into it: a custom call that updates a
+buffer returns the new contents as the result that its alias names.
+
+Source: specification, sections "Types" and "custom_call" (special targets, alias); XLA's `AllocateBuffer`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ...types import BufferType, TensorType, TupleType, Type
+from ..framework.rules import types_agree
+from .view import CustomCallView
+
+TARGETS: Final = ("CreateBuffer", "Pin", "Unpin")
+"""Those that aliases do not concern."""
+
+
+def verify_create(view: CustomCallView) -> None:
+    """No inputs, one result: a buffer for `CreateBuffer`, a tensor for `AllocateBuffer`."""
+    wanted = BufferType if view.call_target_name == "CreateBuffer" else TensorType
+    if view.inputs:
+        raise view.error(f"@{view.call_target_name} must have no inputs", "I1")
+    if len(view.results) != 1 or not isinstance(view.results[0], wanted):
+        raise view.error(f"@{view.call_target_name} must have one result, a {_KIND[wanted]}")
+
+
+def create(view: CustomCallView) -> tuple[Any, ...]:
+    """Zeros: what is in a new buffer is open."""
+    (result,) = view.results
+    assert isinstance(result, (BufferType, TensorType))
+    return (np.zeros(result.shape, tensor_of(result).dtype),)
+
+
+def verify_pin(view: CustomCallView) -> None:
+    """A tensor to a buffer of the same type for `Pin`, the reverse for `Unpin`."""
+    kinds = (TensorType, BufferType) if view.call_target_name == "Pin" else (BufferType, TensorType)
+    for what, types, kind in (("input", view.inputs, kinds[0]), ("result", view.results, kinds[1])):
+        if len(types) != 1 or not isinstance(types[0], kind):
+            label = "I1" if what == "input" else None
+            raise view.error(f"@{view.call_target_name} must have one {what}, a {_KIND[kind]}", label)
+    if not types_agree(tensor_of(view.inputs[0]), tensor_of(view.results[0])):
+        reason = f"@{view.call_target_name} from {view.inputs[0]} to {view.results[0]}"
+        raise view.error(f"{reason}: shapes and elements must be the same", "I1")
+
+
+def tensor_of(type: Any) -> TensorType:
+    """The type of a tensor of a buffer's shape and elements; that of a tensor is its own."""
+    return type if isinstance(type, TensorType) else TensorType(type.shape, type.element_type)
+
+
+def aliases_violation(view: CustomCallView) -> str | None:
+    """Why the aliases, which name parts that exist, are not right for the buffers among the parts."""
+    if view.call_target_name in TARGETS:
+        return None
+    operands = set(_buffers(view.inputs))
+    results = dict.fromkeys(_buffers(view.results), 0)
+    seen = set()
+    for outputs, operand, parts in view.output_operand_aliases:
+        place = (operand, *parts)
+        if place not in operands:
+            continue
+        if place in seen:
+            return f"the buffer in operand {operand} at {list(parts)} has several aliases"
+        seen.add(place)
+        results[outputs if len(view.results) > 1 else (0, *outputs)] += 1
+    for place, count in results.items():
+        if count != 1:
+            return (
+                f"the buffer in result {place[0]} at {list(place[1:])} has {count} aliases, but must have one"
+            )
+    return None
+
+
+def _buffers(types: Sequence[Type], place: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
+    """Where the buffers among nested types are."""
+    for index, type in enumerate(types):
+        if isinstance(type, BufferType):
+            yield (*place, index)
+        elif isinstance(type, TupleType):
+            yield from _buffers(type.types, (*place, index))
+
+
+_KIND: Final = {BufferType: "buffer", TensorType: "tensor"}

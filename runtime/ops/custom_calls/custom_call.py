@@ -1,0 +1,193 @@
+"""`custom_call`, and the targets that users register.
+
+Source: specification, section "custom_call"; rules that it lacks are those of the StableHLO dialect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final
+
+from ...types import TensorType, TupleType, Type
+from ..framework.attribute_kinds import (
+    plain_value,
+)
+from ..framework.declaration import constraint
+from ..framework.rules import first, in_range, types_agree
+from .buffers import aliases_violation
+from .shape_custom_calls import shape_operands, sized
+from .targets import BUILT_IN, Target
+from .unserved import OTHER_PLATFORMS, why_unserved
+from .user_functions import Registry, call_user
+from .view import CustomCallView
+
+TYPED_FFI: Final = 4
+"""The api_version whose backend_config is a dictionary."""
+
+_REGISTERED: Final = Registry[Target]()
+
+
+def register_custom_call(target: str, function: Callable[..., Any], *, pure: bool = False) -> None:
+    """Offer `function` as the custom call `target`, in modules that are compiled from now on.
+
+    Source: specification, section "custom_call".
+
+    Args:
+        target: the `call_target_name`; what was registered under it before is replaced.
+        function: called with an array for each input, which it must not write to, and with the keyword
+            argument `backend_config` where the operation has one that is not empty (a string, or a dictionary
+            of Python values). Returns the result, or a tuple of results, of the types that are declared.
+        pure: whether a call may be dropped when its results are not used, or made once instead of twice.
+
+    Raises:
+        ValueError: the runtime has a target of that name itself.
+    """
+    if target in BUILT_IN:
+        raise ValueError(f"{target} is a target of the runtime itself")
+    _REGISTERED.register(target, Target(partial(_call_user, function), pure=pure))
+
+
+def unregister_custom_call(target: str) -> None:
+    """Take back what `register_custom_call` did; KeyError where nothing is registered."""
+    _REGISTERED.unregister(target)
+
+
+def _call_user(function: Callable[..., Any], view: CustomCallView, *inputs: Any) -> tuple[Any, ...]:
+    """Call a registered function."""
+    options = {"backend_config": view.configuration} if view.configuration else {}
+    return call_user(view, view.call_target_name, function, inputs, options, view.results)
+
+
+class CustomCall(
+    CustomCallView,
+    name="stablehlo.custom_call",
+    assembly="custom(custom_call_target) ( $inputs ) attr-dict : functional-type",
+):
+    """Calls what is known by a name outside of StableHLO.
+
+    Attributes:
+        pure: whether this call has no effect beyond its results.
+    """
+
+    is_pure_by_call = True
+
+    def __init__(self, operation: Any) -> None:
+        super().__init__(operation)
+        name = self.call_target_name
+        self.target = BUILT_IN.get(name) or _REGISTERED.find(name)
+        self.shape_operands = shape_operands(operation)
+        if self.shape_operands:
+            self.__dict__["inputs"] = self._without_shapes(self.inputs)
+            if self.operand_layouts is not None:
+                self.__dict__["operand_layouts"] = self._without_shapes(self.operand_layouts)
+        attached = operation.attributes.get("mhlo.backend_config")
+        self.configuration = self.backend_config if attached is None else plain_value(attached)
+        self.__dict__["pure"] = self.target is not None and self.target.pure and not self.has_side_effect
+
+    @constraint
+    def I4(self) -> str | None:
+        """backend_config is a dictionary where api_version is API_VERSION_TYPED_FFI, a string otherwise"""
+        typed = self.api_version == TYPED_FFI
+        if self.backend_config == "" or isinstance(self.backend_config, dict) == typed:
+            return None
+        expected = "a dictionary" if typed else "a string"
+        return f"api_version is {self.api_version}, so that backend_config must be {expected}"
+
+    @constraint
+    def I5(self) -> str | None:
+        """0 <= api_version <= 4"""
+        return in_range("api_version", [self.api_version], 0, TYPED_FFI + 1, "the number of API versions")
+
+    @constraint
+    def I7(self) -> str | None:
+        """aliases name parts that exist and have the same type; a buffer has at most one, in a result one"""
+        parts = (self._alias_violation(*alias) for alias in self.output_operand_aliases)
+        return first(*parts) or aliases_violation(self)
+
+    def _alias_violation(self, outputs: Sequence[int], operand: int, parts: Sequence[int]) -> str | None:
+        reason = in_range("operand_index", [operand], 0, len(self.inputs), "the number of inputs")
+        if reason is not None:
+            return reason
+        source = _part(self.inputs[operand], parts)
+        result = self.results[0] if len(self.results) == 1 else TupleType(self.results)
+        target = _part(result, outputs)
+        if source is None:
+            return f"operand_tuple_indices = {list(parts)} is outside of {self.inputs[operand]}"
+        if target is None:
+            return f"output_tuple_indices = {list(outputs)} is outside of {result}"
+        return None if types_agree(source, target) else f"an alias of {source} as {target}"
+
+    @constraint
+    def I8_I9(self) -> str | None:
+        """layouts are given for all operands and results or for none, each a permutation of the dimensions"""
+        if self.operand_layouts is None and self.result_layouts is None:
+            return None
+        if self.operand_layouts is None or self.result_layouts is None:
+            return "layouts must be given for operands and results or for neither"
+        results = self.results
+        if len(results) == 1 and isinstance(results[0], TupleType):
+            results = results[0].types
+        return first(
+            _layouts_violation("operand_layouts", self.operand_layouts, self.inputs),
+            _layouts_violation("result_layouts", self.result_layouts, results),
+        )
+
+    def verify(self) -> None:
+        super().verify()
+        if self.target is None:
+            # Whether another platform's call can be reached, the specializer tells.
+            if why_unserved(self.call_target_name) not in OTHER_PLATFORMS:
+                self.require_target()
+        elif self.target.verify is not None:
+            self.target.verify(self)
+
+    def require_target(self) -> None:
+        """Judge that there is a target.
+
+        Raises:
+            UnsupportedError: there is none.
+        """
+        if self.target is None:
+            reason = why_unserved(self.call_target_name)
+            because = f": {reason}" if reason is not None else ""
+            raise self.unsupported(f"there is no target @{self.call_target_name}{because}")
+
+    def infer(self) -> list[Type] | None:
+        return sized(self.results, self.operation)
+
+    def reference(self, *inputs: Any) -> tuple[Any, ...]:
+        self.require_target()
+        assert self.target is not None
+        return self.target.run(self, *self._without_shapes(inputs))
+
+    def bind(self) -> Callable[..., Any]:
+        if self.target is None or self.target.bind is None or self.shape_operands:
+            return self.reference
+        return self.target.bind(self)
+
+    def _without_shapes(self, values: Sequence[Any]) -> Sequence[Any]:
+        """What stands for each operand that is not the shape of a result."""
+        if not self.shape_operands:
+            return values
+        return [value for position, value in enumerate(values) if position not in self.shape_operands]
+
+
+def _part(type: Type, indices: Sequence[int]) -> Type | None:
+    """The part of a nested tuple type; None where there is no such part."""
+    for index in indices:
+        if not isinstance(type, TupleType) or not 0 <= index < len(type.types):
+            return None
+        type = type.types[index]
+    return type
+
+
+def _layouts_violation(name: str, layouts: Sequence[Sequence[int]], types: Sequence[Type]) -> str | None:
+    """Why `layouts` are not the layouts of values of these types."""
+    if len(layouts) != len(types):
+        return f"{name} has {len(layouts)} elements for {len(types)} values"
+    for index, (layout, type) in enumerate(zip(layouts, types, strict=True)):
+        rank = type.rank if isinstance(type, TensorType) else 0
+        if sorted(layout) != list(range(rank)):
+            return f"{name}[{index}] is {list(layout)}, which is no permutation of the dimensions of {type}"
+    return None

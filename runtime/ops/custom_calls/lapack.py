@@ -1,0 +1,408 @@
+"""The custom calls ``lapack_*_ffi`` that JAX emits on a CPU, through the LAPACK that NumPy or SciPy brings.
+
+A target is named after a routine and the type of its elements: ``lapack_sgetrf_ffi`` is GETRF of f32.
+Operands and results are batches of matrices and vectors. LAPACK takes the last two dimensions as rows and
+columns of a buffer stored column by column, whatever the layout that the custom call asks for.
+
+Source: LAPACK Users' Guide; the custom calls' operands, results and parameters are those of JAX 0.10.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from ...types import ELEMENT_TYPES, TensorType
+from ..framework.declaration import Array
+from ..framework.rules import first, same_element_type, same_shape, shapes_agree
+from ..numerics.fortran import Call, Procedure
+from ..numerics.lapack_library import (
+    ELEMENTS,
+    LIBRARIES,
+    Argument,
+    Buffer,
+    Library,
+    Workspace,
+    factors,
+    information,
+    solutions,
+)
+from .view import CustomCallView
+
+Parameters = dict[str, Any]
+Sizes = tuple[int, ...]
+Problem = tuple[str, list[Argument]]
+"""A routine's name without the letter of its element type, and what it takes.
+
+A result that the parameters do not ask for, whose values are open, is none of the arguments."""
+Describe = Callable[..., Problem]
+"""Called with a Library, the parameters, and for each operand the sizes that a problem has."""
+Reread = Callable[[Array], Array]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """An operand or a result in a signature: its element type and the letters of its last dimensions."""
+
+    elements: str
+    letters: str
+
+
+@dataclass(frozen=True)
+class Routine:
+    """A LAPACK routine for one element type.
+
+    Attributes:
+        library: where it is.
+        describe: tells what it is called with.
+        operands, results: their signature.
+        parameters: for each parameter the characters allowed, None where it is a number.
+        check: called with the operands before; None: their elements do not matter.
+    """
+
+    library: Library
+    describe: Describe
+    operands: tuple[Shape, ...]
+    results: tuple[Shape, ...]
+    parameters: dict[str, str | None] = field(default_factory=dict)
+    check: Callable[..., None] | None = None
+
+    def verify(self, view: CustomCallView) -> None:
+        """Check operands, results and parameters of a custom call.
+
+        Raises:
+            VerifyError: they are not the routine's.
+        """
+        name = view.call_target_name
+        for what, expected, actual in (
+            ("inputs", self.operands, view.inputs),
+            ("results", self.results, view.results),
+        ):
+            if len(expected) != len(actual):
+                raise view.error(f"@{name} has {len(actual)} {what}, but must have {len(expected)}")
+        reason = first(self._shapes_violation(view), self._parameters_violation(view))
+        if reason is not None:
+            raise view.error(f"@{name}: {reason}")
+
+    def _shapes_violation(self, view: CustomCallView) -> str | None:
+        sizes: dict[str, int] = {}
+        reference: TensorType | None = None
+        for what, shapes, types in (
+            ("inputs", self.operands, view.inputs),
+            ("results", self.results, view.results),
+        ):
+            for position, (shape, type) in enumerate(zip(shapes, types, strict=True)):
+                where = f"{what}[{position}]"
+                reason = self._violation(where, shape, type, sizes)
+                if reason is not None:
+                    return reason
+                batch = type.shape[: type.rank - len(shape.letters)]
+                reference = reference or type.with_shape(batch)
+                if not shapes_agree(batch, reference.shape):
+                    return f"{where} has batch sizes {list(batch)}, but inputs[0] has {list(reference.shape)}"
+            if {"m", "n"} <= sizes.keys():
+                sizes.setdefault("k", min(sizes["m"], sizes["n"]))
+            sizes.setdefault("p", max(sizes.get("n", 0) - 1, 0))
+        return None
+
+    def _violation(self, where: str, shape: Shape, type: Any, sizes: dict[str, int]) -> str | None:
+        """Why a type does not fit into the signature; sizes that are met first are entered."""
+        name = ELEMENTS[self.library.prefix][shape.elements]
+        if not isinstance(type, TensorType) or type.rank < len(shape.letters):
+            return f"{where} is {type}, but must be a tensor of rank {len(shape.letters)} or more"
+        expected = type.with_element_type(ELEMENT_TYPES[name])
+        last = type.shape[type.rank - len(shape.letters) :]
+        for letter, size in zip(shape.letters, last, strict=True):
+            sizes.setdefault(letter, size)
+        wanted = [sizes[letter] for letter in shape.letters]
+        return first(
+            same_element_type(where, type, "the routine", expected),
+            same_shape(
+                f"the last part of {where}", type.with_shape(last), "the shape of the problem", wanted
+            ),
+        )
+
+    def _parameters_violation(self, view: CustomCallView) -> str | None:
+        given = view.configuration
+        for name, allowed in self.parameters.items():
+            value = given.get(name) if isinstance(given, dict) else None
+            if not isinstance(value, int):
+                return f"the parameter {name} is missing in backend_config"
+            if allowed is not None and not (0 <= value < 128 and chr(value) in allowed):
+                return f"the parameter {name} is {value}, but must be the code of one of {', '.join(allowed)}"
+        return None
+
+    def run(self, view: CustomCallView, *operands: Array) -> tuple[Any, ...]:
+        """Solve all problems of a batch."""
+        return self.bind(view)(*operands)
+
+    def bind(self, view: CustomCallView) -> Callable[..., tuple[Any, ...]]:
+        """What solves all problems of a batch, with all found that does not depend on their elements."""
+        names = ELEMENTS[self.library.prefix]
+        dtypes = [ELEMENT_TYPES[names[shape.elements]].dtype for shape in self.results]
+        declared = list(zip([type.shape for type in view.results], dtypes, strict=True))
+        if any(type.size == 0 for type in view.inputs):
+            return lambda *operands: tuple([np.zeros(shape, dtype) for shape, dtype in declared])
+        procedure = Procedure(lambda: self._call(view, declared))
+        enter = [
+            _rereading(_layout(view.operand_layouts, position, type.rank), _columns(type.rank, shape))
+            for position, (type, shape) in enumerate(zip(view.inputs, self.operands, strict=True))
+        ]
+        leave = [
+            _rereading(_columns(type.rank, shape), _layout(view.result_layouts, position, type.rank))
+            for position, (type, shape) in enumerate(zip(view.results, self.results, strict=True))
+        ]
+        if self.check is None and not any([*enter, *leave]):
+            return procedure
+
+        def run(*operands: Array) -> tuple[Any, ...]:
+            if self.check is not None:
+                self.check(*operands)
+            solved = procedure(*map(_reread, enter, operands))
+            return tuple(map(_reread, leave, solved))
+
+        return run
+
+    def _call(self, view: CustomCallView, declared: list[tuple[tuple[int, ...], Any]]) -> Call:
+        given: Any = view.configuration
+        parameters = {
+            name: given[name] if allowed is None else chr(given[name])
+            for name, allowed in self.parameters.items()
+        }
+        problem = [
+            type.shape[type.rank - len(shape.letters) :]
+            for type, shape in zip(view.inputs, self.operands, strict=True)
+        ]
+        batch = view.inputs[0].shape[: view.inputs[0].rank - len(problem[0])]
+        name, arguments = self.describe(self.library, parameters, *problem)
+        for argument in arguments:
+            if isinstance(argument, Buffer) and argument.result is not None:
+                shape = declared[argument.result][0][len(batch) :]
+                if argument.shape != shape:
+                    raise ValueError(f"gives {argument.shape} where {shape} is declared")
+        return self.library.call(name, arguments, math.prod(batch), declared)
+
+
+def _layout(layouts: Sequence[Sequence[int]] | None, position: int, rank: int) -> Sequence[int]:
+    """An array's dimensions, the one whose elements are neighbours first; by default the last dimension."""
+    return range(rank)[::-1] if layouts is None else layouts[position]
+
+
+def _columns(rank: int, shape: Shape) -> Sequence[int]:
+    """The layout in which LAPACK has a batch of matrices or vectors."""
+    order = list(range(rank))[::-1]
+    if len(shape.letters) == 2:
+        order[:2] = order[1::-1]
+    return order
+
+
+def _rereading(written: Sequence[int], read: Sequence[int]) -> Reread | None:
+    """What gives an array of the same shape whose buffer in layout `read` is that of its argument in layout
+    `written`; None where that is the argument."""
+    if list(written) == list(read):
+        return None
+    order, places = written[::-1], np.argsort(read[::-1])
+
+    def reread(array: Array) -> Array:
+        buffer = array.transpose(order).ravel()
+        return buffer.reshape([array.shape[dimension] for dimension in read[::-1]]).transpose(places)
+
+    return reread
+
+
+def _reread(reread: Reread | None, array: Array) -> Array:
+    return array if reread is None else reread(array)
+
+
+def _potrf(library: Library, parameters: Parameters, x: Sizes) -> Problem:
+    return "potrf", factors(x[0], parameters["uplo"] == "L")
+
+
+def _geqrf(library: Library, parameters: Parameters, x: Sizes) -> Problem:
+    tau = Buffer((min(x),), None, 1)
+    return "geqrf", [*x, Buffer(x, 0, 0), x[0], tau, Workspace(), information()]
+
+
+def _orgqr(library: Library, parameters: Parameters, x: Sizes, tau: Sizes) -> Problem:
+    (m, n), (k,) = x, tau
+    if not m >= n >= k:
+        raise ValueError(f"no {m}x{n} matrix is the product of {k} reflectors")
+    name = "orgqr" if library.is_real else "ungqr"
+    return name, [m, n, k, Buffer(x, 0, 0), m, Buffer(tau, 1, is_read_only=True), Workspace(), information()]
+
+
+def _ormqr(library: Library, parameters: Parameters, x: Sizes, tau: Sizes, c: Sizes) -> Problem:
+    (m, n), (k,) = c, tau
+    rows = m if parameters["left"] else n
+    if x[0] != rows or not k <= min(rows, x[1]):
+        raise ValueError(f"{k} reflectors in a {x[0]}x{x[1]} matrix do not fit the product")
+    side = "L" if parameters["left"] else "R"
+    transpose = ("T" if library.is_real else "C") if parameters["transpose"] else "N"
+    name = "ormqr" if library.is_real else "unmqr"
+    reflectors: list[Argument] = [Buffer(x, 0), rows, Buffer(tau, 1, is_read_only=True)]
+    return name, [side, transpose, m, n, k, *reflectors, Buffer(c, 2, 0), m, Workspace(), information()]
+
+
+def _geqp3(library: Library, parameters: Parameters, x: Sizes, pivots: Sizes) -> Problem:
+    m, n = x
+    order = Buffer(pivots, None, 1, "I", is_zero=True)
+    results: list[Argument] = [Buffer(x, 0, 0), m, order, Buffer((min(x),), None, 2)]
+    real_work = [] if library.is_real else [Buffer((2 * n,), kind="R")]
+    return "geqp3", [m, n, *results, Workspace(), *real_work, information()]
+
+
+def _no_column_first(x: Array, pivots: Array) -> None:
+    if pivots.any():
+        raise ValueError("columns that are to come first are not offered")
+
+
+def _syevd(library: Library, parameters: Parameters, x: Sizes) -> Problem:
+    n = x[0]
+    name, kinds = ("syevd", "TI") if library.is_real else ("heevd", "TRI")
+    results = [Buffer(x, 0, 0), n, Buffer((n,), None, 1, "R")]
+    flags = parameters["mode"], parameters["uplo"]
+    return name, [*flags, n, *results, *[Workspace(kind) for kind in kinds], information(2)]
+
+
+def _singular_values(name: str) -> Describe:
+    """GESDD, which divides and conquers, or GESVD, which iterates."""
+
+    def describe(library: Library, parameters: Parameters, x: Sizes) -> Problem:
+        (m, n), mode = x, parameters["mode"]
+        least, most = min(x), max(x)
+        rows, columns = {"A": (m, n), "S": (least, least), "N": (1, 1)}[mode]
+        u, vt = (None, None) if mode == "N" else (2, 3)
+        rest = [information(4)]
+        if name == "gesdd":
+            rest.insert(0, Buffer((8 * least,), kind="I"))
+        if not library.is_real:
+            # Enough for either routine, with or without vectors.
+            rest.insert(0, Buffer((least * (5 * least + 2 * most + 7),), kind="R"))
+        flags = [mode] if name == "gesdd" else [mode, mode]
+        results = [
+            Buffer((least,), None, 1, "R"),
+            Buffer((m, rows), None, u),
+            m,
+            Buffer((columns, n), None, vt),
+        ]
+        return name, [*flags, m, n, Buffer(x, 0, 0), m, *results, columns, Workspace(), *rest]
+
+    return describe
+
+
+def _getrf(library: Library, parameters: Parameters, x: Sizes) -> Problem:
+    return "getrf", [*x, Buffer(x, 0, 0), x[0], Buffer((min(x),), None, 1, "I"), information(2)]
+
+
+def _trsm(library: Library, parameters: Parameters, x: Sizes, y: Sizes) -> Problem:
+    return "trsm", solutions(
+        library,
+        (y[0], y[1]),
+        left_side=parameters["side"] == "L",
+        lower=parameters["uplo"] == "L",
+        transpose=parameters["trans_x"],
+        unit_diagonal=parameters["diag"] == "U",
+    )
+
+
+def _geev(library: Library, parameters: Parameters, x: Sizes) -> Problem:
+    n, modes = x[0], (parameters["compute_left"], parameters["compute_right"])
+    eigenvalues = [Buffer((n,), None, result) for result in range(2 if library.is_real else 1)]
+    # LAPACK packs the vectors of a conjugate pair into two real columns; the seventh argument tells which.
+    pairs = 6 if library.is_real else None
+    vectors = [
+        Buffer(x, None, result, pairs=pairs) if mode == "V" else Buffer(x)
+        for result, mode in enumerate(modes, len(eigenvalues))
+    ]
+    real_work = [] if library.is_real else [Buffer((2 * n,), kind="R")]
+    results = [Buffer(x, 0), n, *eigenvalues, vectors[0], n, vectors[1], n]
+    rest = [*real_work, information(len(eigenvalues) + 2)]
+    return "geev", [*modes, n, *results, Workspace(), *rest]
+
+
+def _gees(library: Library, parameters: Parameters, x: Sizes) -> Problem:
+    n, mode = x[0], parameters["mode"]
+    eigenvalues = [Buffer((n,), None, result) for result in range(2, 4 if library.is_real else 3)]
+    selected = 2 + len(eigenvalues)
+    real_work = [] if library.is_real else [Buffer((n,), kind="R")]
+    # Nothing is sorted: the function that selects and its workspace are not used.
+    unused = np.zeros(1)
+    vectors = Buffer(x, None, 1 if mode == "V" else None)
+    results = [Buffer(x, 0, 0), n, Buffer((), None, selected, "I"), *eigenvalues, vectors, n]
+    rest = [*real_work, unused, information(selected + 1)]
+    return "gees", [mode, "N", unused, n, *results, Workspace(), *rest]
+
+
+def _gehrd(library: Library, parameters: Parameters, x: Sizes) -> Problem:
+    n, low, high = x[0], parameters["low"], parameters["high"]
+    if not 1 <= low <= high <= n:
+        raise ValueError(f"low {low} and high {high} bound no part of a matrix of order {n}")
+    results = [Buffer(x, 0, 0), n, Buffer((n - 1,), None, 1)]
+    return "gehrd", [n, low, high, *results, Workspace(), information(2)]
+
+
+def _sytrd(library: Library, parameters: Parameters, x: Sizes) -> Problem:
+    n = x[0]
+    diagonals = [Buffer((n,), None, 1, "R"), Buffer((n - 1,), None, 2, "R")]
+    results = [Buffer(x, 0, 0), n, *diagonals, Buffer((n - 1,), None, 3)]
+    name = "sytrd" if library.is_real else "hetrd"
+    return name, [parameters["uplo"], n, *results, Workspace(), information(4)]
+
+
+def _gtsv(library: Library, parameters: Parameters, dl: Sizes, d: Sizes, du: Sizes, b: Sizes) -> Problem:
+    """LAPACK leaves out the first element of `dl` and the last of `du`, which are outside of the matrix."""
+    diagonals = [Buffer(dl, 0, 0, skipped=1), Buffer(d, 1, 1), Buffer(du, 2, 2)]
+    return "gtsv", [*b, *diagonals, Buffer(b, 3, 3), b[0], information(4)]
+
+
+_UPLO: Final[dict[str, str | None]] = {"uplo": "LU"}
+_SIGNATURES: Final[dict[str, tuple[Describe, str, dict[str, str | None]]]] = {
+    "potrf": (_potrf, "T:nn -> T:nn I:", _UPLO),
+    "geqrf": (_geqrf, "T:mn -> T:mn T:k", {}),
+    "orgqr": (_orgqr, "T:mn T:k -> T:mn", {}),
+    "syevd": (_syevd, "T:nn -> T:nn R:n I:", {"mode": "NV", **_UPLO}),
+    "ormqr": (_ormqr, "T:au T:v T:mn -> T:mn", {"left": None, "transpose": None}),
+    "geqp3": (_geqp3, "T:mn I:n -> T:mn I:n T:k", {}),
+    "gesdd": (_singular_values("gesdd"), "T:mn -> T:mn R:k T:mu T:vn I:", {"mode": "ASN"}),
+    "gesvd": (_singular_values("gesvd"), "T:mn -> T:mn R:k T:mu T:vn I:", {"mode": "ASN"}),
+    "getrf": (_getrf, "T:mn -> T:mn I:k I:", {}),
+    "trsm": (_trsm, "T:aa T:mn -> T:mn", {"side": "LR", "trans_x": "NTC", "diag": "NU", **_UPLO}),
+    "geev": (_geev, "T:nn -> T:n C:nn C:nn I:", {"compute_left": "NV", "compute_right": "NV"}),
+    "gees": (_gees, "T:nn -> T:nn T:nn T:n I: I:", {"mode": "NV", "sort": "N"}),
+    "gehrd": (_gehrd, "T:nn -> T:nn T:p I:", {"low": None, "high": None}),
+    "sytrd": (_sytrd, "T:nn -> T:nn R:n R:p T:p I:", _UPLO),
+    "gtsv": (_gtsv, "T:n T:n T:n T:nr -> T:n T:n T:n T:nr I:", {}),
+}
+"""For each routine how to run it, the elements and last dimensions of operands and results, its parameters.
+
+Dimension k is min(m, n), p is n - 1; u, v, a and r are what the program says.
+"""
+
+_COMPLEX_NAMES: Final = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetrd"}
+"""Routines that have another name for complex elements."""
+
+
+def _shapes(text: str) -> tuple[Shape, ...]:
+    return tuple([Shape(*item.split(":")) for item in text.split()])
+
+
+def _routines() -> Iterator[tuple[str, Routine]]:
+    for prefix, library in LIBRARIES.items():
+        for name, (describe, signature, parameters) in _SIGNATURES.items():
+            if prefix in "sd" and name in ("geev", "gees"):
+                # Real matrices have real and imaginary parts of eigenvalues in two results.
+                signature = signature.replace(" T:n ", " T:n T:n ")
+            operands, results = map(_shapes, signature.split("->"))
+            check = _no_column_first if name == "geqp3" else None
+            if prefix in "cz":
+                name = _COMPLEX_NAMES.get(name, name)
+            target = f"lapack_{prefix}{name}_ffi"
+            yield target, Routine(library, describe, operands, results, parameters, check)
+
+
+ROUTINES: Final = dict(_routines())
+"""The routines by the name of their custom call."""

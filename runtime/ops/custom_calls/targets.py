@@ -1,0 +1,207 @@
+"""The targets of `custom_call` that the runtime has itself.
+
+Source: the checks of the StableHLO project's test data; annotations and assertions that JAX emits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from ...errors import ExecutionError
+from ...ir import StringAttribute
+from ...types import BOOLEAN, INTEGER, TensorType
+from ..framework.declaration import Array
+from ..framework.rules import all_types_agree
+from ..testing.check import (
+    Disagreement,
+    are_real_or_complex,
+    close_rule,
+    not_almost_equal,
+    not_close,
+    require_agreement,
+    unequal,
+)
+from . import buffers, host_functions, sparse, tridiagonal
+from .lapack import ROUTINES
+from .shape_custom_calls import REPLACED_TARGETS
+from .view import CustomCallView
+
+ALMOST_EQ_TOLERANCE: Final = 1e-3
+"""Of ``check.expect_almost_eq`` as a custom call."""
+EQ_TOLERANCE: Final = 1e-4
+"""Of ``check.eq`` for elements that are not integers."""
+CLOSE_ULP_DIFFERENCES: Final = (0, 3)
+"""Of ``check.expect_close`` as a custom call."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a custom call of some name does.
+
+    Attributes:
+        run: called with the operation's view and its inputs; returns a tuple of results.
+        verify: raises a VerifyError or an UnsupportedError for a view that it cannot run.
+        pure: whether it has no effect beyond its results.
+        bind: gives, for a view, a function of the inputs alone that does the same; None: there is none.
+    """
+
+    run: Callable[..., tuple[Any, ...]]
+    verify: Callable[[CustomCallView], None] | None = None
+    pure: bool = True
+    bind: Callable[[CustomCallView], Callable[..., tuple[Any, ...]]] | None = None
+
+
+def _verify_pair(view: CustomCallView) -> None:
+    """Two inputs of the same type, no results."""
+    if len(view.inputs) != 2 or not all_types_agree(view.inputs[:1], view.inputs[1:]):
+        raise view.error(f"@{view.call_target_name} must have two inputs of the same type", "I1")
+    if view.results:
+        raise view.error(f"@{view.call_target_name} must have no results")
+
+
+def _verify_real_or_complex_pair(view: CustomCallView) -> None:
+    _verify_pair(view)
+    if not are_real_or_complex(*view.inputs):
+        raise view.error(f"@{view.call_target_name} takes floating-point or complex inputs", "I1")
+
+
+def _expect(disagreement: Disagreement, rule: str) -> Callable[..., tuple[Any, ...]]:
+    """A check that raises where its inputs disagree."""
+
+    def run(view: CustomCallView, actual: Array, expected: Array) -> tuple[Any, ...]:
+        require_agreement(view, actual, expected, disagreement, rule)
+        return ()
+
+    return run
+
+
+def _verify_eq(view: CustomCallView) -> None:
+    """Two inputs of the same type and a result of type tensor<i1>."""
+    if len(view.inputs) != 2 or not all_types_agree(view.inputs[:1], view.inputs[1:]):
+        raise view.error(f"@{view.call_target_name} must have two inputs of the same type", "I1")
+    if [str(type) for type in view.results] != ["tensor<i1>"]:
+        raise view.error(f"@{view.call_target_name} must have the result tensor<i1>")
+
+
+def _eq(view: CustomCallView, actual: Array, expected: Array) -> tuple[Any, ...]:
+    """As the expectations; True where it holds."""
+    if are_real_or_complex(*view.inputs):
+        rule = f"values must differ by at most {EQ_TOLERANCE}"
+        require_agreement(view, actual, expected, not_almost_equal(EQ_TOLERANCE), rule)
+    else:
+        require_agreement(view, actual, expected, unequal, "values must be equal")
+    return (np.True_,)
+
+
+def _verify_identity(view: CustomCallView) -> None:
+    """Results of the same types as the inputs: all that an annotation for one device can ask for."""
+    if not all_types_agree(view.inputs, view.results):
+        raise view.unsupported(
+            f"@{view.call_target_name} between different types, which are those of several devices"
+        )
+
+
+def _identity(view: CustomCallView, *inputs: Any) -> tuple[Any, ...]:
+    return inputs
+
+
+def _verify_no_results(view: CustomCallView) -> None:
+    if view.results:
+        raise view.error(f"@{view.call_target_name} must have no results")
+
+
+def _nothing(view: CustomCallView, *inputs: Any) -> tuple[Any, ...]:
+    return ()
+
+
+def _verify_shape_assertion(view: CustomCallView) -> None:
+    """A condition and integers, all 0-dimensional, an error message, no results."""
+    types = view.inputs
+    scalars = all(isinstance(type, TensorType) and type.rank == 0 for type in types)
+    if not types or not scalars or not types[0].category & (BOOLEAN | INTEGER):
+        raise view.error("@shape_assertion must have 0-dimensional inputs, a condition first", "I1")
+    if not all(type.category & INTEGER for type in types[1:]):
+        raise view.error("@shape_assertion must have integers after its condition", "I1")
+    if not isinstance(view.operation.attributes.get("error_message"), StringAttribute):
+        raise view.error("@shape_assertion must have an error_message")
+    if view.results:
+        raise view.error("@shape_assertion must have no results")
+
+
+def _shape_assertion(view: CustomCallView, condition: Array, *values: Array) -> tuple[Any, ...]:
+    """Raises the error message, with the values at the marks ``{0}``, ``{1}``, ..., unless it holds."""
+    if condition:
+        return ()
+    message = view.operation.attributes["error_message"]
+    assert isinstance(message, StringAttribute)
+
+    def value_at(mark: re.Match[str]) -> str:
+        index = int(mark[1])
+        return str(int(values[index])) if index < len(values) else mark[0]
+
+    reason = re.sub(r"\{(\d{1,9})\}", value_at, message.value)
+    raise ExecutionError(reason, operation=view.name, location=view.operation.location)
+
+
+def _verify_sink(view: CustomCallView) -> None:
+    """Any inputs and no results."""
+    if view.results:
+        raise view.error(f"@{view.call_target_name} must have no results")
+
+
+def _sink(view: CustomCallView, *inputs: Any) -> tuple[Any, ...]:
+    """JAX keeps values alive through compilation so, or orders them; nothing happens when it runs."""
+    return ()
+
+
+SHARDING_ANNOTATIONS: Final = (
+    "Sharding",
+    "SPMDFullToShardShape",
+    "SPMDShardToFullShape",
+    "xla.sdy.FuncResultSharding",
+    "xla.sdy.GlobalToLocalShape",
+    "xla.sdy.LocalToGlobalShape",
+)
+"""Targets that say how values are sharded over devices, and return their operands on one device."""
+
+BUILT_IN: Final[dict[str, Target]] = {
+    "check.expect_eq": Target(_expect(unequal, "values must be equal"), _verify_pair, pure=False),
+    "check.expect_almost_eq": Target(
+        _expect(
+            not_almost_equal(ALMOST_EQ_TOLERANCE), f"values must differ by at most {ALMOST_EQ_TOLERANCE}"
+        ),
+        _verify_real_or_complex_pair,
+        pure=False,
+    ),
+    "check.expect_close": Target(
+        _expect(not_close(*CLOSE_ULP_DIFFERENCES), close_rule(*CLOSE_ULP_DIFFERENCES)),
+        _verify_real_or_complex_pair,
+        pure=False,
+    ),
+    "check.eq": Target(_eq, _verify_eq, pure=False),
+    "shape_assertion": Target(_shape_assertion, _verify_shape_assertion, pure=False),
+    **{
+        name: Target(_identity, _verify_identity)
+        for name in (*SHARDING_ANNOTATIONS, "LayoutConstraint", "annotate_device_placement")
+    },
+    "xla.sdy.ShardingGroup": Target(_nothing, _verify_no_results),
+    "CreateBuffer": Target(buffers.create, buffers.verify_create),
+    "AllocateBuffer": Target(buffers.create, buffers.verify_create),
+    "Pin": Target(_identity, buffers.verify_pin),
+    "Unpin": Target(_identity, buffers.verify_pin),
+    **{name: Target(host_functions.run, host_functions.verify) for name in host_functions.TARGETS},
+    host_functions.BUFFER_TARGET: Target(host_functions.run_on_buffers, host_functions.verify),
+    **{name: Target(_sink, _verify_sink) for name in ("control_dep", "dce_sink")},
+    sparse.TARGET: Target(sparse.run, sparse.verify),
+    tridiagonal.TARGET: Target(tridiagonal.run, tridiagonal.verify),
+    **{
+        name: Target(routine.run, routine.verify, bind=routine.bind) for name, routine in ROUTINES.items()
+    },
+    **{name: Target(target.run, target.verify) for name, target in REPLACED_TARGETS.items()},
+}
+"""All of them by name."""

@@ -1,0 +1,60 @@
+"""The custom calls of JAX that one process on a CPU cannot serve, and why.
+
+`tests/ops/custom_calls/test_jax_targets.py` collects all targets that the installed JAX can emit, and fails
+for one that is neither served (`targets.BUILT_IN`) nor listed here.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import Final
+
+DEVICES: Final = "it needs several devices"
+GPU: Final = "it is a target of GPUs"
+TPU: Final = "it is a target of TPUs"
+PROCESS: Final = "it calls a function of another process or framework"
+
+UNSERVED: Final[dict[str, str]] = {
+    # Programs for one device have none of these.
+    "CustomSPMDPartitioning": DEVICES,
+    "InspectSharding": DEVICES,
+    "ragged_all_to_all": DEVICES,
+    # Lowering rules of GPUs; a program that is exported for several platforms has them in branches.
+    "__cudnn$*": GPU,
+    "__gpu$*": GPU,
+    "__op$*": GPU,
+    "cu_*": GPU,
+    "cuda_*": GPU,
+    "cudnn_*": GPU,
+    "cusolver*": GPU,
+    "cusparse*": GPU,
+    "fused": GPU,
+    "hip_*": GPU,
+    "hipsolver*": GPU,
+    "hipsparse*": GPU,
+    "mgpu_*": GPU,
+    "mosaic_gpu*": GPU,
+    "triton_kernel_call*": GPU,
+    "xla_buffer_python_gpu_callback*": GPU,
+    "xla_ffi_python_gpu_callback": GPU,
+    "xla_ffi_partitioned_python_gpu_callback": GPU,
+    # Lowering rules of TPUs; XLA:CPU has no targets of these names either.
+    "Eigh": TPU,
+    "LuDecomposition": TPU,
+    "ProductOfElementaryHouseholderReflectors": TPU,
+    "Qr": TPU,
+    "tpu_custom_call": TPU,
+    "xla_python_tpu_callback": TPU,
+    # TensorFlow's graph is beside the module.
+    "tf.call_tf_function": PROCESS,
+}
+"""By the target's name, or a pattern of names, what it would take."""
+
+
+OTHER_PLATFORMS: Final = frozenset({GPU, TPU})
+"""Programs that JAX exports for several platforms have such calls in branches that do not run."""
+
+
+def why_unserved(target: str) -> str | None:
+    """Why a target of JAX is not served; None where it is not known."""
+    return next((reason for pattern, reason in UNSERVED.items() if fnmatchcase(target, pattern)), None)

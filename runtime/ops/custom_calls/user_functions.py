@@ -1,0 +1,89 @@
+"""Functions of users that stand for operations: custom calls and composites."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+
+from ...errors import ExecutionError
+from ...types import BufferType, TensorType, Type
+from ..framework.declaration import Op
+from ..framework.rules import shapes_agree
+from .buffers import tensor_of
+
+Entry = TypeVar("Entry")
+
+
+class Registry(Generic[Entry]):
+    """What is registered under names. Threads may use it at the same time; the last registration holds.
+
+    Attributes:
+        changes: how often any registry has changed: what programs were made of before may be otherwise now.
+    """
+
+    changes: ClassVar[int] = 0
+    _lock: ClassVar[threading.Lock] = threading.Lock()
+
+    def __init__(self) -> None:
+        self._entries: dict[str, Entry] = {}
+
+    def register(self, name: str, entry: Entry) -> None:
+        """Enter an entry; what was registered under the name before is replaced."""
+        with self._lock:
+            self._entries[name] = entry
+            Registry.changes += 1
+
+    def unregister(self, name: str) -> None:
+        """Take an entry back; KeyError where there is none."""
+        with self._lock:
+            del self._entries[name]
+            Registry.changes += 1
+
+    def find(self, name: str) -> Entry | None:
+        """The entry of that name, or None."""
+        with self._lock:
+            return self._entries.get(name)
+
+
+def call_user(
+    view: Op,
+    name: str,
+    function: Callable[..., Any],
+    inputs: Sequence[Any],
+    options: Mapping[str, Any],
+    types: Sequence[Type],
+) -> tuple[Any, ...]:
+    """Call a function of a user and check what it returns.
+
+    Args:
+        view: the operation that it stands for, for messages.
+        name: under which it is registered.
+        function: returns a result, or a tuple of results; None where there are none.
+        inputs, options: what it is called with.
+        types: of the results.
+
+    Raises:
+        ExecutionError: what it returns has other types.
+    """
+    returned = function(*inputs, **options)
+    values = returned if type(returned) is tuple else () if returned is None else (returned,)
+    if len(values) != len(types):
+        reason = f"@{name} returned {len(values)} values for {len(types)} results"
+        raise ExecutionError(reason, operation=view.name, location=view.operation.location)
+    return tuple([_checked(view, name, value, type) for value, type in zip(values, types, strict=True)])
+
+
+def _checked(view: Op, name: str, value: Any, type: Type) -> Any:
+    """A returned value as an array of the declared type."""
+    if not isinstance(type, (TensorType, BufferType)):
+        return value
+    array = np.asarray(value)
+    if array.dtype == tensor_of(type).dtype and shapes_agree(array.shape, type.shape):
+        return array
+    reason = f"@{name} returned {array.dtype} of shape {array.shape} for {type}"
+    raise ExecutionError(reason, operation=view.name, location=view.operation.location)
+
+

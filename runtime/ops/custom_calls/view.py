@@ -1,0 +1,103 @@
+"""`custom_call` as its targets see it: operands, attributes and results.
+
+Source: specification, section "custom_call"; attributes that it lacks are those of the StableHLO dialect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from ...ir import Attribute as IrAttribute
+from ...ir import DenseElementsAttribute, DictionaryAttribute, StringAttribute, StructAttribute
+from ...types import ANY, INDEX, TensorType
+from ..framework.attribute_kinds import (
+    BOOL,
+    DIMENSIONS,
+    I32,
+    I64,
+    STRING,
+    SYMBOL,
+    ArrayOf,
+    AttributeKind,
+    array_of,
+    plain_value,
+)
+from ..framework.declaration import Attribute, Op, Operand, Result
+
+
+class _BackendConfig(AttributeKind):
+    """A string, or a dictionary of Python values."""
+
+    description = "a string or a dictionary"
+
+    def decode(self, attribute: IrAttribute) -> str | dict[str, Any]:
+        if isinstance(attribute, (StringAttribute, DictionaryAttribute)):
+            value: str | dict[str, Any] = plain_value(attribute)
+            return value
+        raise self.mismatch(attribute)
+
+    def encode(self, value: str | dict[str, Any]) -> IrAttribute:
+        raise NotImplementedError("a decoded backend_config has lost the types of its values")
+
+
+class _Layout(AttributeKind):
+    """A tuple of dimensions, the one of neighbouring elements first: ``dense<[0, 1]> : tensor<2xindex>``."""
+
+    description = "a one-dimensional constant of index"
+
+    def decode(self, attribute: IrAttribute) -> tuple[int, ...]:
+        array = array_of(attribute, 1, INDEX.dtype)
+        if array is not None:
+            return tuple(array.tolist())
+        raise self.mismatch(attribute)
+
+    def encode(self, value: tuple[int, ...]) -> IrAttribute:
+        array = np.array(value, np.int64)
+        return DenseElementsAttribute(TensorType(array.shape, INDEX), array)
+
+
+class _Alias(AttributeKind):
+    """A tuple (output_tuple_indices, operand_index, operand_tuple_indices)."""
+
+    description = "an output_operand_alias"
+
+    def decode(self, attribute: IrAttribute) -> tuple[tuple[int, ...], int, tuple[int, ...]]:
+        if isinstance(attribute, StructAttribute) and attribute.mnemonic == "output_operand_alias":
+            fields = attribute.fields
+            return (
+                DIMENSIONS.from_field(fields.get("output_tuple_indices", ())),
+                I64.from_field(fields.get("operand_index", 0)),
+                DIMENSIONS.from_field(fields.get("operand_tuple_indices", ())),
+            )
+        raise self.mismatch(attribute)
+
+    def encode(self, value: tuple[tuple[int, ...], int, tuple[int, ...]]) -> IrAttribute:
+        names = ("output_tuple_indices", "operand_index", "operand_tuple_indices")
+        return StructAttribute("stablehlo", "output_operand_alias", dict(zip(names, value, strict=True)))
+
+
+class CustomCallView(Op):
+    """What the targets of custom calls see of an operation.
+
+    Attributes:
+        inputs: those that the target takes; not those that say the results' shapes.
+        shape_operands: which operands these are (JAX's attribute `indices_of_shape_operands`).
+        configuration: backend_config, or JAX's ``mhlo.backend_config`` where that is there.
+    """
+
+    inputs = Operand(ANY, variadic=True)
+    call_target_name = Attribute(STRING)
+    has_side_effect = Attribute(BOOL, False)
+    backend_config = Attribute(_BackendConfig(), "")
+    api_version = Attribute(I32, 1)
+    called_computations = Attribute(ArrayOf(SYMBOL), ())
+    output_operand_aliases = Attribute(ArrayOf(_Alias()), ())
+    operand_layouts = Attribute(ArrayOf(_Layout()), None)
+    result_layouts = Attribute(ArrayOf(_Layout()), None)
+    results = Result(ANY, variadic=True)
+
+    shape_operands: Collection[int]
+    configuration: str | dict[str, Any]

@@ -1,0 +1,430 @@
+"""Elementwise arithmetic and mathematical functions.
+
+Source: specification, section "Ops".
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from ...types import (
+    BOOLEAN,
+    COMPLEX,
+    ELEMENT_TYPES,
+    FLOAT,
+    INTEGER,
+    PLAIN,
+    QUANTIZED_PER_TENSOR,
+    SIGNED,
+    TENSOR,
+    ElementType,
+    QuantizedType,
+    TensorType,
+)
+from ..framework import rules
+from ..framework.declaration import Constraint, Operand, Result, constraint
+from ..numerics import complex64_functions as single_complex
+from ..numerics import element_types, real_functions
+from ..numerics import special_functions as special
+from ..numerics.element_types import Function
+from .base import (
+    COMPUTED,
+    Arithmetic,
+    Binary,
+    Elementwise,
+    Transcendental,
+    Unary,
+    baseline_types_agree,
+    same_baseline_element_type,
+    same_shapes,
+)
+from .base import same_baseline_type as same_baseline_type
+
+
+class Abs(Unary, name="stablehlo.abs", functions={SIGNED | FLOAT | COMPLEX: np.absolute}):
+    """The absolute value; a complex number's modulus."""
+
+    single_complex = staticmethod(single_complex.absolute)
+
+    operand = Operand(SIGNED | COMPUTED)
+    result = Result(SIGNED | FLOAT | QUANTIZED_PER_TENSOR)
+    C1 = Constraint(same_shapes, "C1")
+
+    @constraint
+    def C2(self) -> str | None:
+        """baseline_element_type(result) = operand's, for complex elements that of their parts"""
+        return real_part_type(self.operand, self.result)
+
+    @classmethod
+    def result_element_type(cls, element_type: ElementType) -> ElementType:
+        return element_types.real_type(element_type)
+
+
+def real_part_type(operand: TensorType, result: TensorType) -> str | None:
+    """The result must have the elements that the real parts of the operand's have."""
+    element_type = operand.element_type
+    if isinstance(element_type, ElementType):
+        operand = operand.with_element_type(element_types.real_type(element_type))
+    return same_baseline_element_type(operand=operand, result=result)
+
+
+class Add(Binary, name="stablehlo.add", functions={PLAIN: np.add}):
+    """The sum; for booleans OR."""
+
+    lhs = Operand(TENSOR)
+    rhs = Operand(TENSOR)
+    result = Result(TENSOR)
+
+    def quantized(self) -> list[QuantizedType]:
+        """The quantized ones among the element types of lhs, rhs and result."""
+        types = [type.element_type for type in self.named_types().values()]
+        return [type for type in types if isinstance(type, QuantizedType)]
+
+    def quantized_alike(self, what: str) -> str | None:
+        """Quantized operands and result must have the same value of the attribute `what`."""
+        values = [getattr(type, what) for type in self.quantized()]
+        if all(value == values[0] for value in values):
+            return None
+        return f"the {what} types of lhs, rhs and result are {', '.join(map(str, values))}"
+
+    def same_axis(self, name: str, type: TensorType) -> str | None:
+        """A per-axis quantized operand must have the result's quantization dimension."""
+        axis, expected = rules.quantization_dimension(type), rules.quantization_dimension(self.result)
+        if axis is None or axis == expected:
+            return None
+        return f"the quantization dimension of {name} is {axis}, but that of result is {expected}"
+
+    @constraint
+    def C1(self) -> str | None:
+        """without quantized tensors: type(lhs) = type(rhs) = type(result)"""
+        shapes = {name: type.shape for name, type in self.named_types().items()}
+        if not self.quantized() or not all(rules.shapes_agree(shapes["lhs"], s) for s in shapes.values()):
+            return rules.first(
+                rules.same_shape("rhs", self.rhs, "lhs", self.lhs.shape),
+                rules.same_shape("result", self.result, "lhs", self.lhs.shape),
+                None if self.quantized() else baseline_types_agree(self),
+            )
+        return None
+
+    @constraint
+    def C2(self) -> str | None:
+        """is_quantized(lhs) and is_quantized(rhs) and is_quantized(result), or none of them is"""
+        if len(self.quantized()) in (0, 3):
+            return None
+        return f"lhs is {self.lhs}, rhs {self.rhs}, result {self.result}: all or none must be quantized"
+
+    @constraint
+    def C3(self) -> str | None:
+        """storage_type(lhs) = storage_type(rhs) = storage_type(result)"""
+        return self.quantized_alike("storage")
+
+    @constraint
+    def C4(self) -> str | None:
+        """expressed_type(lhs) = expressed_type(rhs) = expressed_type(result)"""
+        return self.quantized_alike("expressed")
+
+    @constraint
+    def C5(self) -> str | None:
+        """(is_per_axis_quantized(lhs) or is_per_axis_quantized(rhs)) = is_per_axis_quantized(result)"""
+        lhs, rhs, result = (
+            rules.quantization_dimension(type) is not None for type in self.named_types().values()
+        )
+        if (lhs or rhs) == result:
+            return None
+        return f"lhs is {self.lhs}, rhs {self.rhs}, but result {self.result}"
+
+    @constraint
+    def C6(self) -> str | None:
+        """a per-axis quantized lhs has quantization_dimension(result)"""
+        return self.same_axis("lhs", self.lhs)
+
+    @constraint
+    def C7(self) -> str | None:
+        """a per-axis quantized rhs has quantization_dimension(result)"""
+        return self.same_axis("rhs", self.rhs)
+
+
+class Atan2(
+    Binary,
+    name="stablehlo.atan2",
+    functions={FLOAT: np.arctan2, COMPLEX: special.atan2_complex},
+    wide=FLOAT | COMPLEX,
+):
+    """The angle of the point (rhs, lhs)."""
+
+    lhs = Operand(COMPUTED)
+    rhs = Operand(COMPUTED)
+    result = Result(COMPUTED)
+
+
+class Cbrt(
+    Transcendental,
+    name="stablehlo.cbrt",
+    functions={FLOAT: real_functions.cbrt, COMPLEX: special.cbrt_complex},
+):
+    """The cubic root."""
+
+
+class Ceil(Unary, name="stablehlo.ceil", functions={FLOAT: np.ceil}):
+    """The least integer that is not less."""
+
+    operand = Operand(FLOAT | QUANTIZED_PER_TENSOR)
+    result = Result(FLOAT | QUANTIZED_PER_TENSOR)
+
+
+class Complex(
+    Elementwise,
+    name="stablehlo.complex",
+    assembly="operands attr-dict : complex-type",
+    functions={FLOAT: special.complex_of},
+):
+    """Complex values from their real and imaginary parts."""
+
+    lhs = Operand(FLOAT)
+    rhs = Operand(FLOAT)
+    result = Result(COMPLEX)
+
+    @classmethod
+    def is_defined(cls, element_type: ElementType) -> bool:
+        return element_type.name in ("f32", "f64")
+
+    @classmethod
+    def result_element_type(cls, element_type: ElementType) -> ElementType:
+        return element_types.complex_type(element_type)
+
+    @classmethod
+    @functools.cache
+    def function_of(cls, element_type: ElementType) -> Function:
+        return special.complex_of
+
+    @constraint
+    def I1(self) -> str | None:
+        """lhs has elements of type f32 or f64"""
+        return _f32_or_f64("lhs", self.lhs)
+
+    @constraint
+    def I2(self) -> str | None:
+        """rhs has elements of type f32 or f64"""
+        return _f32_or_f64("rhs", self.rhs)
+
+    @constraint
+    def C1(self) -> str | None:
+        """type(lhs) = type(rhs)"""
+        return rules.same_type("rhs", self.rhs, "lhs", self.lhs)
+
+    @constraint
+    def C2(self) -> str | None:
+        """shape(result) = shape(lhs)"""
+        return rules.same_shape("result", self.result, "lhs", self.lhs.shape)
+
+    @constraint
+    def C3(self) -> str | None:
+        """element_type(result) = complex<element_type(lhs)>"""
+        if element_types.real_type(self.result.element_type) is self.lhs.element_type:
+            return None
+        return f"result has elements {self.result.element_type}, but lhs has {self.lhs.element_type}"
+
+
+def _f32_or_f64(name: str, type: TensorType) -> str | None:
+    if type.element_type in (ELEMENT_TYPES["f32"], ELEMENT_TYPES["f64"]):
+        return None
+    return f"{name} must have elements of type f32 or f64, but is {type}"
+
+
+class Cosine(
+    Transcendental, name="stablehlo.cosine", functions={FLOAT: real_functions.cosine, COMPLEX: np.cos}
+):
+    """The cosine."""
+
+
+class Divide(
+    Arithmetic,
+    name="stablehlo.divide",
+    functions={INTEGER: special.divide_integers, FLOAT: np.divide, COMPLEX: special.divide_complex},
+    wide=COMPLEX,
+):
+    """The quotient, for integers without its fraction."""
+
+    single_complex = staticmethod(single_complex.divide)
+
+
+class Exponential(
+    Transcendental,
+    name="stablehlo.exponential",
+    functions={FLOAT: real_functions.exponential, COMPLEX: special.exp_complex},
+):
+    """e to the power of the operand."""
+
+
+class ExponentialMinusOne(
+    Transcendental,
+    name="stablehlo.exponential_minus_one",
+    functions={FLOAT: np.expm1, COMPLEX: special.expm1_complex},
+):
+    """exponential(operand) - 1, accurate near zero."""
+
+
+class Floor(Unary, name="stablehlo.floor", functions={FLOAT: np.floor}):
+    """The greatest integer that is not greater."""
+
+    operand = Operand(FLOAT | QUANTIZED_PER_TENSOR)
+    result = Result(FLOAT | QUANTIZED_PER_TENSOR)
+
+
+class Part(Unary):
+    """Base of the operations that take a complex number's part."""
+
+    operand = Operand(FLOAT | COMPLEX)
+    result = Result(FLOAT)
+    C1 = Constraint(same_shapes, "C1")
+
+    @constraint
+    def C2(self) -> str | None:
+        """element_type(result) = operand's, for complex elements that of their parts"""
+        return real_part_type(self.operand, self.result)
+
+    @classmethod
+    def result_element_type(cls, element_type: ElementType) -> ElementType:
+        return element_types.real_type(element_type)
+
+
+class Imag(Part, name="stablehlo.imag"):
+    """The imaginary part; zero for real elements, as conversions give it."""
+
+    @classmethod
+    @functools.cache
+    def function_of(cls, element_type: ElementType) -> Function:
+        if element_type.category == COMPLEX:
+            return lambda operand: operand.imag
+        zero = np.zeros((), np.float32).astype(element_type.dtype)
+        return lambda operand: np.full_like(operand, zero)
+
+
+class Real(Part, name="stablehlo.real"):
+    """The real part; real elements themselves."""
+
+    @classmethod
+    @functools.cache
+    def function_of(cls, element_type: ElementType) -> Function:
+        return lambda operand: operand.real
+
+
+class Log(Transcendental, name="stablehlo.log", functions={FLOAT | COMPLEX: np.log}):
+    """The natural logarithm."""
+
+
+class LogPlusOne(
+    Transcendental, name="stablehlo.log_plus_one", functions={FLOAT: np.log1p, COMPLEX: special.log1p_complex}
+):
+    """log(operand + 1), accurate near zero."""
+
+
+class Logistic(
+    Transcendental,
+    name="stablehlo.logistic",
+    functions={FLOAT: real_functions.logistic, COMPLEX: special.logistic_complex},
+):
+    """1 / (1 + exp(-operand))."""
+
+
+class Multiply(
+    Binary,
+    name="stablehlo.multiply",
+    functions={BOOLEAN | INTEGER | FLOAT: np.multiply, COMPLEX: special.multiply_complex},
+):
+    """The product; for booleans AND."""
+
+
+class Negate(Unary, name="stablehlo.negate", functions={INTEGER | FLOAT | COMPLEX: np.negative}):
+    """The operand with the opposite sign."""
+
+    operand = Operand(INTEGER | COMPUTED)
+    result = Result(INTEGER | COMPUTED)
+
+
+class Power(
+    Arithmetic,
+    name="stablehlo.power",
+    functions={INTEGER: special.power_integers, FLOAT: np.power, COMPLEX: special.power_complex},
+    wide=FLOAT | COMPLEX,
+):
+    """lhs to the power of rhs."""
+
+    @classmethod
+    def carrier_function(cls, element_type: ElementType) -> Function:
+        if element_type.name == "complex<f64>":
+            return special.power_complex_extended
+        return super().carrier_function(element_type)
+
+
+class Remainder(
+    Arithmetic, name="stablehlo.remainder", functions={INTEGER: special.remainder_integers, FLOAT: np.fmod}
+):
+    """What is left of lhs after division by rhs, with the sign of lhs."""
+
+    def verify(self) -> None:
+        super().verify()
+        if self.computed_type.category == COMPLEX:
+            raise self.unsupported("the specification leaves open what the remainder of complex numbers is")
+
+
+class RoundNearestAfz(Unary, name="stablehlo.round_nearest_afz", functions={FLOAT: special.round_ties_away}):
+    """The nearest integer; of two, the one away from zero."""
+
+    operand = Operand(FLOAT | QUANTIZED_PER_TENSOR)
+    result = Result(FLOAT | QUANTIZED_PER_TENSOR)
+
+
+class RoundNearestEven(Unary, name="stablehlo.round_nearest_even", functions={FLOAT: np.rint}):
+    """The nearest integer; of two, the even one."""
+
+    operand = Operand(FLOAT | QUANTIZED_PER_TENSOR)
+    result = Result(FLOAT | QUANTIZED_PER_TENSOR)
+
+
+class Rsqrt(
+    Transcendental,
+    name="stablehlo.rsqrt",
+    functions={FLOAT: special.reciprocal_square_root, COMPLEX: special.reciprocal_square_root_complex},
+):
+    """1 / sqrt(operand)."""
+
+    single_complex = staticmethod(single_complex.rsqrt)
+
+
+class Sign(
+    Unary,
+    name="stablehlo.sign",
+    functions={SIGNED: np.sign, FLOAT: special.sign, COMPLEX: special.sign_complex},
+    wide=COMPLEX,
+):
+    """-1, 0 or 1; a complex number's direction."""
+
+    single_complex = staticmethod(single_complex.sign)
+
+    operand = Operand(SIGNED | COMPUTED)
+    result = Result(SIGNED | COMPUTED)
+
+
+class Sine(Transcendental, name="stablehlo.sine", functions={FLOAT: real_functions.sine, COMPLEX: np.sin}):
+    """The sine."""
+
+
+class Sqrt(Transcendental, name="stablehlo.sqrt", functions={FLOAT | COMPLEX: np.sqrt}, wide=COMPLEX):
+    """The square root."""
+
+    single_complex = staticmethod(single_complex.sqrt)
+
+
+class Subtract(Arithmetic, name="stablehlo.subtract", functions={INTEGER | FLOAT | COMPLEX: np.subtract}):
+    """The difference."""
+
+
+class Tan(Transcendental, name="stablehlo.tan", functions={FLOAT | COMPLEX: np.tan}):
+    """The tangent."""
+
+
+class Tanh(Transcendental, name="stablehlo.tanh", functions={FLOAT: real_functions.tanh, COMPLEX: np.tanh}):
+    """The hyperbolic tangent."""

@@ -1,0 +1,218 @@
+"""The frame of elementwise operations: each result element depends on the operands' at the same index.
+
+Source: specification, section "Ops".
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from ...types import (
+    COMPLEX,
+    DYNAMIC,
+    FLOAT,
+    INTEGER,
+    PLAIN,
+    QUANTIZED_PER_TENSOR,
+    AnyElementType,
+    ElementType,
+    QuantizedType,
+    TensorType,
+    Type,
+)
+from ..framework import rules
+from ..framework.declaration import Array, Attribute, Constraint, Op, Operand, Result
+from ..numerics import element_types
+from ..numerics.element_types import Function
+from ..numerics.real_functions import RealFunction
+from ..numerics.result_accuracy import RESULT_ACCURACY, ResultAccuracy, unreachable
+
+COMPUTED = FLOAT | COMPLEX | QUANTIZED_PER_TENSOR
+"""What most mathematical functions take."""
+
+
+def baseline(element_type: AnyElementType) -> object:
+    """What must match of element types whose scales and zero points may differ."""
+    if not isinstance(element_type, QuantizedType):
+        return element_type
+    t = element_type
+    return (t.storage, t.storage_min, t.storage_max, t.expressed, t.quantization_dimension)
+
+
+def same_baseline_element_type(**named: TensorType) -> str | None:
+    """All of these must have the same element type but for scales and zero points."""
+    (first_name, first), *rest = named.items()
+    for name, type in rest:
+        if baseline(type.element_type) != baseline(first.element_type):
+            return f"{name} has elements {type.element_type}, but {first_name} has {first.element_type}"
+    return None
+
+
+def same_baseline_type(**named: TensorType) -> str | None:
+    """All of these must have the same type but for scales and zero points."""
+    (first_name, first), *rest = named.items()
+    for name, type in rest:
+        reason = same_baseline_element_type(**{first_name: first, name: type})
+        if reason is None and not rules.shapes_agree(type.shape, first.shape):
+            reason = f"{name} is {type}, but {first_name} is {first}"
+        if reason is not None:
+            return reason
+    return None
+
+
+def baseline_types_agree(self: Elementwise) -> str | None:
+    """baseline_type of all operands and of the result is the same"""
+    return same_baseline_type(**self.named_types())
+
+
+def same_types(self: Elementwise) -> str | None:
+    """all operands and the result have the same type"""
+    return baseline_types_agree(self)
+
+
+def same_shapes(self: Elementwise) -> str | None:
+    """operand and result have the same shape"""
+    (name, operand), (result_name, result) = self.named_types().items()
+    return rules.same_shape(result_name, result, name, operand.shape)
+
+
+class Elementwise(Op):
+    """Base of elementwise operations.
+
+    Class attributes:
+        functions: for each category of element types the function on carriers (`numerics`) that computes a
+            result element from operand elements; it broadcasts, so that a region may run on whole arrays.
+        wide: the categories for which it needs the wider carrier, as transcendental functions do.
+        single_complex: the function on complex64 numbers in their carrier, where they have their own.
+    """
+
+    binds_by_types = True
+
+    functions: ClassVar[Mapping[int, Function]] = MappingProxyType({})
+    wide: ClassVar[int] = 0
+    single_complex: ClassVar[Function | None] = None
+
+    def __init_subclass__(
+        cls, *, functions: Mapping[int, Function] | None = None, wide: int | None = None, **rest: Any
+    ) -> None:
+        super().__init_subclass__(**rest)
+        if functions is not None:
+            cls.functions = functions
+        if wide is not None:
+            cls.wide = wide
+
+    @classmethod
+    def carrier_function(cls, element_type: ElementType) -> Function:
+        """The function on carriers; KeyError where there is none."""
+        if cls.single_complex is not None and element_type.name == "complex<f32>":
+            return cls.single_complex
+        for category, function in cls.functions.items():
+            if category & element_type.category:
+                return function
+        raise KeyError(element_type.name)
+
+    @classmethod
+    def is_defined(cls, element_type: ElementType) -> bool:
+        """Whether there is a function on elements of this type."""
+        if not cls.functions:
+            return True
+        return any(category & element_type.category for category in cls.functions)
+
+    @classmethod
+    def result_element_type(cls, element_type: ElementType) -> ElementType:
+        """The element type of the result for operands of `element_type`."""
+        return element_type
+
+    @classmethod
+    @functools.cache
+    def function_of(cls, element_type: ElementType) -> Function:
+        """The quickest function from arrays of `element_type` to the result; often a bare NumPy ufunc."""
+        choose = element_types.wide_carrier if cls.wide & element_type.category else element_types.carrier
+        result_type = cls.result_element_type(element_type)
+        function = cls.carrier_function(element_type)
+        if isinstance(function, RealFunction):
+            if function.rounds_to(element_type):
+                choose = element_types.carrier
+            function = function.ufunc
+        return element_types.carried(function, element_type, result_type, choose(element_type))
+
+    def plain_function(self, element_type: ElementType) -> Function:
+        """`function_of`, with this operation's attributes applied."""
+        return self.function_of(element_type)
+
+    def bind(self) -> Callable[..., Any]:
+        """The quickest function equal to `reference` for this operation's types and attributes."""
+        return self.function
+
+    def reference(self, *operands: Array) -> Any:
+        return self.function(*operands)
+
+    @functools.cached_property
+    def function(self) -> Function:
+        """From operand arrays to the result array. Quantized types are for others to take away."""
+        return self.plain_function(self.computed_type)
+
+    @property
+    def computed_type(self) -> ElementType:
+        """The element type in which it is computed: the last operand's, or its expressed type."""
+        *_, operand, _ = self.named_types().values()
+        computed = rules.expressed_type(operand.element_type)
+        assert isinstance(computed, ElementType)
+        return computed
+
+    def named_types(self) -> dict[str, TensorType]:
+        """The types of the operands and, last, of the result."""
+        parts = (*self.declared_operands, *self.declared_results)
+        return {part.name: self.__dict__[part.name] for part in parts}
+
+    def infer(self) -> list[Type] | None:
+        *operands, result = self.named_types().values()
+        if isinstance(result.element_type, QuantizedType):
+            return None
+        ranked = [operand for operand in operands if operand.rank == max(o.rank for o in operands)]
+        sizes = tuple(
+            next((size for size in column if size != DYNAMIC), DYNAMIC)
+            for column in zip(*(operand.shape for operand in ranked), strict=True)
+        )
+        bounds = next((operand.bounds for operand in ranked if operand.shape == sizes), None)
+        return [TensorType(sizes, self.result_element_type(self.computed_type), bounds)]
+
+
+class Unary(Elementwise, assembly="$operand attr-dict : same-type"):
+    """Base of operations on one tensor whose result has its type."""
+
+    operand = Operand(COMPUTED)
+    result = Result(COMPUTED)
+    C1 = Constraint(baseline_types_agree, "C1")
+
+
+class Transcendental(Unary, wide=FLOAT | COMPLEX):
+    """Base of unary functions whose accuracy `result_accuracy` may ask for."""
+
+    result_accuracy = Attribute(RESULT_ACCURACY, ResultAccuracy())
+
+    def verify(self) -> None:
+        super().verify()
+        reason = unreachable(self.result_accuracy, self.name, self.computed_type)
+        if reason is not None:
+            raise self.unsupported(reason)
+
+
+class Binary(Elementwise, assembly="$lhs , $rhs attr-dict : same-type"):
+    """Base of operations on two tensors of the result's type."""
+
+    lhs = Operand(PLAIN | QUANTIZED_PER_TENSOR)
+    rhs = Operand(PLAIN | QUANTIZED_PER_TENSOR)
+    result = Result(PLAIN | QUANTIZED_PER_TENSOR)
+    C1 = Constraint(baseline_types_agree, "C1")
+
+
+class Arithmetic(Binary):
+    """Base of binary operations that are not for booleans."""
+
+    lhs = Operand(INTEGER | COMPUTED)
+    rhs = Operand(INTEGER | COMPUTED)
+    result = Result(INTEGER | COMPUTED)

@@ -1,0 +1,259 @@
+"""Batch normalization: `batch_norm_inference`, `batch_norm_training`, `batch_norm_grad`.
+
+The definitions are followed in the carrier of the element type; sums are taken in f64, results rounded once.
+
+Source: specification, sections of these names.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from ...types import FLOAT, QUANTIZED_PER_TENSOR, TensorType, Type
+from ..framework.attribute_kinds import F32, I64
+from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
+from ..framework.rules import first, in_range, same_shape, sizes_agree
+from ..numerics.element_types import carrier
+from .base import same_baseline_element_type, same_baseline_type
+
+NUMBER: Final = FLOAT | QUANTIZED_PER_TENSOR
+
+
+class BatchNorm(Op):
+    """What the three operations share: one dimension of `operand` counts features, the others the batch."""
+
+    operand: Any
+    epsilon: Any
+    feature_index: Any
+
+    @constraint
+    def C1(self) -> str | None:
+        """0 <= feature_index < rank(operand)"""
+        return in_range("feature_index", [self.feature_index], 0, self.operand.rank, "the rank of operand")
+
+    def has_size_of_features(self, name: str) -> str | None:
+        """A 1-dimensional operand or result must have an element for each feature."""
+        (size,), features = getattr(self, name).shape, self.operand.shape[self.feature_index]
+        if sizes_agree(size, features):
+            return None
+        return f"{name} has size {size}, but operand has size {features} in dimension {self.feature_index}"
+
+    def carried(self, *arrays: Array) -> list[Array]:
+        """Arrays in the type in which they are computed; 1-dimensional ones broadcast along the features.
+
+        All lie in row-major order: NumPy sums elements in the order in which they lie.
+        """
+        dtype = carrier(self.operand.element_type)
+        shape = [1] * self.operand.rank
+        shape[self.feature_index] = -1
+        shaped = [array if array.ndim == len(shape) else array.reshape(shape) for array in arrays]
+        return [array.astype(dtype, order="C", copy=False) for array in shaped]
+
+    def batch_sum(self, array: Array) -> Array:
+        """The sum over the batch for each feature, broadcast along the features."""
+        dimensions = tuple(d for d in range(array.ndim) if d != self.feature_index)
+        total: Array = array.sum(axis=dimensions, dtype=np.float64, keepdims=True)
+        return total.astype(array.dtype)
+
+    def elements_per_feature(self, array: Array) -> Any:
+        """How many elements a feature has."""
+        return array.dtype.type(math.prod(s for d, s in enumerate(array.shape) if d != self.feature_index))
+
+    def stddev(self, variance: Array) -> Array:
+        """The root of the variance, kept from zero by epsilon."""
+        return np.asarray(np.sqrt(variance + variance.dtype.type(self.epsilon)))
+
+    def normalized(self, operand: Array, mean: Array, variance: Array) -> Array:
+        """The operand with mean 0 and variance 1."""
+        return (operand - mean) / self.stddev(variance)
+
+    def rounded(self, array: Array, type: TensorType) -> Array:
+        """A result in its declared type and rank."""
+        return (array if type.rank == array.ndim else array.reshape(-1)).astype(type.dtype, copy=False)
+
+
+class BatchNormInference(BatchNorm, name="stablehlo.batch_norm_inference"):
+    """Normalizes with a mean and a variance that are given."""
+
+    operand = Operand(NUMBER)
+    scale = Operand(NUMBER, rank=1)
+    offset = Operand(NUMBER, rank=1)
+    mean = Operand(NUMBER, rank=1)
+    variance = Operand(NUMBER, rank=1)
+    epsilon = Attribute(F32)
+    feature_index = Attribute(I64)
+    result = Result(NUMBER)
+
+    @constraint
+    def C2(self) -> str | None:
+        """operand, scale, offset, mean, variance and result have the same baseline_element_type"""
+        return same_baseline_element_type(
+            operand=self.operand,
+            scale=self.scale,
+            offset=self.offset,
+            mean=self.mean,
+            variance=self.variance,
+            result=self.result,
+        )
+
+    @constraint
+    def C3(self) -> str | None:
+        """size(scale) = dim(operand, feature_index)"""
+        return self.has_size_of_features("scale")
+
+    @constraint
+    def C4(self) -> str | None:
+        """size(offset) = dim(operand, feature_index)"""
+        return self.has_size_of_features("offset")
+
+    @constraint
+    def C5(self) -> str | None:
+        """size(mean) = dim(operand, feature_index)"""
+        return self.has_size_of_features("mean")
+
+    @constraint
+    def C6(self) -> str | None:
+        """size(variance) = dim(operand, feature_index)"""
+        return self.has_size_of_features("variance")
+
+    @constraint
+    def C7(self) -> str | None:
+        """baseline_type(operand) = baseline_type(result)"""
+        return same_baseline_type(operand=self.operand, result=self.result)
+
+    def infer(self) -> list[Type] | None:
+        return None if self.operand.category & QUANTIZED_PER_TENSOR else [self.operand]
+
+    def reference(self, operand: Array, scale: Array, offset: Array, mean: Array, variance: Array) -> Array:
+        x, a, b, m, v = self.carried(operand, scale, offset, mean, variance)
+        return self.rounded(a * self.normalized(x, m, v) + b, self.result)
+
+
+class BatchNormTraining(BatchNorm, name="stablehlo.batch_norm_training"):
+    """Normalizes with the mean and the variance of the batch, and gives them too."""
+
+    operand = Operand(NUMBER)
+    scale = Operand(NUMBER, rank=1)
+    offset = Operand(NUMBER, rank=1)
+    epsilon = Attribute(F32)
+    feature_index = Attribute(I64)
+    output = Result(NUMBER)
+    batch_mean = Result(NUMBER, rank=1)
+    batch_var = Result(NUMBER, rank=1)
+
+    @constraint
+    def C2(self) -> str | None:
+        """operand, scale, offset, batch_mean, batch_var and output have the same baseline_element_type"""
+        return same_baseline_element_type(
+            operand=self.operand,
+            scale=self.scale,
+            offset=self.offset,
+            batch_mean=self.batch_mean,
+            batch_var=self.batch_var,
+            output=self.output,
+        )
+
+    @constraint
+    def C3(self) -> str | None:
+        """size(scale) = dim(operand, feature_index)"""
+        return self.has_size_of_features("scale")
+
+    @constraint
+    def C4(self) -> str | None:
+        """size(offset) = dim(operand, feature_index)"""
+        return self.has_size_of_features("offset")
+
+    @constraint
+    def C5(self) -> str | None:
+        """size(batch_mean) = dim(operand, feature_index)"""
+        return self.has_size_of_features("batch_mean")
+
+    @constraint
+    def C6(self) -> str | None:
+        """size(batch_var) = dim(operand, feature_index)"""
+        return self.has_size_of_features("batch_var")
+
+    @constraint
+    def C7(self) -> str | None:
+        """baseline_type(output) = baseline_type(operand)"""
+        return same_baseline_type(output=self.output, operand=self.operand)
+
+    def reference(self, operand: Array, scale: Array, offset: Array) -> tuple[Array, Array, Array]:
+        x, a, b = self.carried(operand, scale, offset)
+        count = self.elements_per_feature(x)
+        mean = self.batch_sum(x) / count
+        centered = x - mean
+        variance = self.batch_sum(centered * centered) / count
+        return (
+            self.rounded(a * self.normalized(x, mean, variance) + b, self.output),
+            self.rounded(mean, self.batch_mean),
+            self.rounded(variance, self.batch_var),
+        )
+
+
+class BatchNormGrad(BatchNorm, name="stablehlo.batch_norm_grad"):
+    """Gradients of `batch_norm_training` with respect to operand, scale and offset."""
+
+    operand = Operand(NUMBER)
+    scale = Operand(NUMBER, rank=1)
+    mean = Operand(NUMBER, rank=1)
+    variance = Operand(NUMBER, rank=1)
+    grad_output = Operand(NUMBER)
+    epsilon = Attribute(F32)
+    feature_index = Attribute(I64)
+    grad_operand = Result(NUMBER)
+    grad_scale = Result(NUMBER, rank=1)
+    grad_offset = Result(NUMBER, rank=1)
+
+    @constraint
+    def C2(self) -> str | None:
+        """all operands and results have the same baseline_element_type"""
+        return same_baseline_element_type(
+            operand=self.operand,
+            scale=self.scale,
+            mean=self.mean,
+            variance=self.variance,
+            grad_output=self.grad_output,
+            grad_operand=self.grad_operand,
+            grad_scale=self.grad_scale,
+            grad_offset=self.grad_offset,
+        )
+
+    @constraint
+    def C3(self) -> str | None:
+        """operand, grad_output and grad_operand have the same shape"""
+        return first(
+            same_shape("grad_output", self.grad_output, "the shape of operand", self.operand.shape),
+            same_shape("grad_operand", self.grad_operand, "the shape of operand", self.operand.shape),
+        )
+
+    @constraint
+    def C4(self) -> str | None:
+        """scale, mean, variance, grad_scale and grad_offset have the same shape"""
+        names = ("mean", "variance", "grad_scale", "grad_offset")
+        types = ((name, getattr(self, name)) for name in names)
+        return first(*(same_shape(n, t, "the shape of scale", self.scale.shape) for n, t in types))
+
+    @constraint
+    def C5(self) -> str | None:
+        """size(scale) = dim(operand, feature_index)"""
+        return self.has_size_of_features("scale")
+
+    def reference(
+        self, operand: Array, scale: Array, mean: Array, variance: Array, grad_output: Array
+    ) -> tuple[Array, Array, Array]:
+        x, a, m, v, gradient = self.carried(operand, scale, mean, variance, grad_output)
+        count = self.elements_per_feature(x)
+        centered, stddev = x - m, self.stddev(v)
+        grad_offset = self.batch_sum(gradient)
+        correlation = self.batch_sum(gradient * centered) * centered / (v + v.dtype.type(self.epsilon))
+        grad_operand = a / stddev / count * (gradient * count - grad_offset - correlation)
+        grad_scale = self.batch_sum(gradient * (centered / stddev))
+        return (
+            self.rounded(grad_operand, self.grad_operand),
+            self.rounded(grad_scale, self.grad_scale),
+            self.rounded(grad_offset, self.grad_offset),
+        )

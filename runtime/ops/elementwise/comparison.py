@@ -1,0 +1,244 @@
+"""Elementwise operations that compare, order and choose.
+
+Source: specification, section "Ops".
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+from collections.abc import Callable
+
+import numpy as np
+
+from ...types import (
+    BOOLEAN,
+    COMPLEX,
+    ELEMENT_TYPES,
+    FLOAT,
+    PLAIN,
+    QUANTIZED,
+    QUANTIZED_PER_TENSOR,
+    SIGNED,
+    ElementType,
+    TensorType,
+)
+from ..framework import rules
+from ..framework.attribute_kinds import Enum
+from ..framework.declaration import Attribute, Constraint, Operand, Result, constraint
+from ..numerics import element_types
+from ..numerics import special_functions as special
+from ..numerics.element_types import Function
+from .base import Binary, Elementwise, same_baseline_element_type, same_baseline_type, same_shapes
+
+
+class ComparisonDirection(enum.StrEnum):
+    """Which comparison holds."""
+
+    EQ = "EQ"
+    NE = "NE"
+    GE = "GE"
+    GT = "GT"
+    LE = "LE"
+    LT = "LT"
+
+
+class ComparisonType(enum.StrEnum):
+    """How values are ordered; NOTYPE says no more than an absent attribute."""
+
+    NOTYPE = "NOTYPE"
+    FLOAT = "FLOAT"
+    TOTALORDER = "TOTALORDER"
+    SIGNED = "SIGNED"
+    UNSIGNED = "UNSIGNED"
+
+
+_COMPARISONS = {
+    ComparisonDirection.EQ: np.equal,
+    ComparisonDirection.NE: np.not_equal,
+    ComparisonDirection.GE: np.greater_equal,
+    ComparisonDirection.GT: np.greater,
+    ComparisonDirection.LE: np.less_equal,
+    ComparisonDirection.LT: np.less,
+}
+
+
+@functools.cache
+def comparison(
+    comparison_direction: ComparisonDirection, compare_type: ComparisonType, element_type: ElementType
+) -> Function:
+    """The function from two arrays of `element_type` to one of bool; complex values go by (real, imag)."""
+    compare = _COMPARISONS[comparison_direction]
+    if compare_type is not ComparisonType.TOTALORDER or element_type.category != FLOAT:
+        return compare
+    keys = element_types.total_order(element_type)
+    return lambda lhs, rhs: compare(keys(lhs), keys(rhs))
+
+
+class Compare(
+    Elementwise,
+    name="stablehlo.compare",
+    assembly="$comparison_direction , $lhs , $rhs ( , $compare_type )? attr-dict : functional-type",
+):
+    """Whether elements stand in a relation."""
+
+    lhs = Operand(PLAIN | QUANTIZED_PER_TENSOR)
+    rhs = Operand(PLAIN | QUANTIZED_PER_TENSOR)
+    comparison_direction = Attribute(Enum("comparison_direction", ComparisonDirection))
+    compare_type = Attribute(Enum("comparison_type", ComparisonType), ComparisonType.NOTYPE)
+    result = Result(BOOLEAN)
+
+    def plain_function(self, element_type: ElementType) -> Function:
+        return comparison(self.comparison_direction, self.compare_type, element_type)
+
+    @classmethod
+    def result_element_type(cls, element_type: ElementType) -> ElementType:
+        return ELEMENT_TYPES["i1"]
+
+    @constraint
+    def C1(self) -> str | None:
+        """baseline_element_type(lhs) = baseline_element_type(rhs)"""
+        return same_baseline_element_type(lhs=self.lhs, rhs=self.rhs)
+
+    @constraint
+    def C2(self) -> str | None:
+        """shape(lhs) = shape(rhs) = shape(result)"""
+        return rules.first(
+            rules.same_shape("rhs", self.rhs, "lhs", self.lhs.shape),
+            rules.same_shape("result", self.result, "lhs", self.lhs.shape),
+        )
+
+    @constraint
+    def C3(self) -> str | None:
+        """compare_type is SIGNED, UNSIGNED, FLOAT or TOTALORDER as the element type asks"""
+        return compare_type_fits(self.compare_type, self.lhs)
+
+
+def compare_type_fits(compare_type: ComparisonType, lhs: TensorType) -> str | None:
+    """The comparison type, where given, must be one for elements of this type."""
+    element_type = lhs.element_type
+    if element_type.category & QUANTIZED:
+        return None
+    allowed = [ComparisonType.UNSIGNED]
+    if element_type.category == FLOAT:
+        allowed = [ComparisonType.FLOAT, ComparisonType.TOTALORDER]
+    elif element_type.category == COMPLEX:
+        allowed = [ComparisonType.FLOAT]
+    elif element_type.category == SIGNED:
+        allowed = [ComparisonType.SIGNED]
+    if compare_type in (ComparisonType.NOTYPE, *allowed):
+        return None
+    return f"compare_type is {compare_type}, but must be {' or '.join(allowed)} for {element_type}"
+
+
+class IsFinite(
+    Elementwise,
+    name="stablehlo.is_finite",
+    assembly="operands attr-dict : functional-type",
+    functions={FLOAT: np.isfinite},
+):
+    """Whether elements are neither infinite nor NaN."""
+
+    x = Operand(FLOAT | QUANTIZED_PER_TENSOR)
+    y = Result(BOOLEAN)
+    C1 = Constraint(same_shapes, "C1")
+
+    @classmethod
+    def result_element_type(cls, element_type: ElementType) -> ElementType:
+        return ELEMENT_TYPES["i1"]
+
+
+class Maximum(Binary, name="stablehlo.maximum"):
+    """The greater element; NaN where either is NaN."""
+
+    @classmethod
+    @functools.cache
+    def function_of(cls, element_type: ElementType) -> Function:
+        return ordering(element_type, np.maximum, special.maximum)
+
+
+class Minimum(Binary, name="stablehlo.minimum"):
+    """The lesser element; NaN where either is NaN."""
+
+    @classmethod
+    @functools.cache
+    def function_of(cls, element_type: ElementType) -> Function:
+        return ordering(element_type, np.minimum, special.minimum)
+
+
+def ordering(element_type: ElementType, plain: Function, for_floats: Callable[..., Function]) -> Function:
+    """A maximum or minimum: `plain` of carriers, or what `for_floats` makes for a type's width."""
+    if element_type.category == FLOAT and element_types.has_negative_zero(element_type):
+        return for_floats(element_type.dtype, element_type.width)
+    return element_types.carried(plain, element_type, element_type, element_types.carrier(element_type))
+
+
+class Clamp(Elementwise, name="stablehlo.clamp", assembly="$min , $operand , $max attr-dict : same-type"):
+    """minimum(maximum(operand, min), max); the bounds may be single elements."""
+
+    min = Operand(PLAIN | QUANTIZED_PER_TENSOR)
+    operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
+    max = Operand(PLAIN | QUANTIZED_PER_TENSOR)
+    result = Result(PLAIN | QUANTIZED_PER_TENSOR)
+
+    @classmethod
+    @functools.cache
+    def function_of(cls, element_type: ElementType) -> Function:
+        greater, less = Maximum.function_of(element_type), Minimum.function_of(element_type)
+        return lambda min, operand, max: less(greater(operand, min), max)
+
+    @constraint
+    def C1(self) -> str | None:
+        """rank(min) = 0 or shape(min) = shape(operand)"""
+        return _single_or_shape("min", self.min, "operand", self.operand)
+
+    @constraint
+    def C2(self) -> str | None:
+        """rank(max) = 0 or shape(max) = shape(operand)"""
+        return _single_or_shape("max", self.max, "operand", self.operand)
+
+    @constraint
+    def C3(self) -> str | None:
+        """baseline_element_type(min) = baseline_element_type(operand) = baseline_element_type(max)"""
+        return same_baseline_element_type(operand=self.operand, min=self.min, max=self.max)
+
+    @constraint
+    def C4(self) -> str | None:
+        """baseline_type(operand) = baseline_type(result)"""
+        return same_baseline_type(operand=self.operand, result=self.result)
+
+
+def _single_or_shape(name: str, type: TensorType, other: str, other_type: TensorType) -> str | None:
+    """The type must have rank 0 or the shape of the other."""
+    if type.rank == 0:
+        return None
+    return rules.same_shape(name, type, other, other_type.shape)
+
+
+class Select(Elementwise, name="stablehlo.select", assembly="operands attr-dict : select-type"):
+    """on_true where pred is true, on_false elsewhere."""
+
+    pred = Operand(BOOLEAN)
+    on_true = Operand(PLAIN | QUANTIZED_PER_TENSOR)
+    on_false = Operand(PLAIN | QUANTIZED_PER_TENSOR)
+    result = Result(PLAIN | QUANTIZED_PER_TENSOR)
+
+    @classmethod
+    @functools.cache
+    def function_of(cls, element_type: ElementType) -> Function:
+        return np.where
+
+    def plain_function(self, element_type: ElementType) -> Function:
+        if self.pred.rank == 0 and self.on_true.rank > 0:
+            return lambda pred, on_true, on_false: on_true if pred else on_false
+        return np.where
+
+    @constraint
+    def C1(self) -> str | None:
+        """rank(pred) = 0 or shape(pred) = shape(on_true)"""
+        return _single_or_shape("pred", self.pred, "on_true", self.on_true)
+
+    @constraint
+    def C2(self) -> str | None:
+        """baseline_type(on_true) = baseline_type(on_false) = baseline_type(result)"""
+        return same_baseline_type(on_true=self.on_true, on_false=self.on_false, result=self.result)

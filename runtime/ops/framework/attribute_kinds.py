@@ -1,0 +1,381 @@
+"""How declared attributes are read from the ir and written back: one kind for each form of attribute."""
+
+from __future__ import annotations
+
+import enum
+from abc import ABC, abstractmethod
+from typing import Any, Final
+
+import numpy as np
+
+from ...ir import (
+    ArrayAttribute,
+    Attribute,
+    BoolAttribute,
+    DenseArrayAttribute,
+    DenseElementsAttribute,
+    DialectAttribute,
+    DictionaryAttribute,
+    EnumAttribute,
+    FloatAttribute,
+    IntegerAttribute,
+    StringAttribute,
+    SymbolAttribute,
+    TypeAttribute,
+    UnitAttribute,
+)
+from ...types import ELEMENT_TYPES, FLOAT, ElementType, TensorType
+
+_MOST_ELEMENTS: Final = 1 << 16
+"""Longest constant that is read as a list."""
+
+
+class AttributeKind(ABC):
+    """A form of attribute: its name in words, and the way between the ir and Python values."""
+
+    description: str
+
+    @abstractmethod
+    def decode(self, attribute: Attribute) -> Any:
+        """The Python value; ValueError where the attribute is of another kind."""
+
+    @abstractmethod
+    def encode(self, value: Any) -> Attribute:
+        """The attribute that decodes to `value`."""
+
+    def from_field(self, value: Any) -> Any:
+        """The Python value of a field of a struct attribute; ValueError where it is of another kind."""
+        return self.decode(value)
+
+    def mismatch(self, attribute: object) -> ValueError:
+        """The error for an attribute of another kind."""
+        return ValueError(f"must be {self.description}, but is {type(attribute).__name__}")
+
+
+def array_of(attribute: Attribute, rank: int, dtype: Any) -> np.ndarray[Any, Any] | None:
+    """The array of a ``dense`` attribute of that rank and element type, None for any other attribute.
+
+    ValueError where it is far longer than any list of dimensions: a splat can have any size.
+    """
+    if not isinstance(attribute, DenseElementsAttribute) or attribute.array.ndim != rank:
+        return None
+    if attribute.array.size > _MOST_ELEMENTS:
+        raise ValueError(f"has {attribute.array.size} elements, but may have at most {_MOST_ELEMENTS}")
+    return attribute.array if attribute.array.dtype == dtype else None
+
+
+class _Integer(AttributeKind):
+    """A Python int from an integer attribute of any width."""
+
+    description = "an integer"
+
+    def __init__(self, width: int) -> None:
+        self.type = ELEMENT_TYPES[f"i{width}"]
+
+    def decode(self, attribute: Attribute) -> int:
+        if isinstance(attribute, IntegerAttribute):
+            return attribute.value
+        raise self.mismatch(attribute)
+
+    def from_field(self, value: Any) -> int:
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+        raise self.mismatch(value)
+
+    def encode(self, value: int) -> Attribute:
+        return IntegerAttribute(value, self.type)
+
+
+class _Unsigned(_Integer):
+    """A Python int that is not negative, from an attribute whose type has no sign."""
+
+    description = "an unsigned integer"
+
+    def decode(self, attribute: Attribute) -> int:
+        return super().decode(attribute) % (1 << self.type.width)
+
+
+class _Boolean(AttributeKind):
+    description = "a boolean"
+
+    def decode(self, attribute: Attribute) -> bool:
+        if isinstance(attribute, BoolAttribute):
+            return attribute.value
+        if isinstance(attribute, UnitAttribute):
+            return True
+        raise self.mismatch(attribute)
+
+    def from_field(self, value: Any) -> bool:
+        if isinstance(value, bool):
+            return value
+        raise self.mismatch(value)
+
+    def encode(self, value: bool) -> Attribute:
+        return BoolAttribute(value)
+
+
+class _Float(AttributeKind):
+    description = "a float"
+
+    def __init__(self, width: int) -> None:
+        self.type = ELEMENT_TYPES[f"f{width}"]
+
+    def decode(self, attribute: Attribute) -> float:
+        if isinstance(attribute, FloatAttribute):
+            return attribute.value
+        raise self.mismatch(attribute)
+
+    def encode(self, value: float) -> Attribute:
+        return FloatAttribute(value, self.type)
+
+
+class _String(AttributeKind):
+    description = "a string"
+
+    def decode(self, attribute: Attribute) -> str:
+        if isinstance(attribute, StringAttribute):
+            return attribute.value
+        raise self.mismatch(attribute)
+
+    def encode(self, value: str) -> Attribute:
+        return StringAttribute(value)
+
+
+class _Dimensions(AttributeKind):
+    """A tuple of int: ``array<i64: ...>``, and ``dense<...> : tensor<Nxi64>`` in older programs."""
+
+    def __init__(self, element_type: str) -> None:
+        self.element_type = ELEMENT_TYPES[element_type]
+        self.description = f"a one-dimensional list of {element_type}"
+
+    def decode(self, attribute: Attribute) -> tuple[int, ...]:
+        if isinstance(attribute, DenseArrayAttribute) and attribute.element_type is self.element_type:
+            return attribute.values
+        array = array_of(attribute, 1, self.element_type.dtype)
+        if array is not None:
+            return tuple(array.tolist())
+        raise self.mismatch(attribute)
+
+    def from_field(self, value: Any) -> tuple[int, ...]:
+        if isinstance(value, tuple) and all(type(item) is int for item in value):
+            return value
+        raise self.mismatch(value)
+
+    def encode(self, value: tuple[int, ...]) -> Attribute:
+        return DenseArrayAttribute(self.element_type, tuple(value))
+
+
+class _Booleans(AttributeKind):
+    """A tuple of bool: ``array<i1: ...>``, and ``dense<...> : tensor<Nxi1>`` in older programs."""
+
+    description = "a one-dimensional list of i1"
+
+    def decode(self, attribute: Attribute) -> tuple[bool, ...]:
+        if isinstance(attribute, DenseArrayAttribute) and attribute.element_type.name == "i1":
+            return tuple(map(bool, attribute.values))
+        array = array_of(attribute, 1, np.bool_)
+        if array is not None:
+            return tuple(array.tolist())
+        raise self.mismatch(attribute)
+
+    def encode(self, value: tuple[bool, ...]) -> Attribute:
+        return DenseArrayAttribute(ELEMENT_TYPES["i1"], tuple(value))
+
+
+class _Padding(AttributeKind):
+    """A tuple of (low, high) pairs: ``dense<...> : tensor<Nx2xi64>``."""
+
+    description = "a two-dimensional constant of i64"
+
+    def decode(self, attribute: Attribute) -> tuple[tuple[int, ...], ...]:
+        array = array_of(attribute, 2, np.int64)
+        if array is not None:
+            return tuple(map(tuple, array.tolist()))
+        raise self.mismatch(attribute)
+
+    def encode(self, value: tuple[tuple[int, ...], ...]) -> Attribute:
+        array = np.array(value, np.int64).reshape(len(value), -1 if value else 2)
+        return DenseElementsAttribute(TensorType(array.shape, ELEMENT_TYPES["i64"]), array)
+
+
+class _Constant(AttributeKind):
+    """A read-only array; the attribute's own type says how it is typed."""
+
+    description = "a constant"
+
+    def decode(self, attribute: Attribute) -> DenseElementsAttribute:
+        if isinstance(attribute, DenseElementsAttribute):
+            return attribute
+        raise self.mismatch(attribute)
+
+    def encode(self, value: DenseElementsAttribute) -> Attribute:
+        return value
+
+
+class _Symbol(AttributeKind):
+    description = "a symbol"
+
+    def decode(self, attribute: Attribute) -> str:
+        if isinstance(attribute, SymbolAttribute):
+            return str(attribute)
+        raise self.mismatch(attribute)
+
+    def encode(self, value: str) -> Attribute:
+        return SymbolAttribute(value)
+
+
+class _FloatType(AttributeKind):
+    description = "a floating-point element type"
+
+    def decode(self, attribute: Attribute) -> ElementType:
+        if isinstance(attribute, TypeAttribute):
+            return self.from_field(attribute.type)
+        raise self.mismatch(attribute)
+
+    def from_field(self, value: Any) -> ElementType:
+        if isinstance(value, ElementType) and value.category == FLOAT:
+            return value
+        raise self.mismatch(value)
+
+    def encode(self, value: ElementType) -> Attribute:
+        return TypeAttribute(value)
+
+
+class _Dictionary(AttributeKind):
+    description = "a dictionary"
+
+    def decode(self, attribute: Attribute) -> dict[str, Attribute]:
+        if isinstance(attribute, DictionaryAttribute):
+            return dict(attribute.values)
+        raise self.mismatch(attribute)
+
+    def encode(self, value: dict[str, Attribute]) -> Attribute:
+        return DictionaryAttribute(dict(value))
+
+
+class _Anything(AttributeKind):
+    """The attribute itself, whatever it is."""
+
+    description = "an attribute"
+
+    def decode(self, attribute: Attribute) -> Attribute:
+        return attribute
+
+    def encode(self, value: Attribute) -> Attribute:
+        return value
+
+
+class Enum(AttributeKind):
+    """An enumeration of a dialect, decoded to a member of `members`.
+
+    Args:
+        mnemonic: the dialect's name for it, such as ``"comparison_direction"``.
+        members: a `enum.StrEnum` with the specification's values.
+        dialect: which dialect declares it.
+    """
+
+    def __init__(self, mnemonic: str, members: type[enum.StrEnum], dialect: str = "stablehlo") -> None:
+        self.mnemonic = mnemonic
+        self.members = members
+        self.dialect = dialect
+        self.description = f"one of {', '.join(members)}"
+
+    def decode(self, attribute: Attribute) -> enum.StrEnum:
+        if isinstance(attribute, EnumAttribute) and attribute.mnemonic == self.mnemonic:
+            if attribute.value in self.members.__members__:
+                return self.members[attribute.value]
+            raise ValueError(f"must be {self.description}, but is {attribute.value}")
+        raise self.mismatch(attribute)
+
+    def encode(self, value: enum.StrEnum) -> Attribute:
+        return EnumAttribute(self.dialect, self.mnemonic, value.value)
+
+
+class NumberedEnum(AttributeKind):
+    """An enumeration that the text shows as an i32, decoded to a member of `members`.
+
+    Args:
+        members: an `enum.IntEnum` with MLIR's numbers.
+    """
+
+    def __init__(self, members: type[enum.IntEnum]) -> None:
+        self.members = members
+        listed = ", ".join(f"{member.value} ({member.name})" for member in members)
+        self.description = f"one of the i32 numbers {listed}"
+
+    def decode(self, attribute: Attribute) -> enum.IntEnum:
+        if not isinstance(attribute, IntegerAttribute) or attribute.type.name != "i32":
+            raise self.mismatch(attribute)
+        if attribute.value not in self.members.__members__.values():
+            raise ValueError(f"must be {self.description}, but is {attribute.value}")
+        return self.members(attribute.value)
+
+    def encode(self, value: enum.IntEnum) -> Attribute:
+        return IntegerAttribute(value.value, ELEMENT_TYPES["i32"])
+
+
+class DialectData(AttributeKind):
+    """An attribute of another dialect, which is its own value.
+
+    Args:
+        kind: the class of the attribute.
+    """
+
+    def __init__(self, kind: type[DialectAttribute]) -> None:
+        self.kind = kind
+        self.description = f"an attribute #{kind.dialect}.{kind.mnemonic}"
+
+    def decode(self, attribute: Attribute) -> Any:
+        if isinstance(attribute, self.kind):
+            return attribute
+        raise self.mismatch(attribute)
+
+    def encode(self, value: DialectAttribute) -> Attribute:
+        return value
+
+
+class ArrayOf(AttributeKind):
+    """A tuple of values of another kind: ``[a, b]``."""
+
+    def __init__(self, kind: AttributeKind) -> None:
+        self.kind = kind
+        self.description = f"a list whose elements are each {kind.description}"
+
+    def decode(self, attribute: Attribute) -> tuple[Any, ...]:
+        if isinstance(attribute, ArrayAttribute):
+            return tuple(map(self.kind.decode, attribute.values))
+        raise self.mismatch(attribute)
+
+    def encode(self, value: tuple[Any, ...]) -> Attribute:
+        return ArrayAttribute(tuple(map(self.kind.encode, value)))
+
+
+I32 = _Integer(32)
+I64 = _Integer(64)
+UI64 = _Unsigned(64)
+F32 = _Float(32)
+F64 = _Float(64)
+BOOL = _Boolean()
+STRING = _String()
+DIMENSIONS = _Dimensions("i64")
+SEGMENT_SIZES = _Dimensions("i32")
+BOOLEANS = _Booleans()
+PADDING = _Padding()
+CONSTANT = _Constant()
+SYMBOL = _Symbol()
+FLOAT_TYPE = _FloatType()
+DICTIONARY = _Dictionary()
+ATTRIBUTE = _Anything()
+
+
+def plain_value(attribute: Attribute) -> Any:
+    """An attribute as a Python value: a number, string, tuple, dictionary or array, or itself."""
+    if isinstance(attribute, ArrayAttribute):
+        return tuple(map(plain_value, attribute.values))
+    if isinstance(attribute, DictionaryAttribute):
+        return {name: plain_value(value) for name, value in attribute.values.items()}
+    if isinstance(attribute, DenseArrayAttribute):
+        return attribute.values
+    if isinstance(attribute, DenseElementsAttribute):
+        return attribute.array
+    return getattr(attribute, "value", attribute)

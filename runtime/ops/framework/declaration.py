@@ -1,0 +1,529 @@
+"""The frame in which each operation is declared once: operands, attributes, regions, results, constraints.
+
+A declaration is a class::
+
+    class Reverse(Op, name="stablehlo.reverse", assembly="..."):
+        operand = Operand(TENSOR)
+        dimensions = Attribute(DIMENSIONS)
+        result = Result(TENSOR)
+
+        @constraint
+        def C2(self) -> str | None:
+            '''is_unique(dimensions)'''
+            ...
+
+        def infer(self) -> list[Type]: ...
+        def reference(self, operand): ...
+
+An instance is a view of one ir operation: ``self.operand`` is the operand's type (a list of types where it
+is variadic, None where it is optional and absent), ``self.dimensions`` the decoded attribute, ``self.result``
+the declared result type, ``self.body`` the ir Region of a declared region.
+
+Labels ``I1``, ``I2``, ... of the specification's table of inputs follow from the order of the declarations.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import numpy as np
+
+from ... import types
+from ...errors import UnsupportedError, VerifyError
+from ...ir import DenseElementsAttribute, Operation, StructAttribute
+from ...ir import Region as IrRegion
+from ...options import Ordering
+from ...types import TensorType, Type
+from .attribute_kinds import SEGMENT_SIZES, AttributeKind
+from .op_registry import FAMILY_OF
+
+Array = np.ndarray[Any, Any]
+Evaluate = Callable[..., tuple[Any, ...]]
+"""A region as `reference` sees it: arrays in, a tuple of arrays out."""
+
+REQUIRED: Final = object()
+
+MOST_KNOWN_VIEWS: Final = 1024
+"""Of how many different operations the decoded parts are kept."""
+
+
+class _Declared:
+    """A declared part of an operation: its name and its label in the specification's table of inputs."""
+
+    name: str
+    label: str
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    if TYPE_CHECKING:
+
+        def __get__(self, view: Any, owner: Any = None) -> Any:
+            """A view holds what was declared under the same name: a type, a value or a region."""
+
+
+class Operand(_Declared):
+    """An operand.
+
+    Args:
+        categories: the categories of type that it may have (`nimblehlo.types`).
+        rank: the rank that it must have, or None for any.
+        variadic: stands for any number of operands; the view holds a list of types.
+        optional: may be absent (the last ones only, or by `operandSegmentSizes`).
+        scalar: takes values of bare element types (``index``), arrays of rank 0, as well as tensors of them.
+    """
+
+    def __init__(
+        self,
+        categories: int,
+        *,
+        rank: int | None = None,
+        variadic: bool = False,
+        optional: bool = False,
+        scalar: bool = False,
+    ) -> None:
+        self.categories = categories
+        self.rank = rank
+        self.variadic = variadic
+        self.optional = optional
+        self.scalar = scalar or categories == types.ANY
+
+    def violation(self, type: Type) -> str | None:
+        """Why `type` is not allowed here, or None."""
+        is_other_scalar = not self.scalar and isinstance(type, (types.ElementType, types.QuantizedType))
+        if is_other_scalar or not type.category & self.categories:
+            return f"{self.name} must be {types.describe_categories(self.categories)}, but is {type}"
+        if self.rank is not None and isinstance(type, TensorType) and type.rank != self.rank:
+            return f"{self.name} must have rank {self.rank}, but is {type}"
+        return None
+
+
+class Result(Operand):
+    """A result; takes what `Operand` takes."""
+
+
+class Attribute(_Declared):
+    """An attribute.
+
+    Args:
+        kind: its form.
+        default: the value where it is absent; REQUIRED: it must be there.
+        of: the struct attribute that holds it as a field (gather's ``dimension_numbers``), or None.
+        key: its name in the ir where that differs from the specification's.
+        field: its name within the struct where that differs.
+    """
+
+    def __init__(
+        self,
+        kind: AttributeKind,
+        default: Any = REQUIRED,
+        *,
+        of: str | None = None,
+        key: str | None = None,
+        field: str | None = None,
+    ) -> None:
+        self.kind = kind
+        self.default = default
+        self.of = of
+        self.key = key
+        self.field = field
+
+    def read(self, operation: Operation) -> Any:
+        """The decoded value; ValueError where it is missing or of the wrong kind."""
+        if self.of is not None:
+            return self._read_field(operation.attributes.get(self.of))
+        attribute = operation.attributes.get(self.key or self.name)
+        if attribute is None:
+            return self._default()
+        return self.kind.decode(attribute)
+
+    def _read_field(self, struct: object) -> Any:
+        """The value of a field; a struct may be absent where its fields' defaults are None."""
+        if struct is None and self.default is not None:
+            raise ValueError(f"is missing: there is no {self.of}")
+        if not isinstance(struct, StructAttribute):
+            if struct is None:
+                return None
+            raise ValueError(f"must be in a struct attribute {self.of}")
+        value = struct.fields.get(self.field or self.name, REQUIRED)
+        if value is REQUIRED:
+            return self._default()
+        return self.kind.from_field(value)
+
+    def _default(self) -> Any:
+        if self.default is REQUIRED:
+            raise ValueError("is missing")
+        return self.default
+
+
+class Region(_Declared):
+    """A region.
+
+    Args:
+        variadic: stands for any number of regions; the view holds a list.
+    """
+
+    def __init__(self, *, variadic: bool = False) -> None:
+        self.variadic = variadic
+
+
+class Constraint:
+    """One constraint of the specification: label, rule in words, and the check.
+
+    The check returns None where the rule holds (or cannot be judged yet because a size is unknown), and
+    otherwise the reason with the offending values.
+    """
+
+    def __init__(self, check: Callable[[Any], str | None], label: str | None = None) -> None:
+        self.check = check
+        self.label = label or check.__name__
+
+    @property
+    def rule(self) -> str:
+        """The rule in words."""
+        return " ".join((self.check.__doc__ or "").split())
+
+
+def constraint(check: Callable[[Any], str | None]) -> Any:
+    """Declare a method as the constraint whose label is its name and whose rule is its docstring.
+
+    A name such as ``C3_C4`` stands for a rule that the specification lists under two labels.
+    """
+    return Constraint(check)
+
+
+def _parts(declaration: type[Op]) -> tuple[_Declared | Constraint, ...]:
+    """The parts of a class and of its bases, but for names that a later class gave to something else."""
+    parts: dict[str, _Declared | Constraint] = {}
+    for base in reversed(declaration.__mro__):
+        for key, value in vars(base).items():
+            if isinstance(value, (_Declared, Constraint)):
+                parts[key] = value
+            elif key in parts:
+                del parts[key]
+    return tuple(parts.values())
+
+
+class _Derived:
+    """A class attribute that follows from the parts of a class: found when the class is first asked for it.
+
+    Many classes are made of which a program needs few.
+    """
+
+    def __init__(self, name: str, find: Callable[[type[Op]], Any]) -> None:
+        self.name = name
+        self._find = find
+
+    def __get__(self, view: Op | None, declaration: type[Op]) -> Any:
+        value = self._find(declaration)
+        setattr(declaration, self.name, value)
+        return value
+
+
+def _of_kind(*kinds: type) -> Callable[[type[Op]], Any]:
+    """Finds the parts of these very classes."""
+    return lambda declaration: tuple(part for part in declaration.declared_parts if type(part) in kinds)
+
+
+def _input_labels(declaration: type[Op]) -> dict[str, str]:
+    inputs = [
+        part
+        for part in declaration.declared_parts
+        if isinstance(part, _Declared) and not isinstance(part, Result)
+    ]
+    return {part.name: f"I{index}" for index, part in enumerate(inputs, 1)}
+
+
+def _struct_fields(declaration: type[Op]) -> dict[str, frozenset[str]]:
+    fields: dict[str, list[str]] = {}
+    for part in declaration.declared_attributes:
+        if part.of is not None:
+            fields.setdefault(part.of, []).append(part.field or part.name)
+    return {struct: frozenset(names) for struct, names in fields.items()}
+
+
+def _variadic_kinds(declaration: type[Op]) -> frozenset[str]:
+    kinds = {"operand": declaration.declared_operands, "result": declaration.declared_results}
+    return frozenset(kind for kind, parts in kinds.items() if any(part.variadic for part in parts))
+
+
+_DERIVED: Final = (
+    _Derived("declared_parts", _parts),
+    _Derived("declared_operands", _of_kind(Operand)),
+    _Derived("declared_results", _of_kind(Result)),
+    _Derived("declared_attributes", _of_kind(Attribute)),
+    _Derived("declared_regions", _of_kind(Region)),
+    _Derived("declared_constraints", _of_kind(Constraint)),
+    _Derived("input_labels", _input_labels),
+    _Derived("struct_fields", _struct_fields),
+    _Derived("variadic_kinds", _variadic_kinds),
+)
+
+
+class Op:
+    """Base of all declarations.
+
+    Class attributes:
+        name: the operation's name with its dialect.
+        assembly: its pretty form (`nimblehlo.frontend.assembly`), None: it has the generic form only.
+        pure: False where it has an effect beyond its results.
+        is_pure_by_call: whether a view's own `pure` says that, not the class's.
+        reads_sizes: whether the result follows from sizes, so that `value_of_types` may tell it.
+        binds_by_types: whether `bind` gives the same for all operations of the same types and attributes: it
+            asks for nothing else of them, such as their place or their constants.
+        takes_stored_values: whether `reference` works on the stored integers of quantized tensors; otherwise
+            it is given their expressed values.
+        declared_operands and so on: the declared parts, in order.
+    """
+
+    name: ClassVar[str] = ""
+    assembly: ClassVar[str | None] = None
+    pure: ClassVar[bool] = True
+    is_pure_by_call: ClassVar[bool] = False
+    reads_sizes: ClassVar[bool] = False
+    binds_by_types: ClassVar[bool] = False
+    takes_stored_values: ClassVar[bool] = False
+    declared_parts: ClassVar[tuple[_Declared | Constraint, ...]] = ()
+    declared_operands: ClassVar[tuple[Operand, ...]] = ()
+    declared_results: ClassVar[tuple[Result, ...]] = ()
+    declared_attributes: ClassVar[tuple[Attribute, ...]] = ()
+    declared_regions: ClassVar[tuple[Region, ...]] = ()
+    declared_constraints: ClassVar[tuple[Constraint, ...]] = ()
+    input_labels: ClassVar[dict[str, str]] = {}
+    struct_fields: ClassVar[dict[str, frozenset[str]]] = {}
+    variadic_kinds: ClassVar[frozenset[str]] = frozenset()
+
+    operation: Operation
+
+    ordering: Ordering = Ordering()
+    """What is chosen where the specification leaves it open: a plan sets that of its options on its views."""
+
+    def __init_subclass__(
+        cls, *, name: str | None = None, assembly: str | None = None, pure: bool | None = None, **rest: Any
+    ) -> None:
+        super().__init_subclass__(**rest)
+        for derived in _DERIVED:
+            setattr(cls, derived.name, derived)
+        if assembly is not None:
+            cls.assembly = assembly
+        if pure is not None:
+            cls.pure = pure
+        if name is not None:
+            cls.name = name
+            register(cls)
+
+    def __init__(self, operation: Operation) -> None:
+        """View `operation`.
+
+        Raises:
+            VerifyError: operands, attributes, regions or results are not as declared.
+        """
+        self.operation = operation
+        view = self.__dict__
+        if not operation.operands:
+            self._read(operation, view)
+            return
+        # By identity, which takes less time than equality; what is known keeps these objects alive.
+        types = [value.type for value in (*operation.operands, *operation.results)]
+        attributes = operation.attributes
+        values = attributes.values()
+        key = (type(self), len(operation.operands), *attributes, *map(id, types), *map(id, values))
+        known = _parts_of_views.get(key)
+        if known is None:
+            self._read(operation, view)
+            if len(_parts_of_views) >= MOST_KNOWN_VIEWS:
+                _parts_of_views.clear()
+            if DenseElementsAttribute not in map(type, values):
+                parts = view.copy()
+                del parts["operation"]
+                for region in self.declared_regions:
+                    del parts[region.name]
+                _parts_of_views[key] = parts, (types, *values)
+            return
+        view.update(known[0])
+        for kind in self.variadic_kinds:
+            for part in self.declared_operands if kind == "operand" else self.declared_results:
+                if part.variadic:
+                    view[part.name] = list(view[part.name])
+        if self.declared_regions or operation.regions:
+            self._assign_regions(operation.regions, view)
+
+    def _read(self, operation: Operation, view: dict[str, Any]) -> None:
+        """Enter what is declared, under its names."""
+        operand_types = [operand.type for operand in operation.operands]
+        self._assign(self.declared_operands, operand_types, "operand", view)
+        for attribute in self.declared_attributes:
+            try:
+                view[attribute.name] = attribute.read(operation)
+            except ValueError as error:
+                raise self.error(f"{attribute.name} {error}", self.input_labels[attribute.name]) from None
+        for struct, fields in self.struct_fields.items():
+            unknown = getattr(operation.attributes.get(struct), "fields", {}).keys() - fields
+            if unknown:
+                raise self.error(f"{struct} has no field {min(unknown)}")
+        if self.declared_regions or operation.regions:
+            self._assign_regions(operation.regions, view)
+        result_types = [result.type for result in operation.results]
+        self._assign(self.declared_results, result_types, "result", view)
+
+    def _assign(
+        self, declared: Sequence[Operand], actual: list[Type], what: str, view: dict[str, Any]
+    ) -> None:
+        """Enter the types of operands or results under their declared names."""
+        if len(declared) == len(actual) and what not in self.variadic_kinds:
+            for part, type in zip(declared, actual, strict=True):
+                reason = part.violation(type)
+                if reason is not None:
+                    raise self.error(reason, self.input_labels.get(part.name))
+                view[part.name] = type
+            return
+        for part, group in zip(declared, self._groups(declared, actual, what), strict=True):
+            for type in group:
+                reason = part.violation(type)
+                if reason is not None:
+                    raise self.error(reason, self.input_labels.get(part.name))
+            if part.variadic:
+                view[part.name] = group
+            else:
+                view[part.name] = group[0] if group else None
+
+    def _groups(self, declared: Sequence[Operand], actual: list[Type], what: str) -> list[list[Type]]:
+        """Split operand or result types among the declared parts."""
+        counts = self.segment_sizes(what, declared, len(actual))
+        if sum(counts) != len(actual):
+            raise self.error(f"has {len(actual)} {what}s, but must have {sum(counts)}")
+        for part, count in zip(declared, counts, strict=True):
+            if not part.variadic and count != 1 and not (part.optional and count == 0):
+                raise self.error(f"{what} {part.name} must be one, but there are {count}")
+        groups, start = [], 0
+        for count in counts:
+            groups.append(actual[start : start + count])
+            start += count
+        return groups
+
+    def segment_sizes(self, what: str, declared: Sequence[Operand], total: int) -> list[int]:
+        """How many operands or results each declared part takes of `total`.
+
+        With several variadic parts they share equally, or the attribute ``operandSegmentSizes`` says it.
+        """
+        attributes = self.operation.attributes
+        attribute = attributes.get(f"{what}SegmentSizes", attributes.get(f"{what}_segment_sizes"))
+        if attribute is not None:
+            try:
+                values = SEGMENT_SIZES.decode(attribute)
+            except ValueError as error:
+                raise self.error(f"{what}SegmentSizes {error}") from None
+            if len(values) != len(declared) or min(values, default=0) < 0:
+                raise self.error(f"{what}SegmentSizes must have {len(declared)} sizes that are not negative")
+            return list(values)
+        variadic = sum(part.variadic for part in declared)
+        optional = [part for part in declared if part.optional]
+        fixed = len(declared) - variadic - len(optional)
+        if not variadic:
+            present = min(max(total - fixed, 0), len(optional))
+            absent = optional[present:]
+            return [0 if part in absent else 1 for part in declared]
+        share, rest = divmod(total - fixed - len(optional), variadic)
+        if share < 0 or rest:
+            raise self.error(f"has {total} {what}s, which its {what} groups cannot share")
+        return [share if part.variadic else 1 for part in declared]
+
+    def _assign_regions(self, regions: Sequence[IrRegion], view: dict[str, Any]) -> None:
+        declared = self.declared_regions
+        if len(declared) == 1 and declared[0].variadic:
+            view[declared[0].name] = list(regions)
+        elif len(declared) != len(regions):
+            raise self.error(f"has {len(regions)} regions, but must have {len(declared)}")
+        else:
+            for part, region in zip(declared, regions, strict=True):
+                view[part.name] = region
+        for region in regions:
+            if len(region.blocks) != 1 or not region.block.operations:
+                raise self.error("each region must be one block that ends with a terminator")
+
+    def error(self, reason: str, label: str | None = None) -> VerifyError:
+        """A `VerifyError` that names this operation and its location."""
+        return VerifyError(
+            reason, operation=self.name or self.operation.name, label=label, location=self.operation.location
+        )
+
+    def unsupported(self, reason: str) -> UnsupportedError:
+        """An `UnsupportedError` that names this operation and its location."""
+        return UnsupportedError(
+            reason, operation=self.name or self.operation.name, location=self.operation.location
+        )
+
+    def constraints(self) -> Iterator[tuple[str, str, str | None]]:
+        """Each constraint as (label, rule, reason why it does not hold or None)."""
+        for declared in self.declared_constraints:
+            yield declared.label, declared.rule, declared.check(self)
+
+    def verify(self) -> None:
+        """Check all constraints.
+
+        Raises:
+            VerifyError: naming the first that does not hold.
+            UnsupportedError: where the operation is legal, but not offered.
+        """
+        for declared in self.declared_constraints:
+            reason = declared.check(self)
+            if reason is not None:
+                raise self.error(reason, declared.label)
+
+    def infer(self) -> list[Type] | None:
+        """The result types that follow from operands and attributes; None where they do not follow."""
+        return None
+
+    def value_of_types(self) -> Array | None:
+        """The result, where the types of the operands tell it; else None."""
+        return None
+
+    def reference(self, *operands: Any, **regions: Any) -> Any:
+        """The semantics in NumPy, in the specification's order.
+
+        Args:
+            operands: an array for each ir operand (a TupleValue for tuples, TOKEN_VALUE for tokens), sizes
+                all known.
+            regions: under their declared names functions from arrays to a tuple of arrays; a list of
+                functions where the region is variadic.
+
+        Returns:
+            The result, or a tuple of results where there are none, several, or the result is variadic.
+        """
+        raise NotImplementedError
+
+    def bind(self) -> Callable[..., Any]:
+        """The quickest function equal to `reference` for this view's types; plans call it in its place."""
+        return self.reference
+
+
+_parts_of_views: Final[dict[tuple[object, ...], tuple[dict[str, Any], tuple[object, ...]]]] = {}
+"""What views of operations with the same types and attributes hold by the declared names, and what the key
+tells by its identity, so that nothing else gets the same."""
+
+_REGISTRY: Final[dict[str, type[Op]]] = {}
+
+
+def register(declaration: type[Op]) -> None:
+    """Enter a declaration under its name."""
+    if declaration.name in _REGISTRY:
+        raise ValueError(f"{declaration.name} is declared twice")
+    _REGISTRY[declaration.name] = declaration
+
+
+def lookup(name: str) -> type[Op] | None:
+    """The declaration of the operation of that name, or None."""
+    found = _REGISTRY.get(name)
+    if found is None and name in FAMILY_OF:
+        importlib.import_module(f"..{FAMILY_OF[name]}", __package__)
+        found = _REGISTRY[name]
+    return found
+
+
+def declarations() -> Iterable[type[Op]]:
+    """All declarations."""
+    for name in FAMILY_OF:
+        lookup(name)
+    return [_REGISTRY[name] for name in dict.fromkeys([*FAMILY_OF, *_REGISTRY])]

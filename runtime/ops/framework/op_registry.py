@@ -1,0 +1,137 @@
+"""Which module of this package declares which operations, so that it is imported when one of them is met.
+
+A test compares the table with what the modules declare.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+COLUMN_GATHER: Final = "nimblehlo.gather"
+FILLED_GATHER: Final = "nimblehlo.filled_gather"
+COLUMN_SCATTER: Final = "nimblehlo.scatter"
+POSITION_REDUCE: Final = "nimblehlo.position_reduce"
+POSITION_SORT: Final = "nimblehlo.position_sort"
+
+_NAMES: Final = {
+    "elementwise.arithmetic": {
+        "stablehlo": (
+            "abs add atan2 cbrt ceil complex cosine divide exponential exponential_minus_one floor imag "
+            "real log log_plus_one logistic multiply negate power remainder round_nearest_afz "
+            "round_nearest_even rsqrt sign sine sqrt subtract tan tanh"
+        ),
+    },
+    "elementwise.bitwise": {
+        "stablehlo": (
+            "and count_leading_zeros not or popcnt shift_left shift_right_logical shift_right_arithmetic xor"
+        ),
+    },
+    "elementwise.comparison": {"stablehlo": "compare is_finite maximum minimum clamp select"},
+    "elementwise.conversion": {
+        "stablehlo": "convert uniform_quantize uniform_dequantize reduce_precision bitcast_convert",
+    },
+    "shape.creation": {"stablehlo": "constant iota"},
+    "shape.layout": {"stablehlo": "concatenate reshape reverse transpose"},
+    "shape.slicing": {"stablehlo": "pad slice"},
+    "shape.broadcasting": {"stablehlo": "broadcast_in_dim broadcast"},
+    "shape.dynamic_shapes": {
+        "stablehlo": (
+            "dynamic_broadcast_in_dim dynamic_reshape dynamic_iota dynamic_pad real_dynamic_slice "
+            "get_dimension_size set_dimension_size"
+        ),
+    },
+    "shape.shape_dialects": {
+        "arith": "constant addi subi muli maxsi minsi divsi remsi cmpi select index_cast",
+        "tensor": "dim from_elements extract cast",
+        "shape": "shape_of const_shape broadcast num_elements",
+    },
+    "indexing.dynamic_slice": {"stablehlo": "dynamic_slice dynamic_update_slice torch_index_select"},
+    "indexing.gather": {"stablehlo": "gather dynamic_gather"},
+    "internal.component_gather": {"nimblehlo": "gather filled_gather"},
+    "internal.component_scatter": {"nimblehlo": "scatter"},
+    "indexing.scatter": {"stablehlo": "scatter"},
+    "internal.whole_windows": {"nimblehlo": "whole_windows"},
+    "reduction.reduce": {"stablehlo": "reduce map"},
+    "internal.arg_reduce": {"nimblehlo": "position_reduce"},
+    "reduction.reduce_window": {"stablehlo": "reduce_window select_and_scatter"},
+    "reduction.sort": {"stablehlo": "sort"},
+    "internal.arg_sort": {"nimblehlo": "position_sort"},
+    "contraction.dot_general": {"stablehlo": "dot_general dot einsum unary_einsum"},
+    "contraction.convolution": {"stablehlo": "convolution dynamic_conv"},
+    "contraction.fft": {"stablehlo": "fft", "nimblehlo": "fft_of_real"},
+    "contraction.linalg": {"stablehlo": "cholesky triangular_solve"},
+    "shape.random": {"stablehlo": "rng_bit_generator rng"},
+    "control.control": {
+        "stablehlo": "while if case return optimization_barrier after_all create_token",
+        "func": "call return",
+    },
+    "internal.fusion": {"nimblehlo": "cluster row_cluster reduction_cluster step_cluster"},
+    "control.composite": {"stablehlo": "composite"},
+    "shape.tuples": {"stablehlo": "tuple get_tuple_element"},
+    "elementwise.batch_norm": {"stablehlo": "batch_norm_inference batch_norm_training batch_norm_grad"},
+    "custom_calls.shape_custom_calls": {
+        "nimblehlo": "dynamic_reduce_window dynamic_top_k dynamic_rng_bit_generator"
+    },
+    "custom_calls.custom_call": {"stablehlo": "custom_call"},
+    "chlo.elementwise": {
+        "chlo": (
+            "acos acosh asin asinh atan atanh _asin_acos_kernel bessel_i1e conj cosh sinh tan square "
+            "digamma erf erf_inv erfc lgamma is_inf is_neg_inf is_pos_inf next_after polygamma zeta "
+            "mulhi constant constant_like top_k"
+        ),
+    },
+    "chlo.broadcast": {
+        "chlo": (
+            "broadcast_add broadcast_and broadcast_atan2 broadcast_complex broadcast_divide "
+            "broadcast_maximum broadcast_minimum broadcast_multiply broadcast_next_after broadcast_or "
+            "broadcast_polygamma broadcast_power broadcast_remainder broadcast_shift_left "
+            "broadcast_shift_right_arithmetic broadcast_shift_right_logical broadcast_subtract "
+            "broadcast_xor broadcast_zeta broadcast_compare broadcast_select"
+        ),
+    },
+    "chlo.scan": {"chlo": "scan"},
+    "chlo.ragged_dot": {"chlo": "ragged_dot"},
+    "sharding.operations": {
+        "sdy": (
+            "mesh sharding_constraint reshard sharding_group propagation_barrier constant data_flow_edge "
+            "func_data_flow_edge return named_computation manual_computation"
+        ),
+    },
+    "sharding.collectives": {
+        "sdy": (
+            "all_gather all_slice all_to_all collective_permute all_reduce reduce_scatter "
+            "sharded_to_unreduced replicated_to_unreduced"
+        ),
+    },
+    "testing.interpreter": {"interpreter": "print probe"},
+    "testing.check": {
+        "check": (
+            "expect_eq expect_eq_const expect_almost_eq expect_almost_eq_const expect_close "
+            "expect_serialized_eq"
+        ),
+    },
+}
+"""By the module: by the dialect, the names of the operations that it declares."""
+
+FAMILY_OF: Final = {
+    f"{dialect}.{name}": family
+    for family, dialects in _NAMES.items()
+    for dialect, names in dialects.items()
+    for name in names.split()
+}
+"""The module that declares an operation, by the operation's name."""
+
+VERIFY_SHARDINGS: Final = "sharding.verify"
+"""The module that verifies what a module says of shardings, by `verify_shardings`."""
+
+MESH: Final = "sdy.mesh"
+SHARDING_ATTRIBUTES: Final = frozenset(
+    {
+        "sdy.sharding",
+        "sdy.sharding_rule",
+        "sdy.propagation_edges",
+        "sdy.result_propagation_edges",
+        "sdy.block_arg_propagation_edges",
+    }
+)
+"""Attributes of the sdy dialect that any operation may have; `sharding_verify` checks them."""

@@ -1,0 +1,377 @@
+"""Verification of whole modules: structure, symbols, scopes, then each operation's own constraints.
+
+Source: specification, sections "Programs", "Functions" and "Operations".
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any, Final
+
+from ...errors import NimbleError, UnsupportedError, VerifyError
+from ...ir import (
+    Attribute,
+    Block,
+    DenseElementsAttribute,
+    Function,
+    Module,
+    Operation,
+    Region,
+    SymbolAttribute,
+    Value,
+)
+from ...ir.structural_key import likeness
+from ...options import Ordering
+from ...types import ELEMENT_TYPES, FunctionType, TensorType, TupleType, Type, UnrankedTensorType
+from .declaration import Op, lookup
+from .op_registry import MESH, SHARDING_ATTRIBUTES, VERIFY_SHARDINGS
+from .rules import all_types_agree
+from .type_constraints import violation
+
+_LEGACY: Final = frozenset(
+    {
+        "stablehlo.compute_reshape_shape",
+        "stablehlo.cstr_reshapable",
+        *(
+            f"{dialect}.{name}"
+            for dialect in ("chlo", "chlo_legacy")
+            for name in (
+                "dynamic_reshape",
+                "minimum_broadcast_shapes",
+                "rank_specialization_cluster",
+                "rank_specialization_cluster_yield",
+            )
+        ),
+    }
+)
+_REMOVED: Final = "is a legacy operation of TensorFlow, which StableHLO no longer has (RFC on dynamism, P1)"
+
+TERMINATORS = frozenset({"stablehlo.return", "func.return", "chlo.return", "sdy.return"})
+_PLAIN_ELEMENTS = frozenset(ELEMENT_TYPES.values())
+
+
+def verify(module: Module) -> None:
+    """Check a module and everything in it.
+
+    Raises:
+        VerifyError: a constraint does not hold; says which, with the values and the location.
+        UnsupportedError: an operation or type that this runtime does not offer.
+    """
+    _Verifier(module).verify()
+
+
+class _Verifier:
+    """Walks one module; nested modules get a verifier of their own."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.functions: dict[str, Function] = {}
+        self.calls: dict[str, set[str]] = {}
+        self.verified: set[Hashable] = set()
+        self.has_shardings = False
+
+    def verify(self) -> None:
+        symbols: set[str] = set()
+        for item in self.module.body:
+            if isinstance(item, Function):
+                if item.name in symbols:
+                    raise _function_error(item, f"the symbol @{item.name} is defined twice")
+                symbols.add(item.name)
+                self.functions[item.name] = item
+            elif isinstance(item, Operation):
+                self.verify_mesh(item, symbols)
+        for item in self.module.body:
+            if isinstance(item, Function):
+                self.verify_function(item)
+            elif isinstance(item, Module):
+                verify(item)
+        if self.has_shardings:
+            sharding = importlib.import_module(f"..{VERIFY_SHARDINGS}", __package__)
+            sharding.verify_shardings(self.module, _verify_in_scope)
+        self.reject_recursion()
+
+    def verify_mesh(self, operation: Operation, symbols: set[str]) -> None:
+        """An operation of the module itself, which must declare a mesh."""
+        if operation.name != MESH:
+            raise UnsupportedError(
+                "is not offered outside of functions", operation=operation.name, location=operation.location
+            )
+        view: Any = view_of(operation)
+        view.verify()
+        if view.sym_name in symbols:
+            raise view.error(f"the symbol @{view.sym_name} is defined twice")
+        symbols.add(view.sym_name)
+        self.has_shardings = True
+
+    def verify_function(self, function: Function) -> None:
+        """Types, terminator and operations of one function."""
+        for type in (*function.type.inputs, *function.type.results):
+            _verify_type(type, "func.func", function.location)
+        each = (function.attributes, *function.argument_attributes, *function.result_attributes)
+        self.has_shardings |= any("sdy.sharding" in attributes for attributes in each)
+        self.calls[function.name] = set()
+        if function.body is None:
+            return
+        block = _only_block(function.body, "func.func", function.location)
+        inputs = [argument.type for argument in block.arguments]
+        if not all_types_agree(inputs, function.type.inputs):
+            raise _function_error(function, "the block's arguments differ from the function's inputs")
+        outputs = [operand.type for operand in block.terminator.operands]
+        if not all_types_agree(outputs, function.type.results):
+            declared = ", ".join(map(str, function.type.results))
+            returned = ", ".join(map(str, outputs))
+            raise VerifyError(
+                f"returns ({returned}), but @{function.name} is declared to return ({declared})",
+                operation="func.return",
+                location=block.terminator.location,
+            )
+        self.verify_block(block, set(), function)
+
+    def verify_block(self, block: Block, visible: set[Value], function: Function) -> None:
+        """Operations of a block; `visible` are the values defined around it (it is left as it was)."""
+        own: list[Value] = [*block.arguments]
+        visible.update(own)
+        last = len(block.operations) - 1
+        for index, operation in enumerate(block.operations):
+            if not visible.issuperset(operation.operands):
+                raise VerifyError(
+                    "uses a value before or outside of its definition",
+                    operation=operation.name,
+                    location=operation.location,
+                )
+            if (operation.name in TERMINATORS) != (index == last):
+                reason = "must be the last of its block" if index != last else "must be followed by a return"
+                raise VerifyError(reason, operation=operation.name, location=operation.location)
+            self.verify_operation(operation, visible, function)
+            visible.update(operation.results)
+            own += operation.results
+        visible.difference_update(own)
+
+    def verify_operation(self, operation: Operation, visible: set[Value], function: Function) -> None:
+        """One operation: its regions from the inside out, then its own constraints."""
+        if not SHARDING_ATTRIBUTES.isdisjoint(operation.attributes) or operation.name.startswith("sdy."):
+            self.has_shardings = True
+        key = _key(operation)
+        if key is not None and key in self.verified:
+            return
+        for region in operation.regions:
+            block = _only_block(region, operation.name, operation.location)
+            for argument in block.arguments:
+                _verify_type(argument.type, operation.name, operation.location)
+            self.verify_block(block, visible, function)
+        for result in operation.results:
+            _verify_type(result.type, operation.name, operation.location)
+        view = view_of(operation)
+        if operation.name == MESH:
+            raise view.error("must stand in a module, not in a function")
+        _verify_view(view)
+        for symbol in _called_functions(operation):
+            self.calls[function.name].add(symbol)
+            if symbol not in self.functions:
+                raise view.error(f"there is no function @{symbol}")
+        if operation.name in ("func.call", "stablehlo.composite"):
+            self.verify_call(view, self.functions[next(iter(_called_functions(operation)))])
+        if key is not None:
+            self.verified.add(key)
+
+    def verify_call(self, view: Op, callee: Function) -> None:
+        """Operands and results of a call must be the callee's inputs and outputs."""
+        operation = view.operation
+        actual = FunctionType([o.type for o in operation.operands], [r.type for r in operation.results])
+        if callee.body is None:
+            raise view.error(f"@{callee.name} has no body")
+        if not all_types_agree(actual.inputs, callee.type.inputs):
+            raise view.error(
+                f"passes {_types_text(actual.inputs)}, "
+                f"but @{callee.name} takes {_types_text(callee.type.inputs)}"
+            )
+        if not all_types_agree(actual.results, callee.type.results):
+            raise view.error(
+                f"has results {_types_text(actual.results)}, "
+                f"but @{callee.name} returns {_types_text(callee.type.results)}"
+            )
+
+    def reject_recursion(self) -> None:
+        """No function may call itself, directly or through others: programs are inlined."""
+        done: set[str] = set()
+        for start in self.calls:
+            path: list[tuple[str, list[str]]] = [(start, sorted(self.calls[start]))]
+            on_path = {start}
+            while path:
+                name, callees = path[-1]
+                if not callees or name in done:
+                    path.pop()
+                    on_path.discard(name)
+                    done.add(name)
+                    continue
+                callee = callees.pop()
+                if callee in on_path:
+                    raise UnsupportedError(
+                        f"@{callee} calls itself",
+                        operation="func.call",
+                        location=self.functions[callee].location,
+                    )
+                path.append((callee, sorted(self.calls.get(callee, ()))))
+                on_path.add(callee)
+
+
+def _verify_view(view: Op) -> None:
+    """Check a view's constraints and result types.
+
+    Raises:
+        NimbleError: one of them does not hold.
+    """
+    try:
+        view.verify()
+        verify_inferred(view)
+    except NimbleError:
+        raise
+    except Exception as error:  # a check did not foresee what it met: no reason to let the operation pass
+        raise _malformed(view.operation, error) from error
+
+
+def _verify_in_scope(operation: Operation, scope: object) -> None:
+    """Check the constraints of an operation of sdy, those that depend on the program around it included."""
+    view: Any = view_of(operation)
+    view.scope = scope
+    _verify_view(view)
+
+
+def view_of(operation: Operation) -> Op:
+    """The declared view of an operation.
+
+    Raises:
+        UnsupportedError: there is no such operation here.
+        VerifyError: it is not as declared.
+    """
+    declaration = lookup(operation.name)
+    if declaration is None:
+        reason = _REMOVED if operation.name in _LEGACY else "is not offered"
+        raise UnsupportedError(reason, operation=operation.name, location=operation.location)
+    try:
+        return declaration(operation)
+    except NimbleError:
+        raise
+    except Exception as error:  # what is declared did not foresee what it met
+        raise _malformed(operation, error) from error
+
+
+def views_under(ordering: Ordering) -> Callable[[Operation], Op]:
+    """`view_of`, for operations that are to be as `ordering` says."""
+
+    def view(operation: Operation) -> Op:
+        made = view_of(operation)
+        made.ordering = ordering
+        return made
+
+    return view
+
+
+def verify_inferred(view: Op) -> None:
+    """Declared result types must agree with the inferred ones.
+
+    Raises:
+        VerifyError: they do not.
+    """
+    inferred = view.infer()
+    declared = [result.type for result in view.operation.results]
+    if inferred is not None and not all_types_agree(declared, inferred):
+        reason = f"the result is declared as {_types_text(declared)}, but must be {_types_text(inferred)}"
+        raise view.error(reason)
+
+
+def _key(operation: Operation) -> Hashable | None:
+    """What is the same for operations of which all hold the constraints or none; None where that may be more
+    than types, attributes, values of constants and what stands in regions: other values, functions."""
+    operands, attributes = operation.operands, operation.attributes
+    if _names_function(operation) or not (operands or _is_single(attributes.get("value"))):
+        return None
+    # By identity, which takes less time than equality: the module keeps these objects alive.
+    key: list[Hashable] = [operation.name, len(operands), *attributes, *map(id, attributes.values())]
+    for operand in operands:
+        key.append(id(operand.type))
+        owner = operand.owner
+        if isinstance(owner, Operation) and owner.name == "stablehlo.constant":
+            key.append(id(owner.attributes.get("value")))
+    key += [id(result.type) for result in operation.results]
+    for region in operation.regions:
+        region_key = _region_key(region)
+        if region_key is None:
+            return None
+        key.append(region_key)
+    return tuple(key)
+
+
+def _region_key(region: Region) -> Hashable | None:
+    """The same for a region, which may not use values from outside."""
+    if len(region.blocks) != 1 or any(map(_names_function, region.walk())):
+        return None
+    try:
+        return likeness(region.block)[0]
+    except KeyError:
+        return None
+
+
+def _names_function(operation: Operation) -> bool:
+    return "callee" in operation.attributes or "decomposition" in operation.attributes
+
+
+def _is_single(attribute: Attribute | None) -> bool:
+    """Whether it is a constant of one element, which programs repeat."""
+    return isinstance(attribute, DenseElementsAttribute) and attribute.array.size == 1
+
+
+def _called_functions(operation: Operation) -> set[str]:
+    """Functions of the module that an operation names as its callee or decomposition."""
+    names = set()
+    for key in ("callee", "decomposition"):
+        attribute = operation.attributes.get(key)
+        if isinstance(attribute, SymbolAttribute):
+            names.add(str(attribute))
+    return names
+
+
+def _only_block(region: Region, operation: str, location: object) -> Block:
+    if len(region.blocks) != 1 or not region.blocks[0].operations:
+        raise VerifyError(
+            "each region must be one block that ends with a terminator",
+            operation=operation,
+            location=location,
+        )
+    return region.block
+
+
+def _verify_type(type: Type, operation: str, location: object) -> None:
+    """A value's type: offered, and its own constraints hold."""
+    if isinstance(type, TensorType) and type.bounds is None and type.element_type in _PLAIN_ELEMENTS:
+        return
+    for part in _parts(type):
+        if isinstance(part, UnrankedTensorType):
+            reason = f"unranked types such as {part} are not offered"
+            raise UnsupportedError(reason, operation=operation, location=location)
+    found = violation(type)
+    if found is not None:
+        raise VerifyError(found.reason, label=found.label, operation=operation, location=location)
+
+
+def _parts(type: Type) -> Iterator[Type]:
+    """The type, or the types in a tuple."""
+    if isinstance(type, TupleType):
+        for part in type.types:
+            yield from _parts(part)
+    else:
+        yield type
+
+
+def _malformed(operation: Operation, error: Exception) -> VerifyError:
+    reason = f"is malformed: {type(error).__name__}: {error}"
+    return VerifyError(reason, operation=operation.name, location=operation.location)
+
+
+def _function_error(function: Function, reason: str) -> VerifyError:
+    return VerifyError(reason, operation="func.func", location=function.location)
+
+
+def _types_text(types: Sequence[Type]) -> str:
+    return "(" + ", ".join(map(str, types)) + ")"

@@ -1,0 +1,1 @@
+"""Operations that read or update elements at indices given at run time."""

@@ -1,0 +1,241 @@
+"""Slices at run-time indices: reading, writing, selecting.
+
+Source: specification, sections "dynamic_slice" and "dynamic_update_slice".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...types import INTEGER, PLAIN, QUANTIZED_PER_TENSOR, Type
+from ..framework import rules
+from ..framework.attribute_kinds import DIMENSIONS, I64
+from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
+from ..framework.in_place import NOWHERE, overwriting
+from .index_space import as_indices
+from .sliding import SlidingWindow
+
+
+def _same_start_index_types(start_indices: Sequence[Type]) -> str | None:
+    """All start indices must have one type."""
+    for index, type in enumerate(start_indices):
+        reason = rules.same_type(f"start_indices[{index}]", type, "start_indices[0]", start_indices[0])
+        if reason is not None:
+            return reason
+    return None
+
+
+def _window(start_indices: Sequence[Any], sizes: Sequence[int], shape: Sequence[int]) -> tuple[slice, ...]:
+    """The window of these sizes whose start is clamped so that it lies within `shape`."""
+    window = []
+    for start, size, extent in zip(start_indices, sizes, shape, strict=True):
+        adjusted = min(max(int(start), 0), extent - size)
+        window.append(slice(adjusted, adjusted + size))
+    return tuple(window)
+
+
+def _window_of(sizes: Sequence[int], shape: Sequence[int]) -> Callable[[Sequence[Any]], tuple[slice, ...]]:
+    """`_window` for sizes that are known: the dimensions in which it cannot move are seen to once."""
+    fixed = [slice(0, size) for size in sizes]
+    moving = [(d, shape[d] - size, size) for d, size in enumerate(sizes) if size != shape[d]]
+
+    def window(start_indices: Sequence[Any]) -> tuple[slice, ...]:
+        slices = fixed.copy()
+        for d, last, size in moving:
+            start = int(start_indices[d])
+            start = 0 if start < 0 else min(start, last)
+            slices[d] = slice(start, start + size)
+        return tuple(slices)
+
+    return window
+
+
+class DynamicSlice(
+    Op,
+    name="stablehlo.dynamic_slice",
+    assembly=(
+        "$operand , custom(variadic_operand_with_attribute) sizes = $slice_sizes attr-dict : functional-type"
+    ),
+):
+    """Takes a window whose start is an operand, moved so that it lies within the tensor."""
+
+    operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
+    start_indices = Operand(INTEGER, rank=0, variadic=True)
+    slice_sizes = Attribute(DIMENSIONS)
+    result = Result(PLAIN | QUANTIZED_PER_TENSOR)
+
+    @constraint
+    def C1(self) -> str | None:
+        """element_type(operand) = element_type(result)"""
+        return rules.same_element_type("result", self.result, "operand", self.operand)
+
+    @constraint
+    def C2(self) -> str | None:
+        """size(start_indices) = size(slice_sizes) = rank(operand)"""
+        return rules.first(
+            rules.length_is("start_indices", self.start_indices, self.operand.rank, "the rank of operand"),
+            rules.length_is("slice_sizes", self.slice_sizes, self.operand.rank, "the rank of operand"),
+        )
+
+    @constraint
+    def C3(self) -> str | None:
+        """same(type(start_indices...))"""
+        return _same_start_index_types(self.start_indices)
+
+    @constraint
+    def C4(self) -> str | None:
+        """0 <= slice_sizes <= shape(operand)"""
+        return rules.first(
+            rules.not_negative("slice_sizes", self.slice_sizes),
+            rules.at_most("slice_sizes", self.slice_sizes, "operand", self.operand.shape),
+        )
+
+    @constraint
+    def C5(self) -> str | None:
+        """shape(result) = slice_sizes"""
+        return rules.same_shape("result", self.result, "slice_sizes", self.slice_sizes)
+
+    def infer(self) -> list[Type]:
+        return [self.operand.with_shape(self.slice_sizes)]
+
+    def reference(self, operand: Array, *start_indices: Array) -> Array:
+        rules.judge_unknown_sizes(self, operand, *start_indices)
+        return operand[_window(start_indices, self.slice_sizes, operand.shape)]
+
+    def bind(self) -> Callable[..., Any]:
+        if not self.operand.is_static:
+            return self.reference
+        return SlidingWindow(self.slice_sizes, self.operand.shape)
+
+
+class DynamicUpdateSlice(
+    Op, name="stablehlo.dynamic_update_slice", assembly="operands attr-dict : functional-type"
+):
+    """Overwrites a window whose start is an operand, moved so that it lies within the tensor."""
+
+    operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
+    update = Operand(PLAIN | QUANTIZED_PER_TENSOR)
+    start_indices = Operand(INTEGER, rank=0, variadic=True)
+    result = Result(PLAIN | QUANTIZED_PER_TENSOR)
+
+    @constraint
+    def C1(self) -> str | None:
+        """type(operand) = type(result)"""
+        return rules.same_type("result", self.result, "operand", self.operand)
+
+    @constraint
+    def C2(self) -> str | None:
+        """element_type(update) = element_type(operand)"""
+        return rules.same_element_type("update", self.update, "operand", self.operand)
+
+    @constraint
+    def C3(self) -> str | None:
+        """rank(update) = rank(operand)"""
+        return rules.length_is("shape(update)", self.update.shape, self.operand.rank, "the rank of operand")
+
+    @constraint
+    def C4(self) -> str | None:
+        """size(start_indices) = rank(operand)"""
+        return rules.length_is("start_indices", self.start_indices, self.operand.rank, "the rank of operand")
+
+    @constraint
+    def C5(self) -> str | None:
+        """same(type(start_indices...))"""
+        return _same_start_index_types(self.start_indices)
+
+    @constraint
+    def C6(self) -> str | None:
+        """0 <= shape(update) <= shape(operand)"""
+        return rules.at_most("shape(update)", self.update.shape, "operand", self.operand.shape)
+
+    def infer(self) -> list[Type]:
+        return [self.operand]
+
+    def reference(self, operand: Array, update: Array, *start_indices: Array) -> Array:
+        rules.judge_unknown_sizes(self, operand, update, *start_indices)
+        result = np.array(operand)
+        result[_window(start_indices, update.shape, operand.shape)] = update
+        return result
+
+    def bind(self) -> Callable[..., Any]:
+        if not (self.operand.is_static and self.update.is_static):
+            return self.reference
+        window = _window_of(self.update.shape, self.operand.shape)
+
+        @overwriting((0, 0))
+        def update_slice(operand: Array, update: Array, *start_indices: Array, out: Any = NOWHERE) -> Array:
+            result: Array = np.array(operand) if out[0] is None else out[0]
+            result[window(start_indices)] = update
+            return result
+
+        return update_slice
+
+
+class TorchIndexSelect(Op, name="stablehlo.torch_index_select"):
+    """Selects slices along `dim` by index; the first `batch_dims` dimensions of both operands go together.
+
+    Not in the specification: its labels are our own. Indices are clamped, as in `gather`.
+    """
+
+    operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
+    index = Operand(INTEGER)
+    dim = Attribute(I64)
+    batch_dims = Attribute(I64)
+    result = Result(PLAIN | QUANTIZED_PER_TENSOR)
+
+    @constraint
+    def C1(self) -> str | None:
+        """element_type(operand) = element_type(result)"""
+        return rules.same_element_type("result", self.result, "operand", self.operand)
+
+    @constraint
+    def C2(self) -> str | None:
+        """0 <= dim < rank(operand)"""
+        return rules.in_range("dim", [self.dim], 0, self.operand.rank, "the rank of operand")
+
+    @constraint
+    def C3(self) -> str | None:
+        """0 <= batch_dims <= min(dim, rank(index))"""
+        most = min(self.dim, self.index.rank)
+        if 0 <= self.batch_dims <= most:
+            return None
+        return f"batch_dims is {self.batch_dims}, but must be in [0, {most}], up to dim and the rank of index"
+
+    @constraint
+    def C4(self) -> str | None:
+        """operand and index have the same sizes in their first batch_dims dimensions"""
+        for d in range(min(self.batch_dims, self.operand.rank, self.index.rank)):
+            size, index_size = self.operand.shape[d], self.index.shape[d]
+            if not rules.sizes_agree(size, index_size):
+                return f"operand has size {size} at {d}, but index has {index_size}"
+        return None
+
+    @constraint
+    def C5(self) -> str | None:
+        """shape(result) = shape(operand) with the sizes of index beyond batch_dims in place of dim"""
+        return rules.same_shape("result", self.result, "the selected shape", self.selected_shape())
+
+    def selected_shape(self) -> list[int]:
+        """The shape of the result."""
+        shape = self.operand.shape
+        return [*shape[: self.dim], *self.index.shape[self.batch_dims :], *shape[self.dim + 1 :]]
+
+    def infer(self) -> list[Type]:
+        return [self.operand.with_shape(self.selected_shape())]
+
+    def reference(self, operand: Array, index: Array) -> Array:
+        rules.judge_unknown_sizes(self, operand, index)
+        shape, batch_dims, dim = operand.shape, self.batch_dims, self.dim
+        batch, size = math.prod(shape[:batch_dims]), shape[dim]
+        before, after = math.prod(shape[batch_dims:dim]), math.prod(shape[dim + 1 :])
+        chosen = index.shape[batch_dims:]
+        if size == 0 and index.size:
+            rules.require(self, f"dimension {dim} of operand has size 0, so that no index is within it")
+        clamped = np.clip(as_indices(index), 0, max(size - 1, 0)).reshape(batch, math.prod(chosen))
+        batch_index = np.arange(batch)[:, np.newaxis]
+        selected = operand.reshape(batch, before, size, after)[batch_index, :, clamped]
+        return selected.transpose(0, 2, 1, 3).reshape((*shape[:dim], *chosen, *shape[dim + 1 :]))

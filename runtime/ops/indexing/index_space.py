@@ -1,0 +1,173 @@
+"""What `gather` and `scatter` share: index vectors, and shapes put together from two groups of sizes.
+
+Source: specification, sections "gather" and "scatter".
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...types import DYNAMIC, TensorType
+from ..framework import rules
+from ..framework.declaration import Array
+
+LARGEST_INDEX = np.iinfo(np.int64).max
+
+
+def index_vector_size(indices: TensorType, index_vector_dim: int) -> int:
+    """The size of an index vector: 1 where `index_vector_dim` is the rank of `indices`."""
+    return indices.shape[index_vector_dim] if 0 <= index_vector_dim < indices.rank else 1
+
+
+def index_vector_size_is(name: str, values: Sequence[int], indices: TensorType, dimension: int) -> str | None:
+    """A list must have as many elements as an index vector."""
+    size = index_vector_size(indices, dimension)
+    if rules.sizes_agree(len(values), size):
+        return None
+    return f"{name} has {len(values)} elements, but the size of an index vector is {size}"
+
+
+def batch_sizes(indices: Sequence[int], index_vector_dim: int) -> list[int]:
+    """The shape of indices without the size of `index_vector_dim`."""
+    return [size for d, size in enumerate(indices) if d != index_vector_dim]
+
+
+def kept_sizes(sizes: Sequence[int], *dropped: Sequence[int]) -> list[int]:
+    """Sizes without those of the dimensions in any of the lists `dropped`."""
+    return [size for d, size in enumerate(sizes) if not any(d in dimensions for dimensions in dropped)]
+
+
+def other_dimensions(rank: int, dimensions: Sequence[int]) -> list[int]:
+    """The dimensions below `rank` that are not in `dimensions`."""
+    return [d for d in range(rank) if d not in dimensions]
+
+
+def combine(batch: Sequence[int], window: Sequence[int], window_dims: Sequence[int]) -> list[int]:
+    """A shape with the sizes `window` at `window_dims` and the sizes `batch` at the other dimensions."""
+    remaining, shape = list(batch), dict(zip(window_dims, window, strict=False))
+    combined = []
+    for d in range(len(batch) + len(window)):
+        combined.append(shape[d] if d in shape else remaining.pop(0) if remaining else DYNAMIC)
+    return combined
+
+
+def batching_sizes_agree(
+    names: tuple[str, str],
+    types: tuple[TensorType, TensorType],
+    dimensions: tuple[Sequence[int], Sequence[int]],
+) -> str | None:
+    """Two tensors must have the same sizes along their batching dimensions.
+
+    Args:
+        names, types, dimensions: of the tensor that is indexed, and of the indices.
+    """
+    for d, other in zip(*dimensions, strict=False):
+        if 0 <= d < types[0].rank and 0 <= other < types[1].rank:
+            size, other_size = types[0].shape[d], types[1].shape[other]
+            if not rules.sizes_agree(size, other_size):
+                return f"{names[0]} has size {size} at {d}, but {names[1]} has size {other_size} at {other}"
+    return None
+
+
+def as_indices(array: Array) -> Array:
+    """Integers of any type as int64; what exceeds its range becomes the largest one: outside as before."""
+    if array.dtype == np.uint64:
+        return np.minimum(array, np.uint64(LARGEST_INDEX)).astype(np.int64)
+    return np.asarray(array).astype(np.int64, copy=False)
+
+
+def index_vectors(indices: Array, index_vector_dim: int) -> Array:
+    """Index vectors as int64, of shape [size of an index vector, number of index vectors]."""
+    vectors = np.moveaxis(indices, index_vector_dim, 0) if index_vector_dim < indices.ndim else indices[None]
+    return as_indices(vectors).reshape(len(vectors), math.prod(vectors.shape[1:]))
+
+
+def joined_columns(columns: Sequence[Array], added_to_negative: Sequence[int]) -> Array:
+    """Index vectors as int64, along a last dimension, of columns for each of their elements.
+
+    To a negative index of column c `added_to_negative[c]` is added.
+    """
+    adjusted = []
+    for column, added in zip(columns, added_to_negative, strict=True):
+        indices = as_indices(column)
+        adjusted.append(np.where(indices < 0, indices + added, indices) if added else indices)
+    return np.stack(adjusted, -1)
+
+
+class IndexedWindows:
+    """Windows of a tensor that index vectors choose: where in the flattened tensor their elements lie.
+
+    A point of the space of all elements has the dimensions of a batch (one for each index vector), and at
+    `window_dims` those of a window. The names are those of `gather` for what both operations have.
+
+    Args:
+        shape: of the tensor.
+        indices_shape: of the indices.
+        index_vector_dim: the dimension of the indices along which index vectors lie.
+        start_index_map: the dimension of the tensor for each element of an index vector.
+        operand_batching_dims, start_indices_batching_dims: dimensions of tensor and indices that go together.
+        window: for each dimension of a window the dimension of the tensor along which it lies, and its size.
+        window_dims: where the dimensions of a window stand among those of the space; ascending.
+    """
+
+    def __init__(
+        self,
+        shape: Sequence[int],
+        indices_shape: Sequence[int],
+        index_vector_dim: int,
+        start_index_map: Sequence[int],
+        operand_batching_dims: Sequence[int],
+        start_indices_batching_dims: Sequence[int],
+        window: Sequence[tuple[int, int]],
+        window_dims: Sequence[int],
+    ) -> None:
+        batch_shape = batch_sizes(indices_shape, index_vector_dim)
+        steps = [math.prod(shape[d + 1 :]) for d in range(len(shape))]
+        rank = len(batch_shape) + len(window)
+        batch_dims = other_dimensions(rank, window_dims)
+        rank_of_indices = len(indices_shape)
+        vectors_first = sorted(range(rank_of_indices), key=lambda d: d != index_vector_dim)
+        self.vectors_first = vectors_first if index_vector_dim < rank_of_indices else None
+        self.shape = combine(batch_shape, [size for _, size in window], window_dims)
+        self.batch_size = math.prod(batch_shape)
+        self.start_steps = np.array([steps[d] for d in start_index_map], np.int64)
+        self.spread_batch = [1] * rank
+        for d, size in zip(batch_dims, batch_shape, strict=True):
+            self.spread_batch[d] = size
+        self.batching_and_window = np.zeros([1] * rank, np.int64)
+        for d_operand, d_start in zip(operand_batching_dims, start_indices_batching_dims, strict=True):
+            d = d_start - (0 if d_start < index_vector_dim else 1)
+            self._add(np.arange(batch_shape[d]) * steps[d_operand], batch_dims[d])
+        for (d_operand, size), d in zip(window, window_dims, strict=True):
+            self._add(np.arange(size) * steps[d_operand], d)
+
+    def _add(self, positions: Array, d: int) -> None:
+        """Add positions that depend on the index along one dimension of the space."""
+        self.batching_and_window = self.batching_and_window + self.along(positions, d)
+
+    def along(self, values: Array, d: int) -> Array:
+        """Values for each index along dimension `d` of the space, so that they broadcast to it."""
+        return values.reshape([-1 if other == d else 1 for other in range(len(self.spread_batch))])
+
+    def starts(self, indices: Array) -> Array:
+        """Index vectors as int64, of shape [size of an index vector, number of index vectors]."""
+        if self.vectors_first is not None:
+            indices = indices.transpose(self.vectors_first)
+        return as_indices(indices).reshape(len(self.start_steps), self.batch_size)
+
+    def over_batch(self, values: Array) -> Array:
+        """A value for each index vector, so that they broadcast to the space."""
+        return values.reshape(self.spread_batch)
+
+    def positions(self, starts: Array) -> Array:
+        """The position of each element, of shape `shape`, where the windows start at `starts`."""
+        # NumPy multiplies matrices of integers slowly.
+        moved = [row if step == 1 else row * step for step, row in zip(self.start_steps, starts, strict=True)]
+        if not moved:
+            # There may be any number of empty index vectors, without memory for one number each.
+            return np.broadcast_to(self.batching_and_window, self.shape)
+        return self.batching_and_window + self.over_batch(functools.reduce(np.add, moved))

@@ -1,0 +1,291 @@
+"""What scatters do with updates: where they go, in which order, and how they are combined.
+
+Source: specification, section "scatter".
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from ...types import ElementType, Type
+from ..framework.declaration import Array, Evaluate, Op
+from ..numerics.element_types import rounding
+from ..reduction.bodies import over_arrays, overwrites
+from ..reduction.vectorize_region import Arrays, Body
+from . import index_space, shuffled_schedule
+from .index_space import IndexedWindows
+
+__all__ = ["Destinations", "ScatterRules"]
+
+_BY_VALUE: Final[dict[str, np.ufunc]] = {
+    "add": np.add,
+    "multiply": np.multiply,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+"""Updates whose NumPy function combines one element at a time, in order, exactly as the operation does."""
+
+_PIECE: Final = 1 << 18
+"""How many updates are applied at a time, about: their positions and values stay in the cache."""
+
+
+class ScatterRules(Op):
+    """What `scatter` and its form by columns of indices share: the semantics."""
+
+    takes_stored_values = True
+
+    inputs: Any
+    updates: Any
+    update_window_dims: Any
+    inserted_window_dims: Any
+    input_batching_dims: Any
+    scatter_indices_batching_dims: Any
+    scatter_dims_to_operand_dims: Any
+    index_vector_dim: Any
+    indices_are_sorted: Any
+    unique_indices: Any
+    update_computation: Any
+    results: Any
+
+    def infer(self) -> list[Type]:
+        pairs = zip(self.inputs, self.results, strict=True)
+        return [type.with_element_type(result.element_type) for type, result in pairs]
+
+    @functools.cached_property
+    def combine(self) -> Callable[[Arrays, Arrays], Arrays] | None:
+        """What combines values in a wider type than the results'; None: update_computation in their own."""
+        fold = self.analysis.monoid_fold("float64") if self.ordering.accumulate == "float64" else None
+        is_wider = fold is not None and list(fold.dtypes) != [result.dtype for result in self.results]
+        return fold.combine if fold is not None and is_wider else None
+
+    @functools.cached_property
+    def accumulators(self) -> Sequence[np.dtype[Any]]:
+        """The NumPy types that results have while updates are applied: each is rounded, if not in f64."""
+        fold = self.analysis.monoid_fold("float64") if self.combine is not None else None
+        return [result.dtype for result in self.results] if fold is None else fold.dtypes
+
+    @functools.cached_property
+    def analysis(self) -> Body:
+        """What update_computation computes."""
+        return Body(self.update_computation)
+
+    def schedule(self, size: int) -> Array | None:
+        """The order of so many updates under `Options(scatter_schedule=...)`; None: the lexicographic one, in
+        which a shuffled schedule starts too (`shuffling`).
+
+        Raises:
+            UnsupportedError: the schedule is a permutation of another size.
+        """
+        chosen = self.ordering.scatter_schedule
+        if chosen == "lexicographic" or chosen[:1] == ("shuffled",):
+            return None
+        if chosen == "reverse":
+            return np.arange(size)[::-1]
+        if chosen[:1] == ("random",):
+            return np.random.Generator(np.random.PCG64([chosen[1], size])).permutation(size)
+        if len(chosen) != size:
+            raise self.unsupported(f"scatter_schedule has {len(chosen)} numbers, but updates have {size}")
+        return np.array(chosen, np.int64)
+
+    def scatter_of(
+        self, shape: Sequence[int], indices_shape: Sequence[int], updates_shape: Sequence[int]
+    ) -> Callable[..., Any]:
+        """The function of the operands and of update_computation for one set of shapes."""
+        dtypes, accumulators = [result.dtype for result in self.results], self.accumulators
+        count = len(dtypes)
+        pieces = self.pieces(shape, indices_shape, updates_shape)
+
+        def scatter(*operands: Array, update_computation: Evaluate) -> Any:
+            inputs, indices, updates = operands[:count], operands[count:-count], operands[-count:]
+            results = [
+                np.array(array.astype(dtype, copy=False), wide, order="C")
+                for array, dtype, wide in zip(inputs, dtypes, accumulators, strict=True)
+            ]
+            flat = [result.reshape(-1) for result in results]
+            for destinations, of_indices, of_updates in pieces:
+                vectors = self.index_vectors([array[of_indices] for array in indices])
+                result_index, update_index = destinations(vectors)
+                converted = [
+                    update[of_updates]
+                    .reshape(-1)[update_index]
+                    .astype(dtype, copy=False)
+                    .astype(wide, copy=False)
+                    for update, dtype, wide in zip(updates, dtypes, accumulators, strict=True)
+                ]
+                self.update(flat, result_index, converted, update_computation)
+            return self.rounded(results)
+
+        return scatter
+
+    def index_vectors(self, indices: Sequence[Array]) -> Array:
+        """scatter_indices, or a piece of them, of those operands that hold them."""
+        return indices[0]
+
+    def pieces(
+        self, shape: Sequence[int], indices_shape: Sequence[int], updates_shape: Sequence[int]
+    ) -> list[_Piece]:
+        """What is updated at a time, one piece after the other.
+
+        Many updates are cut, so that their positions take little memory, where the order of updates is the
+        lexicographic one and their first dimension is one of index vectors, but no batching dimension.
+        """
+        total = math.prod(updates_shape)
+        if not total or not math.prod(shape):
+            return []
+        dimension = int(self.index_vector_dim == 0)
+        is_whole = 0 in self.update_window_dims or dimension in self.scatter_indices_batching_dims
+        if total <= 2 * _PIECE or is_whole or self.ordering.scatter_schedule != "lexicographic":
+            return [_Piece(Destinations(self, shape, indices_shape, updates_shape), (), ())]
+        size, pieces, made = updates_shape[0], [], {}
+        step = max(1, _PIECE * size // total)
+        for first in range(0, size, step):
+            count = min(step, size - first)
+            if count not in made:
+                vectors = [*indices_shape[:dimension], count, *indices_shape[dimension + 1 :]]
+                made[count] = Destinations(self, shape, vectors, [count, *updates_shape[1:]])
+            here = (slice(first, first + count),)
+            pieces.append(_Piece(made[count], (slice(None),) * dimension + here, here))
+        return pieces
+
+    def update(
+        self, results: list[Array], result_index: Array, updates: list[Array], update_computation: Evaluate
+    ) -> None:
+        """Apply updates to `results` in order."""
+        if self.combines_by_value is not None:
+            self.combines_by_value(results, result_index, updates)
+            return
+        for level in _levels(result_index):
+            destinations = result_index[level]
+            current = [result[destinations] for result in results]
+            new = [update[level] for update in updates]
+            if self.combine is not None:
+                updated_values = self.combine(tuple(current), tuple(new))
+            else:
+                updated_values = self.lifted(update_computation, *current, *new)
+            for result, value in zip(results, updated_values, strict=True):
+                result[destinations] = value
+
+    def rounded(self, results: Sequence[Array]) -> tuple[Array, ...]:
+        """The results in their own types."""
+        rounded = []
+        for array, result in zip(results, self.results, strict=True):
+            element_type = result.element_type
+            if array.dtype != result.dtype and isinstance(element_type, ElementType):
+                array = rounding(array.dtype, element_type)(array)
+            rounded.append(array)
+        return tuple(rounded)
+
+    @functools.cached_property
+    def lifted(self) -> Callable[..., tuple[Array, ...]]:
+        """How update_computation is applied to many elements at once."""
+        return over_arrays(self.update_computation)
+
+    @functools.cached_property
+    def combines_by_value(self) -> Callable[[list[Array], Array, list[Array]], None] | None:
+        """What NumPy has for this update_computation, applying updates one after the other; None without."""
+        if overwrites(self.update_computation):
+            return _overwrite
+        combine = _BY_VALUE.get(self.analysis.monoid or "")
+        # NumPy multiplies complex numbers with other roundings in arrays than one by one.
+        is_plain = isinstance(self.results[0].element_type, ElementType)
+        if combine is None or not is_plain or self.accumulators[0].kind not in "biuf":
+            return None
+        return functools.partial(_combine, combine)
+
+
+class _Piece(NamedTuple):
+    """Updates that are applied at a time: where they go, and which part of scatter_indices and updates they
+    are."""
+
+    destinations: Destinations
+    of_indices: tuple[slice, ...]
+    of_updates: tuple[slice, ...]
+
+
+class Destinations:
+    """Where updates go, for one set of shapes.
+
+    A call takes scatter_indices and returns positions in the flattened inputs, in the schedule's order and
+    those in bounds alone, and what selects their updates from the flattened ones.
+    """
+
+    def __init__(
+        self,
+        view: ScatterRules,
+        shape: Sequence[int],
+        indices_shape: Sequence[int],
+        updates_shape: Sequence[int],
+    ) -> None:
+        dropped = (view.inserted_window_dims, view.input_batching_dims)
+        window_operand_dims = index_space.kept_sizes(range(len(shape)), *dropped)
+        window_sizes = [updates_shape[d] for d in view.update_window_dims]
+        self.windows = windows = IndexedWindows(
+            shape,
+            indices_shape,
+            view.index_vector_dim,
+            view.scatter_dims_to_operand_dims,
+            view.input_batching_dims,
+            view.scatter_indices_batching_dims,
+            list(zip(window_operand_dims, window_sizes, strict=True)),
+            view.update_window_dims,
+        )
+        place = dict(zip(window_operand_dims, view.update_window_dims, strict=True))
+        chosen = view.ordering.scatter_schedule
+        self.shuffle_seed: int | None = chosen[1] if chosen[:1] == ("shuffled",) else None
+        self.schedule = view.schedule(math.prod(updates_shape))
+        self.bounds: list[tuple[Array | int, int]] = []
+        for d_operand in view.scatter_dims_to_operand_dims:
+            d = place.get(d_operand)
+            offsets = 0 if d is None else windows.along(np.arange(updates_shape[d]), d)
+            self.bounds.append((offsets, shape[d_operand]))
+
+    def __call__(self, scatter_indices: Array) -> tuple[Array, Array | slice]:
+        result_index, update_index = self.in_order(scatter_indices)
+        if self.shuffle_seed is None:
+            return result_index, update_index
+        order = shuffled_schedule.order(result_index, self.shuffle_seed)
+        return result_index[order], order if isinstance(update_index, slice) else update_index[order]
+
+    def in_order(self, scatter_indices: Array) -> tuple[Array, Array | slice]:
+        """The same before updates are shuffled."""
+        windows = self.windows
+        full_start_index = windows.starts(scatter_indices)
+        in_bounds: Any = True
+        for start, (offsets, size) in zip(full_start_index, self.bounds, strict=True):
+            index = windows.over_batch(start) + offsets
+            in_bounds = in_bounds & (index >= 0) & (index < size)
+        result_index = windows.positions(full_start_index).reshape(-1)
+        if self.schedule is not None:
+            update_index = self.schedule[np.broadcast_to(in_bounds, windows.shape).reshape(-1)[self.schedule]]
+            return result_index[update_index], update_index
+        if np.all(in_bounds):
+            return result_index, slice(None)
+        update_index = np.flatnonzero(np.broadcast_to(in_bounds, windows.shape))
+        return result_index[update_index], update_index
+
+
+def _overwrite(results: list[Array], result_index: Array, updates: list[Array]) -> None:
+    for result, update in zip(results, updates, strict=True):
+        result[result_index] = update
+
+
+def _combine(combine: np.ufunc, results: list[Array], result_index: Array, updates: list[Array]) -> None:
+    combine.at(results[0], result_index, updates[0])
+
+
+def _levels(result_index: Array) -> list[Array]:
+    """Updates in groups that share no destination: the k-th has the k-th update of each destination."""
+    order = np.argsort(result_index, kind="stable")
+    by_destination = result_index[order]
+    is_first = np.ones(len(order), np.bool_)
+    is_first[1:] = by_destination[1:] != by_destination[:-1]
+    firsts = np.flatnonzero(is_first)
+    repeats = np.arange(len(order)) - np.repeat(firsts, np.diff(firsts, append=len(order)))
+    by_level = order[np.argsort(repeats, kind="stable")]
+    return np.split(by_level, np.cumsum(np.bincount(repeats))[:-1])

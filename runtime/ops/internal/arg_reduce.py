@@ -1,0 +1,73 @@
+"""The operation that the specializer makes of a `reduce` whose second input counts along a dimension.
+
+It occurs in specialized programs alone: no text and no bytecode may name it.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from ...ir import Operation
+from ...types import INTEGER, PLAIN, TensorType
+from ..framework.attribute_kinds import DIMENSIONS, I64
+from ..framework.declaration import Array, Attribute, Evaluate, Op, Operand, Region, Result
+from ..framework.op_registry import POSITION_REDUCE
+from ..reduction.reduce import Reduce
+from ..reduction.vectorize_region import Arrays
+from ..shape.creation import Iota
+
+
+class PositionReduce(Op, name=POSITION_REDUCE):
+    """`reduce` of values beside their positions along a reduced dimension, which are not an operand.
+
+    `dimensions` are those of the reduction, the one along which positions count first.
+    """
+
+    operand = Operand(PLAIN)
+    init_value = Operand(PLAIN, rank=0)
+    init_position = Operand(INTEGER, rank=0)
+    dimensions = Attribute(DIMENSIONS)
+    body = Region()
+    results = Result(PLAIN, variadic=True)
+
+    def verify(self) -> None:
+        raise self.unsupported("is made by the specializer alone")
+
+    @property
+    def positions_type(self) -> TensorType:
+        """The type that the positions of all values have."""
+        type: TensorType = self.init_position
+        return type.with_shape(self.operand.shape)
+
+    @property
+    def positions(self) -> Array:
+        """The positions of all values."""
+        shape, along = self.operand.shape, self.dimensions[0]
+        counted = np.arange(shape[along]).astype(self.positions_type.dtype)
+        spread = counted.reshape([-1 if d == along else 1 for d in range(len(shape))])
+        return np.broadcast_to(spread, shape)
+
+    @functools.cached_property
+    def reduction(self) -> Reduce:
+        """The same with positions as an operand."""
+        value, init_value, init_position = self.operation.operands
+        counted = {"iota_dimension": I64.encode(self.dimensions[0])}
+        positions = Operation(Iota.name, (), [self.positions_type], counted).result
+        return Reduce(
+            Operation(
+                Reduce.name,
+                (value, positions, init_value, init_position),
+                [result.type for result in self.operation.results],
+                self.operation.attributes,
+                self.operation.regions,
+                self.operation.location,
+            )
+        )
+
+    def reference(self, operand: Array, init_value: Any, init_position: Any, *, body: Evaluate) -> Arrays:
+        reduction = self.reduction
+        reduction.ordering = self.ordering
+        return reduction.reference(operand, self.positions, init_value, init_position, body=body)

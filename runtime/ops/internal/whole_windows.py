@@ -1,0 +1,117 @@
+"""Scatters that leave out whole windows, as XLA's do: the windows which do not fit are moved far away.
+
+An element-wise scatter of what is moved leaves out the same windows, every element of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ...types import ANY, INTEGER
+from ..framework.attribute_kinds import DIMENSIONS, I64
+from ..framework.declaration import Array, Attribute, Operand, Result
+from ..framework.rules import constant_operand
+from ..indexing import index_space
+from ..shape.dynamic_shapes import RunTimeShaped
+
+WHOLE_WINDOWS: Final = "nimblehlo.whole_windows"
+
+FAR_AWAY: Final = -(1 << 48)
+"""A start index from which no window reaches any tensor."""
+
+
+class WholeWindows(RunTimeShaped, name=WHOLE_WINDOWS):
+    """The scatter_indices of a scatter, those of windows that do not fit into its inputs FAR_AWAY.
+
+    It occurs in specialized programs alone. Its attributes are those of the scatter.
+    """
+
+    input = Operand(ANY)
+    scatter_indices = Operand(INTEGER)
+    update = Operand(ANY)
+    update_window_dims = Attribute(DIMENSIONS, (), of="scatter_dimension_numbers")
+    inserted_window_dims = Attribute(DIMENSIONS, (), of="scatter_dimension_numbers")
+    input_batching_dims = Attribute(DIMENSIONS, (), of="scatter_dimension_numbers")
+    scatter_indices_batching_dims = Attribute(DIMENSIONS, (), of="scatter_dimension_numbers")
+    scatter_dims_to_operand_dims = Attribute(DIMENSIONS, (), of="scatter_dimension_numbers")
+    index_vector_dim = Attribute(I64, 0, of="scatter_dimension_numbers")
+    result = Result(INTEGER)
+
+    def verify(self) -> None:
+        raise self.unsupported("is made by the specializer alone")
+
+    def reference(self, input: Array, scatter_indices: Array, update: Array) -> Array:
+        return moved(self, input.shape, scatter_indices, update.shape)
+
+
+def may_drop_windows(view: Any) -> bool:
+    """Whether a window of a scatter may lie partly outside.
+
+    A window that has one element along each scattered dimension lies inside or outside as a whole, so that
+    leaving out elements leaves it out. Constant indices are looked at.
+    """
+    input_type, updates_type = view.inputs[0], view.updates[0]
+    components = wide_components(view, input_type.rank, updates_type.shape)
+    if not components:
+        return False
+    indices = constant_operand(view.operation, len(view.inputs))
+    if indices is None or not (input_type.is_static and updates_type.is_static):
+        return True
+    _, outside = starts_outside(view, input_type.shape, indices, updates_type.shape)
+    return bool(outside[components].any())
+
+
+def wide_components(view: Any, rank: int, updates_shape: Sequence[int]) -> list[int]:
+    """The components of index vectors along which windows have more than one element, or an unknown number.
+
+    Args:
+        view: has the dimension numbers of `scatter`.
+        rank: of an input.
+        updates_shape: of its updates, sizes may be unknown.
+    """
+    extents = window_extents(view, rank, updates_shape)
+    scattered = enumerate(view.scatter_dims_to_operand_dims)
+    return [component for component, d in scattered if extents.get(d, 1) not in (0, 1)]
+
+
+def window_extents(view: Any, rank: int, updates_shape: Sequence[int]) -> dict[int, int]:
+    """The sizes of windows along the dimensions of an input that they have."""
+    dropped = (view.inserted_window_dims, view.input_batching_dims)
+    window_dims = index_space.kept_sizes(range(rank), *dropped)
+    return {d: updates_shape[place] for d, place in zip(window_dims, view.update_window_dims, strict=True)}
+
+
+def starts_outside(
+    view: Any, shape: Sequence[int], scatter_indices: Array, updates_shape: Sequence[int]
+) -> tuple[Array, Array]:
+    """The index vectors of a scatter, and which of their elements put a part of a window outside.
+
+    Args:
+        view: has the dimension numbers of `scatter`.
+        shape, updates_shape: of an input and of its updates.
+        scatter_indices: integers of any type.
+
+    Returns:
+        Two arrays of shape [size of an index vector, number of index vectors]: int64 and booleans.
+    """
+    extents = window_extents(view, len(shape), updates_shape)
+    last = [shape[d] - extents.get(d, 1) for d in view.scatter_dims_to_operand_dims]
+    vectors = index_space.index_vectors(scatter_indices, view.index_vector_dim)
+    return vectors, (vectors < 0) | (vectors > np.array(last, np.int64).reshape(-1, 1))
+
+
+def moved(view: Any, shape: Sequence[int], scatter_indices: Array, updates_shape: Sequence[int]) -> Array:
+    """The same indices as int64, those of windows that do not fit FAR_AWAY."""
+    _, outside = starts_outside(view, shape, scatter_indices, updates_shape)
+    indices = index_space.as_indices(scatter_indices)
+    away = outside.any(axis=0)
+    if not away.any():
+        return indices
+    batch = index_space.batch_sizes(indices.shape, view.index_vector_dim)
+    spread = away.reshape(batch)
+    if view.index_vector_dim < indices.ndim:
+        spread = np.expand_dims(spread, view.index_vector_dim)
+    return np.where(spread, np.int64(FAR_AWAY), indices)

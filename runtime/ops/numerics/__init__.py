@@ -1,0 +1,1 @@
+"""Element types while computing, and functions on arrays that NumPy lacks."""

@@ -1,0 +1,271 @@
+"""Where the routines of LAPACK and BLAS are, and how a batch of problems is given to them.
+
+NumPy's wheels bring an OpenBLAS with all of LAPACK. Its routines come first: NumPy's products use the threads
+of the same library, and those of a second one would compete with them. Without it, SciPy has all routines.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from ...types import ELEMENT_TYPES
+from ..framework.declaration import Array
+from .fortran import Call, Procedure, capsule_address
+
+ELEMENTS: Final = {
+    "s": {"T": "f32", "R": "f32", "C": "complex<f32>", "I": "i32"},
+    "d": {"T": "f64", "R": "f64", "C": "complex<f64>", "I": "i32"},
+    "c": {"T": "complex<f32>", "R": "f32", "C": "complex<f32>", "I": "i32"},
+    "z": {"T": "complex<f64>", "R": "f64", "C": "complex<f64>", "I": "i32"},
+}
+"""For each prefix of a routine's name the types called T (element), R (real), C (complex), I (integer)."""
+
+_ON_ONE_THREAD: Final = 1 << 18
+"""Problems with matrices of so many elements are solved on the calling thread: more threads gain little on
+them, and where other processes use the processors they wait for each other for milliseconds."""
+
+_ALONE: Final = 1 << 10
+"""Problems of so few elements the library leaves to the calling thread by itself."""
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """An array that a routine takes, as each problem has it.
+
+    Attributes:
+        shape: sizes of a matrix or a vector; none: a number.
+        source: the operand whose elements it has at first.
+        result: the result that it becomes.
+        kind: what it holds, as `ELEMENTS` names it.
+        by_columns: whether a matrix is stored column by column, and not row by row.
+        is_read_only: whether the routine only reads it, so that it may be the operand itself.
+        is_zero: whether it has zeros at first.
+        skipped: how many elements precede the one whose address the routine takes.
+        pairs: the argument with the imaginary parts of the eigenvalues whose vectors it holds; the result has
+            these vectors unpacked. None where it holds no such vectors.
+    """
+
+    shape: tuple[int, ...]
+    source: int | None = None
+    result: int | None = None
+    kind: str = "T"
+    by_columns: bool = True
+    is_read_only: bool = False
+    is_zero: bool = False
+    skipped: int = 0
+    pairs: int | None = None
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Two arguments: an array of that kind as large as the routine asks for, and its size."""
+
+    kind: str = "T"
+
+
+def information(result: int | None = None) -> Buffer:
+    """The argument that tells whether a routine succeeded."""
+    return Buffer((), None, result, "I")
+
+
+Argument = Buffer | Workspace | Array | str | int
+
+
+def _numpy_function(name: str) -> Any:
+    """A function of the library below NumPy; None where it has no such function."""
+    import numpy.linalg._umath_linalg as extension
+
+    try:
+        return getattr(ctypes.CDLL(extension.__file__), name)
+    except (AttributeError, OSError):
+        return None
+
+
+def _in_numpy(name: str) -> int | None:
+    """The address of a routine in the library below NumPy, whose integers have 64 bits."""
+    routine = _numpy_function(f"scipy_{name}_64_")
+    return None if routine is None else ctypes.cast(routine, ctypes.c_void_p).value
+
+
+def _in_scipy(name: str) -> int:
+    """The address of a routine among those of SciPy, whose integers have 32 bits."""
+    from scipy.linalg import cython_blas, cython_lapack
+
+    capsules: dict[str, Any] = {**cython_blas.__pyx_capi__, **cython_lapack.__pyx_capi__}
+    return capsule_address(capsules[name])
+
+
+@functools.cache
+def _native(name: str) -> tuple[int, Any]:
+    """The address of a routine, and its type of integers."""
+    address = _in_numpy(name)
+    return (_in_scipy(name), np.int32) if address is None else (address, np.int64)
+
+
+class _OneThread:
+    """A context in which the library below NumPy works on the calling thread.
+
+    It holds for all threads of the process: another thread's product takes one thread as well, for a moment.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.entered = 0
+        self.threads = 0
+
+    @functools.cached_property
+    def functions(self) -> tuple[Any, Any]:
+        """What gets and sets the number of threads; without them nothing is set."""
+        names = "scipy_openblas_get_num_threads64_", "scipy_openblas_set_num_threads64_"
+        get, set = map(_numpy_function, names)
+        return (get, set) if get and set else (lambda: 0, lambda threads: None)
+
+    def __enter__(self) -> None:
+        get, set = self.functions
+        with self.lock:
+            if self.entered == 0:
+                self.threads = get()
+                set(1)
+            self.entered += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self.lock:
+            self.entered -= 1
+            if self.entered == 0:
+                self.functions[1](self.threads)
+
+    def leave_in_child(self) -> None:
+        """Other threads are gone after a fork, and so may be the lock."""
+        self.lock = threading.Lock()
+        if self.entered:
+            self.entered = 0
+            self.functions[1](self.threads)
+
+
+_one_thread = _OneThread()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_one_thread.leave_in_child)
+
+
+class Library:
+    """The routines for one element type, which their names' first letter tells."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        self.is_real = prefix in "sd"
+
+    def call(
+        self,
+        name: str,
+        arguments: Sequence[Argument],
+        count: int,
+        results: Sequence[tuple[Sequence[int], Any]],
+    ) -> Call:
+        """The call of a routine for each of `count` problems.
+
+        Args:
+            name: the routine's, without the letter of its element type.
+            arguments: all that it takes.
+            count: how many problems there are.
+            results: shape and element type of each result, batch dimensions included.
+        """
+        address, integer = _native(self.prefix + name)
+        sizes = {kind: ELEMENT_TYPES[type].dtype.itemsize for kind, type in ELEMENTS[self.prefix].items()}
+        sizes["I"] = np.dtype(integer).itemsize
+        workspaces = self._workspaces(address, integer, arguments)
+        passed: list[Any] = []
+        largest = 0
+        for argument in arguments:
+            if isinstance(argument, Workspace):
+                size = next(workspaces)
+                passed += [(sizes[argument.kind], Buffer((size,))), size]
+            elif isinstance(argument, Buffer):
+                passed.append((sizes[argument.kind], argument))
+                if len(argument.shape) == 2:
+                    largest = max(largest, math.prod(argument.shape))
+            else:
+                passed.append(argument)
+        context = _one_thread if _ALONE < largest <= _ON_ONE_THREAD else None
+        return Call(address, integer is np.int64, count, passed, results, context)
+
+    def _workspaces(self, address: int, integer: Any, arguments: Sequence[Argument]) -> Iterator[int]:
+        """The sizes that a routine asks for."""
+        kinds = [argument.kind for argument in arguments if isinstance(argument, Workspace)]
+        if not kinds:
+            return
+        types = {kind: ELEMENT_TYPES[type].dtype for kind, type in ELEMENTS[self.prefix].items()}
+        types["I"] = np.dtype(integer)
+        found = [np.zeros(1, types[kind]) for kind in kinds]
+        # Asked for these sizes, a routine touches no other array.
+        nothing, answers, asked = np.zeros(16), iter(found), []
+        for argument in arguments:
+            if isinstance(argument, Workspace):
+                asked += [next(answers), -1]
+            else:
+                asked.append(nothing if isinstance(argument, Buffer) else argument)
+        Procedure(lambda: Call(address, integer is np.int64, 1, asked, []))()
+        yield from [max(1, _rounded_up(work[0])) for work in found]
+
+
+def _rounded_up(size: Any) -> int:
+    """A size that came as a float, which has been rounded where it has 32 bits."""
+    if isinstance(size, np.integer):
+        return int(size)
+    return int(np.nextafter(np.float32(size.real), np.float32(np.inf)))
+
+
+LIBRARIES: Final = {prefix: Library(prefix) for prefix in ELEMENTS}
+
+
+def library_of(dtype: Any) -> Library:
+    """The routines for elements that NumPy has in that type."""
+    return LIBRARIES[{"f4": "s", "f8": "d", "c8": "c", "c16": "z"}[np.dtype(dtype).str[1:]]]
+
+
+def factors(order: int, lower: bool) -> list[Argument]:
+    """What POTRF takes to find triangular factors, and for each 0 or the order of the part that has none.
+
+    Args:
+        order: of the matrices; only the triangle that `lower` names is read, and the other is kept.
+        lower: whether L of a = L L^H is wanted, or U of a = U^H U.
+    """
+    # Read by columns, memory holds the transpose, whose upper factor is the transpose of the lower one.
+    a = Buffer((order, order), 0, 0, by_columns=False)
+    return ["LU"[lower], order, a, order, information(1)]
+
+
+def solutions(
+    library: Library,
+    shape: tuple[int, int],
+    *,
+    left_side: bool,
+    lower: bool,
+    transpose: str,
+    unit_diagonal: bool,
+) -> list[Argument]:
+    """What TRSM takes for the x of op(a) x = b, or of x op(a) = b where `left_side` is False.
+
+    Args:
+        library: the routines for the elements.
+        shape: that of b, the second operand; the first is a.
+        left_side, lower: on which side a is, and which triangle of it is read.
+        transpose: "N", "T" or "C", the operation op.
+        unit_diagonal: whether the diagonal counts as ones, unread.
+    """
+    rows, columns = shape
+    order = rows if left_side else columns
+    one = np.ones((), ELEMENT_TYPES[ELEMENTS[library.prefix]["T"]].dtype)
+    a = Buffer((order, order), 0, by_columns=False, is_read_only=True)
+    x = Buffer(shape, 1, 0, by_columns=False)
+    # Read by columns, memory holds the transposed systems, where a is on the other side.
+    flags = "LR"[left_side], "LU"[lower], transpose, "NU"[unit_diagonal]
+    return [*flags, columns, rows, one, a, order, x, columns]

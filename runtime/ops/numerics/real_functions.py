@@ -1,0 +1,49 @@
+"""Functions of real numbers that `kernels/math/real_functions.pyx` has, imported where a program needs it."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from ...types import FLOAT, ElementType
+from ..framework.declaration import Array
+
+
+class RealFunction:
+    """A function on arrays of f64, and on those of f32, of which it gives the values of f64 rounded.
+
+    Args:
+        name: its name in `nimblehlo.kernels.math.real_functions`.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, operand: Array) -> Any:
+        return self.ufunc(operand)
+
+    @functools.cached_property
+    def ufunc(self) -> np.ufunc:
+        """The function itself."""
+        from ...kernels.math import real_functions
+
+        function: np.ufunc = getattr(real_functions, self.name)
+        return function
+
+    @staticmethod
+    def rounds_to(element_type: ElementType) -> bool:
+        """Whether what is rounded to f32 first is what arrays of this type get from f64 as well."""
+        return element_type.category == FLOAT and element_type.width <= 32 and element_type.name != "f16"
+
+
+erf = RealFunction("erf")
+erfc = RealFunction("erfc")
+erf_inv = RealFunction("erf_inv")
+exponential = RealFunction("exponential")
+logistic = RealFunction("logistic")
+sine = RealFunction("sine")
+cosine = RealFunction("cosine")
+tanh = RealFunction("tanh")
+cbrt = RealFunction("cbrt")

@@ -1,0 +1,122 @@
+"""`result_accuracy`: what programs ask for, and whether the functions here give it.
+
+Each function has one implementation, whatever the mode. HIGHEST and DEFAULT take it as it is; a TOLERANCE is
+compared with its greatest error, and refused where that may be exceeded.
+
+Source: specification, sections on the unary functions; StableHLO's definition of the attribute.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Any, Final
+
+from ...ir import Attribute as IrAttribute
+from ...ir import EnumAttribute, StructAttribute
+from ...ir.record import Record
+from ...types import FLOAT, ElementType
+from ..framework.attribute_kinds import AttributeKind
+from .element_types import real_type
+
+GREATEST_ERROR: Final = {
+    "stablehlo.cbrt": (2, 3),
+    "stablehlo.cosine": (2, 3),
+    "stablehlo.exponential": (2, 3),
+    "stablehlo.exponential_minus_one": (2, 3),
+    "stablehlo.log": (2, 3),
+    "stablehlo.log_plus_one": (2, 3),
+    "stablehlo.logistic": (3, 5),
+    "stablehlo.rsqrt": (2, 3),
+    "stablehlo.sine": (2, 3),
+    "stablehlo.sqrt": (1, 2),
+    "stablehlo.tan": (2, 5),
+    "stablehlo.tanh": (2, 5),
+}
+"""In ulps, of f64 and of complex<f64>; all other types are computed in these and rounded once.
+
+What docs/numerics.md has measured and about one more: NumPy has other instructions on other machines."""
+
+ROUNDED_ONCE: Final = 0.51
+"""In ulps, of the narrower floats."""
+ROUNDED_ONCE_COMPLEX: Final = 1
+"""In ulps, of complex<f32>: each part is rounded."""
+
+_BOUNDED: Final = frozenset({"stablehlo.cosine", "stablehlo.logistic", "stablehlo.sine", "stablehlo.tanh"})
+"""Functions that are at most 1 for all real numbers."""
+
+
+class ResultAccuracyMode(enum.StrEnum):
+    """How `result_accuracy` asks for accuracy."""
+
+    DEFAULT = "DEFAULT"
+    HIGHEST = "HIGHEST"
+    TOLERANCE = "TOLERANCE"
+
+
+class ResultAccuracy(Record):
+    """With TOLERANCE, results x may be off by ``atol + rtol * |x|`` and `ulps` units in x's last place."""
+
+    mode: ResultAccuracyMode = ResultAccuracyMode.DEFAULT
+    atol: float = 0.0
+    rtol: float = 0.0
+    ulps: int = 0
+
+
+class _ResultAccuracyKind(AttributeKind):
+    """``#stablehlo.result_accuracy<atol = ..., rtol = ..., ulps = ..., mode = ...>``."""
+
+    description = "a result accuracy"
+
+    def decode(self, attribute: IrAttribute) -> ResultAccuracy:
+        if not isinstance(attribute, StructAttribute) or attribute.mnemonic != "result_accuracy":
+            raise self.mismatch(attribute)
+        mode = attribute.fields.get("mode")
+        text = mode.value if isinstance(mode, EnumAttribute) else str(mode)
+        if text not in ResultAccuracyMode.__members__:
+            raise ValueError(f"has mode {text}, which is none of {', '.join(ResultAccuracyMode)}")
+        bounds = {name: attribute.fields.get(name, 0) for name in ("atol", "rtol", "ulps")}
+        for name, value in bounds.items():
+            if isinstance(value, bool) or not isinstance(value, int if name == "ulps" else (int, float)):
+                raise ValueError(f"has {name} = {value}, but must be a number")
+            if not value >= 0:
+                raise ValueError(f"has {name} = {value}, but must not be negative")
+            if value and text != "TOLERANCE":
+                raise ValueError(f"has {name} = {value}, but only mode TOLERANCE takes bounds")
+        return ResultAccuracy(
+            ResultAccuracyMode[text], float(bounds["atol"]), float(bounds["rtol"]), int(bounds["ulps"])
+        )
+
+    def encode(self, value: ResultAccuracy) -> IrAttribute:
+        mode = EnumAttribute("stablehlo", "result_accuracy_mode", value.mode.value)
+        fields = {"atol": value.atol, "rtol": value.rtol, "ulps": value.ulps, "mode": mode}
+        return StructAttribute("stablehlo", "result_accuracy", fields)
+
+
+RESULT_ACCURACY: Final = _ResultAccuracyKind()
+
+
+def unreachable(wanted: ResultAccuracy, function: str, element_type: ElementType) -> str | None:
+    """Why the results of a function on such elements may be further off than a TOLERANCE allows."""
+    if wanted.mode != ResultAccuracyMode.TOLERANCE:
+        return None
+    # In the last place of 1: no place of a greater value is finer in proportion.
+    import ml_dtypes
+
+    layout: Any = ml_dtypes.finfo(real_type(element_type).dtype)  # type: ignore[no-untyped-call]
+    unit = float(layout.eps)
+    is_real = element_type.category == FLOAT
+    share = wanted.rtol + (wanted.atol if is_real and function in _BOUNDED else 0.0)
+    error = greatest_error(function, element_type)
+    if wanted.ulps + share / unit >= error:
+        return None
+    asked = f"atol = {wanted.atol}, rtol = {wanted.rtol}, ulps = {wanted.ulps}"
+    return f"results of {element_type} may be off by {error} ulps, more than {asked} allows everywhere"
+
+
+def greatest_error(function: str, element_type: ElementType) -> float:
+    """The greatest error in ulps; of complex values, in those of the modulus."""
+    of_real, of_complex = GREATEST_ERROR[function]
+    is_widest = real_type(element_type).name == "f64"
+    if element_type.category == FLOAT:
+        return of_real if is_widest else ROUNDED_ONCE
+    return of_complex if is_widest else ROUNDED_ONCE_COMPLEX

@@ -1,0 +1,1 @@
+"""Operations that apply bodies along dimensions or over windows: reduce, windows, sort."""

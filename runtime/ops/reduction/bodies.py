@@ -1,0 +1,385 @@
+"""What the bodies of reductions, scatters and sorts compute, found by their structure.
+
+Equal expressions of a body get equal numbers (value numbering), so a body is compared with a known form by
+building that form's number: the order of commutative operands, swapped comparisons and the places of
+constants do not matter.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from typing import Any, Final
+
+import numpy as np
+
+from ...ir import Block, DenseElementsAttribute, EnumAttribute, Operation, Region, Value
+from ...ir.record import Record
+from ...types import BOOLEAN, COMPLEX, FLOAT, UNSIGNED, AnyElementType, TensorType
+from ..elementwise.base import Elementwise
+from ..framework.declaration import Array, Evaluate, Op, lookup
+
+MONOIDS: Final = ("add", "multiply", "minimum", "maximum", "and", "or", "xor")
+"""The operations that `monoid` knows, each by its name in the specification."""
+
+_COMMUTATIVE: Final = frozenset(f"stablehlo.{name}" for name in MONOIDS)
+_FLIPPED: Final = {"GT": "LT", "GE": "LE"}
+
+
+class Order(StrEnum):
+    """How a recognised comparator orders two keys."""
+
+    NUMBER = "FLOAT"
+    """By value, as LT of numbers says: -0 equals +0; NaN is not ordered."""
+    TOTAL = "TOTALORDER"
+    """TOTALORDER: -NaN < -inf < ... < -0 < +0 < ... < +inf < +NaN."""
+    CANONICAL = "CANONICAL"
+    """TOTALORDER once -0 became +0 and each NaN the same positive one: all NaNs are equal and greatest."""
+
+
+class SortKey(Record):
+    """One key of a recognised comparator.
+
+    Attributes:
+        operand: which input of `sort` it is taken from.
+        component: ``"value"``, or ``"real"`` or ``"imag"`` of a complex input.
+        descending: whether greater keys come first.
+        order: how two keys are compared.
+    """
+
+    operand: int
+    component: str
+    descending: bool
+    order: Order
+
+
+def is_elementwise(region: Region) -> bool:
+    """Whether each operation of a region is elementwise on 0-dimensional tensors.
+
+    A function of such a region may be applied to whole arrays at once.
+    """
+    return all(_is_elementwise(operation) for operation in region.block.operations[:-1])
+
+
+def _is_elementwise(operation: Operation) -> bool:
+    declaration = lookup(operation.name)
+    if operation.name != "stablehlo.constant" and not issubclass(declaration or Op, Elementwise):
+        return False
+    values = (*operation.operands, *operation.results)
+    return all(isinstance(value.type, TensorType) and not value.type.shape for value in values)
+
+
+Lifted = Callable[..., tuple[Array, ...]]
+"""Takes a region's function and arrays of one shape; returns arrays of that shape."""
+
+
+def over_arrays(region: Region) -> Lifted:
+    """How a region of 0-dimensional tensors is applied to whole arrays.
+
+    Returns:
+        A function that takes the region's function, then arrays of one common shape, and returns a tuple of
+        arrays of that shape, which may be views of its arguments. It calls the region's function once where
+        the region is elementwise, otherwise once for each element.
+    """
+    if not is_elementwise(region):
+        dtypes = [type.dtype for type in region.type.results if isinstance(type, TensorType)]
+        return functools.partial(_one_by_one, dtypes)
+    return _directly if _depends_on_arguments(region.block) else _broadcast
+
+
+def _directly(function: Evaluate, *arrays: Array) -> tuple[Array, ...]:
+    return function(*arrays)
+
+
+def _broadcast(function: Evaluate, *arrays: Array) -> tuple[Array, ...]:
+    shape = np.shape(arrays[0])
+    return tuple([np.broadcast_to(result, shape) for result in function(*arrays)])
+
+
+def _one_by_one(dtypes: Sequence[np.dtype[Any]], function: Evaluate, *arrays: Array) -> tuple[Array, ...]:
+    shape = np.shape(arrays[0])
+    results = tuple([np.empty(shape, dtype) for dtype in dtypes])
+    for position in np.ndindex(shape):
+        values = function(*[np.asarray(array[position]) for array in arrays])
+        for result, value in zip(results, values, strict=True):
+            result[position] = value
+    return results
+
+
+def _depends_on_arguments(block: Block) -> bool:
+    """Whether each result depends on an argument, so that it has the arguments' shape."""
+    dependent: set[Value] = set(block.arguments)
+    for operation in block.operations:
+        if not dependent.isdisjoint(operation.operands):
+            dependent.update(operation.results)
+    return dependent.issuperset(block.terminator.operands)
+
+
+def overwrites(region: Region) -> bool:
+    """Whether a region of N pairs returns its last N arguments: each update replaces what was there."""
+    arguments, returned = region.block.arguments, region.block.terminator.operands
+    return tuple(returned) == arguments[len(returned) :] and len(arguments) == 2 * len(returned)
+
+
+def monoid(region: Region) -> str | None:
+    """The operation that a region applies to its two arguments and returns.
+
+    Returns:
+        One of `MONOIDS`, or None where the region has another number of arguments, computes something else,
+        or has effects.
+    """
+    block = region.block
+    if len(block.arguments) != 2 or len(block.terminator.operands) != 1 or not is_elementwise(region):
+        return None
+    numbering = _Numbering(block)
+    name, *operands = numbering.expression(block.terminator.operands[0])
+    if operands == [0, 1] and name in _COMMUTATIVE:
+        return str(name).removeprefix("stablehlo.")
+    return None
+
+
+def arg_reducer(region: Region) -> str | None:
+    """Whether a region of (value, index) pairs finds the greatest or least value and where it is.
+
+    It must be the form in which the first NaN wins, and the lowest index among equal values.
+
+    Returns:
+        ``"maximum"``, ``"minimum"``, or None.
+    """
+    block = region.block
+    if len(block.arguments) != 4 or len(block.terminator.operands) != 2 or not is_elementwise(region):
+        return None
+    value, index = block.arguments[0].type, block.arguments[1].type
+    assert isinstance(value, TensorType)
+    assert isinstance(index, TensorType)
+    numbering = _Numbering(block)
+    returned = [numbering.number(operand) for operand in block.terminator.operands]
+    for name, (smaller, larger) in {"maximum": (2, 0), "minimum": (0, 2)}.items():
+        wins = numbering.compare("LT", value.element_type, smaller, larger)
+        is_nan = numbering.compare("NE", value.element_type, 0, 0)
+        same = numbering.compare("EQ", value.element_type, 0, 2)
+        lower = numbering.compare("LT", index.element_type, 1, 3)
+        tie = numbering.commutative("stablehlo.and", same, lower)
+        picks = [numbering.commutative("stablehlo.or", wins, is_nan)]
+        if value.element_type.category != FLOAT:
+            picks.append(wins)
+        for pick in picks:
+            pick_index = numbering.commutative("stablehlo.or", pick, tie)
+            expected = [
+                numbering.enter("stablehlo.select", pick, 0, 2),
+                numbering.enter("stablehlo.select", pick_index, 1, 3),
+            ]
+            if returned == expected:
+                return name
+    return None
+
+
+def comparator(region: Region) -> tuple[SortKey, ...] | None:
+    """The keys by which a comparator of `sort` orders, the most significant first.
+
+    Returns:
+        None where the comparator has no known form.
+    """
+    block = region.block
+    if len(block.terminator.operands) != 1 or not is_elementwise(region):
+        return None
+    return _Comparator(block).keys()
+
+
+def selection(region: Region) -> str | None:
+    """The comparison of its two arguments that a region returns, as `select_and_scatter` selects by.
+
+    Returns:
+        ``"GE"``, ``"GT"``, ``"LE"`` or ``"LT"``, or None where it does something else, or compares in another
+        way than numbers are compared.
+    """
+    block = region.block
+    if len(block.arguments) != 2 or len(block.terminator.operands) != 1 or not is_elementwise(region):
+        return None
+    name, *parts = _Numbering(block).expression(block.terminator.operands[0])
+    type = block.arguments[0].type
+    if name != "stablehlo.compare" or not isinstance(type, TensorType):
+        return None
+    direction, kind, *operands = parts
+    if kind != _default_compare_type(type.element_type) or direction not in ("LE", "LT"):
+        return None
+    swapped = {"LE": "GE", "LT": "GT"}
+    return {(0, 1): direction, (1, 0): swapped[direction]}.get(tuple(operands))
+
+
+class _Numbering:
+    """Numbers for expressions: equal expressions have equal numbers; a block's arguments have 0, 1, ..."""
+
+    def __init__(self, block: Block) -> None:
+        self._numbers: dict[tuple[Any, ...], int] = {}
+        self._of_values: dict[Value, int] = {}
+        self.expressions: list[tuple[Any, ...]] = []
+        self.constants: dict[int, Any] = {}
+        for argument in block.arguments:
+            self._of_values[argument] = self.enter("argument", argument.index)
+        for operation in block.operations[:-1]:
+            self._enter_operation(operation)
+
+    def enter(self, *expression: Any) -> int:
+        """The number of an expression: its name, then numbers of operands and plain values."""
+        number = self._numbers.setdefault(expression, len(self.expressions))
+        if number == len(self.expressions):
+            self.expressions.append(expression)
+        return number
+
+    def commutative(self, name: str, *operands: int) -> int:
+        """The number of an operation whose operands may change places."""
+        return self.enter(name, *sorted(operands))
+
+    def compare(
+        self, direction: str, element_type: AnyElementType, lhs: int, rhs: int, kind: str | None = None
+    ) -> int:
+        """The number of a comparison; `kind` is its compare_type (None: the one of the element type)."""
+        kind = kind or _default_compare_type(element_type)
+        if direction in _FLIPPED:
+            direction, lhs, rhs = _FLIPPED[direction], rhs, lhs
+        elif direction in ("EQ", "NE"):
+            lhs, rhs = sorted((lhs, rhs))
+        return self.enter("stablehlo.compare", direction, kind, lhs, rhs)
+
+    def number(self, value: Value) -> int:
+        """The number of a value of the block, or of one captured from outside."""
+        if value not in self._of_values:
+            owner = value.owner
+            if isinstance(owner, Operation) and owner.name == "stablehlo.constant":
+                self._enter_operation(owner)
+            else:
+                self._of_values[value] = self.enter("captured", value)
+        return self._of_values[value]
+
+    def expression(self, value: Value) -> tuple[Any, ...]:
+        """The expression of a value."""
+        return self.expressions[self.number(value)]
+
+    def _enter_operation(self, operation: Operation) -> None:
+        for result in operation.results:
+            self._of_values[result] = self._number_result(operation, result)
+
+    def _number_result(self, operation: Operation, result: Value) -> int:
+        operands = [self.number(operand) for operand in operation.operands]
+        attributes = operation.attributes
+        if operation.name == "stablehlo.constant":
+            value = attributes.get("value")
+            if isinstance(value, DenseElementsAttribute):
+                number = self.enter("constant", str(value.type), value.array[()].tobytes())
+                self.constants[number] = value.array[()]
+                return number
+        elif operation.name == "stablehlo.compare":
+            direction, kind = attributes.get("comparison_direction"), attributes.get("compare_type")
+            operand = operation.operands[0].type
+            if isinstance(direction, EnumAttribute) and isinstance(operand, TensorType):
+                named = kind.value if isinstance(kind, EnumAttribute) and kind.value != "NOTYPE" else None
+                return self.compare(direction.value, operand.element_type, operands[0], operands[1], named)
+        elif operation.name in _COMMUTATIVE:
+            return self.commutative(operation.name, *operands)
+        elif operation.name in ("stablehlo.select", "stablehlo.real", "stablehlo.imag"):
+            return self.enter(operation.name, *operands)
+        return self.enter("opaque", result)
+
+
+def _default_compare_type(element_type: AnyElementType) -> str:
+    """The compare_type that an element type implies."""
+    if element_type.category in (FLOAT, COMPLEX):
+        return "FLOAT"
+    return "UNSIGNED" if element_type.category in (UNSIGNED, BOOLEAN) else "SIGNED"
+
+
+class _Comparator:
+    """Takes a comparator apart: LT of a key, or ``LT(key) or (EQ(key) and comparator of further keys)``."""
+
+    def __init__(self, block: Block) -> None:
+        self.numbering = _Numbering(block)
+        self.root = self.numbering.number(block.terminator.operands[0])
+
+    def keys(self) -> tuple[SortKey, ...] | None:
+        """The keys, or None."""
+        found: list[SortKey] = []
+        number = self.root
+        while True:
+            name, *operands = self.numbering.expressions[number]
+            if name != "stablehlo.or":
+                last = self._strict(number)
+                return None if last is None else (*found, last)
+            step = self._lexicographic(operands)
+            if step is None:
+                return None
+            key, number = step
+            found.append(key)
+
+    def _lexicographic(self, operands: Sequence[int]) -> tuple[SortKey, int] | None:
+        """The key of ``LT(key) or (EQ(key) and rest)``, and the rest's number."""
+        for strict, tied in (operands, operands[::-1]):
+            key = self._strict(strict)
+            name, *parts = self.numbering.expressions[tied]
+            if key is None or name != "stablehlo.and":
+                continue
+            lhs, rhs = sorted(self.numbering.expressions[strict][3:])
+            kind = self.numbering.expressions[strict][2]
+            same = self.numbering.enter("stablehlo.compare", "EQ", kind, lhs, rhs)
+            if same in parts:
+                return key, parts[1 - parts.index(same)]
+        return None
+
+    def _strict(self, number: int) -> SortKey | None:
+        """The key that ``LT(key of one element, the same key of the other)`` compares."""
+        name, *parts = self.numbering.expressions[number]
+        if name != "stablehlo.compare" or parts[0] != "LT":
+            return None
+        lhs, rhs = self._key(parts[2]), self._key(parts[3])
+        if lhs is None or rhs is None:
+            return None
+        (argument, component, is_canonical), other = lhs, rhs[0]
+        if lhs[1:] != rhs[1:] or argument // 2 != other // 2 or argument == other:
+            return None
+        if parts[1] == "TOTALORDER":
+            order = Order.CANONICAL if is_canonical else Order.TOTAL
+        elif is_canonical:
+            return None
+        else:
+            order = Order.NUMBER
+        return SortKey(argument // 2, component, descending=argument > other, order=order)
+
+    def _key(self, number: int) -> tuple[int, str, bool] | None:
+        """Argument, component and whether -0 and NaN are made canonical, of one side of a comparison."""
+        base = self._canonicalized(number)
+        name, *parts = self.numbering.expressions[number if base is None else base]
+        component = "value"
+        if name in ("stablehlo.real", "stablehlo.imag"):
+            component = name.removeprefix("stablehlo.")
+            name, *parts = self.numbering.expressions[parts[0]]
+        if name != "argument":
+            return None
+        return parts[0], component, base is not None
+
+    def _canonicalized(self, number: int) -> int | None:
+        """The x of ``select(x != x, NaN, select(x == 0, 0, x))``."""
+        name, *parts = self.numbering.expressions[number]
+        if name != "stablehlo.select" or not self._is_constant(parts[1], np.nan):
+            return None
+        name, *inner = self.numbering.expressions[parts[2]]
+        if name != "stablehlo.select" or not self._is_constant(inner[1], 0.0):
+            return None
+        base = inner[2]
+        is_nan = self.numbering.enter("stablehlo.compare", "NE", "FLOAT", base, base)
+        is_zero = self._zero_test(inner[0], base)
+        return base if parts[0] == is_nan and is_zero else None
+
+    def _zero_test(self, number: int, base: int) -> bool:
+        name, *parts = self.numbering.expressions[number]
+        if name != "stablehlo.compare" or parts[:2] != ["EQ", "FLOAT"] or base not in parts[2:]:
+            return False
+        other = parts[3] if parts[2] == base else parts[2]
+        return other in self.numbering.constants and self.numbering.constants[other] == 0
+
+    def _is_constant(self, number: int, expected: float) -> bool:
+        """Whether a number is a constant +0 or a NaN without sign, as `expected` is."""
+        if number not in self.numbering.constants:
+            return False
+        value = float(self.numbering.constants[number])
+        return not np.signbit(value) and (np.isnan(value) if np.isnan(expected) else value == expected)

@@ -1,0 +1,270 @@
+"""`reduce` and `map`: functions applied along dimensions.
+
+The values of a result element, in row-major order of the reduced dimensions, are folded by the tree of
+`reduction_tree`. Where the body is one addition or multiplication of floats narrower than f32, all of this
+happens in f32 and is rounded once; `Options(accumulate=...)` says otherwise.
+
+Source: specification, sections "reduce" and "map".
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...types import PLAIN, QUANTIZED_PER_TENSOR, TensorType, Type
+from ..framework import rules
+from ..framework.attribute_kinds import DIMENSIONS
+from ..framework.declaration import Array, Attribute, Evaluate, Op, Operand, Region, Result, constraint
+from ..framework.rules import function_type_is
+from ..numerics.element_types import carrier
+from .bodies import over_arrays
+from .reduction_tree import fold_adjacent, fold_tree
+from .vectorize_region import UFUNCS, Arrays, Body, Fold
+
+
+class Layout(NamedTuple):
+    """How an operand is seen as [outer, n, inner], n being the reduced values of a result element in order.
+
+    Attributes:
+        permutation: dimensions transposed first, or None.
+        sizes: outer, n and inner.
+        kept: shape of the result.
+    """
+
+    permutation: tuple[int, ...] | None
+    sizes: tuple[int, int, int]
+    kept: tuple[int, ...]
+
+
+@functools.lru_cache(maxsize=1024)
+def layout(shape: tuple[int, ...], dimensions: tuple[int, ...]) -> Layout:
+    """The layout of an operand of `shape` whose `dimensions` are reduced."""
+    kept = [axis for axis in range(len(shape)) if axis not in dimensions]
+    kept_shape = tuple([shape[axis] for axis in kept])
+    reduced = sorted(dimensions)
+    count = math.prod(shape[axis] for axis in reduced)
+    large = [axis for axis in range(len(shape)) if shape[axis] != 1]
+    run = [axis for axis in large if axis in dimensions]
+    if not run or not any(run[0] < axis < run[-1] for axis in large if axis not in dimensions):
+        first, last = (run[0], run[-1]) if run else (len(shape), len(shape))
+        outer = math.prod(shape[axis] for axis in kept if axis < first)
+        inner = math.prod(shape[axis] for axis in kept if axis > last)
+        return Layout(None, (outer, count, inner), kept_shape)
+    size = math.prod(kept_shape)
+    if large[-1] in dimensions:
+        return Layout((*kept, *reduced), (size, count, 1), kept_shape)
+    return Layout((*reduced, *kept), (1, count, size), kept_shape)
+
+
+def extreme(name: str, values: Array, dimensions: tuple[int, ...]) -> Array:
+    """Minimum or maximum of floats along dimensions that are not empty; NaN wins and -0 is less than +0."""
+    found: Array = np.asarray(UFUNCS[name].reduce(values, axis=dimensions))
+    zero = found == 0
+    if zero.any():
+        signs = np.logical_or if name == "minimum" else np.logical_and
+        negative = signs.reduce(np.signbit(values), axis=dimensions)
+        found = np.where(zero, np.where(negative, found.dtype.type(-0.0), found.dtype.type(0)), found)
+    return found
+
+
+class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
+    """Combines the values along dimensions by a body. Source: specification, section "reduce"."""
+
+    takes_stored_values = True
+
+    inputs = Operand(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
+    init_values = Operand(PLAIN | QUANTIZED_PER_TENSOR, rank=0, variadic=True)
+    dimensions = Attribute(DIMENSIONS)
+    body = Region()
+    results = Result(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
+
+    @constraint
+    def C1(self) -> str | None:
+        """same(shape(inputs...))"""
+        return same_shapes("inputs", self.inputs)
+
+    @constraint
+    def C2(self) -> str | None:
+        """element_type(inputs...) = element_type(init_values...)"""
+        return same_element_types(self.inputs, self.init_values)
+
+    @constraint
+    def C3(self) -> str | None:
+        """0 < size(inputs) = size(init_values) = size(results) = N"""
+        return same_positive_counts(self)
+
+    @constraint
+    def C4(self) -> str | None:
+        """0 <= dimensions < rank(inputs[0])"""
+        rank = self.inputs[0].rank
+        return rules.in_range("dimensions", self.dimensions, 0, rank, "the rank of inputs")
+
+    @constraint
+    def C5(self) -> str | None:
+        """is_unique(dimensions)"""
+        return rules.unique("dimensions", self.dimensions)
+
+    @constraint
+    def C6(self) -> str | None:
+        """body combines N pairs of tensor<Ei>, and is_promotable(element_type(inputs[i]), Ei)"""
+        return rules.body_type_is("body", self.body, self.inputs, self.results)
+
+    @constraint
+    def C7(self) -> str | None:
+        """shape(results...) = shape(inputs...) without dimensions"""
+        kept = self._result_shape()
+        return rules.first(
+            *(
+                rules.same_shape(f"results[{index}]", type, "the shape of inputs without dimensions", kept)
+                for index, type in enumerate(self.results)
+            )
+        )
+
+    @constraint
+    def C8(self) -> str | None:
+        """element_type(results[i]) = Ei, or inputs[i]'s own"""
+        return rules.results_have_types_of("results", self.results, self.body, self.inputs)
+
+    def _result_shape(self) -> tuple[int, ...]:
+        return tuple([size for axis, size in enumerate(self.inputs[0].shape) if axis not in self.dimensions])
+
+    def infer(self) -> list[Type]:
+        shape = self._result_shape()
+        return [TensorType(shape, result.element_type) for result in self.results]
+
+    @functools.cached_property
+    def analysis(self) -> Body:
+        """What the body computes."""
+        return Body(self.body)
+
+    @property
+    def layout(self) -> Layout:
+        """How the inputs are seen as [outer, n, inner]."""
+        return layout(self.inputs[0].shape, self.dimensions)
+
+    def reference(self, *operands: Array, body: Evaluate) -> Arrays:
+        analysis, tree = self.analysis, self.ordering.reduction_tree
+        fold = analysis.fold(body, self.ordering.accumulate)
+        count = len(operands) // 2
+        init_values = analysis.enter(operands[count:], self.init_values, fold)
+        inputs = analysis.enter(operands[:count], self.inputs, fold)
+        placed = self.layout
+        if tree != "blocked":
+            values = self._in_order(inputs, placed)
+            folded = fold_tree(values, init_values, fold, tree)
+            results = tuple([array.reshape(placed.kept) for array in folded])
+        elif not placed.sizes[1]:
+            results = tuple([np.broadcast_to(value, placed.kept) for value in init_values])
+        elif fold.ufunc is not None:
+            results = (fold.ufunc(init_values[0], self._totals(inputs, placed, fold)[0]),)
+        else:
+            initial = tuple([np.broadcast_to(value, placed.kept) for value in init_values])
+            results = fold.combine(initial, self._totals(inputs, placed, fold))
+        return analysis.leave(results, fold)
+
+    def _totals(self, inputs: Arrays, placed: Layout, fold: Fold) -> Arrays:
+        """The inputs folded along the dimensions by adjacent pairs, without init values."""
+        if fold.ufunc is not None and fold.is_exact:
+            array = inputs[0]
+            return (fold.ufunc.reduce(array, axis=self.dimensions, dtype=array.dtype),)
+        if self.analysis.finds_extreme:
+            assert self.analysis.monoid is not None
+            dtype = carrier(self.analysis.element_types[0])  # type: ignore[arg-type]
+            found = extreme(self.analysis.monoid, inputs[0].astype(dtype, copy=False), self.dimensions)
+            return (found.astype(inputs[0].dtype, copy=False),)
+        folded = fold_adjacent(self._in_order(inputs, placed), fold)
+        return tuple([array.reshape(placed.kept) for array in folded])
+
+    def _in_order(self, inputs: Arrays, placed: Layout) -> Arrays:
+        """The inputs as [outer, n, inner] arrays."""
+        ordered = inputs if placed.permutation is None else [x.transpose(placed.permutation) for x in inputs]
+        return tuple([np.ascontiguousarray(array).reshape(placed.sizes) for array in ordered])
+
+
+def same_shapes(name: str, types: Sequence[TensorType]) -> str | None:
+    """All types must have the same shape."""
+    return rules.first(
+        *(
+            rules.same_shape(f"{name}[{index}]", type, f"the shape of {name}[0]", types[0].shape)
+            for index, type in enumerate(types)
+        )
+    )
+
+
+def same_element_types(inputs: Sequence[TensorType], init_values: Sequence[TensorType]) -> str | None:
+    """Each init value must have the element type of its input."""
+    pairs = enumerate(zip(inputs, init_values, strict=False))
+    return rules.first(
+        *(
+            rules.same_element_type(f"init_values[{index}]", init_value, f"inputs[{index}]", input)
+            for index, (input, init_value) in pairs
+        )
+    )
+
+
+def same_positive_counts(operation: Any) -> str | None:
+    """``0 < size(inputs) = size(init_values) = size(results)``."""
+    count = len(operation.inputs)
+    if not count:
+        return "inputs is empty"
+    return rules.first(
+        rules.length_is("init_values", operation.init_values, count, "the number of inputs"),
+        rules.length_is("results", operation.results, count, "the number of inputs"),
+    )
+
+
+class Map(Op, name="stablehlo.map"):
+    """Applies a computation to each position of its inputs. Source: specification, section "map"."""
+
+    takes_stored_values = True
+
+    inputs = Operand(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
+    dimensions = Attribute(DIMENSIONS)
+    computation = Region()
+    result = Result(PLAIN | QUANTIZED_PER_TENSOR)
+
+    @constraint
+    def C1(self) -> str | None:
+        """shape(inputs...) = shape(result)"""
+        return rules.first(
+            *(
+                rules.same_shape(f"inputs[{index}]", type, "the shape of result", self.result.shape)
+                for index, type in enumerate(self.inputs)
+            )
+        )
+
+    @constraint
+    def C2(self) -> str | None:
+        """0 < size(inputs) = N"""
+        return None if self.inputs else "inputs is empty"
+
+    @constraint
+    def C3(self) -> str | None:
+        """dimensions = range(rank(inputs[0]))"""
+        rank = self.inputs[0].rank
+        if list(self.dimensions) == list(range(rank)):
+            return None
+        return f"dimensions = {list(self.dimensions)}, but must be {list(range(rank))}"
+
+    @constraint
+    def C4(self) -> str | None:
+        """computation has type (tensor<E0>, ..., tensor<EN-1>) -> tensor<E'>, Ei = element_type(inputs[i]),
+        E' = element_type(result)"""
+        inputs = [TensorType((), type.element_type) for type in self.inputs]
+        return function_type_is(
+            "computation", self.computation, inputs, [TensorType((), self.result.element_type)]
+        )
+
+    @functools.cached_property
+    def lifted(self) -> Any:
+        """The computation, applied to whole arrays."""
+        return over_arrays(self.computation)
+
+    def reference(self, *inputs: Array, computation: Evaluate) -> Array:
+        (result,) = self.lifted(computation, *inputs)
+        return np.asarray(result)

@@ -1,0 +1,406 @@
+"""`reduce_window` and `select_and_scatter`: bodies applied to windows.
+
+The order of `reduce_window`, which the specification leaves open, is the left fold of `init_value` and
+the window's values in row-major order, padded positions and holes included: they hold `init_value`.
+Cumulative windows (size n, stride 1, padding n - 1 on one side) are scans, in the order of `cumulative`.
+Where the body is one addition or multiplication of floats narrower than f32, all is computed in f32 and
+rounded once; but scans, whose totals are results too, round each step. With another tree than "blocked",
+each window is folded by it as `reduce` folds (`reduction_tree`).
+
+`select_and_scatter` selects from the left in row-major order of the window, of positions within the
+operand only, and scatters in row-major order of `source`, starting with `init_value`; with another tree than
+"blocked", the values of a destination are folded by it. A window that holds no element of the operand
+scatters nothing.
+
+Source: specification, sections "reduce_window" and "select_and_scatter".
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from ...ir import Operation
+from ...types import COMPLEX, ELEMENT_TYPES, PLAIN, QUANTIZED_PER_TENSOR, TensorType, Type
+from ..framework import rules
+from ..framework.attribute_kinds import DIMENSIONS, PADDING
+from ..framework.declaration import Array, Attribute, Evaluate, Op, Operand, Region, Result, constraint
+from ..framework.rules import function_type_is
+from .bodies import over_arrays
+from .cumulative import combine_broadcast, is_idempotent, scan
+from .reduce import same_element_types, same_positive_counts, same_shapes
+from .vectorize_region import Arrays, Body, Fold
+from .window_geometry import Window, cumulative_axis, padding_shape, window_positions
+from .window_reduce import fold_by_tree, fold_elements, fold_groups, fold_into, fold_windows
+
+MOST_POSITIONS: Final = 1 << 26
+"""Most elements of a window that is no cumulative one: each is visited in turn."""
+
+
+class _Windows(Op):
+    """What operations with windows share: absent attributes have the dialect's default values."""
+
+    window_dimensions: Any
+    window_strides: Any
+    padding: Any
+    windows: Any
+
+    def __init__(self, operation: Operation) -> None:
+        super().__init__(operation)
+        rank = self.windowed_type.rank
+        for name in ("window_strides", "base_dilations", "window_dilations", "window_dimensions"):
+            if self.__dict__.get(name, ()) is None:
+                self.__dict__[name] = (1,) * rank
+        if self.padding is None:
+            self.__dict__["padding"] = ((0, 0),) * rank
+
+    @property
+    def windowed_type(self) -> TensorType:
+        """The type of what the windows lie on."""
+        raise NotImplementedError
+
+    def verify(self) -> None:
+        super().verify()
+        size = math.prod(self.window_dimensions)
+        if size > MOST_POSITIONS and cumulative_axis(self.windows, self.windowed_type.shape) is None:
+            raise self.unsupported(
+                f"a window of {size} elements is not offered; the most are {MOST_POSITIONS}"
+            )
+
+    def positive(self, name: str) -> str | None:
+        """Each value of an attribute must be positive."""
+        values = self.__dict__[name]
+        bad = next((index for index, value in enumerate(values) if value <= 0), None)
+        return None if bad is None else f"{name}[{bad}] is {values[bad]}, but must be positive"
+
+    def one_each(self, name: str, operand: str) -> str | None:
+        """An attribute must have one value for each dimension."""
+        return rules.length_is(name, self.__dict__[name], self.windowed_type.rank, f"the rank of {operand}")
+
+    def padding_shape(self, operand: str) -> str | None:
+        """padding must have a pair for each dimension."""
+        return padding_shape(self.padding, self.windowed_type.rank, f"the rank of {operand}")
+
+
+class ReduceWindow(_Windows, name="stablehlo.reduce_window"):
+    """Reduces windows of its inputs by a body. Source: specification, section "reduce_window"."""
+
+    takes_stored_values = True
+
+    inputs = Operand(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
+    init_values = Operand(PLAIN | QUANTIZED_PER_TENSOR, rank=0, variadic=True)
+    window_dimensions = Attribute(DIMENSIONS)
+    window_strides = Attribute(DIMENSIONS, None)
+    base_dilations = Attribute(DIMENSIONS, None)
+    window_dilations = Attribute(DIMENSIONS, None)
+    padding = Attribute(PADDING, None)
+    body = Region()
+    results = Result(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
+
+    @property
+    def windowed_type(self) -> TensorType:
+        return self.inputs[0] if self.inputs else TensorType((), ELEMENT_TYPES["i1"])
+
+    @constraint
+    def C1(self) -> str | None:
+        """0 < size(inputs) = size(init_values) = size(results) = N"""
+        return same_positive_counts(self)
+
+    @constraint
+    def C2(self) -> str | None:
+        """same(shape(inputs...))"""
+        return same_shapes("inputs", self.inputs)
+
+    @constraint
+    def C3(self) -> str | None:
+        """element_type(inputs...) = element_type(init_values...)"""
+        return same_element_types(self.inputs, self.init_values)
+
+    @constraint
+    def C4(self) -> str | None:
+        """size(window_dimensions) = rank(inputs[0])"""
+        return self.one_each("window_dimensions", "inputs")
+
+    @constraint
+    def C5(self) -> str | None:
+        """0 < window_dimensions"""
+        return self.positive("window_dimensions")
+
+    @constraint
+    def C6(self) -> str | None:
+        """size(window_strides) = rank(inputs[0])"""
+        return self.one_each("window_strides", "inputs")
+
+    @constraint
+    def C7(self) -> str | None:
+        """0 < window_strides"""
+        return self.positive("window_strides")
+
+    @constraint
+    def C8(self) -> str | None:
+        """size(base_dilations) = rank(inputs[0])"""
+        return self.one_each("base_dilations", "inputs")
+
+    @constraint
+    def C9(self) -> str | None:
+        """0 < base_dilations"""
+        return self.positive("base_dilations")
+
+    @constraint
+    def C10(self) -> str | None:
+        """size(window_dilations) = rank(inputs[0])"""
+        return self.one_each("window_dilations", "inputs")
+
+    @constraint
+    def C11(self) -> str | None:
+        """0 < window_dilations"""
+        return self.positive("window_dilations")
+
+    @constraint
+    def C12(self) -> str | None:
+        """shape(padding) = [rank(inputs[0]), 2]"""
+        return self.padding_shape("inputs")
+
+    @constraint
+    def C13(self) -> str | None:
+        """body combines N pairs of tensor<Ei>, and is_promotable(element_type(inputs[i]), Ei)"""
+        return rules.body_type_is("body", self.body, self.inputs, self.results)
+
+    @constraint
+    def C14(self) -> str | None:
+        """same(shape(results...))"""
+        return same_shapes("results", self.results)
+
+    @constraint
+    def C15(self) -> str | None:
+        """shape(results[0]) = num_windows, given strides, dilations and padding"""
+        return rules.same_shape("results[0]", self.results[0], "num_windows", self.num_windows())
+
+    @constraint
+    def C16(self) -> str | None:
+        """element_type(results[i]) = Ei, or inputs[i]'s own"""
+        return rules.results_have_types_of("results", self.results, self.body, self.inputs)
+
+    @functools.cached_property
+    def windows(self) -> tuple[Window, ...]:
+        """How windows lie along each dimension."""
+        low_and_high = zip(*self.padding, strict=True) if self.padding else ((), ())
+        parts = zip(
+            self.window_dimensions,
+            self.window_strides,
+            *low_and_high,
+            self.base_dilations,
+            self.window_dilations,
+            strict=True,
+        )
+        return tuple([Window(*part) for part in parts])
+
+    def num_windows(self) -> tuple[int, ...]:
+        """Shape of the results."""
+        sizes = zip(self.windows, self.windowed_type.shape, strict=True)
+        return tuple([window.count(size) for window, size in sizes])
+
+    def infer(self) -> list[Type]:
+        shape = self.num_windows()
+        return [TensorType(shape, result.element_type) for result in self.results]
+
+    @functools.cached_property
+    def analysis(self) -> Body:
+        """What the body computes."""
+        return Body(self.body)
+
+    @property
+    def accumulate(self) -> str:
+        """How sums and products are accumulated: scans round each step where others need not."""
+        accumulate = self.ordering.accumulate
+        if accumulate == "wide" and cumulative_axis(self.windows, self.windowed_type.shape) is not None:
+            return "declared"
+        return accumulate
+
+    def reference(self, *operands: Array, body: Evaluate) -> Arrays:
+        fold = self.analysis.fold(body, self.accumulate)
+        count = len(operands) // 2
+        inputs = self.analysis.enter(operands[:count], self.inputs, fold)
+        init_values = self.analysis.enter(operands[count:], self.init_values, fold)
+        return self.analysis.leave(self._fold(inputs, init_values, fold), fold)
+
+    def _fold(self, inputs: Arrays, init_values: Arrays, fold: Fold) -> Arrays:
+        """The windows folded, in the body's types."""
+        tree = self.ordering.reduction_tree
+        if tree != "blocked":
+            return fold_by_tree(inputs, init_values, self.windows, fold, tree)
+        shape = inputs[0].shape
+        axis = cumulative_axis(self.windows, shape)
+        if axis is not None and inputs[0].size:
+            return self._scan(inputs, init_values, fold, axis)
+        # An idempotent init value leaves a monoid's fold that holds it already unchanged: complex -0 aside.
+        is_absorbed = self.analysis.monoid is not None and self.analysis.element_types[0].category != COMPLEX
+        if not is_absorbed or not is_idempotent(init_values, fold):
+            return fold_windows(inputs, init_values, self.windows, fold)
+        (array,), (init_value,) = inputs, init_values
+        if not fold.is_exact:
+            return (fold_elements(array, init_value, self.windows, fold),)
+        for axis, window in enumerate(self.windows):
+            alone = [window if other == axis else Window(1) for other in range(array.ndim)]
+            if not window.is_trivial:
+                array = fold_elements(array, init_value, alone, fold)
+        return combine_broadcast((init_value,), (array,), fold)
+
+    def _scan(self, inputs: Arrays, init_values: Arrays, fold: Fold, axis: int) -> Arrays:
+        """Cumulative windows along `axis`."""
+        shape = inputs[0].shape
+        merged = (math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
+        values = [array.reshape(merged) for array in inputs]
+        if self.windows[axis].low:
+            scanned = scan(tuple(values), init_values, fold)
+        else:
+            reverse = scan(tuple([array[:, ::-1] for array in values]), init_values, fold.exchanged())
+            scanned = tuple([array[:, ::-1] for array in reverse])
+        return tuple([array.reshape(shape) for array in scanned])
+
+
+class SelectAndScatter(_Windows, name="stablehlo.select_and_scatter"):
+    """Scatters `source` to the elements that `select` finds in the operand's windows.
+
+    Source: specification, section "select_and_scatter".
+    """
+
+    takes_stored_values = True
+
+    operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
+    source = Operand(PLAIN | QUANTIZED_PER_TENSOR)
+    init_value = Operand(PLAIN | QUANTIZED_PER_TENSOR, rank=0)
+    window_dimensions = Attribute(DIMENSIONS, None)
+    window_strides = Attribute(DIMENSIONS, None)
+    padding = Attribute(PADDING, None)
+    select = Region()
+    scatter = Region()
+    result = Result(PLAIN | QUANTIZED_PER_TENSOR)
+
+    @property
+    def windowed_type(self) -> TensorType:
+        operand: TensorType = self.operand
+        return operand
+
+    @constraint
+    def C1(self) -> str | None:
+        """element_type(operand) = element_type(source)"""
+        return rules.same_element_type("source", self.source, "operand", self.operand)
+
+    @constraint
+    def C3(self) -> str | None:
+        """element_type(init_value) = element_type(operand)"""
+        return rules.same_element_type("init_value", self.init_value, "operand", self.operand)
+
+    @constraint
+    def C4(self) -> str | None:
+        """size(window_dimensions) = rank(operand)"""
+        return self.one_each("window_dimensions", "operand")
+
+    @constraint
+    def C5(self) -> str | None:
+        """0 < window_dimensions"""
+        return self.positive("window_dimensions")
+
+    @constraint
+    def C6(self) -> str | None:
+        """size(window_strides) = rank(operand)"""
+        return self.one_each("window_strides", "operand")
+
+    @constraint
+    def C7(self) -> str | None:
+        """0 < window_strides"""
+        return self.positive("window_strides")
+
+    @constraint
+    def C8(self) -> str | None:
+        """shape(padding) = [rank(operand), 2]"""
+        return self.padding_shape("operand")
+
+    @constraint
+    def C2(self) -> str | None:
+        """shape(source) = num_windows, given strides and padding"""
+        sizes = zip(self.windows, self.operand.shape, strict=True)
+        counts = [window.count(size) for window, size in sizes]
+        return rules.same_shape("source", self.source, "num_windows", counts)
+
+    @constraint
+    def C9(self) -> str | None:
+        """select has type (tensor<E>, tensor<E>) -> tensor<i1>, where E = element_type(operand)"""
+        element = TensorType((), self.operand.element_type)
+        return function_type_is(
+            "select", self.select, [element, element], [TensorType((), ELEMENT_TYPES["i1"])]
+        )
+
+    @constraint
+    def C10(self) -> str | None:
+        """scatter combines a pair of tensor<E>, and is_promotable(element_type(operand), E)"""
+        return rules.body_type_is("scatter", self.scatter, [self.operand], [self.result])
+
+    @constraint
+    def C11(self) -> str | None:
+        """shape(operand) = shape(result)"""
+        return rules.same_shape("result", self.result, "the shape of operand", self.operand.shape)
+
+    @constraint
+    def C12(self) -> str | None:
+        """element_type(result) = E, or operand's own"""
+        return rules.results_have_types_of("result", [self.result], self.scatter, [self.operand])
+
+    def infer(self) -> list[Type]:
+        return [TensorType(self.operand.shape, self.result.element_type)]
+
+    @functools.cached_property
+    def windows(self) -> tuple[Window, ...]:
+        """How windows lie along each dimension."""
+        parts = zip(self.window_dimensions, self.window_strides, self.padding, strict=True)
+        return tuple([Window(size, stride, *padding) for size, stride, padding in parts])
+
+    @functools.cached_property
+    def analysis(self) -> Body:
+        """What `scatter` computes."""
+        return Body(self.scatter)
+
+    @functools.cached_property
+    def selection(self) -> Callable[..., Any]:
+        """How `select` is applied to whole arrays."""
+        return over_arrays(self.select)
+
+    def reference(
+        self, operand: Array, source: Array, init_value: Array, *, select: Evaluate, scatter: Evaluate
+    ) -> Array:
+        destinations = self._selected(operand, source.shape, select).ravel()
+        fold = self.analysis.fold(scatter, self.ordering.accumulate)
+        types = [self.source]
+        (values,) = self.analysis.enter([source.ravel()], types, fold)
+        (initial,) = self.analysis.enter([np.asarray(init_value)], types, fold)
+        folded = np.full(operand.size, initial, initial.dtype)
+        if (destinations < 0).any():
+            values, destinations = values[destinations >= 0], destinations[destinations >= 0]
+        if self.ordering.reduction_tree != "blocked":
+            fold_groups(folded, destinations, values, initial, fold, self.ordering.reduction_tree)
+        elif fold.ufunc is not None:
+            fold.ufunc.at(folded, destinations, values)
+        else:
+            fold_into(folded, destinations, values, fold)
+        return self.analysis.leave([folded.reshape(operand.shape)], fold)[0]
+
+    def _selected(self, operand: Array, shape: tuple[int, ...], select: Evaluate) -> Array:
+        """For each window the row-major position of the selected element, -1 where it holds no element."""
+        positions = np.arange(operand.size).reshape(operand.shape)
+        selected = np.full(shape, -1)
+        values = np.zeros(shape, operand.dtype)
+        for spans in window_positions(self.windows, operand.shape, shape):
+            if spans is None:
+                continue
+            windows: tuple[Any, ...] = (*spans[0], ...)
+            elements: tuple[Any, ...] = (*spans[1], ...)
+            (prefers,) = self.selection(select, values[windows], operand[elements])
+            replaced = ~prefers | (selected[windows] < 0)
+            np.copyto(values[windows], operand[elements], where=replaced)
+            np.copyto(selected[windows], positions[elements], where=replaced)
+        return selected

@@ -1,0 +1,161 @@
+"""Bodies of reductions as they combine whole arrays: what they compute, and in which type.
+
+Source: specification, sections "reduce", "reduce_window" and "select_and_scatter".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ...ir import Region as IrRegion
+from ...types import COMPLEX, FLOAT, ElementType, TensorType
+from ..framework import rules
+from ..framework.declaration import Array, Evaluate
+from ..numerics.broadcast_shapes import broadcast_shape
+from ..numerics.element_types import FLOAT64, carrier, rounding
+from ..numerics.quantization import conversion
+from .bodies import is_elementwise, monoid, over_arrays
+
+Arrays = tuple[Array, ...]
+
+UFUNCS: Final[dict[str, np.ufunc]] = {
+    "add": np.add,
+    "multiply": np.multiply,
+    "minimum": np.minimum,
+    "maximum": np.maximum,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+
+
+def accumulator(element_type: ElementType, name: str, accumulate: str) -> np.dtype[Any]:
+    """The NumPy type in which values are folded by the monoid `name` under `Options(accumulate=...)`."""
+    if element_type.category in (FLOAT, COMPLEX) and name in ("add", "multiply"):
+        if accumulate == "float64":
+            return FLOAT64 if element_type.category == FLOAT else np.dtype(np.complex128)
+        if accumulate == "declared":
+            return element_type.dtype
+    return carrier(element_type)
+
+
+class Fold:
+    """A body as it combines whole arrays.
+
+    Attributes:
+        combine: takes two tuples of arrays of one shape, returns a tuple of such arrays.
+        ufunc: the ufunc that `combine` applies, or None where it is no single one.
+        is_exact: whether every order of combining gives the same bits.
+        dtypes: in which the values are combined, one for each operand.
+    """
+
+    __slots__ = ("combine", "dtypes", "is_exact", "ufunc")
+
+    def __init__(
+        self,
+        combine: Callable[[Arrays, Arrays], Arrays],
+        dtypes: Sequence[np.dtype[Any]],
+        ufunc: np.ufunc | None = None,
+        is_exact: bool = False,
+    ) -> None:
+        self.combine = combine
+        self.dtypes = dtypes
+        self.ufunc = ufunc
+        self.is_exact = is_exact
+
+    def exchanged(self) -> Fold:
+        """The fold whose body takes its operands the other way round; ufuncs are commutative."""
+        combine = self.combine
+        return Fold(lambda left, right: combine(right, left), self.dtypes, self.ufunc, self.is_exact)
+
+
+class Body:
+    """What a reducing region computes, found once; `fold` then binds the function that evaluates it.
+
+    Args:
+        region: takes N pairs of 0-dimensional tensors and returns N.
+
+    Attributes:
+        element_types: the region's own element types E0, ..., EN-1.
+        monoid: the operation that it applies and returns, or None (`regions.monoid`).
+    """
+
+    def __init__(self, region: IrRegion) -> None:
+        self.element_types = rules.body_element_types(region)
+        self.monoid = monoid(region)
+        self.is_elementwise = is_elementwise(region)
+        self._lifted = over_arrays(region)
+        self._folds: dict[str, Fold | None] = {}
+
+    def monoid_fold(self, accumulate: str) -> Fold | None:
+        """The fold without the region's function, None where that is needed."""
+        if accumulate not in self._folds:
+            self._folds[accumulate] = self._of_monoid(accumulate)
+        return self._folds[accumulate]
+
+    def _of_monoid(self, accumulate: str) -> Fold | None:
+        """A fold by a function of NumPy's.
+
+        Minimum and maximum of floats have none: ufuncs do not order -0 and +0. Products of complex numbers
+        have no ufunc: it rounds them in some arrays otherwise than in others.
+        """
+        element_type = self.element_types[0]
+        if self.monoid is None or not isinstance(element_type, ElementType):
+            return None
+        is_exact = element_type.category not in (FLOAT, COMPLEX)
+        if not is_exact and self.monoid in ("minimum", "maximum"):
+            return None
+        dtypes = (accumulator(element_type, self.monoid, accumulate),)
+        if element_type.category == COMPLEX and self.monoid == "multiply":
+            return Fold(lambda left, right: (_complex_product(left[0], right[0]),), dtypes)
+        ufunc = UFUNCS[self.monoid]
+        return Fold(lambda left, right: (ufunc(left[0], right[0]),), dtypes, ufunc, is_exact)
+
+    @property
+    def finds_extreme(self) -> bool:
+        """Whether it is the minimum or maximum of floats."""
+        return self.monoid in ("minimum", "maximum") and self.element_types[0].category == FLOAT
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it is known to be associative and commutative to the bit; NaNs count as equal."""
+        fold = self.monoid_fold("declared")
+        return self.finds_extreme or (fold is not None and fold.is_exact)
+
+    def fold(self, function: Evaluate, accumulate: str = "wide") -> Fold:
+        """The fold in which `function` evaluates the region; `accumulate` is that of `Options`."""
+        known = self.monoid_fold(accumulate)
+        if known is not None:
+            return known
+        lifted = self._lifted
+        dtypes = [element_type.dtype for element_type in self.element_types]
+        return Fold(lambda left, right: lifted(function, *left, *right), dtypes, is_exact=self.finds_extreme)
+
+    def enter(self, values: Sequence[Array], types: Sequence[TensorType], fold: Fold) -> Arrays:
+        """Values of `types` converted to the body's types, in the form in which they are folded."""
+        entered = []
+        for array, type, target, dtype in zip(values, types, self.element_types, fold.dtypes, strict=True):
+            if type.element_type != target:
+                array = conversion(type.element_type, target)(array)
+            entered.append(array if array.dtype == dtype else array.astype(dtype))
+        return tuple(entered)
+
+    def leave(self, values: Sequence[Array], fold: Fold) -> Arrays:
+        """Folded values rounded to the body's types."""
+        return tuple(
+            [
+                array if array.dtype == target.dtype else rounding(dtype, target)(array)  # type: ignore[arg-type]
+                for array, target, dtype in zip(values, self.element_types, fold.dtypes, strict=True)
+            ]
+        )
+
+
+def _complex_product(left: Array, right: Array) -> Array:
+    """The product by its definition, each step rounded."""
+    product = np.empty(broadcast_shape(left, right), left.dtype)
+    product.real = left.real * right.real - left.imag * right.imag
+    product.imag = left.real * right.imag + left.imag * right.real
+    return product

@@ -1,0 +1,147 @@
+"""How windows lie on dimensions: with strides, padding and dilations. Nothing here touches elements.
+
+Source: specification, sections "reduce_window", "select_and_scatter" and "convolution".
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...types import DYNAMIC
+from ..framework import rules
+from ..framework.declaration import Array
+
+
+class Window(NamedTuple):
+    """How windows lie along one dimension.
+
+    Attributes:
+        size: elements of a window.
+        stride: from the start of one window to the next, in positions of the dilated and padded operand.
+        low, high: padding before and after the operand; negative: so many positions are cut off.
+        base_dilation, window_dilation: steps between the operand's and between a window's elements.
+    """
+
+    size: int
+    stride: int = 1
+    low: int = 0
+    high: int = 0
+    base_dilation: int = 1
+    window_dilation: int = 1
+
+    def count(self, size: int) -> int:
+        """Number of windows on a dimension of `size`; DYNAMIC where that or the window's size is unknown."""
+        if DYNAMIC in (size, self.size):
+            return DYNAMIC
+        padded = self.low + dilated(size, self.base_dilation) + self.high
+        window = dilated(self.size, self.window_dilation)
+        return 0 if padded <= 0 or window > padded else (padded - window) // self.stride + 1
+
+    def span(self, position: int, size: int, count: int) -> tuple[slice, slice] | None:
+        """Windows whose element at `position` is an element of the operand, and which elements these are.
+
+        Returns:
+            A slice of the windows and one of the operand's elements, None where all is padding.
+        """
+        offset = position * self.window_dilation - self.low
+        return overlap(count, self.stride, offset, size, self.base_dilation)
+
+    @property
+    def is_trivial(self) -> bool:
+        """Whether each window is one element and each element one window."""
+        return self == (1, 1, 0, 0, 1, 1)
+
+
+def dilated(size: int, dilation: int) -> int:
+    """Size of a dimension with `dilation - 1` holes between neighbours."""
+    return 0 if size == 0 else (size - 1) * dilation + 1
+
+
+@functools.lru_cache(maxsize=4096)
+def overlap(count: int, stride: int, offset: int, size: int, dilation: int) -> tuple[slice, slice] | None:
+    """Solve ``stride * o + offset = dilation * i`` for 0 <= o < count and 0 <= i < size.
+
+    Returns:
+        A slice of the solutions o and one of their i, None where there is no solution.
+    """
+    common = math.gcd(stride, dilation)
+    if offset % common:
+        return None
+    step = dilation // common
+    first = -offset // common * pow(stride // common, -1, step) % step
+    if stride * first + offset < 0:
+        first += -(-(-offset - stride * first) // (stride * step)) * step
+    last = min(count - 1, (dilation * (size - 1) - offset) // stride)
+    if last < first:
+        return None
+    start, found = (stride * first + offset) // dilation, (last - first) // step + 1
+    input_step = stride // common
+    return (
+        slice(first, first + (found - 1) * step + 1, step),
+        slice(start, start + (found - 1) * input_step + 1, input_step),
+    )
+
+
+def window_positions(
+    windows: Sequence[Window], shape: Sequence[int], counts: Sequence[int]
+) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]] | None]:
+    """For each position in a window, in row-major order: which windows have an operand's element there.
+
+    Yields:
+        Slices of the windows and of the operand, None where all windows have padding there.
+    """
+    spans = [
+        [window.span(position, size, count) for position in range(window.size)]
+        for window, size, count in zip(windows, shape, counts, strict=True)
+    ]
+    for position in np.ndindex(*[window.size for window in windows]):
+        found = [spans[axis][index] for axis, index in enumerate(position)]
+        pairs = [pair for pair in found if pair is not None]
+        if len(pairs) < len(found):
+            yield None
+        else:
+            yield tuple([pair[0] for pair in pairs]), tuple([pair[1] for pair in pairs])
+
+
+def element_positions(
+    windows: Sequence[Window], shape: Sequence[int], counts: Sequence[int], start: int, stop: int
+) -> Array:
+    """Where windows have their elements, in row-major order, for windows number `start` to `stop` - 1.
+
+    Returns:
+        Positions in the flattened operand, its size for padding and holes; [windows, elements of a window].
+    """
+    positions = np.zeros((stop - start, 1), np.int64)
+    is_inside = np.ones((stop - start, 1), np.bool_)
+    coordinates = np.unravel_index(np.arange(start, stop), tuple(counts)) if counts else ()
+    for window, size, coordinate in zip(windows, shape, coordinates, strict=True):
+        offsets = np.arange(window.size) * window.window_dilation - window.low
+        places = coordinate[:, np.newaxis] * window.stride + offsets
+        elements, holes = np.divmod(places, window.base_dilation)
+        inside = (holes == 0) & (elements >= 0) & (elements < size)
+        positions = (positions[:, :, np.newaxis] * size + elements[:, np.newaxis]).reshape(stop - start, -1)
+        is_inside = (is_inside[:, :, np.newaxis] & inside[:, np.newaxis]).reshape(stop - start, -1)
+    return np.where(is_inside, positions, math.prod(shape))
+
+
+def cumulative_axis(windows: Sequence[Window], shape: Sequence[int]) -> int | None:
+    """The dimension along which windows hold everything up to, or from, their position; None otherwise."""
+    axes = [axis for axis, window in enumerate(windows) if not window.is_trivial]
+    if len(axes) != 1:
+        return None
+    size = shape[axes[0]]
+    if windows[axes[0]] in (Window(size, low=size - 1), Window(size, high=size - 1)):
+        return axes[0]
+    return None
+
+
+def padding_shape(padding: Sequence[Sequence[int]], rank: int, what: str) -> str | None:
+    """`padding` must be `rank` pairs; `what` says whose number that is."""
+    if any(len(pair) != 2 for pair in padding):
+        return f"padding has shape [{len(padding)}, {len(padding[0])}], but must have two columns"
+    return rules.length_is("padding", padding, rank, what)

@@ -1,0 +1,1 @@
+"""Operations that create tensors, move elements, or change and compute shapes."""

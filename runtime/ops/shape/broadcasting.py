@@ -1,0 +1,198 @@
+"""Operations that duplicate elements along dimensions.
+
+Source: specification, section "Ops".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...types import DYNAMIC, TENSOR, TensorType, Type
+from ..framework import rules
+from ..framework.attribute_kinds import DIMENSIONS
+from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
+
+COPIED_ELEMENTS = 4096
+"""A broadcast of at most this many elements is a copy (1 µs); a larger one is a view."""
+
+
+class BroadcastRules(Op):
+    """The constraints that `broadcast_in_dim` and `dynamic_broadcast_in_dim` share."""
+
+    operand: Any
+    broadcast_dimensions: Any
+    result: Any
+
+    def pairs(self) -> list[tuple[int, int]]:
+        """Dimensions of the operand with those of the result to which they go, as far as both exist."""
+        dimensions = enumerate(self.broadcast_dimensions[: self.operand.rank])
+        return [(d, to) for d, to in dimensions if 0 <= to < self.result.rank]
+
+    def result_shapes(self) -> list[tuple[int, ...]]:
+        """What is known about the shape of the result: its type's, and that which an operand says."""
+        return [self.result.shape]
+
+    @constraint
+    def C1(self) -> str | None:
+        """element_type(result) = element_type(operand), up to the axis and parameters of a per-axis one"""
+        return rules.same_element_type_up_to_axis(
+            "result", self.result, "operand", self.operand, ignoring_parameters=True
+        )
+
+    @constraint
+    def C2(self) -> str | None:
+        """size(broadcast_dimensions) = rank(operand)"""
+        return rules.length_is(
+            "broadcast_dimensions", self.broadcast_dimensions, self.operand.rank, "the rank of operand"
+        )
+
+    @constraint
+    def C3(self) -> str | None:
+        """0 <= broadcast_dimensions < rank(result)"""
+        return rules.in_range(
+            "broadcast_dimensions", self.broadcast_dimensions, 0, self.result.rank, "the rank of result"
+        )
+
+    @constraint
+    def C4(self) -> str | None:
+        """is_unique(broadcast_dimensions)"""
+        return rules.unique("broadcast_dimensions", self.broadcast_dimensions)
+
+    @constraint
+    def C5(self) -> str | None:
+        """dim(operand, d) is 1 or dim(result, broadcast_dimensions[d]), for all d"""
+        for shape in self.result_shapes():
+            for d, to in self.pairs():
+                size, result_size = self.operand.shape[d], shape[to]
+                if size != 1 and not rules.sizes_agree(size, result_size):
+                    return f"operand has size {size} at {d}, but result has size {result_size} at {to}"
+        return None
+
+    @constraint
+    def C6(self) -> str | None:
+        """a per-axis quantized result has the operand's axis, moved, and its parameters"""
+        element_type, result_type = self.operand.element_type, self.result.element_type
+        axis, result_axis = (rules.quantization_dimension(t) for t in (self.operand, self.result))
+        if axis is None or result_axis is None:
+            return None
+        if dict(self.pairs()).get(axis) != result_axis:
+            return (
+                f"quantization_dimension of operand is {axis}, that of result {result_axis}, "
+                f"but broadcast_dimensions = {list(self.broadcast_dimensions)}"
+            )
+        stretched = self.operand.shape[axis] == 1
+        for name in ("scales", "zero_points"):
+            values, result_values = getattr(element_type, name), getattr(result_type, name)
+            expected = values[:1] * len(result_values) if stretched else values
+            if result_values != expected:
+                return f"{name} of result are {list(result_values)}, but must be {list(expected)}"
+        return None
+
+
+class BroadcastInDim(
+    BroadcastRules,
+    name="stablehlo.broadcast_in_dim",
+    assembly="$operand , dims = $broadcast_dimensions attr-dict : functional-type",
+):
+    """Duplicates elements along dimensions of size 1 and along new ones."""
+
+    binds_by_types = True
+
+    operand = Operand(TENSOR)
+    broadcast_dimensions = Attribute(DIMENSIONS)
+    result = Result(TENSOR)
+
+    def reference(self, operand: Array) -> Array:
+        rules.judge_unknown_sizes(self, operand)
+        return broadcast_in_dim(operand, self.broadcast_dimensions, self.result_shape(operand))
+
+    def bind(self) -> Callable[..., Any]:
+        if not (self.result.is_static and self.operand.is_static):
+            return self.reference
+        return bind_broadcast(self.operand, self.broadcast_dimensions, self.result.shape)
+
+    def result_shape(self, operand: Array) -> tuple[int, ...]:
+        """The result's shape; sizes that its type leaves open are those of the operand."""
+        shape = list(self.result.shape)
+        for d, to in self.pairs():
+            if shape[to] == DYNAMIC:
+                shape[to] = operand.shape[d]
+        if DYNAMIC in shape:
+            unknown = f"the shape of result is {rules.shape_text(shape)}, which does not follow from operand"
+            rules.require(self, unknown)
+        return tuple(shape)
+
+
+def broadcast_in_dim(operand: Array, broadcast_dimensions: Sequence[int], shape: tuple[int, ...]) -> Array:
+    """`operand` with its dimension d at dimension ``broadcast_dimensions[d]`` of `shape`."""
+    order = sorted(range(operand.ndim), key=broadcast_dimensions.__getitem__)
+    kept = [1] * len(shape)
+    for d, to in enumerate(broadcast_dimensions):
+        kept[to] = operand.shape[d]
+    return np.broadcast_to(operand.transpose(order).reshape(kept), shape)
+
+
+def bind_broadcast(
+    operand: TensorType, broadcast_dimensions: Sequence[int], shape: tuple[int, ...]
+) -> Callable[[Array], Array]:
+    """`broadcast_in_dim` for one type of operand and shape of result, with little work a call."""
+    dtype, empty = operand.dtype, np.empty
+    if operand.rank == 0 and math.prod(shape) <= COPIED_ELEMENTS:
+
+        def fill(value: Array) -> Array:
+            result = empty(shape, dtype)
+            result[...] = value
+            return result
+
+        return fill
+    if math.prod(shape) > COPIED_ELEMENTS:
+        return lambda value: broadcast_in_dim(value, broadcast_dimensions, shape)
+    order = tuple(sorted(range(operand.rank), key=broadcast_dimensions.__getitem__))
+    kept = [1] * len(shape)
+    for d, to in enumerate(broadcast_dimensions):
+        kept[to] = operand.shape[d]
+
+    def copy(value: Array) -> Array:
+        result = empty(shape, dtype)
+        result[...] = value.transpose(order).reshape(kept)
+        return result
+
+    return copy
+
+
+class Broadcast(
+    Op,
+    name="stablehlo.broadcast",
+    assembly="$operand , sizes = $broadcast_sizes attr-dict : functional-type",
+):
+    """Adds dimensions in front. Not in the specification; its labels are our own."""
+
+    operand = Operand(TENSOR)
+    broadcast_sizes = Attribute(DIMENSIONS)
+    result = Result(TENSOR)
+
+    @constraint
+    def C1(self) -> str | None:
+        """element_type(result) = element_type(operand)"""
+        return rules.same_element_type("result", self.result, "operand", self.operand)
+
+    @constraint
+    def C2(self) -> str | None:
+        """0 <= broadcast_sizes"""
+        return rules.not_negative("broadcast_sizes", self.broadcast_sizes)
+
+    @constraint
+    def C3(self) -> str | None:
+        """shape(result) = concatenate(broadcast_sizes, shape(operand))"""
+        shape = (*self.broadcast_sizes, *self.operand.shape)
+        return rules.same_shape("result", self.result, "concatenate(broadcast_sizes, shape(operand))", shape)
+
+    def infer(self) -> list[Type]:
+        return [self.operand.with_shape((*self.broadcast_sizes, *self.operand.shape))]
+
+    def reference(self, operand: Array) -> Array:
+        return np.broadcast_to(operand, (*self.broadcast_sizes, *operand.shape))

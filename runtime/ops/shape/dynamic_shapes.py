@@ -1,0 +1,422 @@
+"""Operations whose sizes are operands, and those that read or set a dimension's size.
+
+Where the specification has the static operation only (`real_dynamic_slice`), the labels are those of that
+operation. Source: specification, sections "Ops" and "Dynamism".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, Self
+
+import numpy as np
+
+from ...errors import ExecutionError
+from ...types import (
+    COMPLEX,
+    DYNAMIC,
+    ELEMENT_TYPES,
+    FLOAT,
+    INTEGER,
+    PLAIN,
+    QUANTIZED_PER_TENSOR,
+    SIGNED,
+    TENSOR,
+    TensorType,
+    Type,
+)
+from ..framework import rules
+from ..framework.attribute_kinds import DIMENSIONS, I64
+from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
+from ..framework.memory_limit import require_memory
+from .broadcasting import BroadcastRules, broadcast_in_dim
+from .creation import iota
+from .layout import ReshapeRules
+from .slicing import AMOUNTS, RANGES, PadRules, SliceRules, pad_of, sliced_shape
+
+_LARGEST: Final = int(np.iinfo(np.int32).max)
+"""The largest size that `get_dimension_size` can give."""
+
+
+class RunTimeShaped(Op):
+    """Base of operations with operands that say sizes.
+
+    Their values are known while verifying where a constant defines them, and always while running.
+    Constraints read them with `sizes` and hold as long as they are not known.
+    """
+
+    def sizes(self, name: str) -> tuple[int, ...] | None:
+        """The value of a one-dimensional operand of integers, or None where it is not known yet."""
+        known = self.__dict__.get("known_values")
+        if known is None:
+            known = self.__dict__["known_values"] = self._constants()
+        return known.get(name)
+
+    def _constants(self) -> dict[str, tuple[int, ...]]:
+        """The values of operands that constants define, by name."""
+        values = {}
+        for position, part in enumerate(self.declared_operands):
+            array = rules.constant_operand(self.operation, position)
+            if part.rank == 1 and array is not None:
+                values[part.name] = tuple(map(int, array.tolist()))
+        return values
+
+    def length(self, name: str) -> int:
+        """How many integers a one-dimensional operand has, DYNAMIC where that is unknown."""
+        (size,) = getattr(self, name).shape
+        return int(size)
+
+    def at_run_time(self, *operands: Array) -> Self:
+        """This operation with the types and sizes that its operands turned out to have, constraints judged.
+
+        Raises:
+            ExecutionError: a constraint does not hold; the specification leaves the behaviour undefined.
+        """
+        view = rules.with_actual_shapes(self, operands)
+        view.__dict__["known_values"] = {
+            part.name: tuple(map(int, array.tolist()))
+            for part, array in zip(self.declared_operands, operands, strict=True)
+            if part.rank == 1
+        }
+        rules.judge(view)
+        require_memory(self.operation, *(view.infer() or ()))
+        return view
+
+    def known(self, name: str) -> tuple[int, ...]:
+        """What `sizes` says, where it is known."""
+        values = self.sizes(name)
+        if values is None:
+            raise ExecutionError(
+                f"{name} is not known yet", operation=self.name, location=self.operation.location
+            )
+        return values
+
+    def shape_operand_agrees(self, name: str) -> str | None:
+        """An operand that says the result's shape must have its rank, and its sizes where they are known."""
+        rank: int = self.result.rank
+        if not rules.sizes_agree(self.length(name), rank):
+            return f"{name} has {self.length(name)} elements, but the rank of result is {rank}"
+        values = self.sizes(name)
+        if values is None:
+            return None
+        return rules.first(
+            rules.not_negative(name, values),
+            rules.same_shape("result", self.result, name, values),
+            rules.at_most(name, values, "bounds of result", self.result.bounds or ()),
+        )
+
+    result: Any
+
+
+class DynamicBroadcastInDim(
+    BroadcastRules,
+    RunTimeShaped,
+    name="stablehlo.dynamic_broadcast_in_dim",
+    assembly="$operand , $output_dimensions , dims = $broadcast_dimensions attr-dict : functional-type",
+):
+    """`broadcast_in_dim` to a shape that is an operand."""
+
+    operand = Operand(TENSOR)
+    output_dimensions = Operand(INTEGER, rank=1)
+    broadcast_dimensions = Attribute(DIMENSIONS)
+    known_expanding_dimensions = Attribute(DIMENSIONS, ())
+    known_nonexpanding_dimensions = Attribute(DIMENSIONS, ())
+    result = Result(TENSOR)
+
+    def result_shapes(self) -> list[tuple[int, ...]]:
+        shape = self.sizes("output_dimensions")
+        known = [] if shape is None or len(shape) != self.result.rank else [shape]
+        return [self.result.shape, *known]
+
+    @constraint
+    def C7(self) -> str | None:
+        """size(output_dimensions) = rank(result), and it is the shape of result"""
+        return self.shape_operand_agrees("output_dimensions")
+
+    @constraint
+    def C8(self) -> str | None:
+        """is_unique(known_expanding_dimensions + known_nonexpanding_dimensions)"""
+        dimensions = self.known_expanding_dimensions + self.known_nonexpanding_dimensions
+        return rules.unique("known_expanding_dimensions + known_nonexpanding_dimensions", dimensions)
+
+    @constraint
+    def C9(self) -> str | None:
+        """0 <= known_expanding_dimensions < rank(operand)"""
+        return self.known_dimensions_in_range("known_expanding_dimensions")
+
+    @constraint
+    def C10(self) -> str | None:
+        """0 <= known_nonexpanding_dimensions < rank(operand)"""
+        return self.known_dimensions_in_range("known_nonexpanding_dimensions")
+
+    def known_dimensions_in_range(self, name: str) -> str | None:
+        """The dimensions of that attribute must be the operand's."""
+        return rules.in_range(name, getattr(self, name), 0, self.operand.rank, "the rank of operand")
+
+    def infer(self) -> list[Type] | None:
+        shape = self.sizes("output_dimensions")
+        return None if shape is None else [self.result.with_shape(shape)]
+
+    def reference(self, operand: Array, output_dimensions: Array) -> Array:
+        shape = self.at_run_time(operand, output_dimensions).known("output_dimensions")
+        return broadcast_in_dim(operand, self.broadcast_dimensions, shape)
+
+
+class DynamicReshape(
+    ReshapeRules,
+    RunTimeShaped,
+    name="stablehlo.dynamic_reshape",
+    assembly="operands attr-dict : functional-type",
+):
+    """`reshape` to a shape that is an operand."""
+
+    operand = Operand(TENSOR)
+    output_shape = Operand(INTEGER, rank=1)
+    result = Result(TENSOR)
+
+    def result_type(self) -> TensorType:
+        shape = self.sizes("output_shape")
+        declared: TensorType = self.result
+        return declared if shape is None or min(shape, default=0) < 0 else declared.with_shape(shape)
+
+    @constraint
+    def C4(self) -> str | None:
+        """size(output_shape) = rank(result), and it is the shape of result"""
+        return self.shape_operand_agrees("output_shape")
+
+    def infer(self) -> list[Type] | None:
+        shape = self.sizes("output_shape")
+        return None if shape is None else [self.result.with_shape(shape)]
+
+    def reference(self, operand: Array, output_shape: Array) -> Array:
+        return operand.reshape(self.at_run_time(operand, output_shape).known("output_shape"))
+
+
+class DynamicIota(
+    RunTimeShaped,
+    name="stablehlo.dynamic_iota",
+    assembly="$output_shape , dim = $iota_dimension attr-dict : functional-type",
+):
+    """`iota` of a shape that is an operand."""
+
+    output_shape = Operand(INTEGER, rank=1)
+    iota_dimension = Attribute(I64)
+    result = Result(INTEGER | FLOAT | COMPLEX | QUANTIZED_PER_TENSOR)
+
+    @constraint
+    def C1(self) -> str | None:
+        """0 <= iota_dimension < size(output_shape)"""
+        length = self.length("output_shape")
+        if length == DYNAMIC:
+            return None
+        return rules.in_range("iota_dimension", [self.iota_dimension], 0, length, "the size of output_shape")
+
+    @constraint
+    def C2(self) -> str | None:
+        """rank(result) = size(output_shape), and it is the shape of result"""
+        return self.shape_operand_agrees("output_shape")
+
+    def infer(self) -> list[Type] | None:
+        shape = self.sizes("output_shape")
+        return None if shape is None else [self.result.with_shape(shape)]
+
+    def reference(self, output_shape: Array) -> Array:
+        shape = self.at_run_time(output_shape).known("output_shape")
+        return iota(self.result.element_type, shape, self.iota_dimension)
+
+
+class DynamicPad(
+    PadRules,
+    RunTimeShaped,
+    name="stablehlo.dynamic_pad",
+    assembly="operands attr-dict : functional-type",
+):
+    """`pad` by amounts that are operands."""
+
+    operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
+    padding_value = Operand(PLAIN | QUANTIZED_PER_TENSOR, rank=0)
+    edge_padding_low = Operand(INTEGER, rank=1)
+    edge_padding_high = Operand(INTEGER, rank=1)
+    interior_padding = Operand(INTEGER, rank=1)
+    result = Result(PLAIN | QUANTIZED_PER_TENSOR)
+
+    def amounts(self) -> tuple[Sequence[int], Sequence[int], Sequence[int]] | None:
+        return _all_known(self, AMOUNTS)
+
+    def lengths(self) -> list[tuple[str, int]]:
+        return [(name, self.length(name)) for name in AMOUNTS]
+
+    def infer(self) -> list[Type] | None:
+        amounts = self.amounts()
+        return None if amounts is None else _with_sizes(self.operand, self.padded_shape(amounts))
+
+    def reference(
+        self, operand: Array, padding_value: Array, low: Array, high: Array, interior: Array
+    ) -> Array:
+        view = self.at_run_time(operand, padding_value, low, high, interior)
+        return pad_of(operand.shape, *map(view.known, AMOUNTS))(operand, padding_value)
+
+
+class RealDynamicSlice(
+    SliceRules,
+    RunTimeShaped,
+    name="stablehlo.real_dynamic_slice",
+    assembly="operands attr-dict : functional-type",
+):
+    """`slice` with indices and strides that are operands. Not in the specification.
+
+    A slice that does not lie within the operand is an error, as in `slice`. XLA:CPU moves one
+    whose size alone is known into the operand.
+    """
+
+    operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
+    start_indices = Operand(INTEGER, rank=1)
+    limit_indices = Operand(INTEGER, rank=1)
+    strides = Operand(INTEGER, rank=1)
+    result = Result(PLAIN | QUANTIZED_PER_TENSOR)
+
+    def ranges(self) -> tuple[Sequence[int], Sequence[int], Sequence[int]] | None:
+        return _all_known(self, RANGES)
+
+    def lengths(self) -> list[tuple[str, int]]:
+        return [(name, self.length(name)) for name in RANGES]
+
+    def infer(self) -> list[Type] | None:
+        ranges = self.ranges()
+        if ranges is None or min(ranges[2], default=1) <= 0:
+            return None
+        return _with_sizes(self.operand, sliced_shape(*ranges))
+
+    def reference(self, operand: Array, start_indices: Array, limit_indices: Array, strides: Array) -> Array:
+        view = self.at_run_time(operand, start_indices, limit_indices, strides)
+        return operand[tuple(map(slice, *map(view.known, RANGES)))]
+
+
+def _with_sizes(type: TensorType, sizes: Sequence[int]) -> list[Type] | None:
+    """The type with these sizes; None where no tensor has them, which the run will say."""
+    return None if any(size < DYNAMIC for size in sizes) else [type.with_shape(sizes)]
+
+
+def _all_known(
+    view: RunTimeShaped, names: Sequence[str]
+) -> tuple[Sequence[int], Sequence[int], Sequence[int]] | None:
+    """The values of three operands, or None where one is not known yet."""
+    first, second, third = map(view.sizes, names)
+    return None if first is None or second is None or third is None else (first, second, third)
+
+
+class ReadsSizes(Op):
+    """Base of operations whose results follow from sizes: where these are known, no element matters."""
+
+    reads_sizes = True
+
+
+class GetDimensionSize(
+    ReadsSizes,
+    name="stablehlo.get_dimension_size",
+    assembly="$operand , dim = $dimension attr-dict : functional-type",
+):
+    """The size of one dimension."""
+
+    operand = Operand(TENSOR)
+    dimension = Attribute(I64)
+    result = Result(SIGNED, rank=0)
+
+    @constraint
+    def C1(self) -> str | None:
+        """0 <= dimension < rank(operand)"""
+        return rules.in_range("dimension", [self.dimension], 0, self.operand.rank, "the rank of operand")
+
+    def infer(self) -> list[Type]:
+        return [TensorType((), ELEMENT_TYPES["i32"])]
+
+    def value_of_types(self) -> Array | None:
+        size = self.operand.shape[self.dimension]
+        return None if size == DYNAMIC or size > _LARGEST else np.array(size, np.int32)
+
+    def reference(self, operand: Array) -> Array:
+        size = operand.shape[self.dimension]
+        if size > _LARGEST:
+            rules.require(self, f"operand has size {size} there, which i32 cannot hold")
+        return np.array(size, np.int32)
+
+
+class SetDimensionSize(
+    Op,
+    name="stablehlo.set_dimension_size",
+    assembly="$operand , $size , dim = $dimension attr-dict : functional-type",
+):
+    """Gives one dimension a size that is an operand, within its bound.
+
+    Not in the specification: its labels are our own. A dimension that grows gets zeros; XLA shows there what
+    an earlier operation cut off, or anything.
+    """
+
+    operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
+    size = Operand(SIGNED, rank=0)
+    dimension = Attribute(I64)
+    result = Result(PLAIN | QUANTIZED_PER_TENSOR)
+
+    @constraint
+    def C1(self) -> str | None:
+        """element_type(result) = element_type(operand)"""
+        return rules.same_element_type("result", self.result, "operand", self.operand)
+
+    @constraint
+    def C2(self) -> str | None:
+        """0 <= dimension < rank(operand)"""
+        return rules.in_range("dimension", [self.dimension], 0, self.operand.rank, "the rank of operand")
+
+    @constraint
+    def C3(self) -> str | None:
+        """size is of type si32"""
+        if self.size.element_type is ELEMENT_TYPES["i32"]:
+            return None
+        return f"size is {self.size}, but must be tensor<i32>"
+
+    @constraint
+    def C4(self) -> str | None:
+        """shape(result) = shape(operand) except for dim(result, dimension)"""
+        shape = list(self.operand.shape)
+        if 0 <= self.dimension < len(shape):
+            shape[self.dimension] = DYNAMIC
+        return rules.same_shape("result", self.result, "shape(operand) apart from dimension", shape)
+
+    @constraint
+    def C5(self) -> str | None:
+        """0 <= size <= the bound of the dimension, where it is known"""
+        size, bound = rules.constant_operand(self.operation, 1), self.bound(DYNAMIC)
+        if size is None or 0 <= int(size) <= (int(size) if bound == DYNAMIC else bound):
+            return None
+        return f"size is {int(size)}, but must be in [0, {bound}], the bound of operand there"
+
+    def infer(self) -> list[Type] | None:
+        size = rules.constant_operand(self.operation, 1)
+        shape = list(self.operand.shape)
+        if size is None or not 0 <= int(size) <= shape[self.dimension]:
+            return None
+        shape[self.dimension] = int(size)
+        return [self.operand.with_shape(shape)]
+
+    def bound(self, actual: int) -> int:
+        """The greatest size of the dimension: its bound, or what it is."""
+        bounds = [type.bounds[self.dimension] for type in (self.operand, self.result) if type.bounds]
+        return int(max(actual, self.operand.shape[self.dimension], *bounds))
+
+    def reference(self, operand: Array, size: Array) -> Array:
+        limit, actual = int(size), operand.shape[self.dimension]
+        declared, bound = self.result.shape[self.dimension], self.bound(actual)
+        reason = None
+        if not 0 <= limit <= bound:
+            reason = f"size is {limit}, but must be in [0, {bound}], the bound of operand there"
+        elif not rules.sizes_agree(limit, declared):
+            reason = f"size is {limit}, but result has size {declared} there"
+        rules.require(self, reason)
+        if limit > actual:
+            shape = [limit if d == self.dimension else length for d, length in enumerate(operand.shape)]
+            grown = np.zeros(shape, operand.dtype)
+            grown[tuple(map(slice, operand.shape))] = operand
+            return grown
+        kept: list[slice] = [slice(None)] * operand.ndim
+        kept[self.dimension] = slice(limit)
+        return operand[tuple(kept)]

@@ -1,0 +1,308 @@
+"""Operations that move elements without computing: concatenation, reshapes, reversal, transposes.
+
+Source: specification, section "Ops".
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...types import (
+    COMPLEX,
+    DYNAMIC,
+    FLOAT,
+    PLAIN,
+    QUANTIZED_PER_TENSOR,
+    TENSOR,
+    QuantizedType,
+    TensorType,
+    Type,
+)
+from ..framework import rules
+from ..framework.attribute_kinds import DIMENSIONS, I64
+from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
+
+
+class Concatenate(
+    Op,
+    name="stablehlo.concatenate",
+    assembly="custom(variadic_operand_with_attribute) dim = $dimension attr-dict : functional-type",
+):
+    """Joins tensors along one dimension."""
+
+    binds_by_types = True
+
+    inputs = Operand(PLAIN | QUANTIZED_PER_TENSOR, variadic=True)
+    dimension = Attribute(I64)
+    result = Result(PLAIN | QUANTIZED_PER_TENSOR)
+
+    @constraint
+    def C1(self) -> str | None:
+        """same(element_type(inputs...))"""
+        return rules.all_same_element_type(self.named_inputs())
+
+    @constraint
+    def C2(self) -> str | None:
+        """same(shape(inputs...)) except for dim(inputs..., dimension)"""
+        shape = self.other_sizes()
+        for name, type in self.named_inputs():
+            if len(type.shape) != len(shape):
+                return f"{name} has rank {type.rank}, but inputs[0] has rank {len(shape)}"
+            for d, (size, expected) in enumerate(zip(type.shape, shape, strict=True)):
+                if d != self.dimension and not rules.sizes_agree(size, expected):
+                    return f"dimension {d} of {name} has size {size}, but others have {expected}"
+        return None
+
+    @constraint
+    def C3(self) -> str | None:
+        """0 < size(inputs)"""
+        return None if self.inputs else "inputs has 0 elements, but must have at least 1"
+
+    @constraint
+    def C4(self) -> str | None:
+        """0 <= dimension < rank(inputs[0])"""
+        if not self.inputs:
+            return None
+        return rules.in_range("dimension", [self.dimension], 0, self.inputs[0].rank, "the rank of inputs[0]")
+
+    @constraint
+    def C5(self) -> str | None:
+        """element_type(result) = element_type(inputs[0])"""
+        if not self.inputs:
+            return None
+        return rules.same_element_type("result", self.result, "inputs[0]", self.inputs[0])
+
+    @constraint
+    def C6(self) -> str | None:
+        """shape(result) = shape(inputs[0]) except for dim(result, dimension), the sum of the inputs' sizes"""
+        if not self.inputs:
+            return None
+        return rules.same_shape("result", self.result, "the joined shape", self.joined_shape())
+
+    def named_inputs(self) -> list[tuple[str, TensorType]]:
+        """The inputs with names for messages."""
+        return [(f"inputs[{index}]", type) for index, type in enumerate(self.inputs)]
+
+    def other_sizes(self) -> list[int]:
+        """For each dimension of inputs[0] the first known size among the inputs."""
+        rank = self.inputs[0].rank if self.inputs else 0
+        columns = [[type.shape[d] for type in self.inputs if d < type.rank] for d in range(rank)]
+        return [next((size for size in column if size != DYNAMIC), DYNAMIC) for column in columns]
+
+    def joined_shape(self) -> list[int]:
+        """The result's shape, as far as it is known."""
+        shape = self.other_sizes()
+        if 0 <= self.dimension < len(shape):
+            sizes = [type.shape[self.dimension] for type in self.inputs if self.dimension < type.rank]
+            shape[self.dimension] = DYNAMIC if DYNAMIC in sizes else sum(sizes)
+        return shape
+
+    def infer(self) -> list[Type]:
+        return [self.inputs[0].with_shape(self.joined_shape())]
+
+    def reference(self, *inputs: Array) -> Array:
+        rules.judge_unknown_sizes(self, *inputs)
+        return np.concatenate(inputs, self.dimension)
+
+    def bind(self) -> Callable[..., Any]:
+        if not all(type.is_static for type in self.inputs):
+            return self.reference
+        concatenate, dimension = np.concatenate, self.dimension
+        return lambda *inputs: concatenate(inputs, dimension)
+
+
+class ReshapeRules(Op):
+    """The constraints that `reshape` and `dynamic_reshape` share."""
+
+    operand: Any
+    result: Any
+
+    def result_type(self) -> TensorType:
+        """The type of the result with what is known about its shape."""
+        declared: TensorType = self.result
+        return declared
+
+    @constraint
+    def C1(self) -> str | None:
+        """element_type(result) = element_type(operand), up to the axis of a per-axis quantized one"""
+        return rules.same_element_type_up_to_axis("result", self.result, "operand", self.operand)
+
+    @constraint
+    def C2(self) -> str | None:
+        """size(operand) = size(result)"""
+        result = self.result_type()
+        if not (self.operand.is_static and result.is_static) or self.operand.size == result.size:
+            return None
+        return f"operand is {self.operand} with {self.operand.size} elements, but result has {result.size}"
+
+    @constraint
+    def C3(self) -> str | None:
+        """a quantized axis keeps its size, and as many elements before and after it"""
+        result = self.result_type()
+        axis, result_axis = (rules.quantization_dimension(t) for t in (self.operand, result))
+        if axis is None or result_axis is None or not (self.operand.is_static and result.is_static):
+            return None
+        around = _sizes_around(self.operand.shape, axis)
+        result_around = _sizes_around(result.shape, result_axis)
+        if around == result_around:
+            return None
+        return (
+            f"sizes before, at and after the quantization_dimension are {list(around)} in operand, "
+            f"but {list(result_around)} in result"
+        )
+
+
+def _sizes_around(shape: Sequence[int], axis: int) -> tuple[int, int, int]:
+    """Numbers of elements before, at and after an axis."""
+    return math.prod(shape[:axis]), math.prod(shape[axis : axis + 1]), math.prod(shape[axis + 1 :])
+
+
+class Reshape(ReshapeRules, name="stablehlo.reshape", assembly="operands attr-dict : functional-type"):
+    """Keeps the elements in row-major order under another shape."""
+
+    binds_by_types = True
+
+    operand = Operand(TENSOR)
+    result = Result(TENSOR)
+
+    def reference(self, operand: Array) -> Array:
+        shape = self.result.shape
+        unknown = shape.count(DYNAMIC)
+        known = math.prod([size for size in shape if size != DYNAMIC])
+        follows = (
+            operand.size == known if unknown == 0 else unknown == 1 and known and operand.size % known == 0
+        )
+        if not follows:
+            actual = rules.shape_text(operand.shape)
+            rules.require(self, f"operand has shape {actual}, but result {rules.shape_text(shape)}", "C2")
+        return operand.reshape(shape)
+
+    def bind(self) -> Callable[..., Any]:
+        if not (self.result.is_static and self.operand.is_static):
+            return self.reference
+        return operator.methodcaller("reshape", self.result.shape)
+
+
+class Reverse(Op, name="stablehlo.reverse", assembly="$operand , dims = $dimensions attr-dict : same-type"):
+    """Turns the order of elements around along some dimensions."""
+
+    binds_by_types = True
+
+    operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
+    dimensions = Attribute(DIMENSIONS)
+    result = Result(PLAIN | QUANTIZED_PER_TENSOR)
+
+    @constraint
+    def C1(self) -> str | None:
+        """type(operand) = type(result)"""
+        return rules.same_type("result", self.result, "operand", self.operand)
+
+    @constraint
+    def C2(self) -> str | None:
+        """is_unique(dimensions)"""
+        return rules.unique("dimensions", self.dimensions)
+
+    @constraint
+    def C3(self) -> str | None:
+        """0 <= dimensions < rank(result)"""
+        return rules.in_range("dimensions", self.dimensions, 0, self.result.rank, "the rank of result")
+
+    def infer(self) -> list[Type]:
+        return [self.operand]
+
+    def slices(self) -> tuple[slice, ...]:
+        """What `operand` is indexed with."""
+        return tuple([slice(None, None, -1 if d in self.dimensions else 1) for d in range(self.operand.rank)])
+
+    def reference(self, operand: Array) -> Array:
+        reversed_operand: Array = self.bind()(operand)
+        return reversed_operand
+
+    def bind(self) -> Callable[..., Any]:
+        """A copy of floats, a view of other elements.
+
+        Most of NumPy's functions of floats take another loop where a stride is negative, and its last bits
+        differ. So no step is given floats in reversed order.
+        """
+        view = operator.itemgetter(self.slices())
+        if self.operand.element_type.category & (FLOAT | COMPLEX):
+            return lambda operand: np.array(view(operand), order="C")
+        return view
+
+
+class Transpose(
+    Op, name="stablehlo.transpose", assembly="$operand , dims = $permutation attr-dict : functional-type"
+):
+    """Permutes dimensions: dimension d of the result is dimension ``permutation[d]`` of the operand."""
+
+    binds_by_types = True
+
+    operand = Operand(TENSOR)
+    permutation = Attribute(DIMENSIONS)
+    result = Result(TENSOR)
+
+    @constraint
+    def C1(self) -> str | None:
+        """element_type(result) = element_type(operand), up to the axis of a per-axis quantized one"""
+        return rules.same_element_type_up_to_axis("result", self.result, "operand", self.operand)
+
+    @constraint
+    def C2(self) -> str | None:
+        """permutation is a permutation of range(rank(operand))"""
+        if self.is_permutation():
+            return None
+        return f"permutation = {list(self.permutation)} is no permutation of range({self.operand.rank})"
+
+    @constraint
+    def C3(self) -> str | None:
+        """shape(result) = dim(operand, permutation...)"""
+        if not self.is_permutation():
+            return None
+        return rules.same_shape("result", self.result, "the permuted shape of operand", self.permuted_shape())
+
+    @constraint
+    def C4(self) -> str | None:
+        """quantization_dimension(operand) = permutation[quantization_dimension(result)]"""
+        axis, result_axis = (rules.quantization_dimension(t) for t in (self.operand, self.result))
+        if axis is None or result_axis is None or not result_axis < len(self.permutation):
+            return None
+        if axis == self.permutation[result_axis]:
+            return None
+        return (
+            f"quantization_dimension of operand is {axis}, that of result {result_axis}, "
+            f"but permutation = {list(self.permutation)}"
+        )
+
+    def is_permutation(self) -> bool:
+        """Whether C2 holds."""
+        return sorted(self.permutation) == list(range(self.operand.rank))
+
+    def permuted_shape(self) -> list[int]:
+        """The result's shape."""
+        return [self.operand.shape[d] for d in self.permutation]
+
+    def infer(self) -> list[Type]:
+        element_type = self.operand.element_type
+        axis = rules.quantization_dimension(self.operand)
+        if isinstance(element_type, QuantizedType) and axis is not None:
+            element_type = QuantizedType(
+                element_type.storage,
+                element_type.storage_min,
+                element_type.storage_max,
+                element_type.expressed,
+                element_type.scales,
+                element_type.zero_points,
+                self.permutation.index(axis),
+            )
+        return [TensorType(self.permuted_shape(), element_type)]
+
+    def reference(self, operand: Array) -> Array:
+        return operand.transpose(self.permutation)
+
+    def bind(self) -> Callable[..., Any]:
+        return operator.methodcaller("transpose", self.permutation)

@@ -1,0 +1,447 @@
+"""Operations of the tensor, arith and shape dialects that exporters leave in computations of shapes.
+
+Scalars of type ``index`` or iN are arrays of rank 0. ``!shape.shape`` is read as ``tensor<?xindex>`` and
+``!shape.size`` as ``index``; witnesses are not offered.
+
+Source: MLIR, dialects "tensor", "arith" and "shape".
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from ...ir import Attribute as IrAttribute
+from ...ir import BoolAttribute, DenseArrayAttribute, DenseElementsAttribute, IntegerAttribute
+from ...types import BOOLEAN, DYNAMIC, ELEMENT_TYPES, INDEX, INTEGER, PLAIN, ElementType, TensorType, Type
+from ..framework import rules
+from ..framework.attribute_kinds import AttributeKind
+from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
+from ..framework.rules import as_tensor, constant_operand, require
+from ..numerics.element_types import unsigned_bits
+from ..numerics.special_functions import divide_integers
+from .dynamic_shapes import ReadsSizes
+
+
+def _same(name: str, type: Type, other: str, other_type: Type) -> str | None:
+    """Scalars and tensors are told apart, but for constants that stand for scalars."""
+    return rules.same_type(name, as_tensor(type), other, as_tensor(other_type))
+
+
+class _Value(AttributeKind):
+    """A number, or a dense constant, as an array."""
+
+    description = "an integer or a dense constant"
+
+    def decode(self, attribute: IrAttribute) -> Array:
+        if isinstance(attribute, DenseElementsAttribute):
+            return attribute.array
+        if isinstance(attribute, BoolAttribute):
+            return np.array(attribute.value)
+        if isinstance(attribute, IntegerAttribute) and isinstance(attribute.type, ElementType):
+            dtype = attribute.type.dtype
+            return np.array(attribute.value).astype(dtype)
+        raise self.mismatch(attribute)
+
+    def encode(self, value: Array) -> IrAttribute:
+        raise NotImplementedError("an array does not tell a scalar from a tensor")
+
+
+class _Sizes(AttributeKind):
+    """A tuple of int: ``array<i64: ...>`` or ``dense<...> : tensor<Nxindex>``."""
+
+    description = "a list of sizes"
+
+    def decode(self, attribute: IrAttribute) -> tuple[int, ...]:
+        if isinstance(attribute, DenseArrayAttribute):
+            return tuple(map(int, attribute.values))
+        if isinstance(attribute, DenseElementsAttribute) and attribute.array.ndim == 1:
+            return tuple(map(int, attribute.array.tolist()))
+        raise self.mismatch(attribute)
+
+    def encode(self, value: tuple[int, ...]) -> IrAttribute:
+        array = np.array(value, np.int64)
+        return DenseElementsAttribute(TensorType(array.shape, INDEX), array)
+
+
+class ArithConstant(Op, name="arith.constant"):
+    """A number, or a constant tensor."""
+
+    value = Attribute(_Value())
+    result = Result(PLAIN, scalar=True)
+
+    def reference(self) -> Array:
+        value: Array = self.value
+        return value
+
+
+class _Binary(Op):
+    """Base of operations on two integers, or on two tensors of them element by element."""
+
+    lhs = Operand(INTEGER | BOOLEAN, scalar=True)
+    rhs = Operand(INTEGER | BOOLEAN, scalar=True)
+    result = Result(INTEGER | BOOLEAN, scalar=True)
+
+    function: ClassVar[Callable[..., Any]]
+
+    @constraint
+    def C1(self) -> str | None:
+        """lhs, rhs and result have the same type"""
+        return rules.first(
+            _same("rhs", self.rhs, "lhs", self.lhs), _same("result", self.result, "lhs", self.lhs)
+        )
+
+    def infer(self) -> list[Type]:
+        return [self.lhs if isinstance(self.result, TensorType) else self.result]
+
+    def reference(self, lhs: Array, rhs: Array) -> Array:
+        result: Array = type(self).function(lhs, rhs)
+        return result
+
+
+class AddI(_Binary, name="arith.addi"):
+    """The sum, modulo the width."""
+
+    function = staticmethod(np.add)
+
+
+class SubI(_Binary, name="arith.subi"):
+    """The difference, modulo the width."""
+
+    function = staticmethod(np.subtract)
+
+
+class MulI(_Binary, name="arith.muli"):
+    """The product, modulo the width."""
+
+    function = staticmethod(np.multiply)
+
+
+class MaxSI(_Binary, name="arith.maxsi"):
+    """The greater of two signed integers."""
+
+    function = staticmethod(np.maximum)
+
+
+class MinSI(_Binary, name="arith.minsi"):
+    """The smaller of two signed integers."""
+
+    function = staticmethod(np.minimum)
+
+
+class DivSI(_Binary, name="arith.divsi"):
+    """The quotient, rounded towards zero."""
+
+    def reference(self, lhs: Array, rhs: Array) -> Array:
+        require(self, None if np.all(rhs != 0) else "rhs is 0")
+        return divide_integers(np.asarray(lhs), np.asarray(rhs))
+
+
+class RemSI(_Binary, name="arith.remsi"):
+    """What is left of lhs after division, with its sign."""
+
+    def reference(self, lhs: Array, rhs: Array) -> Array:
+        require(self, None if np.all(rhs != 0) else "rhs is 0")
+        result: Array = np.fmod(lhs, rhs)
+        return result
+
+
+class Predicate(enum.IntEnum):
+    """What `arith.cmpi` asks, by MLIR's numbers; s stands for signed, u for unsigned."""
+
+    eq = 0
+    ne = 1
+    slt = 2
+    sle = 3
+    sgt = 4
+    sge = 5
+    ult = 6
+    ule = 7
+    ugt = 8
+    uge = 9
+
+
+_COMPARISONS: Final = {
+    Predicate.eq: operator.eq,
+    Predicate.ne: operator.ne,
+    Predicate.slt: operator.lt,
+    Predicate.sle: operator.le,
+    Predicate.sgt: operator.gt,
+    Predicate.sge: operator.ge,
+    Predicate.ult: operator.lt,
+    Predicate.ule: operator.le,
+    Predicate.ugt: operator.gt,
+    Predicate.uge: operator.ge,
+}
+
+
+_SIGNED_ORDERS: Final = (Predicate.slt, Predicate.sle, Predicate.sgt, Predicate.sge)
+
+
+class _Predicate(AttributeKind):
+    """A `Predicate`, which is an integer of the ir."""
+
+    description = "the number of a comparison"
+
+    def decode(self, attribute: IrAttribute) -> Predicate:
+        if isinstance(attribute, IntegerAttribute) and attribute.value in list(Predicate):
+            return Predicate(attribute.value)
+        raise self.mismatch(attribute)
+
+    def encode(self, value: Predicate) -> IrAttribute:
+        return IntegerAttribute(value.value, ELEMENT_TYPES["i64"])
+
+
+class CmpI(Op, name="arith.cmpi"):
+    """Compares integers, which have no sign of their own: the predicate says how they are read."""
+
+    predicate = Attribute(_Predicate())
+    lhs = Operand(INTEGER | BOOLEAN, scalar=True)
+    rhs = Operand(INTEGER | BOOLEAN, scalar=True)
+    result = Result(BOOLEAN, scalar=True)
+
+    @constraint
+    def C1(self) -> str | None:
+        """lhs and rhs have the same type"""
+        return _same("rhs", self.rhs, "lhs", self.lhs)
+
+    def reference(self, lhs: Array, rhs: Array) -> Array:
+        type = as_tensor(self.lhs)
+        assert isinstance(type, TensorType) and isinstance(type.element_type, ElementType)
+        if type.element_type.category == BOOLEAN:
+            # Of two bits, read as signed, the one that is set is -1.
+            lhs, rhs = (rhs, lhs) if self.predicate in _SIGNED_ORDERS else (lhs, rhs)
+        elif self.predicate >= Predicate.ult:
+            to_bits, _ = unsigned_bits(type.element_type)
+            lhs, rhs = to_bits(lhs), to_bits(rhs)
+        result: Array = _COMPARISONS[self.predicate](lhs, rhs)
+        return result
+
+
+class Select(Op, name="arith.select"):
+    """One of two values."""
+
+    condition = Operand(BOOLEAN, scalar=True)
+    true_value = Operand(PLAIN, scalar=True)
+    false_value = Operand(PLAIN, scalar=True)
+    result = Result(PLAIN, scalar=True)
+
+    @constraint
+    def C1(self) -> str | None:
+        """true_value, false_value and result have the same type"""
+        return rules.first(
+            _same("false_value", self.false_value, "true_value", self.true_value),
+            _same("result", self.result, "true_value", self.true_value),
+        )
+
+    def reference(self, condition: Array, true_value: Array, false_value: Array) -> Array:
+        return np.where(condition, true_value, false_value)
+
+
+class IndexCast(Op, name="arith.index_cast"):
+    """Integers in another width: cut, or extended with their sign."""
+
+    operand = Operand(INTEGER, scalar=True)
+    result = Result(INTEGER, scalar=True)
+
+    @constraint
+    def C1(self) -> str | None:
+        """operand and result have the same shape"""
+        operand, result = as_tensor(self.operand), as_tensor(self.result)
+        if isinstance(operand, TensorType) and isinstance(result, TensorType):
+            return rules.same_shape("result", result, "shape(operand)", operand.shape)
+        return None
+
+    def infer(self) -> list[Type]:
+        if isinstance(self.operand, TensorType) and isinstance(self.result, TensorType):
+            return [self.operand.with_element_type(self.result.element_type)]
+        return [self.result]
+
+    def reference(self, operand: Array) -> Array:
+        return np.asarray(operand).astype(self.result.dtype)
+
+
+class Dim(ReadsSizes, name="tensor.dim"):
+    """The size of the dimension that `index` says."""
+
+    source = Operand(PLAIN)
+    index = Operand(INTEGER, scalar=True)
+    result = Result(INTEGER, scalar=True)
+
+    def dimension_is(self, dimension: int) -> str | None:
+        """The index must be that of a dimension of source."""
+        return rules.in_range("index", [dimension], 0, self.source.rank, "the rank of source")
+
+    def value_of_types(self) -> Array | None:
+        index = constant_operand(self.operation, 1)
+        if index is None or self.dimension_is(int(index)) is not None:
+            return None
+        size = self.source.shape[int(index)]
+        return None if size == DYNAMIC else np.array(size, np.int64)
+
+    def reference(self, source: Array, index: Array) -> Array:
+        require(self, self.dimension_is(int(index)))
+        return np.array(source.shape[int(index)], np.int64)
+
+
+class FromElements(Op, name="tensor.from_elements"):
+    """A tensor of scalars, in row-major order."""
+
+    elements = Operand(PLAIN, variadic=True, scalar=True)
+    result = Result(PLAIN)
+
+    @constraint
+    def C1(self) -> str | None:
+        """result has a known shape, of as many elements as there are operands"""
+        if not self.result.is_static:
+            return f"the shape of result must be known, but is that of {self.result}"
+        return rules.length_is("elements", self.elements, self.result.size, "the size of result")
+
+    @constraint
+    def C2(self) -> str | None:
+        """elements are scalars of the element type of result"""
+        scalar = TensorType((), self.result.element_type)
+        return rules.first(
+            *(
+                _same(f"elements[{index}]", type, "a scalar of result", scalar)
+                for index, type in enumerate(self.elements)
+            )
+        )
+
+    def reference(self, *elements: Array) -> Array:
+        return np.array(elements, self.result.dtype).reshape(self.result.shape)
+
+
+class Extract(Op, name="tensor.extract"):
+    """One element of a tensor."""
+
+    tensor = Operand(PLAIN)
+    indices = Operand(INTEGER, variadic=True, scalar=True)
+    result = Result(PLAIN, scalar=True)
+
+    @constraint
+    def C1(self) -> str | None:
+        """size(indices) = rank(tensor)"""
+        return rules.length_is("indices", self.indices, self.tensor.rank, "the rank of tensor")
+
+    @constraint
+    def C2(self) -> str | None:
+        """result is of the element type of tensor"""
+        return _same("result", self.result, "an element of tensor", self.tensor.element_type)
+
+    def reference(self, tensor: Array, *indices: Array) -> Array:
+        position = tuple(map(int, indices))
+        for d, (index, size) in enumerate(zip(position, tensor.shape, strict=True)):
+            require(self, rules.in_range(f"indices[{d}]", [index], 0, size, "the size of tensor there"))
+        return np.asarray(tensor[position])
+
+
+class Cast(Op, name="tensor.cast"):
+    """The same tensor under a type that knows more or fewer of its sizes."""
+
+    source = Operand(PLAIN)
+    result = Result(PLAIN)
+
+    @constraint
+    def C1(self) -> str | None:
+        """types of source and result agree but for unknown sizes"""
+        return rules.same_type("result", self.result, "source", self.source)
+
+    def infer(self) -> list[Type]:
+        return [self.source]
+
+    def reference(self, source: Array) -> Array:
+        return source
+
+
+class ShapeOf(ReadsSizes, name="shape.shape_of", assembly="$arg attr-dict : type($arg) -> type($result)"):
+    """The sizes of all dimensions."""
+
+    arg = Operand(PLAIN)
+    result = Result(INTEGER, rank=1)
+
+    @constraint
+    def C1(self) -> str | None:
+        """size(result) = rank(arg)"""
+        return rules.same_shape("result", self.result, "the rank of arg", [self.arg.rank])
+
+    def infer(self) -> list[Type]:
+        return [self.result.with_shape([self.arg.rank])]
+
+    def value_of_types(self) -> Array | None:
+        return np.array(self.arg.shape, np.int64) if self.arg.is_static else None
+
+    def reference(self, arg: Array) -> Array:
+        return np.array(arg.shape, np.int64)
+
+
+class ConstShape(Op, name="shape.const_shape"):
+    """Sizes that are an attribute."""
+
+    shape = Attribute(_Sizes())
+    result = Result(INTEGER, rank=1)
+
+    @constraint
+    def C1(self) -> str | None:
+        """size(result) = size(shape)"""
+        return rules.same_shape("result", self.result, "size(shape)", [len(self.shape)])
+
+    def reference(self) -> Array:
+        return np.array(self.shape, np.int64)
+
+
+class Broadcast(Op, name="shape.broadcast", assembly="$shapes attr-dict : types($shapes) -> type($result)"):
+    """The shape that all shapes broadcast to, their last dimensions aligned."""
+
+    shapes = Operand(INTEGER, rank=1, variadic=True)
+    result = Result(INTEGER, rank=1)
+
+    @constraint
+    def C1(self) -> str | None:
+        """size(result) is the greatest of the sizes of shapes"""
+        return rules.same_shape("result", self.result, "the greatest rank", [self.greatest_rank()])
+
+    def greatest_rank(self) -> int:
+        """Of the shapes; DYNAMIC where one is unknown."""
+        ranks = [type.shape[0] for type in self.shapes]
+        return DYNAMIC if DYNAMIC in ranks else max(ranks, default=0)
+
+    def infer(self) -> list[Type]:
+        return [self.result.with_shape([self.greatest_rank()])]
+
+    def reference(self, *shapes: Array) -> Array:
+        sizes = [tuple(map(int, shape)) for shape in shapes]
+        require(self, broadcast_reason(sizes))
+        rank = max(map(len, sizes), default=0)
+        aligned = [(1,) * (rank - len(shape)) + shape for shape in sizes]
+        return np.array([_common_size(column) for column in zip(*aligned, strict=True)], np.int64)
+
+
+def broadcast_reason(shapes: Sequence[tuple[int, ...]]) -> str | None:
+    """Why shapes do not broadcast to one, or None."""
+    rank = max(map(len, shapes), default=0)
+    for d in range(1, rank + 1):
+        sizes = {shape[-d] for shape in shapes if d <= len(shape)} - {1}
+        if len(sizes) > 1:
+            return f"shapes have the sizes {sorted(sizes)} at dimension {rank - d}, which do not broadcast"
+    return None
+
+
+def _common_size(sizes: Sequence[int]) -> int:
+    """What sizes broadcast to, given that they do."""
+    return next((size for size in sizes if size != 1), 1)
+
+
+class NumElements(Op, name="shape.num_elements", assembly="$shape attr-dict : type($shape) -> type($result)"):
+    """The product of all sizes."""
+
+    shape = Operand(INTEGER, rank=1)
+    result = Result(INTEGER, scalar=True)
+
+    def reference(self, shape: Array) -> Array:
+        return np.array(math.prod(map(int, shape)), np.int64)

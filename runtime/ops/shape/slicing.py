@@ -1,0 +1,241 @@
+"""Operations that take a part of a tensor, or put elements around and between those of one: slices, padding.
+
+Source: specification, sections "pad" and "slice".
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...types import DYNAMIC, PLAIN, QUANTIZED_PER_TENSOR, TensorType, Type
+from ..framework import rules
+from ..framework.attribute_kinds import DIMENSIONS
+from ..framework.declaration import Array, Attribute, Op, Operand, Result, constraint
+
+AMOUNTS = ("edge_padding_low", "edge_padding_high", "interior_padding")
+RANGES = ("start_indices", "limit_indices", "strides")
+
+
+def _one_for_each_dimension(lengths: Iterable[tuple[str, int]], operand: TensorType) -> str | None:
+    """Why one of some lists, given by name and size, has not an element for each dimension of operand."""
+    for name, length in lengths:
+        if not rules.sizes_agree(length, operand.rank):
+            return f"{name} has {length} elements, but the rank of operand is {operand.rank}"
+    return None
+
+
+class PadRules(Op):
+    """The constraints that `pad` and `dynamic_pad` share."""
+
+    operand: Any
+    padding_value: Any
+    result: Any
+
+    def amounts(self) -> tuple[Sequence[int], Sequence[int], Sequence[int]] | None:
+        """edge_padding_low, edge_padding_high and interior_padding, or None where they are not known yet."""
+        raise NotImplementedError
+
+    def lengths(self) -> list[tuple[str, int]]:
+        """The names and sizes of the three lists of amounts."""
+        raise NotImplementedError
+
+    @constraint
+    def C1(self) -> str | None:
+        """element_type(operand) = element_type(padding_value) = element_type(result)"""
+        named = [("operand", self.operand), ("padding_value", self.padding_value), ("result", self.result)]
+        return rules.all_same_element_type(named)
+
+    @constraint
+    def C2(self) -> str | None:
+        """size(edge_padding_low) = size(edge_padding_high) = size(interior_padding) = rank(operand)"""
+        return _one_for_each_dimension(self.lengths(), self.operand)
+
+    @constraint
+    def C3(self) -> str | None:
+        """0 <= interior_padding"""
+        amounts = self.amounts()
+        return None if amounts is None else rules.not_negative("interior_padding", amounts[2])
+
+    @constraint
+    def C4(self) -> str | None:
+        """shape(result) = shape(operand) + edge paddings + max(shape(operand) - 1, 0) * interior_padding"""
+        amounts = self.amounts()
+        if amounts is None:
+            return None
+        for d, (size, low, high, interior) in enumerate(zip(self.operand.shape, *amounts, strict=False)):
+            if size != DYNAMIC and padded_size(size, low, high, interior) < 0:
+                return f"dimension {d} of operand has size {size}, of which padding leaves less than nothing"
+        return rules.same_shape("result", self.result, "the padded shape", self.padded_shape(amounts))
+
+    def padded_shape(self, amounts: tuple[Sequence[int], Sequence[int], Sequence[int]]) -> list[int]:
+        """The result's shape, as far as it is known."""
+        sizes = zip(self.operand.shape, *amounts, strict=False)
+        return [DYNAMIC if size == DYNAMIC else padded_size(size, *rest) for size, *rest in sizes]
+
+
+class Pad(
+    PadRules,
+    name="stablehlo.pad",
+    assembly=(
+        "$operand , $padding_value , low = $edge_padding_low , high = $edge_padding_high , "
+        "interior = $interior_padding attr-dict : functional-type"
+    ),
+):
+    """Adds elements around and between those of a tensor; negative amounts at the edges remove some."""
+
+    binds_by_types = True
+
+    operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
+    padding_value = Operand(PLAIN | QUANTIZED_PER_TENSOR, rank=0)
+    edge_padding_low = Attribute(DIMENSIONS)
+    edge_padding_high = Attribute(DIMENSIONS)
+    interior_padding = Attribute(DIMENSIONS)
+    result = Result(PLAIN | QUANTIZED_PER_TENSOR)
+
+    def amounts(self) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
+        return self.edge_padding_low, self.edge_padding_high, self.interior_padding
+
+    def lengths(self) -> list[tuple[str, int]]:
+        return [(name, len(values)) for name, values in zip(AMOUNTS, self.amounts(), strict=True)]
+
+    def infer(self) -> list[Type]:
+        return [self.operand.with_shape(self.padded_shape(self.amounts()))]
+
+    def reference(self, operand: Array, padding_value: Array) -> Array:
+        rules.judge_unknown_sizes(self, operand, padding_value)
+        return pad_of(operand.shape, *self.amounts())(operand, padding_value)
+
+    def bind(self) -> Callable[..., Any]:
+        return pad_of(self.operand.shape, *self.amounts()) if self.operand.is_static else self.reference
+
+
+def padded_size(size: int, low: int, high: int, interior: int) -> int:
+    """A dimension's size after padding."""
+    return size + low + max(size - 1, 0) * interior + high
+
+
+def pad_of(
+    shape: Sequence[int], low: Sequence[int], high: Sequence[int], interior: Sequence[int]
+) -> Callable[[Array, Array], Array]:
+    """The function of operand and padding_value for one shape. Source: specification, `pad`."""
+    result_shape = tuple(map(padded_size, shape, low, high, interior))
+    pairs = list(map(_kept_and_into, shape, result_shape, low, interior))
+    kept = tuple([pair[0] for pair in pairs])
+    into = tuple([pair[1] for pair in pairs])
+    empty = np.empty
+
+    def pad(operand: Array, padding_value: Array) -> Array:
+        result = empty(result_shape, operand.dtype)
+        result[...] = padding_value
+        result[into] = operand[kept]
+        return result
+
+    return pad
+
+
+def _kept_and_into(size: int, result_size: int, low: int, interior: int) -> tuple[slice, slice]:
+    """Along one dimension: which elements of the operand are kept, and where in the result they go."""
+    step = interior + 1
+    first = max(0, -(low // step))
+    stop = max(first, min(size, -((low - result_size) // step)))
+    return slice(first, stop), slice(low + first * step, low + stop * step, step)
+
+
+class SliceRules(Op):
+    """The constraints that `slice` and `real_dynamic_slice` share."""
+
+    operand: Any
+    result: Any
+
+    def ranges(self) -> tuple[Sequence[int], Sequence[int], Sequence[int]] | None:
+        """start_indices, limit_indices and strides, or None where they are not known yet."""
+        raise NotImplementedError
+
+    def lengths(self) -> list[tuple[str, int]]:
+        """The names and sizes of the three lists."""
+        raise NotImplementedError
+
+    @constraint
+    def C1(self) -> str | None:
+        """element_type(operand) = element_type(result)"""
+        return rules.same_element_type("result", self.result, "operand", self.operand)
+
+    @constraint
+    def C2(self) -> str | None:
+        """size(start_indices) = size(limit_indices) = size(strides) = rank(operand)"""
+        return _one_for_each_dimension(self.lengths(), self.operand)
+
+    @constraint
+    def C3(self) -> str | None:
+        """0 <= start_indices <= limit_indices <= shape(operand)"""
+        ranges = self.ranges()
+        if ranges is None:
+            return None
+        start_indices, limit_indices, _ = ranges
+        for d, (start, limit) in enumerate(zip(start_indices, limit_indices, strict=False)):
+            if not 0 <= start <= limit:
+                return f"start_indices[{d}] is {start}, but must be in [0, {limit}], up to limit_indices[{d}]"
+        return rules.at_most("limit_indices", limit_indices, "operand", self.operand.shape)
+
+    @constraint
+    def C4(self) -> str | None:
+        """0 < strides"""
+        ranges = self.ranges()
+        for d, stride in enumerate(ranges[2] if ranges else ()):
+            if stride <= 0:
+                return f"strides[{d}] is {stride}, but must be positive"
+        return None
+
+    @constraint
+    def C5(self) -> str | None:
+        """shape(result) = ceil((limit_indices - start_indices) / strides)"""
+        ranges = self.ranges()
+        if ranges is None or min(ranges[2], default=1) <= 0:
+            return None
+        return rules.same_shape("result", self.result, "the sliced shape", sliced_shape(*ranges))
+
+
+def sliced_shape(
+    start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int]
+) -> list[int]:
+    """The shape that a slice leaves."""
+    ranges = zip(start_indices, limit_indices, strides, strict=False)
+    return [-((start - limit) // stride) for start, limit, stride in ranges]
+
+
+class Slice(
+    SliceRules, name="stablehlo.slice", assembly="$operand custom(slice_ranges) attr-dict : functional-type"
+):
+    """Takes every stride-th element between two indices, along each dimension."""
+
+    binds_by_types = True
+
+    operand = Operand(PLAIN | QUANTIZED_PER_TENSOR)
+    start_indices = Attribute(DIMENSIONS)
+    limit_indices = Attribute(DIMENSIONS)
+    strides = Attribute(DIMENSIONS)
+    result = Result(PLAIN | QUANTIZED_PER_TENSOR)
+
+    def ranges(self) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
+        return self.start_indices, self.limit_indices, self.strides
+
+    def lengths(self) -> list[tuple[str, int]]:
+        return [(name, len(values)) for name, values in zip(RANGES, self.ranges(), strict=True)]
+
+    def infer(self) -> list[Type]:
+        return [self.operand.with_shape(sliced_shape(*self.ranges()))]
+
+    def slices(self) -> tuple[slice, ...]:
+        """What `operand` is indexed with."""
+        return tuple(map(slice, *self.ranges())) if self.start_indices else ()
+
+    def reference(self, operand: Array) -> Array:
+        rules.judge_unknown_sizes(self, operand)
+        return operand[self.slices()]
+
+    def bind(self) -> Callable[..., Any]:
+        return operator.itemgetter(self.slices()) if self.operand.is_static else self.reference

@@ -1,0 +1,1 @@
+"""The sdy dialect: meshes, shardings, and the collectives that change shardings."""

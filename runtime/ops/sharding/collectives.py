@@ -1,0 +1,429 @@
+"""Communication that changes how a value is sharded, not the value: collectives of the sdy dialect.
+
+A value of the program is the whole tensor, whatever its sharding, so these operations hand it on. Reductions
+along axes of several devices alone ask for more: the term of each device is not in the program.
+
+Source: the sdy dialect's operations that implement CollectiveOpInterface.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from ...ir.sharding import (
+    AllToAllParameters,
+    AxisList,
+    AxisLists,
+    AxisRef,
+    DimensionSharding,
+    Mesh,
+    TensorSharding,
+    append_axis,
+)
+from ...types import Type
+from ..framework.attribute_kinds import DialectData, NumberedEnum
+from ..framework.declaration import Attribute, Operand, Result, constraint
+from ..framework.rules import first
+from .checks import AxisUse, sharding_violation, unreduced_violation
+from .operations import SHAPED, Reduction
+from .scope import SHARDING, ShardingOp
+
+AXES: Final = DialectData(AxisList)
+AXES_OF_DIMENSIONS: Final = DialectData(AxisLists)
+
+
+REDUCTION: Final = NumberedEnum(Reduction)
+
+
+class Collective(ShardingOp):
+    """Base of collectives: the operand's sharding and what the operation does give the result's."""
+
+    needs_sharding = True
+    """Whether the operand must have a sharding; others are taken to be whole on each device."""
+
+    tensor = Operand(SHAPED)
+    out_sharding = Attribute(SHARDING)
+    result = Result(SHAPED)
+
+    @constraint
+    def C1(self) -> str | None:
+        """out_sharding is valid for type(tensor)"""
+        if self.scope is None:
+            return None
+        mesh = self.scope.mesh(self.out_sharding)
+        return sharding_violation(self.out_sharding, self.tensor, mesh, self.scope.manual_axes)
+
+    @constraint
+    def C2(self) -> str | None:
+        """the sharding of tensor is on the mesh of out_sharding; it may be missing where it is not needed"""
+        given = self._given()
+        if self.scope is None or given is None:
+            return self._missing()
+        if self.scope.mesh(given) == self.scope.mesh(self.out_sharding):
+            return None
+        return f"tensor is on {given.mesh_text}, but out_sharding on {self.out_sharding.mesh_text}"
+
+    def infer(self) -> list[Type]:
+        return [self.tensor]
+
+    def reduced_axes(self) -> Iterable[AxisRef]:
+        """The axes along which values of several devices become one, or are to become one."""
+        return ()
+
+    def _missing(self) -> str | None:
+        """Whether the operand lacks a sharding that is needed."""
+        is_missing = self.needs_sharding and self.scope is not None and self._given() is None
+        return "tensor has no sharding" if is_missing else None
+
+    def _given(self) -> TensorSharding | None:
+        """The sharding that the program gives the operand."""
+        return None if self.scope is None else self.scope.sharding_of(self.operation.operands[0])
+
+    def before(self) -> TensorSharding:
+        """The operand's sharding; without one it is whole on each device."""
+        given = self._given()
+        if given is not None:
+            return given
+        closed = DimensionSharding(())
+        return TensorSharding(self.out_sharding.mesh, (closed,) * len(self.out_sharding.dimensions))
+
+    def mesh(self) -> Mesh | None:
+        """The mesh of `out_sharding`, None where it is not known here."""
+        return None if self.scope is None else self.scope.mesh(self.out_sharding)
+
+    def per_dimension_violation(
+        self, lists: AxisLists, expected: Callable[[int, DimensionSharding, Sequence[AxisRef], Mesh], object]
+    ) -> str | None:
+        """Whether axes for each dimension, applied to the operand's sharding, give `out_sharding`.
+
+        Args:
+            lists: the axes for each dimension.
+            expected: gives the axes of a dimension of the result, or a text that says why there are none.
+        """
+        mesh = self.mesh()
+        if mesh is None:
+            return None
+        use = AxisUse(mesh)
+        reason = first(*(use.add(each.axes) for each in lists.lists))
+        if reason is not None:
+            return reason
+        before, after = self.before().dimensions, self.out_sharding.dimensions
+        if len(lists.lists) != len(after):
+            return f"there are axes for {len(lists.lists)} dimensions, but out_sharding has {len(after)}"
+        for index, (dimension, axes, result) in enumerate(zip(before, lists.lists, after, strict=True)):
+            reason = _differs(index, expected(index, dimension, axes.axes, mesh), result)
+            if reason is not None:
+                return reason
+        return None
+
+
+def _differs(index: int, expected: object, result: DimensionSharding) -> str | None:
+    """Why a dimension of the result is not sharded as expected; `expected` may be a reason already."""
+    if isinstance(expected, str) or expected == result.axes:
+        return expected if isinstance(expected, str) else None
+    assert isinstance(expected, tuple)
+    wanted = DimensionSharding(expected).body()
+    return f"dimension {index} of out_sharding is {result.body()}, but must have the axes {wanted}"
+
+
+def gathered(
+    index: int, dimension: DimensionSharding, axes: Sequence[AxisRef], mesh: Mesh
+) -> tuple[AxisRef, ...] | str:
+    """The axes of a dimension without the minor ones `axes`; a reason where these are not its minor ones."""
+    left = list(dimension.axes)
+    for axis in reversed(axes):
+        if not left or not axis.is_suffix_of(left[-1], mesh):
+            return f"the axis {axis.body()} is not the last of dimension {index}, {dimension.body()}"
+        major = left.pop().without_suffix(axis)
+        if major is not None:
+            left.append(major)
+    return tuple(left)
+
+
+def sliced(
+    index: int, dimension: DimensionSharding, axes: Sequence[AxisRef], mesh: Mesh
+) -> tuple[AxisRef, ...]:
+    """The axes of a dimension and behind them `axes`."""
+    longer = list(dimension.axes)
+    for axis in axes:
+        append_axis(longer, axis, mesh)
+    return tuple(longer)
+
+
+class AllGather(Collective, name="sdy.all_gather"):
+    """Joins the shards along axes: dimensions are no longer divided along them."""
+
+    gathering_axes = Attribute(AXES_OF_DIMENSIONS)
+
+    @constraint
+    def C3(self) -> str | None:
+        """the sharding of tensor without gathering_axes is out_sharding"""
+        return self.per_dimension_violation(self.gathering_axes, gathered)
+
+
+class AllSlice(Collective, name="sdy.all_slice"):
+    """Keeps of each shard the slice that belongs to the device: dimensions are divided along more axes."""
+
+    needs_sharding = False
+
+    slicing_axes = Attribute(AXES_OF_DIMENSIONS)
+
+    @constraint
+    def C3(self) -> str | None:
+        """the sharding of tensor with slicing_axes is out_sharding"""
+        return self.per_dimension_violation(self.slicing_axes, sliced)
+
+
+class AllToAll(Collective, name="sdy.all_to_all"):
+    """Divides other dimensions along axes than before."""
+
+    params = Attribute(DialectData(AllToAllParameters))
+
+    @constraint
+    def C3(self) -> str | None:
+        """params is not empty, and its axes are valid"""
+        if not self.params.parameters:
+            return "params is empty"
+        mesh = self.mesh()
+        if mesh is None:
+            return None
+        use = AxisUse(mesh)
+        return first(*(use.add(each.axes) for each in self.params.parameters))
+
+    @constraint
+    def C4(self) -> str | None:
+        """dimensions of params are in range, each named once, and the source dimensions sorted"""
+        rank = len(self.tensor.shape)
+        seen: set[int] = set()
+        for each in self.params.parameters:
+            for dimension in (each.source_dimension, each.target_dimension):
+                if not 0 <= dimension < rank:
+                    return f"dimension {dimension} is out of range for the rank {rank}"
+                if dimension in seen:
+                    return f"dimension {dimension} is named twice"
+                seen.add(dimension)
+        sources = [each.source_dimension for each in self.params.parameters]
+        return None if sources == sorted(sources) else f"the source dimensions {sources} are not sorted"
+
+    @constraint
+    def C5(self) -> str | None:
+        """moving axes from source to target dimensions in the sharding of tensor gives out_sharding"""
+        mesh = self.mesh()
+        if mesh is None:
+            return None
+        before, after = self.before().dimensions, self.out_sharding.dimensions
+        expected: list[object] = [dimension.axes for dimension in before]
+        for each in self.params.parameters:
+            source, target = each.source_dimension, each.target_dimension
+            expected[source] = gathered(source, before[source], each.axes, mesh)
+            expected[target] = sliced(target, before[target], each.axes, mesh)
+        return first(*(_differs(index, axes, after[index]) for index, axes in enumerate(expected)))
+
+
+class CollectivePermute(Collective, name="sdy.collective_permute"):
+    """Moves shards between devices: dimensions are divided along other axes into as many shards."""
+
+    @constraint
+    def C2(self) -> str | None:
+        """tensor has a sharding of the same rank on the same mesh, or on one whose devices alone differ"""
+        given, mesh = self._given(), self.mesh()
+        before = None if self.scope is None or given is None else self.scope.mesh(given)
+        if mesh is None or before is None or given is None:
+            return self._missing()
+        if mesh.axes != before.axes or len(given.dimensions) != len(self.out_sharding.dimensions):
+            return f"tensor has the sharding {given.body()} on the mesh {before.body()}"
+        if given.mesh != self.out_sharding.mesh and mesh.device_ids == before.device_ids:
+            return f"the meshes {given.mesh_text} and {self.out_sharding.mesh_text} have the same devices"
+        return None
+
+    @constraint
+    def C3(self) -> str | None:
+        """each dimension is divided into as many shards as before"""
+        mesh = self.mesh()
+        if mesh is None:
+            return None
+        pairs = zip(self.before().dimensions, self.out_sharding.dimensions, strict=True)
+        for index, (before, after) in enumerate(pairs):
+            counts = before.shard_count(mesh), after.shard_count(mesh)
+            if counts[0] != counts[1]:
+                return f"dimension {index} is divided into {counts[0]} shards before and {counts[1]} after"
+        return None
+
+
+class Reducing(Collective):
+    """Base of collectives that reduce along axes."""
+
+    needs_sharding = False
+
+    reduction_op = Attribute(REDUCTION, Reduction.sum)
+
+    def transition_violation(self) -> str | None:
+        """Unreduced axes must be those that are reduced, by the reduction that they have."""
+        mesh = self.mesh()
+        if mesh is None:
+            return None
+        reduction = self.reduction_op.name
+        return unreduced_violation(self.before(), self.out_sharding, mesh, introduces=None, removes=reduction)
+
+
+class AllReduce(Reducing, name="sdy.all_reduce"):
+    """Reduces the values of all devices along axes."""
+
+    reduction_axes = Attribute(AXES)
+
+    @constraint
+    def C3(self) -> str | None:
+        """both shardings divide dimensions along the same axes"""
+        before, after = self.before(), self.out_sharding
+        if self.scope is None or (before.is_fully_replicated and after.is_fully_replicated):
+            return None
+        axes = [[dimension.axes for dimension in sharding.dimensions] for sharding in (before, after)]
+        if before.mesh == after.mesh and axes[0] == axes[1]:
+            return None
+        return f"tensor has the sharding {before.body()}, but out_sharding is {after.body()}"
+
+    @constraint
+    def C4(self) -> str | None:
+        """reduction_axes are valid and in the order of the mesh"""
+        mesh = self.mesh()
+        return None if mesh is None else AxisUse(mesh).add(self.reduction_axes.axes, what="reduction")
+
+    @constraint
+    def C5(self) -> str | None:
+        """reduction_axes divide no dimension, and are neither replicated before nor unreduced after"""
+        if self.scope is None:
+            return None
+        before = self.before()
+        taken = [axis for dimension in before.dimensions for axis in dimension.axes]
+        for axis in self.reduction_axes.axes:
+            for other in (*taken, *before.replicated, *self.out_sharding.unreduced):
+                if axis.overlaps(other):
+                    return f"the axis {axis.body()} overlaps with {other.body()}"
+        return None
+
+    @constraint
+    def C6(self) -> str | None:
+        """unreduced axes are kept, or reduced by their reduction"""
+        return self.transition_violation()
+
+    def reduced_axes(self) -> Iterable[AxisRef]:
+        axes: AxisList = self.reduction_axes
+        return axes.axes
+
+
+class ReduceScatter(Reducing, name="sdy.reduce_scatter"):
+    """Reduces the values of all devices along axes, of which each device keeps a slice."""
+
+    reduce_scatter_axes = Attribute(AXES_OF_DIMENSIONS)
+
+    @constraint
+    def C3(self) -> str | None:
+        """unreduced axes are kept, or reduced by their reduction"""
+        return self.transition_violation()
+
+    @constraint
+    def C4(self) -> str | None:
+        """the sharding of tensor with reduce_scatter_axes is out_sharding"""
+        return self.per_dimension_violation(self.reduce_scatter_axes, sliced)
+
+    def reduced_axes(self) -> Iterable[AxisRef]:
+        return [axis for each in self.reduce_scatter_axes.lists for axis in each.axes]
+
+
+class ToUnreduced(Collective):
+    """Base of operations after which axes are unreduced."""
+
+    def becoming_unreduced(self) -> Sequence[AxisRef]:
+        """The axes that become unreduced."""
+        raise NotImplementedError
+
+    def sum_violation(self) -> str | None:
+        """out_sharding must be unreduced by a sum."""
+        reduction = self.out_sharding.reduction
+        return None if reduction == "sum" else f"out_sharding is unreduced by {reduction}"
+
+    def unreduced_after_violation(self) -> str | None:
+        """The unreduced axes of out_sharding must be those of tensor and the axes that become unreduced."""
+        mesh = self.mesh()
+        if mesh is None:
+            return None
+        wanted = mesh.sorted_and_merged([*self.before().unreduced, *self.becoming_unreduced()])
+        after: TensorSharding = self.out_sharding
+        if wanted == after.unreduced:
+            return None
+        return f"out_sharding is {after.body()}, but its unreduced axes must be {AxisList(wanted).body()}"
+
+    def reduced_axes(self) -> Iterable[AxisRef]:
+        return self.becoming_unreduced()
+
+
+class ShardedToUnreduced(ToUnreduced, name="sdy.sharded_to_unreduced"):
+    """Makes axes that divide dimensions unreduced ones."""
+
+    axes = Attribute(AXES_OF_DIMENSIONS)
+
+    @constraint
+    def C3(self) -> str | None:
+        """out_sharding is unreduced by a sum"""
+        return self.sum_violation()
+
+    @constraint
+    def C4(self) -> str | None:
+        """the sharding of tensor without axes is out_sharding"""
+        return self.per_dimension_violation(self.axes, gathered)
+
+    @constraint
+    def C5(self) -> str | None:
+        """the unreduced axes of out_sharding are those of tensor and axes"""
+        return self.unreduced_after_violation()
+
+    def becoming_unreduced(self) -> Sequence[AxisRef]:
+        return [axis for each in self.axes.lists for axis in each.axes]
+
+
+class ReplicatedToUnreduced(ToUnreduced, name="sdy.replicated_to_unreduced"):
+    """Makes axes along which a value is replicated unreduced ones."""
+
+    axes = Attribute(AXES)
+
+    @constraint
+    def C3(self) -> str | None:
+        """out_sharding is unreduced by a sum"""
+        return self.sum_violation()
+
+    @constraint
+    def C4(self) -> str | None:
+        """both shardings divide dimensions in the same way"""
+        before, after = self.before(), self.out_sharding
+        if self.scope is None or before.dimensions == after.dimensions:
+            return None
+        return f"tensor has the sharding {before.body()}, but out_sharding is {after.body()}"
+
+    @constraint
+    def C5(self) -> str | None:
+        """axes is not empty, valid, and in the order of the mesh"""
+        if not self.axes.axes:
+            return "axes is empty"
+        mesh = self.mesh()
+        return None if mesh is None else AxisUse(mesh).add(self.axes.axes, what="unreduced")
+
+    @constraint
+    def C6(self) -> str | None:
+        """axes neither divide dimensions of tensor nor are unreduced there"""
+        before = self.before()
+        taken = [axis for dimension in before.dimensions for axis in dimension.axes]
+        for axis in self.axes.axes:
+            for other in (*taken, *before.unreduced):
+                if axis.overlaps(other):
+                    return f"the axis {axis.body()} overlaps with {other.body()}"
+        return None
+
+    @constraint
+    def C7(self) -> str | None:
+        """the unreduced axes of out_sharding are those of tensor and axes"""
+        return self.unreduced_after_violation()
+
+    def becoming_unreduced(self) -> Sequence[AxisRef]:
+        axes: AxisList = self.axes
+        return axes.axes

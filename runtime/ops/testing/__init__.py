@@ -1,0 +1,1 @@
+"""The dialects with which test programs check, show and store values."""

@@ -1,0 +1,34 @@
+"""Arrays of every element type in NumPy's files.
+
+NumPy's format names NumPy's own element types alone; others are written as bare bytes of the same size.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from ...types import TensorType, Type
+from ..framework.declaration import Array
+
+_NUMPY_OWN: Final = 1
+"""The `isbuiltin` of NumPy's own element types."""
+
+
+def for_file(array: Array) -> Array:
+    """The array as `numpy.save` and `numpy.savez` can write it."""
+    if array.dtype.isbuiltin == _NUMPY_OWN:
+        return array
+    return array.view(np.dtype((np.void, array.dtype.itemsize)))
+
+
+def from_file(array: Any, type: Type | None) -> Any:
+    """What `numpy.load` returns, bare bytes taken as elements of `type` where they have its size."""
+    if (
+        array.dtype.kind == "V"
+        and isinstance(type, TensorType)
+        and array.dtype.itemsize == type.dtype.itemsize
+    ):
+        return array.view(type.dtype)
+    return array

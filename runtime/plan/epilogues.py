@@ -1,0 +1,204 @@
+"""A product of two matrices and the cluster that follows on it, as one step.
+
+What follows is done to each block of the product as soon as that is made, by the same thread: the block lies
+in its cache, and one launch serves both. That pays for small products, as those of a loop over time, and for
+large ones of few terms with little to follow: to write them takes as long as to compute them.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from ..ir import Block, Operation, Value
+from ..ops.framework.verify import view_of
+from ..ops.internal.fusion import Cluster
+from ..types import TensorType
+from .implementations.elementwise_fusion import Code, may_overwrite
+from .plan import Step
+from .tiering.cost_model import estimate
+
+_LEAST_TERMS: Final = 1 << 15
+"""Multiplications of products that are worth it."""
+_MOST_TERMS: Final = 1 << 21
+"""Of larger products each block of rows would copy the columns anew."""
+_BLOCK_TERMS: Final = 1 << 18
+"""Multiplications of a block of rows, about."""
+_BLOCK_ROWS: Final = 12
+"""Rows that it has at least."""
+_MOST_BLOCKS: Final = 8
+
+_FEW_TERMS: Final = 256
+_LITTLE: Final = 2e-9
+"""Terms of an element of a large product that is worth it, and seconds of what follows on it, at most."""
+_LARGE_BLOCK: Final = (256, 1 << 11)
+"""Rows of its blocks, and bytes of their rows."""
+_MOST_LARGE_BLOCKS: Final = 96
+
+
+def with_sequels(
+    block: Block, steps: dict[Operation, Step], threads: int | None
+) -> dict[Operation, Step]:
+    """The steps of a block's operations, in order, products joined with the clusters that follow on them.
+
+    Args:
+        block: the block.
+        steps: those of its operations that have one, in order.
+        threads: most threads that they may use; None: all.
+    """
+    if not any(_is_product(operation) for operation in steps):
+        return steps
+    from ..ops.contraction.float_matmul import have_threads
+
+    if not have_threads():
+        return steps
+    uses = Counter(
+        value for operation in block.operations for inner in operation.walk() for value in inner.operands
+    )
+    joined = dict(steps)
+    for operation, step in steps.items():
+        found = _product_before(operation, step, uses)
+        if found is not None:
+            product = found.owner
+            assert isinstance(product, Operation)
+            joined[operation] = _joined(joined.pop(product), product, operation, step, threads)
+    return joined
+
+
+def _is_product(operation: Operation) -> bool:
+    """Whether an operation is a product of matrices of a size for which this pays."""
+    if operation.name not in ("stablehlo.dot", "stablehlo.dot_general"):
+        return False
+    from ..ops.contraction.float_matmul import contracted
+
+    view: Any = view_of(operation)
+    if view.multiply is not contracted or 1 in view.result.shape:
+        return False
+    if not view.lhs.rank == view.rhs.rank == view.result.rank == 2 or not view.lhs_contracting_dimensions:
+        return False
+    if not view.result.is_static or _terms(operation) < _LEAST_TERMS:
+        return False
+    return _terms(operation) <= _MOST_TERMS or _is_large_of_few_terms(operation)
+
+
+def _is_large_of_few_terms(product: Operation) -> bool:
+    """Whether a large product has few terms, but several blocks, no more than are worth preparing."""
+    type = product.result.type
+    assert isinstance(type, TensorType)
+    if product.operands[0] is product.operands[1] or _terms(product) > type.size * _FEW_TERMS:
+        # A matrix by its own transpose is symmetric, and takes half the time alone.
+        return False
+    blocks = math.prod(-(-size // step) for size, step in zip(type.shape, _block(product), strict=True))
+    return 1 < blocks <= _MOST_LARGE_BLOCKS
+
+
+def _block(product: Operation) -> tuple[int, int]:
+    """The rows and columns of a product's blocks, the last ones apart."""
+    type = product.result.type
+    assert isinstance(type, TensorType)
+    rows, columns = type.shape
+    if _terms(product) > _MOST_TERMS:
+        return min(rows, _LARGE_BLOCK[0]), min(columns, _LARGE_BLOCK[1] // type.dtype.itemsize)
+    blocks = max(1, min(_terms(product) // _BLOCK_TERMS, rows // _BLOCK_ROWS, _MOST_BLOCKS))
+    return -(-rows // blocks), columns
+
+
+def _terms(operation: Operation) -> int:
+    """How many multiplications a product takes."""
+    view: Any = view_of(operation)
+    return int(view.result.size * view.lhs.shape[view.lhs_contracting_dimensions[0]])
+
+
+def _product_before(operation: Operation, step: Step, uses: Counter[Value]) -> Value | None:
+    """The product on which a cluster follows that may write its result where the product stands."""
+    is_native = step.way in ("generated", "tiered")
+    if operation.name != Cluster.name or not is_native or len(operation.results) != 1:
+        return None
+    body = operation.regions[0].block
+    for number, _ in may_overwrite(body):
+        value = operation.operands[number]
+        product = value.owner
+        if uses[value] != 1 or not isinstance(product, Operation) or not _is_product(product):
+            continue
+        if _terms(product) <= _MOST_TERMS or estimate(body).native_seconds_an_element <= _LITTLE:
+            return value
+    return None
+
+
+def _joined(
+    product_step: Step, product: Operation, cluster: Operation, cluster_step: Step, threads: int | None
+) -> Step:
+    """The step of both; it has the product's operands and then the cluster's other ones."""
+    position = cluster.operands.index(product.result)
+    others = [number for number in range(len(cluster.operands)) if number != position]
+    joined = copy.copy(cluster_step)
+    joined.function = _Sequel(
+        product_step.function, product, cluster_step.function, cluster, position, threads
+    )
+    joined.operands = (*product_step.operands, *[cluster_step.operands[number] for number in others])
+    joined.reason = f"{cluster_step.reason}, following on stablehlo.dot_general block by block"
+    types, result_types = cluster_step.types
+    joined.types = [*product_step.types[0], *[types[number] for number in others]], result_types
+    joined.overwrites = ()
+    return joined
+
+
+class _Sequel:
+    """What such a step calls: both functions one after the other until the cluster has native code.
+
+    Attributes:
+        tiered: the cluster's function.
+        native: what does both by one launch, once it is there.
+        followers: each is called with it then.
+    """
+
+    def __init__(
+        self,
+        multiply: Callable[..., Any],
+        product: Operation,
+        tiered: Callable[..., Any],
+        cluster: Operation,
+        position: int,
+        threads: int | None,
+    ) -> None:
+        self.multiply, self.product, self.tiered, self.cluster = multiply, product, tiered, cluster
+        self.position, self.threads = position, threads
+        self.native: Callable[..., Any] | None = None
+        self.followers: list[Callable[[Callable[..., Any]], None]] = []
+
+    def __call__(self, lhs: Any, rhs: Any, *others: Any) -> Any:
+        if self.native is not None:
+            return self.native(lhs, rhs, *others)
+        product = self.multiply(lhs, rhs)
+        result = self.tiered(*others[: self.position], product, *others[self.position :])
+        if getattr(self.tiered, "native", self.tiered) is not None:
+            self.native = self.prepared()
+            for follower in self.followers:
+                follower(self.native)
+        return result
+
+    def prepared(self) -> Callable[..., Any]:
+        """Both by one launch."""
+        from ..kernels.launch.native import Sequel
+        from ..kernels.matmul.matmul import ProductAnd
+
+        body, type = self.cluster.regions[0].block, self.product.result.type
+        assert isinstance(type, TensorType)
+        block = _block(self.product)
+        bounds = [
+            [(first, min(first + step, size)) for first in range(0, size, step)]
+            for size, step in zip(type.shape, block, strict=True)
+        ]
+        launches = [Code(body, self.threads, box).launches() for box in itertools.product(*bounds)]
+        view: Any = view_of(self.product)
+        turned = (view.lhs_contracting_dimensions == (0,), view.rhs_contracting_dimensions == (1,))
+        return ProductAnd(block, Sequel(launches, self.threads), self.position, turned)
+
+
+def tiered_functions(steps: Sequence[Step]) -> list[object]:
+    """The functions of steps, and of the clusters in those that were joined."""
+    return [getattr(step.function, "tiered", step.function) for step in steps]

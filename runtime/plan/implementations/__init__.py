@@ -1,0 +1,1 @@
+"""The ways to run an operation: references, kernels, generated loops."""

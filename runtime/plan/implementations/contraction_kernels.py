@@ -1,0 +1,294 @@
+"""The kernels for products: `dot_general`, `dot` and `convolution`.
+
+Products of floats (`float_matmul`) and of narrow numbers (`low_precision_matmul`) are compiled ahead of
+time, and references call them too; as kernels they are told how many threads they may use.
+So do convolutions of floats (`convolution_algorithms`).
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ...ops.contraction.base import Contraction
+from ...ops.contraction.float_matmul import complex_product, contraction_of, have_threads
+from ...ops.contraction.low_precision_matmul import way
+from ...ops.contraction.matmul import is_narrow, multiplier
+from ...ops.framework.declaration import Array
+from ...ops.numerics.element_types import carrier, rounding
+from ...types import COMPLEX, FLOAT, INTEGER
+from ..tiering.tiers import compiled_ahead
+
+if TYPE_CHECKING:
+    from ...ops.contraction.convolution import Convolution
+    from ...ops.reduction.window_geometry import Window
+
+Kernel = Callable[..., Any]
+Offer = tuple[Callable[[], Kernel] | None, str]
+Stacks = tuple[list[int], list[int]]
+
+_WORTHWHILE: Final = 1 << 15
+"""Least terms in all for which a kernel is worth its launch."""
+_WORTHWHILE_ALONE: Final = 1 << 18
+"""The same for few products of matrices of floats: the reference does smaller ones on one thread, too."""
+_FEW_PRODUCTS: Final = 4
+_OUTPUTS_BY_UNIT: Final = 16
+"""Output features of a group from which on the matrix unit convolves integers."""
+
+
+def contraction(view: Any, threads: int | None) -> Offer:
+    """`nimblehlo.kernels.matmul.integer_matmul`: integers and floats."""
+    if getattr(view, "algorithm", None) is not None:
+        return None, "a dot algorithm"
+    shapes = _shapes_of_stacks(view, view.lhs.shape, view.rhs.shape)
+    (batch, rows, terms), columns = shapes[0], shapes[1][2]
+    if batch * rows * terms * columns < _WORTHWHILE:
+        return None, "too small for a kernel"
+    element_types = (view.lhs.element_type, view.rhs.element_type, view.result.element_type)
+    if all(type.category & INTEGER for type in element_types):
+        return _integer_products(view, shapes, threads)
+    if all(type.category & COMPLEX for type in element_types):
+        return _products_of_complex_numbers(view, threads)
+    if not all(type.category & FLOAT for type in element_types):
+        return None, "no kernel for these element types"
+    if view.multiplies_narrow_floats:
+        return _narrow_products(view, threads)
+    if batch < _FEW_PRODUCTS and batch * rows * terms * columns < _WORTHWHILE_ALONE:
+        return None, "too small for a kernel"
+    return _products_of_floats(view, shapes, threads)
+
+
+def _shapes_of_stacks(view: Contraction, lhs: Sequence[int], rhs: Sequence[int]) -> Stacks:
+    """The shapes of operands of these shapes as [batch, row, term] and [batch, term, column]."""
+    lhs_parts = (view.lhs_batching_dimensions, view.lhs_result_dimensions, view.lhs_contracting_dimensions)
+    rhs_parts = (view.rhs_batching_dimensions, view.rhs_contracting_dimensions, view.rhs_result_dimensions)
+    return (
+        [math.prod([lhs[d] for d in part]) for part in lhs_parts],
+        [math.prod([rhs[d] for d in part]) for part in rhs_parts],
+    )
+
+
+def _narrow_products(view: Any, threads: int | None) -> Offer:
+    """What the reference calls, with threads."""
+
+    @compiled_ahead
+    def prepare() -> Kernel:
+        multiply, shape = view.multiply, view.result.shape
+        stack = view.stacker(view.lhs.shape, view.rhs.shape)
+
+        def run(a: Array, b: Array) -> Array:
+            return multiply(*stack(a, b), threads).reshape(shape)  # type: ignore[no-any-return]
+
+        return run
+
+    return prepare, str(way())
+
+
+def _integer_products(view: Any, shapes: Stacks, threads: int | None) -> Offer:
+    lhs, rhs, result = (carrier(type.element_type) for type in (view.lhs, view.rhs, view.result))
+    leave = _narrowing(view.result)
+    is_by_unit = _unit_holds(lhs, rhs, result, shapes[0][2])
+
+    def prepare() -> Kernel:
+        if is_by_unit:
+            from ...kernels.matmul.low_precision_matmul import Product
+
+            product: Kernel = Product(*shapes, lhs, rhs, np.int32, threads)
+        else:
+            from ...kernels.matmul import integer_matmul
+
+            product = integer_matmul.prepare(*shapes, lhs, rhs, result, threads=threads)
+        stack, shape = view.stacker(view.lhs.shape, view.rhs.shape), view.result.shape
+        enter_lhs, enter_rhs = _converting(view.lhs.dtype, lhs), _converting(view.rhs.dtype, rhs)
+        carry = _converting(np.dtype(np.int32) if is_by_unit else result, result)
+
+        def run(a: Array, b: Array) -> Array:
+            return np.asarray(leave(carry(product(*stack(enter_lhs(a), enter_rhs(b)))).reshape(shape)))
+
+        return run
+
+    if is_by_unit:
+        return compiled_ahead(prepare), _by_unit()
+    return prepare, "exact in integers"
+
+
+def _unit_holds(lhs: Any, rhs: Any, result: Any, terms: int) -> bool:
+    """Whether the processor's matrix unit multiplies such integers, whose sums it keeps modulo 2 ** 32."""
+    from ...kernels.matmul import low_precision_matmul
+
+    if not (lhs.kind in "iu" and rhs.kind in "iu" and low_precision_matmul.ways(lhs.name, rhs.name, "int32")):
+        return False
+    largest = math.prod(max(-int(info.min), int(info.max)) for info in (np.iinfo(lhs), np.iinfo(rhs)))
+    return bool(result.itemsize <= 4) or largest * terms < 1 << 31
+
+
+def _by_unit() -> str:
+    from ...kernels.matmul import low_precision_matmul
+
+    return low_precision_matmul.BY_UNIT
+
+
+def _converting(*types: Any) -> Kernel:
+    """From arrays of the first NumPy type to each other one in turn; nothing where all are the same."""
+    steps = [type for before, type in itertools.pairwise(types) if type != before]
+    if not steps:
+        return lambda array: array
+    first, *others = steps
+    convert = operator.methodcaller("astype", first)
+    return (lambda array: functools.reduce(np.ndarray.astype, others, convert(array))) if others else convert
+
+
+def _narrowing(result: Any) -> Kernel:
+    """From the integers in which a result is computed to its own; nothing where they are the same."""
+    computed = carrier(result.element_type)
+    return (lambda array: array) if computed == result.dtype else rounding(computed, result.element_type)
+
+
+def _products_of_floats(view: Any, shapes: Stacks, threads: int | None) -> Offer:
+    """What the reference calls, with threads."""
+    if not have_threads():
+        return None, "BLAS multiplies matrices"
+
+    @compiled_ahead
+    def prepare() -> Kernel:
+        lhs, rhs, result = [type.element_type for type in (view.lhs, view.rhs, view.result)]
+        (_, rows, terms), (_, _, columns) = shapes
+        product = contraction_of(rows, terms, columns, threads)
+        return view.bound(multiplier(lhs, rhs, result, product))  # type: ignore[no-any-return]
+
+    is_vector = 1 in (shapes[0][1], shapes[1][2])
+    return prepare, "a vector, in chains" if is_vector else "matrices, block by block"
+
+
+def _products_of_complex_numbers(view: Any, threads: int | None) -> Offer:
+    """What the reference calls, with threads."""
+    lhs, rhs, result = (type.element_type for type in (view.lhs, view.rhs, view.result))
+    product = functools.partial(complex_product, threads=threads)
+    return compiled_ahead(
+        lambda: view.bound(multiplier(lhs, rhs, result, product))
+    ), "parts as matrices of floats"
+
+
+def convolution(view: Convolution, threads: int | None) -> Offer:
+    """`nimblehlo.kernels.convolution.convolution`: products of windows with rhs, and scaled elements."""
+    padding = view.known_padding()
+    windows = view.windows(view.rhs.shape, padding)
+    types = [type.element_type for type in (view.lhs, view.rhs, view.result)]
+    if all(type.category & INTEGER for type in types):
+        return _convolution_of_integers(view, windows, threads)
+    if not view.is_float:
+        return None, "no kernel for these element types"
+    return _convolution_of_floats(view, windows, threads)
+
+
+def _convolution_of_floats(view: Convolution, windows: Sequence[Window], threads: int | None) -> Offer:
+    """What the reference calls, with threads; scaled elements, which it adds in NumPy, by a kernel."""
+    padding = view.known_padding()
+
+    def run(lhs: Array, rhs: Array) -> Array:
+        return view.convolve(lhs, rhs, padding, threads=threads)
+
+    scale = _scaling(view, windows, view.conversions[-1].dtype, threads) if view.is_scaling else None
+    if scale is None:
+        from ...ops.contraction.convolution_algorithms import by_loops as loops_of
+
+        by_loops = loops_of(view, windows, view.lhs.shape, view.rhs.shape, threads)
+        if by_loops is not None:
+            return compiled_ahead(lambda: by_loops), "windows times rhs"
+        if is_narrow(view):
+            return compiled_ahead(lambda: run), str(way())
+        return None, "no loops for this processor"
+    enter_lhs, enter_rhs, leave, _ = view.conversions
+
+    from ...kernels.convolution.convolution import are_finite
+
+    def run_scaling(lhs: Array, rhs: Array) -> Array:
+        if not are_finite(rhs):
+            return run(lhs, rhs)
+        return np.asarray(leave(scale(enter_lhs(lhs), enter_rhs(rhs))))
+
+    return compiled_ahead(lambda: run_scaling), "elements are scaled and added"
+
+
+def _scaling(view: Convolution, windows: Sequence[Window], dtype: Any, threads: int | None) -> Kernel | None:
+    """The kernel that scales elements of this type, where there is one."""
+    from ...kernels.convolution import convolution
+
+    shapes, axes, numbers = _laid_out(view, windows)
+    if not convolution.supports(shapes, dtype):
+        return None
+    return convolution.prepare_scaling(shapes, axes, numbers, dtype, threads=threads)
+
+
+def _laid_out(view: Convolution, windows: Sequence[Window]) -> tuple[Any, Any, Any]:
+    """What kernels are told of the shapes."""
+    from ...ops.contraction.convolution_algorithms import axes, numbers
+
+    shapes = (view.lhs.shape, view.rhs.shape, view.result.shape)
+    return shapes, axes(view, windows, view.lhs.shape), numbers(view)
+
+
+def _convolution_of_integers(view: Convolution, windows: Sequence[Window], threads: int | None) -> Offer:
+    from ...kernels.convolution import convolution
+
+    result = carrier(view.result.element_type)
+    computed = np.dtype(np.int32 if result.itemsize <= 4 else np.int64)
+    lhs_type, rhs_type = carrier(view.lhs.element_type), carrier(view.rhs.element_type)
+    groups = max(view.feature_group_count, view.batch_group_count)
+    outputs = view.rhs.shape[view.kernel_output_feature_dimension] // groups
+    terms = math.prod(view.rhs.shape) // max(1, outputs * groups)
+    leave = _narrowing(view.result)
+    if outputs >= _OUTPUTS_BY_UNIT and _unit_holds(lhs_type, rhs_type, result, terms):
+        return compiled_ahead(lambda: _integers_by_unit(view, lhs_type, rhs_type, threads)), _by_unit()
+    if not convolution.supports(_laid_out(view, windows)[0], computed):
+        return None, "no loops for this processor, or no elements"
+    has_one_feature = view.rhs.shape[view.kernel_input_feature_dimension] == 1
+    is_scaling = has_one_feature and outputs == view.batch_group_count == 1
+
+    def prepare() -> Kernel:
+        if is_scaling:
+            convolve = convolution.prepare_scaling(*_laid_out(view, windows), computed, threads=threads)
+        else:
+            counts = (view.feature_group_count, view.batch_group_count)
+            convolve = convolution.prepare(
+                *_laid_out(view, windows),
+                computed,
+                feature_group_count=counts[0],
+                batch_group_count=counts[1],
+                threads=threads,
+            )
+
+        enter_lhs = _converting(view.lhs.dtype, lhs_type, computed)
+        enter_rhs = _converting(view.rhs.dtype, rhs_type, computed)
+        carry = _converting(computed, result)
+
+        def run(lhs: Array, rhs: Array) -> Array:
+            return leave(carry(convolve(enter_lhs(lhs), enter_rhs(rhs))))  # type: ignore[no-any-return]
+
+        return run
+
+    return compiled_ahead(prepare), "exact in integers"
+
+
+def _integers_by_unit(view: Convolution, lhs_type: Any, rhs_type: Any, threads: int | None) -> Kernel:
+    """The reference's way of convolving with the unit's products."""
+    enter_lhs, enter_rhs = _converting(view.lhs.dtype, lhs_type), _converting(view.rhs.dtype, rhs_type)
+    carry = _converting(np.dtype(np.int32), carrier(view.result.element_type))
+    leave = _narrowing(view.result)
+
+    def multiply(a: Array, b: Array) -> Array:
+        from ...kernels.matmul.low_precision_matmul import Product
+
+        product: Kernel = Product(a.shape, b.shape, lhs_type, rhs_type, np.int32, threads)
+        return np.asarray(leave(carry(product(a, b))))
+
+    def run(lhs: Array, rhs: Array) -> Array:
+        return view.convolve(enter_lhs(lhs), enter_rhs(rhs), view.known_padding(), multiply)
+
+    return run

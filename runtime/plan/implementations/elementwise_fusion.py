@@ -1,0 +1,332 @@
+"""Steps for which native loop nests are generated: clusters, and elementwise operations on many elements."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...errors import ExecutionError, NimbleError, failure
+from ...ir import Block, Builder, Function, Operation, Value
+from ...ir.structural_key import likeness
+from ...ops.control.control import While
+from ...ops.elementwise.base import Elementwise
+from ...ops.framework.declaration import Op, lookup
+from ...ops.framework.verify import TERMINATORS, view_of
+from ...ops.internal.fusion import Cluster
+from ...options import Options, Ordering
+from ...recent import Recent
+from ...specialize.fusion.elementwise import LARGE, form_clusters
+from ...specialize.fusion.gather_index_map import copies_long_lines, is_followed
+from ...specialize.fusion.movement_index_map import Box
+from ...specialize.fusion.reductions import form_reduction_clusters
+from ...specialize.fusion.rows import form_row_clusters
+from ...specialize.fusion.small_steps import form_step_clusters
+from ...specialize.rewrites.small_scatters import take_index_vectors
+from ...specialize.utils.rewriter import is_plain
+from ...types import TensorType
+from ..tiering.cost_model import BYTES_A_SECOND, estimate, saved_seconds
+from .native_loops import native_form
+from .reduction_fusion import has_reduction_form, has_row_form
+from .region_kernels import has_few_updates
+
+Step = Callable[..., Any]
+
+_WORTH_A_CALL = 5e-6
+"""Seconds that native code saves where it is worth its call: some 500 transcendental functions of f32."""
+
+_DEFAULT_FOLDS = Ordering(scatter_schedule=None)
+
+
+def with_clusters(function: Function, options: Options) -> None:
+    """Group the operations of a specialized function, and of those that it calls, into clusters, in place,
+    where compilation is open."""
+    if options.compile == "never":
+        return
+    has_default_folds = options.ordering._replace(scatter_schedule=None) == _DEFAULT_FOLDS
+    around = _form_around_reductions if has_default_folds else _form_nothing
+    leave = functools.partial(_is_native_loop, options)
+    for part in (function, *function.callees):
+        assert part.body is not None
+        take_index_vectors(part.body, has_few_updates)
+        form_clusters(part.body, generates, leave, around, saves)
+        if options.ordering == Ordering():
+            form_step_clusters(part.body, is_small_step, leave)
+
+
+def _form_around_reductions(block: Block) -> None:
+    form_row_clusters(block, generates, has_row_form)
+    form_reduction_clusters(block, generates, has_reduction_form)
+
+
+def _form_nothing(block: Block) -> None:
+    """Generated reductions know the default tree and accumulation alone."""
+
+
+def saves(operation: Operation) -> bool:
+    """Whether native code for this one elementwise operation is worth its call."""
+    if not is_plain(operation):
+        return False
+    return saved_seconds(operation) >= _WORTH_A_CALL and generates(operation)
+
+
+def _is_native_loop(options: Options, operation: Operation) -> bool:
+    if operation.name != While.name:
+        return False
+    view = While(operation)
+    view.ordering = options.ordering
+    return not isinstance(native_form(view, options.threads), str)
+
+
+def generates(operation: Operation) -> bool:
+    """Whether native code can be generated for an operation on elements."""
+    if not _is_elementwise(operation):
+        return False
+    from ...codegen.coverage import emits
+
+    return emits(operation)
+
+
+def is_small_step(operation: Operation) -> bool:
+    """Whether native code on small arrays can be generated for an operation among others."""
+    from ...codegen.arrays import step_problem
+
+    return step_problem(operation, view_of) is None
+
+
+def is_generated(view: Op) -> bool:
+    """Whether native nests can serve an operation: a cluster, a gather of anything but long lines, or
+    elementwise on enough elements.
+
+    Not one on scalars: the function of a region on scalars may be applied to whole arrays, and native code is
+    made for one size.
+    """
+    operation = view.operation
+    if isinstance(view, Cluster) or (is_followed(operation) and not copies_long_lines(operation)):
+        return True
+    if not isinstance(view, Elementwise) or not is_plain(operation):
+        return False
+    shape, size = view.operation.result.type.shape, view.operation.result.type.size  # type: ignore[union-attr]
+    if not shape:
+        return False
+    alike = all(value.type.shape in (shape, ()) for value in operation.operands)  # type: ignore[union-attr]
+    return alike and (saves(operation) or (size >= LARGE and generates(operation)))
+
+
+def block_of(view: Op) -> Block:
+    """The block that a cluster runs; for another operation one that holds it alone."""
+    if isinstance(view, Cluster):
+        return view.body.block  # type: ignore[no-any-return]
+    operation = view.operation
+    block = Block([operand.type for operand in operation.operands])
+    builder = Builder(block)
+    values: dict[Value, Value] = {}
+    arguments = [
+        values.setdefault(operand, argument)
+        for operand, argument in zip(operation.operands, block.arguments, strict=True)
+    ]
+    made = builder.create(
+        operation.name,
+        arguments,
+        [result.type for result in operation.results],
+        operation.attributes,
+        location=operation.location,
+    )
+    builder.create("stablehlo.return", made.results)
+    return block
+
+
+def may_overwrite(block: Block) -> tuple[tuple[int, int], ...]:
+    """Pairs of an operand and a result of a block that may be the same memory: each element of the operand is
+    read only for the results' elements at the same place."""
+    results = block.terminator.operands
+    shape = _tensor(results[0]).shape
+    elsewhere: set[Value] = set()
+    for operation in reversed(block.operations):
+        if operation.name in TERMINATORS:
+            continue
+        is_here = _is_elementwise(operation) and _tensor(operation.result).shape == shape
+        # What is read elsewhere is computed from elements that lie there.
+        if not is_here or operation.result in elsewhere:
+            elsewhere.update(operation.operands)
+    return tuple(
+        [
+            (number, place)
+            for number, argument in enumerate(block.arguments)
+            if argument not in elsewhere and argument not in results
+            for place, result in enumerate(results)
+            if argument.type == result.type
+        ]
+    )
+
+
+def _is_elementwise(operation: Operation) -> bool:
+    return issubclass(lookup(operation.name) or Op, Elementwise)
+
+
+def _tensor(value: Value) -> TensorType:
+    assert isinstance(value.type, TensorType)
+    return value.type
+
+
+def one_by_one(block: Block, reference_for: Callable[[Op], Step]) -> Step:
+    """A function that runs a block's operations one after the other by their references, made at its first
+    call: where native code is there by then, no call comes.
+
+    Args:
+        block: of operations with one result, of which reductions alone have a region.
+        reference_for: gives the function for an operation's view.
+    """
+    made = functools.cache(lambda: _one_by_one(block, reference_for))
+    return lambda *operands: made()(*operands)
+
+
+def _one_by_one(block: Block, reference_for: Callable[[Op], Step]) -> Step:
+    slots: dict[Value, int] = {}
+    for argument in block.arguments:
+        slots[argument] = len(slots)
+    steps: list[tuple[Step, tuple[int, ...], Operation]] = []
+    last: dict[int, int] = {}
+    for operation in block.operations[:-1]:
+        operands = tuple([slots[operand] for operand in operation.operands])
+        for slot in operands:
+            last[slot] = len(steps)
+        slots[operation.result] = len(slots)
+        steps.append((_reference_of(operation, reference_for), operands, operation))
+    results = [slots[value] for value in block.terminator.operands]
+    releases: list[list[int]] = [[] for _ in steps]
+    for slot, number in last.items():
+        if slot not in results:
+            releases[number].append(slot)
+
+    def run(*operands: Any) -> Any:
+        values = list(operands)
+        for number, (function, taken, operation) in enumerate(steps):
+            try:
+                value = function(*[values[slot] for slot in taken])
+            except NimbleError:
+                raise
+            except Exception as error:
+                reason = failure(error)
+                raise ExecutionError(reason, operation=operation.name, location=operation.location) from error
+            values.append(np.asarray(value[0] if type(value) is tuple else value))
+            for slot in releases[number]:
+                values[slot] = None
+        found = [_in_order(values[slot]) for slot in results]
+        return found[0] if len(found) == 1 else tuple(found)
+
+    return run
+
+
+def _reference_of(operation: Operation, reference_for: Callable[[Op], Step]) -> Step:
+    """An operation's reference; where it is a reduction, with its body."""
+    view = view_of(operation)
+    if not operation.regions:
+        return reference_for(view)
+    body = one_by_one(operation.regions[0].block, reference_for)
+    return functools.partial(reference_for(view), body=lambda *values: (body(*values),))
+
+
+def _in_order(array: Any) -> Any:
+    """The array, C-contiguous as native code leaves it: a view would leave the work to others, unseen."""
+    return array if array.flags.c_contiguous else array.copy()
+
+
+class Code:
+    """The native code of a block: what it takes to make it, and the function once it is made.
+
+    Args:
+        block: see `nests_of`.
+        threads: most threads that it may use; None: all.
+        box: which of the results' elements it makes; None: all.
+
+    Raises:
+        NoCode: it takes too many nests.
+    """
+
+    def __init__(self, block: Block, threads: int | None, box: Box | None = None) -> None:
+        self.block = block
+        self.threads = threads
+        self.nests, self.keys = _nests_and_keys(block, box)
+        self.key = " ".join(self.keys)
+
+    def is_quick(self) -> bool:
+        """Whether none of it has to be compiled."""
+        from ...codegen.llvm.machine import is_quick
+
+        return all(map(is_quick, self.keys))
+
+    def function(self) -> Step:
+        """A function from operands to the result or results. It may be given `out`."""
+        from ...kernels.launch.native import NativeFunction
+
+        results = [_tensor(value) for value in self.block.terminator.operands]
+        return NativeFunction(
+            [type.size * type.dtype.itemsize for type in map(_tensor, self.block.arguments)],
+            [(type.shape, type.dtype) for type in results],
+            self.launches(),
+            self.threads,
+            may_overwrite(self.block),
+        )
+
+    def launches(self) -> list[Any]:
+        """The launches of the nests, to be run one after the other."""
+        return [self.launch(nest, key) for nest, key in zip(self.nests, self.keys, strict=True)]
+
+    def launch(self, nest: Any, key: str) -> Any:
+        """The launch of one nest."""
+        from ...codegen.llvm.machine import function_address
+        from ...codegen.nests.nest import blocks_of, units_of
+        from ...codegen.nests.nest_emitter import NAME, integers, nest_text
+        from ...kernels.launch.native import Launch
+        from ...kernels.launch.threads import division
+
+        address = function_address(key, NAME, lambda: nest_text(nest))
+        blocks = blocks_of(nest)
+        elements = blocks.middle * blocks.inner * nest.line
+        seconds = estimate(self.block).native_seconds_an_element
+        bytes_moved = sum(access.element_type.dtype.itemsize for access in nest.accesses)
+        units = units_of(nest, blocks)
+        weight = max(bytes_moved, seconds * BYTES_A_SECOND)
+        tasks, units_per_task = division(units, elements * weight)
+        accesses = tuple(
+            [
+                (access.array, access.place.offset * access.element_type.dtype.itemsize)
+                for access in nest.accesses
+            ]
+        )
+        seconds *= units * elements
+        return Launch(address, tasks, accesses, integers(nest, blocks, units_per_task), seconds)
+
+
+def _nests_and_keys(block: Block, box: Box | None) -> tuple[Sequence[Any], Sequence[str]]:
+    """The nests of a block, and the keys of their code: once for the equal ones of a program's layers."""
+    from ...codegen.llvm.machine import key_of
+    from ...codegen.nests.loop_schedule import arranged
+    from ...codegen.nests.nest import description
+    from .nests import nests_of
+
+    identity, kept = likeness(block)
+    known = _alike.get((identity, box))
+    if known is None:
+        nests = tuple([arranged(nest) for nest in nests_of(block, box)])
+        known = nests, tuple([key_of(description(nest)) for nest in nests]), kept
+        _alike.keep((identity, box), known)
+    return known[:2]
+
+
+_Known = tuple[Sequence[Any], Sequence[str], list[object]]
+_alike: Recent[tuple[tuple[object, ...], Box | None], _Known] = Recent(64)
+"""By a block's likeness and the box: nests, keys, and what the likeness stands for."""
+
+MOST_NAMES = 12
+"""How many operations of a block `Executable.explain` lists."""
+
+
+def names_of(block: Block) -> str:
+    """The operations of a block, for `Executable.explain`."""
+    names: Sequence[str] = [operation.name.partition(".")[2] for operation in block.operations[:-1]]
+    more = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,388 @@
+"""Which kernel serves an operation, and how it is prepared from the operation's view."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...ops.framework.declaration import Op
+from ...ops.framework.in_place import NOWHERE, overwriting
+from ...ops.framework.op_registry import COLUMN_SCATTER, FILLED_GATHER
+from ...ops.reduction.bodies import Order, SortKey, arg_reducer, comparator, monoid, overwrites, selection
+from ...types import QUANTIZED, TensorType
+from ..tiering.tiers import compiled_ahead
+
+Kernel = Callable[..., Any]
+Prepare = Callable[[], Kernel]
+Offer = tuple[Prepare | None, str]
+"""What prepares the kernel, or None; and why."""
+
+
+def kernel_for(view: Op, threads: int | None) -> Offer:
+    """The kernel that serves an operation whose sizes are all known.
+
+    Args:
+        view: the operation.
+        threads: most threads that the kernel may use; None: all.
+    """
+    offer = _OFFERS.get(view.name)
+    if offer is None:
+        return None, "no kernel for this operation"
+    values = (*view.operation.operands, *view.operation.results)
+    if any(value.type.category & QUANTIZED for value in values):
+        from .quantized_sums import quantized_sum
+
+        return quantized_sum(view, threads)
+    if not all(value.type.size for value in view.operation.operands):  # type: ignore[union-attr]
+        return None, "there are no elements"
+    return offer(view, threads)
+
+
+def _contraction(view: Any, threads: int | None) -> Offer:
+    """`nimblehlo.kernels.matmul.integer_matmul`, and products of narrow numbers."""
+    from .contraction_kernels import contraction
+
+    return contraction(view, threads)
+
+
+def _convolution(view: Any, threads: int | None) -> Offer:
+    """`nimblehlo.kernels.convolution.convolution`, and products of narrow numbers."""
+    from .contraction_kernels import convolution
+
+    return convolution(view, threads)
+
+
+def _gather(view: Any, threads: int | None) -> Offer:
+    """`nimblehlo.kernels.indexing.gather`, by item size, for long slices: loops are generated for others."""
+    operand, start_indices = view.operand, view.start_indices
+    if not all(view.slice_sizes):
+        return None, "slices without elements"
+
+    def prepare() -> Kernel:
+        from ...kernels.indexing import gather
+
+        return gather.prepare(
+            operand.shape,
+            start_indices.shape,
+            operand.dtype.itemsize,
+            start_indices.dtype,
+            offset_dims=view.offset_dims,
+            collapsed_slice_dims=view.collapsed_slice_dims,
+            operand_batching_dims=view.operand_batching_dims,
+            start_indices_batching_dims=view.start_indices_batching_dims,
+            start_index_map=view.start_index_map,
+            index_vector_dim=view.index_vector_dim,
+            slice_sizes=view.slice_sizes,
+            indices_are_sorted=view.indices_are_sorted,
+            threads=threads,
+        )
+
+    return prepare, "gather loops"
+
+
+def _column_gather(view: Any, threads: int | None) -> Offer:
+    """`nimblehlo.kernels.indexing.gather`: by item size, from columns of indices."""
+    operand, column = view.operand, view.columns[0]
+    is_filled = view.name == FILLED_GATHER
+
+    def prepare() -> Kernel:
+        from ...kernels.indexing import gather
+
+        prepared = gather.prepare_columns(
+            operand.shape,
+            column.shape,
+            operand.dtype.itemsize,
+            column.dtype,
+            offset_dims=view.offset_dims,
+            collapsed_slice_dims=view.collapsed_slice_dims,
+            operand_batching_dims=view.operand_batching_dims,
+            batching_dims=view.start_indices_batching_dims,
+            start_index_map=view.start_index_map,
+            slice_sizes=view.slice_sizes,
+            added_to_negative=view.added_to_negative,
+            is_filled=is_filled,
+            threads=threads,
+        )
+        if is_filled:
+            return lambda operand, fill_value, *columns: prepared(operand, columns, fill_value)
+        return lambda operand, *columns: prepared(operand, columns)
+
+    return prepare, "gather loops by columns of indices"
+
+
+def _reduce(view: Any, threads: int | None) -> Offer:
+    """`nimblehlo.kernels.reduction.reduce`: monoids, and the search for the greatest or least value."""
+    from ...kernels.reduction import reduce
+
+    operand: TensorType = view.inputs[0]
+    body = view.body
+    name = monoid(body)
+    tree, accumulate = view.ordering.reduction_tree, view.ordering.accumulate
+    if name is not None:
+        result = view.results[0].dtype
+        if not reduce.supports(operand.dtype, name) or not reduce.supports_result(operand.dtype, result):
+            return None, f"no kernel folds {operand.element_type} into {view.results[0].element_type}"
+        if not reduce.supports_tree(operand.shape, operand.dtype, view.dimensions, name, tree):
+            return None, f"no kernel for the tree {tree!r}"
+        if accumulate == "float64" and result != operand.dtype:
+            return None, "no kernel accumulates converted values in float64"
+        return _single(
+            lambda: reduce.prepare(
+                operand.shape,
+                operand.dtype,
+                view.dimensions,
+                name,
+                tree=tree,
+                accumulate=accumulate,
+                result_dtype=result,
+                threads=threads,
+            )
+        ), f"{name} is a known monoid"
+    return _position(view, operand, view.inputs[1].dtype if len(view.inputs) == 2 else None, threads)
+
+
+def _position(view: Any, operand: TensorType, index_dtype: Any, threads: int | None) -> Offer:
+    """The search for the greatest or least value and where it is."""
+    from ...kernels.reduction import reduce
+
+    direction, tree = arg_reducer(view.body), view.ordering.reduction_tree
+    if direction and tree not in ("blocked", "balanced", "left"):
+        return None, f"no kernel for the tree {tree!r}"
+    if direction and reduce.supports_arg(operand.shape, operand.dtype, index_dtype, view.dimensions):
+        return lambda: reduce.prepare_arg(
+            operand.shape, operand.dtype, index_dtype, view.dimensions, direction, threads=threads
+        ), f"the position of the {direction}"
+    return None, "the body is no known monoid"
+
+
+def _position_reduce(view: Any, threads: int | None) -> Offer:
+    """`nimblehlo.kernels.reduction.reduce`: positions are counted, not read."""
+    prepare, reason = _position(view, view.operand, view.positions_type.dtype, threads)
+    if prepare is None:
+        return None, reason
+
+    def prepared() -> Kernel:
+        kernel = prepare()
+        return lambda operand, init_value, init_position: kernel(operand, None, init_value, init_position)
+
+    return prepared, reason
+
+
+def _single(prepare: Callable[[], Kernel]) -> Prepare:
+    """Turns a kernel with one result into one whose results are a tuple, as variadic operations have it."""
+
+    def prepared() -> Kernel:
+        kernel = prepare()
+        return lambda *operands: (kernel(*operands),)
+
+    return prepared
+
+
+def _scatter(view: Any, threads: int | None) -> Offer:
+    """`nimblehlo.kernels.indexing.scatter`: overwriting, and monoids on one input."""
+    from ...kernels.indexing import scatter
+
+    inputs: list[TensorType] = view.inputs
+    body = view.update_computation
+    combiner = "overwrite" if overwrites(body) else monoid(body)
+    scalars = [type.with_shape(()) for type in inputs]
+    if combiner is None or list(body.type.results) != scalars:
+        return None, "the body is no known monoid"
+    if not all(scatter.supports(type.dtype, combiner) for type in inputs):
+        return None, f"no kernel on {inputs[0].element_type}"
+    if view.combine is not None:
+        return None, "no kernel accumulates in a type wider than that of the result"
+    if view.ordering.scatter_schedule[:1] == ("shuffled",):
+        return None, "no kernel shuffles updates"
+    count = len(inputs)
+    by_columns = view.name == COLUMN_SCATTER
+    indices: TensorType = view.columns[0] if by_columns else view.scatter_indices
+    in_place = overwriting(*[(index, index) for index in range(count)])
+
+    @in_place
+    def prepare() -> Kernel:
+        prepared = scatter.prepare(
+            inputs[0].shape,
+            indices.shape,
+            view.updates[0].shape,
+            [type.dtype for type in inputs],
+            indices.dtype,
+            combiner,
+            update_window_dims=view.update_window_dims,
+            inserted_window_dims=view.inserted_window_dims,
+            input_batching_dims=view.input_batching_dims,
+            scatter_indices_batching_dims=view.scatter_indices_batching_dims,
+            scatter_dims_to_operand_dims=view.scatter_dims_to_operand_dims,
+            index_vector_dim=view.index_vector_dim,
+            added_to_negative=view.added_to_negative if by_columns else None,
+            indices_are_sorted=view.indices_are_sorted,
+            unique_indices=view.unique_indices,
+            schedule=view.schedule(view.updates[0].size),
+            threads=threads,
+        )
+
+        @in_place
+        def run(*operands: Any, out: Any = NOWHERE) -> tuple[Any, ...]:
+            inputs, columns, updates = operands[:count], operands[count:-count], operands[-count:]
+            return tuple(prepared(inputs, columns, updates, in_place=all(one is not None for one in out)))
+
+        return run
+
+    return prepare, f"{combiner} is known"
+
+
+def _reduce_window(view: Any, threads: int | None) -> Offer:
+    """`nimblehlo.kernels.reduction.reduce_window`: monoids on one input."""
+    from ...kernels.reduction import reduce_window
+
+    operand: TensorType = view.inputs[0]
+    name = monoid(view.body)
+    if name is None or view.body.type.results[0] != operand.with_shape(()):
+        return None, "the body is no known monoid"
+    if not reduce_window.supports(operand.dtype, name):
+        return None, f"no kernel on {operand.element_type}"
+    windows = (
+        view.window_dimensions,
+        view.window_strides,
+        view.base_dilations,
+        view.window_dilations,
+        view.padding,
+    )
+    tree = view.ordering.reduction_tree
+    axes = reduce_window.axes_of(operand.shape, *windows)
+    if not reduce_window.supports_tree(axes, operand.dtype, name, tree):
+        return None, f"no kernel for the tree {tree!r}"
+    return _single(
+        lambda: reduce_window.prepare(
+            operand.shape,
+            operand.dtype,
+            name,
+            *windows,
+            accumulate=view.ordering.accumulate,
+            threads=threads,
+        )
+    ), f"{name} is a known monoid"
+
+
+_COMPARISONS: dict[Order, Any] = {
+    Order.NUMBER: "FLOAT",
+    Order.TOTAL: "TOTALORDER",
+    Order.CANONICAL: "CANONICAL",
+}
+
+
+def _sort(view: Any, threads: int | None) -> Offer:
+    """`nimblehlo.kernels.sorting.sort`: recognised comparators of real keys."""
+    keys = comparator(view.comparator)
+    shape = view.inputs[0].shape
+    dimension = view.dimension % len(shape) if shape else 0
+    return _sort_by(keys, view.inputs, dimension, None, None, threads)
+
+
+def _position_sort(view: Any, threads: int | None) -> Offer:
+    """`nimblehlo.kernels.sorting.sort`: positions are counted, not read."""
+    return _sort_by(view.keys, view.inputs, view.dimension, view.kept, view.results[-1].dtype, threads)
+
+
+def _sort_by(
+    keys: Sequence[SortKey] | None,
+    inputs: Sequence[TensorType],
+    dimension: int,
+    kept: Sequence[int] | None,
+    positions: Any,
+    threads: int | None,
+) -> Offer:
+    from ...kernels.sorting import sort
+
+    if keys is None or any(key.component != "value" for key in keys):
+        return None, "the comparator has no known form"
+    order = [sort.Key(key.operand, key.descending, _COMPARISONS[key.order]) for key in keys]
+    dtypes = [type.dtype for type in inputs]
+    if not sort.supports(dtypes, order):
+        return None, "no kernel for these element types"
+    shape = inputs[0].shape
+    return lambda: sort.prepare(
+        shape, dtypes, dimension, order, kept=kept, positions=positions, threads=threads
+    ), "the comparator is known"
+
+
+def _select_and_scatter(view: Any, threads: int | None) -> Offer:
+    """`nimblehlo.kernels.reduction.select_and_scatter`: comparisons and monoids."""
+    from ...kernels.reduction import select_and_scatter
+
+    operand: TensorType = view.operand
+    direction, name = selection(view.select), monoid(view.scatter)
+    if direction is None or name is None or view.scatter.type.results[0] != operand.with_shape(()):
+        return None, "select is no comparison, or scatter no known monoid"
+    if not select_and_scatter.supports(operand.dtype, direction, name):
+        return None, f"no kernel on {operand.element_type}"
+    if not select_and_scatter.supports_tree(operand.dtype, name, view.ordering.reduction_tree):
+        return None, f"no kernel for the tree {view.ordering.reduction_tree!r}"
+    return lambda: select_and_scatter.prepare(
+        operand.shape,
+        operand.dtype,
+        direction,
+        name,
+        view.window_dimensions or (1,) * operand.rank,
+        view.window_strides,
+        view.padding,
+        accumulate=view.ordering.accumulate,
+        threads=threads,
+    ), f"selects by {direction}, {name} is a known monoid"
+
+
+def _top_k(view: Any, threads: int | None) -> Offer:
+    """`nimblehlo.kernels.sorting.top_k`."""
+    from ...kernels.sorting import top_k
+
+    operand: TensorType = view.operand
+    if not top_k.supports(operand.dtype) or view.indices.element_type.name != "i32":
+        return None, f"no kernel on {operand.element_type}"
+    return lambda: top_k.prepare(operand.shape, operand.dtype, view.k, threads=threads), "by selection"
+
+
+def _fft(view: Any, threads: int | None) -> Offer:
+    """What the reference calls, with threads."""
+    from ...ops.contraction.fft import SMALL_TRANSFORM
+
+    shape = view.operand.shape
+    if view.operand.size <= SMALL_TRANSFORM:
+        return None, "a small transform takes one thread"
+    return compiled_ahead(lambda: view.transformer(shape, threads)), "transforms on several threads"
+
+
+def _rng_bit_generator(view: Any, threads: int | None) -> Offer:
+    """`nimblehlo.kernels.random.random_words`: for any number of words."""
+
+    @compiled_ahead
+    def prepare() -> Kernel:
+        from ...kernels.random import random_words
+        from ...ops.shape.random import Generators
+
+        return functools.partial(view.drawn_by, Generators(random_words.three_fry, random_words.philox))
+
+    return prepare, "counters side by side"
+
+
+_OFFERS: dict[str, Callable[[Any, int | None], Offer]] = {
+    "chlo.top_k": _top_k,
+    "nimblehlo.fft_of_real": _fft,
+    "nimblehlo.filled_gather": _column_gather,
+    "nimblehlo.gather": _column_gather,
+    "nimblehlo.position_reduce": _position_reduce,
+    "nimblehlo.position_sort": _position_sort,
+    "nimblehlo.scatter": _scatter,
+    "stablehlo.convolution": _convolution,
+    "stablehlo.dot": _contraction,
+    "stablehlo.dot_general": _contraction,
+    "stablehlo.fft": _fft,
+    "stablehlo.gather": _gather,
+    "stablehlo.reduce": _reduce,
+    "stablehlo.reduce_window": _reduce_window,
+    "stablehlo.rng_bit_generator": _rng_bit_generator,
+    "stablehlo.scatter": _scatter,
+    "stablehlo.select_and_scatter": _select_and_scatter,
+    "stablehlo.sort": _sort,
+}
+"""By the operation's name; what only some of them need is imported when one is met."""

@@ -1,0 +1,373 @@
+"""How each operation becomes native loops whose regions are no known form, or whose operands are small."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...ops.framework.declaration import Op
+from ...ops.framework.in_place import NOWHERE, overwriting
+from ...ops.framework.verify import view_of
+from ...ops.reduction.bodies import Order
+from ...ops.reduction.reduce import layout
+from ...types import COMPLEX, FLOAT, QUANTIZED, TensorType
+from .reduction_fusion import Made
+from .region_functions import RegionCode, converters, fold_problem, tensor
+
+
+def region_code(view: Op, threads: int | None, has_kernel: bool) -> tuple[RegionCode | None, str]:
+    """The native loops of an operation with regions, or None; and why, "" where it never has any.
+
+    They may still turn out not to be possible (`RegionCode.checked`).
+
+    Args:
+        view: the operation; its sizes are known.
+        threads: most threads that it may use; None: all.
+        has_kernel: whether a hand-written kernel can serve as well; it is better on many elements.
+    """
+    made_by = _CODES.get(view.name)
+    if made_by is None:
+        return None, ""
+    values = (*view.operation.operands, *view.operation.results)
+    if any(value.type.category & QUANTIZED for value in values):
+        return None, "no native loops on quantized tensors"
+    if not all(tensor(value.type).size for value in values):
+        return None, "there are no elements"
+    code = made_by(view, threads)
+    if has_kernel and not code.is_small:
+        return None, ""
+    reason = code.problem()
+    return (code, "its body is compiled") if reason is None else (None, reason)
+
+
+def has_few_updates(view: Any) -> bool:
+    """Whether loops are generated for a scatter, whatever its body."""
+    return _ScatterCode(view, None).is_small
+
+
+class _ReduceCode(RegionCode):
+    """`reduce`, in its own order."""
+
+    def problem(self) -> str | None:
+        view = self.view
+        if view.ordering.reduction_tree != "blocked":
+            return f"no native loops for the tree {view.ordering.reduction_tree!r}"
+        return fold_problem(view.analysis, view.ordering.accumulate, view.results)
+
+    @functools.cached_property
+    def layout(self) -> Any:
+        """How the inputs are seen as [outer, n, inner]."""
+        return layout(self.view.inputs[0].shape, self.view.dimensions)
+
+    @property
+    def operands(self) -> list[TensorType]:
+        types = [result.element_type for result in self.results]
+        shapes = [self.layout.sizes] * len(types) + [()] * len(types)
+        return [TensorType(shape, type) for shape, type in zip(shapes, types * 2, strict=True)]
+
+    def make(self) -> Made:
+        from ...codegen.regions.reduce import FINISH, PARTIAL, Form, reduction_module
+
+        outer, count, inner = self.layout.sizes
+        item = sum(result.dtype.itemsize for result in self.results)
+        levels = max(count.bit_length(), 1)
+        tile = max(16, min(inner, _MOST_STACK // (item * levels))) if inner > 1 else 1
+        tile = min(tile, inner)
+        side_by_side = outer * -(-inner // tile)
+        chunk = count
+        if side_by_side < _MANY:
+            wanted = -(-count * side_by_side // _MANY)
+            chunk = max(_LEAST_CHUNK // tile, 1 << max(wanted - 1, 1).bit_length(), 2)
+            chunk = 1 << (chunk - 1).bit_length()
+        form = Form(outer, count, inner, min(chunk, count), tile)
+        seconds = self.seconds()
+        tasks, size = self.division(form.tasks, seconds)
+        launches: list[tuple[str, int, float]] = [(PARTIAL, tasks, seconds)]
+        rooms: list[tuple[tuple[int, ...], np.dtype[Any]]] = []
+        if form.chunks > 1:
+            launches.append((FINISH, form.outer * form.tiles, seconds / form.chunk))
+            rooms = [((outer, form.chunks, inner), result.dtype) for result in self.results]
+        body = self.view.body
+        return Made(
+            lambda: reduction_module(body, self.passed, form, view_of, size),
+            size,
+            tuple(launches),
+            tuple(rooms),
+        )
+
+    def operations_on_elements(self) -> float:
+        return float(self.view.inputs[0].size)
+
+    def passes(self) -> float:
+        _, count, _ = self.layout.sizes
+        return float(count.bit_length() * max(1, self.view.inputs[0].size >> 16))
+
+    def native_calls(self) -> float:
+        return float(self.view.inputs[0].size)
+
+    def called(self, native: Callable[..., Any]) -> Callable[..., Any]:
+        analysis, types, placed = self.view.analysis, self.view.inputs, self.layout
+        count = len(types)
+        is_as_given = [type.element_type for type in types] == list(analysis.element_types)
+        if is_as_given and placed.permutation is None:
+            return native
+        shapes = [result.shape for result in self.results]
+        convert = converters(types, analysis.element_types)
+
+        def run(*operands: Any) -> tuple[Any, ...]:
+            inputs = convert(operands[:count])
+            if placed.permutation is not None:
+                inputs = [array.transpose(placed.permutation) for array in inputs]
+            results = native(*inputs, *convert(operands[count : 2 * count]), *operands[2 * count :])
+            arrays = results if isinstance(results, tuple) else (results,)
+            return tuple([array.reshape(shape) for array, shape in zip(arrays, shapes, strict=True)])
+
+        return run
+
+
+class _PositionCode(_ReduceCode):
+    """`reduce` of values and their positions, which are no operand."""
+
+    def __init__(self, view: Any, threads: int | None) -> None:
+        super().__init__(view.reduction, threads)
+        self.view.ordering = view.ordering
+        self.positions = view.positions
+
+    def called(self, native: Callable[..., Any]) -> Callable[..., Any]:
+        reduced, positions = super().called(native), np.ascontiguousarray(self.positions)
+        return lambda operand, *init_values: reduced(operand, positions, *init_values)
+
+
+_MOST_STACK = 1 << 17
+"""Bytes that the waiting totals of a fold may take."""
+_MANY = 32
+"""Parts of a fold that are enough to be shared among threads."""
+_LEAST_CHUNK = 1 << 12
+"""Values that are worth a part of their own."""
+
+
+class _ScatterCode(RegionCode):
+    """`scatter`, updates in lexicographic order."""
+
+    def __init__(self, view: Any, threads: int | None) -> None:
+        super().__init__(view, threads)
+        self.may_overwrite = tuple([(k, k) for k in range(len(view.inputs))])
+
+    def problem(self) -> str | None:
+        view = self.view
+        if view.ordering.scatter_schedule != "lexicographic":
+            return f"no native loops for the schedule {view.ordering.scatter_schedule!r}"
+        if view.combine is not None:
+            return "its body accumulates in a wider type"
+        return None
+
+    @property
+    def operands(self) -> list[TensorType]:
+        pairs = zip(self.view.updates, self.results, strict=True)
+        updates = [update.with_element_type(result.element_type) for update, result in pairs]
+        return [self.view.scatter_indices, *updates]
+
+    def make(self) -> Made:
+        from ...codegen.regions.scatter import NAME, scatter_module, split_of
+
+        seconds = self.seconds()
+        wanted = self.division(_MOST_PARTS, seconds).tasks
+        split = split_of(self.view, wanted)
+        return Made(
+            lambda: scatter_module(self.view, self.passed, split, view_of),
+            split.size,
+            ((NAME, split.tasks, seconds),),
+        )
+
+    def operations_on_elements(self) -> float:
+        return float(self.view.updates[0].size)
+
+    def moving_seconds(self) -> float:
+        return float(self.view.updates[0].size) * _FINDING
+
+    def passes(self) -> float:
+        return float(self.view.updates[0].size / self.view.inputs[0].size + 1)
+
+    def native_calls(self) -> float:
+        return float(self.view.updates[0].size) * 2
+
+    def called(self, native: Callable[..., Any]) -> Callable[..., Any]:
+        inputs, count = self.view.inputs, len(self.view.inputs)
+        targets = [result.element_type for result in self.results]
+        dtypes = [result.dtype for result in self.results]
+        convert = converters(inputs, targets)
+
+        @overwriting(*self.may_overwrite)
+        def run_one(operand: Any, *others: Any, out: Any = NOWHERE) -> Any:
+            result = np.array(operand, order="C") if out[0] is None else out[0]
+            return native(*others, out=(result,))
+
+        if count == 1 and inputs[0].element_type == targets[0]:
+            return run_one
+
+        @overwriting(*self.may_overwrite)
+        def run(*operands: Any, out: Any = (None,) * count) -> tuple[Any, ...]:
+            results = [
+                np.array(array, dtype, order="C") if given is None else given
+                for array, dtype, given in zip(convert(operands[:count]), dtypes, out, strict=True)
+            ]
+            indices, updates = operands[count], convert(operands[count + 1 : 2 * count + 1])
+            native(indices, *updates, *operands[2 * count + 1 :], out=results)
+            return tuple(results)
+
+        return run
+
+
+_MOST_PARTS = 8
+"""Parts of the destinations, or of what is sorted, at most."""
+_FINDING = 6e-8
+"""Seconds in which the reference finds an update's destination, and its place among those of it."""
+
+
+class _SortCode(RegionCode):
+    """`sort` by merging."""
+
+    most_small_calls = 1 << 13
+
+    def problem(self) -> str | None:
+        if self.view.keys is not None and not (self.is_small and self.orders_all):
+            return "its keys are known"
+        return None if 1 < self.count < 1 << 31 else "there is nothing to sort"
+
+    @property
+    def orders_all(self) -> bool:
+        """Whether the keys, which are known, order all values: comparing numbers leaves NaN anywhere."""
+        types = [self.view.inputs[key.operand] for key in self.view.keys]
+        pairs = zip(self.view.keys, types, strict=True)
+        return all(
+            key.order is not Order.NUMBER or not type.category & (FLOAT | COMPLEX) for key, type in pairs
+        )
+
+    @property
+    def count(self) -> int:
+        """The elements of a slice."""
+        shape = self.view.inputs[0].shape
+        return int(shape[self.view.adjusted_dimension]) if shape else 1
+
+    @property
+    def rows(self) -> int:
+        """The number of slices."""
+        return int(self.view.inputs[0].size // self.count)
+
+    @property
+    def results(self) -> list[TensorType]:
+        return [type.with_shape((self.rows, self.count)) for type in self.view.inputs]
+
+    @property
+    def operands(self) -> list[TensorType]:
+        return self.results
+
+    def make(self) -> Made:
+        from ...codegen.regions.sort import CHUNKS, MERGES, Form, sort_module
+
+        chunk = 1 << (self.count - 1).bit_length()
+        while chunk > _LEAST_CHUNK and self.rows * self.count // chunk < _MOST_PARTS:
+            chunk //= 2
+        form = Form(self.rows, self.count, chunk)
+        seconds = self.seconds()
+        launches = [(CHUNKS, form.rows * form.chunks, seconds)]
+        for width in form.widths:
+            tasks = form.rows * form.pairs(width)
+            launches.append((MERGES.format(width), tasks, seconds / form.levels))
+        rooms = [((type.shape), type.dtype) for type in self.results]
+        rooms.append(((self.rows, self.count + 1), np.dtype(np.int32)))
+        comparator = self.view.comparator
+        return Made(
+            lambda: sort_module(comparator, self.passed, form, view_of), chunk, tuple(launches), tuple(rooms)
+        )
+
+    def operations_on_elements(self) -> float:
+        # Each probe takes elements by index, and a dozen operations on arrays.
+        return self.native_calls() * _PROBE
+
+    def passes(self) -> float:
+        levels = self.count.bit_length()
+        return float(levels * (levels + 1))
+
+    def native_calls(self) -> float:
+        levels = self.count.bit_length()
+        return float(self.view.inputs[0].size) * levels * (levels + 1) / 4
+
+    def called(self, native: Callable[..., Any]) -> Callable[..., Any]:
+        count, axis, shape = len(self.results), self.view.adjusted_dimension, self.view.inputs[0].shape
+        moved = (*shape[:axis], *shape[axis + 1 :], shape[axis])
+
+        def sorted_rows(*operands: Any) -> list[Any]:
+            results = native(*operands)
+            return [array.reshape(moved) for array in (results if count > 1 else (results,))]
+
+        def run(*operands: Any) -> tuple[Any, ...]:
+            inputs = [np.moveaxis(array, axis, -1) for array in operands[:count]]
+            return tuple([np.moveaxis(array, -1, axis) for array in sorted_rows(*inputs, *operands[count:])])
+
+        return run if axis < len(shape) - 1 else lambda *operands: tuple(sorted_rows(*operands))
+
+
+_PROBE = 12
+"""As many operations on arrays as a step of a binary search is in the reference."""
+
+
+class _ScanCode(RegionCode):
+    """`chlo.scan` of small slices."""
+
+    is_one_by_one = True
+
+    def problem(self) -> str | None:
+        return None
+
+    @property
+    def length(self) -> int:
+        """The size of the scanned dimension."""
+        scanned = (*self.view.inputs, *self.view.outputs)[0]
+        return int(scanned.shape[self.view.dimension])
+
+    def make(self) -> Made:
+        from ...codegen.regions.scan import NAME, scan_module
+
+        launches = ((NAME, 1, self.seconds()),)
+        return Made(lambda: scan_module(self.view, self.passed, view_of, self.length), 1, launches)
+
+    def operations_on_elements(self) -> float:
+        return float(self.length)
+
+    def passes(self) -> float:
+        return float(self.length)
+
+    def native_calls(self) -> float:
+        return float(self.length)
+
+    def called(self, native: Callable[..., Any]) -> Callable[..., Any]:
+        if len(self.results) > 1:
+            return native
+        return lambda *operands: (native(*operands),)
+
+
+def _window_code(view: Any, threads: int | None) -> RegionCode:
+    from .window_kernels import window_code
+
+    return window_code(view, threads)
+
+
+def _select_code(view: Any, threads: int | None) -> RegionCode:
+    from .window_kernels import SelectCode
+
+    return SelectCode(view, threads)
+
+
+_CODES: dict[str, Callable[[Any, int | None], RegionCode]] = {
+    "chlo.scan": _ScanCode,
+    "nimblehlo.position_reduce": _PositionCode,
+    "stablehlo.reduce": _ReduceCode,
+    "stablehlo.reduce_window": _window_code,
+    "stablehlo.scatter": _ScatterCode,
+    "stablehlo.select_and_scatter": _select_code,
+    "stablehlo.sort": _SortCode,
+}

@@ -1,0 +1,97 @@
+"""Steps of operations some of whose sizes are known only when they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...errors import ExecutionError, VerifyError
+from ...ir import Operation
+from ...ops.framework.declaration import Op
+from ...ops.framework.memory_limit import require_memory
+from ...ops.framework.verify import verify_inferred, view_of
+from ...types import TensorType, Type
+
+MOST_BINDINGS = 64
+"""How many combinations of operand sizes a step remembers as judged."""
+
+
+def has_unknown_sizes(view: Op) -> bool:
+    """Whether an operand or result has a size that is not known before the run."""
+    values = (*view.operation.operands, *view.operation.results)
+    return any(isinstance(value.type, TensorType) and not value.type.is_static for value in values)
+
+
+class RunTimeTyped:
+    """The reference of an operation, its constraints judged for the sizes that its operands turn out to have.
+
+    Args:
+        view: the operation.
+        bind: gives the function to call for a view whose sizes are known.
+    """
+
+    __slots__ = ("bind", "bound", "operation", "ordering")
+
+    def __init__(self, view: Op, bind: Callable[[Op], Callable[..., Any]]) -> None:
+        self.operation = view.operation
+        self.ordering = view.ordering
+        self.bind = bind
+        self.bound: dict[tuple[Any, ...], Callable[..., Any]] = {}
+
+    def __call__(self, *operands: Any, **regions: Any) -> Any:
+        key = tuple([np.shape(operand) for operand in operands])
+        function = self.bound.get(key)
+        if function is None:
+            if len(self.bound) >= MOST_BINDINGS:
+                self.bound.clear()
+            function = self.bound[key] = self.bind(self.judge(operands))
+        return function(*operands, **regions)
+
+    def judge(self, operands: Sequence[Any]) -> Op:
+        """The operation's view with sizes known.
+
+        Raises:
+            ExecutionError: a constraint does not hold; the specification leaves the behaviour undefined.
+        """
+        from ...specialize.shapes import more_static, result_types
+
+        declared = self.operation
+        types = [
+            _actual(value.type, operand) for value, operand in zip(declared.operands, operands, strict=True)
+        ]
+        source = Operation("", (), types)
+        declared_types = [result.type for result in declared.results]
+        try:
+            view = view_of(_rebuilt(declared, source, declared_types))
+            view.verify()
+            verify_inferred(view)
+            known = result_types(view.operation)
+            if known:
+                sized = list(map(more_static, declared_types, known))
+                view = view_of(_rebuilt(declared, source, sized))
+                view.verify()
+            require_memory(declared, *(result.type for result in view.operation.results))
+        except VerifyError as error:
+            raise ExecutionError(
+                error.reason, operation=error.operation, label=error.label, location=error.location
+            ) from None
+        view.ordering = self.ordering
+        return view
+
+
+def _rebuilt(operation: Operation, source: Operation, result_types: Sequence[Type]) -> Operation:
+    """The operation on the results of `source`."""
+    return Operation(
+        operation.name,
+        source.results,
+        result_types,
+        operation.attributes,
+        operation.regions,
+        operation.location,
+    )
+
+
+def _actual(type: Type, value: Any) -> Type:
+    return type.with_shape(np.shape(value)) if isinstance(type, TensorType) else type

@@ -1,0 +1,191 @@
+"""A cluster's block as instructions of a program on rows (`kernels/launch/ufunc_program.h`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...codegen.reductions.iteration_space import is_computed
+from ...codegen.reductions.row_tiling import RowForm
+from ...ir import Block, DenseElementsAttribute, Operation, Value
+from ...kernels.launch import ufunc_program as kinds
+from ...ops.framework.verify import view_of
+from ...ops.reduction.reduce import Reduce
+from ...specialize.utils.rewriter import tensor_type
+from .ufunc_traces import Traced, Untraceable, trace
+
+MOST_OPERANDS = 3
+"""Of an instruction."""
+
+_SAME_PLACES = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape"})
+_EXTREMES = {"maximum": (kinds.GREATEST, np.maximum, -np.inf), "minimum": (kinds.LEAST, np.minimum, np.inf)}
+
+
+class RowValue:
+    """A value of a program.
+
+    Attributes:
+        source: the number of its array, `SCRATCH` or `CONSTANT`.
+        word: its offset in bytes, or a constant's bits.
+        item: bytes of an element.
+        is_whole: whether it differs from column to column.
+        column_step, row_steps: in bytes.
+    """
+
+    __slots__ = ("column_step", "is_whole", "item", "row_steps", "source", "word")
+
+    def __init__(self, source: int, item: int, is_whole: bool, word: int = 0) -> None:
+        self.source = source
+        self.item = item
+        self.is_whole = is_whole
+        self.word = word
+        self.column_step = item if is_whole else 0
+        self.row_steps: Sequence[int] = ()
+
+
+class RowInstruction(NamedTuple):
+    """An instruction of a program.
+
+    Attributes:
+        kind: what is done with the loop.
+        loop: its address, and that of its data.
+        takes_whole: whether it is done for all columns, or once a row.
+        operands, result: numbers of values.
+    """
+
+    kind: int
+    loop: tuple[int, int]
+    takes_whole: bool
+    operands: tuple[int, ...]
+    result: int
+
+
+class RowRecorder:
+    """Takes down a block; a `Recorder`.
+
+    Attributes:
+        values, instructions: of the program.
+        reduces: whether it reduces rows.
+
+    Raises:
+        Untraceable: the block does something else than loops over elements and reductions of rows.
+    """
+
+    def __init__(self, block: Block, form: RowForm) -> None:
+        self.form = form
+        self.values: list[RowValue] = []
+        self.instructions: list[RowInstruction] = []
+        self.reduces = False
+        self._traced: dict[Value, Traced] = {}
+        for number, argument in enumerate(block.arguments):
+            self._traced[argument] = Traced(self, self._array(number, argument), tensor_type(argument).dtype)
+        for operation in block.operations[:-1]:
+            self._traced[operation.result] = self._result_of(operation)
+        for number, result in enumerate(block.terminator.operands, len(block.arguments)):
+            self._write(number, result)
+
+    def constant(self, value: Any) -> int:
+        """See `Recorder`."""
+        return self._add(RowValue(kinds.CONSTANT, value.dtype.itemsize, False, _bits(value)))
+
+    def apply(self, loop: tuple[int, int], operands: tuple[int, ...], result: np.dtype[Any]) -> int:
+        """See `Recorder`."""
+        if len(operands) > MOST_OPERANDS:
+            raise Untraceable("has too many operands")
+        is_whole = any(self.values[number].is_whole for number in operands)
+        made = self._add(RowValue(kinds.SCRATCH, result.itemsize, is_whole))
+        self._enter(kinds.APPLY, loop, is_whole, operands, made)
+        return made
+
+    def _add(self, value: RowValue) -> int:
+        self.values.append(value)
+        return len(self.values) - 1
+
+    def _enter(
+        self, kind: int, loop: tuple[int, int], takes_whole: bool, operands: tuple[int, ...], result: int
+    ) -> None:
+        self.instructions.append(RowInstruction(kind, loop, takes_whole, operands, result))
+
+    def _array(self, number: int, value: Value) -> int:
+        """An operand's or result's elements."""
+        made = RowValue(number, tensor_type(value).dtype.itemsize, self.form.along_columns(value))
+        self._place(made, value)
+        return self._add(made)
+
+    def _place(self, made: RowValue, value: Value) -> None:
+        """Let a value be where an array's elements are."""
+        step = self.form.column_step(value)
+        if step is None:
+            raise Untraceable("has columns that are not at one distance")
+        made.column_step = step * made.item
+        made.row_steps = [step * made.item for step in self.form.steps(value)[: self.form.row_rank]]
+
+    def _result_of(self, operation: Operation) -> Traced:
+        operands = [self._traced[operand] for operand in operation.operands]
+        if operation.name in _SAME_PLACES:
+            return operands[0]
+        if operation.name == "stablehlo.constant":
+            attribute = operation.attributes["value"]
+            if not isinstance(attribute, DenseElementsAttribute) or not is_computed(operation):
+                raise Untraceable("has a constant of several elements")
+            return Traced(self, self.constant(attribute.array.flat[0]), attribute.array.dtype)
+        view = view_of(operation)
+        if isinstance(view, Reduce):
+            return self._reduction(view, operands[0], operands[1])
+        if operation.regions or not operands:
+            raise Untraceable(f"has {operation.name}")
+        return trace(view.bind(), tuple(operands))
+
+    def _reduction(self, view: Reduce, operand: Traced, init_value: Traced) -> Traced:
+        """The reduction of each row."""
+        self.reduces = True
+        analysis, dtype = view.analysis, operand.dtype
+        fold = analysis.monoid_fold(view.ordering.accumulate)
+        if not self.values[operand.number].is_whole or dtype != tensor_type(view.operation.result).dtype:
+            raise Untraceable("reduces what does not differ, or to another type")
+        if analysis.finds_extreme:
+            return self._extreme(str(analysis.monoid), operand, init_value)
+        if fold is None or fold.ufunc is None or fold.dtypes[0] != dtype:
+            raise Untraceable("reduces by what is no function of NumPy's")
+        room = self._add(RowValue(kinds.SCRATCH, dtype.itemsize, True))
+        total = self._reduced(kinds.REDUCE if fold.is_exact else kinds.FOLD, fold.ufunc, operand, room)
+        return trace(fold.ufunc, (init_value, total))
+
+    def _extreme(self, name: str, operand: Traced, init_value: Traced) -> Traced:
+        """The greatest or least float of each row, where the init value changes nothing."""
+        kind, function, identity = _EXTREMES[name]
+        initial = self.values[init_value.number]
+        if initial.source != kinds.CONSTANT or initial.word != _bits(operand.dtype.type(identity)):
+            raise Untraceable("begins with a value that counts")
+        return self._reduced(kind, function, operand, operand.number)
+
+    def _reduced(self, kind: int, function: np.ufunc, operand: Traced, room: int) -> Traced:
+        loop = kinds.fold_of(function, operand.dtype)
+        if loop is None:
+            raise Untraceable(f"{function.__name__} has no loop for {operand.dtype}")
+        made = self._add(RowValue(kinds.SCRATCH, operand.dtype.itemsize, False))
+        self._enter(kind, loop, True, (operand.number, room), made)
+        return Traced(self, made, operand.dtype)
+
+    def _write(self, number: int, result: Value) -> None:
+        """Let a result stand in its array."""
+        traced, dtype = self._traced[result], tensor_type(result).dtype
+        value = self.values[traced.number]
+        if value.source == kinds.SCRATCH and value.is_whole == self.form.along_columns(result):
+            value.source = number
+            self._place(value, result)
+            return
+        copy = kinds.cast_of(dtype, dtype)
+        if copy is None:
+            raise Untraceable("has large elements")
+        made = self._array(number, result)
+        self._enter(kinds.APPLY, (copy, 0), self.values[made].is_whole, (traced.number,), made)
+
+
+def _bits(value: Any) -> int:
+    """The bits of a scalar of NumPy's as a word."""
+    if value.dtype.itemsize > 8:
+        raise Untraceable("has large elements")
+    return int.from_bytes(value.tobytes().ljust(8, b"\0"), "little", signed=True)

@@ -1,0 +1,146 @@
+"""What a function on NumPy arrays does, as loops over elements: found by calling it on arrays that take note.
+
+This serves functions that are made of ufuncs, `numpy.where`, `astype` and `view`, and look at no values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+DType = np.dtype[Any]
+
+
+class Untraceable(Exception):
+    """A function does something that is no loop over elements."""
+
+
+class Recorder(Protocol):
+    """Takes down what a function does. A number stands for a value."""
+
+    def constant(self, value: Any) -> int:
+        """The same value everywhere: a scalar of NumPy's."""
+
+    def apply(self, loop: tuple[int, int], operands: tuple[int, ...], result: DType) -> int:
+        """The result of a loop, given by its address and that of its data."""
+
+
+class Traced(NDArrayOperatorsMixin):
+    """Stands for an array.
+
+    Attributes:
+        recorder: where it is computed.
+        number: the recorder's number of it.
+        dtype: its NumPy type.
+    """
+
+    shape: tuple[int, ...] = ()
+    ndim = 0
+    size = 1
+
+    def __init__(self, recorder: Recorder, number: int, dtype: DType) -> None:
+        self.recorder = recorder
+        self.number = number
+        self.dtype = dtype
+
+    def __bool__(self) -> bool:
+        raise Untraceable("depends on values")
+
+    __iter__ = __len__ = __array__ = __bool__
+
+    def view(self, dtype: Any) -> Traced:
+        """The same bits as elements of another type."""
+        target = np.dtype(dtype)
+        if target.itemsize != self.dtype.itemsize:
+            raise Untraceable("views elements of another size")
+        return Traced(self.recorder, self.number, target)
+
+    def astype(self, dtype: Any, **_: Any) -> Traced:
+        """The elements converted."""
+        from ...kernels.launch.ufunc_program import cast_of
+
+        target = np.dtype(dtype)
+        if target == self.dtype:
+            return self
+        address = cast_of(self.dtype, target)
+        if address is None:
+            raise Untraceable(f"converts {self.dtype} to {target}")
+        return Traced(self.recorder, self.recorder.apply((address, 0), (self.number,), target), target)
+
+    def __array_ufunc__(self, function: np.ufunc, method: str, *inputs: Any, **named: Any) -> Any:
+        target: Any = named.pop("out", (None,))[0]
+        named.pop("casting", None)
+        computed = named.pop("dtype", None)
+        if method != "__call__" or named or function.nout != 1:
+            raise Untraceable(f"calls {function.__name__}.{method}")
+        result = _applied(self.recorder, function, inputs, computed)
+        return result if target is None else result.astype(target.dtype)
+
+    def __array_function__(
+        self, function: Callable[..., Any], types: Any, inputs: tuple[Any, ...], named: dict[str, Any]
+    ) -> Traced:
+        if function is not np.where or named or len(inputs) != 3:
+            raise Untraceable(f"calls {function.__name__}")
+        return _chosen(self.recorder, *inputs)
+
+
+def _applied(recorder: Recorder, function: np.ufunc, inputs: tuple[Any, ...], computed: Any) -> Traced:
+    """A ufunc by its loop; `computed` is the type that it is told to compute in, or None."""
+    from ...kernels.launch.ufunc_program import loop_of
+
+    given: list[Any] = [type(one) if type(one) in (int, float) else one.dtype for one in inputs]
+    named: dict[str, Any] = (
+        {} if computed is None else {"signature": (None,) * function.nin + (np.dtype(computed),)}
+    )
+    dtypes = function.resolve_dtypes((*given, None), casting="unsafe", **named)
+    loop, (*given, result) = loop_of(function, dtypes), dtypes
+    if loop is None:
+        raise Untraceable(f"{function.__name__} has no loop for {dtypes}")
+    operands = [_entered(recorder, one, dtype).number for one, dtype in zip(inputs, given, strict=True)]
+    return Traced(recorder, recorder.apply(loop, tuple(operands), result), result)
+
+
+def _chosen(recorder: Recorder, condition: Any, on_true: Any, on_false: Any) -> Traced:
+    """`numpy.where`."""
+    from ...kernels.launch.ufunc_program import choice_of
+
+    dtypes = {one.dtype for one in (on_true, on_false) if not isinstance(one, (int, float))}
+    if len(dtypes) != 1 or getattr(condition, "dtype", None) != np.bool_:
+        raise Untraceable("chooses between different types")
+    (dtype,) = dtypes
+    address = choice_of(dtype)
+    if address is None:
+        raise Untraceable(f"chooses between {dtype}")
+    operands = [_entered(recorder, one, dtype).number for one in (on_true, on_false)]
+    condition = _entered(recorder, condition, np.dtype(np.bool_))
+    return Traced(recorder, recorder.apply((address, 0), (condition.number, *operands), dtype), dtype)
+
+
+def _entered(recorder: Recorder, value: Any, dtype: DType) -> Traced:
+    """An operand as elements of that type."""
+    if isinstance(value, Traced):
+        return value.astype(dtype)
+    if np.ndim(value):
+        raise Untraceable("has an array of its own")
+    return Traced(recorder, recorder.constant(dtype.type(value)), dtype)
+
+
+def trace(function: Callable[..., Any], operands: tuple[Traced, ...]) -> Traced:
+    """Take note of what a function does with these operands.
+
+    Raises:
+        Untraceable: it does something else than loops over elements.
+    """
+    try:
+        result = function(*operands)
+    except Untraceable:
+        raise
+    except Exception as error:
+        # No array stood here: the reference runs instead on one, and tells what is wrong if anything is.
+        raise Untraceable(str(error)) from error
+    if not isinstance(result, Traced):
+        raise Untraceable("has no such result")
+    return result

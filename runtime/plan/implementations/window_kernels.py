@@ -1,0 +1,133 @@
+"""How operations on windows become native loops: of any regions, and of known ones on few elements."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ...ops.framework.verify import view_of
+from ...ops.reduction.cumulative import SCAN_BLOCK, SCAN_GROUP
+from ...ops.reduction.window_geometry import cumulative_axis
+from ...types import TensorType
+from .reduction_fusion import Made
+from .region_functions import RegionCode, fold_problem, of_types, with_converted
+
+
+def window_code(view: Any, threads: int | None) -> RegionCode:
+    """The native loops of a `reduce_window` with elements."""
+    is_cumulative = cumulative_axis(view.windows, view.inputs[0].shape) is not None
+    return (_CumulativeCode if is_cumulative else _WindowCode)(view, threads)
+
+
+class _WindowCode(RegionCode):
+    """`reduce_window`, each window folded from the left."""
+
+    def problem(self) -> str | None:
+        view = self.view
+        if view.ordering.reduction_tree != "blocked":
+            return f"no native loops for the tree {view.ordering.reduction_tree!r}"
+        if not view.inputs[0].shape:
+            return "it has no dimensions"
+        return fold_problem(view.analysis, view.accumulate, view.results)
+
+    @property
+    def operands(self) -> list[TensorType]:
+        return of_types((*self.view.inputs, *self.view.init_values), self.results)
+
+    def make(self) -> Made:
+        from ...codegen.regions.windows import WINDOWS, lines_of, window_module
+
+        seconds = self.seconds()
+        tasks, size = self.division(lines_of(self.view), seconds)
+        return Made(
+            lambda: window_module(self.view, self.passed, view_of, size), size, ((WINDOWS, tasks, seconds),)
+        )
+
+    def operations_on_elements(self) -> float:
+        return self.native_calls()
+
+    def passes(self) -> float:
+        return float(math.prod(window.size for window in self.view.windows))
+
+    def native_calls(self) -> float:
+        return float(self.view.results[0].size) * self.passes()
+
+    def called(self, native: Callable[..., Any]) -> Callable[..., Any]:
+        return with_converted(native, (*self.view.inputs, *self.view.init_values), self.operands)
+
+
+class _CumulativeCode(_WindowCode):
+    """`reduce_window` whose windows hold all elements up to theirs."""
+
+    most_small_calls = 1 << 13
+
+    @functools.cached_property
+    def sizes(self) -> tuple[int, int, int]:
+        """The sizes before, along and behind the scanned dimension."""
+        shape = self.view.inputs[0].shape
+        axis = cumulative_axis(self.view.windows, shape)
+        assert axis is not None
+        return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
+
+    def make(self) -> Made:
+        from ...codegen.regions.cumulative import PADS, SCANS, Form, cumulative_module
+
+        outer, count, inner = self.sizes
+        is_reverse = not any(window.low for window in self.view.windows)
+        form = Form(outer, count, inner, is_reverse, SCAN_GROUP, SCAN_BLOCK)
+        seconds = self.seconds()
+        tasks, size = self.division(outer * inner, seconds)
+        return Made(
+            lambda: cumulative_module(self.view, self.passed, form, view_of, size),
+            size,
+            ((PADS, 1, seconds / outer), (SCANS, tasks, seconds)),
+            tuple([((count,), result.dtype) for result in self.results]),
+        )
+
+    def passes(self) -> float:
+        _, count, _ = self.sizes
+        return float(min(count, SCAN_GROUP) + count // SCAN_GROUP)
+
+    def native_calls(self) -> float:
+        return float(2 * self.view.results[0].size)
+
+
+class SelectCode(RegionCode):
+    """`select_and_scatter`, in the order of `source`."""
+
+    def problem(self) -> str | None:
+        view = self.view
+        if view.ordering.reduction_tree != "blocked":
+            return f"no native loops for the tree {view.ordering.reduction_tree!r}"
+        return fold_problem(view.analysis, view.ordering.accumulate, self.results)
+
+    @property
+    def operands(self) -> list[TensorType]:
+        given = (self.view.source, self.view.init_value)
+        return [self.view.operand, *of_types(given, self.results)]
+
+    def make(self) -> Made:
+        from ...codegen.regions.windows import SELECTIONS, selection_module, slices_of
+
+        seconds = self.seconds()
+        tasks, size = self.division(slices_of(self.view), seconds)
+        return Made(
+            lambda: selection_module(self.view, self.passed, view_of, size),
+            size,
+            ((SELECTIONS, tasks, seconds),),
+        )
+
+    def operations_on_elements(self) -> float:
+        return self.native_calls()
+
+    def passes(self) -> float:
+        return float(math.prod(window.size for window in self.view.windows))
+
+    def native_calls(self) -> float:
+        return float(self.view.source.size) * (1 + self.passes())
+
+    def called(self, native: Callable[..., Any]) -> Callable[..., Any]:
+        given = (self.view.operand, self.view.source, self.view.init_value)
+        return with_converted(native, given, self.operands)

@@ -1,0 +1,1 @@
+"""Groups of operations that become one native function."""

@@ -1,0 +1,544 @@
+"""Groups operations of a block into clusters, each of which can become one native loop nest.
+
+Elementwise operations on tensors of one shape are the cores, and gathers of single elements. Two of them may
+be in one cluster where the one uses the other's result, or both use the same value, and no other operation
+has to run between them: for this each gets a *level*, which grows along every way from one cluster to
+another. A cluster then takes in what its operands come from, where that costs nothing again: constants,
+iotas, moves, and elementwise operations of other shapes and gathers that nothing else needs. What a gather
+reads at indices is an operand of its cluster.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from ...ir import Block, Builder, DenseElementsAttribute, Operation, Region, Value, used_values
+from ...ops.framework.op_registry import COLUMN_SCATTER, POSITION_REDUCE
+from ...ops.framework.verify import TERMINATORS
+from ...ops.internal.fusion import CLUSTER, REDUCTION_CLUSTER, ROW_CLUSTER
+from ...types import PLAIN, TensorType
+from ..utils.cleanup import remove_dead_code
+from ..utils.effects import CONTROL_FLOW, has_no_effect
+from ..utils.rewriter import is_plain, is_plain_value
+from .disjoint_set import Unions
+from .gather_index_map import FOLLOWED_VIEWS, GATHERS, LEAST_LINE, copies_long_lines, is_followed, line_of
+from .movement_index_map import is_move
+from .scheduling import by_use, in_order
+from .shapes import leave_other_shapes
+
+Generates = Callable[[Operation], bool]
+"""Whether native code can be generated for an operation, by its name and element types."""
+
+MOST_OPERATIONS: Final = 200
+MOST_ARRAYS: Final = 40
+LARGE: Final = 1 << 15
+"""Elements from which on a single operation gains by all threads and by fewer passes over memory."""
+LEAST_SMALL: Final = 3
+"""How many elementwise operations on small tensors make up for the call of native code."""
+MOST_COPIED: Final = 16
+"""How many operations on single elements a cluster may compute once more."""
+
+_JOINING: Final = frozenset({"stablehlo.concatenate", "stablehlo.pad"})
+
+_TAKING_IN_ORDER: Final = frozenset(
+    {"chlo.top_k", COLUMN_SCATTER, POSITION_REDUCE, REDUCTION_CLUSTER, ROW_CLUSTER}
+) | frozenset(
+    f"stablehlo.{name}" for name in ("reduce", "reduce_window", "scatter", "select_and_scatter", "sort")
+)
+"""What would itself copy a transpose that is not in order, on one thread, and far from each to the next."""
+
+_EXPENSIVE: Final = frozenset(
+    f"stablehlo.{name}"
+    for name in (
+        "atan2", "cbrt", "cosine", "divide", "exponential", "exponential_minus_one", "log", "log_plus_one",
+        "logistic", "power", "remainder", "rsqrt", "sine", "sqrt", "tan", "tanh",
+    )
+)  # fmt: skip
+
+_ELEMENTWISE, _MOVE, _FREE, _GATHER, _LINES, _SHORT_LINES, _OTHER = range(7)
+"""`_GATHER` takes neighbours in the result from different slices; the next two take lines of elements, of
+which short ones are best copied by themselves."""
+_CORES: Final = (_ELEMENTWISE, _GATHER)
+_INDEXED: Final = (_GATHER, _LINES, _SHORT_LINES)
+
+
+def form_clusters(
+    region: Region,
+    generates: Generates,
+    leave: Generates = lambda _: False,
+    first: Callable[[Block], None] = lambda _: None,
+    saves: Generates = lambda _: False,
+) -> None:
+    """Group the operations of a region and of the control flow in it, in place.
+
+    Args:
+        generates: see `Generates`.
+        leave: which control flow to leave as it is.
+        first: groups operations of a block in another way before.
+        saves: which operations make up for the call of native code alone.
+    """
+    _form(region, generates, leave, first, saves)
+    remove_dead_code(region)
+
+
+def _form(
+    region: Region, generates: Generates, leave: Generates, first: Callable[[Block], None], saves: Generates
+) -> None:
+    for operation in region.block.operations:
+        if operation.name in CONTROL_FLOW and not leave(operation):
+            for inner in operation.regions:
+                _form(inner, generates, leave, first, saves)
+    if not _may_pay(region.block, saves):
+        return
+    first(region.block)
+    grouping = _Grouping(region.block, generates, saves)
+    clusters = grouping.clusters()
+    if clusters:
+        replace(region.block, clusters, grouping.users)
+
+
+def _may_pay(block: Block, saves: Generates) -> bool:
+    """Whether a block holds what a cluster takes at least; else no code generator need be loaded."""
+    return len(block.operations) > LEAST_SMALL or any(
+        saves(operation)
+        or any(is_plain_value(value) and _size(value) >= LARGE for value in _written_or_reduced(operation))
+        for operation in block.operations
+        if operation.name not in TERMINATORS
+    )
+
+
+def _written_or_reduced(operation: Operation) -> Sequence[Value]:
+    """The values whose size tells how much an operation does."""
+    return operation.operands if operation.name == "stablehlo.reduce" else operation.results
+
+
+class Members:
+    """Some operations of a block, by their positions.
+
+    Attributes:
+        size: elements of its results.
+        level: see the module's text.
+        owned: operations that nothing else needs, or whose results it hands on.
+        copied: operations that are computed elsewhere too.
+        made: results, and the operation with these results that was made of them, if one was.
+    """
+
+    def __init__(self, size: int, level: int, owned: Iterable[int]) -> None:
+        self.size = size
+        self.level = level
+        self.owned = set(owned)
+        self.copied: set[int] = set()
+        self.made: tuple[list[Value], Operation] | None = None
+
+    @property
+    def members(self) -> list[int]:
+        """All operations in order."""
+        return sorted(self.owned | self.copied)
+
+
+class _Grouping:
+    """Finds the clusters of one block."""
+
+    def __init__(self, block: Block, generates: Generates, saves: Generates) -> None:
+        self.operations = block.operations
+        self.saves = saves
+        self.position = {operation: index for index, operation in enumerate(self.operations)}
+        self.users = users_of(block)
+        self.kinds: list[int] = []
+        for operation in self.operations:
+            self.kinds.append(self.kind(operation, generates))
+        self.levels = [-1] * len(self.operations)
+        self.groups = Unions(len(self.operations), MOST_OPERATIONS)
+
+    def kind(self, operation: Operation, generates: Generates) -> int:
+        """What an operation is to clusters."""
+        if len(operation.results) != 1 or operation.regions or operation.name in TERMINATORS:
+            return _OTHER
+        if not is_plain(operation) or _size(operation.result) == 0:
+            return _OTHER
+        if operation.name == "stablehlo.constant":
+            value = operation.attributes.get("value")
+            return _FREE if isinstance(value, DenseElementsAttribute) and is_single(value) else _OTHER
+        if operation.name == "stablehlo.iota":
+            return _FREE
+        if is_move(operation):
+            return _MOVE
+        if operation.name in GATHERS:
+            return self.kind_of_gather(operation)
+        shape = _shape(operation.result)
+        if all(_shape(operand) in (shape, ()) for operand in operation.operands) and generates(operation):
+            return _ELEMENTWISE
+        return _OTHER
+
+    def kind_of_gather(self, operation: Operation) -> int:
+        """Whether a gather takes elements or lines."""
+        if not is_followed(operation):
+            return _OTHER
+        line = line_of(operation)
+        if line == 1:
+            return _GATHER
+        return _LINES if line >= LEAST_LINE else _SHORT_LINES
+
+    def producer(self, value: Value) -> int | None:
+        """The position of the operation of this block that defines a value."""
+        return self.position.get(value.owner) if isinstance(value.owner, Operation) else None
+
+    def clusters(self) -> list[Members]:
+        """The clusters that pay."""
+        self.find_cores()
+        cores: dict[int, Members] = {}
+        for index, kind in enumerate(self.kinds):
+            if kind in _CORES:
+                root = self.groups.root(index)
+                if root not in cores:
+                    cores[root] = Members(_size(self.operations[index].result), self.levels[index], ())
+                cores[root].owned.add(index)
+        found = [*cores.values(), *self.lone_moves(), *self.lone_lines()]
+        found.sort(key=lambda cluster: (cluster.level, max(cluster.owned)), reverse=True)
+        home = {index: cluster for cluster in found for index in cluster.owned}
+        formed_around = [(cluster, frozenset(cluster.owned)) for cluster in found]
+        for cluster in found:
+            self.take_in(cluster, home)
+        for cluster, around in formed_around:
+            leave_other_shapes(cluster, around, self.operations, self.position, self.users)
+        return self.with_one_shape([cluster for cluster in found if self.pays(cluster)])
+
+    def with_one_shape(self, clusters: list[Members]) -> list[Members]:
+        """The clusters that pay once each hands on values of one shape: the loops of a nest have one.
+
+        An operation that a cluster copies may read a value inside another cluster, which then has to hand
+        that value on as well. Where the value has another shape than the results there, the operation is not
+        copied: its result is what the other cluster hands on.
+        """
+        handed_on: dict[int, tuple[Members, tuple[int, ...]]] = {}
+        for cluster in clusters:
+            results = boundary(self.operations, cluster.owned, cluster.copied, self.users)[1]
+            handed_on.update(dict.fromkeys(cluster.owned, (cluster, _shape(results[0]))))
+        for cluster in clusters:
+            while refused := {
+                index for index in cluster.copied if self.reads_inside(index, cluster, handed_on)
+            }:
+                cluster.copied = self.needed_copies(cluster, cluster.copied - refused)
+        return [cluster for cluster in clusters if self.pays(cluster)]
+
+    def reads_inside(
+        self, index: int, cluster: Members, handed_on: dict[int, tuple[Members, tuple[int, ...]]]
+    ) -> bool:
+        """Whether an operation reads a value inside another cluster whose results have another shape."""
+        for operand in self.operations[index].operands:
+            producer = self.producer(operand)
+            if producer is not None and producer in handed_on:
+                other, shape = handed_on[producer]
+                if other is not cluster and _shape(operand) != shape:
+                    return True
+        return False
+
+    def needed_copies(self, cluster: Members, copied: set[int]) -> set[int]:
+        """Those of some copied operations that a cluster's own operations need, directly or not."""
+        needed: set[int] = set()
+        waiting = list(cluster.owned)
+        while waiting:
+            for producer in self.producers(waiting.pop()):
+                if producer in copied and producer not in needed:
+                    needed.add(producer)
+                    waiting.append(producer)
+        return needed
+
+    def lone_moves(self) -> list[Members]:
+        """Moves of many elements that have to be made, because what uses them needs them in order."""
+        found = []
+        for index, kind in enumerate(self.kinds):
+            operation = self.operations[index]
+            if kind != _MOVE or _size(operation.result) < LARGE:
+                continue
+            users = self.users.get(operation.result, [])
+            if operation.name == "stablehlo.reshape":
+                continue
+            transposes = operation.name == "stablehlo.transpose"
+            needed = any(self.needs_in_order(user, operation.result, transposes) for user in users)
+            if operation.name in _JOINING or needed:
+                found.append(Members(_size(operation.result), self.levels[index], [index]))
+        return found
+
+    def needs_in_order(self, user: int, value: Value, is_transposed: bool) -> bool:
+        """Whether what uses a value needs it in memory, in order; of a reshape, where its result is."""
+        operation = self.operations[user]
+        if operation.name == "stablehlo.reshape":
+            users = self.users.get(operation.result, [])
+            return any(self.needs_in_order(one, operation.result, is_transposed) for one in users)
+        is_array = operation.name in GATHERS and operation.operands[0] is value
+        copies = is_transposed and operation.name in _TAKING_IN_ORDER
+        return is_array or copies or operation.name in TERMINATORS
+
+    def lone_lines(self) -> list[Members]:
+        """Gathers of lines that may stay by themselves."""
+        return [
+            Members(_size(operation.result), self.levels[index], [index])
+            for index, operation in enumerate(self.operations)
+            if self.kinds[index] in (_LINES, _SHORT_LINES) and not copies_long_lines(operation)
+        ]
+
+    def find_cores(self) -> None:
+        """Set levels, and join the elementwise operations that belong together."""
+        latest_effect = -1
+        readers: dict[tuple[Value, int], int] = {}
+        for index, operation in enumerate(self.operations):
+            kind = self.kinds[index]
+            if kind in _CORES:
+                self.join(index, readers)
+            elif kind != _FREE:
+                values = used_values(operation)
+                level = max([self.level_of(value) for value in values], default=-1)
+                if kind == _OTHER and not has_no_effect(operation):
+                    latest_effect = level = max(level, latest_effect)
+                self.levels[index] = level
+
+    def level_of(self, value: Value) -> int:
+        """The level of what defines a value."""
+        producer = self.producer(value)
+        return -1 if producer is None else self.levels[producer]
+
+    def join(self, index: int, readers: dict[tuple[Value, int], int]) -> None:
+        """Set the level of a core, and join it with others of the same level and shape."""
+        operation = self.operations[index]
+        shape = _shape(operation.result)
+        alike: dict[int, int] = {}
+        level = 0
+        array = self.array_of(index)
+        for operand in operation.operands:
+            producer = self.producer(operand)
+            is_beside = operand is not array and _shape(operand) == shape
+            if is_beside and producer is not None and self.kinds[producer] in _CORES:
+                alike[self.groups.root(producer)] = self.levels[producer]
+                level = max(level, self.levels[producer])
+            else:
+                level = max(level, self.level_of(operand) + 1)
+        joined = [root for root, other in alike.items() if other == level]
+        if 1 + sum(self.groups.size(root) for root in joined) > MOST_OPERATIONS:
+            level += 1
+            joined = []
+        self.levels[index] = level
+        for root in joined:
+            self.groups.unite(index, root)
+        for operand in operation.operands:
+            if _shape(operand) == shape and shape and operand is not array:
+                other = readers.setdefault((operand, level), index)
+                if _shape(self.operations[other].result) == shape:
+                    self.groups.unite(index, other)
+
+    def take_in(self, cluster: Members, home: dict[int, Members]) -> None:
+        """Take in what a cluster's operands come from, latest first, so that all users are known."""
+        waiting = [-p for index in cluster.owned for p in self.producers(index)]
+        heapq.heapify(waiting)
+        seen = set(cluster.owned)
+        while waiting:
+            index = -heapq.heappop(waiting)
+            if index in seen or self.kinds[index] == _OTHER:
+                continue
+            seen.add(index)
+            alone = cluster.owned.issuperset(self.users[self.operations[index].result])
+            if not self.fits(index, cluster, alone):
+                continue
+            if alone:
+                cluster.owned.add(index)
+                former = home.get(index)
+                if former is not None and former is not cluster:
+                    former.owned.discard(index)
+                home[index] = cluster
+            else:
+                cluster.copied.add(index)
+            for producer in self.producers(index):
+                heapq.heappush(waiting, -producer)
+
+    def array_of(self, index: int) -> Value | None:
+        """What an operation reads at indices: it has to be in memory, or a view."""
+        return self.operations[index].operands[0] if self.kinds[index] in _INDEXED else None
+
+    def is_view(self, value: Value) -> bool:
+        """Whether a value can be read at indices without being in memory."""
+        producer = self.producer(value)
+        if producer is None or self.kinds[producer] != _MOVE:
+            return False
+        return self.operations[producer].name in FOLLOWED_VIEWS
+
+    def is_read_at_indices(self, value: Value, members: set[int]) -> bool:
+        """Whether members of a cluster read a value, or a view of it, at indices."""
+        for user in members.intersection(self.users.get(value, ())):
+            result = self.operations[user].result
+            if self.array_of(user) is value:
+                return True
+            if self.is_view(result) and self.is_read_at_indices(result, members):
+                return True
+        return False
+
+    def producers(self, index: int) -> list[int]:
+        """The operations that one operation's operands come from, but for what has to be in memory."""
+        array = self.array_of(index)
+        operands = self.operations[index].operands
+        found = [self.producer(one) for one in operands if one is not array or self.is_view(one)]
+        return [producer for producer in found if producer is not None]
+
+    def fits(self, index: int, cluster: Members, alone: bool) -> bool:
+        """Whether a cluster may compute an operation; `alone`: nothing else needs it."""
+        kind, operation = self.kinds[index], self.operations[index]
+        members = cluster.owned | cluster.copied
+        if self.is_read_at_indices(operation.result, members):
+            return self.is_view(operation.result)
+        if kind == _FREE:
+            return True
+        if len(members) >= MOST_OPERATIONS:
+            return False
+        if kind == _MOVE:
+            return alone or operation.name not in _JOINING
+        size = _size(operation.result)
+        if kind in _INDEXED:
+            return alone and size >= cluster.size and kind != _SHORT_LINES
+        if alone:
+            return size >= cluster.size or size == 1 or operation.name not in _EXPENSIVE
+        return size == 1 and operation.name not in _EXPENSIVE and len(cluster.copied) < MOST_COPIED
+
+    def pays(self, cluster: Members) -> bool:
+        """Whether a cluster is quicker than its operations one by one."""
+        members = cluster.owned | cluster.copied
+        if not cluster.owned or (len(members) == 1 and self.kinds[max(members)] == _ELEMENTWISE):
+            return False
+        operands, results = boundary(self.operations, cluster.owned, cluster.copied, self.users)
+        if len(operands) + len(results) > MOST_ARRAYS or not results:
+            return False
+        computed = sum(self.kinds[index] in _CORES for index in cluster.owned)
+        if cluster.size >= LARGE:
+            return computed > 0 or self.kinds[max(cluster.owned)] in (_MOVE, *_INDEXED)
+        if any(self.kinds[index] in _INDEXED for index in cluster.owned):
+            return True
+        return computed >= LEAST_SMALL or any(map(self.saves, [self.operations[k] for k in cluster.owned]))
+
+
+def boundary(
+    operations: list[Operation], owned: set[int], copied: set[int], users: dict[Value, list[int]]
+) -> tuple[list[Value], list[Value]]:
+    """What a cluster takes from outside and what it hands on, in order."""
+    members = sorted(owned | copied)
+    inside = {result for index in members for result in operations[index].results}
+    operands: dict[Value, None] = {}
+    results = []
+    for index in members:
+        for operand in used_values(operations[index]):
+            if operand not in inside:
+                operands[operand] = None
+        if index in owned:
+            for result in operations[index].results:
+                if not owned.issuperset(users.get(result, ())):
+                    results.append(result)
+    return list(operands), results
+
+
+def users_of(block: Block) -> dict[Value, list[int]]:
+    """The positions of the operations that use each value, by way of their regions too."""
+    users: dict[Value, list[int]] = {}
+    for index, operation in enumerate(block.operations):
+        for value in used_values(operation):
+            users.setdefault(value, []).append(index)
+    return users
+
+
+def replace(
+    block: Block, clusters: list[Members], users: dict[Value, list[int]], name: str = CLUSTER
+) -> None:
+    """Put operations of that name in the place of what clusters own; `users`, of the block, is changed."""
+    operations = block.operations
+    # What a cluster copies has operands that another cluster may own.
+    for cluster in clusters:
+        for value in boundary(operations, cluster.owned, cluster.copied, users)[0]:
+            users[value].append(max(cluster.owned))
+    replaced: dict[Value, Value] = {}
+    at: dict[int, Operation] = {}
+    removed: set[int] = set()
+    for cluster in clusters:
+        operands, results = boundary(operations, cluster.owned, cluster.copied, users)
+        if cluster.made is not None and cluster.made[0] == results:
+            made = cluster.made[1]
+        else:
+            members = [operations[index] for index in cluster.members]
+            made = cluster_operation(members, operands, results, name)
+        replaced.update(zip(results, made.results, strict=True))
+        at[max(cluster.owned)] = made
+        removed |= cluster.owned
+    kept = []
+    for index, operation in enumerate(operations):
+        if index in at:
+            kept.append(at[index])
+        elif index not in removed:
+            kept.append(operation)
+    for operation in kept:
+        for nested in operation.walk() if operation.regions else (operation,):
+            if not replaced.keys().isdisjoint(nested.operands):
+                nested.operands = tuple([replaced.get(operand, operand) for operand in nested.operands])
+    block.operations = in_order(kept)
+
+
+def cluster_operation(
+    members: list[Operation], operands: list[Value], results: list[Value], name: str
+) -> Operation:
+    """The operation that stands for some others; equal ones have equal bodies."""
+    members = by_use(members, results)
+    outside = set(operands)
+    taken = _taken(members, outside, apart=name != CLUSTER)
+    operands = [value for value, _ in taken]
+    body = Block([operand.type for operand in operands])
+    values: dict[Value, Value] = {}
+    own: dict[Operation, Value] = {}
+    for (value, by), argument in zip(taken, body.arguments, strict=True):
+        if by is None:
+            values[value] = argument
+        else:
+            own[by] = argument
+    builder = Builder(body)
+    for operation in members:
+        if operation in own:
+            copied = builder.copy(operation, {operation.operands[0]: own[operation]})
+            values[operation.result] = copied.result
+        else:
+            builder.copy(operation, values)
+    builder.create("stablehlo.return", [values[result] for result in results])
+    return Operation(
+        name,
+        operands,
+        [result.type for result in results],
+        regions=[Region([body], is_isolated=True)],
+        location=members[-1].location,
+    )
+
+
+def _taken(
+    members: list[Operation], outside: set[Value], apart: bool
+) -> list[tuple[Value, Operation | None]]:
+    """What operations take from outside, in order, and which of them alone takes it there, if one does.
+
+    `apart`: a value that several take may lie along other dimensions in each broadcast: each has its own.
+    """
+    used = [(value, member) for member in members for value in used_values(member) if value in outside]
+    if not apart:
+        return list(dict.fromkeys([(value, None) for value, _ in used]))
+    uses = Counter([value for value, _ in used])
+    alone = [member.name == "stablehlo.broadcast_in_dim" and uses[value] > 1 for value, member in used]
+    return list(
+        dict.fromkeys([(value, by if own else None) for (value, by), own in zip(used, alone, strict=True)])
+    )
+
+
+def _shape(value: Value) -> tuple[int, ...]:
+    assert isinstance(value.type, TensorType)
+    return value.type.shape
+
+
+def _size(value: Value) -> int:
+    assert isinstance(value.type, TensorType)
+    return value.type.size
+
+
+def is_single(value: DenseElementsAttribute) -> bool:
+    """Whether all elements of a constant are held as one."""
+    return value.type.category & PLAIN != 0 and (value.is_splat or value.array.size == 1)

@@ -1,0 +1,232 @@
+"""Groups of a block's operations around reductions, each of which can become one native loop nest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...ir import Block, Operation, Value, used_values
+from ...ir.record import Record
+from ...ops.framework.verify import view_of
+from ...ops.reduction.reduce import Reduce
+from ...types import DYNAMIC, TensorType
+from ..utils.effects import has_no_effect
+from .disjoint_set import Unions
+from .elementwise import Members, boundary, cluster_operation, is_single, replace, users_of
+
+HasForm = Callable[[Block], bool]
+"""Whether native code can be generated for a group, by the block of its operations."""
+
+MOST_MEMBERS = 120
+
+
+class ReducedSpace(Record):
+    """The shape that a reduction has; its dimensions from `first` up to `last` are reduced."""
+
+    shape: tuple[int, ...]
+    first: int
+    last: int
+
+
+def reduced_space(operation: Operation) -> ReducedSpace | None:
+    """The space of a reduction of one operand along adjacent dimensions."""
+    if operation.name != Reduce.name or len(operation.operands) != 2:
+        return None
+    type = operation.operands[0].type
+    if not isinstance(type, TensorType) or DYNAMIC in type.shape:
+        return None
+    dimensions = sorted(view_of(operation).dimensions)  # type: ignore[attr-defined]
+    if not dimensions or dimensions != list(range(dimensions[0], dimensions[-1] + 1)):
+        return None
+    return ReducedSpace(tuple(type.shape), dimensions[0], dimensions[-1] + 1)
+
+
+def replace_groups(block: Block, grouping: Grouping, has_form: HasForm, name: str) -> None:
+    """Put one operation of that name in the place of each group that has a form."""
+    found = grouping.clusters()
+    if found:
+        forming = _Forming(block, has_form, name)
+        for group in found:
+            wider = grouping.with_broadcasts(group, forming.users)
+            if wider is None or not forming.takes(wider):
+                forming.takes(group)
+        replace(block, forming.groups, forming.users, name)
+
+
+class _Forming:
+    """The groups of a block that have a form beside each other.
+
+    A group may copy an operation that reads a value inside another group, which has to hand on that value too
+    then, and may have no form with one more result.
+
+    Attributes:
+        users: of each value, those among the groups that read it by way of what they copy included.
+    """
+
+    def __init__(self, block: Block, has_form: HasForm, name: str) -> None:
+        self.operations = block.operations
+        self.users = users_of(block)
+        self.has_form = has_form
+        self.name = name
+        self.groups: list[Members] = []
+        self.home: dict[Value, Members] = {}
+
+    def takes(self, group: Members) -> bool:
+        """Take a group if it has a form, and those taken before keep theirs."""
+        if not self.is_formed(group):
+            return False
+        reader = max(group.owned)
+        read = boundary(self.operations, group.owned, group.copied, self.users)[0]
+        for value in read:
+            self.users[value].append(reader)
+        others = {self.home[value]: None for value in read if value in self.home}
+        if not all(map(self.is_formed, others)):
+            for value in read:
+                self.users[value].pop()
+            return False
+        self.groups.append(group)
+        for index in group.owned:
+            self.home.update(dict.fromkeys(self.operations[index].results, group))
+        return True
+
+    def is_formed(self, group: Members) -> bool:
+        """Whether a group has a form with the results that it has to hand on now; notes its operation."""
+        operands, results = boundary(self.operations, group.owned, group.copied, self.users)
+        if group.made is not None and group.made[0] == results:
+            return True
+        members = [self.operations[index] for index in group.members]
+        made = cluster_operation(members, operands, results, self.name)
+        if not self.has_form(made.regions[0].block):
+            return False
+        group.made = results, made
+        return True
+
+
+class Grouping:
+    """Finds the groups of one block's operations; subclasses say which operations may be in one.
+
+    A group may not use its own results by way of other operations: for this each operation gets a *level*,
+    which grows along every way from one group to another.
+    """
+
+    def __init__(self, block: Block) -> None:
+        self.operations = block.operations
+        self.position = {operation: index for index, operation in enumerate(self.operations)}
+        self.members = [self.is_member(operation) for operation in self.operations]
+        self.levels = [-1] * len(self.operations)
+        self.groups = Unions(len(self.operations), MOST_MEMBERS)
+
+    def is_member(self, operation: Operation) -> bool:
+        """Whether an operation may be in a group."""
+        raise NotImplementedError
+
+    def joins(self, producer: int) -> bool:
+        """Whether a member is in one group with those that use its result."""
+        return True
+
+    def pays(self, cluster: Members) -> bool:
+        """Whether a group with a reduction and something else is quicker than its operations one by one."""
+        return True
+
+    def pays_alone(self) -> bool:
+        """Whether a reduction with nothing around it is quicker as a group."""
+        return False
+
+    def clusters(self) -> list[Members]:
+        """The groups with a reduction and something around it, or one that pays alone."""
+        self.find_levels()
+        groups: dict[int, list[int]] = {}
+        for index, is_member in enumerate(self.members):
+            if is_member:
+                groups.setdefault(self.groups.root(index), []).append(index)
+        found = []
+        for group in groups.values():
+            cluster = Members(0, self.levels[group[0]], group)
+            has_reduction = any(self.operations[index].name == Reduce.name for index in group)
+            if has_reduction and (len(group) > 1 or self.pays_alone()) and self.pays(cluster):
+                found.append(self.with_free(cluster))
+        return found
+
+    def with_free(self, cluster: Members) -> Members:
+        """The group with the constants and iotas that it uses."""
+        for index in cluster.owned:
+            for operand in self.operations[index].operands:
+                producer = self.producer(operand)
+                if producer is not None and is_free(self.operations[producer]):
+                    cluster.copied.add(producer)
+        return cluster
+
+    def with_broadcasts(self, cluster: Members, users: dict[Value, list[int]]) -> Members | None:
+        """The group with the broadcasts that it reads, of which it hands on none; None: nothing changes.
+
+        What is read in their place is smaller, and groups that read one broadcast, such as a mask, are equal.
+        """
+        wider = Members(cluster.size, cluster.level, cluster.owned)
+        wider.copied |= cluster.copied
+        waiting = sorted(cluster.owned)
+        while waiting:
+            index = waiting.pop()
+            result = self.operations[index].results[0]
+            if self.is_broadcast(index) and not cluster.owned.issuperset(users.get(result, ())):
+                wider.owned.discard(index)
+                wider.copied.add(index)
+            for operand in self.operations[index].operands:
+                producer = self.producer(operand)
+                if producer is None or producer in wider.owned or producer in wider.copied:
+                    continue
+                if is_free(self.operations[producer]) or self.is_broadcast(producer):
+                    wider.copied.add(producer)
+                    waiting.append(producer)
+        return wider if wider.copied != cluster.copied else None
+
+    def is_broadcast(self, index: int) -> bool:
+        """Whether an operation may be in a group and only makes a value larger."""
+        operation = self.operations[index]
+        if not self.members[index] or operation.name != "stablehlo.broadcast_in_dim":
+            return False
+        given, made = operation.operands[0].type, operation.results[0].type
+        return isinstance(given, TensorType) and isinstance(made, TensorType) and given.size < made.size
+
+    def find_levels(self) -> None:
+        latest_effect = -1
+        for index, operation in enumerate(self.operations):
+            if self.members[index]:
+                self.join(index)
+            elif not is_free(operation):
+                values = used_values(operation)
+                level = max([self.level_of(value) for value in values], default=-1)
+                if not has_no_effect(operation):
+                    latest_effect = level = max(level, latest_effect)
+                self.levels[index] = level
+
+    def join(self, index: int) -> None:
+        """Set a member's level, and join it with the members of the same level that it uses."""
+        used: dict[int, int] = {}
+        level = 0
+        for operand in self.operations[index].operands:
+            producer = self.producer(operand)
+            if producer is not None and self.members[producer] and self.joins(producer):
+                used[self.groups.root(producer)] = self.levels[producer]
+                level = max(level, self.levels[producer])
+            else:
+                level = max(level, self.level_of(operand) + 1)
+        joined = [root for root, other in used.items() if other == level]
+        if 1 + sum(self.groups.size(root) for root in joined) > MOST_MEMBERS:
+            level, joined = level + 1, []
+        self.levels[index] = level
+        for root in joined:
+            self.groups.unite(index, root)
+
+    def level_of(self, value: Value) -> int:
+        producer = self.producer(value)
+        return -1 if producer is None else self.levels[producer]
+
+    def producer(self, value: Value) -> int | None:
+        return self.position.get(value.owner) if isinstance(value.owner, Operation) else None
+
+
+def is_free(operation: Operation) -> bool:
+    """Whether an operation costs nothing where it is computed again: an iota, a constant of one element."""
+    if operation.name == "stablehlo.iota":
+        return True
+    value = operation.attributes.get("value")
+    return operation.name == "stablehlo.constant" and is_single(value)  # type: ignore[arg-type]

@@ -1,0 +1,52 @@
+"""Groups reductions with the elementwise work before them: sums of squares, losses, statistics."""
+
+from __future__ import annotations
+
+import math
+
+from ...ir import Block, Operation, captured_values
+from ...ops.internal.fusion import REDUCTION_CLUSTER
+from ...ops.reduction.reduce import Reduce
+from ...types import TensorType
+from ..utils.rewriter import is_plain
+from .elementwise import LARGE, Generates, Members
+from .grouping import Grouping, HasForm, ReducedSpace, is_free, reduced_space, replace_groups
+
+
+def form_reduction_clusters(block: Block, generates: Generates, has_form: HasForm) -> None:
+    """Put one operation in the place of each group: what is reduced is not written to memory."""
+    for space in dict.fromkeys(map(reduced_space, block.operations)):
+        if space is not None and math.prod(space.shape) >= LARGE:
+            replace_groups(block, _ReductionGrouping(block, space, generates), has_form, REDUCTION_CLUSTER)
+
+
+class _ReductionGrouping(Grouping):
+    """Finds the groups of one block in one space."""
+
+    def __init__(self, block: Block, space: ReducedSpace, generates: Generates) -> None:
+        self.space = space
+        self.generates = generates
+        super().__init__(block)
+
+    def is_member(self, operation: Operation) -> bool:
+        if len(operation.results) != 1 or is_free(operation):
+            return False
+        if operation.name == Reduce.name:
+            return reduced_space(operation) == self.space and not captured_values(operation.regions)
+        values = (*operation.operands, operation.result)
+        if operation.regions or not is_plain(operation):
+            return False
+        shapes = [value.type.shape for value in values if isinstance(value.type, TensorType)]
+        if shapes[-1] != self.space.shape:
+            return False
+        if operation.name == "stablehlo.broadcast_in_dim":
+            return True
+        return all(shape in (self.space.shape, ()) for shape in shapes) and self.generates(operation)
+
+    def joins(self, producer: int) -> bool:
+        return self.operations[producer].name != Reduce.name
+
+    def pays(self, cluster: Members) -> bool:
+        """Something is computed beside the reductions."""
+        bare = (Reduce.name, "stablehlo.broadcast_in_dim")
+        return any(self.operations[index].name not in bare for index in cluster.owned)

@@ -1,0 +1,110 @@
+"""Groups reductions along trailing dimensions with what surrounds them: softmax, normalisations.
+
+All values of such a group are functions of a row and a column of one space, the shape that its reductions
+have: tensors of that shape, tensors of its leading dimensions (one element a row), and what is broadcast
+between the two.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ...ir import Block, Operation, Value, captured_values
+from ...ir.record import Record
+from ...ops.internal.fusion import ROW_CLUSTER
+from ...ops.reduction.reduce import Reduce
+from ...types import TensorType
+from ..utils.rewriter import is_plain
+from .elementwise import LARGE, Generates
+from .grouping import Grouping, HasForm, is_free, reduced_space, replace_groups
+
+LEAST_ROWS = 16
+"""Rows are what threads share."""
+SMALL = 1 << 16
+"""A space of so few elements needs no threads."""
+LEAST_ELEMENTS = 1 << 6
+"""A space of fewer elements is not worth native code."""
+
+
+MOST_COLUMNS_ALONE = 1 << 8
+"""A reduction of many rows that are no longer takes longer as a kernel, which looks at each."""
+
+
+class Space(Record):
+    """The shape that a group's reductions have; the first `row_rank` dimensions number the rows."""
+
+    shape: tuple[int, ...]
+    row_rank: int
+
+    @property
+    def is_large_enough(self) -> bool:
+        size, rows = math.prod(self.shape), math.prod(self.shape[: self.row_rank])
+        return size >= LEAST_ELEMENTS and (rows >= LEAST_ROWS or size <= SMALL)
+
+    def holds(self, shape: tuple[int, ...]) -> bool:
+        """Whether tensors of a shape can be values of the space: but for sizes of 1 its own, or the rows'."""
+        sizes = [size for size in shape if size != 1]
+        rows = [size for size in self.shape[: self.row_rank] if size != 1]
+        return shape == self.shape or sizes == rows
+
+
+def form_row_clusters(block: Block, generates: Generates, has_row_form: HasForm) -> None:
+    """Put one operation in the place of each group of a block that can become a loop over rows."""
+    spaces = dict.fromkeys(map(space_of, block.operations))
+    for space in spaces:
+        if space is not None and space.is_large_enough:
+            replace_groups(block, _RowGrouping(block, space, generates), has_row_form, ROW_CLUSTER)
+
+
+def space_of(operation: Operation) -> Space | None:
+    """The space of a reduction of one operand along trailing dimensions."""
+    found = reduced_space(operation)
+    if found is None or found.last != len(found.shape):
+        return None
+    return Space(found.shape, found.first)
+
+
+class _RowGrouping(Grouping):
+    """Finds the groups of one block in one space."""
+
+    def __init__(self, block: Block, space: Space, generates: Generates) -> None:
+        self.space = space
+        self.generates = generates
+        self.held: dict[tuple[int, ...], bool] = {}
+        super().__init__(block)
+
+    def pays_alone(self) -> bool:
+        columns = math.prod(self.space.shape[self.space.row_rank :])
+        return columns <= MOST_COLUMNS_ALONE and math.prod(self.space.shape) >= LARGE
+
+    def is_member(self, operation: Operation) -> bool:
+        """Whether an operation may be in a group."""
+        if len(operation.results) != 1:
+            return False
+        if operation.name == Reduce.name:
+            is_its = space_of(operation) == self.space and is_plain(operation)
+            return is_its and not captured_values(operation.regions)
+        if not self.holds(operation.results[0]) or is_free(operation) or not is_plain(operation):
+            return False
+        values = (*operation.operands, operation.result)
+        if operation.name == "stablehlo.reshape":
+            return self.holds(operation.operands[0])
+        if operation.name == "stablehlo.broadcast_in_dim":
+            return True
+        shapes = {_shape(value) for value in values} - {()}
+        return not operation.regions and len(shapes) <= 1 and self.generates(operation)
+
+    def holds(self, value: Value) -> bool:
+        """Whether a value may be one of the space by its shape, which is compared once for each."""
+        type = value.type
+        if not isinstance(type, TensorType):
+            return False
+        held = self.held.get(type.shape)
+        if held is None:
+            held = self.held[type.shape] = self.space.holds(type.shape)
+        return held
+
+
+def _shape(value: Value) -> tuple[int, ...]:
+    assert isinstance(value.type, TensorType)
+    return tuple(value.type.shape)

@@ -1,0 +1,127 @@
+"""Groups runs of small steps, each of which would cost more than its work, into clusters of one step.
+
+Operations are taken in their order. One that cannot be taken and needs nothing of the cluster goes before it;
+one that needs something of it ends the cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from ...ir import Block, DenseElementsAttribute, Operation, Region, Value, used_values
+from ...ops.framework.verify import TERMINATORS
+from ...ops.internal.fusion import STEP_CLUSTER
+from ...types import TensorType
+from ..utils.effects import CONTROL_FLOW, has_no_effect
+from .elementwise import MOST_ARRAYS, Generates, Members, boundary, replace, users_of
+
+HasForm = Callable[[list[Operation]], bool]
+"""Whether native code can be generated for some operations together."""
+
+LEAST_STEPS: Final = 4.0
+"""How many steps make up for the call of native code."""
+MOST_OPERATIONS: Final = 200
+MOST_ELEMENTS: Final = 1 << 13
+"""Elements that an operation may make, all in its regions together: more are worth loops that are joined."""
+MOST_BYTES: Final = 1 << 17
+"""Bytes that the operations of a cluster make: they lie on the stack."""
+MOST_HELD: Final = 64
+"""Elements of constants that a cluster holds; others are its operands."""
+
+_VIEWS: Final = frozenset({"stablehlo.reshape", "stablehlo.slice", "stablehlo.transpose"})
+"""What costs no step its elements: only half of another step."""
+_SLOW: Final = frozenset({"chlo.top_k"})
+"""What is slow in NumPy and in a kernel of many elements: worth native code of its own."""
+
+
+def form_step_clusters(region: Region, generates: Generates, leave: Generates) -> None:
+    """Group the operations of a region and of the control flow in it, in place.
+
+    Args:
+        generates: whether native code on small arrays can be generated for an operation.
+        leave: which control flow to leave as it is.
+    """
+    for operation in region.block.operations:
+        if operation.name in CONTROL_FLOW and not leave(operation):
+            for inner in operation.regions:
+                form_step_clusters(inner, generates, leave)
+    if sum(map(_steps, region.block.operations)) >= LEAST_STEPS:
+        grouping = _Grouping(region.block, generates)
+        clusters = grouping.clusters()
+        if clusters:
+            replace(region.block, clusters, grouping.users, STEP_CLUSTER)
+
+
+class _Grouping:
+    """Finds the clusters of one block."""
+
+    def __init__(self, block: Block, generates: Generates) -> None:
+        self.operations = block.operations
+        self.users = users_of(block)
+        self.generates = generates
+        self.constants = {
+            operation.result: index
+            for index, operation in enumerate(self.operations)
+            if operation.name == "stablehlo.constant"
+        }
+
+    def clusters(self) -> list[Members]:
+        """The clusters that pay."""
+        found: list[Members] = []
+        members: list[int] = []
+        made: set[Value] = set()
+        size = bytes_made = 0
+        for index, operation in enumerate(self.operations):
+            if operation.name in TERMINATORS or operation.name == "stablehlo.constant":
+                continue
+            is_taken = _is_small(operation) and has_no_effect(operation) and self.generates(operation)
+            more, more_bytes = sum(1 for _ in operation.walk()), _bytes_made(operation)
+            fits = size + more <= MOST_OPERATIONS and bytes_made + more_bytes <= MOST_BYTES
+            if not (is_taken and fits) and (is_taken or not made.isdisjoint(used_values(operation))):
+                found += self.closed(members)
+                members, made, size, bytes_made = [], set(), 0, 0
+            if is_taken:
+                members.append(index)
+                made.update(operation.results)
+                size, bytes_made = size + more, bytes_made + more_bytes
+        return found + self.closed(members)
+
+    def closed(self, members: list[int]) -> list[Members]:
+        """The cluster of some operations, if it pays."""
+        if sum(_steps(self.operations[index]) for index in members) < LEAST_STEPS:
+            return []
+        cluster = Members(0, 0, members)
+        needed = {value for index in members for value in used_values(self.operations[index])}
+        held = [self.constants[value] for value in needed if value in self.constants and _is_held(value)]
+        cluster.copied.update(held)
+        operands, results = boundary(self.operations, cluster.owned, cluster.copied, self.users)
+        return [cluster] if results and len(operands) + len(results) <= MOST_ARRAYS else []
+
+
+def _steps(operation: Operation) -> float:
+    """What an operation costs beside its elements, in steps."""
+    if operation.name in TERMINATORS or operation.name == "stablehlo.constant":
+        return 0.0
+    if operation.name in _SLOW:
+        return LEAST_STEPS
+    return 0.5 if operation.name in _VIEWS else 1.0
+
+
+def _bytes_made(operation: Operation) -> int:
+    """Bytes of what an operation makes, all in its regions together."""
+    made = [value.type for inner in operation.walk() for value in inner.results]
+    return sum(type.size * type.dtype.itemsize for type in made if isinstance(type, TensorType))
+
+
+def _is_small(operation: Operation) -> bool:
+    """Whether an operation makes few elements."""
+    made = [value.type for inner in operation.walk() for value in inner.results]
+    return sum(type.size if isinstance(type, TensorType) else 0 for type in made) <= MOST_ELEMENTS
+
+
+def _is_held(value: Value) -> bool:
+    """Whether a constant is part of the code: equal clusters share it."""
+    assert isinstance(value.owner, Operation) and isinstance(value.type, TensorType)
+    attribute = value.owner.attributes.get("value")
+    return isinstance(attribute, DenseElementsAttribute) and value.type.size <= MOST_HELD

@@ -1,0 +1,328 @@
+"""A `while` whose arrays' rows do not depend on each other, cut into parts: each does its rows in all steps.
+
+So is a recurrent network's loop over time: what becomes of one sequence of a batch depends on no other. Parts
+wait for each other at no step, and each element is computed as it was.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ...ir import Block, Builder, Operation, Region, Value
+from ...ir.builder import copy_region, used_values
+from ...ir.record import Record
+from ...ops.framework.verify import view_of
+from ...types import ELEMENT_TYPES, ElementType, TensorType, Type, storage_range
+from ..utils.effects import has_no_effect
+from ..utils.rewriter import dimensions, tensor_type
+from .sharding_rules import Needed, needed
+
+_INDEX: Final = TensorType((), ELEMENT_TYPES["i64"])
+
+
+class Carried(enum.Enum):
+    """What a part's loop has of a carried value.
+
+    Attributes:
+        ROWS: the part's own, which lie side by side.
+        WINDOWS: all of it; each step updates windows that no other part touches, and reads nothing.
+        ALL: all of it; each part computes it.
+    """
+
+    ROWS, WINDOWS, ALL = range(3)
+
+
+class LoopPart(Record):
+    """One part of a `while`.
+
+    Attributes:
+        operation: a `while` like it on one part.
+        carried: what that has of each carried value.
+        first: stands in its regions for the index of the part's first row, a tensor<i64>.
+        rows: how many a part has.
+        count: how many parts there are.
+    """
+
+    operation: Operation
+    carried: tuple[Carried, ...]
+    first: Value
+    rows: int
+    count: int
+
+
+def loop_part(operation: Operation, most: int) -> LoopPart | None:
+    """One of the parts into which a `while` can be cut: as many of equal size as there are, at most `most`.
+
+    None where it cannot be cut. A part has two rows at least: a product of a vector adds up its terms in
+    another order than one of matrices.
+    """
+    if not has_no_effect(operation):
+        return None
+    updates = _updates(operation)
+    lengths = {k: _length(type) for k, type in _changed_arrays(operation, updates).items()}
+    for length in dict.fromkeys(lengths.values()):
+        sizes = [size for size in range(2, length) if length % size == 0 and length // size <= most]
+        if sizes:
+            numbers = [k for k in lengths if lengths[k] == length]
+            cut = _Cut(operation, updates, length, sizes[0], numbers)
+            if cut.is_possible():
+                return _Emission(cut).part()
+    return None
+
+
+def _changed_arrays(operation: Operation, updates: Mapping[int, Operation]) -> dict[int, TensorType]:
+    """The types of the arrays that a body makes anew, by their numbers; `updates` are those of `_updates`."""
+    body = operation.regions[1].block
+    pairs = enumerate(zip(body.arguments, body.terminator.operands, strict=True))
+    changed = {k: tensor_type(old) for k, (old, new) in pairs if new is not old and k not in updates}
+    return {k: type for k, type in changed.items() if type.size > 1}
+
+
+def _updates(operation: Operation) -> dict[int, Operation]:
+    """The updates of windows of carried arrays with which a step does nothing else, by their numbers."""
+    cond, body = (region.block for region in operation.regions)
+    used = [value for region in operation.regions for one in region.walk() for value in one.operands]
+    updates: dict[int, Operation] = {}
+    for k, (argument, value) in enumerate(zip(body.arguments, body.terminator.operands, strict=True)):
+        owner = value.owner
+        if not isinstance(owner, Operation) or owner.name != "stablehlo.dynamic_update_slice":
+            continue
+        is_alone = used.count(argument) == used.count(value) == 1 and cond.arguments[k] not in used
+        if is_alone and owner.operands[0] is argument:
+            updates[k] = owner
+    return updates
+
+
+def _dimension(type: TensorType) -> int:
+    """The outermost dimension with several indices: parts along it lie side by side."""
+    return next(d for d, size in enumerate(type.shape) if size > 1)
+
+
+def _length(type: TensorType) -> int:
+    return type.shape[_dimension(type)]
+
+
+class _Cut:
+    """What a part of a `while` needs, cut along some carried arrays.
+
+    Args:
+        updates: those of `_updates`.
+        rows, size: how many rows there are, and how many a part has.
+        numbers: of the carried arrays that are cut.
+
+    Attributes:
+        dims: the dimension along which each carried array is cut that is.
+        demands: for each value the dimensions along which a part of it is needed; None: the whole is needed.
+        needs: what the parts of operations' results need that are not cut from the whole.
+    """
+
+    def __init__(
+        self,
+        operation: Operation,
+        updates: Mapping[int, Operation],
+        rows: int,
+        size: int,
+        numbers: Sequence[int],
+    ) -> None:
+        self.operation, self.updates, self.rows, self.size = operation, updates, rows, size
+        self.cond, self.body = (region.block for region in operation.regions)
+        self.dims = {k: _dimension(tensor_type(self.body.arguments[k])) for k in numbers}
+        self.demands: dict[Value, dict[int | None, None]] = {}
+        self.needs: dict[tuple[Operation, int], Needed] = {}
+
+    def type(self, type: TensorType, dim: int | None) -> TensorType:
+        """The type of a part."""
+        sizes = [self.size if d == dim else size for d, size in enumerate(type.shape)]
+        return type.with_shape(sizes)
+
+    def is_possible(self) -> bool:
+        """Whether no part needs what another one computes; notes what each needs."""
+        for k, value in enumerate(self.body.terminator.operands):
+            if k not in self.updates:
+                self.demand(value, self.dims.get(k))
+        for operation in reversed(self.body.operations[:-1]):
+            if operation not in self.updates.values():
+                self.demand_operands(operation)
+            elif not self.demand_update(operation):
+                return False
+        used = {value for one in self.operation.regions[0].walk() for value in one.operands}
+        return all(
+            self.cond.arguments[k] not in used
+            and {dim}.issuperset(self.demands.get(self.body.arguments[k], ()))
+            for k, dim in self.dims.items()
+        )
+
+    def demand(self, value: Value, dim: int | None) -> None:
+        self.demands.setdefault(value, {})[dim] = None
+
+    def demand_update(self, operation: Operation) -> bool:
+        """Note what an update of a part's window needs; whether it is of all rows along some dimension."""
+        dim = self.update_dimension(operation)
+        if dim is not None:
+            self.demand(operation.operands[1], dim)
+            for start in operation.operands[2:]:
+                self.demand(start, None)
+        return dim is not None
+
+    def update_dimension(self, operation: Operation) -> int | None:
+        """The dimension along which an update of a window is cut."""
+        shape, window = (tensor_type(operand).shape for operand in operation.operands[:2])
+        dims = [d for d, size in enumerate(shape) if size == window[d] == self.rows]
+        return dims[0] if dims and self.are_numbered(operation.operands[2]) else None
+
+    def are_numbered(self, index: Value) -> bool:
+        """Whether the type of an index has all rows' numbers."""
+        element_type = tensor_type(index).element_type
+        return isinstance(element_type, ElementType) and self.rows <= storage_range(element_type)[1]
+
+    def demand_operands(self, operation: Operation) -> None:
+        """Note what is needed for what is needed of an operation's results."""
+        is_whole_needed = False
+        for dim in self.demanded(operation):
+            found = None if dim is None else self.rule(operation, dim)
+            if dim is None or found is None:
+                is_whole_needed = True
+                continue
+            self.needs[operation, dim] = found
+            for operand, along in zip(operation.operands, found.dims, strict=True):
+                self.demand(operand, along)
+        if is_whole_needed:
+            for value in (*operation.results, *used_values(operation)):
+                self.demand(value, None)
+
+    def demanded(self, operation: Operation) -> list[int | None]:
+        """The dimensions along which parts of an operation's results are needed; None: the whole."""
+        return list({dim: None for result in operation.results for dim in self.demands.get(result, ())})
+
+    def rule(self, operation: Operation, dim: int) -> Needed | None:
+        """What a part of an operation's results needs; None where it is cut from the whole."""
+        shape, *others = {tensor_type(result).shape for result in operation.results}
+        if others or shape[dim] != self.rows:
+            return None
+        found = needed(view_of(operation), dim, self.size)
+        if found is None or operation.name != "stablehlo.dynamic_slice":
+            return found
+        # The elements of a window of the whole are more likely to lie side by side than those of a part's.
+        is_cut = operation.operands[0] in {self.body.arguments[k] for k in self.dims}
+        if is_cut or not self.are_numbered(operation.operands[1]):
+            return found
+        return Needed((None,) * len(found.dims), found.attributes)
+
+
+class _Emission:
+    """Makes the part's loop of what it needs.
+
+    Attributes:
+        made: what stands for a part of a value, or for the whole.
+        outside: its arguments stand for the carried values' first ones, and for the first row's index.
+    """
+
+    def __init__(self, cut: _Cut) -> None:
+        self.cut = cut
+        operands = enumerate(cut.operation.operands)
+        types = [cut.type(tensor_type(operand), cut.dims.get(k)) for k, operand in operands]
+        self.outside = Block([*types, _INDEX])
+        self.first = self.outside.arguments[-1]
+        body = Block(types)
+        self.builder = Builder(body)
+        self.made: dict[tuple[Value, int | None], Value] = {
+            (old, cut.dims.get(k)): new
+            for k, (old, new) in enumerate(zip(cut.body.arguments, body.arguments, strict=True))
+        }
+
+    def part(self) -> LoopPart:
+        cut, operation = self.cut, self.cut.operation
+        for one in cut.body.operations[:-1]:
+            if one in cut.updates.values():
+                self.emit_update(one)
+                continue
+            for dim in cut.demanded(one):
+                if dim is None:
+                    self.emit_whole(one)
+                elif (one, dim) in cut.needs:
+                    self.emit_part(one, dim)
+        terminator = cut.body.terminator
+        handed_on = [self.get(value, cut.dims.get(k)) for k, value in enumerate(terminator.operands)]
+        self.builder.create(terminator.name, handed_on)
+        (*operands, first) = self.outside.arguments
+        types = [operand.type for operand in operands]
+        regions = [Region([self.cond(types)]), Region([self.builder.block])]
+        attributes, location = operation.attributes, operation.location
+        looping = Operation(operation.name, operands, types, attributes, regions, location)
+        carried = tuple([self.carried(k) for k in range(len(operands))])
+        return LoopPart(looping, carried, first, cut.size, cut.rows // cut.size)
+
+    def cond(self, types: Sequence[Type]) -> Block:
+        """The condition, which uses none of what is cut."""
+        block = Block(types)
+        values = dict(zip(self.cut.cond.arguments, block.arguments, strict=True))
+        for operation in self.cut.cond.operations:
+            Builder(block).copy(operation, values)
+        return block
+
+    def carried(self, number: int) -> Carried:
+        if number in self.cut.dims:
+            return Carried.ROWS
+        return Carried.WINDOWS if number in self.cut.updates else Carried.ALL
+
+    def get(self, value: Value, dim: int | None) -> Value:
+        """A part of a value, or the whole."""
+        key = value, dim
+        if key not in self.made:
+            self.made[key] = value if dim is None else self.window(self.get(value, None), dim)
+        return self.made[key]
+
+    def window(self, whole: Value, dim: int) -> Value:
+        """The part's window of a whole value."""
+        type = tensor_type(whole)
+        made = self.cut.type(type, dim)
+        # Along the other dimensions a window as long as the array begins at 0, wherever it is to begin.
+        starts = [self.first] * type.rank
+        sizes = dimensions(slice_sizes=made.shape)
+        return self.builder.create("stablehlo.dynamic_slice", [whole, *starts], [made], sizes).result
+
+    def emit_whole(self, operation: Operation) -> None:
+        values = {value: self.get(value, None) for value in used_values(operation)}
+        made = self.builder.copy(operation, values)
+        self.enter(operation, made, None)
+
+    def emit_part(self, operation: Operation, dim: int) -> None:
+        """An operation on what a part of its results needs."""
+        found = self.cut.needs[operation, dim]
+        pairs = zip(operation.operands, found.dims, strict=True)
+        operands = [self.get(value, along) for value, along in pairs]
+        if operation.name == "stablehlo.dynamic_slice" and found.dims[0] is None:
+            operands[1 + dim] = self.first_as(operands[1 + dim])
+        made = self.builder.create(
+            operation.name,
+            operands,
+            [self.cut.type(tensor_type(result), dim) for result in operation.results],
+            {**operation.attributes, **found.attributes},
+            [copy_region(region, {}) for region in operation.regions],
+            operation.location,
+        )
+        self.enter(operation, made, dim)
+
+    def emit_update(self, operation: Operation) -> None:
+        """The update of the part's window."""
+        dim = self.cut.update_dimension(operation)
+        assert dim is not None
+        operand, update, *starts = operation.operands
+        indices = [self.get(start, None) for start in starts]
+        indices[dim] = self.first_as(indices[dim])
+        operands = [self.get(operand, None), self.get(update, dim), *indices]
+        made = operation.again(tuple(operands))
+        self.builder.block.operations.append(made)
+        self.enter(operation, made, None)
+
+    def first_as(self, index: Value) -> Value:
+        """The index of the part's first row, of the type of another index."""
+        if index.type == self.first.type:
+            return self.first
+        return self.builder.create("stablehlo.convert", [self.first], [index.type]).result
+
+    def enter(self, operation: Operation, made: Operation, dim: int | None) -> None:
+        for old, new in zip(operation.results, made.results, strict=True):
+            self.made[old, dim] = new

@@ -1,0 +1,221 @@
+"""Finds the layers of a model: operations that repeat but for their operands.
+
+They become calls of one function (`layer_calls`), so that rewrites, clusters and the plan look at one layer
+instead of all of them. A layer begins at a large product of matrices or a convolution, which no cluster joins
+with what stands before it, and where little passes from each layer to the next: it becomes the same steps as
+among the others.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from ...ir import Operation, Value, captured_values, used_values
+from ...ops.framework.verify import TERMINATORS
+from ...types import TensorType
+from ..fusion.movement_index_map import VIEWS
+from ..utils.cleanup import Kinds
+from ..utils.effects import CONTROL_FLOW, has_no_effect
+from ..utils.rewriter import is_plain
+
+LEAST_LAYERS: Final = 3
+LEAST_OPERATIONS: Final = 16
+"""Operations of a layer."""
+LEAST_SAVED: Final = 200
+"""Operations of all layers but one: of fewer, looking at each takes less than a few milliseconds."""
+LEAST_PRODUCT: Final = 1 << 20
+"""Multiplications, about, of an operation at which a layer may begin."""
+
+MOST_PERIODS: Final = 64
+"""How many operations like the one at which a layer begins are looked at for the next layer's beginning."""
+MOST_TRIES: Final = 4000
+"""How often layers are compared before a program is left as it is."""
+
+_PRODUCTS: Final = frozenset({"stablehlo.convolution", "stablehlo.dot", "stablehlo.dot_general"})
+_MADE_AGAIN: Final = frozenset({"stablehlo.constant", "stablehlo.iota", *[view.name for view in VIEWS]})
+
+
+class Layer(NamedTuple):
+    """Operations in their order, and the values that they take from outside, in the order of first use."""
+
+    operations: Sequence[Operation]
+    outside: Sequence[Value]
+
+
+class _Form(NamedTuple):
+    """What is the same for layers that are equal but for their operands.
+
+    Attributes:
+        operands: for each operand of each operation the number of the value: those from outside first seen as
+            that many, those from inside as the number of the result below 0.
+        types: of the values from outside.
+    """
+
+    operands: tuple[int, ...]
+    types: tuple[object, ...]
+
+
+class _Run(NamedTuple):
+    """Where operations of the same kinds repeat: from where on, after how many, and up to where."""
+
+    first: int
+    period: int
+    end: int
+
+
+def is_made_again(value: Value) -> bool:
+    """Whether a value is a constant or a move, which what takes it can make for itself."""
+    owner = value.owner
+    return isinstance(owner, Operation) and owner.name in _MADE_AGAIN and is_plain(owner)
+
+
+def repeated_layers(operations: Sequence[Operation]) -> list[Layer]:
+    """The first layers in a block that are equal; none where there are none, or where it does not pay."""
+    products = [number for number, operation in enumerate(operations) if _is_large_product(operation)]
+    if len(products) < LEAST_LAYERS:
+        return []
+    numbers: dict[Hashable, int] = {}
+    of = Kinds().of
+    kinds = [numbers.setdefault(of(operation), len(numbers)) for operation in operations]
+    sources = _sources(operations)
+    for run in _runs(kinds, products):
+        begin = _best_begin(operations, sources, run, products)
+        ends = range(begin + run.period, run.end + 1, run.period)
+        alike = _alike([operations[end - run.period : end] for end in ends])
+        pays = _pays(len(alike), run.period) and all(map(_may_be_called, alike[0].operations))
+        if pays and _pass_on(operations, sources, alike):
+            return alike
+    return []
+
+
+def _runs(kinds: Sequence[int], products: Sequence[int]) -> Iterator[_Run]:
+    """Where kinds repeat, beginning at a product."""
+    alike = defaultdict(list)
+    for number in products:
+        alike[kinds[number]].append(number)
+    followers = {
+        number: numbers[index + 1 : index + 1 + MOST_PERIODS]
+        for numbers in alike.values()
+        for index, number in enumerate(numbers)
+    }
+    behind = tries = 0
+    for first in products:
+        if first < behind:
+            continue
+        for following in followers[first]:
+            period = following - first
+            if period < LEAST_OPERATIONS or kinds[first + 1] != kinds[following + 1]:
+                continue
+            tries += 1
+            if tries > MOST_TRIES:
+                return
+            if kinds[first:following] != kinds[following : following + period]:
+                continue
+            end = following + period
+            while end < len(kinds) and kinds[end] == kinds[end - period]:
+                end += 1
+            if _pays((end - first) // period, period):
+                yield _Run(first, period, end)
+                behind = end
+                break
+
+
+def _pays(layers: int, operations: int) -> bool:
+    """Whether so many layers of so many operations are worth a function."""
+    return layers >= LEAST_LAYERS and (layers - 1) * operations >= LEAST_SAVED
+
+
+def _best_begin(
+    operations: Sequence[Operation], sources: Mapping[Value, Value], run: _Run, products: Sequence[int]
+) -> int:
+    """The product of the first period before which the fewest elements lie that are used behind it."""
+    changes = [0] * (len(operations) + 1)
+    for made, used, size in _lives(operations, sources):
+        changes[made + 1] += size
+        changes[used + 1] -= size
+    live = list(itertools.accumulate(changes))
+    begins = [product for product in products if run.first <= product < run.first + run.period]
+    # The first layer may stand after what other ones do not have.
+    return min(begins, key=lambda product: live[product + run.period])
+
+
+def _lives(operations: Sequence[Operation], sources: Mapping[Value, Value]) -> Iterator[tuple[int, int, int]]:
+    """Where each value is made and used last, and its elements, but for what is made again."""
+    last: dict[Value, int] = {}
+    for number, operation in enumerate(operations):
+        for operand in operation.operands:
+            last[sources.get(operand, operand)] = number
+    for number, operation in enumerate(operations):
+        for result in operation.results:
+            if result in last and result not in sources and isinstance(result.type, TensorType):
+                yield number, last[result], result.type.size
+
+
+def _sources(operations: Sequence[Operation]) -> dict[Value, Value]:
+    """What moves of a block move in the end; constants are their own."""
+    sources: dict[Value, Value] = {}
+    for operation in operations:
+        if operation.name in _MADE_AGAIN:
+            moved = (*operation.operands, operation.result)[0]
+            sources[operation.result] = sources.get(moved, moved)
+    return sources
+
+
+def _is_large_product(operation: Operation) -> bool:
+    """Whether a layer may begin at an operation."""
+    if operation.name not in _PRODUCTS or not is_plain(operation):
+        return False
+    values = (*operation.operands, operation.result)
+    sizes = [value.type.size for value in values if isinstance(value.type, TensorType)]
+    return math.prod(sizes) >= LEAST_PRODUCT**2
+
+
+def _may_be_called(operation: Operation) -> bool:
+    """Whether an operation may be part of a layer."""
+    if operation.name in CONTROL_FLOW or not (is_plain(operation) and has_no_effect(operation)):
+        return False
+    return not operation.regions or not captured_values(operation.regions)
+
+
+def _alike(layers: Sequence[Sequence[Operation]]) -> list[Layer]:
+    """The most layers one behind the other that take their operands in the same way."""
+    runs = [list(run) for _, run in itertools.groupby(map(_form, layers), key=lambda found: found[0])]
+    return [layer for _, layer in max(runs, key=len)]
+
+
+def _pass_on(
+    operations: Sequence[Operation], sources: Mapping[Value, Value], layers: Sequence[Layer]
+) -> bool:
+    """Whether what a layer makes is used by the next layer alone, behind the last one, or returned.
+
+    What is kept for later, as for gradients, is best made where it is used; of that a function knows nothing.
+    """
+    places = {operation: place for place, layer in enumerate(layers) for operation in layer.operations}
+    for operation in operations:
+        if operation.name in _MADE_AGAIN or operation.name in TERMINATORS:
+            continue
+        user = places.get(operation, len(layers))
+        for value in used_values(operation):
+            owner = sources.get(value, value).owner
+            maker = places.get(owner) if isinstance(owner, Operation) else None
+            if maker is not None and user - maker > 1:
+                return False
+    return True
+
+
+def _form(operations: Sequence[Operation]) -> tuple[_Form, Layer]:
+    inside: dict[Value, int] = {}
+    outside: dict[Value, int] = {}
+    operands = []
+    for operation in operations:
+        for value in operation.operands:
+            number = inside.get(value)
+            operands.append(outside.setdefault(value, len(outside)) if number is None else number)
+        for result in operation.results:
+            inside[result] = -1 - len(inside)
+    form = _Form(tuple(operands), tuple([value.type for value in outside]))
+    return form, Layer(operations, list(outside))

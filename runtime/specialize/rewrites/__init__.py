@@ -1,0 +1,1 @@
+"""Rewrites of single operations, and the passes that apply them."""

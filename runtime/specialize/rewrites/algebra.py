@@ -1,0 +1,324 @@
+"""Rewrites of elementwise operations that keep every bit: what changes nothing, and what is known beforehand.
+
+Where they apply to floating-point numbers, NaN, infinities and -0 are as before: ``x + 0`` is not ``x`` where
+``x`` is -0, but ``x + -0`` is; ``x - x`` and ``x * 0`` stay.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from ...ir import Operation, Value
+from ...ops.elementwise.comparison import Compare, ComparisonType
+from ...ops.numerics.element_types import has_negative_zero
+from ...types import BOOLEAN, COMPLEX, FLOAT, INTEGER, SIGNED, ElementType, storage_range
+from ..utils.rewriter import (
+    Rewriter,
+    constant_array,
+    defined_by,
+    defining_operation,
+    is_splat_of,
+    splat,
+    tensor_type,
+    viewed,
+)
+
+_COMMUTED: Final = {"EQ": "EQ", "NE": "NE", "LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}
+_REAL: Final = BOOLEAN | INTEGER | FLOAT
+
+
+def _element(value: Value) -> ElementType:
+    element_type = tensor_type(value).element_type
+    assert isinstance(element_type, ElementType)
+    return element_type
+
+
+def _is_integer(value: Value) -> bool:
+    return bool(tensor_type(value).category & (INTEGER | BOOLEAN))
+
+
+def _is_all_ones(value: Value) -> bool:
+    """Whether each bit of each element is set."""
+    element = splat(value)
+    if element is None or not _is_integer(value):
+        return False
+    return int(element) == (-1 if tensor_type(value).category == SIGNED else _largest(value))
+
+
+def _largest(value: Value) -> int:
+    element_type = _element(value)
+    return 1 if element_type.category == BOOLEAN else storage_range(element_type)[1]
+
+
+def _least(value: Value) -> int:
+    element_type = _element(value)
+    return 0 if element_type.category == BOOLEAN else storage_range(element_type)[0]
+
+
+def _zero(value: Value, rewriter: Rewriter) -> Value:
+    return rewriter.constant(tensor_type(value), 0)
+
+
+def add_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """x + 0 of integers, x + -0 of floats."""
+    for value, other in (operation.operands, operation.operands[::-1]):
+        if _is_integer(value) and is_splat_of(other, 0.0):
+            return value
+        if value.type.category == FLOAT and is_splat_of(other, -0.0) and has_negative_zero(_element(value)):
+            return value
+    return None
+
+
+def add_constants(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """(x + a) + b of integers, where a and b are constants; the same with differences. They wrap around."""
+    lhs, rhs = operation.operands
+    if not tensor_type(lhs).category & INTEGER:
+        return None
+    if operation.name == "stablehlo.add" and constant_array(lhs) is not None:
+        lhs, rhs = rhs, lhs
+    inner = defining_operation(lhs)
+    if constant_array(rhs) is None or inner is None:
+        return None
+    if inner.name not in ("stablehlo.add", "stablehlo.subtract"):
+        return None
+    base, term = inner.operands
+    if inner.name == "stablehlo.add" and constant_array(base) is not None:
+        base, term = term, base
+    if term not in rewriter.known or rhs not in rewriter.known:
+        return None
+    combined = "stablehlo.add" if inner.name == operation.name else "stablehlo.subtract"
+    sum = rewriter.create(combined, [term, rhs], rhs.type)
+    return rewriter.create(inner.name, [base, sum], base.type) if sum in rewriter.known else None
+
+
+def subtract_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """x - 0, and x - x of integers."""
+    lhs, rhs = operation.operands
+    if is_splat_of(rhs, 0.0):
+        return lhs
+    if lhs is rhs and tensor_type(lhs).category & INTEGER:
+        return _zero(lhs, rewriter)
+    return None
+
+
+def multiply_by_one(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """x * 1, and x * 0 of integers."""
+    for value, other in (operation.operands, operation.operands[::-1]):
+        if tensor_type(value).category & _REAL and is_splat_of(other, 1.0):
+            return value
+        if _is_integer(value) and is_splat_of(other, 0.0):
+            return other
+    return None
+
+
+def divide_by_one(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """x / 1."""
+    lhs, rhs = operation.operands
+    return lhs if tensor_type(lhs).category & _REAL and is_splat_of(rhs, 1.0) else None
+
+
+def and_or_known(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """``and`` and ``or`` of a value with itself, with no bit and with all bits."""
+    conjunction = operation.name == "stablehlo.and"
+    for value, other in (operation.operands, operation.operands[::-1]):
+        if value is other:
+            return value
+        if is_splat_of(other, 0.0):
+            return other if conjunction else value
+        if _is_all_ones(other):
+            return value if conjunction else other
+    return None
+
+
+def xor_known(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """``xor`` of a value with itself, with no bit and with all bits."""
+    for value, other in (operation.operands, operation.operands[::-1]):
+        if value is other:
+            return _zero(value, rewriter)
+        if is_splat_of(other, 0.0):
+            return value
+        if _is_all_ones(other):
+            return rewriter.create("stablehlo.not", [value], value.type)
+    return None
+
+
+def done_twice(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """not(not(x)) and negate(negate(x)) are x, but for numbers that have no negative."""
+    inner = defined_by(operation.operands[0], operation.name)
+    if inner is None or _element(operation.result).name == "f8E8M0FNU":
+        return None
+    return inner.operands[0]
+
+
+def done_again(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """Rounding what is rounded, the absolute value of one."""
+    inner = defined_by(operation.operands[0], operation.name)
+    if inner is None or operation.operands[0].type != inner.operands[0].type:
+        return None
+    return operation.operands[0]
+
+
+def not_of_comparison(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """The negation of a comparison of integers is the opposite comparison."""
+    inner = defined_by(operation.operands[0], "stablehlo.compare")
+    if inner is None or not tensor_type(inner.operands[0]).category & (INTEGER | BOOLEAN):
+        return None
+    opposite = {"EQ": "NE", "NE": "EQ", "LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT"}
+    return _compare(viewed(inner, Compare), opposite, inner, rewriter)
+
+
+def _compare(view: Compare, directions: dict[str, str], inner: Operation, rewriter: Rewriter) -> Value:
+    kind = next(part.kind for part in Compare.declared_attributes if part.name == "comparison_direction")
+    direction = type(view.comparison_direction)(directions[view.comparison_direction.value])
+    attributes = {**inner.attributes, "comparison_direction": kind.encode(direction)}
+    return rewriter.create(inner.name, inner.operands, inner.result.type, attributes)
+
+
+def extreme_of_same(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """``maximum`` and ``minimum`` of a value with itself, and with what is beyond all others."""
+    largest = operation.name == "stablehlo.maximum"
+    for value, other in (operation.operands, operation.operands[::-1]):
+        if value is other:
+            return value
+        if tensor_type(value).category == FLOAT and is_splat_of(other, -np.inf if largest else np.inf):
+            return value
+        element = splat(other)
+        if element is not None and _is_integer(other):
+            if int(element) == (_least(other) if largest else _largest(other)):
+                return value
+            if int(element) == (_largest(other) if largest else _least(other)):
+                return other
+    return _extreme_in_range(operation, rewriter)
+
+
+def _extreme_in_range(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """One operand, where no element of the other can win."""
+    lhs, rhs = operation.operands
+    left, right = rewriter.interval(lhs), rewriter.interval(rhs)
+    if left is None or right is None:
+        return None
+    if left[0] >= right[1]:
+        return lhs if operation.name == "stablehlo.maximum" else rhs
+    if right[0] >= left[1]:
+        return rhs if operation.name == "stablehlo.maximum" else lhs
+    return None
+
+
+def clamp_in_range(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A value of integers that is within the bounds already."""
+    low, operand, high = [rewriter.interval(value) for value in operation.operands]
+    if low is None or operand is None or high is None:
+        return None
+    return operation.operands[1] if low[1] <= operand[0] and operand[1] <= high[0] else None
+
+
+def shift_by_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A shift by 0."""
+    lhs, rhs = operation.operands
+    return lhs if is_splat_of(rhs, 0.0) else None
+
+
+def select_known(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """``select`` whose predicate is constant, or whose branches are the same."""
+    pred, on_true, on_false = operation.operands
+    if on_true is on_false:
+        return on_true
+    element = splat(pred)
+    if element is not None:
+        return on_true if element else on_false
+    return None
+
+
+def select_of_not(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """select(not(p), a, b) is select(p, b, a)."""
+    pred, on_true, on_false = operation.operands
+    inner = defined_by(pred, "stablehlo.not")
+    if inner is None:
+        return None
+    return rewriter.create(operation.name, [inner.operands[0], on_false, on_true], operation.result.type)
+
+
+def select_of_booleans(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """select(p, true, false) is p; with the other constants not(p); with equal ones it is these."""
+    pred, on_true, on_false = operation.operands
+    if pred.type != on_true.type:
+        return None
+    first, second = splat(on_true), splat(on_false)
+    if first is None or second is None:
+        return None
+    if first == second:
+        return on_true
+    return pred if first else rewriter.create("stablehlo.not", [pred], pred.type)
+
+
+def select_of_spread(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A predicate that is one element everywhere is that element."""
+    pred, on_true, on_false = operation.operands
+    inner = defined_by(pred, "stablehlo.broadcast_in_dim")
+    if inner is None or tensor_type(inner.operands[0]).rank or not tensor_type(pred).rank:
+        return None
+    return rewriter.create(operation.name, [inner.operands[0], on_true, on_false], operation.result.type)
+
+
+def compare_known(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A comparison of integers whose outcome their bounds tell."""
+    lhs, rhs = operation.operands
+    if not _is_integer(lhs):
+        return None
+    direction = viewed(operation, Compare).comparison_direction.value
+    outcome: bool | None = direction in ("EQ", "LE", "GE") if lhs is rhs else None
+    if outcome is None:
+        left, right = rewriter.interval(lhs), rewriter.interval(rhs)
+        if left is None or right is None:
+            return None
+        outcome = _outcome(direction, left, right)
+    return None if outcome is None else rewriter.constant(tensor_type(operation.result), outcome)
+
+
+def _outcome(direction: str, left: tuple[int, int], right: tuple[int, int]) -> bool | None:
+    """What a comparison of all values within two intervals gives, None where it differs."""
+    if direction in ("GT", "GE"):
+        return _outcome(_COMMUTED[direction], right, left)
+    if direction == "NE":
+        equal = _outcome("EQ", left, right)
+        return None if equal is None else not equal
+    if direction == "EQ":
+        if left[0] == left[1] == right[0] == right[1]:
+            return True
+        return False if left[1] < right[0] or right[1] < left[0] else None
+    if left[1] < right[0] or (direction == "LE" and left[1] <= right[0]):
+        return True
+    return False if left[0] > right[1] or (direction == "LT" and left[0] >= right[1]) else None
+
+
+def compare_with_truth(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """p == true, p != false, and their opposites."""
+    view = viewed(operation, Compare)
+    for value, other in (operation.operands, operation.operands[::-1]):
+        truth: Any = splat(other)
+        if tensor_type(value).category != BOOLEAN or truth is None:
+            continue
+        if view.comparison_direction.value not in ("EQ", "NE"):
+            return None
+        if (view.comparison_direction.value == "EQ") == bool(truth):
+            return value
+        return rewriter.create("stablehlo.not", [value], value.type)
+    return None
+
+
+def compare_converted_truth(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """convert(p) != 0 is p, and convert(p) == 0 its negation, where p is of booleans."""
+    view = viewed(operation, Compare)
+    lhs, rhs = operation.operands
+    inner = defined_by(lhs, "stablehlo.convert")
+    if inner is None or inner.operands[0].type.category != BOOLEAN or lhs.type.category == COMPLEX:
+        return None
+    if view.compare_type is ComparisonType.TOTALORDER or not is_splat_of(rhs, 0.0):
+        return None
+    if view.comparison_direction.value == "NE":
+        return inner.operands[0]
+    if view.comparison_direction.value == "EQ":
+        return rewriter.create("stablehlo.not", [inner.operands[0]], operation.result.type)
+    return None

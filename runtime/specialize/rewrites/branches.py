@@ -1,0 +1,43 @@
+"""Rewrites of `if` and `case` whose branch is known, and of tuples that are taken apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...ir import IntegerAttribute, Operation, Region, Value
+from ..utils.rewriter import Rewriter, splat
+
+
+def if_known(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
+    """``if`` with a constant predicate is the branch that it takes."""
+    pred = splat(operation.operands[0])
+    return None if pred is None else _taken(operation, operation.regions[0 if pred else 1], rewriter)
+
+
+def case_known(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
+    """``case`` with a constant index is the branch that it takes; so it is with one branch."""
+    count = len(operation.regions)
+    index = splat(operation.operands[0]) if count > 1 else 0
+    if index is None:
+        return None
+    return _taken(operation, operation.regions[int(index) if 0 <= index < count else -1], rewriter)
+
+
+def _taken(operation: Operation, branch: Region, rewriter: Rewriter) -> Sequence[Value] | None:
+    """Put a branch's operations in the place of the operation."""
+    if branch.type.results != tuple([result.type for result in operation.results]):
+        return None
+    block = branch.block
+    rewriter.place_all(block.operations[:-1])
+    return [rewriter.now(value) for value in block.terminator.operands]
+
+
+def element_of_tuple(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """An element of what ``tuple`` put together."""
+    inner, index = operation.operands[0].owner, operation.attributes.get("index")
+    if not isinstance(inner, Operation) or inner.name != "stablehlo.tuple":
+        return None
+    if not isinstance(index, IntegerAttribute):
+        return None
+    value = inner.operands[index.value]
+    return value if value.type == operation.result.type else None

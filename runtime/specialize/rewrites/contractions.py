@@ -1,0 +1,158 @@
+"""Rewrites of products and reductions whose operands only have their dimensions in another order or number,
+are only converted, or have no elements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from ...ir import Operation, StructAttribute, Value
+from ...ops.reduction.bodies import monoid
+from ...ops.reduction.reduce import Reduce
+from ...ops.shape.layout import Transpose
+from ...types import BOOLEAN, ELEMENT_TYPES, FLOAT, INTEGER, SIGNED, TensorType, storage_range
+from ..utils.rewriter import Rewriter, defined_by, is_plain, is_splat_of, splat, tensor_type, viewed
+from .reshaping import reshaped, spread
+
+
+def dot_of_transpose(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A product of a transpose takes other dimensions of its operand; those left keep their order."""
+    if not any(defined_by(operand, "stablehlo.transpose") for operand in operation.operands):
+        return None
+    from ...ops.contraction.dot_general import DotGeneral
+
+    view = viewed(operation, DotGeneral)
+    struct = operation.attributes.get("dot_dimension_numbers")
+    if not isinstance(struct, StructAttribute):
+        return None
+    for position, side in enumerate(("lhs", "rhs")):
+        inner = defined_by(operation.operands[position], "stablehlo.transpose")
+        if inner is None:
+            continue
+        permutation = viewed(inner, Transpose).permutation
+        names = [f"{side}_batching_dimensions", f"{side}_contracting_dimensions"]
+        taken = {d for name in names for d in getattr(view, name)}
+        left = [permutation[d] for d in range(len(permutation)) if d not in taken]
+        if left != sorted(left):
+            continue
+        fields = dict(struct.fields)
+        for name in names:
+            fields[name] = tuple([permutation[d] for d in getattr(view, name)])
+        operands = list(operation.operands)
+        operands[position] = inner.operands[0]
+        numbers = StructAttribute(struct.dialect, struct.mnemonic, fields)
+        attributes = {**operation.attributes, "dot_dimension_numbers": numbers}
+        return rewriter.create(operation.name, operands, operation.result.type, attributes)
+    return None
+
+
+def product_of_mixed(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A product of several kinds of element types is one of a single kind between conversions.
+
+    Implementations then meet products of one kind only.
+    """
+    from ...ops.contraction.mixed_matmul import product_types
+
+    types = [tensor_type(value) for value in (*operation.operands[:2], operation.result)]
+    around = product_types(*[type.element_type for type in types])
+    if around is None:
+        return None
+    lhs, rhs, product = [
+        TensorType(type.shape, element_type) for type, element_type in zip(types, around, strict=True)
+    ]
+    operands = [
+        rewriter.create("stablehlo.convert", [value], type)
+        for value, type in zip(operation.operands, (lhs, rhs), strict=False)
+    ]
+    result = rewriter.create(
+        operation.name, [*operands, *operation.operands[2:]], product, operation.attributes
+    )
+    return rewriter.create("stablehlo.convert", [result], types[2])
+
+
+_LEAST_CONVERTED_TERMS: Final = 1 << 18
+"""Multiplications of a product for which operations of their own that convert are worth it."""
+
+
+def dot_of_narrow(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A product that is made in f32 is one of f32, whose operands and result are converted beside it.
+
+    Conversions run on all threads then, become one loop with what computes the operands or takes the result,
+    and are made once for several products.
+    """
+    types = [tensor_type(value) for value in (*operation.operands, operation.result)]
+    if all(type.dtype == np.float32 or type.category != FLOAT for type in types):
+        return None
+    from ...ops.contraction.dot_general import DotGeneral
+
+    view = viewed(operation, DotGeneral)
+    terms = math.prod([types[0].shape[d] for d in view.lhs_contracting_dimensions])
+    if types[2].size * terms < _LEAST_CONVERTED_TERMS or not view.is_converted:
+        return None
+    lhs, rhs, result = [TensorType(type.shape, ELEMENT_TYPES["f32"]) for type in types]
+    operands = [
+        rewriter.create("stablehlo.convert", [value], type)
+        for value, type in zip(operation.operands, (lhs, rhs), strict=True)
+    ]
+    product = rewriter.create(operation.name, operands, result, operation.attributes)
+    return rewriter.create("stablehlo.convert", [product], types[2])
+
+
+_NEUTRAL: Final = {"add": 0, "multiply": 1, "or": 0, "xor": 0}
+_NEUTRAL_OF_FLOATS: Final = {"add": -0.0, "multiply": 1.0, "minimum": math.inf, "maximum": -math.inf}
+
+
+def reduce_nothing(operation: Operation, rewriter: Rewriter) -> tuple[Value] | None:
+    """A reduction over dimensions of size 1, from a neutral initial value, is a reshape.
+
+    A sum of floats from +0 adds that, in any order once or more often: a -0 becomes +0.
+    """
+    if len(operation.results) != 1 or not is_plain(operation):
+        return None
+    value, initial = operation.operands
+    type, result = tensor_type(value), tensor_type(operation.result)
+    if type.element_type != result.element_type or not type.category & (INTEGER | BOOLEAN | FLOAT):
+        return None
+    view = viewed(operation, Reduce)
+    name = monoid(view.body)
+    if name is None or any(type.shape[d] != 1 for d in view.dimensions):
+        return None
+    if _is_neutral(initial, name):
+        return (reshaped(value, operation.result, rewriter),)
+    if type.category != FLOAT or name != "add" or not is_splat_of(initial, 0.0):
+        return None
+    operands = [rewriter.constant(result, 0), reshaped(value, operation.result, rewriter)]
+    return (rewriter.create("stablehlo.add", operands, result),)
+
+
+def reduce_of_nothing(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
+    """A reduction of tensors without elements holds the initial values alone."""
+    if 0 not in tensor_type(operation.operands[0]).shape:
+        return None
+    initial = operation.operands[len(operation.results) :]
+    types = [tensor_type(result) for result in operation.results]
+    if any(tensor_type(v).element_type != t.element_type for v, t in zip(initial, types, strict=True)):
+        return None
+    return [spread(value, (), type, rewriter) for value, type in zip(initial, types, strict=True)]
+
+
+def _is_neutral(initial: Value, name: str) -> bool:
+    """Whether an initial value changes nothing under a monoid."""
+    if tensor_type(initial).category == FLOAT:
+        return is_splat_of(initial, _NEUTRAL_OF_FLOATS[name])
+    start = splat(initial)
+    return start is not None and int(start) == _neutral(name, initial)
+
+
+def _neutral(name: str, value: Value) -> int:
+    """The integer or boolean that changes nothing under a monoid."""
+    element_type = tensor_type(value).element_type
+    low, high = (0, 1) if element_type.category == BOOLEAN else storage_range(element_type)  # type: ignore[arg-type]
+    if name == "and":
+        return -1 if element_type.category == SIGNED else high
+    if element_type.category == BOOLEAN and name in ("add", "multiply"):
+        return 0 if name == "add" else 1
+    return {"minimum": high, "maximum": low}.get(name, _NEUTRAL.get(name, 0))

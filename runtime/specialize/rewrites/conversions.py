@@ -1,0 +1,123 @@
+"""Rewrites of conversions between element types and of complex numbers' parts."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...ir import Operation, Value
+from ...types import BOOLEAN, COMPLEX, FLOAT, INTEGER, SIGNED, UNSIGNED, ElementType
+from ..utils.rewriter import Rewriter, defined_by, tensor_type
+
+_PRECISION: Final = {"bf16": 8, "f16": 11, "f32": 24, "f64": 53}
+"""Bits of the significand of the floating-point types whose conversions are joined."""
+
+_EXPONENT: Final = {"bf16": 8, "f16": 5, "f32": 8, "f64": 11}
+
+
+def convert_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A conversion to the type that the operand has."""
+    operand = operation.operands[0]
+    return operand if operand.type == operation.result.type else None
+
+
+def convert_twice(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A conversion of what was converted without loss is one conversion, where its steps cannot differ."""
+    inner = defined_by(operation.operands[0], "stablehlo.convert")
+    if inner is None:
+        return None
+    source, middle, target = [
+        _element(value) for value in (inner.operands[0], inner.result, operation.result)
+    ]
+    if not _keeps_values(source, middle) or not _is_one_step(source, middle, target):
+        return None
+    return rewriter.create(operation.name, inner.operands, operation.result.type)
+
+
+def _element(value: Value) -> ElementType:
+    element_type = tensor_type(value).element_type
+    assert isinstance(element_type, ElementType)
+    return element_type
+
+
+def _keeps_values(source: ElementType, target: ElementType) -> bool:
+    """Whether each value of a type is a value of another."""
+    if source.category == BOOLEAN:
+        return bool(target.category & (BOOLEAN | INTEGER)) or target.name in _PRECISION
+    if source.category & INTEGER:
+        digits = source.width - (source.category == SIGNED)
+        if target.category == UNSIGNED:
+            return source.category == UNSIGNED and source.width <= target.width
+        if target.category == SIGNED:
+            return digits <= target.width - 1
+        return digits <= _PRECISION.get(target.name, 0)
+    if source.name not in _PRECISION or target.name not in _PRECISION:
+        return False
+    return (
+        _PRECISION[source.name] <= _PRECISION[target.name]
+        and _EXPONENT[source.name] <= _EXPONENT[target.name]
+    )
+
+
+def _is_one_step(source: ElementType, middle: ElementType, target: ElementType) -> bool:
+    """Whether converting at once gives what converting by way of `middle` gives.
+
+    Floating-point values beyond an integer type's range are converted as they come, so that those ways stay.
+    """
+    if source.category == BOOLEAN or target == source:
+        return True
+    if source.category == FLOAT:
+        return target.name in _PRECISION
+    if middle.category & INTEGER:
+        return bool(target.category & (INTEGER | BOOLEAN)) or target.name in _PRECISION
+    return target.name in _PRECISION
+
+
+def bitcast_twice(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A bitcast of a bitcast between types of one width is one bitcast."""
+    inner = defined_by(operation.operands[0], operation.name)
+    if inner is None:
+        return None
+    types = [tensor_type(value) for value in (inner.operands[0], inner.result, operation.result)]
+    if len({type.shape for type in types}) > 1 or len({_width(type.element_type) for type in types}) > 1:
+        return None
+    if types[0] == types[2]:
+        return inner.operands[0]
+    return rewriter.create(operation.name, inner.operands, operation.result.type)
+
+
+def _width(element_type: object) -> int:
+    assert isinstance(element_type, ElementType)
+    return element_type.width
+
+
+def bitcast_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A bitcast to the type that the operand has."""
+    return convert_nothing(operation, rewriter)
+
+
+def part_of_complex(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """``real`` and ``imag`` of what ``complex`` put together."""
+    inner = defined_by(operation.operands[0], "stablehlo.complex")
+    if inner is None:
+        return None
+    return inner.operands[0 if operation.name == "stablehlo.real" else 1]
+
+
+def part_of_real(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """``real`` of a real number is that number, ``imag`` is 0."""
+    operand = operation.operands[0]
+    if operand.type.category == COMPLEX:
+        return None
+    return (
+        operand if operation.name == "stablehlo.real" else rewriter.constant(tensor_type(operation.result), 0)
+    )
+
+
+def complex_of_parts(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """``complex`` of the parts of a complex number."""
+    lhs, rhs = operation.operands
+    real, imag = defined_by(lhs, "stablehlo.real"), defined_by(rhs, "stablehlo.imag")
+    if real is None or imag is None or real.operands[0] is not imag.operands[0]:
+        return None
+    number = real.operands[0]
+    return number if number.type == operation.result.type else None

@@ -1,0 +1,104 @@
+"""Products by a dot algorithm as products without one, of operands that are rounded or split beside them."""
+
+from __future__ import annotations
+
+import functools
+from typing import Final
+
+from ...ir import EnumAttribute, IntegerAttribute, Operation, Value
+from ...ops.contraction.dot_algorithm import working_type
+from ...ops.contraction.dot_general import DotGeneral
+from ...ops.contraction.low_precision_matmul import are_served, has_order_of_f32, suits
+from ...types import ELEMENT_TYPES, FLOAT, INTEGER, TF32, ElementType, TensorType
+from ..utils.rewriter import Rewriter, tensor_type, viewed
+
+_BOOLEAN: Final = ELEMENT_TYPES["i1"]
+_I32: Final = ELEMENT_TYPES["i32"]
+_TF32_FORMAT: Final = {
+    "exponent_bits": IntegerAttribute(8, _I32),
+    "mantissa_bits": IntegerAttribute(10, _I32),
+}
+_NOT_EQUAL: Final = {"comparison_direction": EnumAttribute("stablehlo", "comparison_direction", "NE")}
+
+
+def dot_of_components(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A product by an algorithm is the sum of products without one, by `ops.contraction.dot_algorithm`.
+
+    What rounds and splits runs on all threads then, is made once for several products of an operand, and one
+    loop with what computes it.
+    """
+    view = viewed(operation, DotGeneral)
+    algorithm = view.algorithm
+    types = [tensor_type(value) for value in (*operation.operands, operation.result)]
+    if algorithm is None or algorithm.components is None:
+        return None
+    if not all(type.category & (FLOAT | INTEGER) for type in types):
+        return None
+    precisions = (algorithm.lhs_precision_type, algorithm.rhs_precision_type)
+    lefts, rights = [
+        _components(operand, precision, algorithm.components, rewriter)
+        for operand, precision in zip(operation.operands, precisions, strict=True)
+    ]
+    multiply = functools.partial(_product, operation, view.matrix_sizes, rewriter)
+    *small, total = [multiply(lefts[i], rights[j]) for i, j in algorithm.pairs]
+    if small:
+        total = _sum(small, total, rewriter)
+    accumulated = _converted(total, algorithm.accumulation_type, rewriter)
+    return _converted(accumulated, _plain_type(operation.result), rewriter)
+
+
+def _components(value: Value, precision: ElementType, count: int, rewriter: Rewriter) -> list[Value]:
+    """What `ops.contraction.dot_algorithm` splits an operand into, in the precision's type; tf32 in f32."""
+    rest = _converted(value, working_type(precision), rewriter)
+    parts: list[Value] = []
+    while True:
+        parts.append(_rounded(rest, precision, rewriter))
+        if len(parts) == count:
+            return parts
+        part, type = _converted(parts[-1], working_type(precision), rewriter), tensor_type(rest)
+        truth = TensorType(type.shape, _BOOLEAN)
+        is_finite = rewriter.create("stablehlo.is_finite", [part], truth)
+        left = rewriter.create("stablehlo.subtract", [rest, part], type)
+        rest = rewriter.create("stablehlo.select", [is_finite, left, rewriter.constant(type, 0)], type)
+
+
+def _rounded(value: Value, precision: ElementType, rewriter: Rewriter) -> Value:
+    if precision is TF32:
+        return rewriter.create("stablehlo.reduce_precision", [value], value.type, _TF32_FORMAT)
+    return _converted(value, precision, rewriter)
+
+
+def _product(
+    operation: Operation, sizes: tuple[int, int, int], rewriter: Rewriter, left: Value, right: Value
+) -> Value:
+    """The product of two components, in f32 or f64, where narrower instructions have not the same bits."""
+    lhs, rhs = _plain_type(left), _plain_type(right)
+    target = working_type(lhs)
+    if not (are_served(lhs, rhs, target) and has_order_of_f32() and suits(*sizes)):
+        left, right = (_converted(value, target, rewriter) for value in (left, right))
+    attributes = {name: value for name, value in operation.attributes.items() if name != "algorithm"}
+    type = TensorType(tensor_type(operation.result).shape, target)
+    return rewriter.create(operation.name, [left, right], type, attributes)
+
+
+def _sum(small: list[Value], total: Value, rewriter: Rewriter) -> Value:
+    """The sum of products, in order; where the small ones give NaN, the largest one alone counts."""
+    type = tensor_type(total)
+    rest = functools.reduce(lambda a, b: rewriter.create("stablehlo.add", [a, b], type), small)
+    is_nan = rewriter.create("stablehlo.compare", [rest, rest], TensorType(type.shape, _BOOLEAN), _NOT_EQUAL)
+    whole = rewriter.create("stablehlo.add", [rest, total], type)
+    return rewriter.create("stablehlo.select", [is_nan, total, whole], type)
+
+
+def _converted(value: Value, element_type: ElementType, rewriter: Rewriter) -> Value:
+    """A value in another type; tf32 is held in f32."""
+    target = working_type(element_type) if element_type is TF32 else element_type
+    if _plain_type(value) is target:
+        return value
+    return rewriter.create("stablehlo.convert", [value], TensorType(tensor_type(value).shape, target))
+
+
+def _plain_type(value: Value) -> ElementType:
+    element_type = tensor_type(value).element_type
+    assert isinstance(element_type, ElementType)
+    return element_type

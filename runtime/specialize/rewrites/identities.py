@@ -1,0 +1,45 @@
+"""Operations that change nothing once sizes are known: they become their operand, or go."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...ir import Operation, StringAttribute, Value
+from ...ops.framework.rules import constant_operand
+from ...ops.framework.verify import view_of
+
+_SAME_ELEMENTS: Final = frozenset(
+    {"stablehlo.convert", "stablehlo.reshape", "tensor.cast", "arith.index_cast"}
+)
+"""Operations whose result is their operand where both have the same type."""
+
+
+def operand_that_is_result(operation: Operation) -> Value | None:
+    """The operand that an operation returns as it is, or None."""
+    if operation.name not in _SAME_ELEMENTS or len(operation.operands) != 1 or len(operation.results) != 1:
+        return None
+    (operand,) = operation.operands
+    return operand if operand.type == operation.result.type else None
+
+
+def asserted(operation: Operation) -> bool | None:
+    """The condition of a ``shape_assertion`` whose operands are known; None for any other operation."""
+    if operation.name != "stablehlo.custom_call":
+        return None
+    target = operation.attributes.get("call_target_name")
+    if not isinstance(target, StringAttribute) or target.value != "shape_assertion":
+        return None
+    values = [constant_operand(operation, position) for position in range(len(operation.operands))]
+    if not values or any(value is None for value in values):
+        return None
+    return bool(values[0])
+
+
+def fail(operation: Operation) -> None:
+    """Run a ``shape_assertion`` that does not hold.
+
+    Raises:
+        ExecutionError: its message.
+    """
+    values = [constant_operand(operation, position) for position in range(len(operation.operands))]
+    view_of(operation).reference(*values)

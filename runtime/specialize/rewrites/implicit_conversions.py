@@ -1,0 +1,114 @@
+"""The conversions around bodies of other element types, as operations of their own.
+
+A reduction whose body has another element type than its operands converts them, and a result that is to have
+the operands' type again is converted back. Promotions, of which the operations themselves know, stay.
+
+Source: the StableHLO project's RFC on quantization of reductions; specification, `is_promotable`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from ...ir import Operation, Region, Value
+from ...ops.framework.rules import body_element_types, expressed_type, is_promotable
+from ...types import AnyElementType, QuantizedType, TensorType
+
+_BODIES: Final = {
+    "stablehlo.reduce": 0,
+    "stablehlo.reduce_window": 0,
+    "stablehlo.scatter": 0,
+    "stablehlo.select_and_scatter": 1,
+}
+"""Operations with such bodies; which of their regions these are."""
+
+
+def make_conversions_explicit(region: Region) -> None:
+    """Put operations in the place of implicit conversions, in place."""
+    for block in region.blocks:
+        values: dict[Value, Value] = {}
+        operations: list[Operation] = []
+        for operation in block.operations:
+            if values:
+                operation.operands = tuple([values.get(operand, operand) for operand in operation.operands])
+            for inner in operation.regions:
+                make_conversions_explicit(inner)
+                _substitute(inner, values)
+            operations += _explicit(operation, values) if operation.name in _BODIES else [operation]
+        block.operations = operations
+
+
+def _substitute(region: Region, values: dict[Value, Value]) -> None:
+    if values:
+        for operation in region.walk():
+            operation.operands = tuple([values.get(operand, operand) for operand in operation.operands])
+
+
+def _explicit(operation: Operation, values: dict[Value, Value]) -> list[Operation]:
+    """An operation between conversions; `values` gets what stands for its results."""
+    made: list[Operation] = []
+    element_types = body_element_types(operation.regions[_BODIES[operation.name]])
+    if operation.name != "stablehlo.select_and_scatter":
+        operation.operands = _converted_operands(operation, element_types, made)
+    types = [
+        _tensor(result).with_element_type(element_type)
+        for result, element_type in zip(operation.results, element_types, strict=True)
+    ]
+    if types == [result.type for result in operation.results]:
+        return [*made, operation]
+    inner = Operation(
+        operation.name,
+        operation.operands,
+        types,
+        operation.attributes,
+        operation.regions,
+        operation.location,
+    )
+    made.append(inner)
+    for result, folded in zip(operation.results, inner.results, strict=True):
+        values[result] = _converted(folded, _tensor(result).element_type, operation, made)
+    return made
+
+
+def _converted_operands(
+    operation: Operation, element_types: Sequence[AnyElementType], made: list[Operation]
+) -> tuple[Value, ...]:
+    """The operands in the body's types, but those which the operation itself promotes."""
+    count = len(element_types)
+    operands = list(operation.operands)
+    start = count if len(operands) == 2 * count else count + 1
+    for position, element_type in enumerate(element_types):
+        for place in (position, start + position):
+            source = _tensor(operands[place]).element_type
+            plain = not isinstance(source, QuantizedType) and not isinstance(element_type, QuantizedType)
+            if not plain or not is_promotable(source, element_type):
+                operands[place] = _converted(operands[place], element_type, operation, made)
+    return tuple(operands)
+
+
+def _converted(
+    value: Value, target: AnyElementType, operation: Operation, made: list[Operation]
+) -> Value:
+    """A value in another element type, by the operations that the table of conversions names."""
+    source = _tensor(value).element_type
+    if source == target:
+        return value
+    expressed = expressed_type(source), expressed_type(target)
+    steps: list[tuple[str, AnyElementType]] = []
+    if isinstance(source, QuantizedType) and (expressed[0] != expressed[1] or target == expressed[1]):
+        steps.append(("stablehlo.uniform_dequantize", expressed[0]))
+    if expressed[0] != expressed[1]:
+        steps.append(("stablehlo.convert", expressed[1]))
+    if isinstance(target, QuantizedType):
+        steps.append(("stablehlo.uniform_quantize", target))
+    for name, element_type in steps:
+        type = _tensor(value).with_element_type(element_type)
+        made.append(Operation(name, [value], [type], {}, (), operation.location))
+        value = made[-1].result
+    return value
+
+
+def _tensor(value: Value) -> TensorType:
+    assert isinstance(value.type, TensorType)
+    return value.type

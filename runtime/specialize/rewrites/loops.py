@@ -1,0 +1,261 @@
+"""Rewrites of `while`: what stays the same leaves the loop, and short loops are unrolled.
+
+A loop counts where ``cond`` compares a carried value with a bound from outside, and ``body`` adds a constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ...ir import Block, Builder, Operation, Region, Value
+from ...ops.elementwise.comparison import Compare
+from ...types import INTEGER, ElementType, storage_range
+from ..utils.effects import has_no_effect, is_pure
+from ..utils.rewriter import Rewriter, defined_by, is_plain, is_plain_value, splat, tensor_type, viewed
+
+MOST_UNROLLED: Final = 8
+"""Rounds of a loop that is unrolled."""
+
+MOST_UNROLLED_OPERATIONS: Final = 512
+"""Operations of all rounds together."""
+
+_MADE_WHERE_USED: Final = frozenset(
+    {
+        "stablehlo.broadcast_in_dim",
+        "stablehlo.constant",
+        "stablehlo.convert",
+        "stablehlo.iota",
+        "stablehlo.reshape",
+        "stablehlo.slice",
+        "stablehlo.transpose",
+    }
+)
+"""They cost little or nothing beside the operations that use them, and leave a loop only with them."""
+
+_KEPT_IN_LOOPS: Final = frozenset(
+    {
+        "stablehlo.case",
+        "stablehlo.composite",
+        "stablehlo.custom_call",
+        "stablehlo.gather",
+        "stablehlo.if",
+        "stablehlo.optimization_barrier",
+        "stablehlo.while",
+    }
+)
+"""What may fail or run long, though the loop would not have run; and what keeps operations apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """How a loop counts.
+
+    Attributes:
+        index: which of the carried values is the counter.
+        limit: what it is compared with; the loop runs while it is smaller.
+        inclusive: whether the loop also runs while it is equal.
+        step: what each round adds, more than 0.
+    """
+
+    index: int
+    limit: Value
+    inclusive: bool
+    step: int
+
+
+def counter(operation: Operation) -> Counter | None:
+    """How a loop counts up; None where it does not."""
+    cond, body = [region.block for region in operation.regions]
+    (verdict,) = cond.terminator.operands
+    comparison = defined_by(verdict, "stablehlo.compare")
+    if comparison is None:
+        return None
+    lhs, rhs = comparison.operands
+    direction = viewed(comparison, Compare).comparison_direction.value
+    if direction in ("GT", "GE"):
+        lhs, rhs, direction = rhs, lhs, {"GT": "LT", "GE": "LE"}[direction]
+    if direction not in ("LT", "LE") or lhs.owner is not cond or not tensor_type(lhs).category & INTEGER:
+        return None
+    if rhs.owner is cond or (rhs.owner in cond.operations and splat(rhs) is None):
+        return None
+    step = _added(body.terminator.operands[lhs.index], body.arguments[lhs.index])
+    return Counter(lhs.index, rhs, direction == "LE", step) if step is not None and step > 0 else None
+
+
+def _added(value: Value, argument: Value) -> int | None:
+    """The constant that was added to an argument."""
+    addition = defined_by(value, "stablehlo.add")
+    if addition is None or argument not in addition.operands:
+        return None
+    lhs, rhs = addition.operands
+    element = splat(rhs if lhs is argument else lhs)
+    return None if element is None else int(element)
+
+
+def declare_counter(operation: Operation, rewriter: Rewriter) -> None:
+    """Enter the bounds of a loop's counter within the body."""
+    found = counter(operation)
+    if found is None:
+        return
+    start = rewriter.interval(operation.operands[found.index])
+    limit = rewriter.interval(rewriter.now(found.limit))
+    argument = operation.regions[1].block.arguments[found.index]
+    element_type = tensor_type(argument).element_type
+    if start is None or limit is None or not isinstance(element_type, ElementType):
+        return
+    last = limit[1] if found.inclusive else limit[1] - 1
+    # A counter that wraps around has no bounds.
+    if start[0] <= last and last + found.step <= storage_range(element_type)[1]:
+        rewriter.intervals.declare(argument, (start[0], last))
+
+
+def rounds(operation: Operation) -> int | None:
+    """How often a loop runs that counts from a constant to a constant; None where that is not known."""
+    found = counter(operation)
+    if found is None:
+        return None
+    start, limit = splat(operation.operands[found.index]), splat(found.limit)
+    element_type = tensor_type(operation.operands[found.index]).element_type
+    if start is None or limit is None or not isinstance(element_type, ElementType):
+        return None
+    end = int(limit) + found.inclusive
+    count = max(0, -((int(start) - end) // found.step))
+    if int(start) + count * found.step > storage_range(element_type)[1]:
+        return None
+    return count
+
+
+def unroll(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
+    """A loop of few rounds becomes these rounds, one after the other; one of none is its operands."""
+    count = rounds(operation)
+    cond, body = operation.regions
+    if count is None or count > MOST_UNROLLED or not is_pure(cond.block):
+        return None
+    if count * sum(1 for _ in body.walk()) > MOST_UNROLLED_OPERATIONS or not _types_stay(operation):
+        return None
+    carried = [rewriter.now(value) for value in operation.operands]
+    for _ in range(count):
+        values = dict(zip(body.block.arguments, carried, strict=True))
+        copied = Block()
+        for inner in body.block.operations[:-1]:
+            Builder(copied).copy(inner, values)
+        rewriter.place_all(copied.operations)
+        carried = [rewriter.now(values.get(value, value)) for value in body.block.terminator.operands]
+    return carried
+
+
+def _types_stay(operation: Operation) -> bool:
+    """Whether what is carried has one type in all places."""
+    types = tuple([operand.type for operand in operation.operands])
+    body = operation.regions[1].type
+    return types == tuple([result.type for result in operation.results]) == body.inputs == body.results
+
+
+def drop_unchanged(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
+    """A carried value that no round changes is used from outside of the loop."""
+    if not _types_stay(operation):
+        return None
+    blocks = [region.block for region in operation.regions]
+    returned = blocks[1].terminator.operands
+    unchanged = [
+        index
+        for index, (argument, value) in enumerate(zip(blocks[1].arguments, returned, strict=True))
+        if value is argument or value is operation.operands[index]
+    ]
+    if not unchanged:
+        return None
+    values = {block.arguments[index]: operation.operands[index] for block in blocks for index in unchanged}
+    return _rebuilt(operation, [i for i in range(len(returned)) if i not in unchanged], values, rewriter)
+
+
+def _rebuilt(
+    operation: Operation, kept: Sequence[int], values: Mapping[Value, Value], rewriter: Rewriter
+) -> Sequence[Value]:
+    """The loop with some of its carried values only; `values` stand for the others' arguments and results."""
+    regions = []
+    for region in operation.regions:
+        block = region.block
+        new = Block([block.arguments[index].type for index in kept])
+        inside = dict(values)
+        inside.update(zip([block.arguments[index] for index in kept], new.arguments, strict=True))
+        for inner in block.operations:
+            Builder(new).copy(inner, inside)
+        if region is operation.regions[1]:
+            terminator = new.terminator
+            terminator.operands = tuple([terminator.operands[index] for index in kept])
+        regions.append(Region([new]))
+    loop = Operation(
+        operation.name,
+        [operation.operands[index] for index in kept],
+        [operation.results[index].type for index in kept],
+        operation.attributes,
+        regions,
+        operation.location,
+    )
+    results = dict(zip(kept, rewriter.place(loop), strict=True))
+    return [results.get(index, operand) for index, operand in enumerate(operation.operands)]
+
+
+def hoist(operation: Operation, rewriter: Rewriter) -> None:
+    """Move out of a loop's body, in place, what computes the same in each round.
+
+    What is moved runs even where the loop does not: it has no effect and cannot fail.
+    """
+    block = operation.regions[1].block
+    outside = _Outside(block)
+    moved = [inner for inner in block.operations[:-1] if outside.takes(inner)]
+    for inner in moved:
+        rewriter.place(inner)
+    if moved:
+        taken = set(moved)
+        block.operations = [inner for inner in block.operations if inner not in taken]
+        rewriter.substitute(block)
+        rewriter.changes += 1
+
+
+class _Outside:
+    """Which operations of a body depend on nothing of it."""
+
+    def __init__(self, block: Block) -> None:
+        self.inside: set[Value] = set(block.arguments)
+        self.definitions: dict[Value, Operation] = {}
+        self.needed: set[Operation] = set()
+        for operation in block.operations[:-1]:
+            depends = not self.inside.isdisjoint(_used(operation)) or not _may_move(operation)
+            if depends:
+                self.inside.update(operation.results)
+                continue
+            self.definitions.update(dict.fromkeys(operation.results, operation))
+            if operation.name not in _MADE_WHERE_USED:
+                self.need(operation)
+
+    def need(self, operation: Operation) -> None:
+        """Move an operation, and what it uses."""
+        waiting = [operation]
+        while waiting:
+            one = waiting.pop()
+            if one not in self.needed:
+                self.needed.add(one)
+                waiting += [self.definitions[value] for value in _used(one) if value in self.definitions]
+
+    def takes(self, operation: Operation) -> bool:
+        """Whether an operation leaves the loop."""
+        return operation in self.needed
+
+
+def _used(operation: Operation) -> Iterator[Value]:
+    for inner in operation.walk():
+        yield from inner.operands
+
+
+def _may_move(operation: Operation) -> bool:
+    """Whether an operation may run though the loop may not."""
+    return (
+        operation.name.startswith("stablehlo.")
+        and operation.name not in _KEPT_IN_LOOPS
+        and is_plain(operation)
+        and all(is_plain_value(value) and value.type.size for value in operation.operands)  # type: ignore[union-attr]
+        and has_no_effect(operation)
+    )

@@ -1,0 +1,73 @@
+"""Which updates the scatters of a program leave out where a window lies partly outside of the input.
+
+The specification leaves out single elements, XLA the whole window. Under the option's value "auto" a program
+that was made for XLA is run as XLA runs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, Literal, NamedTuple
+
+from ...ir import Function, Module
+from ...options import Options
+
+XLA_DIALECTS: Final = ("jax.", "mhlo.", "tf.")
+"""Prefixes of the attributes that JAX, and other front ends of XLA, put on modules and functions."""
+
+
+class OutOfBounds(NamedTuple):
+    """What scatters of a program leave out.
+
+    Attributes:
+        unit: ``"element"`` or ``"window"``.
+        reason: what decided it.
+    """
+
+    unit: Literal["element", "window"]
+    reason: str
+
+    def __str__(self) -> str:
+        what = {"element": "the elements that lie outside", "window": "each window that lies partly outside"}
+        return f"scatters leave out {what[self.unit]}: {self.reason}"
+
+
+def out_of_bounds(module: Module, options: Options) -> OutOfBounds:
+    """What the scatters of a module leave out under `Options.scatter_out_of_bounds`."""
+    chosen = options.scatter_out_of_bounds
+    if chosen != "auto":
+        return OutOfBounds(chosen, f"Options(scatter_out_of_bounds={chosen!r})")
+    mark = _xla_mark(module)
+    if mark is not None:
+        return OutOfBounds("window", f"as by XLA, for which the program was made: {mark}")
+    return OutOfBounds("element", "as the specification says; the program carries no attribute of JAX or XLA")
+
+
+def _xla_mark(module: Module) -> str | None:
+    """What shows that a module was made for XLA, None where nothing does."""
+    if module.producer is not None:
+        return f"it came as an object of {module.producer}"
+    for name in module.attributes:
+        if name.startswith(XLA_DIALECTS):
+            return f"the module has {name}"
+    for item in module.body:
+        if isinstance(item, Function):
+            mark = _function_mark(item)
+        else:
+            mark = _xla_mark(item) if isinstance(item, Module) else None
+        if mark is not None:
+            return mark
+    return None
+
+
+def _function_mark(function: Function) -> str | None:
+    places: Iterable[tuple[str, Iterable[str]]] = (
+        (f"@{function.name}", function.attributes),
+        *[(f"argument {i} of @{function.name}", one) for i, one in enumerate(function.argument_attributes)],
+        *[(f"result {i} of @{function.name}", one) for i, one in enumerate(function.result_attributes)],
+    )
+    for place, attributes in places:
+        for name in attributes:
+            if name.startswith(XLA_DIALECTS):
+                return f"{place} has {name}"
+    return None

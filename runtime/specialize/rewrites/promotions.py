@@ -1,0 +1,70 @@
+"""Reductions that take what a conversion makes wider take its operand: their bodies promote it by themselves.
+
+`is_promotable` of the specification lets the body of a reduction have a wider type than its inputs: a sum of
+bf16 in f32 needs no array of f32.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+import numpy as np
+
+from ...ir import Block, DenseElementsAttribute, Operation, Region, Value
+from ...ops.elementwise.base import Elementwise
+from ...ops.framework.declaration import lookup
+from ...ops.reduction.bodies import monoid
+from ...ops.reduction.reduce import Reduce
+from ...types import TensorType
+from ..utils.rewriter import is_plain, reduced_from, splat, tensor_type, viewed
+
+_NARROW: Final = ("bf16", "f16")
+_CONVERT: Final = "stablehlo.convert"
+
+
+def promote_reductions(region: Region) -> None:
+    """Let reductions to f32 take narrower floats, in place; conversions that nothing uses are left behind."""
+    if not any(reduced_from(operation, _CONVERT) for operation in region.walk()):
+        return
+    users = Counter(operand for operation in region.walk() for operand in operation.operands)
+    for operation in list(region.walk()):
+        for inner in operation.regions:
+            _promote(inner.block, users)
+    _promote(region.block, users)
+
+
+def _promote(block: Block, users: Counter[Value]) -> None:
+    operations: list[Operation] = []
+    for operation in block.operations:
+        initial = _narrow_initial(operation, users)
+        if initial is not None:
+            (converted,) = operation.operands[0].owner.operands  # type: ignore[union-attr]
+            operations.append(initial)
+            operation.operands = (converted, initial.result)
+        operations.append(operation)
+    block.operations = operations
+
+
+def _narrow_initial(operation: Operation, users: Counter[Value]) -> Operation | None:
+    """The constant init_value in the type that the conversion before a reduction takes; None: it must stay.
+
+    Conversions of what an elementwise operation computes stay: they become one loop with that.
+    """
+    convert = reduced_from(operation, _CONVERT)
+    if convert is None or users[convert.result] != 1 or not is_plain(operation):
+        return None
+    (source,) = convert.operands
+    type, before = tensor_type(source), source.owner
+    is_computed = isinstance(before, Operation) and issubclass(lookup(before.name) or Reduce, Elementwise)
+    if str(type.element_type) not in _NARROW or str(tensor_type(convert.result).element_type) != "f32":
+        return None
+    start = splat(operation.operands[1])
+    if is_computed or start is None or monoid(viewed(operation, Reduce).body) is None:
+        return None
+    narrow = np.asarray(start).astype(type.dtype)
+    if narrow.astype(np.float32).tobytes() != np.asarray(start).tobytes():
+        return None
+    scalar = TensorType((), type.element_type)
+    attributes = {"value": DenseElementsAttribute(scalar, narrow)}
+    return Operation("stablehlo.constant", (), [scalar], attributes, (), operation.location)

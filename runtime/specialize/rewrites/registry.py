@@ -1,0 +1,189 @@
+"""Which rewrites are tried on which operation, and the passes that run them until nothing changes."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from ...ir import Operation, Region, Value
+from ..utils.cleanup import remove_common_subexpressions, remove_dead_code
+from ..utils.constants import Budget
+from ..utils.effects import CONTROL_FLOW
+from ..utils.rewriter import Preparation, Rewrite, Rewriter
+from . import algebra, contractions, conversions, reshaping, slicing
+
+MOST_ROUNDS: Final = 6
+"""Passes over a program; nearly all of what can be done is done in the first two."""
+
+
+LATE: Final[list[tuple[str, str]]] = []
+"""The modules and names of the rewrites that are imported when they are first tried."""
+
+
+def _late(
+    module: str, name: str, user_of: str = "", operands: int | None = None, attribute: str = ""
+) -> Callable[[Operation, Rewriter], Any]:
+    """A rewrite of a module that few programs need, so that it is imported when the rewrite is first tried.
+
+    Args:
+        module, name: the module of this package, and the function there.
+        user_of: try it only on what uses the result of an operation of that name.
+        operands: try it only on what has so many.
+        attribute: try it only on what has an attribute of that name.
+    """
+
+    LATE.append((module, name))
+
+    def rewrite(operation: Operation, rewriter: Rewriter) -> Any:
+        if user_of and not any(_is_made_by(user_of, operand) for operand in operation.operands):
+            return None
+        if operands is not None and len(operation.operands) != operands:
+            return None
+        if attribute and attribute not in operation.attributes:
+            return None
+        return getattr(importlib.import_module(f".{module}", __package__), name)(operation, rewriter)
+
+    return rewrite
+
+
+def _is_made_by(name: str, value: Value) -> bool:
+    return isinstance(value.owner, Operation) and value.owner.name == name
+
+
+TENSOR_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
+    "stablehlo.abs": (algebra.done_again,),
+    "stablehlo.add": (algebra.add_nothing, algebra.add_constants),
+    "stablehlo.and": (algebra.and_or_known,),
+    "stablehlo.bitcast_convert": (conversions.bitcast_nothing, conversions.bitcast_twice),
+    "stablehlo.broadcast_in_dim": (
+        reshaping.broadcast_to_same,
+        reshaping.broadcast_of_spread,
+        reshaping.broadcast_of_iota,
+    ),
+    "stablehlo.ceil": (algebra.done_again,),
+    "stablehlo.clamp": (algebra.clamp_in_range,),
+    "stablehlo.compare": (
+        algebra.compare_known,
+        algebra.compare_with_truth,
+        algebra.compare_converted_truth,
+    ),
+    "stablehlo.complex": (conversions.complex_of_parts,),
+    "stablehlo.concatenate": (
+        slicing.concatenate_few,
+        slicing.concatenate_neighbours,
+        slicing.concatenate_same,
+    ),
+    "stablehlo.convert": (conversions.convert_nothing, conversions.convert_twice),
+    "stablehlo.divide": (algebra.divide_by_one,),
+    "chlo.ragged_dot": (contractions.product_of_mixed,),
+    "stablehlo.convolution": (contractions.product_of_mixed,),
+    "stablehlo.dot": (contractions.product_of_mixed,),
+    "stablehlo.dot_general": (
+        contractions.product_of_mixed,
+        contractions.dot_of_transpose,
+        contractions.dot_of_narrow,
+        _late("dot_algorithms", "dot_of_components", attribute="algorithm"),
+    ),
+    "stablehlo.dynamic_slice": (slicing.dynamic_slice_known, slicing.dynamic_slice_whole_dimensions),
+    "stablehlo.dynamic_update_slice": (slicing.dynamic_update_slice_whole,),
+    "stablehlo.fft": (_late("fft", "fft_of_real"),),
+    "stablehlo.floor": (algebra.done_again,),
+    "stablehlo.imag": (conversions.part_of_complex, conversions.part_of_real),
+    "stablehlo.gather": (_late("gathers", "gather_of_one"), _late("gathers", "gather_counted")),
+    "stablehlo.iota": (reshaping.iota_of_one,),
+    "stablehlo.maximum": (algebra.extreme_of_same,),
+    "stablehlo.minimum": (algebra.extreme_of_same,),
+    "stablehlo.multiply": (algebra.multiply_by_one,),
+    "stablehlo.negate": (algebra.done_twice,),
+    "stablehlo.not": (algebra.done_twice, algebra.not_of_comparison),
+    "stablehlo.or": (algebra.and_or_known,),
+    "stablehlo.pad": (slicing.pad_nothing, slicing.pad_of_nothing),
+    "stablehlo.real": (conversions.part_of_complex, conversions.part_of_real),
+    "stablehlo.reduce": (
+        contractions.reduce_of_nothing,
+        _late("arg_reductions", "reduce_counted", operands=4),
+    ),
+    "stablehlo.reshape": (reshaping.reshape_twice, reshaping.reshape_of_spread),
+    "stablehlo.reverse": (reshaping.reverse_nothing, reshaping.reverse_twice),
+    "stablehlo.round_nearest_afz": (algebra.done_again,),
+    "stablehlo.round_nearest_even": (algebra.done_again,),
+    "stablehlo.select": (
+        algebra.select_known,
+        algebra.select_of_not,
+        algebra.select_of_booleans,
+        algebra.select_of_spread,
+        _late("gathers", "select_of_gather", user_of="stablehlo.gather"),
+    ),
+    "stablehlo.shift_left": (algebra.shift_by_nothing,),
+    "stablehlo.shift_right_arithmetic": (algebra.shift_by_nothing,),
+    "stablehlo.shift_right_logical": (algebra.shift_by_nothing,),
+    "stablehlo.sign": (algebra.done_again,),
+    "stablehlo.slice": (
+        slicing.slice_nothing,
+        slicing.slice_of_slice,
+        slicing.slice_of_spread,
+        slicing.slice_of_concatenate,
+        slicing.slice_of_pad,
+    ),
+    "stablehlo.subtract": (algebra.subtract_nothing, algebra.add_constants),
+    "stablehlo.transpose": (reshaping.transpose_nothing, reshaping.transpose_of_moved),
+    "stablehlo.xor": (algebra.xor_known,),
+}
+"""Asked only where all operands and results are tensors of known sizes that are not quantized."""
+
+OTHER_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
+    "stablehlo.case": (_late("branches", "case_known"),),
+    "stablehlo.get_tuple_element": (_late("branches", "element_of_tuple"),),
+    "stablehlo.if": (_late("branches", "if_known"),),
+    "stablehlo.reduce": (contractions.reduce_nothing,),
+    "stablehlo.scatter": (_late("scatters", "scatter_of_one"), _late("scatters", "scatter_counted")),
+    "stablehlo.while": (_late("loops", "drop_unchanged"), _late("loops", "unroll"), _late("loops", "hoist")),
+}
+"""Asked for operands and results of any type."""
+
+LAST_REWRITES: Final[Mapping[str, Sequence[Rewrite]]] = {
+    "stablehlo.gather": (_late("gathers", "gather_by_columns"),),
+    "stablehlo.scatter": (_late("scatters", "scatter_by_columns"),),
+    "stablehlo.sort": (_late("arg_reductions", "sort_counted"),),
+}
+"""Tried with the others when nothing else changes any more: other rewrites look for what these take away."""
+
+PREPARATIONS: Final[Mapping[str, Preparation]] = {
+    "stablehlo.scatter": _late("whole_windows", "take_indices_that_fit"),
+    "stablehlo.while": _late("loops", "declare_counter"),
+}
+"""Called before an operation's regions are rebuilt."""
+
+
+def simplify(region: Region, budget: Budget, *, scatters_by_columns: bool) -> None:
+    """Rewrite a function's body, in place, until nothing changes, and remove what is not needed then.
+
+    Scatters take columns of indices only if asked to.
+    """
+    _run(region, TENSOR_REWRITES, budget)
+    last = dict(LAST_REWRITES)
+    if not scatters_by_columns:
+        del last["stablehlo.scatter"]
+    if any(operation.name in last for operation in region.walk()):
+        _run(region, {**TENSOR_REWRITES, **last}, budget)
+
+
+def _run(region: Region, tensor_rewrites: Mapping[str, Sequence[Rewrite]], budget: Budget) -> None:
+    """Pass over a region until nothing changes."""
+    for _ in range(MOST_ROUNDS):
+        rewriter = Rewriter(tensor_rewrites, OTHER_REWRITES, PREPARATIONS, budget)
+        rewriter.visit(region)
+        if not rewriter.changes:
+            return
+        merged = remove_common_subexpressions(region)
+        remove_dead_code(region)
+        if not merged and _is_straight(region):
+            return
+
+
+def _is_straight(region: Region) -> bool:
+    """Whether no operation changes what stands before it, nor loses a result: a pass forwards, which sees
+    each operation after all that it hangs on, leaves nothing for another one then."""
+    operations = region.block.operations[:-1]
+    return all(len(one.results) == 1 and one.name not in CONTROL_FLOW for one in operations)

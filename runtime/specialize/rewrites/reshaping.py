@@ -1,0 +1,213 @@
+"""Rewrites of operations that only change the shape: reshape, broadcast_in_dim, transpose, reverse, iota."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...ir import Operation, Value
+from ...ops.framework.attribute_kinds import I64
+from ...ops.shape.broadcasting import BroadcastInDim
+from ...ops.shape.creation import Iota
+from ...ops.shape.layout import Reverse, Transpose
+from ...types import TensorType
+from ..utils.rewriter import Rewriter, defined_by, defining_operation, dimensions, tensor_type, viewed
+
+
+def reshape_twice(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A reshape to the operand's shape, and a reshape of a reshape."""
+    (operand,) = operation.operands
+    if operand.type == operation.result.type:
+        return operand
+    inner = defined_by(operand, "stablehlo.reshape")
+    return None if inner is None else reshaped(inner.operands[0], operation.result, rewriter)
+
+
+def reshaped(value: Value, like: Value, rewriter: Rewriter) -> Value:
+    """A value in the shape of another."""
+    if value.type == like.type:
+        return value
+    return rewriter.create("stablehlo.reshape", [value], like.type)
+
+
+def reshape_of_spread(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A reshape that adds or drops dimensions of size 1 of a broadcast or an iota is a broadcast or an iota.
+
+    Of a broadcast of one element any reshape is one.
+    """
+    inner = defining_operation(operation.operands[0])
+    if inner is None:
+        return None
+    type = tensor_type(operation.result)
+    if inner.name == "stablehlo.broadcast_in_dim" and tensor_type(inner.operands[0]).rank == 0:
+        return spread(inner.operands[0], (), type, rewriter)
+    if inner.name not in ("stablehlo.broadcast_in_dim", "stablehlo.iota"):
+        return None
+    places = _kept_places(tensor_type(inner.result).shape, type.shape)
+    if places is None:
+        return None
+    if inner.name == "stablehlo.iota":
+        return _moved_iota(inner, places, type, rewriter)
+    (operand,) = inner.operands
+    source, to = tensor_type(operand), viewed(inner, BroadcastInDim).broadcast_dimensions
+    kept = [d for d in range(source.rank) if places[to[d]] is not None]
+    if len(kept) < source.rank:
+        narrow = source.with_shape([source.shape[d] for d in kept])
+        operand = rewriter.create("stablehlo.reshape", [operand], narrow)
+    return spread(operand, [_known(places[to[d]]) for d in kept], type, rewriter)
+
+
+def _known(place: int | None) -> int:
+    assert place is not None
+    return place
+
+
+def _kept_places(shape: Sequence[int], target: Sequence[int]) -> list[int | None] | None:
+    """For each dimension of `shape` its place in `target`; None for one of size 1 that is dropped.
+
+    None where the two differ in more than dimensions of size 1.
+    """
+    if [size for size in shape if size != 1] != [size for size in target if size != 1]:
+        return None
+    places: list[int | None] = []
+    place = 0
+    for size in shape:
+        if size == 1:
+            places.append(None)
+            continue
+        while target[place] == 1:
+            place += 1
+        places.append(place)
+        place += 1
+    return places
+
+
+def _moved_iota(
+    inner: Operation, places: Sequence[int | None], type: TensorType, rewriter: Rewriter
+) -> Value | None:
+    place = places[viewed(inner, Iota).iota_dimension]
+    if place is None:
+        return rewriter.constant(type, 0)
+    return rewriter.create("stablehlo.iota", (), type, {"iota_dimension": I64.encode(place)})
+
+
+def spread(value: Value, to: Sequence[int], type: TensorType, rewriter: Rewriter) -> Value:
+    """The broadcast of a value whose dimension d goes to dimension ``to[d]``."""
+    attributes = dimensions(broadcast_dimensions=to)
+    return rewriter.create("stablehlo.broadcast_in_dim", [value], type, attributes)
+
+
+def broadcast_of_spread(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A broadcast of a broadcast is one; so is that of a reshape that adds dimensions of size 1."""
+    (operand,) = operation.operands
+    inner, type = defining_operation(operand), tensor_type(operation.result)
+    to = viewed(operation, BroadcastInDim).broadcast_dimensions
+    if inner is None or not inner.operands:
+        return None
+    if inner.name == "stablehlo.broadcast_in_dim":
+        between = viewed(inner, BroadcastInDim).broadcast_dimensions
+        return spread(inner.operands[0], [to[d] for d in between], type, rewriter)
+    if inner.name != "stablehlo.reshape":
+        return None
+    (source,) = inner.operands
+    places = _kept_places(tensor_type(source).shape, tensor_type(operand).shape)
+    if places is None or None in places:
+        return None
+    return spread(source, [to[_known(place)] for place in places], type, rewriter)
+
+
+def broadcast_of_iota(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A broadcast of an iota is an iota."""
+    inner = defined_by(operation.operands[0], "stablehlo.iota")
+    if inner is None:
+        return None
+    to = viewed(operation, BroadcastInDim).broadcast_dimensions
+    dimension, type = viewed(inner, Iota).iota_dimension, tensor_type(operation.result)
+    if tensor_type(inner.result).shape[dimension] != type.shape[to[dimension]]:
+        return rewriter.constant(type, 0)
+    return _moved_iota(inner, to, type, rewriter)
+
+
+def broadcast_to_same(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A broadcast that repeats nothing is its operand, a transpose or a reshape."""
+    (operand,) = operation.operands
+    type = tensor_type(operation.result)
+    if tensor_type(operand).size != type.size:
+        return None
+    to = viewed(operation, BroadcastInDim).broadcast_dimensions
+    if list(to) == sorted(to):
+        return reshaped(operand, operation.result, rewriter)
+    order = sorted(range(len(to)), key=to.__getitem__)
+    if tuple([tensor_type(operand).shape[d] for d in order]) != type.shape:
+        return None
+    return rewriter.create("stablehlo.transpose", [operand], type, dimensions(permutation=order))
+
+
+def transpose_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A transpose that moves no dimension, or only dimensions of size 1: a reshape."""
+    (operand,) = operation.operands
+    permutation = viewed(operation, Transpose).permutation
+    shape = tensor_type(operand).shape
+    moved = [d for d in permutation if shape[d] != 1]
+    if moved != sorted(moved) and tensor_type(operand).size:
+        return None
+    return reshaped(operand, operation.result, rewriter)
+
+
+def transpose_of_moved(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A transpose of a transpose is one; of a broadcast or an iota it is a broadcast or an iota."""
+    inner = defining_operation(operation.operands[0])
+    if inner is None:
+        return None
+    permutation = viewed(operation, Transpose).permutation
+    type = tensor_type(operation.result)
+    places = [permutation.index(d) for d in range(len(permutation))]
+    if inner.name == "stablehlo.transpose":
+        before = viewed(inner, Transpose).permutation
+        attributes = dimensions(permutation=[before[d] for d in permutation])
+        return rewriter.create(operation.name, inner.operands, type, attributes)
+    if inner.name == "stablehlo.broadcast_in_dim":
+        to = viewed(inner, BroadcastInDim).broadcast_dimensions
+        return spread(inner.operands[0], [places[d] for d in to], type, rewriter)
+    if inner.name == "stablehlo.iota":
+        return _moved_iota(inner, places, type, rewriter)
+    return None
+
+
+def reverse_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """Dimensions of size 1, and those along which all elements are the same, need no reversing."""
+    (operand,) = operation.operands
+    reversed = viewed(operation, Reverse).dimensions
+    type = tensor_type(operand)
+    needed = [d for d in reversed if type.shape[d] > 1 and not _repeats(operand, d)]
+    if not needed:
+        return operand
+    if len(needed) == len(reversed):
+        return None
+    return rewriter.create(operation.name, [operand], type, dimensions(dimensions=needed))
+
+
+def _repeats(value: Value, dimension: int) -> bool:
+    """Whether a broadcast repeats its operand along a dimension."""
+    inner = defined_by(value, "stablehlo.broadcast_in_dim")
+    if inner is None:
+        return False
+    to = viewed(inner, BroadcastInDim).broadcast_dimensions
+    return dimension not in to or tensor_type(inner.operands[0]).shape[to.index(dimension)] == 1
+
+
+def reverse_twice(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A reverse of a reverse turns around what only one of them does."""
+    inner = defined_by(operation.operands[0], operation.name)
+    if inner is None:
+        return None
+    both = [viewed(one, Reverse).dimensions for one in (inner, operation)]
+    left = sorted(set(both[0]) ^ set(both[1]))
+    return rewriter.create(operation.name, inner.operands, operation.result.type, dimensions(dimensions=left))
+
+
+def iota_of_one(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """An iota along a dimension of size 1 is zero."""
+    type = tensor_type(operation.result)
+    if type.shape[viewed(operation, Iota).iota_dimension] != 1:
+        return None
+    return rewriter.constant(type, 0)

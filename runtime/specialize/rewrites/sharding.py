@@ -1,0 +1,58 @@
+"""Which operations of the sdy dialect one device can do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ...ir import Module, Operation
+from ...ir.sharding import AxisList, AxisRef, Mesh, TensorSharding
+from ...ops.framework.verify import view_of
+from ...ops.sharding.checks import common_mesh
+from ...ops.sharding.collectives import Collective
+from ...ops.sharding.operations import ManualComputation
+from ...ops.sharding.scope import mesh_of, meshes_of
+
+
+def require_one_device(operation: Operation, module: Module) -> None:
+    """Check that one device can do what an operation of sdy asks for.
+
+    Args:
+        operation: the operation, verified.
+        module: the module with the meshes that the operation names.
+
+    Raises:
+        UnsupportedError: it needs several devices.
+    """
+    view: Any = view_of(operation)
+    if isinstance(view, ManualComputation):
+        axes = [AxisRef(name) for name in view.manual_axes.names]
+        shardings = [*view.in_shardings.shardings, *view.out_shardings.shardings]
+        what = "its body is for each device along the axes"
+    elif isinstance(view, Collective):
+        axes, shardings = list(view.reduced_axes()), [view.out_sharding]
+        what = "each device has a term of its own along the axes"
+    else:
+        raise AssertionError(operation.name)
+    if not axes:
+        return
+    mesh, text = _mesh(shardings, meshes_of(module))
+    if mesh is None or math.prod([axis.size(mesh) for axis in axes]) > 1:
+        devices = "" if mesh is None else f"{mesh.total_size} "
+        raise view.unsupported(
+            f"needs the {devices}devices of {text}, since {what} {AxisList(tuple(axes)).body()}; until a "
+            "later version brings several devices, programs run on one"
+        )
+
+
+def _mesh(shardings: Iterable[TensorSharding], meshes: Mapping[str, Mesh]) -> tuple[Mesh | None, str]:
+    """The mesh of all shardings, None where there are no shardings; and what errors call it."""
+    shardings = list(shardings)
+    if not shardings:
+        return None, "a mesh (it does not name one)"
+    found = [mesh for sharding in shardings if (mesh := mesh_of(sharding, meshes)) is not None]
+    mesh = common_mesh(found)
+    named = next((each for each in shardings if mesh_of(each, meshes) == mesh), shardings[0])
+    body = f" = {mesh.body()}" if mesh is not None and isinstance(named.mesh, str) else ""
+    return mesh, f"the mesh {named.mesh_text}{body}"

@@ -1,0 +1,304 @@
+"""Rewrites of slices, pads, concatenations, and slices at indices that are known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from ...ir import Operation, Value
+from ...ops.framework.attribute_kinds import I64
+from ...ops.shape.broadcasting import BroadcastInDim
+from ...ops.shape.creation import Iota
+from ...ops.shape.layout import Concatenate, Transpose
+from ...ops.shape.slicing import Pad, Slice, sliced_shape
+from ..utils.rewriter import (
+    Rewriter,
+    defined_by,
+    defining_operation,
+    dimensions,
+    is_plain_value,
+    splat,
+    tensor_type,
+    viewed,
+)
+from .reshaping import spread
+
+Ranges = tuple[Sequence[int], Sequence[int], Sequence[int]]
+
+MOST_INPUTS: Final = 64
+"""Concatenations of concatenations are made one up to so many inputs."""
+
+
+def sliced(value: Value, ranges: Ranges, rewriter: Rewriter) -> Value:
+    """The slice of a value at ``(start_indices, limit_indices, strides)``."""
+    start_indices, limit_indices, strides = ranges
+    type = tensor_type(value).with_shape(sliced_shape(*ranges))
+    attributes = dimensions(start_indices=start_indices, limit_indices=limit_indices, strides=strides)
+    return rewriter.create("stablehlo.slice", [value], type, attributes)
+
+
+def slice_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A slice that takes all."""
+    (operand,) = operation.operands
+    return operand if operand.type == operation.result.type else None
+
+
+def slice_of_slice(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A slice of a slice is one slice."""
+    inner = defined_by(operation.operands[0], operation.name)
+    if inner is None:
+        return None
+    starts, strides = viewed(inner, Slice).start_indices, viewed(inner, Slice).strides
+    begin, step = viewed(operation, Slice).start_indices, viewed(operation, Slice).strides
+    starts = [start + stride * first for start, stride, first in zip(starts, strides, begin, strict=True)]
+    strides = [stride * more for stride, more in zip(strides, step, strict=True)]
+    sizes = tensor_type(operation.result).shape
+    limits = [
+        start + stride * (size - 1) + 1 if size else start
+        for start, stride, size in zip(starts, strides, sizes, strict=True)
+    ]
+    if any(limit > size for limit, size in zip(limits, tensor_type(inner.operands[0]).shape, strict=True)):
+        return None
+    return sliced(inner.operands[0], (starts, limits, strides), rewriter)
+
+
+def slice_of_spread(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A slice of a broadcast is a broadcast of a slice of its operand; so for transpose and iota."""
+    inner = defining_operation(operation.operands[0])
+    if inner is None:
+        return None
+    view, type = viewed(operation, Slice), tensor_type(operation.result)
+    if inner.name == "stablehlo.iota":
+        return _slice_of_iota(operation, inner, rewriter)
+    if inner.name == "stablehlo.transpose":
+        permutation = viewed(inner, Transpose).permutation
+        order = [permutation.index(d) for d in range(len(permutation))]
+        starts, limits, strides = [[values[place] for place in order] for values in view.ranges()]
+        cut = sliced(inner.operands[0], (starts, limits, strides), rewriter)
+        return rewriter.create(inner.name, [cut], type, inner.attributes)
+    if inner.name != "stablehlo.broadcast_in_dim":
+        return None
+    (source,) = inner.operands
+    to, shape = viewed(inner, BroadcastInDim).broadcast_dimensions, tensor_type(source).shape
+    kept = [d for d in range(len(shape)) if shape[d] != 1 or tensor_type(inner.result).shape[to[d]] == 1]
+    if 0 in type.shape:
+        return None
+    starts, limits, strides = [
+        [values[to[d]] if d in kept else default for d in range(len(shape))]
+        for values, default in zip(view.ranges(), (0, 1, 1), strict=True)
+    ]
+    return spread(sliced(source, (starts, limits, strides), rewriter), to, type, rewriter)
+
+
+def _slice_of_iota(operation: Operation, inner: Operation, rewriter: Rewriter) -> Value | None:
+    """A slice of an iota that keeps its beginning is an iota."""
+    view, dimension = viewed(operation, Slice), viewed(inner, Iota).iota_dimension
+    if view.start_indices[dimension] or view.strides[dimension] != 1:
+        return None
+    return rewriter.create(inner.name, (), operation.result.type, inner.attributes)
+
+
+def slice_of_concatenate(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A slice of a concatenation needs only the inputs that it touches."""
+    inner = defined_by(operation.operands[0], "stablehlo.concatenate")
+    if inner is None:
+        return None
+    dimension = viewed(inner, Concatenate).dimension
+    starts, limits, strides = map(list, viewed(operation, Slice).ranges())
+    low, high = starts[dimension], limits[dimension]
+    if low >= high:
+        return None
+    touched: list[Value] = []
+    before, begin = 0, 0
+    for value in inner.operands:
+        size = tensor_type(value).shape[dimension]
+        if before < high and before + size > low and size:
+            begin = begin if touched else before
+            touched.append(value)
+        before += size
+    if len(touched) == len(inner.operands):
+        return None
+    starts[dimension], limits[dimension] = low - begin, high - begin
+    return sliced(joined(touched, dimension, rewriter), (starts, limits, strides), rewriter)
+
+
+def joined(values: Sequence[Value], dimension: int, rewriter: Rewriter) -> Value:
+    """The concatenation of values."""
+    if len(values) == 1:
+        return values[0]
+    shape = list(tensor_type(values[0]).shape)
+    shape[dimension] = sum(tensor_type(value).shape[dimension] for value in values)
+    type = tensor_type(values[0]).with_shape(shape)
+    return rewriter.create("stablehlo.concatenate", values, type, {"dimension": I64.encode(dimension)})
+
+
+def slice_of_pad(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A slice of a pad that lies within the operand is a slice of that; outside is the padding value."""
+    inner = defined_by(operation.operands[0], "stablehlo.pad")
+    if inner is None:
+        return None
+    operand, padding_value = inner.operands
+    pad, (starts, limits, strides) = viewed(inner, Pad), viewed(operation, Slice).ranges()
+    if any(pad.interior_padding):
+        return None
+    low, shape = pad.edge_padding_low, tensor_type(operand).shape
+    starts = [start - amount for start, amount in zip(starts, low, strict=True)]
+    limits = [limit - amount for limit, amount in zip(limits, low, strict=True)]
+    ranges = list(zip(starts, limits, shape, strict=True))
+    if any(limit <= 0 or start >= size for start, limit, size in ranges):
+        return spread(padding_value, (), tensor_type(operation.result), rewriter)
+    if any(start < 0 or limit > size for start, limit, size in ranges):
+        return None
+    return sliced(operand, (starts, limits, strides), rewriter)
+
+
+def pad_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A pad that adds nothing is its operand or, where it removes elements, a slice."""
+    operand, _ = operation.operands
+    view = viewed(operation, Pad)
+    low, high, interior = view.amounts()
+    shape = tensor_type(operand).shape
+    inside = [amount for amount, size in zip(interior, shape, strict=True) if size > 1]
+    if any(amount > 0 for amount in (*low, *high, *inside)):
+        return None
+    starts = [-amount for amount in low]
+    limits = [size + amount for size, amount in zip(shape, high, strict=True)]
+    if any(start > limit for start, limit in zip(starts, limits, strict=True)):
+        return None
+    if not any(low) and not any(high):
+        return operand
+    return sliced(operand, (starts, limits, (1,) * len(shape)), rewriter)
+
+
+def pad_of_nothing(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A pad of a tensor without elements holds the padding value alone."""
+    operand, padding_value = operation.operands
+    if tensor_type(operand).size:
+        return None
+    return spread(padding_value, (), tensor_type(operation.result), rewriter)
+
+
+def concatenate_few(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """Inputs without elements are left out, one is the result, concatenations are taken apart."""
+    dimension = viewed(operation, Concatenate).dimension
+    inputs: list[Value] = []
+    for value in operation.operands:
+        inner = defined_by(value, operation.name)
+        if inner is not None and viewed(inner, Concatenate).dimension == dimension:
+            inputs += inner.operands
+        elif tensor_type(value).shape[dimension]:
+            inputs.append(value)
+    if len(inputs) > max(MOST_INPUTS, len(operation.operands)):
+        return None
+    if len(inputs) == 1 or tuple(inputs) != tuple(operation.operands):
+        return joined(inputs, dimension, rewriter)
+    return None
+
+
+def concatenate_neighbours(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """Slices of one tensor that follow each other are one slice."""
+    dimension = viewed(operation, Concatenate).dimension
+    inputs: list[Value] = []
+    for value in operation.operands:
+        pair = _as_one_slice(inputs[-1], value, dimension, rewriter) if inputs else None
+        if pair is None:
+            inputs.append(value)
+        else:
+            inputs[-1] = pair
+    return joined(inputs, dimension, rewriter) if len(inputs) < len(operation.operands) else None
+
+
+def _as_one_slice(first: Value, second: Value, dimension: int, rewriter: Rewriter) -> Value | None:
+    """The slice that two neighbouring slices of one tensor make."""
+    one, two = defined_by(first, "stablehlo.slice"), defined_by(second, "stablehlo.slice")
+    if one is None or two is None or one.operands[0] is not two.operands[0]:
+        return None
+    before, after = viewed(one, Slice).ranges(), viewed(two, Slice).ranges()
+    others = [[(*triple,) for d, triple in enumerate(zip(*ranges, strict=True)) if d != dimension]
+              for ranges in (before, after)]  # fmt: skip
+    if others[0] != others[1] or before[2][dimension] != 1 or after[2][dimension] != 1:
+        return None
+    if before[1][dimension] != after[0][dimension]:
+        return None
+    limits = [*before[1]]
+    limits[dimension] = after[1][dimension]
+    return sliced(one.operands[0], (before[0], limits, before[2]), rewriter)
+
+
+def concatenate_same(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A concatenation of broadcasts of one element is a broadcast."""
+    elements = []
+    for value in operation.operands:
+        inner = defined_by(value, "stablehlo.broadcast_in_dim")
+        if inner is None or tensor_type(inner.operands[0]).rank:
+            break
+        elements.append(inner.operands[0])
+    type = tensor_type(operation.result)
+    if len(elements) == len(operation.operands) and all(element is elements[0] for element in elements):
+        return spread(elements[0], (), type, rewriter)
+    splats = [splat(value) for value in operation.operands]
+    if any(value is None or value.tobytes() != splats[0].tobytes() for value in splats):
+        return None
+    return rewriter.constant(type, splats[0])
+
+
+def dynamic_slice_known(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """A slice at constant indices, which are moved so that it lies within the tensor."""
+    from ...ops.indexing.dynamic_slice import DynamicSlice
+
+    operand, *start_indices = operation.operands
+    view = viewed(operation, DynamicSlice)
+    starts = clamped_starts(start_indices, tensor_type(operand).shape, view.slice_sizes)
+    if None in starts:
+        return None
+    known = [start or 0 for start in starts]
+    limits = [start + size for start, size in zip(known, view.slice_sizes, strict=True)]
+    return sliced(operand, (known, limits, (1,) * len(known)), rewriter)
+
+
+def clamped_starts(
+    start_indices: Sequence[Value], shape: Sequence[int], sizes: Sequence[int]
+) -> list[int | None]:
+    """Where windows start that are moved so that they lie within a tensor; None where it is not known."""
+    starts: list[int | None] = []
+    for index, extent, size in zip(start_indices, shape, sizes, strict=True):
+        element = splat(index)
+        if size == extent:
+            starts.append(0)
+        elif element is None:
+            starts.append(None)
+        else:
+            starts.append(min(max(int(element), 0), extent - size))
+    return starts
+
+
+def dynamic_slice_whole_dimensions(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """Along dimensions that are taken whole the start does not matter: 0 stands for it."""
+    from ...ops.indexing.dynamic_slice import DynamicSlice
+
+    return _with_zero_starts(operation, 1, viewed(operation, DynamicSlice).slice_sizes, rewriter)
+
+
+def dynamic_update_slice_whole(operation: Operation, rewriter: Rewriter) -> Value | None:
+    """An update of all is the update, one of nothing leaves the operand."""
+    operand, update = operation.operands[:2]
+    if operand.type == update.type:
+        return update
+    if not math.prod(tensor_type(update).shape):
+        return operand
+    return _with_zero_starts(operation, 2, tensor_type(update).shape, rewriter)
+
+
+def _with_zero_starts(
+    operation: Operation, first: int, sizes: Sequence[int], rewriter: Rewriter
+) -> Value | None:
+    shape = tensor_type(operation.operands[0]).shape
+    operands = list(operation.operands)
+    for d, (extent, size) in enumerate(zip(shape, sizes, strict=True)):
+        start = operands[first + d]
+        if extent == size and splat(start) is None and is_plain_value(start):
+            operands[first + d] = rewriter.constant(tensor_type(start), 0)
+    if operands == list(operation.operands):
+        return None
+    return rewriter.create(operation.name, operands, operation.result.type, operation.attributes)

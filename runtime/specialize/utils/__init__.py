@@ -1,0 +1,1 @@
+"""What the passes share: effects, constant folding, common subexpressions, dead code."""

@@ -1,0 +1,158 @@
+"""Removes what need not be computed: common subexpressions and dead code."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Hashable, Mapping
+
+import numpy as np
+
+from ...ir import (
+    Attribute,
+    DenseElementsAttribute,
+    DictionaryAttribute,
+    Operation,
+    Region,
+    StructAttribute,
+    Value,
+)
+from ...ops.framework.verify import TERMINATORS
+from .effects import has_no_effect
+from .unused_results import drop_unused_results
+
+MOST_COMPARED = 16
+"""Regions with more operations are not compared."""
+
+
+def remove_common_subexpressions(region: Region) -> bool:
+    """Let what repeats an earlier operation of the same or a surrounding block be that one, in place.
+
+    Returns:
+        whether something did.
+    """
+    cleaner = _Cleaner()
+    cleaner.visit(region, {})
+    return bool(cleaner.values)
+
+
+class _Cleaner:
+    """Carries what stands for each value that is no longer computed."""
+
+    def __init__(self) -> None:
+        self.values: dict[Value, Value] = {}
+        self.kinds = Kinds()
+
+    def visit(self, region: Region, seen: dict[Hashable, Operation]) -> None:
+        """Clean a region; `seen` are the operations visible around it (it is left as it was)."""
+        own: list[Hashable] = []
+        key: Hashable
+        kept: list[Operation] = []
+        values = self.values
+        for operation in region.block.operations:
+            if not values.keys().isdisjoint(operation.operands):
+                operation.operands = tuple([values.get(value, value) for value in operation.operands])
+            if operation.name not in TERMINATORS and operation.results:
+                key = operation.operands, self.kinds.of(operation)
+                earlier = seen.get(key)
+                if earlier is not None:
+                    values.update(zip(operation.results, earlier.results, strict=True))
+                    continue
+                if has_no_effect(operation):
+                    seen[key] = operation
+                    own.append(key)
+            for inner in operation.regions:
+                self.visit(inner, seen)
+            kept.append(operation)
+        for key in own:
+            del seen[key]
+        region.block.operations = kept
+
+
+class Kinds:
+    """What operations compute from their operands."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[Hashable, int] = {}
+        self.known: dict[int, int] = {}
+        self.kept: list[object] = []
+
+    def of(self, operation: Operation) -> Hashable:
+        """What two operations that compute the same from the same operands have in common."""
+        known, attributes = self.known, operation.attributes
+        return (
+            operation.name,
+            known.get(id(attributes)) or self.number(attributes, _frozen_attributes(attributes)),
+            *[known.get(id(one.type)) or self.number(one.type, one.type) for one in operation.results],
+            *[self.region_key(region) for region in operation.regions],
+        )
+
+    def number(self, item: object, form: Hashable) -> int:
+        """A number for an object, the same for all of that form; `known` has it by the object's identity.
+
+        Operations share types and attributes: this takes less time than comparing them again and again.
+        """
+        number = self.known[id(item)] = self.numbers.setdefault(form, len(self.numbers) + 1)
+        self.kept.append(item)  # so that nothing else gets its identity
+        return number
+
+    def region_key(self, region: Region) -> Hashable:
+        """What two regions that compute the same have in common; large ones are as good as never the same."""
+        block = region.block
+        if len(block.operations) > MOST_COMPARED:
+            return id(region)
+        numbers: dict[Value, int] = {value: number for number, value in enumerate(block.arguments)}
+        keys: list[Hashable] = [tuple([argument.type for argument in block.arguments])]
+        for operation in block.operations:
+            operands = tuple([numbers.get(operand, operand) for operand in operation.operands])
+            attributes = _frozen_attributes(operation.attributes)
+            types = tuple([result.type for result in operation.results])
+            inner = tuple([self.region_key(nested) for nested in operation.regions])
+            keys.append((operation.name, operands, attributes, types, inner))
+            for result in operation.results:
+                numbers[result] = len(numbers)
+        return tuple(keys)
+
+
+def _frozen_attributes(attributes: Mapping[str, Attribute]) -> Hashable:
+    """All attributes of an operation, sorted by name."""
+    return tuple([(name, _frozen(attributes[name])) for name in sorted(attributes)])
+
+
+def _frozen(attribute: Attribute) -> Hashable:
+    """A hashable form of an attribute that tells apart what is different."""
+    if isinstance(attribute, DenseElementsAttribute):
+        # Its own hash is that of its type, which many constants share.
+        array = attribute.array
+        if attribute.is_splat:
+            return attribute.type, array[(0,) * array.ndim].tobytes()
+        return attribute.type, zlib.crc32(np.ascontiguousarray(array).view(np.uint8).data), attribute
+    if isinstance(attribute, DictionaryAttribute):
+        return tuple([(name, _frozen(value)) for name, value in sorted(attribute.values.items())])
+    if isinstance(attribute, StructAttribute):
+        return (
+            attribute.dialect,
+            attribute.mnemonic,
+            tuple(sorted(attribute.fields.items(), key=lambda f: f[0])),
+        )
+    return attribute
+
+
+def remove_dead_code(region: Region) -> None:
+    """Remove the operations whose results nothing uses and that have no effect, in place."""
+    _mark(region, set())
+
+
+def _mark(region: Region, used: set[Value]) -> None:
+    """Walk a region backwards; `used` collects what is used, from outside of it too."""
+    kept: list[Operation] = []
+    for operation in reversed(region.block.operations):
+        needed = operation.name in TERMINATORS or not used.isdisjoint(operation.results)
+        if not needed and has_no_effect(operation):
+            continue
+        drop_unused_results(operation, used)
+        used.update(operation.operands)
+        for inner in operation.regions:
+            _mark(inner, used)
+        kept.append(operation)
+    kept.reverse()
+    region.block.operations = kept

@@ -1,0 +1,259 @@
+"""Bounds of integers: the least and the greatest value that a tensor may hold, as far as it is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+
+from ...ir import DenseElementsAttribute, IntegerAttribute, Operation, Value
+from ...ops.framework.attribute_kinds import DIMENSIONS
+from ...types import BOOLEAN, INTEGER, ElementType, TensorType, storage_range
+from .constants import MOST_ELEMENTS
+
+Interval = tuple[int, int]
+MOST_DEEP: Final = 24
+"""How far definitions are followed."""
+
+_SAME_ELEMENTS: Final = frozenset(
+    {
+        "stablehlo.broadcast_in_dim",
+        "stablehlo.dynamic_slice",
+        "stablehlo.gather",
+        "stablehlo.reshape",
+        "stablehlo.reverse",
+        "stablehlo.slice",
+        "stablehlo.transpose",
+    }
+)
+"""Operations whose elements are among those of the first operand."""
+
+_JOINING: Final = frozenset({"stablehlo.concatenate", "stablehlo.pad"})
+"""Operations whose elements are among those of all operands."""
+
+
+class Intervals:
+    """Bounds of values, each found once.
+
+    `declare` enters what is known of a block's argument, such as a loop's counter.
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[Value, Interval] = {}
+
+    def declare(self, value: Value, interval: Interval) -> None:
+        """Say what is known of a value."""
+        self._found[value] = interval
+
+    def of(self, value: Value, depth: int = 0) -> Interval | None:
+        """The least and the greatest value; None where the value is no integer tensor.
+
+        A tensor without elements has the bounds of its element type.
+        """
+        found = self._found.get(value)
+        if found is not None:
+            return found
+        element_type = _integer_type(value)
+        if element_type is None:
+            return None
+        whole = storage_range(element_type)
+        owner = value.owner
+        if not isinstance(owner, Operation) or depth > MOST_DEEP:
+            return whole
+        low, high = self._derived(owner, element_type, depth) or whole
+        # What may leave the type's range wraps around: nothing is known of it.
+        interval = (low, high) if whole[0] <= low <= high <= whole[1] else whole
+        self._found[value] = interval
+        return interval
+
+    def along(self, value: Value, dimension: int, index: int, depth: int = 0) -> Interval | None:
+        """Bounds of the elements at one index of a dimension; None where the value is no integer tensor.
+
+        Args:
+            value: any value.
+            dimension, index: such as that of the components of index vectors, and the number of one.
+            depth: how many definitions were followed.
+        """
+        owner, element_type = value.owner, _integer_type(value)
+        if element_type is None or not isinstance(owner, Operation) or depth > MOST_DEEP:
+            return self.of(value, depth)
+        whole = storage_range(element_type)
+        low, high = self._derived_along(owner, dimension, index, depth) or whole
+        least, most = self.of(value, depth) or whole
+        if not whole[0] <= low <= high <= whole[1]:
+            return least, most
+        return max(low, least), min(high, most)
+
+    def _derived_along(self, operation: Operation, dimension: int, index: int, depth: int) -> Interval | None:
+        """What the operation says of the elements there, before it wraps around."""
+        name = operation.name
+        if name == "stablehlo.constant":
+            return _of_constant(operation, (slice(None),) * dimension + (slice(index, index + 1),))
+        if name == "stablehlo.concatenate":
+            part = _joined(operation, dimension, index)
+            return None if part is None else self.along(*part, depth + 1)
+        if name == "stablehlo.broadcast_in_dim":
+            source = _broadcast_from(operation, dimension, index)
+            return None if source is None else self.along(*source, depth + 1)
+        rule = _RULES.get(name)
+        if rule is None and name not in ("stablehlo.convert", "stablehlo.select"):
+            return None
+        operands = operation.operands[1:] if name == "stablehlo.select" else operation.operands
+        if any(operand.type.rank == 0 for operand in operands if isinstance(operand.type, TensorType)):
+            return None
+        intervals = [self.along(operand, dimension, index, depth + 1) for operand in operands]
+        known = [interval for interval in intervals if interval is not None]
+        if len(known) < len(intervals):
+            return None
+        return _union(known) if rule is None else rule(known)
+
+    def _derived(self, operation: Operation, element_type: ElementType, depth: int) -> Interval | None:
+        """What the operation says, before it wraps around."""
+        name = operation.name
+        if name == "stablehlo.constant":
+            return _of_constant(operation)
+        if name == "stablehlo.iota":
+            return _of_iota(operation)
+        if name == "stablehlo.convert" and _integer_type(operation.operands[0]) is None:
+            return (0, 1) if operation.operands[0].type.category == BOOLEAN else None
+        if name in _SAME_ELEMENTS or name == "stablehlo.convert":
+            return self.of(operation.operands[0], depth + 1)
+        rule = _RULES.get(name)
+        if rule is None and name not in _JOINING and name != "stablehlo.select":
+            return None
+        operands = operation.operands[1:] if name == "stablehlo.select" else operation.operands
+        intervals = [self.of(operand, depth + 1) for operand in operands]
+        known = [interval for interval in intervals if interval is not None]
+        if len(known) < len(intervals):
+            return None
+        return _union(known) if rule is None else rule(known)
+
+
+def _integer_type(value: Value) -> ElementType | None:
+    type = value.type
+    if not isinstance(type, TensorType) or not type.category & INTEGER:
+        return None
+    return type.element_type if isinstance(type.element_type, ElementType) else None
+
+
+def _joined(operation: Operation, dimension: int, index: int) -> tuple[Value, int, int] | None:
+    """The operand of `concatenate` that holds an index of a dimension, the dimension, and the index in it."""
+    along = operation.attributes.get("dimension")
+    if not isinstance(along, IntegerAttribute) or along.value != dimension:
+        return None
+    for operand in operation.operands:
+        if not isinstance(operand.type, TensorType) or not operand.type.is_static:
+            return None
+        size = operand.type.shape[dimension]
+        if index < size:
+            return operand, dimension, index
+        index -= size
+    return None
+
+
+def _broadcast_from(operation: Operation, dimension: int, index: int) -> tuple[Value, int, int] | None:
+    """What `broadcast_in_dim` has at an index of a dimension: its operand, a dimension of it and an index."""
+    operand, attribute = operation.operands[0], operation.attributes.get("broadcast_dimensions")
+    if attribute is None or not isinstance(operand.type, TensorType):
+        return None
+    dimensions = DIMENSIONS.decode(attribute)
+    if dimension not in dimensions:
+        return None
+    source = dimensions.index(dimension)
+    return operand, source, index if operand.type.shape[source] != 1 else 0
+
+
+def _of_constant(operation: Operation, part: tuple[slice, ...] = ()) -> Interval | None:
+    """Bounds of a constant's elements, or of those in a part of it."""
+    attribute = operation.attributes.get("value")
+    if not isinstance(attribute, DenseElementsAttribute) or not attribute.array.size:
+        return None
+    array = attribute.array[part]
+    if not array.size:
+        return None
+    if attribute.is_splat:
+        array = array[(slice(0, 1),) * array.ndim]
+    if array.size > MOST_ELEMENTS:
+        return None
+    # Integers narrower than a byte have no order in NumPy.
+    values = array if array.dtype.kind in "iu" else array.astype(np.int64)
+    return int(values.min()), int(values.max())
+
+
+def _of_iota(operation: Operation) -> Interval | None:
+    dimension, type = operation.attributes.get("iota_dimension"), operation.result.type
+    if not isinstance(dimension, IntegerAttribute) or not isinstance(type, TensorType) or not type.is_static:
+        return None
+    return 0, max(type.shape[dimension.value] - 1, 0)
+
+
+def _union(intervals: Sequence[Interval]) -> Interval:
+    return min(low for low, _ in intervals), max(high for _, high in intervals)
+
+
+def _add(operands: Sequence[Interval]) -> Interval:
+    (a, b), (c, d) = operands
+    return a + c, b + d
+
+
+def _subtract(operands: Sequence[Interval]) -> Interval:
+    (a, b), (c, d) = operands
+    return a - d, b - c
+
+
+def _multiply(operands: Sequence[Interval]) -> Interval:
+    (a, b), (c, d) = operands
+    products = (a * c, a * d, b * c, b * d)
+    return min(products), max(products)
+
+
+def _minimum(operands: Sequence[Interval]) -> Interval:
+    (a, b), (c, d) = operands
+    return min(a, c), min(b, d)
+
+
+def _maximum(operands: Sequence[Interval]) -> Interval:
+    (a, b), (c, d) = operands
+    return max(a, c), max(b, d)
+
+
+def _clamp(operands: Sequence[Interval]) -> Interval:
+    low, operand, high = operands
+    return _minimum([_maximum([operand, low]), high])
+
+
+def _and(operands: Sequence[Interval]) -> Interval | None:
+    """With a value that is not negative, the result lies between 0 and it."""
+    limits = [high for low, high in operands if low >= 0]
+    return (0, min(limits)) if limits else None
+
+
+def _remainder(operands: Sequence[Interval]) -> Interval | None:
+    """It has the dividend's sign, and is smaller than the divisor, which must be positive."""
+    (low, high), (least, most) = operands
+    if least <= 0:
+        return None
+    return max(low, 1 - most) if low < 0 else 0, min(high, most - 1) if high > 0 else 0
+
+
+def _shift_right(operands: Sequence[Interval]) -> Interval | None:
+    """Of values that are not negative, shifted by a known amount below the width."""
+    (low, high), (least, most) = operands
+    if low < 0 or least != most or not 0 <= least < 64:
+        return None
+    return low >> least, high >> least
+
+
+_RULES: Final[dict[str, Callable[[Sequence[Interval]], Interval | None]]] = {
+    "stablehlo.add": _add,
+    "stablehlo.and": _and,
+    "stablehlo.clamp": _clamp,
+    "stablehlo.maximum": _maximum,
+    "stablehlo.minimum": _minimum,
+    "stablehlo.multiply": _multiply,
+    "stablehlo.remainder": _remainder,
+    "stablehlo.shift_right_arithmetic": _shift_right,
+    "stablehlo.shift_right_logical": _shift_right,
+    "stablehlo.subtract": _subtract,
+}

@@ -1,0 +1,284 @@
+"""The frame in which rewrites run: a pass forwards over a region, in which each operation is made simpler.
+
+A rewrite is a function of an operation and the `Rewriter`. It returns what stands for the operation's
+results, or None where it does not apply. What it needs it creates through the Rewriter, which simplifies that
+at once. A rewrite keeps every bit of every result (payloads and signs of NaNs apart), and never moves an
+effect or an error away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from ...ir import Attribute, Block, DenseElementsAttribute, Operation, Region, Value
+from ...ops.framework.attribute_kinds import DIMENSIONS
+from ...ops.framework.declaration import Array, Op
+from ...ops.framework.verify import TERMINATORS, view_of
+from ...types import TensorType, Type
+from .constants import Budget, fold
+from .effects import has_no_effect
+from .intervals import Interval, Intervals
+
+MOST_NESTED: Final = 40
+"""How deep rewrites of what rewrites created may nest: a bound on what a pair of rewrites could undo."""
+
+Rewrite = Callable[[Operation, "Rewriter"], "Value | Sequence[Value] | None"]
+Preparation = Callable[[Operation, "Rewriter"], None]
+AnyOp = TypeVar("AnyOp", bound=Op)
+
+
+class Rewriter:
+    """Rebuilds blocks, operation by operation.
+
+    Args:
+        tensor_rewrites: by the operation's name; they are asked where all operands and results are tensors of
+            known sizes that are not quantized.
+        other_rewrites: asked for any operands.
+        preparations: called before an operation's regions are rebuilt.
+        budget: for folding.
+
+    Attributes:
+        known: the constants in sight.
+        intervals: what is known of the values of integers.
+        changes: how many operations a rewrite has replaced.
+    """
+
+    def __init__(
+        self,
+        tensor_rewrites: Mapping[str, Sequence[Rewrite]],
+        other_rewrites: Mapping[str, Sequence[Rewrite]],
+        preparations: Mapping[str, Preparation],
+        budget: Budget,
+    ) -> None:
+        self.known: dict[Value, DenseElementsAttribute] = {}
+        self.intervals = Intervals()
+        self.changes = 0
+        self._tensor_rewrites = tensor_rewrites
+        self._other_rewrites = other_rewrites
+        self._preparations = preparations
+        self._values: dict[Value, Value] = {}
+        self._block = Block()
+        self._current: Operation | None = None
+        self._nested = 0
+        self._budget = budget
+
+    def visit(self, region: Region) -> None:
+        """Rebuild a region, in place."""
+        outer, self._block = self._block, region.block
+        operations, self._block.operations = self._block.operations, []
+        for operation in operations:
+            self.place(operation)
+        self._block = outer
+
+    def place(self, operation: Operation) -> Sequence[Value]:
+        """Append an operation, or what is simpler; what stands for its results."""
+        values = self._values
+        if not values.keys().isdisjoint(operation.operands):
+            operation.operands = tuple([values.get(operand, operand) for operand in operation.operands])
+        if operation.name in TERMINATORS:
+            self._block.operations.append(operation)
+            return ()
+        if operation.name in self._preparations:
+            self._preparations[operation.name](operation, self)
+        for region in operation.regions:
+            self.visit(region)
+        results = self._simpler(operation)
+        if results is None:
+            self._append(operation)
+            return operation.results
+        self._values.update(zip(operation.results, results, strict=True))
+        return results
+
+    def place_all(self, operations: Iterable[Operation]) -> None:
+        """Append operations."""
+        for operation in operations:
+            self.place(operation)
+
+    def substitute(self, block: Block) -> None:
+        """Let the operations of a block that was rebuilt before use what stands for their operands now."""
+        for top in block.operations:
+            for operation in top.walk():
+                operation.operands = tuple([self.now(operand) for operand in operation.operands])
+
+    def now(self, value: Value) -> Value:
+        """What stands for a value."""
+        return self._values.get(value, value)
+
+    def create(
+        self,
+        name: str,
+        operands: Iterable[Value],
+        type: Type,
+        attributes: Mapping[str, Attribute] | None = None,
+    ) -> Value:
+        """Append an operation with one result, or what is simpler; returns the result."""
+        assert self._current is not None
+        operation = Operation(name, operands, [type], attributes, (), self._current.location)
+        (result,) = self.place(operation)
+        return result
+
+    def constant(self, type: TensorType, value: Any) -> Value:
+        """A constant: all of its elements are `value`, or it is an array of the type's shape."""
+        array = np.asarray(value, type.dtype)
+        if array.shape != type.shape:
+            array = np.broadcast_to(array, type.shape)
+        return self.create(
+            "stablehlo.constant", (), type, {"value": DenseElementsAttribute(type, array.view())}
+        )
+
+    def interval(self, value: Value) -> Interval | None:
+        """The least and the greatest value that an integer tensor may hold."""
+        return self.intervals.of(value)
+
+    def interval_along(self, indices: Value, index_vector_dim: int, component: int) -> Interval | None:
+        """The least and the greatest value of a component of index vectors."""
+        if tensor_type(indices).rank == index_vector_dim:
+            return self.interval(indices)
+        return self.intervals.along(indices, index_vector_dim, component)
+
+    def _append(self, operation: Operation) -> None:
+        if operation.name == "stablehlo.constant":
+            value = operation.attributes.get("value")
+            if isinstance(value, DenseElementsAttribute):
+                self.known[operation.result] = value
+        self._block.operations.append(operation)
+
+    def _simpler(self, operation: Operation) -> Sequence[Value] | None:
+        """What stands for the operation's results where a rewrite applies."""
+        name = operation.name
+        rewrites = self._other_rewrites.get(name, ())
+        if name in self._tensor_rewrites and is_plain(operation):
+            rewrites = (*rewrites, *self._tensor_rewrites[name])
+        if self._nested >= MOST_NESTED or not (rewrites or operation.operands):
+            return None
+        outer, self._current = self._current, operation
+        self._nested += 1
+        try:
+            known = self._folded(operation) or self._without_elements(operation)
+            return known or self._rewritten(operation, rewrites)
+        finally:
+            self._current = outer
+            self._nested -= 1
+
+    def _rewritten(self, operation: Operation, rewrites: Sequence[Rewrite]) -> Sequence[Value] | None:
+        for rewrite in rewrites:
+            found = rewrite(operation, self)
+            if found is None:
+                continue
+            results = (found,) if isinstance(found, Value) else found
+            # A body may promote its operands: what has another type cannot stand for a result.
+            if all(old.type == new.type for old, new in zip(operation.results, results, strict=True)):
+                self.changes += 1
+                return results
+        return None
+
+    def _without_elements(self, operation: Operation) -> Sequence[Value] | None:
+        """Constants in place of results that have no elements."""
+        if not (operation.operands and operation.results):
+            return None
+        for result in operation.results:
+            if not isinstance(result.type, TensorType) or 0 not in result.type.shape:
+                return None
+        if not (is_plain(operation) and has_no_effect(operation)):
+            return None
+        self.changes += 1
+        return [self.constant(tensor_type(result), 0) for result in operation.results]
+
+    def _folded(self, operation: Operation) -> Sequence[Value] | None:
+        """The constant that an operation on constants computes."""
+        for operand in operation.operands:
+            if operand not in self.known:
+                return None
+        if not operation.operands:
+            return None
+        value = fold(operation, self.known, self._budget)
+        if value is None:
+            return None
+        self.changes += 1
+        return (self.constant(value.type, value.array),)
+
+
+def is_plain(operation: Operation) -> bool:
+    """Whether all operands and results are tensors of known sizes that are not quantized."""
+    for values in (operation.operands, operation.results):
+        for value in values:
+            type = value.type
+            if not isinstance(type, TensorType) or not type.is_plain:
+                return False
+    return True
+
+
+def is_plain_value(value: Value) -> bool:
+    """Whether a value is a tensor of known sizes that is not quantized."""
+    type = value.type
+    return isinstance(type, TensorType) and type.is_plain
+
+
+def tensor_type(value: Value) -> TensorType:
+    """The type of a value that is a tensor."""
+    assert isinstance(value.type, TensorType)
+    return value.type
+
+
+def defined_by(value: Value, name: str) -> Operation | None:
+    """The plain operation of that name whose result a value is, or None."""
+    owner = value.owner
+    return owner if isinstance(owner, Operation) and owner.name == name and is_plain(owner) else None
+
+
+def reduced_from(operation: Operation, name: str) -> Operation | None:
+    """The plain operation of that name that makes what a reduction of one input takes, or None."""
+    if operation.name != "stablehlo.reduce" or len(operation.operands) != 2:
+        return None
+    return defined_by(operation.operands[0], name)
+
+
+def defining_operation(value: Value) -> Operation | None:
+    """The operation whose result a value is, or None where there is none or it is not plain.
+
+    Sizes that are unknown may turn out to be an error, which a rewrite must not remove.
+    """
+    owner = value.owner
+    return owner if isinstance(owner, Operation) and is_plain(owner) else None
+
+
+def viewed(operation: Operation, declaration: type[AnyOp]) -> AnyOp:
+    """The declared view of an operation whose declaration is known."""
+    view = view_of(operation)
+    assert isinstance(view, declaration)
+    return view
+
+
+def constant_array(value: Value) -> Array | None:
+    """The array of a constant, or None."""
+    operation = defined_by(value, "stablehlo.constant")
+    attribute = operation.attributes.get("value") if operation is not None else None
+    return attribute.array if isinstance(attribute, DenseElementsAttribute) else None
+
+
+def splat(value: Value) -> Any:
+    """The element that a constant is filled with, as a NumPy scalar; None for anything else.
+
+    An operation that spreads one element of a constant counts as a constant.
+    """
+    array = constant_array(value)
+    if array is None or not array.size or (array.size > 1 and any(array.strides)):
+        return None
+    return array[(0,) * array.ndim]
+
+
+def is_splat_of(value: Value, number: float) -> bool:
+    """Whether a value is a constant filled with a number; 0.0 and -0.0 are told apart."""
+    element = splat(value)
+    if element is None or element.dtype.kind == "c":
+        return False
+    found = float(element)
+    return found == number and np.signbit(found) == np.signbit(number)
+
+
+def dimensions(**values: Sequence[int]) -> dict[str, Attribute]:
+    """Attributes that are lists of dimensions or sizes."""
+    return {name: DIMENSIONS.encode(tuple(value)) for name, value in values.items()}

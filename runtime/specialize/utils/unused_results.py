@@ -1,0 +1,154 @@
+"""Takes away the results of operations with several that nothing uses, and what only they needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from ...ir import Block, Operation, Value
+from ...ops.framework.op_registry import POSITION_SORT
+from ...ops.framework.verify import view_of
+from .effects import has_no_effect, is_pure
+from .rewriter import dimensions
+
+
+def drop_unused_results(operation: Operation, used: Container[Value]) -> None:
+    """Drop, in place, the results that are not in `used`, and what is there for them alone."""
+    rule = _RULES.get(operation.name)
+    if rule is not None and not all(result in used for result in operation.results):
+        rule(operation, used)
+
+
+def _reaching(blocks: Sequence[Block], roots: Sequence[Value]) -> set[Value]:
+    """The values that some values of blocks hang on, themselves included."""
+    definitions = {
+        result: operation
+        for block in blocks
+        for operation in block.operations
+        for result in operation.results
+    }
+    reached: set[Value] = set()
+    waiting = list(roots)
+    while waiting:
+        value = waiting.pop()
+        if value not in reached:
+            reached.add(value)
+            if value in definitions:
+                waiting += _uses(definitions[value])
+    return reached
+
+
+def _uses(operation: Operation) -> Iterator[Value]:
+    for inner in operation.walk():
+        yield from inner.operands
+
+
+def kept_values(items: Sequence[Value], indices: Sequence[int]) -> tuple[Value, ...]:
+    """Some of an owner's results or arguments, numbered anew."""
+    kept = tuple([items[index] for index in indices])
+    for index, value in enumerate(kept):
+        value.index = index
+    return kept
+
+
+def _keep_operands(operation: Operation, indices: Sequence[int]) -> None:
+    operation.operands = tuple([operation.operands[index] for index in indices])
+
+
+def _while(operation: Operation, used: Container[Value]) -> None:
+    """Keep what is carried for a result that is used, for the condition, or for an effect."""
+    blocks = [region.block for region in operation.regions]
+    cond, body = blocks
+    roots = [*cond.terminator.operands]
+    for block in blocks:
+        for inner in block.operations[:-1]:
+            roots += [] if has_no_effect(inner) else _uses(inner)
+    live = {index for index, result in enumerate(operation.results) if result in used}
+    while True:
+        returned = [body.terminator.operands[index] for index in live]
+        reached = _reaching(blocks, [*roots, *returned])
+        found = live | {
+            index for block in blocks for index, argument in enumerate(block.arguments) if argument in reached
+        }
+        if found == live:
+            break
+        live = found
+    if not live or len(live) == len(operation.results):
+        return
+    indices = sorted(live)
+    _keep_operands(operation, indices)
+    _keep_operands(body.terminator, indices)
+    operation.results = kept_values(operation.results, indices)
+    for block in blocks:
+        block.arguments = kept_values(block.arguments, indices)
+
+
+def _branches(operation: Operation, used: Container[Value]) -> None:
+    """Keep what the branches return for a result that is used."""
+    indices = [index for index, result in enumerate(operation.results) if result in used]
+    for region in operation.regions:
+        _keep_operands(region.block.terminator, indices)
+    operation.results = kept_values(operation.results, indices)
+
+
+def _sort(operation: Operation, used: Container[Value]) -> None:
+    """Keep the inputs whose results are used, and those that are compared."""
+    block = operation.regions[0].block
+    compared = {operand for inner in block.operations for operand in _uses(inner)}
+    indices = [
+        index
+        for index, result in enumerate(operation.results)
+        if result in used or not compared.isdisjoint(block.arguments[2 * index : 2 * index + 2])
+    ]
+    if not indices:
+        return
+    _keep_operands(operation, indices)
+    operation.results = kept_values(operation.results, indices)
+    block.arguments = kept_values(block.arguments, [2 * index + side for index in indices for side in (0, 1)])
+
+
+def _position_sort(operation: Operation, used: Container[Value]) -> None:
+    """Keep the sorted inputs that are used, and the positions."""
+    view: Any = view_of(operation)
+    last = len(view.kept)
+    indices = [index for index in range(last) if operation.results[index] in used]
+    operation.attributes = {
+        **operation.attributes,
+        **dimensions(kept=[view.kept[index] for index in indices]),
+    }
+    operation.results = kept_values(operation.results, [*indices, last])
+
+
+def _reduce(operation: Operation, used: Container[Value]) -> None:
+    """Keep the inputs whose results are used, and those on which the body makes these depend."""
+    block, count = operation.regions[0].block, len(operation.results)
+    if not is_pure(block):
+        return
+    live = {index for index, result in enumerate(operation.results) if result in used}
+    while True:
+        reached = _reaching([block], [block.terminator.operands[index] for index in live])
+        found = live | {
+            index % count for index, argument in enumerate(block.arguments) if argument in reached
+        }
+        if found == live:
+            break
+        live = found
+    if not live or len(live) == count:
+        return
+    indices = sorted(live)
+    both = [*indices, *[count + index for index in indices]]
+    _keep_operands(operation, both)
+    _keep_operands(block.terminator, indices)
+    operation.results = kept_values(operation.results, indices)
+    block.arguments = kept_values(block.arguments, both)
+
+
+_RULES: Final[Mapping[str, Callable[[Operation, Container[Value]], None]]] = {
+    POSITION_SORT: _position_sort,
+    "stablehlo.case": _branches,
+    "stablehlo.if": _branches,
+    "stablehlo.reduce": _reduce,
+    "stablehlo.reduce_window": _reduce,
+    "stablehlo.sort": _sort,
+    "stablehlo.while": _while,
+}

@@ -1,0 +1,273 @@
+"""How kernels are compiled, kept on disk and run by threads: each in a process of its own."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from nimblehlo.kernels.launch import cache_files, compilation, threads
+
+PRELUDE = """
+import os, sys, threading, warnings
+import numpy as np
+from nimblehlo.kernels.launch import compilation, threads
+from nimblehlo.kernels.indexing import copy, gather, scatter
+
+def make():
+    return gather.prepare((1000, 64), (4000, 1), 4, "int32", offset_dims=(1,), collapsed_slice_dims=(0,),
+        operand_batching_dims=(), start_indices_batching_dims=(), start_index_map=(0,), index_vector_dim=1,
+        slice_sizes=(1, 64))
+
+def check(gather_rows=None):
+    operand = np.arange(64000, dtype=np.float32).reshape(1000, 64)
+    indices = (np.arange(4000, dtype=np.int32) * 7 % 1000)[:, None]
+    assert ((gather_rows or make())(operand, indices) == operand[indices[:, 0]]).all()
+
+def compiled():
+    from nimblehlo.kernels.indexing import gather_loops
+    return sum(gather_loops.gather_runs._entry._cache_misses.values())
+"""
+
+
+def run(code, timeout=120, **environment):
+    """What a child process prints that runs the code. It fails if the child fails, crashes or hangs."""
+    child = subprocess.run(
+        [sys.executable, "-c", PRELUDE + textwrap.dedent(code)],
+        env={**os.environ, **environment}, capture_output=True, text=True, timeout=timeout,
+    )  # fmt: skip
+    assert child.returncode == 0, child.stderr
+    return child.stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A cache folder in which the gather of these tests is compiled, and in which they must not change
+    anything."""
+    folder = tmp_path_factory.mktemp("kept")
+    assert run("check(); print(compiled())", NIMBLEHLO_CACHE_DIR=str(folder)) == "1"
+    return folder
+
+
+def test_compiled_code_is_used_again(kept):
+    assert run("check(); print(compiled())", NIMBLEHLO_CACHE_DIR=str(kept)) == "0"
+
+
+def test_another_fingerprint_is_compiled_again(kept, tmp_path):
+    (folder,) = kept.iterdir()
+    os.symlink(folder, tmp_path / ("0" * 32))
+    assert run("check(); print(compiled())", NIMBLEHLO_CACHE_DIR=str(tmp_path)) == "1"
+
+
+def test_damaged_entries_are_compiled_again(kept, tmp_path):
+    (folder,) = kept.iterdir()
+    copied = tmp_path / folder.name
+    copied.mkdir()
+    for number, entry in enumerate(sorted(folder.iterdir())):
+        content = bytearray(entry.read_bytes())
+        content[len(content) // 2] ^= 255
+        (copied / entry.name).write_bytes([bytes(content), content[:10], b""][number % 3])
+    assert run("check(); print(compiled())", NIMBLEHLO_CACHE_DIR=str(tmp_path)) == "1"
+    assert run("check(); print(compiled())", NIMBLEHLO_CACHE_DIR=str(tmp_path)) == "0"
+
+
+def test_a_folder_that_cannot_be_written_is_no_error(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    assert run("check(); print(compiled())", NIMBLEHLO_CACHE_DIR=str(blocked / "below")) == "1"
+
+
+def test_numba_is_left_as_the_user_configured_it(kept):
+    code = """
+        import numba
+        before = dict(os.environ), {k: getattr(numba.config, k) for k in dir(numba.config) if k.isupper()}
+        numba.set_num_threads(1)
+        check()
+        assert numba.get_num_threads() == 1
+        assert before == (dict(os.environ), {k: getattr(numba.config, k) for k in before[1]})
+    """
+    run(code, NIMBLEHLO_CACHE_DIR=str(kept))
+
+
+def test_cache_folders(monkeypatch, tmp_path):
+    monkeypatch.setenv("NIMBLEHLO_CACHE_DIR", str(tmp_path))
+    assert cache_files.root() == tmp_path
+    monkeypatch.delenv("NIMBLEHLO_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    if sys.platform.startswith("linux"):
+        assert cache_files.root() == tmp_path / "nimblehlo"
+
+
+def test_many_python_threads_at_once(kept):
+    code = """
+        gather_rows, failures = make(), []
+        def work():
+            try:
+                for _ in range(50):
+                    check(gather_rows)
+            except BaseException as error:
+                failures.append(error)
+        workers = [threading.Thread(target=work) for _ in range(6)]
+        [w.start() for w in workers]; [w.join() for w in workers]
+        assert not failures, failures
+        print(threads.layer())
+    """
+    layers = ("pool",) if os.name == "posix" else ("tbb", "omp", "workqueue")
+    assert run(code, NIMBLEHLO_CACHE_DIR=str(kept)) in layers
+
+
+FORK = """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check()
+        def in_child():
+            child = os.fork()
+            if child == 0:
+                code = 1
+                try:
+                    check(); code = 0
+                finally:
+                    os._exit(code)
+            assert os.waitpid(child, 0)[1] == 0
+        {call}
+        check()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+@pytest.mark.parametrize("layer", ["default", "omp", "workqueue"])
+@pytest.mark.parametrize(
+    "call",
+    ["in_child()", "worker = threading.Thread(target=in_child); worker.start(); worker.join()"],
+    ids=["from the main thread", "from another thread"],
+)
+def test_forked_children(kept, layer, call):
+    run(
+        FORK.format(call=call),
+        NIMBLEHLO_CACHE_DIR=str(kept),
+        NUMBA_THREADING_LAYER=layer,
+        NUMBA_NUM_THREADS="2",
+    )
+
+
+def test_the_workqueue_layer_with_many_python_threads(kept):
+    code = """
+        gather_rows = make()
+        def work():
+            for _ in range(50):
+                check(gather_rows)
+        workers = [threading.Thread(target=work) for _ in range(6)]
+        [w.start() for w in workers]; [w.join() for w in workers]
+        print(threads.layer())
+    """
+    folder = str(kept)
+    assert run(code, NIMBLEHLO_CACHE_DIR=folder, NUMBA_THREADING_LAYER="workqueue") == "workqueue"
+
+
+@compilation.kernel
+def _twice(value):
+    return value * 2
+
+
+@compilation.kernel(parallel=True)
+def _double(task, size, source, destination):
+    for place in range(task * size, min(source.size, (task + 1) * size)):
+        destination[place] = _twice(source[place])
+
+
+@compilation.kernel(parallel=True)
+def _failing(task, sizes):
+    sizes[0] = np.empty(sizes[task], np.int64).size
+
+
+def test_kernels_call_kernels_and_run_their_tasks():
+    assert _twice(21) == 42
+    source = np.arange(1000)
+    for count in (1, 2, 3, 8):
+        destination = np.zeros_like(source)
+        tasks, size = threads.division(source.size, 4000)
+        assert tasks > 1
+        _double(tasks, size, source, destination, threads=count)
+        assert (destination == 2 * source).all()
+
+
+def test_a_task_that_fails_is_reported():
+    with pytest.raises(MemoryError, match="_failing"):
+        _failing(1, np.array([2**60]))
+
+
+@compilation.kernel(parallel=True)
+def _slow(task, turns, values):
+    value = task + 1
+    for _ in range(turns):
+        value ^= value << 13
+        value ^= value >> 7
+        value ^= value << 17
+    values[task] = value
+
+
+@pytest.mark.skipif(os.name != "posix", reason="threads are not pooled on this system")
+def test_an_interrupt_stops_a_kernel_between_tasks():
+    values = np.zeros(50_000, np.int64)
+    _slow(2, 1_000_000, values)
+    timer = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    start = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        _slow(values.size, 1_000_000, values)
+    assert time.perf_counter() - start < 5
+    timer.join()
+    assert values[0] and not values[-1]
+    destination = np.zeros(1000, np.int64)
+    _double(8, 125, np.arange(1000), destination)
+    assert (destination == 2 * np.arange(1000)).all()
+
+
+def test_numbers_of_threads():
+    with pytest.raises(ValueError, match="threads is 0"):
+        threads.chosen_threads(0)
+    assert threads.chosen_threads(1) == 1
+    assert 1 <= threads.chosen_threads(None) == threads.chosen_threads(10**6)
+
+
+def test_division_covers_everything_once():
+    for total in (0, 1, 2, 7, 127, 128, 129, 1000, 10**9):
+        for item_bytes in (0.5, 1, 64, 10**6):
+            tasks, size = threads.division(total, item_bytes)
+            assert tasks <= threads.MOST_TASKS
+            assert (tasks - 1) * size < total <= tasks * size or total == tasks == 0
+    assert threads.division(100, 1).tasks == 1
+
+
+def test_flat():
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    items = compilation.flat(array, np.uint32)
+    assert np.shares_memory(items, array) and not items.flags.writeable and array.flags.writeable
+    assert (compilation.flat(array.T) == [0, 3, 1, 4, 2, 5]).all()
+
+
+def test_symbols_tell_kernels_of_one_factory_apart():
+    from nimblehlo.kernels.indexing.scatter_loops import update_items
+
+    kernels = [update_items("float16", combiner) for combiner in ("multiply", "overwrite")]
+    names = {kernel.dispatcher.py_func.__qualname__ for kernel in kernels}
+    assert len(names) == 2
+
+
+def test_only_what_python_calls_is_made_for_it(tmp_path, monkeypatch):
+    # What lies on the disk is not made.
+    monkeypatch.setenv("NIMBLEHLO_CACHE_DIR", str(tmp_path))
+
+    @compilation.kernel
+    def doubled(value):
+        return 2 * value
+
+    assert doubled(4) == 8
+    for dispatcher, is_called in ((doubled.dispatcher, False), (doubled._entry, True)):
+        (compiled,) = dispatcher.overloads.values()
+        assert ("@_ZN7cpython" in compiled.library.get_llvm_str()) == is_called

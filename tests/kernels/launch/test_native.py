@@ -1,0 +1,340 @@
+"""Calls of native code: on one thread, on Python's threads, on the driver; at exits and forks."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from nimblehlo.kernels.launch import threads
+from nimblehlo.kernels.launch.native import Launch, NativeFunction, Sequel, alert, pool_driver, run_in_order
+
+TASK = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
+
+
+@TASK
+def _double(task, closure):
+    """Doubles the task's share of int64 numbers; the words are source, destination, total and size."""
+    source, destination, total, size = closure[:4]
+    first = task * size
+    count = max(0, min(size, total - first))
+    a = (ctypes.c_int64 * count).from_address(source + 8 * first)
+    b = (ctypes.c_int64 * count).from_address(destination + 8 * first)
+    for index in range(count):
+        b[index] = 2 * a[index]
+
+
+def made(total, tasks, seconds=0.0, count=None, **options):
+    size = -(-total // tasks)
+    address = ctypes.cast(_double, ctypes.c_void_p).value
+    launch = Launch(address, tasks, ((0, 0), (1, 0)), (total, size), seconds)
+    return NativeFunction([8 * total], [((total,), np.int64)], [launch], count, **options)
+
+
+@pytest.mark.parametrize("tasks", [1, 3, 7])
+@pytest.mark.parametrize("seconds", [0.0, 1e-4, 1.0], ids=["at once", "by the driver if it is there", "long"])
+@pytest.mark.parametrize("count", [1, 2, 5, None])
+def test_every_task_runs_once(tasks, seconds, count):
+    values = np.arange(100)
+    assert (made(100, tasks, seconds, count)(values) == 2 * values).all()
+
+
+def taken(launch):
+    """Which threads have taken which of 40 tasks of a launch on two, as they began."""
+    begun = []
+
+    @TASK
+    def note(task, closure):
+        begun.append((threading.get_ident(), task))
+        time.sleep(1e-3)
+
+    launch(ctypes.cast(note, ctypes.c_void_p).value)
+    assert sorted(task for _, task in begun) == list(range(40))
+    return begun
+
+
+@pytest.mark.skipif(not pool_driver(), reason="there is no pool here")
+@pytest.mark.skipif(threads.available_threads() < 2, reason="there is one processor")
+@pytest.mark.parametrize("alerts", [0, 1, 3])
+def test_threads_that_were_woken_before_join_short_launches(alerts):
+    """Sleeping threads are not woken for such."""
+    values = np.arange(1)
+
+    def launch(task, seconds):
+        NativeFunction([8], [((1,), np.int64)], [Launch(task, 40, ((0, 0),), (), seconds)], 2)(values)
+
+    def launch_short(task):
+        for _ in range(alerts):
+            alert()
+        launch(task, 1e-4)
+
+    taken(lambda task: launch(task, 1.0))
+    time.sleep(0.05)
+    assert len({thread for thread, _ in taken(launch_short)}) == (2 if alerts else 1)
+
+
+def test_threads_that_were_woken_for_nothing_sleep_again():
+    made(100, 7, 1.0, 2)(np.arange(100))
+    for pause in (0.0, 1e-5, 1e-4, 1e-3) * 20:
+        alert()
+        time.sleep(pause)
+        values = np.arange(100)
+        assert (made(100, 7, 1.0, 2)(values) == 2 * values).all()
+
+
+@pytest.mark.skipif(not pool_driver(), reason="there is no pool")
+def test_threads_begin_with_shares_of_neighbours():
+    accesses, values = ((0, 0), (1, 0)), np.arange(1)
+    begun = taken(
+        lambda task: NativeFunction([8], [((1,), np.int64)], [Launch(task, 40, accesses, (), 1.0)], 2)(values)
+    )
+    for thread in {thread for thread, _ in begun}:
+        first, *others = [task for one, task in begun if one == thread]
+        assert first == 0 or first >= 20
+        kept = [task for task in (first, *others) if (task < 20) == (first < 20)]
+        assert [first, *others][: len(kept)] == kept == sorted(kept)
+
+
+def test_tasks_that_may_wait_for_others_are_taken_in_order():
+    begun = [task for _, task in taken(lambda task: run_in_order(task, 0, 40, 1.0, 2))]
+    for number, task in enumerate(begun):
+        # The other thread may have taken one that it has not begun.
+        assert sum(other < task for other in begun[:number]) >= task - 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs the C library's usleep")
+@pytest.mark.parametrize("count", [1, 2, None])
+def test_an_interrupt_stops_a_launch_between_tasks(count):
+    """A task that sleeps as many microseconds as its number says; the next launch is whole again."""
+    sleep = ctypes.cast(ctypes.CDLL(None).usleep, ctypes.c_void_p).value
+    timer = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    start = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        run_in_order(sleep, 0, 10_000, 50.0, count)
+    assert time.perf_counter() - start < 2
+    timer.join()
+    values = np.arange(100)
+    assert (made(100, 7, 1.0, count)(values) == 2 * values).all()
+
+
+def test_results_go_where_they_are_asked_for():
+    values, out = np.arange(10), np.zeros(10, np.int64)
+    function = made(10, 1, may_overwrite=((0, 0),))
+    assert function.accepts_out and function.may_overwrite == ((0, 0),)
+    assert function(values, out=(out,)) is out and (out == 2 * values).all()
+    assert function(values, out=(None,)) is not out
+    assert function(values, out=(values,)) is values and (values == out).all()
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, None])
+@pytest.mark.parametrize("seconds", [0.0, 1e-4])
+def test_launches_follow_on_each_block(count, seconds):
+    """The blocks are made by doubling, and doubled once and twice more."""
+    address = ctypes.cast(_double, ctypes.c_void_p).value
+    blocks = []
+    for block in range(4):
+        here = 8 * 3 * block
+        first = Launch(address, 3, ((0, here), (1, here)), (3, 1), seconds)
+        blocks.append([first, Launch(address, 1, ((1, here), (2, here)), (3, 3), seconds)])
+    values, arrays = np.arange(12), [np.zeros(12, np.int64) for _ in range(3)]
+    closure = np.array([values.ctypes.data, arrays[0].ctypes.data, 12, 3])
+    Sequel(blocks, count).run(address, closure.ctypes.data, seconds, arrays)
+    for number, array in enumerate(arrays):
+        np.testing.assert_array_equal(array, values << (number + 1))
+
+
+def test_operands_are_read_in_row_major_order():
+    values = np.arange(40)
+    assert (made(10, 2)(values[::4]) == 2 * values[::4]).all()
+    assert (made(10, 2)(values[9::-1]) == 2 * values[9::-1]).all()
+
+
+def test_what_does_not_fit_is_refused():
+    function = made(10, 2)
+    with pytest.raises(ValueError, match="takes 1 operands, but got 2"):
+        function(np.arange(10), np.arange(10))
+    with pytest.raises(ValueError, match="operand 0 has 72 bytes, but must have 80"):
+        function(np.arange(9))
+    with pytest.raises(TypeError):
+        function([1, 2])
+
+
+def test_long_closures():
+    """More words than lie on the stack."""
+    address = ctypes.cast(_double, ctypes.c_void_p).value
+    launch = Launch(address, 2, ((0, 0), (1, 0)), (10, 5, *range(500)), 0.0)
+    values = np.arange(10)
+    assert (NativeFunction([80], [((10,), np.int64)], [launch])(values) == 2 * values).all()
+
+
+@pytest.mark.parametrize("operands", [94, 95, 106, 1000])
+@pytest.mark.parametrize("results", [2, 600])
+def test_many_operands_and_results(operands, results):
+    """94 operands and 2 results are the most whose addresses lie on the stack."""
+    address = ctypes.cast(_double, ctypes.c_void_p).value
+    pairs = [(number % operands, operands + number) for number in range(results)]
+    launches = [Launch(address, 1, ((source, 0), (result, 0)), (3, 3), 0.0) for source, result in pairs]
+    function = NativeFunction([24] * operands, [((3,), np.int64)] * results, launches)
+    values = [np.arange(3) + number for number in range(operands)]
+    for number, result in enumerate(function(*values)):
+        assert (result == 2 * values[number % operands]).all()
+    out = [np.zeros(3, np.int64) if number % 2 else None for number in range(results)]
+    for array, result in zip(out, function(*values, out=tuple(out)), strict=True):
+        assert array is None or array is result
+    with pytest.raises(ValueError, match=f"takes {operands} operands, but got {operands - 1}"):
+        function(*values[1:])
+
+
+def test_launches_at_the_same_time():
+    functions = [made(997, 50, 1.0, count) for count in (2, 3, None, 8)]
+    problems = []
+
+    def launch(number):
+        for turn in range(20):
+            values = np.arange(997) + 1000 * number + turn
+            if not (functions[(number + turn) % 4](values) == 2 * values).all():
+                problems.append((number, turn))
+
+    callers = [threading.Thread(target=launch, args=(number,)) for number in range(6)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert not problems
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+def test_a_child_has_threads_of_its_own():
+    code = """
+        import numpy as np
+        from tests.kernels.launch.test_native import made
+        function, values = made(1000, 100, 1.0, 4), np.arange(1000)
+        for _ in range(3):
+            assert (function(values) == 2 * values).all()
+            child = os.fork()
+            if child == 0:
+                good = all((function(values + i) == 2 * (values + i)).all() for i in range(20))
+                grandchild = os.fork()
+                if grandchild == 0:
+                    os._exit(0 if (function(values) == 2 * values).all() else 1)
+                os._exit(0 if good and os.waitpid(grandchild, 0)[1] == 0 else 1)
+            assert os.waitpid(child, 0)[1] == 0
+    """
+    run(code)
+
+
+def test_many_brief_launches_side_by_side():
+    """Threads come and go: none may miss a task, take one twice, or one of another launch."""
+    sizes = ((7, 7, 2), (50, 9, 3), (99, 33, 8))
+    functions = [made(total, tasks, 2e-5, count) for total, tasks, count in sizes]
+    wrong = []
+
+    def launch(seed):
+        for number in range(400):
+            which = (seed + number) % 3
+            values = np.arange(seed, seed + sizes[which][0])
+            if (functions[which](values) != 2 * values).any():
+                wrong.append((seed, number))
+
+    workers = [threading.Thread(target=launch, args=(seed,)) for seed in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux's affinities")
+@pytest.mark.parametrize("children", [0, 1])
+def test_threads_that_are_woken_leave_the_callers_processor(children):
+    """Also in a child after a fork; the caller may run where it might before."""
+    code = """
+        import os, time
+        import numpy as np
+        from tests.kernels.launch.test_native import made
+        allowed = os.sched_getaffinity(0)
+        function, values = made(1000, 100, 1.0, 3), np.arange(1000)
+        known = set(os.listdir("/proc/self/task"))
+        function(values)
+        if CHILDREN:
+            child = os.fork()
+            if child:
+                os._exit(os.waitpid(child, 0)[1] != 0)
+            known = set(os.listdir("/proc/self/task"))
+            function(values)
+        woken = [int(name) for name in set(os.listdir("/proc/self/task")) - known]
+        assert len(woken) == min(3, len(allowed)) - 1
+        for wait in (0.3, 0.3):
+            time.sleep(wait)
+            assert (function(values) == 2 * values).all()
+        assert os.sched_getaffinity(0) == allowed
+        for number in woken:
+            mask = os.sched_getaffinity(number)
+            assert mask < allowed and len(mask) == len(allowed) - 1
+    """
+    run(code.replace("CHILDREN", str(children)))
+
+
+def test_an_exit_does_not_wait_for_idle_threads():
+    run("""
+        import numpy as np
+        from tests.kernels.launch.test_native import made
+        made(1000, 100, 1.0, 4)(np.arange(1000))
+    """)
+
+
+def test_threads_are_counted_as_numba_counts_them(monkeypatch):
+    available_threads = threads.available_threads.__wrapped__
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "3")
+    assert available_threads() == 3
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "many")
+    assert available_threads() == len(os.sched_getaffinity(0))
+
+
+def run(code):
+    """Run code in a child process, which must end well and soon; returns what it prints."""
+    prelude = "import os, sys, time\nfrom nimblehlo.kernels.launch import compilation, threads\n"
+    child = subprocess.run(
+        [sys.executable, "-c", prelude + textwrap.dedent(code)], capture_output=True, text=True, timeout=100
+    )
+    assert child.returncode == 0 and not child.stderr, child.stderr
+    return child.stdout.strip()
+
+
+def test_the_driver_is_made_in_the_background():
+    code = """
+        threads.count_hand_off(threads.LOADING_SECONDS / 2)
+        assert threads.way_of_running(2) == (0, 2) and "numba" not in sys.modules
+        while not threads.way_of_running(2)[0]:
+            threads.count_hand_off(0.6)
+            time.sleep(0.01)
+        print(threads.way_of_running(1), threads.way_of_running(2)[1])
+    """
+    assert run(code) == "(0, 1) 2"
+
+
+def test_an_exit_waits_for_the_background():
+    run("threads.count_hand_off(10)")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+def test_a_fork_waits_for_the_background():
+    code = """
+        threads.count_hand_off(10)
+        for wait in (0.0, 1.5, 1.5):
+            child = os.fork()
+            if child == 0:
+                import numba
+                os._exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+            time.sleep(wait)
+            threads.count_hand_off(0)
+    """
+    run(code)

@@ -1,0 +1,276 @@
+"""Products of bytes and of bf16: exact sums of bytes, those of bf16 in the order that each way states."""
+
+import functools
+import operator
+import subprocess
+import sys
+import textwrap
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from nimblehlo.kernels.matmul import low_precision_matmul, matmul
+from nimblehlo.kernels.matmul.low_precision_matmul import BY_PAIRS, BY_UNIT
+from tests.kernels.integers import extreme
+
+BF16 = np.dtype(ml_dtypes.bfloat16)
+F32 = np.dtype(np.float32)
+BYTES = ["int8", "uint8"]
+SHAPES = [
+    # batch, rows, terms, columns
+    (1, 1, 1, 1),
+    (1, 15, 31, 17),
+    (1, 16, 32, 16),
+    (2, 17, 33, 63),
+    (3, 33, 64, 15),
+    (1, 63, 65, 64),
+    (1, 64, 63, 65),
+    (1, 2, 1000, 255),
+    (2, 65, 1100, 70),
+    (1, 32, 512, 96),
+    (1, 40, 1025, 600),
+    (1, 257, 100, 2),
+    (40, 5, 40, 7),
+]
+LAYOUTS = ["plain", "transposed", "strided", "reversed"]
+
+needs_unit = pytest.mark.skipif(
+    BY_UNIT not in low_precision_matmul.available(), reason="this processor has no matrix unit"
+)
+needs_pairs = pytest.mark.skipif(
+    BY_PAIRS not in low_precision_matmul.available(), reason="this processor does not multiply pairs of bf16"
+)
+
+
+@pytest.fixture(params=[pytest.param(BY_UNIT, marks=needs_unit), pytest.param(BY_PAIRS, marks=needs_pairs)])
+def way(request):
+    """Each way to multiply bf16 that this processor has."""
+    return request.param
+
+
+def laid_out(array, layout):
+    """The same array with other strides of its last two dimensions."""
+    if layout == "transposed":
+        return np.ascontiguousarray(array.transpose(0, 2, 1)).transpose(0, 2, 1)
+    if layout == "strided":
+        return array.repeat(2, axis=1).repeat(3, axis=2)[:, ::2, ::3]
+    if layout == "reversed":
+        return np.ascontiguousarray(array[:, ::-1, ::-1])[:, ::-1, ::-1]
+    return array
+
+
+def numbers(generator, shape):
+    return generator.standard_normal(shape, np.float32).astype(BF16)
+
+
+def in_order(lhs, rhs, way):
+    """The sums of bf16 in the stated order of a way. f64 holds a sum and one more product."""
+    lhs, rhs = lhs.astype(np.float64), rhs.astype(np.float64)
+    return in_steps(lhs, rhs) if way == BY_UNIT else term_by_term(lhs, rhs)
+
+
+def in_steps(lhs, rhs):
+    """What `matrix_unit.h` states: in each step of 32 terms those with even and those with odd numbers."""
+    terms = lhs.shape[2]
+    parts = []
+    for start in range(0, terms, 32):
+        if start % (16 * 32) == 0:
+            parts.append(np.zeros((*lhs.shape[:2], rhs.shape[2]), F32))
+        sums = [np.zeros_like(parts[0]), np.zeros_like(parts[0])]
+        for term in range(start, min(start + 32, terms)):
+            product = lhs[:, :, term, np.newaxis] * rhs[:, term, np.newaxis]
+            sums[term % 2] = (sums[term % 2] + product).astype(F32)
+        parts[-1] += sums[0] + sums[1]
+    return functools.reduce(operator.add, parts)
+
+
+def term_by_term(lhs, rhs):
+    """What `bfloat16_pairs.h` states: 256 terms at a time."""
+    parts = []
+    for term in range(lhs.shape[2]):
+        if term % 256 == 0:
+            parts.append(np.zeros((*lhs.shape[:2], rhs.shape[2]), F32))
+        parts[-1] = (parts[-1] + lhs[:, :, term, np.newaxis] * rhs[:, term, np.newaxis]).astype(F32)
+    return functools.reduce(operator.add, parts)
+
+
+def multiplied(lhs, rhs, result, threads=None, way=None):
+    types = lhs.dtype, rhs.dtype, result
+    return low_precision_matmul.Product(lhs.shape, rhs.shape, *types, threads, way)(lhs, rhs)
+
+
+@needs_unit
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("lhs_dtype", BYTES)
+@pytest.mark.parametrize("rhs_dtype", BYTES)
+def test_bytes_are_summed_exactly(shape, lhs_dtype, rhs_dtype):
+    batch, rows, terms, columns = shape
+    generator = np.random.default_rng(0)
+    lhs = extreme(generator, lhs_dtype, (batch, rows, terms))
+    rhs = extreme(generator, rhs_dtype, (batch, terms, columns))
+    expected = np.matmul(lhs.astype(np.int32), rhs.astype(np.int32))
+    for lhs_layout in LAYOUTS:
+        for rhs_layout in LAYOUTS:
+            got = multiplied(laid_out(lhs, lhs_layout), laid_out(rhs, rhs_layout), np.int32)
+            np.testing.assert_array_equal(got, expected)
+
+
+@needs_unit
+def test_sums_of_bytes_wrap():
+    terms = (1 << 17) + 64
+    lhs, rhs = np.full((1, 2, terms), 255, np.uint8), np.full((1, terms, 2), 255, np.uint8)
+    expected = np.array(255 * 255 * terms).astype(np.int32)
+    assert (multiplied(lhs, rhs, np.int32) == expected).all()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("result", [BF16, F32], ids=["bf16", "f32"])
+def test_bf16_is_summed_in_the_stated_order(shape, result, way):
+    batch, rows, terms, columns = shape
+    generator = np.random.default_rng(1)
+    lhs, rhs = numbers(generator, (batch, rows, terms)), numbers(generator, (batch, terms, columns))
+    lhs[0, 0, 0] = -0.0
+    expected = in_order(lhs, rhs, way).astype(result)
+    for lhs_layout in LAYOUTS:
+        for rhs_layout in LAYOUTS:
+            got = multiplied(laid_out(lhs, lhs_layout), laid_out(rhs, rhs_layout), result, way=way)
+            assert got.tobytes() == expected.tobytes()
+
+
+def test_what_is_not_finite_stays_so(way):
+    generator = np.random.default_rng(2)
+    lhs, rhs = numbers(generator, (1, 40, 70)), numbers(generator, (1, 70, 50))
+    lhs[0, 1, 2], lhs[0, 3, 69], rhs[0, 5, 6], lhs[0, 8] = np.nan, np.inf, -np.inf, 3e38
+    with np.errstate(invalid="ignore", over="ignore"):
+        expected = in_order(lhs, rhs, way)
+    assert np.isnan(expected).any() and np.isinf(expected).any()
+    np.testing.assert_array_equal(multiplied(lhs, rhs, F32, way=way), expected)
+    rounded = multiplied(lhs, rhs, BF16, way=way).astype(F32)
+    np.testing.assert_array_equal(rounded, expected.astype(BF16).astype(F32))
+
+
+@pytest.mark.parametrize("result", [BF16, F32], ids=["bf16", "f32"])
+@pytest.mark.parametrize("side", ["lhs", "rhs"])
+@pytest.mark.parametrize(
+    ("small", "other", "is_served"),
+    [
+        (0.0, 1.0, True),
+        (2.0**-112, 1.0, True),
+        (2.0**-113, 1.0, False),
+        (2.0**-113, 2.0, True),
+        (2.0**-126, 2.0**14, True),
+        (2.0**-127, 2.0**100, False),
+        (2.0**-133, 0.0, False),
+        (-(2.0**-60), 2.0**-52, True),
+        (2.0**-60, -(2.0**-53), False),
+    ],
+)
+def test_numbers_that_could_be_lost_are_refused(result, side, small, other, is_served, way):
+    generator = np.random.default_rng(3)
+    exact = [generator.integers(128, 256, (1, *sizes)).astype(F32) / 128 for sizes in ((200, 70), (70, 130))]
+    # All but one are the other operand's size, so that sums have the greatest number of digits.
+    few, many = (exact[0], exact[1]) if side == "lhs" else (exact[1], exact[0])
+    few[0, 0, 1:], few[0, 1:], few[0, 0, 0] = 0, 0, small
+    many *= 2.0 ** np.floor(np.log2(abs(other))) * np.sign(other) if other else 0
+    lhs, rhs = (array.astype(BF16) for array in exact)
+    got = multiplied(lhs, rhs, result, way=way)
+    assert (got is not None) == is_served
+    if got is not None:
+        assert got.tobytes() == in_order(lhs, rhs, way).astype(result).tobytes()
+
+
+def test_a_small_number_in_any_matrix_is_seen(way):
+    generator = np.random.default_rng(4)
+    lhs, rhs = numbers(generator, (70, 33, 129)), numbers(generator, (70, 129, 37))
+    assert multiplied(lhs, rhs, BF16, way=way) is not None
+    for array, place in ((lhs, (69, 32, 128)), (rhs, (69, 128, 36)), (lhs, (0, 0, 0)), (rhs, (35, 64, 16))):
+        kept, array[place] = array[place], 1e-39
+        assert multiplied(lhs, rhs, BF16, way=way) is None
+        array[place] = kept
+
+
+@pytest.mark.parametrize("shape", [(1, 500, 700, 650), (50, 64, 100, 96), (2, 1000, 64, 1000)])
+def test_threads_and_places_change_no_bits(shape, way):
+    batch, rows, terms, columns = shape
+    generator = np.random.default_rng(5)
+    lhs, rhs = numbers(generator, (batch, rows, terms)), numbers(generator, (batch, terms, columns))
+    one, *others = [multiplied(lhs, rhs, F32, threads, way=way).tobytes() for threads in (1, 2, 3, 8)]
+    assert others == [one] * 3
+    part = multiplied(lhs[-1:, 3:9], rhs[-1:, :, 5:47], F32, way=way)
+    whole = multiplied(lhs, rhs, F32, way=way)
+    assert part.tobytes() == whole[-1:, 3:9, 5:47].tobytes()
+
+
+@needs_unit
+def test_many_matrices_are_packed_some_at_a_time():
+    generator = np.random.default_rng(6)
+    lhs, rhs = extreme(generator, "int8", (9000, 2, 64)), extreme(generator, "int8", (9000, 64, 3))
+    expected = np.matmul(lhs.astype(np.int32), rhs.astype(np.int32))
+    np.testing.assert_array_equal(multiplied(lhs, rhs, np.int32), expected)
+
+
+def test_the_error_is_no_greater_than_that_of_f32(way):
+    generator = np.random.default_rng(7)
+    lhs, rhs = numbers(generator, (1, 64, 4096)), numbers(generator, (1, 4096, 64))
+    exact = np.matmul(lhs.astype(np.float64), rhs.astype(np.float64))
+    by_way = abs(multiplied(lhs, rhs, F32, way=way) - exact).max()
+    by_f32 = abs(sum_of_parts(lhs.astype(F32), rhs.astype(F32)) - exact).max()
+    assert by_way <= by_f32
+
+
+@needs_pairs
+@pytest.mark.parametrize("shape", [*SHAPES, (1, 300, 2000, 300)])
+def test_pairs_have_the_bits_of_products_of_f32(shape):
+    batch, rows, terms, columns = shape
+    generator = np.random.default_rng(8)
+    lhs, rhs = numbers(generator, (batch, rows, terms)), numbers(generator, (batch, terms, columns))
+    expected = matmul.multiply(lhs.astype(F32), rhs.astype(F32))
+    assert multiplied(lhs, rhs, F32, way=BY_PAIRS).tobytes() == expected.tobytes()
+    assert multiplied(lhs, rhs, BF16, way=BY_PAIRS).tobytes() == expected.astype(BF16).tobytes()
+
+
+def sum_of_parts(lhs, rhs):
+    """Products of matrices as they are added without such instructions: 256 terms at a time, in order."""
+    total = np.zeros((lhs.shape[0], lhs.shape[1], rhs.shape[2]), F32)
+    for start in range(0, lhs.shape[2], 256):
+        part = np.zeros_like(total)
+        for term in range(start, start + 256):
+            part += lhs[:, :, term, np.newaxis] * rhs[:, term, np.newaxis]
+        total += part
+    return total
+
+
+@pytest.mark.parametrize(
+    ("types", "shape"),
+    [
+        (("float16", "float16", "float32"), (1, 2, 3)),
+        (("int8", "int8", "int64"), (1, 2, 3)),
+        (("int8", "int8", "int32"), (1, 2, 0)),
+        (("int16", "int8", "int32"), (1, 2, 3)),
+        ((BF16, BF16, "float64"), (1, 2, 3)),
+    ],
+)
+def test_other_types_and_empty_matrices_are_refused(types, shape):
+    with pytest.raises(ValueError, match="nothing multiplies"):
+        low_precision_matmul.Product(shape, (1, shape[2], 4), *types)
+
+
+def test_nothing_is_compiled():
+    code = """
+        import sys
+        import numpy as np
+        from nimblehlo.kernels.matmul import low_precision_matmul
+        if narrow_product.BY_UNIT in narrow_product.available():
+            a = np.ones((1, 300, 300), np.int8)
+            assert (narrow_product.Product(a.shape, a.shape, "int8", "int8", "int32")(a, a) == 300).all()
+        if narrow_product.available():
+            import ml_dtypes
+            b = np.ones((1, 300, 300), ml_dtypes.bfloat16)
+            assert (narrow_product.Product(b.shape, b.shape, b.dtype, b.dtype, "float32")(b, b) == 300).all()
+        print([name for name in ("numba", "llvmlite") if name in sys.modules])
+    """
+    finished = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True
+    )
+    assert finished.stdout.strip() == "[]"

@@ -1,0 +1,58 @@
+"""Which module declares which operation: the table that `lookup` imports by."""
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import nimblehlo.ops
+from nimblehlo.ops import declarations, lookup
+from nimblehlo.ops.framework.op_registry import FAMILY_OF
+from nimblehlo.specialize.rewrites import registry
+
+
+def test_every_operation_is_declared_where_the_table_says() -> None:
+    package = nimblehlo.ops.__name__
+    for path in Path(nimblehlo.ops.__file__).parent.rglob("[a-z]*.py"):
+        parts = path.relative_to(Path(nimblehlo.ops.__file__).parent).with_suffix("").parts
+        importlib.import_module(".".join((package, *parts)))
+    declared = {
+        declaration.name: declaration.__module__
+        for declaration in declarations()
+        if declaration.__module__.startswith(package)
+    }
+    assert declared == {name: f"{package}.{family}" for name, family in FAMILY_OF.items()}
+
+
+def test_an_unknown_operation_has_no_declaration() -> None:
+    assert lookup("stablehlo.nothing") is None
+    assert lookup("sort") is None
+
+
+def test_a_module_is_imported_with_the_first_of_its_operations() -> None:
+    script = """
+import sys
+import nimblehlo
+text = "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }"
+nimblehlo.compile(text)
+rare = ("contraction.convolution", "custom_calls.custom_call", "indexing.gather", "custom_calls.lapack",
+    "contraction.linalg", "indexing.scatter", "reduction.sort", "reduction.reduce_window")
+print([name for name in rare if f"nimblehlo.ops.{name}" in sys.modules])
+from nimblehlo.ops import lookup
+print(lookup("stablehlo.sort").__name__, "nimblehlo.ops.reduction.sort" in sys.modules)
+"""
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert found.stdout.splitlines() == ["[]", "Sort True"]
+
+
+@pytest.mark.parametrize("table", ["TENSOR_REWRITES", "OTHER_REWRITES", "LAST_REWRITES"])
+def test_rewrites_name_operations_that_there_are(table: str) -> None:
+    assert all(lookup(name) for name in getattr(registry, table))
+
+
+def test_rewrites_of_modules_that_are_imported_late_are_there() -> None:
+    assert registry.LATE
+    for module, name in registry.LATE:
+        assert callable(getattr(importlib.import_module(f"nimblehlo.specialize.rewrites.{module}"), name))

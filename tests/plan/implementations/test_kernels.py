@@ -1,0 +1,154 @@
+"""Which operations get a kernel, and that kernels and references give the same bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nimblehlo
+from nimblehlo import Options
+from nimblehlo.plan.implementations import region_functions
+from tests.running import run_every_way
+
+RNG = np.random.default_rng(7)
+
+
+def floats(*shape: int) -> np.ndarray[Any, Any]:
+    """Random floats with NaN, infinities and zeros of both signs among them."""
+    array = RNG.standard_normal(shape).astype(np.float32)
+    flat = array.reshape(-1)
+    flat[RNG.integers(0, flat.size, flat.size // 16)] = np.nan
+    flat[RNG.integers(0, flat.size, flat.size // 16)] = -0.0
+    flat[RNG.integers(0, flat.size, flat.size // 16)] = 0.0
+    flat[RNG.integers(0, flat.size, flat.size // 32)] = -np.inf
+    return array
+
+
+def indices(high: int, *shape: int) -> np.ndarray[Any, Any]:
+    """Random indices, some of them out of range."""
+    return RNG.integers(-2, high + 2, shape).astype(np.int32)
+
+
+REDUCE = """
+func.func @main(%a: tensor<37x1000xf32>) -> tensor<37xf32> {{
+  %0 = stablehlo.constant dense<{init}> : tensor<f32>
+  %1 = stablehlo.reduce(%a init: %0) applies stablehlo.{name} across dimensions = [1]
+    : (tensor<37x1000xf32>, tensor<f32>) -> tensor<37xf32>
+  return %1 : tensor<37xf32>
+}}
+"""
+
+CUMULATIVE = """
+func.func @main(%a: tensor<20x300xf32>) -> tensor<20x300xf32> {{
+  %0 = stablehlo.constant dense<{init}> : tensor<f32>
+  %1 = "stablehlo.reduce_window"(%a, %0) <{{
+    window_dimensions = array<i64: 1, 300>, padding = dense<[[0, 0], [299, 0]]> : tensor<2x2xi64>
+  }}> ({{
+  ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+    %2 = stablehlo.{name} %x, %y : tensor<f32>
+    stablehlo.return %2 : tensor<f32>
+  }}) : (tensor<20x300xf32>, tensor<f32>) -> tensor<20x300xf32>
+  return %1 : tensor<20x300xf32>
+}}
+"""
+
+SCATTER = """
+func.func @main(%a: tensor<50x8xf32>, %i: tensor<400x1xi32>, %u: tensor<400x8xf32>) -> tensor<50x8xf32> {{
+  %0 = "stablehlo.scatter"(%a, %i, %u) <{{
+    scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0],
+      scatter_dims_to_operand_dims = [0], index_vector_dim = 1>
+  }}> ({{
+  ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+    {body}
+    stablehlo.return %r : tensor<f32>
+  }}) : (tensor<50x8xf32>, tensor<400x1xi32>, tensor<400x8xf32>) -> tensor<50x8xf32>
+  return %0 : tensor<50x8xf32>
+}}
+"""
+
+GATHER = """
+func.func @main(%a: tensor<50x600xf32>, %i: tensor<400x1xi32>) -> tensor<400x600xf32> {
+  %0 = "stablehlo.gather"(%a, %i) <{
+    dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0],
+      start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 600>
+  }> : (tensor<50x600xf32>, tensor<400x1xi32>) -> tensor<400x600xf32>
+  return %0 : tensor<400x600xf32>
+}
+"""
+
+POOL_GRADIENT = """
+func.func @main(%a: tensor<8x16xf32>, %s: tensor<4x8xf32>) -> tensor<8x16xf32> {
+  %0 = stablehlo.constant dense<0.0> : tensor<f32>
+  %1 = "stablehlo.select_and_scatter"(%a, %s, %0) <{
+    window_dimensions = array<i64: 2, 2>, window_strides = array<i64: 2, 2>
+  }> ({
+  ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+    %2 = stablehlo.compare GE, %x, %y : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %2 : tensor<i1>
+  }, {
+  ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+    %2 = stablehlo.add %x, %y : tensor<f32>
+    stablehlo.return %2 : tensor<f32>
+  }) : (tensor<8x16xf32>, tensor<4x8xf32>, tensor<f32>) -> tensor<8x16xf32>
+  return %1 : tensor<8x16xf32>
+}
+"""
+
+SORT = """
+func.func @main(%a: tensor<9x200xf32>, %b: tensor<9x200xi32>) -> (tensor<9x200xf32>, tensor<9x200xi32>) {{
+  %0:2 = "stablehlo.sort"(%a, %b) <{{dimension = 1 : i64, is_stable = true}}> ({{
+  ^bb0(%x: tensor<f32>, %y: tensor<f32>, %p: tensor<i32>, %q: tensor<i32>):
+    %1 = stablehlo.compare {direction}, %x, %y, {kind} : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %1 : tensor<i1>
+  }}) : (tensor<9x200xf32>, tensor<9x200xi32>) -> (tensor<9x200xf32>, tensor<9x200xi32>)
+  return %0#0, %0#1 : tensor<9x200xf32>, tensor<9x200xi32>
+}}
+"""
+
+TOP_K = """
+func.func @main(%a: tensor<90x200xf32>) -> (tensor<90x7xf32>, tensor<90x7xi32>) {
+  %0:2 = chlo.top_k(%a, k = 7) : tensor<90x200xf32> -> (tensor<90x7xf32>, tensor<90x7xi32>)
+  return %0#0, %0#1 : tensor<90x7xf32>, tensor<90x7xi32>
+}
+"""
+
+ROWS = [floats(50, 8), indices(50, 400, 1), floats(400, 8)]
+
+CASES = {
+    "reduce add": (REDUCE.format(name="add", init="0.5"), [RNG.random((37, 1000), np.float32)]),
+    "reduce maximum": (REDUCE.format(name="maximum", init="0xFF800000"), [floats(37, 1000)]),
+    "reduce minimum": (REDUCE.format(name="minimum", init="0.0"), [floats(37, 1000)]),
+    "cumulative add": (CUMULATIVE.format(name="add", init="0.0"), [RNG.random((20, 300), np.float32)]),
+    "cumulative maximum": (CUMULATIVE.format(name="maximum", init="0xFF800000"), [floats(20, 300)]),
+    "scatter add": (SCATTER.format(body="%r = stablehlo.add %x, %y : tensor<f32>"), ROWS),
+    "scatter minimum": (SCATTER.format(body="%r = stablehlo.minimum %x, %y : tensor<f32>"), ROWS),
+    "gather of long rows": (GATHER, [floats(50, 600), ROWS[1]]),
+    "select_and_scatter": (POOL_GRADIENT, [floats(8, 16), floats(4, 8)]),
+    "sort ascending": (
+        SORT.format(direction="LT", kind="TOTALORDER"),
+        [floats(9, 200), indices(5, 9, 200)],
+    ),
+    "sort descending": (
+        SORT.format(direction="GT", kind="FLOAT"),
+        [RNG.integers(0, 9, (9, 200)).astype(np.float32), indices(5, 9, 200)],
+    ),
+    "top_k": (TOP_K, [floats(90, 200)]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_kernels_serve_and_give_the_same_bits(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(region_functions, "MOST_SMALL_ELEMENTS", -1)
+    text, inputs = CASES[name]
+    assert "[kernel:" in nimblehlo.compile(text, options=Options(compile="eager")).explain()
+    assert "[reference:" in nimblehlo.compile(text, options=Options(compile="never")).explain()
+    run_every_way(text, *inputs)
+
+
+def test_other_bodies_have_native_loops_of_their_own() -> None:
+    body = "%z = stablehlo.multiply %y, %y : tensor<f32>\n %r = stablehlo.add %x, %z : tensor<f32>"
+    text = SCATTER.format(body=body)
+    assert "[generated:" in nimblehlo.compile(text, options=Options(compile="eager")).explain()
+    run_every_way(text, *ROWS)

@@ -1,0 +1,188 @@
+"""Products of matrices joined with the clusters that follow on them: when, and the same bits."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nimblehlo
+from nimblehlo import Options
+from nimblehlo.kernels.matmul import matmul
+from tests.ops.texts import tensor
+from tests.running import same_bits
+
+pytestmark = pytest.mark.skipif(not matmul.is_available(), reason="no fused multiply-add here")
+
+JOINED = "following on stablehlo.dot_general"
+ACTIVATION = """  %shifted = stablehlo.add %product, %other : {c}
+  %result = stablehlo.tanh %shifted : {c}
+  return %result : {c}"""
+
+ARITHMETIC = """  %shifted = stablehlo.add %product, %other : {c}
+  %scaled = stablehlo.multiply %shifted, %product : {c}
+  %result = stablehlo.maximum %scaled, %other : {c}
+  return %result : {c}"""
+
+
+def program(
+    sizes: tuple[int, int, int],
+    type: str = "f32",
+    turned: tuple[bool, bool] = (False, False),
+    body: str = ACTIVATION,
+    result: str | None = None,
+) -> str:
+    rows, terms, columns = sizes
+    a = tensor((terms, rows) if turned[0] else (rows, terms), type)
+    b = tensor((columns, terms) if turned[1] else (terms, columns), type)
+    c = tensor((rows, columns), type)
+    contracting = f"[{0 if turned[0] else 1}] x [{1 if turned[1] else 0}]"
+    return f"""func.func @main(%lhs: {a}, %rhs: {b}, %other: {c}) -> ({(result or "{c}").format(c=c)}) {{
+  %product = stablehlo.dot_general %lhs, %rhs, contracting_dims = {contracting} : ({a}, {b}) -> {c}
+{body.format(c=c)}
+}}
+"""
+
+
+def operands(
+    sizes: tuple[int, int, int], type: str = "f32", turned: tuple[bool, bool] = (False, False)
+) -> list[Any]:
+    rows, terms, columns = sizes
+    generator = np.random.default_rng(0)
+    dtype = {"f32": np.float32, "f64": np.float64}[type]
+    lhs, rhs, other = (
+        generator.standard_normal(shape).astype(dtype) / 8
+        for shape in ((rows, terms), (terms, columns), (rows, columns))
+    )
+    lhs[0, 0], lhs[-1, -1], rhs[0, -1], other[-1, 0] = np.nan, np.inf, -0.0, -np.inf
+    return [
+        np.ascontiguousarray(array.T) if is_turned else array
+        for array, is_turned in ((lhs, turned[0]), (rhs, turned[1]), (other, False))
+    ]
+
+
+def assert_same_in_every_way(text: str, inputs: list[Any], joined: bool = True) -> None:
+    expected = nimblehlo.execute(text, inputs, options=Options(compile="never"))
+    for threads in (1, 2, 3, 8):
+        executable = nimblehlo.compile(text, options=Options(compile="eager", threads=threads))
+        assert (JOINED in executable.explain()) == joined
+        kept = [array.copy() for array in inputs]
+        for _ in range(3):
+            results = executable(*inputs)
+            assert all(map(same_bits, results, expected))
+        assert all(map(same_bits, inputs, kept))
+
+
+@pytest.mark.parametrize("sizes", [(32, 128, 128), (33, 300, 65), (7, 515, 300), (500, 17, 30), (90, 90, 90)])
+@pytest.mark.parametrize("type", ["f32", "f64"])
+@pytest.mark.parametrize("turned", [*itertools.product((False, True), repeat=2)])
+def test_the_same_bits_in_every_way(
+    sizes: tuple[int, int, int], type: str, turned: tuple[bool, bool]
+) -> None:
+    body = ACTIVATION if type == "f32" else ARITHMETIC
+    assert_same_in_every_way(program(sizes, type, turned, body), operands(sizes, type, turned))
+
+
+@pytest.mark.parametrize("sizes", [(600, 40, 1100), (257, 256, 513), (1500, 3, 70), (256, 32, 1000)])
+@pytest.mark.parametrize("type", ["f32", "f64"])
+@pytest.mark.parametrize("turned", [(False, False), (True, False), (False, True)])
+def test_large_products_of_few_terms(
+    sizes: tuple[int, int, int], type: str, turned: tuple[bool, bool]
+) -> None:
+    is_large = sizes[0] * sizes[1] * sizes[2] > 1 << 21
+    assert_same_in_every_way(program(sizes, type, turned, ARITHMETIC), operands(sizes, type, turned))
+    text = program(sizes, type, turned, ACTIVATION)
+    plan = nimblehlo.compile(text, options=Options(compile="eager")).explain("plan")
+    assert (JOINED in plan) == (type == "f32" and not is_large)
+
+
+def test_a_matrix_by_its_own_transpose_stays_a_step() -> None:
+    text = """func.func @main(%x: tensor<600x40xf32>, %y: tensor<600x600xf32>) -> tensor<600x600xf32> {
+      %0 = stablehlo.dot_general %x, %x, contracting_dims = [1] x [1]
+        : (tensor<600x40xf32>, tensor<600x40xf32>) -> tensor<600x600xf32>
+      %1 = stablehlo.add %0, %y : tensor<600x600xf32>
+      return %1 : tensor<600x600xf32>
+    }"""
+    x = np.random.default_rng(0).standard_normal((600, 40)).astype(np.float32)
+    assert_same_in_every_way(text, [x, np.ones((600, 600), np.float32)], joined=False)
+
+
+def test_both_are_joined_where_native_code_is_used_later() -> None:
+    text, inputs = program((32, 128, 128)), operands((32, 128, 128))
+    expected = nimblehlo.execute(text, inputs, options=Options(compile="never"))
+    executable = nimblehlo.compile(text)
+    assert JOINED in executable.explain()
+    for _ in range(3000):
+        assert same_bits(executable(*inputs)[0], expected[0])
+
+
+def test_an_operand_of_the_product_may_be_one_of_the_cluster() -> None:
+    body = """  %sum = stablehlo.add %product, %lhs : {c}
+  %half = stablehlo.multiply %sum, %rhs : {c}
+  %result = stablehlo.logistic %half : {c}
+  return %result : {c}"""
+    assert_same_in_every_way(program((64, 64, 64), body=body), operands((64, 64, 64)))
+
+
+def test_a_product_that_is_used_elsewhere_stays_a_step() -> None:
+    body = ACTIVATION.replace("return %result : {c}", "return %result, %product : {c}, {c}")
+    text = program((32, 64, 64), body=body, result="{c}, {c}")
+    assert_same_in_every_way(text, operands((32, 64, 64)), joined=False)
+
+
+def test_a_product_that_is_read_at_other_places_stays_a_step() -> None:
+    body = """  %turned = stablehlo.transpose %product, dims = [1, 0] : ({c}) -> {c}
+  %shifted = stablehlo.add %turned, %other : {c}
+  %result = stablehlo.tanh %shifted : {c}
+  return %result : {c}"""
+    assert_same_in_every_way(program((64, 64, 64), body=body), operands((64, 64, 64)), joined=False)
+
+
+@pytest.mark.parametrize("sizes", [(4, 16, 16), (512, 512, 64), (1, 300, 300)])
+def test_other_sizes_stay_two_steps(sizes: tuple[int, int, int]) -> None:
+    assert_same_in_every_way(program(sizes), operands(sizes), joined=False)
+
+
+def test_a_loop_over_time() -> None:
+    text = """func.func @main(%h: tensor<176x96xf32>, %w: tensor<96x96xf32>, %xs: tensor<50x176x96xf32>)
+  -> tensor<176x96xf32> {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %r:2 = stablehlo.while(%i = %zero, %s = %h) : tensor<i32>, tensor<176x96xf32>
+    cond {
+      %n = stablehlo.constant dense<50> : tensor<i32>
+      %go = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %go : tensor<i1>
+    } do {
+      %x = stablehlo.dynamic_slice %xs, %i, %zero, %zero, sizes = [1, 176, 96]
+        : (tensor<50x176x96xf32>, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<1x176x96xf32>
+      %y = stablehlo.reshape %x : (tensor<1x176x96xf32>) -> tensor<176x96xf32>
+      %p = stablehlo.dot_general %s, %w, contracting_dims = [1] x [0]
+        : (tensor<176x96xf32>, tensor<96x96xf32>) -> tensor<176x96xf32>
+      %q = stablehlo.add %p, %y : tensor<176x96xf32>
+      %t = stablehlo.tanh %q : tensor<176x96xf32>
+      %one = stablehlo.constant dense<1> : tensor<i32>
+      %j = stablehlo.add %i, %one : tensor<i32>
+      stablehlo.return %j, %t : tensor<i32>, tensor<176x96xf32>
+    }
+  return %r#1 : tensor<176x96xf32>
+}
+"""
+    generator = np.random.default_rng(1)
+    shapes = ((176, 96), (96, 96), (50, 176, 96))
+    assert_same_in_every_way(text, [generator.standard_normal(shape, np.float32) / 9 for shape in shapes])
+
+
+def test_a_product_along_no_dimension_is_not_joined() -> None:
+    text = """
+    func.func @main(%x: tensor<256x256xf32>, %y: tensor<256x256xf32>) -> tensor<256x256xf32> {
+      %0 = stablehlo.dot_general %x, %y, batching_dims = [0, 1] x [0, 1], contracting_dims = [] x []
+        : (tensor<256x256xf32>, tensor<256x256xf32>) -> tensor<256x256xf32>
+      %1 = stablehlo.negate %0 : tensor<256x256xf32>
+      return %1 : tensor<256x256xf32>
+    }"""
+    x = np.random.default_rng(0).standard_normal((256, 256)).astype(np.float32)
+    executable = nimblehlo.compile(text, options=Options(compile="eager"))
+    assert same_bits(executable(x, x.T.copy())[0], -(x * x.T))
+    assert JOINED not in executable.explain("plan")

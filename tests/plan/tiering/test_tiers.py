@@ -1,0 +1,306 @@
+"""Steps that become kernels once they are hot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nimblehlo.plan.tiering import tiers
+from nimblehlo.plan.tiering.background import BACKGROUND
+
+ONE = np.ones(())
+
+
+class _Clock:
+    """Time as steps see it: it passes where they are said to take some, whatever else the machine does."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+    def sleep(self, seconds: float) -> None:
+        """Let so much time pass, a little at least."""
+        self.seconds += max(seconds, 1e-6)
+
+
+CLOCK = _Clock()
+
+
+@pytest.fixture(autouse=True)
+def _time_is_the_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiers, "perf_counter", CLOCK)
+
+
+class _Step:
+    """A reference and a kernel that take some time and say which of them ran."""
+
+    def __init__(self, reference_seconds: float, kernel_seconds: float) -> None:
+        self.seconds = {"reference": reference_seconds, "kernel": kernel_seconds}
+        self.calls: list[str] = []
+        self.step = tiers.Tiered(lambda value, **_: self.run("reference"), self.prepare)
+
+    def run(self, way: str) -> str:
+        self.calls.append(way)
+        CLOCK.sleep(self.seconds[way])
+        return way
+
+    def prepare(self) -> Any:
+        self.calls.append("prepare")
+        return lambda value: self.run("kernel")
+
+
+def test_a_call_waits_for_the_kernel_of_a_hot_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiers, "HOT_SECONDS", 0.02)
+    monkeypatch.setattr(tiers, "_is_worth_numba", lambda: False)
+    step = _Step(0.03, 0.001)
+    ways = [step.step(ONE, body=None) for _ in range(10)]
+    assert ways[:2] == ["reference", "kernel"] and ways[-1] == "kernel"
+    assert step.calls.count("prepare") == 1 and step.step.native is not None
+
+
+def test_a_warm_step_is_compiled_beside_the_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiers, "HOT_SECONDS", 1e9)
+    monkeypatch.setattr(tiers, "WARM_SECONDS", 0.01)
+    monkeypatch.setattr(tiers, "_is_worth_numba", lambda: True)
+    step = _Step(0.03, 0.001)
+    followed: list[object] = []
+    step.step.followers.append(followed.append)
+    assert step.step(ONE) == "reference" and "prepare" not in step.calls
+    step.step(ONE)
+    BACKGROUND.wait()
+    assert [step.step(ONE) for _ in range(6)][-1] == "kernel"
+    assert followed == [step.step.native]
+
+
+def test_a_kernel_that_is_slower_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiers, "WARM_SECONDS", 1e-3)
+    monkeypatch.setattr(tiers, "_is_worth_numba", lambda: True)
+    monkeypatch.setattr(tiers, "PAUSES", (7, 8))
+    step = _Step(0.001, 0.01)
+    ways = []
+    for _ in range(3 * tiers.ATTEMPTS + 7 + 8 + 12):
+        ways.append(step.step(ONE))
+        BACKGROUND.wait()
+    assert ways.count("kernel") == 3 * tiers.ATTEMPTS and ways[-1] == "reference"
+    assert step.step.is_given_up and step.step.native is None
+
+
+def test_a_kernel_that_was_slow_at_first_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiers, "WARM_SECONDS", 1e-3)
+    monkeypatch.setattr(tiers, "_is_worth_numba", lambda: True)
+    step = _Step(0.001, 0.02)
+    ways = []
+    while ways.count("kernel") < tiers.ATTEMPTS:
+        ways.append(step.step(ONE))
+        BACKGROUND.wait()
+    # The reference becomes slower than it ever was, and the kernel as quick as the reference had been.
+    step.seconds = {"reference": 0.01, "kernel": 0.004}
+    pause = [step.step(ONE) for _ in range(tiers.PAUSES[0])]
+    assert pause == ["reference"] * tiers.PAUSES[0] and step.calls.count("prepare") == 1
+    assert step.step(ONE) == "kernel" and step.step.native is not None
+
+
+def test_a_kernel_that_fails_beside_the_calls_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(tiers, "WARM_SECONDS", 0.0)
+    monkeypatch.setattr(tiers, "_is_worth_numba", lambda: True)
+
+    def prepare() -> Any:
+        raise RuntimeError("broken")
+
+    step = tiers.Tiered(lambda value: value, prepare)
+    for _ in range(3):
+        assert step(ONE) is ONE
+        BACKGROUND.wait()
+    assert step.is_given_up
+    assert "RuntimeError: broken" in caplog.records[0].getMessage()
+    caplog.clear()
+
+
+def test_what_runs_beside_the_calls_has_operands_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiers, "WARM_SECONDS", 0.0)
+    monkeypatch.setattr(tiers, "_is_worth_numba", lambda: True)
+    seen: list[Any] = []
+    step = tiers.Tiered(lambda value: value, lambda: seen.append)
+    operands = np.arange(6, dtype=np.int32).reshape(2, 3).T
+    step(operands)
+    step(operands)
+    BACKGROUND.wait()
+    assert not np.shares_memory(seen[0], operands) and (seen[0] == operands).all()
+    monkeypatch.setattr(tiers, "MOST_COPIED", 4)
+    (zeros,) = tiers._copies((operands,))
+    assert zeros.shape == operands.shape and not zeros.any()
+
+
+def test_a_cold_step_is_not_compiled() -> None:
+    def prepare() -> Any:
+        raise AssertionError("compiled")
+
+    step = tiers.Tiered(lambda value: value, prepare)
+    assert [step(value) for value in range(100)] == list(range(100))
+
+
+@pytest.fixture(autouse=True)
+def _code_may_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiers, "_may_be_quick", lambda: True)
+
+
+class _Code:
+    """Stands for generated code; notes what is asked of it."""
+
+    def __init__(self, kept: bool, possible: bool = True) -> None:
+        self.kept = kept
+        self.possible = possible
+        self.made = 0
+
+    def __call__(self) -> _Code:
+        if not self.possible:
+            raise tiers.NoCode("there is none")
+        return self
+
+    def is_quick(self) -> bool:
+        return self.kept
+
+    def function(self) -> Any:
+        self.made += 1
+        return lambda value, out=None: ("native", value, out)
+
+
+def _generated(code: _Code, expected: float, compiling: float, pause: float = 0.0) -> tiers.Generated:
+    def reference(value: int) -> Any:
+        CLOCK.sleep(pause)
+        return ("reference", value, None)
+
+    return tiers.Generated(reference, code, expected, compiling, ((0, 0),))
+
+
+def test_a_call_that_takes_longer_than_compiling_waits_for_the_compiler() -> None:
+    code = _Code(kept=False)
+    step = _generated(code, expected=0.5, compiling=0.1)
+    assert [step(value)[0] for value in range(3)] == ["native"] * 3
+    assert code.made == 1
+
+
+def test_code_is_generated_beside_the_calls_of_a_cheap_step() -> None:
+    code = _Code(kept=False)
+    step = _generated(code, expected=1e-6, compiling=0.02, pause=0.006)
+    ways = [step(0)[0]]
+    for _ in range(3):
+        ways.append(step(0)[0])
+        BACKGROUND.wait()
+    assert ways[:2] == ["reference"] * 2 and ways[3:] == ["native"] and code.made == 1
+
+
+def test_code_is_generated_once_the_reference_has_cost_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiers, "EARLY_SHARE", 1e9)
+    code = _Code(kept=False)
+    step = _generated(code, expected=0.001, compiling=0.05, pause=0.03)
+    ways = [step(value)[0] for value in range(8)]
+    assert ways[:3] == ["reference"] * 3 and ways[5:] == ["native"] * 3
+    assert code.made == 1
+
+
+def test_kept_code_is_used_as_soon_as_loading_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiers, "loading_seconds", lambda: 0.0)
+    code = _Code(kept=True)
+    assert _generated(code, expected=0.01, compiling=10.0)(0)[0] == "native"
+    monkeypatch.setattr(tiers, "EARLY_SHARE", 1e9)
+    short = _generated(code, expected=1e-6, compiling=10.0, pause=0.0015)
+    assert [short(value)[0] for value in range(4)] == ["reference", "reference", "native", "native"]
+
+
+def test_code_is_not_looked_for_where_none_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiers, "loading_seconds", lambda: 0.0)
+    monkeypatch.setattr(tiers, "_may_be_quick", lambda: False)
+    step = _generated(_Code(kept=True), expected=0.01, compiling=10.0)
+    assert step(0)[0] == "reference"
+
+
+def test_the_compiler_is_not_loaded_for_a_look_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiers, "loading_seconds", lambda: 0.06)
+    step = _generated(_Code(kept=True), expected=0.005, compiling=10.0, pause=0.02)
+    ways = [step(value)[0] for value in range(8)]
+    assert ways[0] == "reference" and ways[-1] == "native"
+
+
+def test_where_there_can_be_no_code_the_reference_stays() -> None:
+    step = _generated(_Code(kept=False, possible=False), expected=0.5, compiling=0.1)
+    assert [step(value)[0] for value in range(3)] == ["reference"] * 3
+
+
+def test_arrays_to_write_to_are_handed_on() -> None:
+    step = _generated(_Code(kept=False), expected=0.5, compiling=0.1)
+    assert step.accepts_out and step.may_overwrite == ((0, 0),)
+    step(0)
+    assert step(1, out=(None,)) == ("native", 1, (None,))
+
+
+def test_steps_that_share_their_code_are_compiled_by_what_all_of_them_cost() -> None:
+    class Code:
+        key = "same"
+
+        def is_quick(self) -> bool:
+            return False
+
+        def function(self) -> Any:
+            return lambda *operands, out=None: "native"
+
+    steps = [tiers.Generated(lambda: "reference", Code, 0.4, 1.0, ()) for _ in range(3)]
+    assert steps[0]() == "reference"
+    shared = [tiers.Generated(lambda: "reference", Code, 0.4, 1.0, ()) for _ in range(3)]
+    tiers.share_heat([*shared, None])
+    assert [step() for step in shared] == ["native"] * 3
+    assert len({id(step.heat) for step in shared}) == 1
+
+
+def _sharing(code: _Code, count: int) -> list[tiers.Generated]:
+    """Steps that share their code; all of their references are expected to take longer than compiling."""
+    steps = [_generated(code, expected=0.05, compiling=0.1) for _ in range(count)]
+    for step in steps:
+        step.heat = steps[0].heat
+    steps[0].heat.expected = 0.05 * count
+    return steps
+
+
+def test_steps_that_share_code_wait_for_one_job() -> None:
+    code = _Code(kept=True)
+    steps = _sharing(code, 3)
+    tiers.begin_expected(steps)
+    assert [step(0)[0] for step in steps] == ["native"] * 3
+
+
+def test_code_that_was_compiled_for_another_step_is_judged_by_each() -> None:
+    code = _Code(kept=True)
+    steps = [_generated(code, expected=1e-6, compiling=0.05, pause=0.001) for _ in range(2)]
+    steps[1].heat = steps[0].heat
+    steps[0].begin()
+    BACKGROUND.wait()
+    assert [steps[1](0)[0] for _ in range(3)] == ["reference", "native", "native"]
+
+
+def test_steps_that_share_code_that_cannot_be_made_keep_their_references() -> None:
+    steps = _sharing(_Code(kept=False, possible=False), 3)
+    tiers.begin_expected(steps)
+    BACKGROUND.wait()
+    assert [step(0)[0] for step in steps] == ["reference"] * 3
+    assert all(step.is_given_up for step in steps)
+
+
+def test_code_that_a_first_call_would_wait_for_is_begun_before() -> None:
+    codes = [_Code(kept=False) for _ in range(3)]
+    expected = (0.5, 0.01, 0.5)
+    steps = [_generated(code, seconds, compiling=0.1) for code, seconds in zip(codes, expected, strict=True)]
+    steps[2].heat = steps[0].heat
+    tiers.begin_expected([*steps, None])
+    BACKGROUND.wait()
+    assert [code.made for code in codes] == [1, 0, 0]
+    assert steps[0](0)[0] == "native" and codes[0].made == 1
+    hopeless = _generated(_Code(kept=False, possible=False), 0.5, compiling=0.1)
+    tiers.begin_expected([hopeless])
+    BACKGROUND.wait()
+    assert hopeless(0)[0] == "reference" and hopeless.is_given_up

@@ -1,0 +1,49 @@
+"""Random programs give the same bits with and without rewrites."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jaxlib")
+
+import nimblehlo
+from nimblehlo.errors import NimbleError
+from nimblehlo.ops.framework.verify import TERMINATORS, view_of
+from nimblehlo.specialize import specialize
+from tests.fuzzing import rules
+from tests.fuzzing.programs import random_program
+from tests.fuzzing.variants import for_runtime, text_of
+from tests.specialize.simplified import INTERNAL, run
+
+SAMPLE = 300
+
+
+def outcome(module: Any, inputs: list[np.ndarray[Any, Any]], *, rewrite: bool) -> Any:
+    """The results of a program, or the error that it ends with."""
+    try:
+        made = specialize(module, "main", rewrite=rewrite)
+        assert made.body is not None
+        for operation in made.body.walk():
+            if operation.name not in TERMINATORS and not operation.name.startswith(INTERNAL):
+                view_of(operation).verify()
+        return run(made, inputs)
+    except NimbleError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("constants", ["constants as inputs", "constants in the program"])
+def test_random_programs_keep_their_bits(constants: str) -> None:
+    for seed in range(SAMPLE):
+        program = random_program(seed)
+        module, inputs = for_runtime(program, program.results, {})
+        if constants == "constants in the program":
+            module, inputs = nimblehlo.load(text_of(program)), []
+        plain, made = (outcome(module, inputs, rewrite=rewrite) for rewrite in (False, True))
+        if isinstance(plain, str) or isinstance(made, str):
+            assert plain == made, f"seed {seed}"
+            continue
+        for got, want in zip(made, plain, strict=True):
+            assert rules.same_but_for_nan(got, want), f"seed {seed}: {rules.first_difference(want, got)}"
