@@ -1,6 +1,7 @@
 """Fixtures and settings that all tests share."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +28,12 @@ def conformance_folder() -> Path | None:
     named = os.environ.get("NIMBLEHLO_CONFORMANCE_DIR")
     folder = Path(named) if named else ROOT.parent / "shared" / "conformance"
     return folder if folder.is_dir() else None
+
+
+def pytest_configure() -> None:
+    """Take interrupts, which tests raise: a shell has programs in the background ignore them."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
