@@ -15,7 +15,7 @@ from .errors import (
     UnsupportedError,
     VerifyError,
 )
-from .garbage import let_live, uncollected
+from .garbage import gc_paused, let_live
 from .options import Options
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def __getattr__(name: str) -> Any:
     """What is imported at its first use."""
     if name not in _DEFINED_IN:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = uncollected(importlib.import_module)(f".{_DEFINED_IN[name]}", __name__)
+    module = gc_paused(importlib.import_module)(f".{_DEFINED_IN[name]}", __name__)
     value = module if _DEFINED_IN[name] == name else getattr(module, name)
     globals()[name] = value
     return value
@@ -108,5 +108,5 @@ def __dir__() -> list[str]:
 
 
 for _module in _TAKEN_BY_MOST:
-    uncollected(importlib.import_module)(_module, __name__)
+    gc_paused(importlib.import_module)(_module, __name__)
 let_live()

@@ -16,7 +16,7 @@ from .errors import ExecutionError, UnsupportedError, VerifyError
 from .executor import Limits, Runner
 from .float_errors import without_warnings
 from .frontend.forms import load_ir
-from .garbage import uncollected
+from .garbage import gc_paused
 from .inputs import convert_input
 from .ir import Function, Module
 from .kernels.launch.native import alert
@@ -51,7 +51,7 @@ MOST_EXECUTED_BYTES = 16 << 20
 """The most that one of them may hold: constants, and memory of results and temporaries."""
 
 
-@uncollected
+@gc_paused
 def load(module: object) -> Module:
     """Parse and verify a program.
 
@@ -75,7 +75,7 @@ def load(module: object) -> Module:
     return loaded
 
 
-@uncollected
+@gc_paused
 def compile(module: object, *, entry: str = "main", options: Options | None = None) -> Executable:
     """Prepare a program, so that calling it only runs its steps.
 
@@ -202,7 +202,7 @@ class Executable:
                 self._programs.keep(key, program)
             return program
 
-    @uncollected
+    @gc_paused
     def _specialize(self, types: Sequence[Type]) -> Program:
         try:
             if self._sanitizer is not None:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 Work = TypeVar("Work", bound=Callable[..., Any])
 
 
-def uncollected(function: Work) -> Work:
+def gc_paused(function: Work) -> Work:
     """The function, during which no garbage is looked for: for work that makes many objects that live on."""
 
     @functools.wraps(function)

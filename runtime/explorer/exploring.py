@@ -13,7 +13,7 @@ import numpy as np
 
 from ..api import load
 from ..errors import NimbleError
-from ..garbage import uncollected
+from ..garbage import gc_paused
 from ..ir import UNKNOWN
 from ..memory import RECYCLING, Retention, run_with
 from ..options import Options
@@ -82,7 +82,7 @@ def explore(
     return begun if isinstance(begun, Exploration) else run_with(RECYCLING, _Explorer.found, begun)
 
 
-@uncollected
+@gc_paused
 def _begun(
     module: object, inputs: Sequence[Any], schedules: int, seed: int, entry: str, options: Options | None
 ) -> _Explorer | Exploration:

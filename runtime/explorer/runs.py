@@ -20,7 +20,7 @@ from ..ops.control.control import While
 from ..ops.framework.declaration import Op
 from ..ops.indexing.scatter import Scatter
 from ..options import Options
-from ..plan import Choice, choose
+from ..plan import Implementation, choose
 from ..specialize.utils.effects import has_no_effect
 from .freedom import Knob, contains_freedom, freedom, most_updates, unexplored
 from .grouped import GroupedComparisons, GroupedScatter, Made
@@ -86,7 +86,7 @@ class Explored:
         self._options = options
         self._grouped = GroupedScatter.of(view, options.threads) if isinstance(view, Scatter) else None
         self._lock = threading.Lock()
-        self._choices: OrderedDict[Any, Choice] = OrderedDict()
+        self._choices: OrderedDict[Any, Implementation] = OrderedDict()
 
     def __call__(self, *operands: Any, **regions: Any) -> tuple[Any, ...]:
         run: Run | None = getattr(_CURRENT, "run", None)
@@ -128,7 +128,7 @@ class Explored:
         assert self._grouped is not None
         return self._grouped.compare(plain, [schedule.scatter_schedule for schedule in schedules])
 
-    def _choice(self, chosen: Any) -> Choice:
+    def _choice(self, chosen: Any) -> Implementation:
         """How the operation runs where its option has a value."""
         with self._lock:
             choice = self._choices.get(chosen)
@@ -187,15 +187,15 @@ class ExploredExecutable(Executable):
         self.only_returns = len(self.steps) == 1 and _is_only_returned(function, self.steps[0].view.operation)
         return program
 
-    def _choose(self, view: Op, options: Options) -> Choice:
+    def _choose(self, view: Op, options: Options) -> Implementation:
         options, view.ordering = self.options, self.options.ordering
         knob = freedom(view)
         if knob is not None:
             step = Explored(len(self.steps), view, knob, options)
             self.steps.append(step)
-            return Choice(step, "explored", f"follows {knob}")
+            return Implementation(step, "explored", f"follows {knob}")
         if isinstance(view, While) and contains_freedom(view.operation):
-            return Choice(view.reference, "reference", "holds an explored step")
+            return Implementation(view.reference, "reference", "holds an explored step")
         return choose(view, options)
 
 

@@ -9,7 +9,7 @@ from .operation import Block, Value
 _I64 = ELEMENT_TYPES["i64"]
 
 
-def likeness(block: Block) -> tuple[tuple[object, ...], list[object]]:
+def structural_key(block: Block) -> tuple[tuple[object, ...], list[object]]:
     """A key, and the objects that it stands for: they have to be kept as long as the key is.
 
     Blocks of equal keys have the same operations, with the same types and attributes; only locations

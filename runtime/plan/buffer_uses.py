@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..ir.record import Record
-from ..ops.internal.fusion import CLUSTER, REDUCTION_CLUSTER, ROW_CLUSTER, STEP_CLUSTER
+from ..ops.internal.fusion import FUSION, REDUCTION_FUSION, ROW_FUSION, STEP_FUSION
 from .plan import Step
 
 FLAT_VIEWS: Final = frozenset(
@@ -33,7 +33,7 @@ _OTHER_VIEWS: Final = frozenset(
         "reverse", "select", "set_dimension_size", "sort", "while",
     )
 ) | frozenset({"chlo.conj", "chlo.scan", "interpreter.probe", "nimblehlo.whole_windows"}) | frozenset(
-    [CLUSTER, REDUCTION_CLUSTER, ROW_CLUSTER, STEP_CLUSTER]
+    [FUSION, REDUCTION_FUSION, ROW_FUSION, STEP_FUSION]
 )  # fmt: skip
 """Operations whose results may be any of their operands or captured values, or views of these."""
 

@@ -11,7 +11,7 @@ from ..ir.record import Record
 from ..ops.control.control import While
 from ..ops.elementwise.base import Elementwise
 from ..ops.framework.declaration import Op
-from ..ops.internal.fusion import Cluster, ReductionCluster, RowCluster, StepCluster
+from ..ops.internal.fusion import Fusion, ReductionFusion, RowFusion, StepFusion
 from ..ops.numerics.quantized_operation import has_quantized_types, quantized_reference
 from ..options import Options
 from ..specialize.utils.rewriter import tensor_type
@@ -41,7 +41,7 @@ LEAST_PROGRAM_SECONDS: Final = 2e-4
 """What references must be expected to take for a program on rows, which takes half a millisecond to make."""
 
 
-class Choice(Record):
+class Implementation(Record):
     """How an operation runs.
 
     Attributes:
@@ -58,19 +58,21 @@ class Choice(Record):
     needs_regions: bool = True
 
 
-def choose(view: Op, options: Options) -> Choice:
+def choose(view: Op, options: Options) -> Implementation:
     """The way for one operation under the given options."""
     if has_unknown_sizes(view) and not _takes_unknown_sizes(view):
-        return Choice(RunTimeTyped(view, reference_for), "reference", "sizes are known at run time only")
+        return Implementation(
+            RunTimeTyped(view, reference_for), "reference", "sizes are known at run time only"
+        )
     if options.compile == "never":
-        return Choice(reference_for(view), "reference", "compilation is off")
+        return Implementation(reference_for(view), "reference", "compilation is off")
     if isinstance(view, While):
         return _loop(view, options)
-    if isinstance(view, RowCluster):
+    if isinstance(view, RowFusion):
         return _around_reductions(view, RowCode(view.body.block, options.threads), options)
-    if isinstance(view, ReductionCluster):
+    if isinstance(view, ReductionFusion):
         return _around_reductions(view, ReductionCode(view.body.block, options.threads), options)
-    if isinstance(view, StepCluster):
+    if isinstance(view, StepFusion):
         return _steps(view, StepCode(view.body.block, options.threads), options)
     if is_generated(view):
         return _generated(view, options)
@@ -83,10 +85,10 @@ def choose(view: Op, options: Options) -> Choice:
     if prepare is None:
         return _reference(view, "; ".join(filter(None, (reason, problem))), options)
     if options.compile == "eager" or getattr(prepare, "is_compiled_ahead", False):
-        return Choice(prepare(), "kernel", reason, needs_regions=False)
+        return Implementation(prepare(), "kernel", reason, needs_regions=False)
     types = ", ".join([str(getattr(value.type, "element_type", "")) for value in view.operation.operands])
     function = Tiered(reference_for(view), prepare, f"{view.name}, {reason}: {types}")
-    return Choice(function, "tiered", f"{reason}, once hot")
+    return Implementation(function, "tiered", f"{reason}, once hot")
 
 
 def _takes_unknown_sizes(view: Op) -> bool:
@@ -96,53 +98,59 @@ def _takes_unknown_sizes(view: Op) -> bool:
     return isinstance(view, RunTimeShaped)
 
 
-def _loop(view: While, options: Options) -> Choice:
+def _loop(view: While, options: Options) -> Implementation:
     """Loops of scalar work and on small arrays become native; others keep their regions' plans."""
     form = native_form(view, options.threads)
     if isinstance(form, str):
-        return Choice(reference_for(view), "reference", f"no native loop: {form}")
+        return Implementation(reference_for(view), "reference", f"no native loop: {form}")
     kind = "a native loop" if form.part is None else f"a native loop in {form.count} parts"
     at_once = options.compile == "eager" or is_long(view)
     function = NativeLoop(view, form, options.threads, at_once)
-    return Choice(function, "kernel", kind) if at_once else Choice(function, "tiered", f"{kind}, once hot")
+    return (
+        Implementation(function, "kernel", kind)
+        if at_once
+        else Implementation(function, "tiered", f"{kind}, once hot")
+    )
 
 
-def _reference(view: Op, reason: str, options: Options) -> Choice:
+def _reference(view: Op, reason: str, options: Options) -> Implementation:
     """The reference; where there is much work with elements its loops, or blocks of it, on all threads."""
     if isinstance(view, Elementwise) and not has_quantized_types(view.operation):
         block = block_of(view)
         seconds = seconds_of_operations(block) * tensor_type(view.operation.results[0]).size
         program = _program(block, seconds, options)
         if program is not None:
-            return Choice(program.function, "kernel", f"row by row; {reason}", needs_regions=False)
+            return Implementation(program.function, "kernel", f"row by row; {reason}", needs_regions=False)
         if seconds > LEAST_SECONDS:
             function = in_blocks(view, reference_for(view), options.threads)
             if function is not None:
-                return Choice(function, "kernel", f"block by block; {reason}", needs_regions=False)
-    return Choice(reference_for(view), "reference", reason)
+                return Implementation(function, "kernel", f"block by block; {reason}", needs_regions=False)
+    return Implementation(reference_for(view), "reference", reason)
 
 
-def _generated(view: Op, options: Options) -> Choice:
+def _generated(view: Op, options: Options) -> Implementation:
     """The way for an operation that a generated loop nest can serve."""
     block = block_of(view)
-    reference = one_by_one(block, reference_for) if isinstance(view, Cluster) else reference_for(view)
+    reference = one_by_one(block, reference_for) if isinstance(view, Fusion) else reference_for(view)
     reason = f"one loop for {names_of(block)}"
     if options.compile == "eager":
         try:
-            return Choice(Code(block, options.threads).function(), "generated", reason, needs_regions=False)
+            return Implementation(
+                Code(block, options.threads).function(), "generated", reason, needs_regions=False
+            )
         except NoCode as error:
-            return Choice(reference, "reference", str(error), needs_regions=False)
+            return Implementation(reference, "reference", str(error), needs_regions=False)
     code = functools.cache(lambda: Code(block, options.threads))
     return _once_it_pays(block, code, reference, may_overwrite(block), reason, options)
 
 
-def _around_reductions(view: RowCluster | ReductionCluster, code: LoopCode, options: Options) -> Choice:
+def _around_reductions(view: RowFusion | ReductionFusion, code: LoopCode, options: Options) -> Implementation:
     """A cluster with reductions: its operations' plan, and native code once that pays."""
     block = view.body.block
-    kind = "one loop over rows" if isinstance(view, RowCluster) else "one loop"
+    kind = "one loop over rows" if isinstance(view, RowFusion) else "one loop"
     reason = f"{kind} for {names_of(block)}"
     if options.compile == "eager":
-        return Choice(code.function(), "generated", reason, needs_regions=False)
+        return Implementation(code.function(), "generated", reason, needs_regions=False)
     return _once_it_pays(block, lambda: code, one_by_one(block, reference_for), (), reason, options)
 
 
@@ -153,17 +161,17 @@ def _once_it_pays(
     overwrites: tuple[tuple[int, int], ...],
     reason: str,
     options: Options,
-) -> Choice:
+) -> Implementation:
     """References one by one, or, of more work, as a program on rows; and the code once it pays."""
     expected = estimate(block)
     seconds, compiling = expected.reference_seconds, expected.compile_seconds
     program = _program(block, seconds, options)
     if program is None:
         function = Generated(reference, code, seconds, compiling, overwrites)
-        return Choice(function, "tiered", f"{reason}, once it pays", needs_regions=False)
+        return Implementation(function, "tiered", f"{reason}, once it pays", needs_regions=False)
     # Nothing is expected of it: it is quick enough to be timed first.
     function = Generated(program.function, code, 0.0, compiling, overwrites, program.kind)
-    return Choice(function, "tiered", f"row by row; {reason}, once it pays", needs_regions=False)
+    return Implementation(function, "tiered", f"row by row; {reason}, once it pays", needs_regions=False)
 
 
 def _program(block: Block, seconds: float, options: Options) -> RowProgram | None:
@@ -175,22 +183,24 @@ def _program(block: Block, seconds: float, options: Options) -> RowProgram | Non
     return row_program(block, options.threads, seconds)
 
 
-def _steps(view: StepCluster, code: StepCode, options: Options) -> Choice:
+def _steps(view: StepFusion, code: StepCode, options: Options) -> Implementation:
     """A cluster of small steps: a plan of theirs, and one native function once that pays."""
     reason = f"one step for {names_of(view.body.block)}"
     if options.compile == "eager":
-        return Choice(code.function(), "generated", reason, needs_regions=False)
-    return Choice(tiered_steps(view, code), "tiered", f"{reason}, once it pays")
+        return Implementation(code.function(), "generated", reason, needs_regions=False)
+    return Implementation(tiered_steps(view, code), "tiered", f"{reason}, once it pays")
 
 
-def _around_regions(view: Op, code: RegionCode, options: Options) -> Choice:
+def _around_regions(view: Op, code: RegionCode, options: Options) -> Implementation:
     """An operation with regions: its reference, and loops around the regions once that pays."""
     reason = f"one loop around {names_of(view.operation.regions[0].block)}"
     if options.compile == "eager":
         problem = code.loop_problem()
         if problem is not None:
-            return Choice(reference_for(view), "reference", problem)
-        return Choice(code.step(code.function()), "generated", reason, needs_regions=bool(code.passed))
+            return Implementation(reference_for(view), "reference", problem)
+        return Implementation(
+            code.step(code.function()), "generated", reason, needs_regions=bool(code.passed)
+        )
     expected = code.estimate()
     function = Generated(
         code.reference(reference_for(view)),
@@ -199,7 +209,7 @@ def _around_regions(view: Op, code: RegionCode, options: Options) -> Choice:
         expected.compile_seconds,
         code.may_overwrite,
     )
-    return Choice(code.step(function), "tiered", f"{reason}, once it pays")
+    return Implementation(code.step(function), "tiered", f"{reason}, once it pays")
 
 
 def reference_for(view: Op) -> Callable[..., Any]:

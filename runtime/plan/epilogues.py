@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from ..ir import Block, Operation, Value
 from ..ops.framework.verify import view_of
-from ..ops.internal.fusion import Cluster
+from ..ops.internal.fusion import Fusion
 from ..types import TensorType
 from .implementations.elementwise_fusion import Code, may_overwrite
 from .plan import Step
@@ -40,7 +40,7 @@ _LARGE_BLOCK: Final = (256, 1 << 11)
 _MOST_LARGE_BLOCKS: Final = 96
 
 
-def with_sequels(
+def fuse_epilogues(
     block: Block, steps: dict[Operation, Step], threads: int | None
 ) -> dict[Operation, Step]:
     """The steps of a block's operations, in order, products joined with the clusters that follow on them.
@@ -116,7 +116,7 @@ def _terms(operation: Operation) -> int:
 def _product_before(operation: Operation, step: Step, uses: Counter[Value]) -> Value | None:
     """The product on which a cluster follows that may write its result where the product stands."""
     is_native = step.way in ("generated", "tiered")
-    if operation.name != Cluster.name or not is_native or len(operation.results) != 1:
+    if operation.name != Fusion.name or not is_native or len(operation.results) != 1:
         return None
     body = operation.regions[0].block
     for number, _ in may_overwrite(body):
@@ -136,7 +136,7 @@ def _joined(
     position = cluster.operands.index(product.result)
     others = [number for number in range(len(cluster.operands)) if number != position]
     joined = copy.copy(cluster_step)
-    joined.function = _Sequel(
+    joined.function = EpilogueFusion(
         product_step.function, product, cluster_step.function, cluster, position, threads
     )
     joined.operands = (*product_step.operands, *[cluster_step.operands[number] for number in others])
@@ -147,7 +147,7 @@ def _joined(
     return joined
 
 
-class _Sequel:
+class EpilogueFusion:
     """What such a step calls: both functions one after the other until the cluster has native code.
 
     Attributes:

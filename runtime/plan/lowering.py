@@ -13,15 +13,15 @@ from ..ops.control.control import Call, Case, If, While
 from ..ops.framework.declaration import Op
 from ..ops.framework.memory_limit import bytes_of
 from ..ops.framework.verify import TERMINATORS, view_of
-from ..ops.internal.fusion import StepCluster
+from ..ops.internal.fusion import StepFusion
 from ..options import Options
 from ..types import Type
-from .choice import Choice, choose
-from .epilogues import tiered_functions, with_sequels
-from .implementations.elementwise_fusion import with_clusters
+from .choice import Implementation, choose
+from .epilogues import fuse_epilogues, tiered_functions
+from .implementations.elementwise_fusion import fuse_operations
 from .implementations.run_time_types import has_unknown_sizes
 from .plan import Plan, Step, all_steps
-from .tiering.tiers import begin_expected, share_heat
+from .tiering.tiers import begin_expected, share_profiles
 
 _CONTROL: Final[dict[type[Op], Literal["while", "if", "case"]]] = {While: "while", If: "if", Case: "case"}
 """What the executor runs by itself."""
@@ -36,7 +36,7 @@ _EXACT_UFUNCS = frozenset({
 """Functions whose bits do not depend on where the result stands: for others NumPy may choose other loops."""
 
 
-Choose = Callable[[Op, Options], Choice]
+Choose = Callable[[Op, Options], Implementation]
 """What says how an operation runs; the view has the options' ordering."""
 
 
@@ -49,11 +49,11 @@ def lower(function: Function, options: Options, choose: Choose = choose) -> Plan
         choose: chooses among these ways for each operation, outermost first.
     """
     assert function.body is not None
-    with_clusters(function, options)
+    fuse_operations(function, options)
     callees = {callee.name: callee for callee in function.callees}
     plan = _Lowering(options, choose, callees).lower_region(function.body, ())
     functions = tiered_functions(list(all_steps(plan)))
-    share_heat(functions)
+    share_profiles(functions)
     begin_expected(functions)
     return plan
 
@@ -110,7 +110,7 @@ class _Lowering:
                 constants[slots[operation.result]] = constant.array
             else:
                 lowered[operation] = self.lower_operation(operation, slots)
-        joined = with_sequels(block, lowered, self.options.threads)
+        joined = fuse_epilogues(block, lowered, self.options.threads)
         steps: list[Step] = []
         for operation in block.operations:
             steps += calls.get(operation, ())
@@ -178,7 +178,7 @@ class _Lowering:
 
     def lower_regions(self, view: Op, captures: Sequence[Value]) -> dict[str, Plan | Sequence[Plan]]:
         """Plans of an operation's regions under their declared names."""
-        if isinstance(view, StepCluster):
+        if isinstance(view, StepFusion):
             # Its steps are not compiled one by one: it is compiled itself.
             options = replace(self.options, compile="never")
             return {"body": _Lowering(options, self.choose, {}).lower_region(view.body, captures)}

@@ -23,7 +23,7 @@ from ..ops.reduction.bodies import monoid
 from ..ops.shape.dynamic_shapes import RunTimeShaped
 from ..options import Options
 from ..plan import Plan, choose, lower
-from ..plan.choice import Choice
+from ..plan.choice import Implementation
 from ..plan.implementations.run_time_types import has_unknown_sizes
 from ..specialize import Budget, bind
 from ..types import Type
@@ -181,14 +181,14 @@ class Watch:
         is_followed = "uninitialized_memory" in sanitizer.checks and may_be_unwritten(function)
         self.shadows = Shadows() if is_followed else None
 
-    def choose(self, view: Op, options: Options) -> Choice:
+    def choose(self, view: Op, options: Options) -> Implementation:
         """How an operation runs: as ever, but for regions with checks, which run as they are written."""
         as_written = self._drops_windows(view) or self._has_checked_regions(view)
         choice = choose(view, options if as_written else self.sanitizer.options)
         if isinstance(view, (While, If, Case)):
             return choice
         function = self._watched(view, choice.function)
-        return Choice(function, choice.way, choice.reason, choice.needs_regions)
+        return Implementation(function, choice.way, choice.reason, choice.needs_regions)
 
     def _drops_windows(self, view: Op) -> bool:
         is_asked_for = self.sanitizer.options.scatter_out_of_bounds == "window"

@@ -6,12 +6,12 @@ from typing import Final
 
 from ..ir import Function
 from ..kernels.launch import ufunc_program as kinds
-from ..ops.internal.fusion import CLUSTER, REDUCTION_CLUSTER, ROW_CLUSTER
+from ..ops.internal.fusion import FUSION, REDUCTION_FUSION, ROW_FUSION
 from ..plan.implementations.ufunc_programs import recorded_program, room_of
 from ..plan.implementations.ufunc_recorder import RowRecorder
 from .plans import InvalidPlan
 
-_CLUSTERS: Final = frozenset({CLUSTER, REDUCTION_CLUSTER, ROW_CLUSTER})
+_CLUSTERS: Final = frozenset({FUSION, REDUCTION_FUSION, ROW_FUSION})
 
 
 def verify_scratch(recorder: RowRecorder, at_a_time: int) -> None:

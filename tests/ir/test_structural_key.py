@@ -4,7 +4,7 @@ import pytest
 
 from nimblehlo import load
 from nimblehlo.ir import Block, IntegerAttribute
-from nimblehlo.ir.structural_key import likeness
+from nimblehlo.ir.structural_key import structural_key
 from nimblehlo.types import ELEMENT_TYPES, Type
 
 TEXT = """
@@ -48,7 +48,7 @@ def share_types(block: Block, types: dict[str, Type]) -> None:
 
 def test_blocks_with_the_same_objects_have_equal_keys() -> None:
     ours, theirs = pair(("", ""))
-    assert likeness(ours)[0] == likeness(theirs)[0]
+    assert structural_key(ours)[0] == structural_key(theirs)[0]
 
 
 @pytest.mark.parametrize(
@@ -65,13 +65,13 @@ def test_blocks_with_the_same_objects_have_equal_keys() -> None:
 )
 def test_blocks_that_differ_have_different_keys(change: tuple[str, str]) -> None:
     ours, theirs = pair(change)
-    assert likeness(ours)[0] != likeness(theirs)[0]
+    assert structural_key(ours)[0] != structural_key(theirs)[0]
 
 
 def test_a_key_keeps_what_it_stands_for() -> None:
     block = block_of(TEXT)
-    key, kept = likeness(block)
+    key, kept = structural_key(block)
     attribute = IntegerAttribute(1, ELEMENT_TYPES["i64"])
     block.operations[1].attributes = {**block.operations[1].attributes, "other": attribute}
-    assert likeness(block)[0] != key
+    assert structural_key(block)[0] != key
     assert {id(one) for one in kept} >= {part for part in key if isinstance(part, int) and part > 1 << 16}

@@ -6,7 +6,7 @@ from nimblehlo.frontend import parse
 from nimblehlo.ops.framework.declaration import Op
 from nimblehlo.ops.framework.verify import verify
 from nimblehlo.options import Options
-from nimblehlo.plan import Choice, Plan, choose, lower
+from nimblehlo.plan import Implementation, Plan, choose, lower
 from nimblehlo.specialize import specialize
 
 
@@ -157,7 +157,7 @@ def test_other_operations_share_nothing() -> None:
 def test_what_chooses_is_asked_for_each_operation() -> None:
     asked = []
 
-    def ask(view: Op, options: Options) -> Choice:
+    def ask(view: Op, options: Options) -> Implementation:
         asked.append(view.operation)
         return choose(view, options)
 

@@ -21,7 +21,7 @@ from ...ir import (
     SymbolAttribute,
     Value,
 )
-from ...ir.structural_key import likeness
+from ...ir.structural_key import structural_key
 from ...options import Ordering
 from ...types import ELEMENT_TYPES, FunctionType, TensorType, TupleType, Type, UnrankedTensorType
 from .declaration import Op, lookup
@@ -308,7 +308,7 @@ def _region_key(region: Region) -> Hashable | None:
     if len(region.blocks) != 1 or any(map(_names_function, region.walk())):
         return None
     try:
-        return likeness(region.block)[0]
+        return structural_key(region.block)[0]
     except KeyError:
         return None
 

@@ -15,7 +15,7 @@ import numpy as np
 from ...types import ElementType, Type
 from ..framework.declaration import Array, Evaluate, Op
 from ..numerics.element_types import rounding
-from ..reduction.bodies import over_arrays, overwrites
+from ..reduction.bodies import overwrites, vectorize_region
 from ..reduction.vectorize_region import Arrays, Body
 from . import index_space, shuffled_schedule
 from .index_space import IndexedWindows
@@ -184,7 +184,7 @@ class ScatterRules(Op):
     @functools.cached_property
     def lifted(self) -> Callable[..., tuple[Array, ...]]:
         """How update_computation is applied to many elements at once."""
-        return over_arrays(self.update_computation)
+        return vectorize_region(self.update_computation)
 
     @functools.cached_property
     def combines_by_value(self) -> Callable[[list[Array], Array, list[Array]], None] | None:

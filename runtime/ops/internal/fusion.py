@@ -10,10 +10,10 @@ from typing import Any, Final
 from ...types import TENSOR
 from ..framework.declaration import Array, Evaluate, Op, Operand, Region, Result
 
-CLUSTER: Final = "nimblehlo.cluster"
-ROW_CLUSTER: Final = "nimblehlo.row_cluster"
-REDUCTION_CLUSTER: Final = "nimblehlo.reduction_cluster"
-STEP_CLUSTER: Final = "nimblehlo.step_cluster"
+FUSION: Final = "nimblehlo.cluster"
+ROW_FUSION: Final = "nimblehlo.row_cluster"
+REDUCTION_FUSION: Final = "nimblehlo.reduction_cluster"
+STEP_FUSION: Final = "nimblehlo.step_cluster"
 
 
 class _Group(Op):
@@ -30,17 +30,17 @@ class _Group(Op):
         return body(*operands)
 
 
-class Cluster(_Group, name=CLUSTER):
+class Fusion(_Group, name=FUSION):
     """Runs `body`, whose operations are elementwise or only move elements."""
 
 
-class RowCluster(_Group, name=ROW_CLUSTER):
+class RowFusion(_Group, name=ROW_FUSION):
     """Runs `body`, which computes rows of a space: reductions along its trailing dimensions among them."""
 
 
-class ReductionCluster(_Group, name=REDUCTION_CLUSTER):
+class ReductionFusion(_Group, name=REDUCTION_FUSION):
     """Runs `body`, whose results are reductions, and values of the reductions' shape from which they come."""
 
 
-class StepCluster(_Group, name=STEP_CLUSTER):
+class StepFusion(_Group, name=STEP_FUSION):
     """Runs `body`, whose operations are small steps."""

@@ -74,7 +74,7 @@ Lifted = Callable[..., tuple[Array, ...]]
 """Takes a region's function and arrays of one shape; returns arrays of that shape."""
 
 
-def over_arrays(region: Region) -> Lifted:
+def vectorize_region(region: Region) -> Lifted:
     """How a region of 0-dimensional tensors is applied to whole arrays.
 
     Returns:

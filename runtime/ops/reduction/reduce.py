@@ -22,7 +22,7 @@ from ..framework.attribute_kinds import DIMENSIONS
 from ..framework.declaration import Array, Attribute, Evaluate, Op, Operand, Region, Result, constraint
 from ..framework.rules import function_type_is
 from ..numerics.element_types import carrier
-from .bodies import over_arrays
+from .bodies import vectorize_region
 from .reduction_tree import fold_adjacent, fold_tree
 from .vectorize_region import UFUNCS, Arrays, Body, Fold
 
@@ -263,7 +263,7 @@ class Map(Op, name="stablehlo.map"):
     @functools.cached_property
     def lifted(self) -> Any:
         """The computation, applied to whole arrays."""
-        return over_arrays(self.computation)
+        return vectorize_region(self.computation)
 
     def reference(self, *inputs: Array, computation: Evaluate) -> Array:
         (result,) = self.lifted(computation, *inputs)

@@ -30,7 +30,7 @@ from ..framework import rules
 from ..framework.attribute_kinds import DIMENSIONS, PADDING
 from ..framework.declaration import Array, Attribute, Evaluate, Op, Operand, Region, Result, constraint
 from ..framework.rules import function_type_is
-from .bodies import over_arrays
+from .bodies import vectorize_region
 from .cumulative import combine_broadcast, is_idempotent, scan
 from .reduce import same_element_types, same_positive_counts, same_shapes
 from .vectorize_region import Arrays, Body, Fold
@@ -368,7 +368,7 @@ class SelectAndScatter(_Windows, name="stablehlo.select_and_scatter"):
     @functools.cached_property
     def selection(self) -> Callable[..., Any]:
         """How `select` is applied to whole arrays."""
-        return over_arrays(self.select)
+        return vectorize_region(self.select)
 
     def reference(
         self, operand: Array, source: Array, init_value: Array, *, select: Evaluate, scatter: Evaluate

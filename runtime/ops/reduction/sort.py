@@ -34,7 +34,7 @@ from ..framework.attribute_kinds import BOOL, I64
 from ..framework.declaration import Array, Attribute, Evaluate, Op, Operand, Region, Result, constraint
 from ..framework.rules import function_type_is
 from ..numerics.element_types import carrier, real_type, total_order
-from .bodies import Order, SortKey, comparator, over_arrays
+from .bodies import Order, SortKey, comparator, vectorize_region
 from .reduce import same_shapes
 from .vectorize_region import Arrays
 
@@ -191,7 +191,7 @@ class Sort(Op, name="stablehlo.sort"):
     @functools.cached_property
     def lifted(self) -> Any:
         """The comparator, applied to whole arrays."""
-        return over_arrays(self.comparator)
+        return vectorize_region(self.comparator)
 
     @property
     def adjusted_dimension(self) -> int:

@@ -17,7 +17,7 @@ from ..framework.declaration import Array, Evaluate
 from ..numerics.broadcast_shapes import broadcast_shape
 from ..numerics.element_types import FLOAT64, carrier, rounding
 from ..numerics.quantization import conversion
-from .bodies import is_elementwise, monoid, over_arrays
+from .bodies import is_elementwise, monoid, vectorize_region
 
 Arrays = tuple[Array, ...]
 
@@ -87,7 +87,7 @@ class Body:
         self.element_types = rules.body_element_types(region)
         self.monoid = monoid(region)
         self.is_elementwise = is_elementwise(region)
-        self._lifted = over_arrays(region)
+        self._lifted = vectorize_region(region)
         self._folds: dict[str, Fold | None] = {}
 
     def monoid_fold(self, accumulate: str) -> Fold | None:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ...ops.reduction.window_geometry import Window
 
 Kernel = Callable[..., Any]
-Offer = tuple[Callable[[], Kernel] | None, str]
+KernelMatch = tuple[Callable[[], Kernel] | None, str]
 Stacks = tuple[list[int], list[int]]
 
 _WORTHWHILE: Final = 1 << 15
@@ -42,7 +42,7 @@ _OUTPUTS_BY_UNIT: Final = 16
 """Output features of a group from which on the matrix unit convolves integers."""
 
 
-def contraction(view: Any, threads: int | None) -> Offer:
+def contraction(view: Any, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.matmul.integer_matmul`: integers and floats."""
     if getattr(view, "algorithm", None) is not None:
         return None, "a dot algorithm"
@@ -74,7 +74,7 @@ def _shapes_of_stacks(view: Contraction, lhs: Sequence[int], rhs: Sequence[int])
     )
 
 
-def _narrow_products(view: Any, threads: int | None) -> Offer:
+def _narrow_products(view: Any, threads: int | None) -> KernelMatch:
     """What the reference calls, with threads."""
 
     @compiled_ahead
@@ -90,7 +90,7 @@ def _narrow_products(view: Any, threads: int | None) -> Offer:
     return prepare, str(way())
 
 
-def _integer_products(view: Any, shapes: Stacks, threads: int | None) -> Offer:
+def _integer_products(view: Any, shapes: Stacks, threads: int | None) -> KernelMatch:
     lhs, rhs, result = (carrier(type.element_type) for type in (view.lhs, view.rhs, view.result))
     leave = _narrowing(view.result)
     is_by_unit = _unit_holds(lhs, rhs, result, shapes[0][2])
@@ -150,7 +150,7 @@ def _narrowing(result: Any) -> Kernel:
     return (lambda array: array) if computed == result.dtype else rounding(computed, result.element_type)
 
 
-def _products_of_floats(view: Any, shapes: Stacks, threads: int | None) -> Offer:
+def _products_of_floats(view: Any, shapes: Stacks, threads: int | None) -> KernelMatch:
     """What the reference calls, with threads."""
     if not have_threads():
         return None, "BLAS multiplies matrices"
@@ -166,7 +166,7 @@ def _products_of_floats(view: Any, shapes: Stacks, threads: int | None) -> Offer
     return prepare, "a vector, in chains" if is_vector else "matrices, block by block"
 
 
-def _products_of_complex_numbers(view: Any, threads: int | None) -> Offer:
+def _products_of_complex_numbers(view: Any, threads: int | None) -> KernelMatch:
     """What the reference calls, with threads."""
     lhs, rhs, result = (type.element_type for type in (view.lhs, view.rhs, view.result))
     product = functools.partial(complex_product, threads=threads)
@@ -175,7 +175,7 @@ def _products_of_complex_numbers(view: Any, threads: int | None) -> Offer:
     ), "parts as matrices of floats"
 
 
-def convolution(view: Convolution, threads: int | None) -> Offer:
+def convolution(view: Convolution, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.convolution.convolution`: products of windows with rhs, and scaled elements."""
     padding = view.known_padding()
     windows = view.windows(view.rhs.shape, padding)
@@ -187,7 +187,7 @@ def convolution(view: Convolution, threads: int | None) -> Offer:
     return _convolution_of_floats(view, windows, threads)
 
 
-def _convolution_of_floats(view: Convolution, windows: Sequence[Window], threads: int | None) -> Offer:
+def _convolution_of_floats(view: Convolution, windows: Sequence[Window], threads: int | None) -> KernelMatch:
     """What the reference calls, with threads; scaled elements, which it adds in NumPy, by a kernel."""
     padding = view.known_padding()
 
@@ -234,7 +234,9 @@ def _laid_out(view: Convolution, windows: Sequence[Window]) -> tuple[Any, Any, A
     return shapes, axes(view, windows, view.lhs.shape), numbers(view)
 
 
-def _convolution_of_integers(view: Convolution, windows: Sequence[Window], threads: int | None) -> Offer:
+def _convolution_of_integers(
+    view: Convolution, windows: Sequence[Window], threads: int | None
+) -> KernelMatch:
     from ...kernels.convolution import convolution
 
     result = carrier(view.result.element_type)

@@ -10,26 +10,26 @@ import numpy as np
 
 from ...errors import ExecutionError, NimbleError, failure
 from ...ir import Block, Builder, Function, Operation, Value
-from ...ir.structural_key import likeness
+from ...ir.structural_key import structural_key
 from ...ops.control.control import While
 from ...ops.elementwise.base import Elementwise
 from ...ops.framework.declaration import Op, lookup
 from ...ops.framework.verify import TERMINATORS, view_of
-from ...ops.internal.fusion import Cluster
+from ...ops.internal.fusion import Fusion
 from ...options import Options, Ordering
 from ...recent import Recent
-from ...specialize.fusion.elementwise import LARGE, form_clusters
+from ...specialize.fusion.elementwise import LARGE, form_fusions
 from ...specialize.fusion.gather_index_map import copies_long_lines, is_followed
 from ...specialize.fusion.movement_index_map import Box
-from ...specialize.fusion.reductions import form_reduction_clusters
-from ...specialize.fusion.rows import form_row_clusters
-from ...specialize.fusion.small_steps import form_step_clusters
+from ...specialize.fusion.reductions import form_reduction_fusions
+from ...specialize.fusion.rows import form_row_fusions
+from ...specialize.fusion.small_steps import form_step_fusions
 from ...specialize.rewrites.small_scatters import take_index_vectors
 from ...specialize.utils.rewriter import is_plain
 from ...types import TensorType
 from ..tiering.cost_model import BYTES_A_SECOND, estimate, saved_seconds
 from .native_loops import native_form
-from .reduction_fusion import has_reduction_form, has_row_form
+from .reduction_fusion import has_reduction_tiling, has_row_tiling
 from .region_kernels import has_few_updates
 
 Step = Callable[..., Any]
@@ -40,7 +40,7 @@ _WORTH_A_CALL = 5e-6
 _DEFAULT_FOLDS = Ordering(scatter_schedule=None)
 
 
-def with_clusters(function: Function, options: Options) -> None:
+def fuse_operations(function: Function, options: Options) -> None:
     """Group the operations of a specialized function, and of those that it calls, into clusters, in place,
     where compilation is open."""
     if options.compile == "never":
@@ -51,14 +51,14 @@ def with_clusters(function: Function, options: Options) -> None:
     for part in (function, *function.callees):
         assert part.body is not None
         take_index_vectors(part.body, has_few_updates)
-        form_clusters(part.body, generates, leave, around, saves)
+        form_fusions(part.body, generates, leave, around, saves)
         if options.ordering == Ordering():
-            form_step_clusters(part.body, is_small_step, leave)
+            form_step_fusions(part.body, is_small_step, leave)
 
 
 def _form_around_reductions(block: Block) -> None:
-    form_row_clusters(block, generates, has_row_form)
-    form_reduction_clusters(block, generates, has_reduction_form)
+    form_row_fusions(block, generates, has_row_tiling)
+    form_reduction_fusions(block, generates, has_reduction_tiling)
 
 
 def _form_nothing(block: Block) -> None:
@@ -104,7 +104,7 @@ def is_generated(view: Op) -> bool:
     made for one size.
     """
     operation = view.operation
-    if isinstance(view, Cluster) or (is_followed(operation) and not copies_long_lines(operation)):
+    if isinstance(view, Fusion) or (is_followed(operation) and not copies_long_lines(operation)):
         return True
     if not isinstance(view, Elementwise) or not is_plain(operation):
         return False
@@ -117,7 +117,7 @@ def is_generated(view: Op) -> bool:
 
 def block_of(view: Op) -> Block:
     """The block that a cluster runs; for another operation one that holds it alone."""
-    if isinstance(view, Cluster):
+    if isinstance(view, Fusion):
         return view.body.block  # type: ignore[no-any-return]
     operation = view.operation
     block = Block([operand.type for operand in operation.operands])
@@ -308,7 +308,7 @@ def _nests_and_keys(block: Block, box: Box | None) -> tuple[Sequence[Any], Seque
     from ...codegen.nests.nest import description
     from .nests import nests_of
 
-    identity, kept = likeness(block)
+    identity, kept = structural_key(block)
     known = _alike.get((identity, box))
     if known is None:
         nests = tuple([arranged(nest) for nest in nests_of(block, box)])

@@ -15,11 +15,11 @@ from ..tiering.tiers import compiled_ahead
 
 Kernel = Callable[..., Any]
 Prepare = Callable[[], Kernel]
-Offer = tuple[Prepare | None, str]
+KernelMatch = tuple[Prepare | None, str]
 """What prepares the kernel, or None; and why."""
 
 
-def kernel_for(view: Op, threads: int | None) -> Offer:
+def kernel_for(view: Op, threads: int | None) -> KernelMatch:
     """The kernel that serves an operation whose sizes are all known.
 
     Args:
@@ -39,21 +39,21 @@ def kernel_for(view: Op, threads: int | None) -> Offer:
     return offer(view, threads)
 
 
-def _contraction(view: Any, threads: int | None) -> Offer:
+def _contraction(view: Any, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.matmul.integer_matmul`, and products of narrow numbers."""
     from .contraction_kernels import contraction
 
     return contraction(view, threads)
 
 
-def _convolution(view: Any, threads: int | None) -> Offer:
+def _convolution(view: Any, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.convolution.convolution`, and products of narrow numbers."""
     from .contraction_kernels import convolution
 
     return convolution(view, threads)
 
 
-def _gather(view: Any, threads: int | None) -> Offer:
+def _gather(view: Any, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.indexing.gather`, by item size, for long slices: loops are generated for others."""
     operand, start_indices = view.operand, view.start_indices
     if not all(view.slice_sizes):
@@ -81,7 +81,7 @@ def _gather(view: Any, threads: int | None) -> Offer:
     return prepare, "gather loops"
 
 
-def _column_gather(view: Any, threads: int | None) -> Offer:
+def _column_gather(view: Any, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.indexing.gather`: by item size, from columns of indices."""
     operand, column = view.operand, view.columns[0]
     is_filled = view.name == FILLED_GATHER
@@ -111,7 +111,7 @@ def _column_gather(view: Any, threads: int | None) -> Offer:
     return prepare, "gather loops by columns of indices"
 
 
-def _reduce(view: Any, threads: int | None) -> Offer:
+def _reduce(view: Any, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.reduction.reduce`: monoids, and the search for the greatest or least value."""
     from ...kernels.reduction import reduce
 
@@ -142,7 +142,7 @@ def _reduce(view: Any, threads: int | None) -> Offer:
     return _position(view, operand, view.inputs[1].dtype if len(view.inputs) == 2 else None, threads)
 
 
-def _position(view: Any, operand: TensorType, index_dtype: Any, threads: int | None) -> Offer:
+def _position(view: Any, operand: TensorType, index_dtype: Any, threads: int | None) -> KernelMatch:
     """The search for the greatest or least value and where it is."""
     from ...kernels.reduction import reduce
 
@@ -156,7 +156,7 @@ def _position(view: Any, operand: TensorType, index_dtype: Any, threads: int | N
     return None, "the body is no known monoid"
 
 
-def _position_reduce(view: Any, threads: int | None) -> Offer:
+def _position_reduce(view: Any, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.reduction.reduce`: positions are counted, not read."""
     prepare, reason = _position(view, view.operand, view.positions_type.dtype, threads)
     if prepare is None:
@@ -179,7 +179,7 @@ def _single(prepare: Callable[[], Kernel]) -> Prepare:
     return prepared
 
 
-def _scatter(view: Any, threads: int | None) -> Offer:
+def _scatter(view: Any, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.indexing.scatter`: overwriting, and monoids on one input."""
     from ...kernels.indexing import scatter
 
@@ -232,7 +232,7 @@ def _scatter(view: Any, threads: int | None) -> Offer:
     return prepare, f"{combiner} is known"
 
 
-def _reduce_window(view: Any, threads: int | None) -> Offer:
+def _reduce_window(view: Any, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.reduction.reduce_window`: monoids on one input."""
     from ...kernels.reduction import reduce_window
 
@@ -272,7 +272,7 @@ _COMPARISONS: dict[Order, Any] = {
 }
 
 
-def _sort(view: Any, threads: int | None) -> Offer:
+def _sort(view: Any, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.sorting.sort`: recognised comparators of real keys."""
     keys = comparator(view.comparator)
     shape = view.inputs[0].shape
@@ -280,7 +280,7 @@ def _sort(view: Any, threads: int | None) -> Offer:
     return _sort_by(keys, view.inputs, dimension, None, None, threads)
 
 
-def _position_sort(view: Any, threads: int | None) -> Offer:
+def _position_sort(view: Any, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.sorting.sort`: positions are counted, not read."""
     return _sort_by(view.keys, view.inputs, view.dimension, view.kept, view.results[-1].dtype, threads)
 
@@ -292,7 +292,7 @@ def _sort_by(
     kept: Sequence[int] | None,
     positions: Any,
     threads: int | None,
-) -> Offer:
+) -> KernelMatch:
     from ...kernels.sorting import sort
 
     if keys is None or any(key.component != "value" for key in keys):
@@ -307,7 +307,7 @@ def _sort_by(
     ), "the comparator is known"
 
 
-def _select_and_scatter(view: Any, threads: int | None) -> Offer:
+def _select_and_scatter(view: Any, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.reduction.select_and_scatter`: comparisons and monoids."""
     from ...kernels.reduction import select_and_scatter
 
@@ -332,7 +332,7 @@ def _select_and_scatter(view: Any, threads: int | None) -> Offer:
     ), f"selects by {direction}, {name} is a known monoid"
 
 
-def _top_k(view: Any, threads: int | None) -> Offer:
+def _top_k(view: Any, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.sorting.top_k`."""
     from ...kernels.sorting import top_k
 
@@ -342,7 +342,7 @@ def _top_k(view: Any, threads: int | None) -> Offer:
     return lambda: top_k.prepare(operand.shape, operand.dtype, view.k, threads=threads), "by selection"
 
 
-def _fft(view: Any, threads: int | None) -> Offer:
+def _fft(view: Any, threads: int | None) -> KernelMatch:
     """What the reference calls, with threads."""
     from ...ops.contraction.fft import SMALL_TRANSFORM
 
@@ -352,7 +352,7 @@ def _fft(view: Any, threads: int | None) -> Offer:
     return compiled_ahead(lambda: view.transformer(shape, threads)), "transforms on several threads"
 
 
-def _rng_bit_generator(view: Any, threads: int | None) -> Offer:
+def _rng_bit_generator(view: Any, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.random.random_words`: for any number of words."""
 
     @compiled_ahead
@@ -365,7 +365,7 @@ def _rng_bit_generator(view: Any, threads: int | None) -> Offer:
     return prepare, "counters side by side"
 
 
-_OFFERS: dict[str, Callable[[Any, int | None], Offer]] = {
+_OFFERS: dict[str, Callable[[Any, int | None], KernelMatch]] = {
     "chlo.top_k": _top_k,
     "nimblehlo.fft_of_real": _fft,
     "nimblehlo.filled_gather": _column_gather,

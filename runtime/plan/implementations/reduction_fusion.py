@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...ir import Block, Operation
-from ...ir.structural_key import likeness
+from ...ir.structural_key import structural_key
 from ...ops.framework.verify import view_of
 from ...recent import Recent
 from ...types import TensorType
@@ -19,12 +19,12 @@ MOST_KNOWN = 64
 """Of how many clusters it is known what their code takes: layers of a program have equal ones."""
 
 
-def has_row_form(block: Block) -> bool:
+def has_row_tiling(block: Block) -> bool:
     """Whether native code can be generated for a block of operations as a loop over rows."""
     return RowCode(block, None).found is not None
 
 
-def has_reduction_form(block: Block) -> bool:
+def has_reduction_tiling(block: Block) -> bool:
     """Whether native code can be generated for a block of reductions and what makes their operands."""
     from ...codegen.reductions.reduction_tiling import reduction_form
 
@@ -88,7 +88,7 @@ class LoopCode:
     @functools.cached_property
     def _shared(self) -> _Shared:
         """What equal blocks share. Their texts are compared only where they do not hold the same objects."""
-        identity, kept = likeness(self.block)
+        identity, kept = structural_key(self.block)
         known = _alike.get((type(self).__name__, identity))
         if known is None:
             known = self._of_equal_text(), kept

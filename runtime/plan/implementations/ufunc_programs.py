@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from ...codegen.reductions.iteration_space import AxesOf, shape_of
 from ...codegen.reductions.row_tiling import RowForm, row_form
 from ...ir import Block, Operation
-from ...ir.structural_key import likeness
+from ...ir.structural_key import structural_key
 from ...kernels.launch import ufunc_program as kinds
 from ...kernels.launch.native import Launch, NativeFunction
 from ...kernels.launch.threads import division
@@ -60,7 +60,7 @@ def row_program(block: Block, threads: int | None, reference_seconds: float) -> 
         threads: most threads that it may use; None: all.
         reference_seconds: how long references take on whole arrays, one by one.
     """
-    identity, kept = likeness(block)
+    identity, kept = structural_key(block)
     key = identity, threads
     known = _known.get(key)
     if known is None:

@@ -68,7 +68,7 @@ def compiled_ahead(prepare: Prepare) -> Prepare:
     return prepare
 
 
-class Heat:
+class StepProfile:
     """What the steps of a program that share their native code have cost, and are expected to cost a call.
 
     Attributes:
@@ -85,21 +85,21 @@ class Heat:
         self.job: Job | None = None
 
 
-_waiting_for_numba = Heat()
+_waiting_for_numba = StepProfile()
 """What steps have cost that a kernel of Numba's could serve, in all programs."""
 
 
-def share_heat(functions: Iterable[object]) -> None:
+def share_profiles(functions: Iterable[object]) -> None:
     """Let the steps of a program that share their native code be compiled by what all of them cost.
 
     Args:
         functions: of the program's steps; those that are not tiered are passed over.
     """
-    shared: dict[Hashable, Heat] = {}
+    shared: dict[Hashable, StepProfile] = {}
     for function, count in Counter(one for one in functions if isinstance(one, Tiering)).items():
         key = function.key()
         if key is not None:
-            heat = shared.setdefault(key, Heat())
+            heat = shared.setdefault(key, StepProfile())
             heat.expected += count * function.heat.expected
             function.heat = heat
 
@@ -108,9 +108,9 @@ def begin_expected(functions: Iterable[object]) -> None:
     """Begin to compile, beside what comes before, the code that first calls of steps would wait for.
 
     Args:
-        functions: of a program's steps in their order, after `share_heat`.
+        functions: of a program's steps in their order, after `share_profiles`.
     """
-    begun: set[Heat] = set()
+    begun: set[StepProfile] = set()
     for function in functions:
         if isinstance(function, Generated) and function.limit == 0.0 and function.heat not in begun:
             begun.add(function.heat)
@@ -138,7 +138,7 @@ class Tiering:
 
     def __init__(self, reference: Callable[..., Any], expected: float = 0.0) -> None:
         self.reference = reference
-        self.heat = Heat(expected)
+        self.heat = StepProfile(expected)
         self.native: Callable[..., Any] | None = None
         self.candidate: Callable[..., Any] | None = None
         self.set_aside: Callable[..., Any] | None = None

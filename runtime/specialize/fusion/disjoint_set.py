@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class Unions:
+class DisjointSet:
     """Numbers below `count`, each at first in a group of its own.
 
     Args:

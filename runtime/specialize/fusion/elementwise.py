@@ -18,12 +18,12 @@ from typing import Final
 from ...ir import Block, Builder, DenseElementsAttribute, Operation, Region, Value, used_values
 from ...ops.framework.op_registry import COLUMN_SCATTER, POSITION_REDUCE
 from ...ops.framework.verify import TERMINATORS
-from ...ops.internal.fusion import CLUSTER, REDUCTION_CLUSTER, ROW_CLUSTER
+from ...ops.internal.fusion import FUSION, REDUCTION_FUSION, ROW_FUSION
 from ...types import PLAIN, TensorType
 from ..utils.cleanup import remove_dead_code
 from ..utils.effects import CONTROL_FLOW, has_no_effect
 from ..utils.rewriter import is_plain, is_plain_value
-from .disjoint_set import Unions
+from .disjoint_set import DisjointSet
 from .gather_index_map import FOLLOWED_VIEWS, GATHERS, LEAST_LINE, copies_long_lines, is_followed, line_of
 from .movement_index_map import is_move
 from .scheduling import by_use, in_order
@@ -44,7 +44,7 @@ MOST_COPIED: Final = 16
 _JOINING: Final = frozenset({"stablehlo.concatenate", "stablehlo.pad"})
 
 _TAKING_IN_ORDER: Final = frozenset(
-    {"chlo.top_k", COLUMN_SCATTER, POSITION_REDUCE, REDUCTION_CLUSTER, ROW_CLUSTER}
+    {"chlo.top_k", COLUMN_SCATTER, POSITION_REDUCE, REDUCTION_FUSION, ROW_FUSION}
 ) | frozenset(
     f"stablehlo.{name}" for name in ("reduce", "reduce_window", "scatter", "select_and_scatter", "sort")
 )
@@ -65,7 +65,7 @@ _CORES: Final = (_ELEMENTWISE, _GATHER)
 _INDEXED: Final = (_GATHER, _LINES, _SHORT_LINES)
 
 
-def form_clusters(
+def form_fusions(
     region: Region,
     generates: Generates,
     leave: Generates = lambda _: False,
@@ -115,7 +115,7 @@ def _written_or_reduced(operation: Operation) -> Sequence[Value]:
     return operation.operands if operation.name == "stablehlo.reduce" else operation.results
 
 
-class Members:
+class FusionGroup:
     """Some operations of a block, by their positions.
 
     Attributes:
@@ -151,7 +151,7 @@ class _Grouping:
         for operation in self.operations:
             self.kinds.append(self.kind(operation, generates))
         self.levels = [-1] * len(self.operations)
-        self.groups = Unions(len(self.operations), MOST_OPERATIONS)
+        self.groups = DisjointSet(len(self.operations), MOST_OPERATIONS)
 
     def kind(self, operation: Operation, generates: Generates) -> int:
         """What an operation is to clusters."""
@@ -186,15 +186,15 @@ class _Grouping:
         """The position of the operation of this block that defines a value."""
         return self.position.get(value.owner) if isinstance(value.owner, Operation) else None
 
-    def clusters(self) -> list[Members]:
+    def clusters(self) -> list[FusionGroup]:
         """The clusters that pay."""
         self.find_cores()
-        cores: dict[int, Members] = {}
+        cores: dict[int, FusionGroup] = {}
         for index, kind in enumerate(self.kinds):
             if kind in _CORES:
                 root = self.groups.root(index)
                 if root not in cores:
-                    cores[root] = Members(_size(self.operations[index].result), self.levels[index], ())
+                    cores[root] = FusionGroup(_size(self.operations[index].result), self.levels[index], ())
                 cores[root].owned.add(index)
         found = [*cores.values(), *self.lone_moves(), *self.lone_lines()]
         found.sort(key=lambda cluster: (cluster.level, max(cluster.owned)), reverse=True)
@@ -206,14 +206,14 @@ class _Grouping:
             leave_other_shapes(cluster, around, self.operations, self.position, self.users)
         return self.with_one_shape([cluster for cluster in found if self.pays(cluster)])
 
-    def with_one_shape(self, clusters: list[Members]) -> list[Members]:
+    def with_one_shape(self, clusters: list[FusionGroup]) -> list[FusionGroup]:
         """The clusters that pay once each hands on values of one shape: the loops of a nest have one.
 
         An operation that a cluster copies may read a value inside another cluster, which then has to hand
         that value on as well. Where the value has another shape than the results there, the operation is not
         copied: its result is what the other cluster hands on.
         """
-        handed_on: dict[int, tuple[Members, tuple[int, ...]]] = {}
+        handed_on: dict[int, tuple[FusionGroup, tuple[int, ...]]] = {}
         for cluster in clusters:
             results = boundary(self.operations, cluster.owned, cluster.copied, self.users)[1]
             handed_on.update(dict.fromkeys(cluster.owned, (cluster, _shape(results[0]))))
@@ -225,7 +225,7 @@ class _Grouping:
         return [cluster for cluster in clusters if self.pays(cluster)]
 
     def reads_inside(
-        self, index: int, cluster: Members, handed_on: dict[int, tuple[Members, tuple[int, ...]]]
+        self, index: int, cluster: FusionGroup, handed_on: dict[int, tuple[FusionGroup, tuple[int, ...]]]
     ) -> bool:
         """Whether an operation reads a value inside another cluster whose results have another shape."""
         for operand in self.operations[index].operands:
@@ -236,7 +236,7 @@ class _Grouping:
                     return True
         return False
 
-    def needed_copies(self, cluster: Members, copied: set[int]) -> set[int]:
+    def needed_copies(self, cluster: FusionGroup, copied: set[int]) -> set[int]:
         """Those of some copied operations that a cluster's own operations need, directly or not."""
         needed: set[int] = set()
         waiting = list(cluster.owned)
@@ -247,7 +247,7 @@ class _Grouping:
                     waiting.append(producer)
         return needed
 
-    def lone_moves(self) -> list[Members]:
+    def lone_moves(self) -> list[FusionGroup]:
         """Moves of many elements that have to be made, because what uses them needs them in order."""
         found = []
         for index, kind in enumerate(self.kinds):
@@ -260,7 +260,7 @@ class _Grouping:
             transposes = operation.name == "stablehlo.transpose"
             needed = any(self.needs_in_order(user, operation.result, transposes) for user in users)
             if operation.name in _JOINING or needed:
-                found.append(Members(_size(operation.result), self.levels[index], [index]))
+                found.append(FusionGroup(_size(operation.result), self.levels[index], [index]))
         return found
 
     def needs_in_order(self, user: int, value: Value, is_transposed: bool) -> bool:
@@ -273,10 +273,10 @@ class _Grouping:
         copies = is_transposed and operation.name in _TAKING_IN_ORDER
         return is_array or copies or operation.name in TERMINATORS
 
-    def lone_lines(self) -> list[Members]:
+    def lone_lines(self) -> list[FusionGroup]:
         """Gathers of lines that may stay by themselves."""
         return [
-            Members(_size(operation.result), self.levels[index], [index])
+            FusionGroup(_size(operation.result), self.levels[index], [index])
             for index, operation in enumerate(self.operations)
             if self.kinds[index] in (_LINES, _SHORT_LINES) and not copies_long_lines(operation)
         ]
@@ -329,7 +329,7 @@ class _Grouping:
                 if _shape(self.operations[other].result) == shape:
                     self.groups.unite(index, other)
 
-    def take_in(self, cluster: Members, home: dict[int, Members]) -> None:
+    def take_in(self, cluster: FusionGroup, home: dict[int, FusionGroup]) -> None:
         """Take in what a cluster's operands come from, latest first, so that all users are known."""
         waiting = [-p for index in cluster.owned for p in self.producers(index)]
         heapq.heapify(waiting)
@@ -381,7 +381,7 @@ class _Grouping:
         found = [self.producer(one) for one in operands if one is not array or self.is_view(one)]
         return [producer for producer in found if producer is not None]
 
-    def fits(self, index: int, cluster: Members, alone: bool) -> bool:
+    def fits(self, index: int, cluster: FusionGroup, alone: bool) -> bool:
         """Whether a cluster may compute an operation; `alone`: nothing else needs it."""
         kind, operation = self.kinds[index], self.operations[index]
         members = cluster.owned | cluster.copied
@@ -400,7 +400,7 @@ class _Grouping:
             return size >= cluster.size or size == 1 or operation.name not in _EXPENSIVE
         return size == 1 and operation.name not in _EXPENSIVE and len(cluster.copied) < MOST_COPIED
 
-    def pays(self, cluster: Members) -> bool:
+    def pays(self, cluster: FusionGroup) -> bool:
         """Whether a cluster is quicker than its operations one by one."""
         members = cluster.owned | cluster.copied
         if not cluster.owned or (len(members) == 1 and self.kinds[max(members)] == _ELEMENTWISE):
@@ -445,7 +445,7 @@ def users_of(block: Block) -> dict[Value, list[int]]:
 
 
 def replace(
-    block: Block, clusters: list[Members], users: dict[Value, list[int]], name: str = CLUSTER
+    block: Block, clusters: list[FusionGroup], users: dict[Value, list[int]], name: str = FUSION
 ) -> None:
     """Put operations of that name in the place of what clusters own; `users`, of the block, is changed."""
     operations = block.operations
@@ -462,7 +462,7 @@ def replace(
             made = cluster.made[1]
         else:
             members = [operations[index] for index in cluster.members]
-            made = cluster_operation(members, operands, results, name)
+            made = fusion_operation(members, operands, results, name)
         replaced.update(zip(results, made.results, strict=True))
         at[max(cluster.owned)] = made
         removed |= cluster.owned
@@ -479,13 +479,13 @@ def replace(
     block.operations = in_order(kept)
 
 
-def cluster_operation(
+def fusion_operation(
     members: list[Operation], operands: list[Value], results: list[Value], name: str
 ) -> Operation:
     """The operation that stands for some others; equal ones have equal bodies."""
     members = by_use(members, results)
     outside = set(operands)
-    taken = _taken(members, outside, apart=name != CLUSTER)
+    taken = _taken(members, outside, apart=name != FUSION)
     operands = [value for value, _ in taken]
     body = Block([operand.type for operand in operands])
     values: dict[Value, Value] = {}

@@ -10,10 +10,10 @@ from ...ops.framework.verify import view_of
 from ...ops.reduction.reduce import Reduce
 from ...types import DYNAMIC, TensorType
 from ..utils.effects import has_no_effect
-from .disjoint_set import Unions
-from .elementwise import Members, boundary, cluster_operation, is_single, replace, users_of
+from .disjoint_set import DisjointSet
+from .elementwise import FusionGroup, boundary, fusion_operation, is_single, replace, users_of
 
-HasForm = Callable[[Block], bool]
+CanGenerate = Callable[[Block], bool]
 """Whether native code can be generated for a group, by the block of its operations."""
 
 MOST_MEMBERS = 120
@@ -40,7 +40,7 @@ def reduced_space(operation: Operation) -> ReducedSpace | None:
     return ReducedSpace(tuple(type.shape), dimensions[0], dimensions[-1] + 1)
 
 
-def replace_groups(block: Block, grouping: Grouping, has_form: HasForm, name: str) -> None:
+def replace_groups(block: Block, grouping: Grouping, has_form: CanGenerate, name: str) -> None:
     """Put one operation of that name in the place of each group that has a form."""
     found = grouping.clusters()
     if found:
@@ -62,15 +62,15 @@ class _Forming:
         users: of each value, those among the groups that read it by way of what they copy included.
     """
 
-    def __init__(self, block: Block, has_form: HasForm, name: str) -> None:
+    def __init__(self, block: Block, has_form: CanGenerate, name: str) -> None:
         self.operations = block.operations
         self.users = users_of(block)
         self.has_form = has_form
         self.name = name
-        self.groups: list[Members] = []
-        self.home: dict[Value, Members] = {}
+        self.groups: list[FusionGroup] = []
+        self.home: dict[Value, FusionGroup] = {}
 
-    def takes(self, group: Members) -> bool:
+    def takes(self, group: FusionGroup) -> bool:
         """Take a group if it has a form, and those taken before keep theirs."""
         if not self.is_formed(group):
             return False
@@ -88,13 +88,13 @@ class _Forming:
             self.home.update(dict.fromkeys(self.operations[index].results, group))
         return True
 
-    def is_formed(self, group: Members) -> bool:
+    def is_formed(self, group: FusionGroup) -> bool:
         """Whether a group has a form with the results that it has to hand on now; notes its operation."""
         operands, results = boundary(self.operations, group.owned, group.copied, self.users)
         if group.made is not None and group.made[0] == results:
             return True
         members = [self.operations[index] for index in group.members]
-        made = cluster_operation(members, operands, results, self.name)
+        made = fusion_operation(members, operands, results, self.name)
         if not self.has_form(made.regions[0].block):
             return False
         group.made = results, made
@@ -113,7 +113,7 @@ class Grouping:
         self.position = {operation: index for index, operation in enumerate(self.operations)}
         self.members = [self.is_member(operation) for operation in self.operations]
         self.levels = [-1] * len(self.operations)
-        self.groups = Unions(len(self.operations), MOST_MEMBERS)
+        self.groups = DisjointSet(len(self.operations), MOST_MEMBERS)
 
     def is_member(self, operation: Operation) -> bool:
         """Whether an operation may be in a group."""
@@ -123,7 +123,7 @@ class Grouping:
         """Whether a member is in one group with those that use its result."""
         return True
 
-    def pays(self, cluster: Members) -> bool:
+    def pays(self, cluster: FusionGroup) -> bool:
         """Whether a group with a reduction and something else is quicker than its operations one by one."""
         return True
 
@@ -131,7 +131,7 @@ class Grouping:
         """Whether a reduction with nothing around it is quicker as a group."""
         return False
 
-    def clusters(self) -> list[Members]:
+    def clusters(self) -> list[FusionGroup]:
         """The groups with a reduction and something around it, or one that pays alone."""
         self.find_levels()
         groups: dict[int, list[int]] = {}
@@ -140,13 +140,13 @@ class Grouping:
                 groups.setdefault(self.groups.root(index), []).append(index)
         found = []
         for group in groups.values():
-            cluster = Members(0, self.levels[group[0]], group)
+            cluster = FusionGroup(0, self.levels[group[0]], group)
             has_reduction = any(self.operations[index].name == Reduce.name for index in group)
             if has_reduction and (len(group) > 1 or self.pays_alone()) and self.pays(cluster):
                 found.append(self.with_free(cluster))
         return found
 
-    def with_free(self, cluster: Members) -> Members:
+    def with_free(self, cluster: FusionGroup) -> FusionGroup:
         """The group with the constants and iotas that it uses."""
         for index in cluster.owned:
             for operand in self.operations[index].operands:
@@ -155,12 +155,12 @@ class Grouping:
                     cluster.copied.add(producer)
         return cluster
 
-    def with_broadcasts(self, cluster: Members, users: dict[Value, list[int]]) -> Members | None:
+    def with_broadcasts(self, cluster: FusionGroup, users: dict[Value, list[int]]) -> FusionGroup | None:
         """The group with the broadcasts that it reads, of which it hands on none; None: nothing changes.
 
         What is read in their place is smaller, and groups that read one broadcast, such as a mask, are equal.
         """
-        wider = Members(cluster.size, cluster.level, cluster.owned)
+        wider = FusionGroup(cluster.size, cluster.level, cluster.owned)
         wider.copied |= cluster.copied
         waiting = sorted(cluster.owned)
         while waiting:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 
 from ...ir import Block, Operation, captured_values
-from ...ops.internal.fusion import REDUCTION_CLUSTER
+from ...ops.internal.fusion import REDUCTION_FUSION
 from ...ops.reduction.reduce import Reduce
 from ...types import TensorType
 from ..utils.rewriter import is_plain
-from .elementwise import LARGE, Generates, Members
-from .grouping import Grouping, HasForm, ReducedSpace, is_free, reduced_space, replace_groups
+from .elementwise import LARGE, FusionGroup, Generates
+from .grouping import CanGenerate, Grouping, ReducedSpace, is_free, reduced_space, replace_groups
 
 
-def form_reduction_clusters(block: Block, generates: Generates, has_form: HasForm) -> None:
+def form_reduction_fusions(block: Block, generates: Generates, has_form: CanGenerate) -> None:
     """Put one operation in the place of each group: what is reduced is not written to memory."""
     for space in dict.fromkeys(map(reduced_space, block.operations)):
         if space is not None and math.prod(space.shape) >= LARGE:
-            replace_groups(block, _ReductionGrouping(block, space, generates), has_form, REDUCTION_CLUSTER)
+            replace_groups(block, _ReductionGrouping(block, space, generates), has_form, REDUCTION_FUSION)
 
 
 class _ReductionGrouping(Grouping):
@@ -46,7 +46,7 @@ class _ReductionGrouping(Grouping):
     def joins(self, producer: int) -> bool:
         return self.operations[producer].name != Reduce.name
 
-    def pays(self, cluster: Members) -> bool:
+    def pays(self, cluster: FusionGroup) -> bool:
         """Something is computed beside the reductions."""
         bare = (Reduce.name, "stablehlo.broadcast_in_dim")
         return any(self.operations[index].name not in bare for index in cluster.owned)

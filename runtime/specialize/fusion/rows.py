@@ -11,12 +11,12 @@ import math
 
 from ...ir import Block, Operation, Value, captured_values
 from ...ir.record import Record
-from ...ops.internal.fusion import ROW_CLUSTER
+from ...ops.internal.fusion import ROW_FUSION
 from ...ops.reduction.reduce import Reduce
 from ...types import TensorType
 from ..utils.rewriter import is_plain
 from .elementwise import LARGE, Generates
-from .grouping import Grouping, HasForm, is_free, reduced_space, replace_groups
+from .grouping import CanGenerate, Grouping, is_free, reduced_space, replace_groups
 
 LEAST_ROWS = 16
 """Rows are what threads share."""
@@ -48,12 +48,12 @@ class Space(Record):
         return shape == self.shape or sizes == rows
 
 
-def form_row_clusters(block: Block, generates: Generates, has_row_form: HasForm) -> None:
+def form_row_fusions(block: Block, generates: Generates, has_row_tiling: CanGenerate) -> None:
     """Put one operation in the place of each group of a block that can become a loop over rows."""
     spaces = dict.fromkeys(map(space_of, block.operations))
     for space in spaces:
         if space is not None and space.is_large_enough:
-            replace_groups(block, _RowGrouping(block, space, generates), has_row_form, ROW_CLUSTER)
+            replace_groups(block, _RowGrouping(block, space, generates), has_row_tiling, ROW_FUSION)
 
 
 def space_of(operation: Operation) -> Space | None:

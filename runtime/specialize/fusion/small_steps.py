@@ -11,12 +11,12 @@ from typing import Final
 
 from ...ir import Block, DenseElementsAttribute, Operation, Region, Value, used_values
 from ...ops.framework.verify import TERMINATORS
-from ...ops.internal.fusion import STEP_CLUSTER
+from ...ops.internal.fusion import STEP_FUSION
 from ...types import TensorType
 from ..utils.effects import CONTROL_FLOW, has_no_effect
-from .elementwise import MOST_ARRAYS, Generates, Members, boundary, replace, users_of
+from .elementwise import MOST_ARRAYS, FusionGroup, Generates, boundary, replace, users_of
 
-HasForm = Callable[[list[Operation]], bool]
+CanGenerate = Callable[[list[Operation]], bool]
 """Whether native code can be generated for some operations together."""
 
 LEAST_STEPS: Final = 4.0
@@ -35,7 +35,7 @@ _SLOW: Final = frozenset({"chlo.top_k"})
 """What is slow in NumPy and in a kernel of many elements: worth native code of its own."""
 
 
-def form_step_clusters(region: Region, generates: Generates, leave: Generates) -> None:
+def form_step_fusions(region: Region, generates: Generates, leave: Generates) -> None:
     """Group the operations of a region and of the control flow in it, in place.
 
     Args:
@@ -45,12 +45,12 @@ def form_step_clusters(region: Region, generates: Generates, leave: Generates) -
     for operation in region.block.operations:
         if operation.name in CONTROL_FLOW and not leave(operation):
             for inner in operation.regions:
-                form_step_clusters(inner, generates, leave)
+                form_step_fusions(inner, generates, leave)
     if sum(map(_steps, region.block.operations)) >= LEAST_STEPS:
         grouping = _Grouping(region.block, generates)
         clusters = grouping.clusters()
         if clusters:
-            replace(region.block, clusters, grouping.users, STEP_CLUSTER)
+            replace(region.block, clusters, grouping.users, STEP_FUSION)
 
 
 class _Grouping:
@@ -66,9 +66,9 @@ class _Grouping:
             if operation.name == "stablehlo.constant"
         }
 
-    def clusters(self) -> list[Members]:
+    def clusters(self) -> list[FusionGroup]:
         """The clusters that pay."""
-        found: list[Members] = []
+        found: list[FusionGroup] = []
         members: list[int] = []
         made: set[Value] = set()
         size = bytes_made = 0
@@ -87,11 +87,11 @@ class _Grouping:
                 size, bytes_made = size + more, bytes_made + more_bytes
         return found + self.closed(members)
 
-    def closed(self, members: list[int]) -> list[Members]:
+    def closed(self, members: list[int]) -> list[FusionGroup]:
         """The cluster of some operations, if it pays."""
         if sum(_steps(self.operations[index]) for index in members) < LEAST_STEPS:
             return []
-        cluster = Members(0, 0, members)
+        cluster = FusionGroup(0, 0, members)
         needed = {value for index in members for value in used_values(self.operations[index])}
         held = [self.constants[value] for value in needed if value in self.constants and _is_held(value)]
         cluster.copied.update(held)

@@ -15,8 +15,8 @@ from nimblehlo.ops.reduction.bodies import (
     comparator,
     is_elementwise,
     monoid,
-    over_arrays,
     overwrites,
+    vectorize_region,
 )
 from tests.ops.bodies import canonical, combining, comparing, region
 
@@ -76,14 +76,16 @@ def test_elementwise() -> None:
     assert not is_elementwise(region_of(region([F32], SHAPED, [f"%r : {F32}"])))
 
 
-def test_over_arrays_gives_constants_the_shape_of_arguments() -> None:
+def test_vectorize_region_gives_constants_the_shape_of_arguments() -> None:
     text = region([F32], f"%c = stablehlo.constant dense<1.0> : {F32}", [f"%c : {F32}", f"%a : {F32}"])
-    constant, same = over_arrays(region_of(text))(lambda array: (np.float32(1), array), np.zeros((2, 3), "f"))
+    constant, same = vectorize_region(region_of(text))(
+        lambda array: (np.float32(1), array), np.zeros((2, 3), "f")
+    )
     assert constant.shape == same.shape == (2, 3)
 
 
-def test_over_arrays_calls_other_regions_for_each_element() -> None:
-    lifted = over_arrays(region_of(region([F32], SHAPED, [f"%r : {F32}"])))
+def test_vectorize_region_calls_other_regions_for_each_element() -> None:
+    lifted = vectorize_region(region_of(region([F32], SHAPED, [f"%r : {F32}"])))
     seen = []
 
     def function(value: np.ndarray) -> tuple[np.ndarray]:

@@ -11,9 +11,9 @@ from scipy import special
 
 import nimblehlo
 from nimblehlo.ir import Block
-from nimblehlo.ops.internal.fusion import CLUSTER, ROW_CLUSTER
+from nimblehlo.ops.internal.fusion import FUSION, ROW_FUSION
 from nimblehlo.plan.choice import reference_for
-from nimblehlo.plan.implementations.elementwise_fusion import one_by_one, with_clusters
+from nimblehlo.plan.implementations.elementwise_fusion import fuse_operations, one_by_one
 from nimblehlo.plan.implementations.ufunc_programs import COLUMNS_AT_A_TIME, row_program
 from nimblehlo.specialize import specialize
 from nimblehlo.types import ELEMENT_TYPES
@@ -32,9 +32,9 @@ def _block(arguments: str, results: str, body: str) -> Block:
     """The block of a program's largest cluster."""
     text = f"func.func @main({arguments}) -> ({results}) {{\n{body}\n}}"
     function = specialize(nimblehlo.load(text), "main")
-    with_clusters(function, nimblehlo.Options())
+    fuse_operations(function, nimblehlo.Options())
     assert function.body is not None
-    clusters = [one for one in function.body.walk() if one.name in (CLUSTER, ROW_CLUSTER)]
+    clusters = [one for one in function.body.walk() if one.name in (FUSION, ROW_FUSION)]
     return max([one.regions[0].block for one in clusters], key=lambda block: len(block.operations))
 
 

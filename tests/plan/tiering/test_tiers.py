@@ -253,7 +253,7 @@ def test_steps_that_share_their_code_are_compiled_by_what_all_of_them_cost() -> 
     steps = [tiers.Generated(lambda: "reference", Code, 0.4, 1.0, ()) for _ in range(3)]
     assert steps[0]() == "reference"
     shared = [tiers.Generated(lambda: "reference", Code, 0.4, 1.0, ()) for _ in range(3)]
-    tiers.share_heat([*shared, None])
+    tiers.share_profiles([*shared, None])
     assert [step() for step in shared] == ["native"] * 3
     assert len({id(step.heat) for step in shared}) == 1
 

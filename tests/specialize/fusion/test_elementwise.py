@@ -10,7 +10,7 @@ import pytest
 import nimblehlo
 from nimblehlo import Options
 from nimblehlo.errors import UnsupportedError
-from nimblehlo.ops.internal.fusion import CLUSTER
+from nimblehlo.ops.internal.fusion import FUSION
 from nimblehlo.plan.implementations import elementwise_fusion as plan_clusters
 from nimblehlo.specialize import specialize
 from nimblehlo.specialize.fusion import elementwise
@@ -24,11 +24,11 @@ def formed(text: str) -> list[list[str]]:
     """The names of the operations in each cluster of a program, in order; control flow included."""
     function = specialize(nimblehlo.load(text), "main")
     assert function.body is not None
-    elementwise.form_clusters(function.body, plan_clusters.generates)
+    elementwise.form_fusions(function.body, plan_clusters.generates)
     return [
         [inner.name.partition(".")[2] for inner in operation.regions[0].block.operations[:-1]]
         for operation in function.body.walk()
-        if operation.name == CLUSTER
+        if operation.name == FUSION
     ]
 
 
@@ -36,7 +36,7 @@ def remaining(text: str) -> Counter[str]:
     """The names of the operations outside of clusters."""
     function = specialize(nimblehlo.load(text), "main")
     assert function.body is not None
-    elementwise.form_clusters(function.body, plan_clusters.generates)
+    elementwise.form_fusions(function.body, plan_clusters.generates)
     return Counter(operation.name.partition(".")[2] for operation in function.body.block.operations)
 
 
@@ -252,8 +252,8 @@ def test_no_program_may_name_a_cluster() -> None:
 
 def test_nothing_is_clustered_where_compilation_is_off() -> None:
     plan = nimblehlo.compile(CHAIN, options=Options(compile="never")).explain()
-    assert CLUSTER not in plan
-    assert CLUSTER in nimblehlo.compile(CHAIN).explain()
+    assert FUSION not in plan
+    assert FUSION in nimblehlo.compile(CHAIN).explain()
 
 
 def test_programs_of_many_operations_are_clustered() -> None:
@@ -359,9 +359,9 @@ def test_one_operation_that_saves_much_makes_a_cluster_of_few() -> None:
     text = text.replace("  %0 = stablehlo.add %a, %b : tensor<4096xf32>\n", "").replace("%0", "%b")
     function = specialize(nimblehlo.load(text), "main")
     assert function.body is not None
-    plan_clusters.with_clusters(function, Options())
+    plan_clusters.fuse_operations(function, Options())
     (name,) = [operation.name for operation in function.body.block.operations[:-1]]
-    assert name == CLUSTER
+    assert name == FUSION
     a, b = np.random.default_rng(0).standard_normal((2, 4096), dtype=np.float32)
     run_every_way(text, a, b)
 
@@ -387,8 +387,8 @@ def test_an_operation_that_another_cluster_takes_over() -> None:
     text = TAKEN_OVER
     function = specialize(nimblehlo.load(text), "main")
     assert function.body is not None
-    elementwise.form_clusters(function.body, plan_clusters.generates)
-    made = [operation for operation in function.body.walk() if operation.name == CLUSTER]
+    elementwise.form_fusions(function.body, plan_clusters.generates)
+    made = [operation for operation in function.body.walk() if operation.name == FUSION]
     shapes = [{value.type.shape for value in operation.results} for operation in made]
     assert len(made) > 1 and all(len(one) == 1 for one in shapes)
     rng = np.random.default_rng(0)

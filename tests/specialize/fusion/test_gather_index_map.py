@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nimblehlo.ops.internal.fusion import CLUSTER
+from nimblehlo.ops.internal.fusion import FUSION
 from nimblehlo.options import Options
-from nimblehlo.plan.implementations.elementwise_fusion import with_clusters
+from nimblehlo.plan.implementations.elementwise_fusion import fuse_operations
 from nimblehlo.types import ELEMENT_TYPES
 from tests.running import run_every_way
 from tests.specialize.simplified import simplified
@@ -116,11 +116,11 @@ def text_of(function: Callable[..., Any], arguments: Sequence[Any]) -> str:
 def formed(text: str) -> tuple[list[str], list[str]]:
     """The names of the operations in clusters, and of those outside; constants aside."""
     made = simplified(text)
-    with_clusters(made, Options())
+    fuse_operations(made, Options())
     assert made.body is not None
     inside, outside = [], []
     for operation in made.body.block.operations[:-1]:
-        if operation.name == CLUSTER:
+        if operation.name == FUSION:
             inside += [inner.name for inner in operation.regions[0].block.operations[:-1]]
         else:
             outside.append(operation.name)
@@ -159,7 +159,7 @@ def test_short_lines_are_gathered_before_they_are_used() -> None:
     arguments = floats(900, 3), indices(900, COUNT)
     text = text_of(lambda x, i: x[i] + 1, arguments)
     made = simplified(text)
-    with_clusters(made, Options())
+    fuse_operations(made, Options())
     assert made.body is not None
     bodies = [operation.regions[0].block for operation in made.body.block.operations if operation.regions]
     names = [short([operation.name for operation in body.operations[:-1]]) for body in bodies]

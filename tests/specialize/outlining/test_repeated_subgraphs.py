@@ -286,14 +286,14 @@ def test_layers_are_called_only_where_that_is_asked_for() -> None:
 
 def test_what_calls_share_is_compiled_and_counted_together() -> None:
     """Steps of a function's calls are one object, whose cost is that of all calls."""
-    from nimblehlo.plan.tiering.tiers import Generated, share_heat
+    from nimblehlo.plan.tiering.tiers import Generated, share_profiles
 
     class Code:
         key = "code"
 
     function = Generated(lambda: None, lambda: Code(), 1e-3, 1.0, ())  # type: ignore[arg-type, return-value]
     other = Generated(lambda: None, lambda: Code(), 1e-3, 1.0, ())  # type: ignore[arg-type, return-value]
-    share_heat([function, other, function, function])
+    share_profiles([function, other, function, function])
     assert function.heat is other.heat and function.heat.expected == pytest.approx(4e-3)
 
 
