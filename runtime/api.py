@@ -15,7 +15,7 @@ from .boundary import fit_as_they_are, memory_of, owned, with_donations
 from .errors import ExecutionError, UnsupportedError, VerifyError
 from .executor import Limits, Runner
 from .float_errors import without_warnings
-from .frontend.forms import load_ir
+from .frontend.loader import load_ir
 from .garbage import gc_paused
 from .inputs import convert_input
 from .ir import Function, Module

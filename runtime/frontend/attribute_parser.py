@@ -54,7 +54,7 @@ class AttributeParser(DenseParser):
 
     def __init__(self, text: str, name: str) -> None:
         super().__init__(text, name)
-        self.known_dictionaries: dict[str, dict[str, Attribute]] = {}
+        self.cached_dictionaries: dict[str, dict[str, Attribute]] = {}
 
     def attribute(self) -> Attribute:
         """Consume an attribute of any kind, its type included."""
@@ -65,17 +65,17 @@ class AttributeParser(DenseParser):
 
     def attribute_dictionary(self) -> dict[str, Attribute]:
         """Consume ``{name = attribute, ...}``."""
-        found = _SIMPLE_DICTIONARY.match(self.text, self.position)
-        if found is None:
+        match = _SIMPLE_DICTIONARY.match(self.text, self.position)
+        if match is None:
             return self._parse_dictionary()
-        known = self.known_dictionaries.get(found.group(1))
-        if known is None:
-            known = self._parse_dictionary()
-            if self.position != found.end():
-                return known
-            self.known_dictionaries[found.group(1)] = known
-        self.position = found.end()
-        return known
+        cached = self.cached_dictionaries.get(match.group(1))
+        if cached is None:
+            cached = self._parse_dictionary()
+            if self.position != match.end():
+                return cached
+            self.cached_dictionaries[match.group(1)] = cached
+        self.position = match.end()
+        return cached
 
     def optional_attribute_dictionary(self) -> dict[str, Attribute]:
         """Consume ``{...}`` where it comes next."""
@@ -85,12 +85,12 @@ class AttributeParser(DenseParser):
         self.expect("{")
         entries: dict[str, Attribute] = {}
         for _ in self.items("}"):
-            found = self.match(_ATTRIBUTE_NAME)
-            if found is None:
+            match = self.match(_ATTRIBUTE_NAME)
+            if match is None:
                 self.fail("an attribute's name")
-            name = found.group(1) or self.string()
+            name = match.group(1) or self.string()
             if name in entries:
-                self.fail_with(f"attribute {name} is given twice", found.end() - len(name))
+                self.fail_with(f"attribute {name} is given twice", match.end() - len(name))
             entries[name] = self.attribute() if self.accept("=") else UnitAttribute()
         return entries
 
@@ -113,10 +113,10 @@ class AttributeParser(DenseParser):
             return self.number()
         if _TYPE_START.match(self.text, self.position):
             return TypeAttribute(self.type())
-        found = self.match(_WORD)
-        if found is None:
+        match = self.match(_WORD)
+        if match is None:
             self.fail("an attribute")
-        return self._parse_word(found.group(1), found.start(1))
+        return self._parse_word(match.group(1), match.start(1))
 
     def _parse_word(self, word: str, position: int) -> Attribute:
         if word in ("true", "false"):
@@ -154,33 +154,39 @@ class AttributeParser(DenseParser):
 
     def number(self, type: ElementType | None = None) -> Attribute:
         """Consume a number; where its type is not known, it is i64, f64 or what the text gives."""
-        found = self.match(NUMBER)
-        if found is None:
+        match = self.match(NUMBER)
+        if match is None:
             self.fail("a number")
-        given = type
-        if given is None and self.accept(":"):
+        element_type = type
+        if element_type is None and self.accept(":"):
             position = self.skip()
             parsed = self.type()
             if isinstance(parsed, OpaqueType):
-                return OpaqueAttribute(f"{found.group().strip()} : {parsed}")
+                return OpaqueAttribute(f"{match.group().strip()} : {parsed}")
             if not isinstance(parsed, ElementType):
                 self.fail("the type of a number", position)
-            given = parsed
-        decimal, integer = found.groups()
-        start = found.start(1 if decimal else 2)
+            element_type = parsed
+        decimal, integer = match.groups()
+        start = match.start(1 if decimal else 2)
         if decimal is not None:
-            given = given or _F64
-            if given.category != FLOAT:
-                self.fail_with(f"expected an integer, since the type is {given}", start)
-            return FloatAttribute(self.rounded(float(decimal), given), given)
-        given = given or _I64
+            element_type = element_type or _F64
+            if element_type.category != FLOAT:
+                self.fail_with(f"expected an integer, since the type is {element_type}", start)
+            return FloatAttribute(self.rounded(float(decimal), element_type), element_type)
+        element_type = element_type or _I64
         value = self.integer_value(integer, start)
-        if given.category == FLOAT:
+        if element_type.category == FLOAT:
             if "0x" not in integer:
-                self.fail_with(f"expected a float such as '{value}.0', since the type is {given}", start)
-            return FloatAttribute(self.from_bits(value, given, start), given)
-        value = self.in_range(value, given, start)
-        return BoolAttribute(value == 1) if given.category == BOOLEAN else IntegerAttribute(value, given)
+                self.fail_with(
+                    f"expected a float such as '{value}.0', since the type is {element_type}", start
+                )
+            return FloatAttribute(self.from_bits(value, element_type, start), element_type)
+        value = self.in_range(value, element_type, start)
+        return (
+            BoolAttribute(value == 1)
+            if element_type.category == BOOLEAN
+            else IntegerAttribute(value, element_type)
+        )
 
     def _parse_dense_array(self) -> DenseArrayAttribute:
         self.expect("<")
@@ -213,11 +219,11 @@ class AttributeParser(DenseParser):
         return self.in_range(self.integer_value(integer, start), elements, start)
 
     def _parse_hash(self) -> Attribute:
-        found = self.match(_DIALECT)
-        if found is None:
+        match = self.match(_DIALECT)
+        if match is None:
             self.fail("an attribute")
-        dialect, rest = found.groups()
-        position = found.start(1) - 1
+        dialect, rest = match.groups()
+        position = match.start(1) - 1
         angle = self.text[self.position : self.position + 1] == "<"
         if not rest and not angle:
             value = self.alias("#" + dialect, position)
@@ -241,9 +247,9 @@ class AttributeParser(DenseParser):
         self.expect("<")
         nested = not mnemonic
         if nested:
-            found = self.match(_ENUM_BODY)
-            if found is not None:
-                return EnumAttribute(dialect, found.group(1), found.group(2))
+            match = self.match(_ENUM_BODY)
+            if match is not None:
+                return EnumAttribute(dialect, match.group(1), match.group(2))
             mnemonic = self.keyword("an attribute's mnemonic")
             if not self.accept("<"):
                 self.position = start

@@ -1,4 +1,4 @@
-"""The bare forms in which pretty operations show attributes: ``3``, ``LT``, ``[0, 1]``, ``true``."""
+"""The compact spellings of attributes in assembly formats: ``3``, ``LT``, ``[0, 1]``, ``true``."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Parse = Callable[[StatementParser], Attribute]
 
 
 def bare_attribute(kind: kinds.AttributeKind) -> Parse:
-    """What parses an attribute of that kind in its bare form, or in its full form."""
+    """The parser of an attribute of that kind in its compact or full spelling."""
     if isinstance(kind, kinds.Enum):
         return _enum(kind)
     if isinstance(kind, kinds.ArrayOf) and isinstance(kind.kind, kinds.Enum):
         return _enum_list(kind.kind)
-    made = _BY_KIND.get(type(kind))
-    return made(kind) if made is not None else _full
+    make_parser = _BY_KIND.get(type(kind))
+    return make_parser(kind) if make_parser is not None else _full
 
 
 def _full(parser: StatementParser) -> Attribute:

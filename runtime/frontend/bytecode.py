@@ -17,8 +17,8 @@ MAGIC: Final = b"ML\xefR"
 _PORTABLE: Final = b"StableHLO_v"
 """How the producer's name begins in a portable artifact, after MAGIC and the version."""
 
-_LONGEST_WAIT: Final = 30.0
-"""Seconds to wait, and one more for each 2 MB."""
+_MAX_WAIT_SECONDS: Final = 30.0
+"""Timeout in seconds; one more second is added for each 2 MB of bytecode."""
 _NOT_INSTALLED: Final = 3
 _MALFORMED: Final = 4
 
@@ -75,7 +75,7 @@ def bytecode_to_text(content: bytes, name: str) -> str:
             input=content,
             capture_output=True,
             env=environment,
-            timeout=_LONGEST_WAIT + len(content) / 2e6,
+            timeout=_MAX_WAIT_SECONDS + len(content) / 2e6,
             check=False,
         )
     except subprocess.TimeoutExpired:
@@ -88,9 +88,9 @@ def bytecode_to_text(content: bytes, name: str) -> str:
 
 
 def _reason(status: int, diagnostics: bytes) -> str:
-    """What jaxlib says of bytecode that it cannot read."""
+    """The error text for bytecode that jaxlib cannot read."""
     lines = diagnostics.decode("utf-8", "replace").strip().splitlines()
-    said = next((line.partition("error: ")[2] for line in lines if "error: " in line), "")
+    message = next((line.partition("error: ")[2] for line in lines if "error: " in line), "")
     if status == _MALFORMED:
-        return f"malformed bytecode: {said}" if said else "malformed bytecode"
-    return f"malformed bytecode: jaxlib ended with status {status}{': ' if said else ''}{said}"
+        return f"malformed bytecode: {message}" if message else "malformed bytecode"
+    return f"malformed bytecode: jaxlib ended with status {status}{': ' if message else ''}{message}"

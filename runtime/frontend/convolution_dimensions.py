@@ -11,43 +11,43 @@ from .lexer import Cursor, pattern
 
 _DIMENSION: Final = pattern(r"(?:(\d{1,9})|([A-Za-z]))(?![\w$.])")
 
-PARTS: Final = (
+LETTERS_BY_OPERAND: Final = (
     ("input", {"b": "input_batch_dimension", "f": "input_feature_dimension"}),
     ("kernel", {"i": "kernel_input_feature_dimension", "o": "kernel_output_feature_dimension"}),
     ("output", {"b": "output_batch_dimension", "f": "output_feature_dimension"}),
 )
-"""For each of the three lists its name and what its letters stand for."""
+"""For each of the three operands its name and the dimensions that its letters stand for."""
 
 
 def parse_convolution_dimensions(cursor: Cursor) -> dict[str, Any]:
     """Consume the compact form; the fields under the specification's names."""
     fields: dict[str, Any] = {}
-    for (part, letters), separator in zip(PARTS, ("", "x", "->"), strict=True):
+    for (operand, letters), separator in zip(LETTERS_BY_OPERAND, ("", "x", "->"), strict=True):
         if separator:
             cursor.expect(separator)
-        fields.update(_parse_part(cursor, part, letters))
+        fields.update(_parse_operand(cursor, operand, letters))
     return fields
 
 
-def _parse_part(cursor: Cursor, part: str, letters: dict[str, str]) -> dict[str, Any]:
+def _parse_operand(cursor: Cursor, operand: str, letters: dict[str, str]) -> dict[str, Any]:
     cursor.expect("[")
     fields: dict[str, Any] = {}
     spatial: dict[int, int] = {}
     for position, _ in enumerate(cursor.items("]")):
         start = cursor.skip()
-        found = cursor.match(_DIMENSION)
-        key = found and (found.group(1) or found.group(2))
-        if found is not None and found.group(1) and int(found.group(1)) not in spatial:
-            spatial[int(found.group(1))] = position
+        match = cursor.match(_DIMENSION)
+        key = match and (match.group(1) or match.group(2))
+        if match is not None and match.group(1) and int(match.group(1)) not in spatial:
+            spatial[int(match.group(1))] = position
         elif key in letters and letters[key] not in fields:
             fields[letters[key]] = position
         else:
             cursor.fail(f"a spatial dimension or one of {', '.join(letters)}, each once", start)
     missing = [letter for letter, name in letters.items() if name not in fields]
     if missing or sorted(spatial) != list(range(len(spatial))):
-        wanted = missing or [str(n) for n in range(len(spatial)) if n not in spatial]
+        missing_names = missing or [str(n) for n in range(len(spatial)) if n not in spatial]
         cursor.fail_with(
-            f"expected the dimensions {', '.join(wanted)} in the {part}'s list", cursor.position - 1
+            f"expected the dimensions {', '.join(missing_names)} in the {operand}'s list", cursor.position - 1
         )
-    fields[f"{part}_spatial_dimensions"] = tuple(spatial[n] for n in range(len(spatial)))
+    fields[f"{operand}_spatial_dimensions"] = tuple(spatial[n] for n in range(len(spatial)))
     return fields

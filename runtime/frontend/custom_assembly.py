@@ -44,7 +44,7 @@ _WINDOW: Final = {
 def constant(parser: StatementParser, state: OperationState) -> None:
     """``{attributes} dense<...> : type``, or the generic form without quotes."""
     if parser.at("("):
-        parser.generic_rest(state)
+        parser.parse_generic(state)
         return
     if parser.peek() == "{":
         parser.add_attributes(state.attributes, parser.attribute_dictionary())
@@ -83,11 +83,11 @@ def custom_call_target(parser: StatementParser, state: OperationState) -> None:
 
 def exponent_mantissa(parser: StatementParser, state: OperationState) -> None:
     """``e5m10``."""
-    found = parser.match(_EXPONENT_MANTISSA)
-    if found is None:
+    match = parser.match(_EXPONENT_MANTISSA)
+    if match is None:
         parser.fail("a format such as 'e5m10'")
-    state.attributes["exponent_bits"] = IntegerAttribute(int(found.group(1)), _I32)
-    state.attributes["mantissa_bits"] = IntegerAttribute(int(found.group(2)), _I32)
+    state.attributes["exponent_bits"] = IntegerAttribute(int(match.group(1)), _I32)
+    state.attributes["mantissa_bits"] = IntegerAttribute(int(match.group(2)), _I32)
 
 
 def dot_dimension_numbers(parser: StatementParser, state: OperationState) -> None:
@@ -290,7 +290,7 @@ def scan(parser: StatementParser, state: OperationState) -> None:
         state.attributes[name] = DenseArrayAttribute(_I32, (count, carries))
 
 
-FORMS: Final[dict[str, Callable[[StatementParser, OperationState], None]]] = {
+DIRECTIVES: Final[dict[str, Callable[[StatementParser, OperationState], None]]] = {
     "call": call,
     "constant": constant,
     "convolution_dimensions": convolution_dimensions,

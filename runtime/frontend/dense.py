@@ -1,6 +1,6 @@
 """Constants: ``dense<...>`` in every form, and ``dense_resource`` with the blobs at the end of the text.
 
-Lists are converted as a whole: their brackets must be those of the type's shape, and their literals go
+Lists are converted in one call: their brackets must be those of the type's shape, and their literals go
 through NumPy, so that no Python code runs for each element.
 """
 
@@ -42,40 +42,40 @@ _SPLAT: Final = pattern(f"({SPLAT})")
 _STRUCTURE: Final = Pattern(r"[^\[\](),]++")
 _BRACKETS: Final = str.maketrans("[]()", "    ")
 _WIDE_INTEGER: Final = Pattern(r"\d{19}")
-_PARTS: Final = {"complex<f32>": element_type("f32"), "complex<f64>": element_type("f64")}
-_MOST_BYTES: Final = 2**62
+_COMPONENT_TYPES: Final = {"complex<f32>": element_type("f32"), "complex<f64>": element_type("f64")}
+_MAX_BYTES: Final = 2**62
 
 
 class DenseParser(LocationParser):
-    """Parses constants; the same splat of the same type gives one object."""
+    """Parses constants; equal splats of the same type become one object."""
 
     def __init__(self, text: str, name: str) -> None:
         super().__init__(text, name)
-        self.known_splats: dict[str, DenseElementsAttribute] = {}
+        self.cached_splats: dict[str, DenseElementsAttribute] = {}
         self.resources: dict[str, tuple[int, int]] | None = None
 
     def dense(self) -> DenseElementsAttribute | DenseStringsAttribute:
         """Consume ``<...> : type`` after ``dense``."""
-        found = _SPLAT.match(self.text, self.position)
-        if found is None:
+        match = _SPLAT.match(self.text, self.position)
+        if match is None:
             return self._parse_dense()
-        known = self.known_splats.get(found.group(1))
-        if known is None:
+        cached = self.cached_splats.get(match.group(1))
+        if cached is None:
             parsed = self._parse_dense()
-            if self.position != found.end() or not isinstance(parsed, DenseElementsAttribute):
+            if self.position != match.end() or not isinstance(parsed, DenseElementsAttribute):
                 return parsed
-            self.known_splats[found.group(1)] = known = parsed
-        self.position = found.end()
-        return known
+            self.cached_splats[match.group(1)] = cached = parsed
+        self.position = match.end()
+        return cached
 
     def _parse_dense(self) -> DenseElementsAttribute | DenseStringsAttribute:
         self.expect("<")
-        found = _HEXADECIMAL.match(self.text, self.position)
-        if found is not None:
-            return self._parse_hexadecimal(found.end())
+        match = _HEXADECIMAL.match(self.text, self.position)
+        if match is not None:
+            return self._parse_hexadecimal(match.end())
         start = self.skip()
         if '"' in self.text[start : start + 2] or (
-            self.text.startswith("[[", start) and self._strings_ahead()
+            self.text.startswith("[[", start) and self._at_string_list()
         ):
             return self._parse_strings()
         numbers = _NUMBERS.match(self.text, start)
@@ -91,13 +91,13 @@ class DenseParser(LocationParser):
         type = self._static(type, type_position)
         return DenseElementsAttribute(type, self._elements(numbers.group(), start, type))
 
-    def _strings_ahead(self) -> bool:
+    def _at_string_list(self) -> bool:
         return re.compile(r'[\[ \t\r\n]*+"').match(self.text, self.position) is not None
 
     def _static(self, type: Type, position: int) -> TensorType:
         if not isinstance(type, TensorType) or not type.is_static:
             self.fail("a tensor type whose sizes are all known", position)
-        if math.prod(max(size, 1) for size in type.shape) > _MOST_BYTES // max(type.dtype.itemsize, 1):
+        if math.prod(max(size, 1) for size in type.shape) > _MAX_BYTES // max(type.dtype.itemsize, 1):
             self.fail_with(f"{type} has more elements than memory can have", position)
         return type
 
@@ -117,9 +117,9 @@ class DenseParser(LocationParser):
         """Brackets and commas must be those of nested lists of the type's shape."""
         actual = _STRUCTURE.sub("", text)
         shape = type.shape[: type.shape.index(0) + 1] if 0 in type.shape else type.shape
-        least = math.prod(size for size in shape if size)
-        if not shape or least > len(text):
-            self.fail_with(f"expected {least} elements, since the type is {type}", start)
+        min_elements = math.prod(size for size in shape if size)
+        if not shape or min_elements > len(text):
+            self.fail_with(f"expected {min_elements} elements, since the type is {type}", start)
         expected = "(,)" if type.category == COMPLEX and 0 not in shape else ""
         for size in reversed(shape):
             expected = f"[{','.join([expected] * size)}]"
@@ -129,11 +129,12 @@ class DenseParser(LocationParser):
             (n for n, (a, e) in enumerate(zip(actual, expected, strict=False)) if a != e),
             min(len(actual), len(expected)),
         )
-        places = re.finditer(r"[\[\](),]", text)
-        position = next((m.start() for n, m in enumerate(places) if n == common), len(text))
-        wanted = expected[common : common + 1]
+        delimiters = re.finditer(r"[\[\](),]", text)
+        position = next((m.start() for n, m in enumerate(delimiters) if n == common), len(text))
+        delimiter = expected[common : common + 1]
         self.fail(
-            f"'{wanted}', since the type is {type}" if wanted else "the end of the list", start + position
+            f"'{delimiter}', since the type is {type}" if delimiter else "the end of the list",
+            start + position,
         )
 
     def _convert(self, text: str, start: int, type: TensorType, count: int) -> Array:
@@ -149,7 +150,7 @@ class DenseParser(LocationParser):
         if elements.category == COMPLEX:
             if text.count("(") != count or plain.count(",") != 2 * count - 1:
                 self.fail(f"{count} pairs such as '(1.0, 2.0)'", start)
-            return self._floats(plain, start, _PARTS[elements.name]).view(elements.dtype)
+            return self._floats(plain, start, _COMPONENT_TYPES[elements.name]).view(elements.dtype)
         if plain.count(",") != count - 1 or "(" in text:
             self.fail(f"{count} elements of {elements}", start)
         if elements.category == FLOAT:
@@ -190,8 +191,8 @@ class DenseParser(LocationParser):
             return values.astype(elements.dtype)
         wide = [self._literal_integer(literal, start) for literal in plain.split(",")]
         self._check_range(min(wide), max(wide), elements, start)
-        kept = [value & (1 << elements.width) - 1 for value in wide]
-        return np.array(kept, np.uint64).astype(elements.dtype)
+        masked = [value & (1 << elements.width) - 1 for value in wide]
+        return np.array(masked, np.uint64).astype(elements.dtype)
 
     def _check_range(self, smallest: int, largest: int, elements: ElementType, start: int) -> None:
         low, high = self._integer_range(elements)
@@ -317,15 +318,15 @@ class DenseParser(LocationParser):
         self.expect(":")
         type_position = self.skip()
         type = self.type()
-        place = self.resource_places().get(name)
-        if place is None:
+        span = self.resource_spans().get(name)
+        if span is None:
             return DenseResourceAttribute(name, type)
-        if place[1] - place[0] < 8:
+        if span[1] - span[0] < 8:
             self.fail_with(f"expected 4 bytes of alignment and the data in the blob of {name}", position)
         static = self._static(type, type_position)
         # The first four bytes of a blob say how it is aligned.
-        return DenseElementsAttribute(static, self._blob(place[0] + 8, place[1], static, place[0]))
+        return DenseElementsAttribute(static, self._blob(span[0] + 8, span[1], static, span[0]))
 
-    def resource_places(self) -> dict[str, tuple[int, int]]:
-        """Where the digits of each blob begin and end."""
+    def resource_spans(self) -> dict[str, tuple[int, int]]:
+        """The offsets (start, end) of the digits of each blob."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""The cursor over a module's text: white space, literals, names, strings, and errors that show the place.
+"""The cursor over a module's text: white space, literals, names, strings, and errors that show the location.
 
 There is no list of tokens: each grammar rule matches one compiled pattern at the cursor. Patterns use
 possessive quantifiers throughout, so that no text makes them backtrack.
@@ -18,20 +18,20 @@ SKIP: Final = r"(?:[ \t\r\n]++|//[^\n]*+)*+"
 BARE_IDENTIFIER: Final = r"[A-Za-z_][\w$.]*+"
 VALUE_NAME: Final = r"%[\w$.\-]++"
 VALUE_USE: Final = r"%[\w$.\-]++(?:#\d{1,9})?+"
-DEEPEST_NESTING: Final = 128
-"""How deep regions, types, attributes and locations may nest."""
-LONGEST_INTEGER: Final = 400
-"""Digits that an integer literal may have."""
+MAX_NESTING: Final = 128
+"""Maximum nesting depth of regions, types, attributes and locations."""
+MAX_INTEGER_DIGITS: Final = 400
+"""Maximum number of digits in an integer literal."""
 
 _SHOWN_WIDTH: Final = 100
 _ESCAPE: Final = rb'\\(?:([0-9A-Fa-f]{2})|(["\\])|(n)|(t))?'
 
 
 class Pattern:
-    """An expression that is compiled when it is first used: a program needs few of all there are.
+    """A regular expression that is compiled at its first use, because a program needs few of them.
 
     Attributes:
-        match, fullmatch, search, sub, finditer: as those of `re.Pattern`.
+        match, fullmatch, search, sub, finditer: the methods of `re.Pattern`.
     """
 
     __slots__ = ("_expression", "finditer", "fullmatch", "match", "search", "sub")
@@ -46,7 +46,7 @@ class Pattern:
         self._expression = expression
 
     def __getattr__(self, name: str) -> Any:
-        """A method at its first use."""
+        """Compile the expression when a method is first used."""
         if name not in Pattern.__slots__ or name == "_expression":
             raise AttributeError(name)
         method = getattr(re.compile(self._expression, re.ASCII), name)
@@ -55,7 +55,7 @@ class Pattern:
 
 
 def pattern(expression: str) -> Pattern:
-    """What matches `expression` at the cursor after white space and comments."""
+    """A pattern that skips white space and comments, then matches `expression` at the cursor."""
     return Pattern(SKIP + expression)
 
 
@@ -69,11 +69,11 @@ NUMBER: Final = pattern(r"(?:(-?+\d++\.\d*+(?:[eE][+\-]?+\d++)?+)|(-?+(?:0x[0-9A
 
 _WORD: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$.")
 _USES_BEFORE_PATTERN: Final = 128
-"""An expression takes as long to compile as so many uses of a literal without one, about."""
+"""Compiling an expression takes about as long as this many searches for a literal without one."""
 
 
-class _Found:
-    """What the match of an expression tells of a literal that was found without one."""
+class _LiteralMatch:
+    """The match of a literal without a regular expression; it has the part of `re.Match` that callers use."""
 
     __slots__ = ("_end",)
 
@@ -81,20 +81,20 @@ class _Found:
         self._end = end
 
     def end(self) -> int:
-        """The offset after it."""
+        """The offset after the literal."""
         return self._end
 
 
 class _Literal:
-    """Punctuation or keywords, after white space and comments; the last keyword must not run on.
+    """Punctuation or keywords, after white space and comments; the last keyword must end at a word boundary.
 
     Attributes:
-        match: finds it where it comes next.
+        match: matches the literal where it comes next.
     """
 
     __slots__ = ("_is_word", "_uses", "_words", "match")
 
-    match: Callable[[str, int], re.Match[str] | _Found | None]
+    match: Callable[[str, int], re.Match[str] | _LiteralMatch | None]
 
     def __init__(self, literal: str) -> None:
         self._words = literal.split()
@@ -102,35 +102,35 @@ class _Literal:
         self._uses = 0
         self.match = self._find
 
-    def _find(self, text: str, position: int) -> _Found | None:
+    def _find(self, text: str, position: int) -> _LiteralMatch | None:
         self._uses += 1
         if self._uses > _USES_BEFORE_PATTERN:
             end = r"(?![\w$.])" if self._is_word else ""
             self.match = pattern(SKIP.join(map(re.escape, self._words)) + end).match
         for word in self._words:
-            found = _NEXT.match(text, position)
-            assert found is not None
-            position = found.end()
+            match = _NEXT.match(text, position)
+            assert match is not None
+            position = match.end()
             if not text.startswith(word, position):
                 return None
             position += len(word)
         if self._is_word and text[position : position + 1] in _WORD:
             return None
-        return _Found(position)
+        return _LiteralMatch(position)
 
 
 _LITERALS: dict[str, _Literal] = {}
 
 
 def _literal(literal: str) -> _Literal:
-    found = _LITERALS.get(literal)
-    if found is None:
-        found = _LITERALS[literal] = _Literal(literal)
-    return found
+    cached = _LITERALS.get(literal)
+    if cached is None:
+        cached = _LITERALS[literal] = _Literal(literal)
+    return cached
 
 
 class Cursor:
-    """A place in a text, and the rules that every layer of the parser uses.
+    """A position in a text, and the grammar rules that every layer of the parser uses.
 
     Args:
         text: the text.
@@ -148,25 +148,25 @@ class Cursor:
 
     def match(self, expression: Pattern) -> re.Match[str] | None:
         """Consume what `expression` matches here; None, consuming nothing, where it does not match."""
-        found = expression.match(self.text, self.position)
-        if found is not None:
-            self.position = found.end()
-        return found
+        match = expression.match(self.text, self.position)
+        if match is not None:
+            self.position = match.end()
+        return match
 
     def accept(self, literal: str) -> bool:
         """Consume `literal` where it comes next."""
-        found = (_LITERALS.get(literal) or _literal(literal)).match(self.text, self.position)
-        if found is None:
+        match = (_LITERALS.get(literal) or _literal(literal)).match(self.text, self.position)
+        if match is None:
             return False
-        self.position = found.end()
+        self.position = match.end()
         return True
 
     def expect(self, literal: str) -> None:
         """Consume `literal`, or raise."""
-        found = (_LITERALS.get(literal) or _literal(literal)).match(self.text, self.position)
-        if found is None:
+        match = (_LITERALS.get(literal) or _literal(literal)).match(self.text, self.position)
+        if match is None:
             self.fail(f"'{literal}'")
-        self.position = found.end()
+        self.position = match.end()
 
     def at(self, literal: str) -> bool:
         """Whether `literal` comes next."""
@@ -174,9 +174,9 @@ class Cursor:
 
     def skip(self) -> int:
         """Consume white space and comments; the offset after them."""
-        found = _NEXT.match(self.text, self.position)
-        assert found is not None
-        self.position = found.end()
+        match = _NEXT.match(self.text, self.position)
+        assert match is not None
+        self.position = match.end()
         return self.position
 
     def peek(self) -> str:
@@ -187,39 +187,39 @@ class Cursor:
     def descend(self) -> None:
         """Enter a nested construct; the caller lowers `nesting` when it is done."""
         self.nesting += 1
-        if self.nesting > DEEPEST_NESTING:
-            self.fail_with(f"nested deeper than {DEEPEST_NESTING} levels", self.position)
+        if self.nesting > MAX_NESTING:
+            self.fail_with(f"nested deeper than {MAX_NESTING} levels", self.position)
 
     def keyword(self, expected: str = "a keyword") -> str:
         """Consume a bare identifier."""
-        found = self.match(_KEYWORD)
-        if found is None:
+        match = self.match(_KEYWORD)
+        if match is None:
             self.fail(expected)
-        return found.group(1)
+        return match.group(1)
 
     def optional_keyword(self) -> str | None:
         """Consume a bare identifier where one comes next."""
-        found = self.match(_KEYWORD)
-        return None if found is None else found.group(1)
+        match = self.match(_KEYWORD)
+        return None if match is None else match.group(1)
 
     def symbol(self) -> str:
         """Consume ``@name`` or ``@"name"``; the name."""
-        found = self.match(_SYMBOL)
-        if found is None:
+        match = self.match(_SYMBOL)
+        if match is None:
             self.fail("a symbol such as '@name'")
-        return found.group(1) or self.string()
+        return match.group(1) or self.string()
 
     def integer(self, expected: str = "an integer") -> int:
         """Consume an integer literal, decimal or hexadecimal."""
-        found = self.match(_INTEGER)
-        if found is None:
+        match = self.match(_INTEGER)
+        if match is None:
             self.fail(expected)
-        return self.integer_value(found.group(1), found.start(1))
+        return self.integer_value(match.group(1), match.start(1))
 
     def integer_value(self, literal: str, position: int) -> int:
         """The value of an integer literal that stands at `position`."""
-        if len(literal) > LONGEST_INTEGER:
-            self.fail_with(f"an integer of more than {LONGEST_INTEGER} digits", position)
+        if len(literal) > MAX_INTEGER_DIGITS:
+            self.fail_with(f"an integer of more than {MAX_INTEGER_DIGITS} digits", position)
         return int(literal, 16) if "x" in literal else int(literal)
 
     def items(self, close: str) -> Iterator[None]:
@@ -253,21 +253,21 @@ class Cursor:
         quote = self.text.find('"', start)
         if quote >= 0 and self.text.find("\\", start, quote) < 0 and self.text.find("\n", start, quote) < 0:
             return quote + 1
-        found = _STRING_BODY.match(self.text, start)
-        if found is None:
+        match = _STRING_BODY.match(self.text, start)
+        if match is None:
             self.fail_with("expected '\"' that ends the string", start - 1)
-        return found.end()
+        return match.end()
 
     def unescape(self, body: str, position: int) -> str:
         """The characters for which the escapes in a string stand."""
 
-        def character(found: re.Match[bytes]) -> bytes:
-            if found[1]:
-                return bytes([int(found[1], 16)])
-            if found[2]:
-                return found[2]
-            if found[3] or found[4]:
-                return b"\n" if found[3] else b"\t"
+        def character(match: re.Match[bytes]) -> bytes:
+            if match[1]:
+                return bytes([int(match[1], 16)])
+            if match[2]:
+                return match[2]
+            if match[3] or match[4]:
+                return b"\n" if match[3] else b"\t"
             self.fail_with(r"expected '\\', '\"', '\n', '\t' or two hexadecimal digits after '\'", position)
 
         encoded = re.sub(_ESCAPE, character, body.encode("utf-8", "surrogateescape"))
@@ -281,9 +281,9 @@ class Cursor:
         start = position = self.skip()
         open_brackets: list[str] = []
         while True:
-            found = _BALANCED.match(self.text, position)
-            assert found is not None
-            position = found.end()
+            match = _BALANCED.match(self.text, position)
+            assert match is not None
+            position = match.end()
             character = self.text[position : position + 1]
             if character == '"':
                 position = self.string_end(position + 1)
@@ -306,11 +306,11 @@ class Cursor:
         return SourceLocation(self.source, position)
 
     def fail(self, expected: str, position: int | None = None) -> NoReturn:
-        """Raise: something else was expected at `position` or at the cursor."""
+        """Raise a ParseError that says what was expected at `position`, or at the cursor."""
         if position is None:
             position = self.skip()
-        found = "end of text" if position >= len(self.text) else None
-        self.fail_with(f"expected {expected}" + (f", found the {found}" if found else ""), position)
+        actual = "end of text" if position >= len(self.text) else None
+        self.fail_with(f"expected {expected}" + (f", found the {actual}" if actual else ""), position)
 
     def fail_with(self, reason: str, position: int) -> NoReturn:
         """Raise a ParseError with the line at `position` and a caret."""
@@ -347,17 +347,17 @@ def split(text: str) -> list[tuple[int, str]]:
     """The programs of a text with several, separated by ``// -----`` at the end of a line.
 
     Returns:
-        (number of the first line counted from 0, text) for each part.
+        (number of the first line counted from 0, text) of each program.
     """
-    parts: list[tuple[int, str]] = []
+    programs: list[tuple[int, str]] = []
     start = line = 0
-    for found in _SEPARATOR.finditer(text):
-        part = text[start : found.end()]
-        parts.append((line, text[start : found.start()]))
-        line += part.count("\n")
-        start = found.end()
-    parts.append((line, text[start:]))
-    return parts
+    for match in _SEPARATOR.finditer(text):
+        program_text = text[start : match.end()]
+        programs.append((line, text[start : match.start()]))
+        line += program_text.count("\n")
+        start = match.end()
+    programs.append((line, text[start:]))
+    return programs
 
 
 _SEPARATOR: Final = Pattern(r"// -----[ \t\r]*(?:\n|\Z)")

@@ -39,38 +39,38 @@ class LocationParser(TypeParser):
         super().__init__(text, name)
         self._locations: dict[str, Location] = {}
         self._aliases: dict[str, Attribute | Type | Location | None] = {}
-        self._alias_places: dict[str, int] | None = None
+        self._alias_starts: dict[str, int] | None = None
         self._alias_ends: dict[int, int] = {}
 
     def optional_location(self) -> Location | None:
         """Consume ``loc(...)`` where it comes next."""
-        found = _LOCATION.match(self.text, self.position)
-        if found is None:
+        match = _LOCATION.match(self.text, self.position)
+        if match is None:
             return None
-        self.position = found.end()
-        name = found.group(1)
+        self.position = match.end()
+        name = match.group(1)
         if name is not None:
-            known = self._locations.get(name)
-            if known is None:
-                known = self._locations[name] = self._location_alias(name, found.start(1) - 1)
-            return known
+            cached = self._locations.get(name)
+            if cached is None:
+                cached = self._locations[name] = self._location_alias(name, match.start(1) - 1)
+            return cached
         location = self.location()
         self.expect(")")
         return location
 
     def location(self) -> Location:
         """Consume what stands within ``loc(...)``."""
-        found = _FILE_LOCATION.match(self.text, self.position)
-        if found is not None:
-            self.position = found.end()
-            return self._file_location(found)
+        match = _FILE_LOCATION.match(self.text, self.position)
+        if match is not None:
+            self.position = match.end()
+            return self._file_location(match)
         self.descend()
         location = self._nested_location()
         self.nesting -= 1
         return location
 
-    def _file_location(self, found: re.Match[str]) -> FileLocation:
-        file, line, column, end_line, end_column = found.groups()
+    def _file_location(self, match: re.Match[str]) -> FileLocation:
+        file, line, column, end_line, end_column = match.groups()
         end = None if end_column is None else (int(end_line or line), int(end_column))
         return FileLocation(file, int(line), int(column), end)
 
@@ -88,9 +88,9 @@ class LocationParser(TypeParser):
             self.expect(")")
             return NameLocation(name, child)
         if next_character == "#":
-            found = self.match(_ALIAS)
-            if found is not None:
-                return self._location_alias(found.group(1), found.start(1) - 1)
+            match = self.match(_ALIAS)
+            if match is not None:
+                return self._location_alias(match.group(1), match.start(1) - 1)
             return self._opaque_location()
         position = self.position
         kind = self.keyword("a location")
@@ -151,15 +151,15 @@ class LocationParser(TypeParser):
 
     def alias_definition(self) -> bool:
         """Consume ``#name = attribute`` or ``!name = type`` where one comes next."""
-        found = self.match(_DEFINITION)
-        if found is None:
+        match = self.match(_DEFINITION)
+        if match is None:
             return False
-        start = found.start(1)
-        known_end = self._alias_ends.get(start)
-        if known_end is not None:
-            self.position = known_end
+        start = match.start(1)
+        cached_end = self._alias_ends.get(start)
+        if cached_end is not None:
+            self.position = cached_end
             return True
-        name = found.group(1) + found.group(2)
+        name = match.group(1) + match.group(2)
         if name in self._aliases:
             self.fail_with(f"alias {name} is defined twice", start)
         self._define(name, start)
@@ -174,24 +174,24 @@ class LocationParser(TypeParser):
     def _resolve_all(self) -> None:
         """Parse all definitions that begin a line, in the order of the text.
 
-        In that order each needs only earlier ones, as MLIR prints them, so that long chains do not nest.
+        MLIR prints an alias after those it uses, so in this order long chains of aliases do not recurse.
         """
-        if self._alias_places is not None:
+        if self._alias_starts is not None:
             return
-        places: dict[str, int] = {}
-        self._alias_places = places
+        starts: dict[str, int] = {}
+        self._alias_starts = starts
         for start in self.source.line_starts:
-            found = _DEFINITION_LINE.match(self.text, start)
-            if found is not None:
-                places.setdefault(found.group(1), found.start(1))
-        for name in places:
+            match = _DEFINITION_LINE.match(self.text, start)
+            if match is not None:
+                starts.setdefault(match.group(1), match.start(1))
+        for name in starts:
             if name not in self._aliases:
-                self._resolve_at(name, places[name])
+                self._resolve_at(name, starts[name])
 
     def _resolve_at(self, name: str, use: int) -> None:
-        """Parse one definition out of turn."""
-        assert self._alias_places is not None
-        start = self._alias_places.get(name)
+        """Parse the definition of one alias before the parser reaches it."""
+        assert self._alias_starts is not None
+        start = self._alias_starts.get(name)
         if start is None:
             self.fail_with(f"expected an alias that is defined; {name} is not", use)
         saved = self.position

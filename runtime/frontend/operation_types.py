@@ -1,4 +1,4 @@
-"""An operation while it is parsed, and the ways in which pretty forms write its types."""
+"""The spellings of operand and result types in assembly formats."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def same_type(parser: StatementParser, state: OperationState) -> None:
 
 
 def complex_type(parser: StatementParser, state: OperationState) -> None:
-    """The complex result type, from which those of the parts follow, or the functional type."""
+    """The complex result type, from which the types of both components follow, or the functional type."""
     if parser.peek() == "(":
         functional_type(parser, state)
         return
@@ -33,13 +33,13 @@ def complex_type(parser: StatementParser, state: OperationState) -> None:
     type = parser.type()
     if not isinstance(type, TensorType) or type.category != COMPLEX:
         parser.fail("a tensor type with complex elements", position)
-    part = type.with_element_type(element_type(str(type.element_type)[len("complex<") : -1]))
-    parser.check_operand_types(state.operands, [part, part], position)
+    component_type = type.with_element_type(element_type(str(type.element_type)[len("complex<") : -1]))
+    parser.check_operand_types(state.operands, [component_type, component_type], position)
     state.result_types = (type,)
 
 
 def select_type(parser: StatementParser, state: OperationState) -> None:
-    """The predicate's type and that of all others, or the functional type."""
+    """The type of the predicate, then that of the other operands and the result; or the functional type."""
     if parser.peek() == "(":
         functional_type(parser, state)
         return

@@ -58,10 +58,10 @@ def parse_type(text: str, name: str = "<type>") -> Type:
     if not text.isascii():
         _check_encoding(text, name)
     parser = Parser(text, name)
-    found = parser.type()
+    parsed = parser.type()
     if parser.skip() != len(text):
         parser.fail("nothing behind the type")
-    return found
+    return parsed
 
 
 def _check_encoding(text: str, name: str) -> None:
@@ -97,15 +97,15 @@ class Parser(OperationParser):
 
     def _item(self) -> Function | Module | Operation:
         """Consume a module, a function or another operation of a module."""
-        found = STATEMENT.match(self.text, self.position)
-        if found is not None and found.group(1) is None and found.group(2) is not None:
-            name = BUILTIN_NAMES.get(found.group(2), found.group(2))
-            start = found.start(2)
+        match = STATEMENT.match(self.text, self.position)
+        if match is not None and match.group(1) is None and match.group(2) is not None:
+            name = BUILTIN_NAMES.get(match.group(2), match.group(2))
+            start = match.start(2)
             if name == "func.func":
-                self.position = found.end()
+                self.position = match.end()
                 return self._function(start)
             if name == "builtin.module":
-                self.position = found.end()
+                self.position = match.end()
                 return self._nested_module(start)
         operation = self.operation()
         if operation is None:
@@ -165,14 +165,14 @@ class Parser(OperationParser):
         attributes: list[Mapping[str, Attribute]] = []
         self.expect("(")
         for _ in self.items(")"):
-            found = self.match(NAME)
-            if types and (found is None) != (not arguments):
+            match = self.match(NAME)
+            if types and (match is None) != (not arguments):
                 self.fail("names for all arguments or for none")
-            if found is not None:
+            if match is not None:
                 self.expect(":")
             types.append(self.type())
-            if found is not None:
-                arguments.append((found.group(1), found.start(1), types[-1]))
+            if match is not None:
+                arguments.append((match.group(1), match.start(1), types[-1]))
             attributes.append(self.optional_attribute_dictionary())
             self.optional_location()
         return arguments, types, attributes
@@ -221,7 +221,7 @@ class Parser(OperationParser):
     def _nested_item(self, operation: Operation) -> Function | Module | Operation:
         return self._from_generic(operation) if operation.name in _ITEM_KINDS else operation
 
-    def resource_places(self) -> dict[str, tuple[int, int]]:
+    def resource_spans(self) -> dict[str, tuple[int, int]]:
         if self._resources is None:
             start = self.text.rfind(OPENING)
             self._resources = {}

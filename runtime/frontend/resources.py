@@ -12,25 +12,25 @@ CLOSING = "#-}"
 
 
 def parse_resources(cursor: Cursor) -> dict[str, tuple[int, int]]:
-    """Consume a metadata dictionary; for each blob of the builtin dialect where its digits begin and end."""
-    places: dict[str, tuple[int, int]] = {}
+    """Consume a metadata dictionary; return (start, end) of the digits of each builtin blob."""
+    spans: dict[str, tuple[int, int]] = {}
     cursor.expect(OPENING)
     for _ in cursor.items(CLOSING):
         kind = cursor.keyword("a section's name")
         cursor.expect(":")
-        _parse_section(cursor, places if kind == "dialect_resources" else {})
-    return places
+        _parse_section(cursor, spans if kind == "dialect_resources" else {})
+    return spans
 
 
-def _parse_section(cursor: Cursor, places: dict[str, tuple[int, int]]) -> None:
+def _parse_section(cursor: Cursor, spans: dict[str, tuple[int, int]]) -> None:
     cursor.expect("{")
     for _ in cursor.items("}"):
         dialect = cursor.string() if cursor.peek() == '"' else cursor.keyword("a dialect's name")
         cursor.expect(":")
-        _parse_entries(cursor, places if dialect == "builtin" else {})
+        _parse_entries(cursor, spans if dialect == "builtin" else {})
 
 
-def _parse_entries(cursor: Cursor, places: dict[str, tuple[int, int]]) -> None:
+def _parse_entries(cursor: Cursor, spans: dict[str, tuple[int, int]]) -> None:
     cursor.expect("{")
     for _ in cursor.items("}"):
         name = cursor.string() if cursor.peek() == '"' else cursor.keyword("a resource's name")
@@ -42,4 +42,4 @@ def _parse_entries(cursor: Cursor, places: dict[str, tuple[int, int]]) -> None:
         end = cursor.string_end(start)
         cursor.position = end
         if cursor.text.startswith("0x", start):
-            places[name] = (start + 2, end - 1)
+            spans[name] = (start + 2, end - 1)

@@ -256,9 +256,9 @@ class ShardingReader:
     def _mapping(self) -> TensorMapping:
         """``[i, jk]``."""
         self.cursor.expect("[")
-        return TensorMapping(tuple([self._factor_word() for _ in self.cursor.items("]")]))
+        return TensorMapping(tuple([self._factor_list() for _ in self.cursor.items("]")]))
 
-    def _factor_word(self) -> tuple[int, ...]:
+    def _factor_list(self) -> tuple[int, ...]:
         """``ijz_1``: factors written one after the other."""
         start = self.cursor.skip()
         word = self.cursor.optional_keyword() or ""
@@ -292,7 +292,7 @@ class ShardingReader:
             return ()
         for _ in cursor.items("}"):
             position = cursor.skip()
-            if self._factor_word() != (len(sizes),):
+            if self._factor_list() != (len(sizes),):
                 cursor.fail_with(f"expected the factor {factor_name(len(sizes))}", position)
             cursor.expect("=")
             sizes.append(self.integer())
@@ -304,7 +304,7 @@ class ShardingReader:
         self.cursor.expect("{")
         for _ in self.cursor.items("}"):
             position = self.cursor.skip()
-            word = self._factor_word()
+            word = self._factor_list()
             if len(word) != 1:
                 self.cursor.fail_with("expected one factor", position)
             factors += word

@@ -1,4 +1,4 @@
-"""What a pretty form needs to know of the operation that it belongs to."""
+"""The names and kinds of an operation's operands, results and attributes, as assembly formats use them."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 from ..ops.framework.attribute_kinds import AttributeKind
 from .statement_parser import OperationState, StatementParser
 
-Step = Callable[[StatementParser, OperationState], None]
+ParseAction = Callable[[StatementParser, OperationState], None]
 
 
 class Signature:
-    """What a form needs to know of an operation.
+    """The operands, results and attributes that an assembly format can name.
 
     Attributes:
         operands: for each declared operand whether it is variadic.
-        results: the same for results.
+        results: for each declared result whether it is variadic.
         attributes: for each attribute its kind and its name in the ir.
     """
 
@@ -34,11 +34,11 @@ class Signature:
 def signature_of(declaration: Any) -> Signature:
     """The signature of a declared operation (`nimblehlo.ops.Op`)."""
     return Signature(
-        {part.name: part.variadic or part.optional for part in declaration.declared_operands},
-        {part.name: part.variadic for part in declaration.declared_results},
+        {field.name: field.variadic or field.optional for field in declaration.declared_operands},
+        {field.name: field.variadic for field in declaration.declared_results},
         {
-            part.name: (part.kind, part.key or part.name)
-            for part in declaration.declared_attributes
-            if part.of is None and part.kind is not None
+            field.name: (field.kind, field.key or field.name)
+            for field in declaration.declared_attributes
+            if field.of is None and field.kind is not None
         },
     )

@@ -1,4 +1,4 @@
-"""Statements, regions and blocks: operations in generic form, and what pretty forms are made of.
+"""Statements, regions and blocks: operations in generic form, and the rules that assembly formats share.
 
 Source: MLIR language reference, "Operations", "Regions", "Blocks".
 """
@@ -14,7 +14,7 @@ from ..ir import Attribute, Block, IntegerAttribute, Operation, Region, StringAt
 from ..types import FLOAT, ElementType, Type
 from .attribute_parser import SIMPLE_DICTIONARY, AttributeParser
 from .lexer import BARE_IDENTIFIER, SKIP, VALUE_NAME, VALUE_USE, pattern
-from .repeated_statements import Line, RepeatedStatements, line_at
+from .repeated_statements import RepeatedStatements, StatementText, statement_text_at
 from .type_parser import FUNCTION_TYPE
 
 STATEMENT: Final = pattern(
@@ -67,13 +67,13 @@ class OperationState:
 
 
 class StatementParser(AttributeParser):
-    """Parses operations; `values` are those that can be used here, by name."""
+    """Parses operations; `values` maps names to the values in scope."""
 
     def __init__(self, text: str, name: str) -> None:
         super().__init__(text, name)
         self.values: dict[str, Value] = {}
-        self.known_dimensions: dict[str, Attribute] = {}
-        self.known_customs: dict[tuple[str, str], dict[str, Attribute]] = {}
+        self.cached_dimensions: dict[str, Attribute] = {}
+        self.cached_directives: dict[tuple[str, str], dict[str, Attribute]] = {}
         self.defined: list[str] = []
         self._repeated = RepeatedStatements()
 
@@ -81,7 +81,7 @@ class StatementParser(AttributeParser):
         """Consume ``{...}``.
 
         Args:
-            arguments: (name, offset, type) of each argument that the operation's own form gives.
+            arguments: (name, offset, type) of each argument that the operation's assembly format defines.
         """
         self.descend()
         self.expect("{")
@@ -141,10 +141,10 @@ class StatementParser(AttributeParser):
 
     def value_name(self) -> tuple[str, int]:
         """Consume a value's name; the name and its offset."""
-        found = self.match(NAME)
-        if found is None:
+        match = self.match(NAME)
+        if match is None:
             self.fail("a value's name such as '%0'")
-        return found.group(1), found.start(1)
+        return match.group(1), match.start(1)
 
     def _begin_block(self, arguments: Sequence[tuple[str, int, Type]]) -> Block:
         block = Block([type for _, _, type in arguments])
@@ -167,44 +167,46 @@ class StatementParser(AttributeParser):
 
     def operation(self) -> Operation | None:
         """Consume an operation with its results' names and its location; None where none comes next."""
-        found = STATEMENT.match(self.text, self.position)
-        if found is None:
+        match = STATEMENT.match(self.text, self.position)
+        if match is None:
             return None
-        results, name, quoted = found.groups()
-        start = found.start(3) - 1 if name is None else found.start(2)
-        line = line_at(self.text, start)
-        operation = None if line is None else self._repeated.again(line, self.values, start)
-        if line is None or operation is None:
-            self.position = found.end()
-            operation = self._new_operation(name, quoted, start, line)
+        results, name, quoted = match.groups()
+        start = match.start(3) - 1 if name is None else match.start(2)
+        statement = statement_text_at(self.text, start)
+        operation = None if statement is None else self._repeated.replay(statement, self.values, start)
+        if statement is None or operation is None:
+            self.position = match.end()
+            operation = self._new_operation(name, quoted, start, statement)
         else:
-            self.position = line.end
-        if line is None or self.position != line.end or not line.is_whole:
+            self.position = statement.end
+        if statement is None or self.position != statement.end or not statement.has_no_location:
             operation.location = self.optional_location() or self.location_at(start)
         else:
             operation.location = self.location_at(start)
         if results is None:
             return operation
         if ":" not in results and "," not in results and len(operation.results) == 1:
-            self._define_value(results.split()[0], operation.results[0], found.start(1))
+            self._define_value(results.split()[0], operation.results[0], match.start(1))
         else:
-            self._define_results(operation, found.start(1))
+            self._define_results(operation, match.start(1))
         return operation
 
-    def _new_operation(self, name: str | None, quoted: str, start: int, line: Line | None) -> Operation:
+    def _new_operation(
+        self, name: str | None, quoted: str, start: int, statement: StatementText | None
+    ) -> Operation:
         """Consume what follows an operation's name, which is bare or quoted."""
         if name is None:
             state = OperationState(quoted, start)
-            self.generic_rest(state)
+            self.parse_generic(state)
         else:
             state = OperationState(name if "." in name else BUILTIN_NAMES.get(name, name), start)
-            self.pretty_rest(state)
+            self.parse_pretty(state)
         operation = Operation(state.name, state.operands, state.result_types, state.attributes, state.regions)
-        if line is not None and self.position == line.end:
-            self._repeated.remember(line, self.values, operation, start)
+        if statement is not None and self.position == statement.end:
+            self._repeated.store(statement, self.values, operation, start)
         return operation
 
-    def pretty_rest(self, state: OperationState) -> None:
+    def parse_pretty(self, state: OperationState) -> None:
         """Consume what follows the name in the pretty form."""
         raise NotImplementedError
 
@@ -215,16 +217,16 @@ class StatementParser(AttributeParser):
         values = operation.results
         bound = 0
         while True:
-            found = self.match(_RESULT)
-            if found is None:
+            match = self.match(_RESULT)
+            if match is None:
                 self.fail("a result's name")
-            count = self.integer_value(found.group(2), found.start(2)) if found.group(2) else 1
+            count = self.integer_value(match.group(2), match.start(2)) if match.group(2) else 1
             if not 0 < count <= len(values) - bound:
                 self.fail_with(f"expected names for {len(values)} results of {operation.name}", position)
-            self._define_value(found.group(1), values[bound], found.start(1))
+            self._define_value(match.group(1), values[bound], match.start(1))
             if count > 1:
                 for index in range(count):
-                    self._define_value(f"{found.group(1)}#{index}", values[bound + index], found.start(1))
+                    self._define_value(f"{match.group(1)}#{index}", values[bound + index], match.start(1))
             bound += count
             if not self.accept(","):
                 break
@@ -234,23 +236,23 @@ class StatementParser(AttributeParser):
 
     def operand(self) -> Value:
         """Consume the use of one value."""
-        found = self.match(_OPERAND)
-        if found is None:
+        match = self.match(_OPERAND)
+        if match is None:
             self.fail("an operand such as '%0'")
-        value = self.values.get(found.group(1))
-        return value if value is not None else self._use(found.group(1), found.start(1))
+        value = self.values.get(match.group(1))
+        return value if value is not None else self._use(match.group(1), match.start(1))
 
     def operands(self) -> list[Value]:
         """Consume uses of values separated by commas; none is allowed."""
-        found = _OPERANDS.match(self.text, self.position)
-        if found is None:
+        match = _OPERANDS.match(self.text, self.position)
+        if match is None:
             return []
-        self.position = found.end()
-        names = found.group(1)
+        self.position = match.end()
+        names = match.group(1)
         values: list[Value] = []
         for name in names.replace("\t", " ").split(","):
             value = self.values.get(name.strip())
-            values.append(value if value is not None else self._use(name.strip(), found.start(1)))
+            values.append(value if value is not None else self._use(name.strip(), match.start(1)))
         while self.accept(","):
             values.append(self.operand())
         return values
@@ -265,12 +267,12 @@ class StatementParser(AttributeParser):
             self.fail_with(f"{base} has no result number {index}", position)
         self.fail_with(f"expected a value that is defined before its use; {name} is not", position)
 
-    def generic_rest(self, state: OperationState) -> None:
+    def parse_generic(self, state: OperationState) -> None:
         """Consume what follows the name in the generic form.
 
         ``(operands) <{properties}> ({regions}) {attributes} : functional-type``
         """
-        if self._quick_generic_rest(state):
+        if self._regex_generic_rest(state):
             return
         self.expect("(")
         state.operands += self.operands()
@@ -295,38 +297,38 @@ class StatementParser(AttributeParser):
         state.result_types = type.results
 
     def check_operand_types(self, operands: Sequence[Value], types: Sequence[Type], position: int) -> None:
-        """Operands must be as many as the types, and of these types."""
+        """Raise unless the operands have these types."""
         if len(operands) != len(types):
             self.fail(f"{len(operands)} operand types, found {len(types)}", position)
         for operand, type in zip(operands, types, strict=True):
             if operand.type is not type and operand.type != type:
                 self.fail(f"an operand of type {type}, found one of type {operand.type}", position)
 
-    def _quick_generic_rest(self, state: OperationState) -> bool:
-        """The same with a single match, where there are no regions and all parts are known."""
-        found = _GENERIC.match(self.text, self.position)
-        if found is None:
+    def _regex_generic_rest(self, state: OperationState) -> bool:
+        """Parse the generic form with one match; False if it has regions or uncached types or attributes."""
+        match = _GENERIC.match(self.text, self.position)
+        if match is None:
             return False
-        operands, properties, attributes, type_text = found.groups()
-        type = self.known_function_types.get(type_text)
+        operands, properties, attributes, type_text = match.groups()
+        type = self.cached_function_types.get(type_text)
         names = operands.split(",") if operands else []
         values = [value for name in names if (value := self.values.get(name.strip())) is not None]
         if type is None or len(values) != len(names) or [each.type for each in values] != list(type.inputs):
             return False
-        given: dict[str, Attribute] = {}
+        merged: dict[str, Attribute] = {}
         for text in (properties, attributes):
-            known = self.known_dictionaries.get(text) if text else {}
-            if known is None or not given.keys().isdisjoint(known):
+            cached = self.cached_dictionaries.get(text) if text else {}
+            if cached is None or not merged.keys().isdisjoint(cached):
                 return False
-            given.update(known)
+            merged.update(cached)
         state.operands = values
-        state.attributes = given
+        state.attributes = merged
         state.result_types = type.results
-        self.position = found.end()
+        self.position = match.end()
         return True
 
     def add_attributes(self, attributes: dict[str, Attribute], more: Mapping[str, Attribute]) -> None:
-        """Add attributes, none of which may be there already."""
+        """Add attributes; raise if one of them is present already."""
         for name in more:
             if name in attributes:
                 self.fail_with(f"attribute {name} is given twice", self.position)
@@ -350,14 +352,14 @@ class StatementParser(AttributeParser):
         return StringAttribute(self.symbol())
 
     def int64_array(self, values: Sequence[Sequence[int]]) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-        """An array of values that must fit."""
+        """An i64 array; raises where a value is out of range."""
         try:
             return np.array(values, np.int64)
         except OverflowError:
             self.fail_with("an integer is out of the range of i64", self.position)
 
     def bare_number(self, type: ElementType) -> Attribute:
-        """Consume a number whose type may be left out."""
+        """Consume a number whose type the text may omit."""
         if type.category == FLOAT:
             return self.number(type)
         position = self.skip()

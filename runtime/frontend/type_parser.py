@@ -33,7 +33,7 @@ from ..types import (
 from .lexer import NUMBER, SKIP, Cursor, Pattern, pattern
 
 LARGEST_SIZE: Final = 2**63 - 1
-_HIGHEST_RANK: Final = 64
+_MAX_RANK: Final = 64
 _ANGLES: Final = r"<(?:[^<>\"()]|<(?:[^<>\"()]|<[^<>\"()]*+>)*+>)*+>"
 PLAIN_TYPE: Final = rf"(?:tensor{_ANGLES}|!stablehlo\.token|i\d++|f32|f64|index)(?![\w<.])"
 TYPE_LIST: Final = rf"{PLAIN_TYPE}(?:,{SKIP}{PLAIN_TYPE})*+"
@@ -54,38 +54,38 @@ class TypeParser(Cursor):
 
     def __init__(self, text: str, name: str) -> None:
         super().__init__(text, name)
-        self.known_types: dict[str, Type] = {}
-        self.known_type_lists: dict[str, list[Type]] = {}
-        self.known_function_types: dict[str, FunctionType] = {}
+        self.cached_types: dict[str, Type] = {}
+        self.cached_type_lists: dict[str, list[Type]] = {}
+        self.cached_function_types: dict[str, FunctionType] = {}
 
     def type(self) -> Type:
         """Consume a type of any kind."""
-        found = TYPE_PATTERN.match(self.text, self.position)
-        if found is None:
+        match = TYPE_PATTERN.match(self.text, self.position)
+        if match is None:
             return self._parse_type()
-        known = self.known_types.get(found.group(1))
-        if known is None:
-            known = self._parse_type()
-            if self.position != found.end():
-                return known
-            self.known_types[found.group(1)] = known
-        self.position = found.end()
-        return known
+        cached = self.cached_types.get(match.group(1))
+        if cached is None:
+            cached = self._parse_type()
+            if self.position != match.end():
+                return cached
+            self.cached_types[match.group(1)] = cached
+        self.position = match.end()
+        return cached
 
     def function_type(self) -> FunctionType:
         """Consume ``(types) -> type`` or ``(types) -> (types)``."""
         start = self.skip()
         type = self._parse_function_type()
-        return self.known_function_types.setdefault(self.text[start : self.position], type)
+        return self.cached_function_types.setdefault(self.text[start : self.position], type)
 
     def types(self) -> list[Type]:
         """Consume one type or several, separated by commas."""
         start = self.skip()
-        found = [self.type()]
+        types = [self.type()]
         while self.accept(","):
-            found.append(self.type())
-        self.known_type_lists[self.text[start : self.position]] = found
-        return found
+            types.append(self.type())
+        self.cached_type_lists[self.text[start : self.position]] = types
+        return types
 
     def tensor_type(self) -> TensorType:
         """Consume a ranked tensor type."""
@@ -116,20 +116,20 @@ class TypeParser(Cursor):
         self.nesting -= 1
         return parsed
 
-    def _simple_tensor(self, found: re.Match[str]) -> TensorType:
-        sizes, name = found.groups()
+    def _simple_tensor(self, match: re.Match[str]) -> TensorType:
+        sizes, name = match.groups()
         try:
             elements = element_type(name)
         except KeyError:
-            self.fail_with(f"unknown element type '{name}'", found.start(2))
+            self.fail_with(f"unknown element type '{name}'", match.start(2))
         shape = [DYNAMIC if size == "?" else int(size) for size in sizes.split("x")[:-1]]
-        self._check_rank(shape, found.start())
-        self.position = found.end()
+        self._check_rank(shape, match.start())
+        self.position = match.end()
         return TensorType(shape, elements)
 
     def _check_rank(self, shape: list[int], position: int) -> None:
-        if len(shape) > _HIGHEST_RANK:
-            self.fail_with(f"a rank of {len(shape)}; at most {_HIGHEST_RANK} is offered", position)
+        if len(shape) > _MAX_RANK:
+            self.fail_with(f"a rank of {len(shape)}; at most {_MAX_RANK} is offered", position)
 
     def _parse_any_type(self) -> Type:
         next_character = self.peek()
@@ -137,10 +137,10 @@ class TypeParser(Cursor):
             return self._parse_function_type()
         if next_character == "!":
             return self._parse_dialect_type()
-        found = self.match(_NAME)
-        if found is None:
+        match = self.match(_NAME)
+        if match is None:
             self.fail("a type")
-        name = found.group(1)
+        name = match.group(1)
         if name == "tensor":
             return self._parse_tensor()
         if name == "memref":
@@ -148,16 +148,16 @@ class TypeParser(Cursor):
         if name == "tuple":
             return TupleType(self._angle_types())
         if name == "complex":
-            return self._parse_complex(found.start(1))
+            return self._parse_complex(match.start(1))
         if name == "vector":
-            self.position = found.start(1)
+            self.position = match.start(1)
             return OpaqueType(self.balanced())
         if name == "none":
             return OpaqueType(name)
         try:
             return element_type(name)
         except KeyError:
-            return self._other_builtin(name, found.start(1))
+            return self._other_builtin(name, match.start(1))
 
     def _other_builtin(self, name: str, position: int) -> Type:
         """Integer types that StableHLO lacks are legal in attributes of other dialects."""
@@ -182,23 +182,23 @@ class TypeParser(Cursor):
 
     def _parse_complex(self, position: int) -> ElementType:
         self.expect("<")
-        part = self.keyword("an element type")
+        component = self.keyword("an element type")
         self.expect(">")
         try:
-            return element_type(f"complex<{part}>")
+            return element_type(f"complex<{component}>")
         except KeyError:
             self.fail("complex<f32> or complex<f64>", position)
 
     def _parse_sizes(self) -> list[int]:
         shape: list[int] = []
         start = self.position
-        while (found := self.match(_SIZE)) is not None:
-            if found.group(1):
+        while (match := self.match(_SIZE)) is not None:
+            if match.group(1):
                 shape.append(DYNAMIC)
                 continue
-            size = self.integer_value(found.group(2), found.start(2))
+            size = self.integer_value(match.group(2), match.start(2))
             if size > LARGEST_SIZE:
-                self.fail("a dimension size below 2^63", found.start(2))
+                self.fail("a dimension size below 2^63", match.start(2))
             shape.append(size)
         self._check_rank(shape, start)
         return shape
@@ -235,13 +235,13 @@ class TypeParser(Cursor):
         """The bounds in a tensor type's encoding; encodings of other kinds are no part of StableHLO."""
         position = self.skip()
         encoding = self.attribute()
-        found = _BOUNDS.fullmatch(encoding.text) if isinstance(encoding, OpaqueAttribute) else None
-        if found is None:
-            place = self.location_at(position)
+        match = _BOUNDS.fullmatch(encoding.text) if isinstance(encoding, OpaqueAttribute) else None
+        if match is None:
+            location = self.location_at(position)
             reason = "tensor encodings other than #stablehlo.bounds<...> are not supported"
-            raise UnsupportedError(reason, location=place)
-        listed = (found.group(1) or found.group(2) or "").strip()
-        sizes = [size.strip() for size in listed.split(",")] if listed else []
+            raise UnsupportedError(reason, location=location)
+        bounds_text = (match.group(1) or match.group(2) or "").strip()
+        sizes = [size.strip() for size in bounds_text.split(",")] if bounds_text else []
         if not all(_BOUND.fullmatch(size) for size in sizes):
             self.fail("bounds that are ? or numbers", position)
         bounds = tuple([DYNAMIC if size == "?" else int(size) for size in sizes])
@@ -259,12 +259,12 @@ class TypeParser(Cursor):
         return BufferType(shape, elements)
 
     def _parse_dialect_type(self) -> Type:
-        found = self.match(_DIALECT_TYPE)
-        if found is None:
+        match = self.match(_DIALECT_TYPE)
+        if match is None:
             self.fail("a type")
-        dialect, rest = found.groups()
+        dialect, rest = match.groups()
         if not rest and self.text[self.position : self.position + 1] != "<":
-            return self.type_alias(dialect, found.start() + found.group().index("!"))
+            return self.type_alias(dialect, match.start() + match.group().index("!"))
         name = dialect + rest
         if name == "stablehlo.token":
             return TokenType()
@@ -273,7 +273,7 @@ class TypeParser(Cursor):
         if name in _SHAPE_TYPES:
             return _SHAPE_TYPES[name]
         if name in ("quant.uniform", "quant.any"):
-            return self._parse_quantized(found.start())
+            return self._parse_quantized(match.start())
         if self.text[self.position : self.position + 1] == "<":
             body = self.angle_text()
             return OpaqueType(f"!{name}<{body}>")
@@ -324,14 +324,14 @@ class TypeParser(Cursor):
         return [self._scale_and_zero_point() for _ in self.items("}")]
 
     def _scale_and_zero_point(self) -> tuple[float, int]:
-        found = self.match(NUMBER)
-        if found is None:
+        match = self.match(NUMBER)
+        if match is None:
             self.fail("a scale")
-        text = found.group(1) or found.group(2)
+        text = match.group(1) or match.group(2)
         try:
             scale = float.fromhex(text) if "x" in text else float(text)
         except OverflowError:
-            self.fail("a scale that f64 can hold", found.start())
+            self.fail("a scale that f64 can hold", match.start())
         zero_point = self.integer() if self.accept(":") else 0
         return scale, zero_point
 

@@ -103,8 +103,8 @@ def test_random_characters(text: str) -> None:
 
 @given(st.data())
 def test_random_pieces(data: st.DataObject) -> None:
-    pieces = SAMPLE.split(" ")
-    chosen = data.draw(st.lists(st.sampled_from(pieces), max_size=30))
+    literal_text = SAMPLE.split(" ")
+    chosen = data.draw(st.lists(st.sampled_from(literal_text), max_size=30))
     with contextlib.suppress(NimbleError):
         parse(" ".join(chosen))
 

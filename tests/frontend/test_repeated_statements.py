@@ -7,7 +7,7 @@ import pytest
 from nimblehlo.frontend import parse, statement_parser
 from nimblehlo.frontend.operation_parser import OperationParser
 from nimblehlo.frontend.repeated_statements import RepeatedStatements
-from tests.frontend.test_quick_forms import PRETTY_FORMS_TWICE, outcome
+from tests.frontend.test_regex_assembly import PRETTY_FORMS_TWICE, outcome
 
 OPENING = (
     "func.func @main(%a: tensor<2x3xf32>, %b: tensor<2x3xf32>, %c: tensor<2x3xf32>,"
@@ -17,14 +17,14 @@ OPENING = (
 
 def read_each(text: str) -> tuple[str, list[str]]:
     """The outcome when every statement is read."""
-    with patch.object(statement_parser, "line_at", lambda text, start: None):
+    with patch.object(statement_parser, "statement_text_at", lambda text, start: None):
         return outcome(text)
 
 
 def statements_read(text: str) -> int:
     """How many statements the parser reads."""
     with patch.object(
-        OperationParser, "pretty_rest", autospec=True, side_effect=OperationParser.pretty_rest
+        OperationParser, "parse_pretty", autospec=True, side_effect=OperationParser.parse_pretty
     ) as read:
         parse(text)
     return read.call_count
@@ -95,9 +95,9 @@ def test_a_statement_that_goes_on_in_the_next_line() -> None:
 def test_long_lines_are_not_kept() -> None:
     constants = ", ".join(["1.0"] * 1000)
     line = f"stablehlo.constant dense<[{constants}]> : tensor<1000xf32>"
-    with patch.object(RepeatedStatements, "remember") as remember:
+    with patch.object(RepeatedStatements, "store") as store:
         parse(f"func.func @main() {{\n%0 = {line}\n%1 = {line}\n}}")
-    assert not remember.called
+    assert not store.called
 
 
 def test_the_location_of_a_statement_with_regions() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from nimblehlo.errors import NimbleError, ParseError
 from nimblehlo.frontend import parse
-from nimblehlo.frontend.forms import load_ir
+from nimblehlo.frontend.loader import load_ir
 from nimblehlo.ir.fingerprint import fingerprint
 from nimblehlo.ir.printer import print_module
 from nimblehlo.ir.sharding import AxisRef, DimensionSharding, Mesh, MeshAxis, SubAxis, TensorSharding
@@ -149,8 +149,8 @@ def test_mlir_agrees_about_each_program() -> None:
         assert is_valid, text
         accepted += 1
         module = parse(text)
-        again = mlir_parse(print_module(module), context)
-        for read in (mlir, again):
+        replay = mlir_parse(print_module(module), context)
+        for read in (mlir, replay):
             assert fingerprint(parse(read.operation.get_asm(print_generic_op_form=True))) == fingerprint(
                 module
             )

@@ -11,7 +11,7 @@ import pytest
 
 from nimblehlo.errors import ParseError, UnsupportedError
 from nimblehlo.frontend import bytecode
-from nimblehlo.frontend.forms import load_ir
+from nimblehlo.frontend.loader import load_ir
 from nimblehlo.ir.fingerprint import fingerprint
 
 TEXT = """module @m {
@@ -86,7 +86,7 @@ def test_objects_and_bytecode(tmp_path: Path) -> None:
     assert [each.name for each in load_ir(path).walk()] == names
     located = load_ir(memoryview(artifact))
     assert [each.name for each in located.walk()] == names
-    assert "test_forms.py" in str(next(located.walk()).location)
+    assert "test_loader.py" in str(next(located.walk()).location)
     exported = export.export(jax.jit(function))(argument)
     assert list(load_ir(exported).functions) == ["main"]
     plain = written.getvalue()
@@ -109,7 +109,7 @@ def test_a_reader_that_dies_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_parsing_imports_what_few_programs_need_for_these_alone() -> None:
     script = (
-        "import sys\nfrom nimblehlo.frontend.forms import load_ir\n"
+        "import sys\nfrom nimblehlo.frontend.loader import load_ir\n"
         f"load_ir({TEXT!r})\n"
         "print([name for name in ('jax', 'jaxlib', 'scipy', 'numba', 'ml_dtypes') if name in sys.modules])"
     )

@@ -1,4 +1,4 @@
-"""Pretty forms of operations of `nimblehlo.ops.shape.shape_dialects` that do not spell out all types."""
+"""Assembly formats of `nimblehlo.ops.shape.shape_dialects`, whose text omits some of the types."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from ..ir import BoolAttribute, DenseElementsAttribute, IntegerAttribute
 from ..ops.shape.shape_dialects import Predicate
 from ..types import ELEMENT_TYPES, INDEX, TensorType
-from .assembly import Form, compile_assembly
-from .signature import Signature, Step
+from .assembly import AssemblyFormat, compile_assembly
+from .signature import ParseAction, Signature
 from .statement_parser import OperationState, StatementParser
 
 
@@ -45,7 +45,7 @@ def _predicate(parser: StatementParser, state: OperationState) -> None:
 
 
 def _compared_type(parser: StatementParser, state: OperationState) -> None:
-    """The type of both operands; the result has that of a truth value, of the same shape."""
+    """The type of both operands; the result has the operands' shape and element type i1."""
     position = parser.position
     type = parser.type()
     parser.check_operand_types(state.operands, [type, type], position)
@@ -54,65 +54,69 @@ def _compared_type(parser: StatementParser, state: OperationState) -> None:
 
 
 def _selected_type(parser: StatementParser, state: OperationState) -> None:
-    """The type of both values, before it that of the condition where it is no scalar."""
+    """The type of both values, preceded by the type of the condition where that is not a scalar."""
     type = parser.type()
     state.result_types = (parser.type() if parser.accept(",") else type,)
 
 
 def _index_result(parser: StatementParser, state: OperationState) -> None:
-    """The result is an index, which the form does not say."""
+    """Set the result type to index, which the text omits."""
     state.result_types = (INDEX,)
 
 
 def _element_result(parser: StatementParser, state: OperationState) -> None:
-    """The result is an element of the first operand, which the form does not say."""
+    """Set the result type to the element type of the first operand, which the text omits."""
     type = state.operands[0].type
     if not isinstance(type, TensorType):
         parser.fail("a tensor operand", parser.position)
     state.result_types = (type.element_type,)
 
 
-def _steps(form: str, *operands: str, variadic: str = "") -> Sequence[Step]:
+def _actions(assembly: str, *operands: str, variadic: str = "") -> Sequence[ParseAction]:
     named = {name: name == variadic for name in operands}
-    return compile_assembly(form, Signature(named, {"result": False})).steps
+    return compile_assembly(assembly, Signature(named, {"result": False})).actions
 
 
-def _plain(form: str) -> Sequence[Step]:
-    """The steps of a part that names no result."""
-    return compile_assembly(form, Signature()).steps
+def _actions_without_operands(assembly: str) -> Sequence[ParseAction]:
+    """Compile a part of a format that has neither operands nor results."""
+    return compile_assembly(assembly, Signature()).actions
 
 
-_BINARY: Final = Form(_steps("$lhs , $rhs attr-dict : same-type", "lhs", "rhs"))
+_BINARY: Final = AssemblyFormat(_actions("$lhs , $rhs attr-dict : same-type", "lhs", "rhs"))
 
-FORMS: Final = {
-    "arith.constant": Form([*_plain("attr-dict"), _constant]),
+FORMATS: Final = {
+    "arith.constant": AssemblyFormat([*_actions_without_operands("attr-dict"), _constant]),
     **{f"arith.{name}": _BINARY for name in ("addi", "subi", "muli", "divsi", "remsi", "maxsi", "minsi")},
-    "arith.cmpi": Form(
-        [_predicate, *compile_assembly("operands attr-dict :", Signature()).steps, _compared_type]
+    "arith.cmpi": AssemblyFormat(
+        [_predicate, *compile_assembly("operands attr-dict :", Signature()).actions, _compared_type]
     ),
-    "arith.select": Form([*_plain("operands attr-dict :"), _selected_type]),
-    "arith.index_cast": Form(_steps("$operand attr-dict : type($operand) to type($result)", "operand")),
-    "tensor.dim": Form(
+    "arith.select": AssemblyFormat([*_actions_without_operands("operands attr-dict :"), _selected_type]),
+    "arith.index_cast": AssemblyFormat(
+        _actions("$operand attr-dict : type($operand) to type($result)", "operand")
+    ),
+    "tensor.dim": AssemblyFormat(
         [
             *compile_assembly(
                 "$source , $index attr-dict : type($source)", Signature({"source": False, "index": False})
-            ).steps,
+            ).actions,
             _index_result,
         ]
     ),
-    "tensor.from_elements": Form(
-        _steps("$elements attr-dict : type($result)", "elements", variadic="elements")
+    "tensor.from_elements": AssemblyFormat(
+        _actions("$elements attr-dict : type($result)", "elements", variadic="elements")
     ),
-    "tensor.extract": Form(
+    "tensor.extract": AssemblyFormat(
         [
             *compile_assembly(
                 "$tensor [ $indices ] attr-dict : type($tensor)",
                 Signature({"tensor": False, "indices": True}),
-            ).steps,
+            ).actions,
             _element_result,
         ]
     ),
-    "tensor.cast": Form(_steps("$source attr-dict : type($source) to type($result)", "source")),
-    "shape.const_shape": Form([*_plain("attr-dict"), _const_shape, *_steps(": type($result)")]),
+    "tensor.cast": AssemblyFormat(_actions("$source attr-dict : type($source) to type($result)", "source")),
+    "shape.const_shape": AssemblyFormat(
+        [*_actions_without_operands("attr-dict"), _const_shape, *_actions(": type($result)")]
+    ),
 }
-"""The form of each operation by name."""
+"""The assembly format of each operation by name."""

@@ -1,4 +1,4 @@
-"""Pretty forms of the operations of the sdy dialect (`nimblehlo.ops.sharding`)."""
+"""Assembly formats of the operations of the sdy dialect (`nimblehlo.ops.sharding`)."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from ..ir.sharding import (
 )
 from ..ops.sharding.operations import Direction, Reduction
 from ..types import ELEMENT_TYPES, Type
-from .assembly import Form, compile_assembly
-from .signature import Signature, Step
+from .assembly import AssemblyFormat, compile_assembly
+from .signature import ParseAction, Signature
 from .statement_parser import OperationState, StatementParser
 
 _I32: Final = ELEMENT_TYPES["i32"]
 _I64: Final = ELEMENT_TYPES["i64"]
 
 
-def _attribute(name: str, kind: type[SdyAttribute]) -> Step:
-    """An attribute without its mnemonic, or in its full form."""
+def _attribute(name: str, kind: type[SdyAttribute]) -> ParseAction:
+    """An attribute without its mnemonic, or in its full spelling."""
 
-    def step(parser: StatementParser, state: OperationState) -> None:
+    def action(parser: StatementParser, state: OperationState) -> None:
         state.attributes[name] = parser.sharding_reader().bare(kind)
 
-    return step
+    return action
 
 
 def _name(parser: StatementParser, state: OperationState) -> None:
@@ -57,29 +57,31 @@ def _direction(parser: StatementParser, state: OperationState) -> None:
     """``allowed_direction=FORWARD``."""
     parser.expect("allowed_direction =")
     position = parser.skip()
-    word = parser.keyword("a direction such as 'FORWARD'")
-    if word not in Direction.__members__:
+    keyword = parser.keyword("a direction such as 'FORWARD'")
+    if keyword not in Direction.__members__:
         parser.fail(f"one of {', '.join(Direction.__members__)}", position)
-    state.attributes["allowed_direction"] = IntegerAttribute(Direction[word].value, _I32)
+    state.attributes["allowed_direction"] = IntegerAttribute(Direction[keyword].value, _I32)
 
 
 def _reduction(parser: StatementParser, state: OperationState) -> None:
     """``max``, which may be left out."""
-    word = next((member for member in Reduction.__members__ if parser.accept(member)), None)
-    if word is not None:
-        state.attributes["reduction_op"] = IntegerAttribute(Reduction[word].value, _I32)
+    keyword = next((member for member in Reduction.__members__ if parser.accept(member)), None)
+    if keyword is not None:
+        state.attributes["reduction_op"] = IntegerAttribute(Reduction[keyword].value, _I32)
 
 
-def _keyed(key: str, name: str, read: Callable[[StatementParser], SdyAttribute], optional: bool) -> Step:
+def _keyed(
+    key: str, name: str, parse: Callable[[StatementParser], SdyAttribute], optional: bool
+) -> ParseAction:
     """``key=attribute``."""
 
-    def step(parser: StatementParser, state: OperationState) -> None:
+    def action(parser: StatementParser, state: OperationState) -> None:
         if parser.accept(f"{key} ="):
-            state.attributes[name] = read(parser)
+            state.attributes[name] = parse(parser)
         elif not optional:
             parser.fail(f"'{key}='")
 
-    return step
+    return action
 
 
 def _out_sharding(parser: StatementParser) -> SdyAttribute:
@@ -107,52 +109,54 @@ def _body(parser: StatementParser, state: OperationState) -> None:
     state.regions.append(parser.isolated_region(arguments))
 
 
-def _steps(form: str, operands: dict[str, bool] | None = None) -> Sequence[Step]:
-    return compile_assembly(form, Signature(operands)).steps
+def _actions(assembly: str, operands: dict[str, bool] | None = None) -> Sequence[ParseAction]:
+    return compile_assembly(assembly, Signature(operands)).actions
 
 
-_END: Final = _steps("attr-dict : same-type")
-_INPUT: Final = _steps("$input", {"input": False})
-_SHARDED: Final = Form([*_INPUT, _attribute("sharding", TensorSharding), *_END])
+_END: Final = _actions("attr-dict : same-type")
+_INPUT: Final = _actions("$input", {"input": False})
+_SHARDED: Final = AssemblyFormat([*_INPUT, _attribute("sharding", TensorSharding), *_END])
 _SHARDINGS: Final = ("in_shardings", "out_shardings")
 
 
-def _collective(*steps: Step) -> Form:
+def _collective(*actions: ParseAction) -> AssemblyFormat:
     """Axes, the operand, ``out_sharding=...``."""
     out_sharding = _keyed("out_sharding", "out_sharding", _out_sharding, False)
-    return Form([*steps, *_INPUT, out_sharding, *_END])
+    return AssemblyFormat([*actions, *_INPUT, out_sharding, *_END])
 
 
 def _no_result(parser: StatementParser, state: OperationState) -> None:
     state.result_types = ()
 
 
-FORMS: Final = {
-    "sdy.mesh": Form([_name, *_steps("="), _attribute("mesh", Mesh), *_steps("attr-dict")]),
+FORMATS: Final = {
+    "sdy.mesh": AssemblyFormat([_name, *_actions("="), _attribute("mesh", Mesh), *_actions("attr-dict")]),
     "sdy.sharding_constraint": _SHARDED,
     "sdy.reshard": _SHARDED,
-    "sdy.return": Form(_steps("attr-dict ( $results : types($results) )?", {"results": True})),
-    "sdy.sharding_group": Form([*_INPUT, _group_id, *_END, _no_result]),
-    "sdy.constant": Form(_steps("custom(constant)")),
-    "sdy.data_flow_edge": Form([*_INPUT, _keyed("sharding", "sharding", _out_sharding, True), *_END]),
-    "sdy.func_data_flow_edge": Form([*_INPUT, *_END]),
-    "sdy.propagation_barrier": Form([*_INPUT, _direction, *_END]),
-    "sdy.manual_computation": Form(
+    "sdy.return": AssemblyFormat(_actions("attr-dict ( $results : types($results) )?", {"results": True})),
+    "sdy.sharding_group": AssemblyFormat([*_INPUT, _group_id, *_END, _no_result]),
+    "sdy.constant": AssemblyFormat(_actions("custom(constant)")),
+    "sdy.data_flow_edge": AssemblyFormat(
+        [*_INPUT, _keyed("sharding", "sharding", _out_sharding, True), *_END]
+    ),
+    "sdy.func_data_flow_edge": AssemblyFormat([*_INPUT, *_END]),
+    "sdy.propagation_barrier": AssemblyFormat([*_INPUT, _direction, *_END]),
+    "sdy.manual_computation": AssemblyFormat(
         [
-            *_steps("( $operands )", {"operands": True}),
+            *_actions("( $operands )", {"operands": True}),
             *[_keyed(key, key, _sharding_list, False) for key in _SHARDINGS],
             _keyed("manual_axes", "manual_axes", _manual_axes, False),
             _body,
-            *_steps("attr-dict : functional-type"),
+            *_actions("attr-dict : functional-type"),
         ]
     ),
-    "sdy.named_computation": Form(
+    "sdy.named_computation": AssemblyFormat(
         [
             _computation_name,
-            *_steps("( $operands )", {"operands": True}),
+            *_actions("( $operands )", {"operands": True}),
             *[_keyed(key, key, _sharding_list, True) for key in _SHARDINGS],
             _body,
-            *_steps("attr-dict : functional-type"),
+            *_actions("attr-dict : functional-type"),
         ]
     ),
     "sdy.all_gather": _collective(_attribute("gathering_axes", AxisLists)),
@@ -164,4 +168,4 @@ FORMS: Final = {
     "sdy.sharded_to_unreduced": _collective(_attribute("axes", AxisLists)),
     "sdy.replicated_to_unreduced": _collective(_attribute("axes", AxisList)),
 }
-"""The form of each operation by name."""
+"""The assembly format of each operation by name."""

@@ -1,4 +1,4 @@
-"""The forms in which users hand programs over: text, paths, bytes, and the objects of jaxlib and JAX."""
+"""Load programs from text, paths, bytes, and objects of jaxlib and JAX."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .bytecode import MAGIC, bytecode_to_text
 from .parser import parse
 from .platforms import choose_platform
 
-_NO_PROGRAM: Final = re.compile(r"[^\s{}%@\"]+")
+_SINGLE_WORD: Final = re.compile(r"[^\s{}%@\"]+")
 
 
 def load_ir(module: object) -> Module:
-    """The ir of a program in any form.
+    """Load a program from any supported source.
 
     Args:
         module: text, the path of a file (as ``str`` or ``os.PathLike``) with text or bytecode, bytes of
@@ -26,10 +26,10 @@ def load_ir(module: object) -> Module:
 
     Raises:
         ParseError: text or bytecode is malformed, or a file cannot be read.
-        UnsupportedError: what is needed to read it is not installed, or it is none of these.
+        UnsupportedError: a package needed to read it is not installed, or its type is none of these.
     """
     if isinstance(module, str):
-        return _read(module) if _names_file(module) else _parse_text(module)
+        return _read(module) if _is_file_path(module) else _parse_text(module)
     if isinstance(module, os.PathLike):
         return _read(os.fspath(module))
     if isinstance(module, (bytes, bytearray, memoryview)):
@@ -37,7 +37,7 @@ def load_ir(module: object) -> Module:
     return _parse_object(module)
 
 
-def _names_file(text: str) -> bool:
+def _is_file_path(text: str) -> bool:
     try:
         return "\n" not in text and os.path.isfile(text)
     except (OSError, ValueError):
@@ -45,19 +45,19 @@ def _names_file(text: str) -> bool:
 
 
 def _parse_text(text: str) -> Module:
-    if _NO_PROGRAM.fullmatch(text):
+    if _SINGLE_WORD.fullmatch(text):
         raise ParseError(f"{text[:200]!r} is neither a program nor the path of a file that exists")
     return parse(text)
 
 
 def _read(path: str | bytes) -> Module:
-    name = os.fsdecode(path)
+    path_name = os.fsdecode(path)
     try:
         with open(path, "rb") as file:
             content = file.read()
     except OSError as error:
-        raise ParseError(f"cannot read {name}: {error.strerror}") from error
-    return _parse_bytes(content, name)
+        raise ParseError(f"cannot read {path_name}: {error.strerror}") from error
+    return _parse_bytes(content, path_name)
 
 
 def _parse_bytes(content: bytes, name: str) -> Module:
@@ -72,7 +72,7 @@ def _parse_bytes(content: bytes, name: str) -> Module:
 
 
 def _parse_object(module: Any) -> Module:
-    """Objects are told by what they offer, so that JAX is not imported to look at them."""
+    """Load from an object, recognized by its methods so that JAX need not be imported."""
     functions: Sequence[Callable[..., Any]] = ()
     if callable(getattr(module, "compiler_ir", None)):
         functions = _host_functions(module)
@@ -80,7 +80,7 @@ def _parse_object(module: Any) -> Module:
     elif callable(getattr(module, "mlir_module", None)):
         parsed = parse(module.mlir_module(), "<exported>")
         choose_platform(parsed, tuple(getattr(module, "platforms", ())))
-        return _made_by_jax(parsed)
+        return _mark_jax_producer(parsed)
     operation = getattr(module, "operation", module)
     if not callable(getattr(operation, "get_asm", None)):
         raise UnsupportedError(
@@ -91,10 +91,10 @@ def _parse_object(module: Any) -> Module:
     parsed = parse(text, "<module>")
     if functions:
         attach_functions(parsed, functions)
-    return _made_by_jax(parsed)
+    return _mark_jax_producer(parsed)
 
 
-def _made_by_jax(module: Module) -> Module:
+def _mark_jax_producer(module: Module) -> Module:
     module.producer = "JAX"
     return module
 

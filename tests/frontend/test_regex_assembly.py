@@ -7,7 +7,7 @@ import pytest
 from nimblehlo.errors import NimbleError
 from nimblehlo.frontend import assembly, operation_parser, parse, split, statement_parser
 from nimblehlo.frontend.operation_parser import OperationParser
-from nimblehlo.frontend.quick_forms import QuickForm
+from nimblehlo.frontend.regex_assembly import RegexFormat
 from nimblehlo.ir.fingerprint import fingerprint
 from tests.frontend.test_operations import ARGUMENTS, FORMS
 
@@ -15,9 +15,9 @@ from tests.frontend.test_operations import ARGUMENTS, FORMS
 @pytest.fixture(autouse=True)
 def _quick_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forms are quick from their first use, and meet statements that repeat earlier ones."""
-    monkeypatch.setattr(assembly, "_USES_BEFORE_QUICK", 0)
-    monkeypatch.setattr(operation_parser, "_FORMS", {})
-    monkeypatch.setattr(statement_parser, "line_at", lambda text, start: None)
+    monkeypatch.setattr(assembly, "_USES_BEFORE_REGEX", 0)
+    monkeypatch.setattr(operation_parser, "_FORMATS", {})
+    monkeypatch.setattr(statement_parser, "statement_text_at", lambda text, start: None)
 
 
 def outcome(text: str) -> tuple[str, list[str]]:
@@ -29,11 +29,11 @@ def outcome(text: str) -> tuple[str, list[str]]:
     return fingerprint(module), [str(each.location) for each in module.walk()]
 
 
-def without_quick_forms(text: str) -> tuple[str, list[str]]:
+def without_regex_formats(text: str) -> tuple[str, list[str]]:
     """The outcome when every operation is read step by step."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(QuickForm, "read", lambda self, parser, state: False)
-        patch.setattr(OperationParser, "_quick_generic_rest", lambda self, state: False)
+        patch.setattr(RegexFormat, "read", lambda self, parser, state: False)
+        patch.setattr(OperationParser, "_regex_generic_rest", lambda self, state: False)
         return outcome(text)
 
 
@@ -52,7 +52,7 @@ PRETTY_FORMS_TWICE = [
 
 @pytest.mark.parametrize("text", PRETTY_FORMS_TWICE)
 def test_pretty_forms(text: str) -> None:
-    assert outcome(text) == without_quick_forms(text)
+    assert outcome(text) == without_regex_formats(text)
     assert outcome(text)[1]
 
 
@@ -78,11 +78,11 @@ def test_unusual_and_malformed_lines(line: str) -> None:
                %k1 = stablehlo.add %a, %b : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
                "test.x"() {x} : () -> tensor<f32>"""
     text = f"func.func @main({ARGUMENTS}) {{\n{known}\n{line}\n}}"
-    assert outcome(text) == without_quick_forms(text)
+    assert outcome(text) == without_regex_formats(text)
 
 
 @pytest.mark.conformance
 def test_conformance_programs(conformance_dir: Path) -> None:
     for path in sorted(conformance_dir.rglob("*.mlir"))[::5]:
         text = path.read_text()
-        assert outcome(text) == without_quick_forms(text), path.name
+        assert outcome(text) == without_regex_formats(text), path.name
