@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..launch.compilation import flat
-from ..launch.prepared import Addresses, Given, prepared
+from ..launch.prepared import AddressTable, ArrayParam, prepare_launches
 from ..simd.monoids import MONOIDS, OVERWRITE, Combination, normalized
 from ..simd.monoids import supports as _supports_monoid
 from .copy import copied
@@ -131,19 +131,19 @@ class PreparedScatter:
             indices.addresses,
             indices.sample,
             indices.least,
-            Given(count, update_size, storage, is_written=False),
+            ArrayParam(count, update_size, storage, is_written=False),
             int(not is_one),
             self._schedule,
-            Given(count + 1, initial_size, storage, is_written=False),
-            Given(result, size, storage),
+            ArrayParam(count + 1, initial_size, storage, is_written=False),
+            ArrayParam(result, size, storage),
         )
-        given = [Given(place, *room) for place, room in enumerate(steps.rooms, result + 1)]
+        given = [ArrayParam(place, *room) for place, room in enumerate(steps.scratch, result + 1)]
         sizes = [update_size, initial_size] if initial_size else [update_size]
-        return prepared(
-            lambda: steps.works(arrays, *given),
+        return prepare_launches(
+            lambda: steps.calls(arrays, *given),
             [*indices.bytes, *[items * storage.itemsize for items in sizes]],
             [(shape, self._dtypes[number])],
-            steps.rooms,
+            steps.scratch,
             self._threads,
         )
 
@@ -185,7 +185,7 @@ class _Indices(NamedTuple):
     dtype: np.dtype
     is_native: bool
     bytes: list[int]
-    addresses: Addresses
+    addresses: AddressTable
     sample: np.ndarray
     least: int
 
@@ -201,7 +201,7 @@ def _indices(shape: tuple[int, ...], dtype: np.dtype, components: int, index_vec
     sizes = [size] * (1 if index_vector_dim < len(shape) else components)
     least = 0 if dtype == np.uint64 else _LEAST_INDEX
     is_native = len(shape) > 0 and dtype.kind in "iu" and dtype.isnative
-    return _Indices(dtype, is_native, sizes, Addresses(places), sample, least)
+    return _Indices(dtype, is_native, sizes, AddressTable(places), sample, least)
 
 
 def prepare(

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..launch import threads as _threads
 from ..launch.compilation import Kernel
-from ..launch.prepared import BYTES_A_SECOND, Addresses, Given, Steps, Work
+from ..launch.prepared import BYTES_A_SECOND, AddressTable, ArrayParam, KernelCall, LaunchPlan
 from ..launch.processor import divides_lines
 from ..launch.threads import division
 from ..simd.block_sizes import CACHE_LINE, PAST_CACHES_BYTES
@@ -52,14 +52,14 @@ class Arrays(NamedTuple):
     all of them; it is empty where they are there already.
     """
 
-    addresses: Addresses
+    addresses: AddressTable
     index_sample: np.ndarray
     least_index: int
-    values: Given
+    values: ArrayParam
     value_step: int
     schedule: np.ndarray
-    initial: Given
-    result: Given
+    initial: ArrayParam
+    result: ArrayParam
 
 
 class Promises(NamedTuple):
@@ -134,7 +134,7 @@ class Loops:
             return _SERIAL_BYTES
         return _SERIAL_SHORT_BYTES if self._unit_is_short_row else _SERIAL_NEAR_BYTES
 
-    def steps(self, starts: bool, threads: int | None) -> Steps:
+    def steps(self, starts: bool, threads: int | None) -> LaunchPlan:
         """What scatters all units, of `Arrays`. The result has no values yet if it `starts`."""
         if self._windows is not None:
             return self._windows_in_parts(self._windows, threads)
@@ -154,15 +154,15 @@ class Loops:
             return self._chosen_runs(threads)
         return self._owned(starts)
 
-    def _work(self, loop: Callable[..., Kernel], tasks: int, *arguments: Any) -> Work:
+    def _work(self, loop: Callable[..., Kernel], tasks: int, *arguments: Any) -> KernelCall:
         """A launch of that loop, for these elements and this combiner."""
-        return Work(loop(*self.kind), tasks, arguments, self._seconds)
+        return KernelCall(loop(*self.kind), tasks, arguments, self._seconds)
 
     def _located(self, arrays: Arrays) -> tuple[Any, ...]:
         """What `scatter_units.locate` is given as `where`."""
         return (*self._unit_arguments, *arrays[:3], arrays.schedule)
 
-    def _in_order(self) -> Steps:
+    def _in_order(self) -> LaunchPlan:
         """Apply the units as they come, several at the same time where indices are unique."""
         tasks, size = 1, self._unit_count
         if self._is_unique and self._work_bytes > _SERIAL_BYTES:
@@ -170,14 +170,14 @@ class Loops:
         if not self.by_items:
             return self._runs_in_order(tasks, size, 0)
 
-        def works(arrays: Arrays) -> list[Work]:
+        def works(arrays: Arrays) -> list[KernelCall]:
             from .scatter_loops import update_items_in_order
 
             located = (size, self._unit_count, self._located(arrays), self._key_sample)
             items = (arrays.values, arrays.value_step, arrays.result)
             return [self._work(update_items_in_order, tasks, *located, *items)]
 
-        return Steps((), works)
+        return LaunchPlan((), works)
 
     def _finds_few_units(self, threads: int | None) -> bool:
         """Whether owners choose their runs among all, and the processors' own caches hold what they own."""
@@ -193,10 +193,10 @@ class Loops:
         can_divide = divides_lines() and self._finds_few_units(threads)
         return can_divide and is_whole and plan.grain % line_items == 0
 
-    def _columns(self, owners: int) -> Steps:
+    def _columns(self, owners: int) -> LaunchPlan:
         """Let owners of columns apply theirs of all units as they come."""
 
-        def works(arrays: Arrays) -> list[Work]:
+        def works(arrays: Arrays) -> list[KernelCall]:
             from .scatter_slice_loops import update_columns_of_rows
 
             plan = self._plan
@@ -205,40 +205,40 @@ class Loops:
             rows = (arrays.values, arrays.initial, arrays.result)
             return [self._work(update_columns_of_rows, owners, *columns, *rows)]
 
-        return Steps((), works)
+        return LaunchPlan((), works)
 
-    def _in_batches(self, batches: Batches) -> Steps:
+    def _in_batches(self, batches: Batches) -> LaunchPlan:
         """Let owners of batches apply their units as they come."""
         work = (self._input_bytes + self._work_bytes) // batches.number
         tasks, each = division(batches.number, work, batches.number)
         return self._runs_in_order(tasks, each * batches.units, each * batches.keys)
 
-    def _runs_in_order(self, tasks: int, size: int, width: int) -> Steps:
-        def works(arrays: Arrays) -> list[Work]:
+    def _runs_in_order(self, tasks: int, size: int, width: int) -> LaunchPlan:
+        def works(arrays: Arrays) -> list[KernelCall]:
             from .scatter_slice_loops import update_runs_in_order
 
             units = (size, self._unit_count, width, self._located(arrays), self._key_sample)
             runs = (*self._runs, arrays.values, arrays.initial, arrays.result)
             return [self._work(update_runs_in_order, tasks, *units, *runs)]
 
-        return Steps((), works)
+        return LaunchPlan((), works)
 
-    def _chosen_runs(self, threads: int | None) -> Steps:
+    def _chosen_runs(self, threads: int | None) -> LaunchPlan:
         """Let owners of ranges of keys, one for each thread, choose their units among all."""
         plan, keys = self._plan, self._plan.last_key + 1
         width = -(-keys // _threads.chosen_threads(threads))
         owners = -(-keys // width)
 
-        def works(arrays: Arrays) -> list[Work]:
+        def works(arrays: Arrays) -> list[KernelCall]:
             from .scatter_slice_loops import update_chosen_runs
 
             given = (self._source_step, self._located(arrays), self._key_sample, plan.grain)
             runs = (plan.runs, plan.piece, arrays.values, arrays.initial, arrays.result)
             return [self._work(update_chosen_runs, owners, owners, width, self._unit_count, *given, *runs)]
 
-        return Steps((), works)
+        return LaunchPlan((), works)
 
-    def _windows_in_parts(self, plan: Windows, threads: int | None) -> Steps:
+    def _windows_in_parts(self, plan: Windows, threads: int | None) -> LaunchPlan:
         """Apply windows that slide as they come; each task has a part of the input's places of its own."""
         count = math.prod(plan.units[:, 0].tolist())
         divided = int(plan.components[:, 2].argmax())
@@ -247,19 +247,19 @@ class Loops:
             tasks = min(_threads.chosen_threads(threads), _MOST_RANGES, bound)
         width = -(-bound // tasks)
 
-        def works(arrays: Arrays) -> list[Work]:
+        def works(arrays: Arrays) -> list[KernelCall]:
             from .scatter_window_loops import update_windows
 
             indexed = (plan.units, plan.components, *arrays[:3])
             runs = (plan.runs, plan.items, plan.inner, plan.piece, arrays.values, arrays.result)
             return [self._work(update_windows, tasks, count, divided, width, *indexed, *runs)]
 
-        return Steps((), works)
+        return LaunchPlan((), works)
 
-    def _chosen_items(self, owners: int) -> Steps:
+    def _chosen_items(self, owners: int) -> LaunchPlan:
         """Let each owner choose its units among all."""
 
-        def works(arrays: Arrays) -> list[Work]:
+        def works(arrays: Arrays) -> list[KernelCall]:
             from .scatter_loops import update_chosen_items
 
             total = self._input_bytes // self.storage.itemsize
@@ -269,17 +269,17 @@ class Loops:
             items = (arrays.values, arrays.value_step, arrays.initial, arrays.result)
             return [self._work(update_chosen_items, tasks, *units, *items)]
 
-        return Steps((), works)
+        return LaunchPlan((), works)
 
     def _makes_far_rows(self, starts: bool) -> bool:
         """Whether rows are made one after the other, as the units are distributed to owners."""
         return starts and self._makes_rows and not self.by_items
 
-    def _sorted(self) -> Steps:
+    def _sorted(self) -> LaunchPlan:
         """Let each owner search for its units."""
         plan, width = self._plan, 1 << self._shift
 
-        def works(arrays: Arrays) -> list[Work]:
+        def works(arrays: Arrays) -> list[KernelCall]:
             from . import scatter_loops, scatter_slice_loops
 
             units = (self._owners, width, self._unit_count, self._located(arrays), self._key_sample)
@@ -290,9 +290,9 @@ class Loops:
             runs = (plan.grain, plan.runs, plan.piece, arrays.values, *started)
             return [self._work(scatter_slice_loops.update_sorted_runs, self._owners, *units, *runs)]
 
-        return Steps((), works)
+        return LaunchPlan((), works)
 
-    def _owned(self, starts: bool) -> Steps:
+    def _owned(self, starts: bool) -> LaunchPlan:
         """Distribute the units to their owners, then let each owner apply its own; a bounded number at a
         time."""
         located, key = 1 if self.by_items else self._fields, self._key_dtype
@@ -302,18 +302,18 @@ class Loops:
         rooms = [(most if field < located else 0, key) for field in range(3)]
         rooms += [(most * self._owned_bytes // key.itemsize, key), (math.prod(offsets), np.dtype(np.int64))]
 
-        def works(arrays: Arrays, *room: Given) -> list[Work]:
+        def works(arrays: Arrays, *room: ArrayParam) -> list[KernelCall]:
             found = []
             for first in range(0, self._unit_count, most):
                 found += self._owned_chunk(first, min(most, self._unit_count - first), starts, arrays, room)
                 arrays = arrays._replace(initial=arrays.initial._replace(shape=0))
             return found
 
-        return Steps(rooms, works)
+        return LaunchPlan(rooms, works)
 
     def _owned_chunk(
-        self, first: int, count: int, starts: bool, arrays: Arrays, room: tuple[Given, ...]
-    ) -> list[Work]:
+        self, first: int, count: int, starts: bool, arrays: Arrays, room: tuple[ArrayParam, ...]
+    ) -> list[KernelCall]:
         from . import scatter_buckets, scatter_loops, scatter_slice_loops
 
         *located, keys, offsets = room
@@ -341,7 +341,9 @@ class Loops:
         runs = (offsets, keys, sources, slides, step, *self._runs, arrays.values, *start)
         return [distribute, self._work(scatter_slice_loops.update_runs, self._owners, *runs)]
 
-    def _made_rows(self, offsets: Given, keys: Given, sources: Given, grouped: Given, arrays: Arrays) -> Work:
+    def _made_rows(
+        self, offsets: ArrayParam, keys: ArrayParam, sources: ArrayParam, grouped: ArrayParam, arrays: Arrays
+    ) -> KernelCall:
         """Let owners group their units, and write each row of the result once."""
         from .scatter_slice_loops import make_rows
 
@@ -352,18 +354,18 @@ class Loops:
         rows = (1 << self._shift, plan.grain, items, arrays.values, arrays.initial, is_past, arrays.result)
         return self._work(make_rows, self._owners, *units, *rows)
 
-    def _in_tables(self) -> Steps:
+    def _in_tables(self) -> LaunchPlan:
         """Let each task combine its units in tables of its own first."""
         tables = Tables(self.kind, self._unit_count, self._plan.last_key + 1)
 
-        def works(arrays: Arrays, room: Given) -> list[Work]:
+        def works(arrays: Arrays, room: ArrayParam) -> list[KernelCall]:
             units = (self._located(arrays), self._key_sample, arrays.values, arrays.value_step)
             return tables.works(units, room, arrays.result, self._seconds)
 
-        return Steps([tables.room], works)
+        return LaunchPlan([tables.room], works)
 
 
-def _behind(array: Given, offset: int, dtype: np.dtype[Any] | None = None) -> Given:
+def _behind(array: ArrayParam, offset: int, dtype: np.dtype[Any] | None = None) -> ArrayParam:
     """What of a flat array is so many bytes behind its beginning, seen in that type."""
     dtype = array.dtype if dtype is None else dtype
     size = math.prod(np.atleast_1d(array.shape)) * array.dtype.itemsize - offset

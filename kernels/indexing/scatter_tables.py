@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..launch.prepared import BYTES_A_SECOND, Given, Room, Work
+from ..launch.prepared import BYTES_A_SECOND, ArrayParam, KernelCall, Scratch
 from ..launch.threads import division
 from ..simd.block_sizes import WAYS
 from ..simd.monoids import Combination, storage_dtype
@@ -31,10 +31,12 @@ class Tables:
         self._size = max(1, -(-total // _TASKS))
         self._tasks = -(-total // self._size)
         self._identity = np.array([_identity(kind)]).view(storage)
-        self.room: Room = (self._tasks * self._ways * self._width, storage)
+        self.room: Scratch = (self._tasks * self._ways * self._width, storage)
         """The memory that tables need."""
 
-    def works(self, units: tuple[Any, ...], tables: Given, result: Given, seconds: float) -> list[Work]:
+    def works(
+        self, units: tuple[Any, ...], tables: ArrayParam, result: ArrayParam, seconds: float
+    ) -> list[KernelCall]:
         """What combines units in the tables, and these with the result.
 
         `units` are what `scatter_loops.update_tables` takes as `where`, `sample`, `values` and `value_step`.
@@ -47,8 +49,8 @@ class Tables:
         tasks, size = division(self._keys, count * tables.dtype.itemsize)
         combining = self._keys * count * tables.dtype.itemsize / BYTES_A_SECOND
         return [
-            Work(update, self._tasks, (self._size, self._total, *units, *layout), seconds),
-            Work(combine, tasks, (size, self._keys, count, self._width, tables, result), combining),
+            KernelCall(update, self._tasks, (self._size, self._total, *units, *layout), seconds),
+            KernelCall(combine, tasks, (size, self._keys, count, self._width, tables, result), combining),
         ]
 
 

@@ -1,4 +1,4 @@
-"""The one policy for compiling loops: `@kernel`.
+"""The compile options and call protocol of all loops: `@kernel`.
 
     @kernel                       # a helper, or a loop that runs on the calling thread: called like a
     function def clamped(value, limit): ...
@@ -9,14 +9,14 @@
     tasks, size = division(rows, row_bytes)
     copy_rows(tasks, size, operand, result, threads=threads)    # runs tasks 0 to tasks - 1
 
-Numba compiles a kernel when it is first called with arguments of some types (`tasks` = 0 compiles and runs
-nothing) and the result is kept on disk (`cache`). A parallel kernel is compiled serially and launched by one
-driver (`launch`): one task or one thread runs the same code on the calling thread. Kernels may call kernels,
-and may be made by a function that closes over kernels and plain values. Floating-point arithmetic is never
-reordered, indices are not checked, the interpreter's lock is released. A kernel must write to its task's own
-part of the results only, whatever the number of threads.
+Numba compiles a kernel at its first call with arguments of some types (`tasks` = 0 compiles, and runs
+nothing), and the machine code is cached on disk (`cache`). A parallel kernel is compiled as serial code and
+launched by one driver (`parallel_driver`): one task, or one thread, runs the same code on the calling thread.
+Kernels may call kernels, and a function that closes over kernels and plain values may make a kernel.
+Floating-point arithmetic is never reordered, indices are not checked, the GIL is released. A task must write
+only its own range of the results, whatever the number of threads.
 
-Signatures are best kept narrow: one-dimensional contiguous arrays, integers. `flat` makes such an array.
+Keep signatures narrow: one-dimensional contiguous arrays and integers. `flat` makes such an array.
 """
 
 import functools
@@ -34,27 +34,27 @@ from .cache import DiskCache
 
 _OPTIONS = {"nogil": True, "error_model": "numpy", "boundscheck": False, "fastmath": False}
 _INTERNAL = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""Of functions that native code alone calls. What Python would call takes a third of the time to compile."""
+"""For functions that only native code calls: CPython wrappers take a third of the compile time."""
 
 
-def _compiled_lazily(function: Callable[..., Any], name: str, **options: Any) -> Any:
-    """Numba's dispatcher of a function, its compiled code kept on disk under that name."""
+def _lazy_dispatcher(function: Callable[..., Any], name: str, **options: Any) -> Any:
+    """Numba's dispatcher of a function whose machine code is cached on disk under `name`."""
     import numba
 
-    dispatcher = numba.njit(_renamed(function, name), **_OPTIONS, **options)
+    dispatcher = numba.njit(_with_unique_name(function, name), **_OPTIONS, **options)
     dispatcher._cache = DiskCache(name)
     return dispatcher
 
 
-def _renamed(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """A copy whose qualified name, and with it the symbols of its code, belongs to `name` alone.
+def _with_unique_name(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """A copy whose qualified name, and so the symbols of its machine code, is unique to `name`.
 
-    Numba tells functions of one qualified name apart by a number that it counts in each process anew: code
-    that several processes kept on disk would bear equal symbols.
+    Numba distinguishes functions of one qualified name by a counter that starts anew in each process, so the
+    symbols of code that several processes cached on disk would collide.
     """
     assert isinstance(function, types.FunctionType)
-    parts = (function.__globals__, function.__name__, function.__defaults__, function.__closure__)
-    copy = types.FunctionType(function.__code__, *parts)
+    attributes = (function.__globals__, function.__name__, function.__defaults__, function.__closure__)
+    copy = types.FunctionType(function.__code__, *attributes)
     copy.__kwdefaults__ = function.__kwdefaults__
     copy.__module__ = function.__module__
     copy.__doc__ = function.__doc__
@@ -64,9 +64,11 @@ def _renamed(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 def native_address(function: Callable[..., Any], signature: str, name: str | None = None) -> int:
-    """The address of a function compiled for a signature, with C's calling convention. It is valid for
-    ever. Its code is kept under its own name, or another."""
-    dispatcher = _compiled_lazily(function, name or function.__qualname__, no_cpython_wrapper=True)
+    """The address of a function compiled for a signature, with C's calling convention.
+
+    It stays valid until the process ends. `name` names the code in the disk cache; None: the qualified name.
+    """
+    dispatcher = _lazy_dispatcher(function, name or function.__qualname__, no_cpython_wrapper=True)
     dispatcher.compile(signature)
     (compiled,) = dispatcher.overloads.values()
     _kept_alive.append(dispatcher)
@@ -77,7 +79,7 @@ _kept_alive: list[Any] = []
 
 
 def _parallel_driver() -> int:
-    """The address of the driver that shares tasks with the threads of Numba's layer."""
+    """The address of the driver that runs tasks on the threads of Numba's threading layer."""
     from .parallel_driver import drive
 
     return native_address(drive, "void(intp,intp,intp,intp)")
@@ -87,7 +89,7 @@ _threads.offer_driver(_parallel_driver)
 
 
 class Kernel:
-    """A function that Numba compiles at its first call. See the module's text for how it is called."""
+    """A function that Numba compiles at its first call. The module's docstring says how to call it."""
 
     def __init__(self, function: Callable[..., Any], parallel: bool, inline: bool) -> None:
         functools.update_wrapper(self, function)
@@ -101,8 +103,7 @@ class Kernel:
 
     @property
     def name(self) -> str:
-        """What tells this kernel from all others: module, name, and the names or values that it closes
-        over."""
+        """A unique name: module, qualified name, and the names or values of the closure's cells."""
         cells = [cell.cell_contents for cell in self._function.__closure__ or ()]
         closed_over = [cell.name if isinstance(cell, Kernel) else repr(cell) for cell in cells]
         qualified = f"{self._function.__module__}.{self._function.__qualname__}"
@@ -110,11 +111,11 @@ class Kernel:
 
     @property
     def dispatcher(self) -> Any:
-        """Numba's dispatcher of the function itself, which other kernels may call, but not Python."""
+        """Numba's dispatcher of the function: other kernels may call it, Python must not."""
         with self._lock:
             if self._body is None:
                 inline = {"inline": "always"} if self._inline else {}
-                self._body = _compiled_lazily(self._function, self.name, **_INTERNAL, **inline)
+                self._body = _lazy_dispatcher(self._function, self.name, **_INTERNAL, **inline)
             return self._body
 
     @property
@@ -123,32 +124,32 @@ class Kernel:
         return self.dispatcher._numba_type_
 
     def _entry_point(self) -> Any:
-        """What Python calls."""
+        """The dispatcher that Python calls."""
         with self._lock:
             if self._entry is None:
-                part, make = ("tasks", _tasks_of) if self._parallel else ("call", _call_of)
-                self._entry = _compiled_lazily(make(self.dispatcher), f"{part} of {self.name}")
+                prefix, make_entry = ("tasks", _parallel_entry) if self._parallel else ("call", _serial_entry)
+                self._entry = _lazy_dispatcher(make_entry(self.dispatcher), f"{prefix} of {self.name}")
             return self._entry
 
     def task_address(self, arguments: Any) -> int:
-        """The address of a task, `void (int64 task, void *closure)`, that finds its arguments in the closure
-        (`launch.from_closure`)."""
-        from .parallel_driver import from_closure
+        """The address of a `void (int64 task, void *closure)` that loads its arguments from the closure
+        (`parallel_driver.closure_task`)."""
+        from .parallel_driver import closure_task
 
         assert self._parallel
         with self._lock:
             address = self._addresses.get(arguments)
             if address is None:
                 name = f"task of {self.name} from a closure: {arguments}"
-                task = from_closure(self.dispatcher, arguments)
+                task = closure_task(self.dispatcher, arguments)
                 address = self._addresses[arguments] = native_address(task, "void(intp, intp)", name)
             return address
 
     def __call__(self, *arguments: Any, threads: int | None = None) -> Any:
-        """Call the function; of a parallel kernel, run as many tasks as the first argument says.
+        """Call the function; a parallel kernel runs as many tasks as its first argument says.
 
-        Raises MemoryError where a task could not have the memory that it needs, and what a signal's handler
-        raises meanwhile.
+        Raises MemoryError if a task cannot allocate memory, and passes on what a signal handler raises
+        meanwhile.
         """
         entry = self._entry or self._entry_point()
         if not self._parallel:
@@ -165,8 +166,8 @@ class Kernel:
         return None
 
 
-def _tasks_of(body: Any) -> Callable[..., Any]:
-    """A function that runs tasks of a dispatcher's function."""
+def _parallel_entry(body: Any) -> Callable[..., Any]:
+    """A function that runs all tasks of a dispatcher's function."""
     from .parallel_driver import run_tasks
 
     def entry(driver, threads, tasks, *arguments):
@@ -175,7 +176,7 @@ def _tasks_of(body: Any) -> Callable[..., Any]:
     return entry
 
 
-def _call_of(body: Any) -> Callable[..., Any]:
+def _serial_entry(body: Any) -> Callable[..., Any]:
     """A function that calls a dispatcher's function."""
 
     def entry(*arguments):
@@ -189,19 +190,19 @@ def kernel(function: Callable[..., Any]) -> Kernel: ...
 @overload
 def kernel(*, parallel: bool = ..., inline: bool = ...) -> Callable[[Callable[..., Any]], Kernel]: ...
 def kernel(function: Any = None, *, parallel: bool = False, inline: bool = False) -> Any:
-    """Make a function a kernel. `inline` puts a helper's code into its callers before types are inferred."""
+    """Make a function a kernel. `inline` inlines a helper into its callers before type inference."""
     if function is None:
         return lambda decorated: Kernel(decorated, parallel, inline)
     return Kernel(function, parallel, inline)
 
 
 def flat(array: np.ndarray, dtype: Any = None) -> np.ndarray:
-    """The items of an array in row-major order as a one-dimensional, read-only, contiguous array, viewed as
-    `dtype`.
+    """The elements in row-major order as a one-dimensional, read-only, contiguous array of `dtype`.
 
-    Copies only what is not contiguous. Read-only, so that loops need one signature for arrays of either kind.
+    Only a non-contiguous array is copied. The view is read-only so that loops need one signature for writable
+    and read-only arrays.
     """
-    items = np.ascontiguousarray(array).reshape(-1)
-    items = items.view() if dtype is None else items.view(dtype)
-    items.flags.writeable = False
-    return items
+    elements = np.ascontiguousarray(array).reshape(-1)
+    elements = elements.view() if dtype is None else elements.view(dtype)
+    elements.flags.writeable = False
+    return elements

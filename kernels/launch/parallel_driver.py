@@ -1,8 +1,8 @@
-"""Native code that runs tasks: the parallel driver, and the closure that carries a kernel's arguments to it.
+"""Native code that runs tasks: the parallel driver, and the closures that pass a kernel's arguments to it.
 
-A task is a native function `void (int64 task, void *closure)`. Everything that runs in parallel goes through
-`drive`, which is compiled once: a kernel itself is compiled serially, and the same code serves one thread and
-many. Importing this module imports Numba; `compilation` does it at the first call of a kernel.
+A task is a native function `void (int64 task, void *closure)`. All parallel loops go through `drive`, which
+is compiled once: a kernel is compiled as serial code, which serves one thread and many. Importing this module
+imports Numba; `compilation` imports it at the first call of a kernel.
 """
 
 import enum
@@ -34,11 +34,11 @@ def _call_task(typing_context: Any, address: Any, task: Any, closure: Any) -> An
 
 
 def _pool_function(name: str) -> Any:
-    """A function of Numba's thread pool, called by its symbol: with its address, the driver could not be kept
+    """A function of Numba's thread pool, called by symbol: a driver that held its address could not be cached
     on disk.
 
-    All are taken as `int32 (int32)`, which C's calling conventions allow. They are kept out of the function
-    that has the loop, because Numba declares them there with types of its own.
+    Each function is declared as `int32 (int32)`, which C's calling conventions allow. The function with the
+    parallel loop must not call them, because Numba declares them there with types of its own.
     """
 
     @intrinsic
@@ -76,19 +76,19 @@ def drive(address: int, closure: int, tasks: int, threads: int) -> None:
     _set_num_threads(threads_before)
 
 
-def _field(builder: Any, structure: Any, number: int) -> Any:
-    return builder.gep(structure, [ir.IntType(32)(0), ir.IntType(32)(number)], inbounds=True)
+def _field(builder: Any, structure: Any, index: int) -> Any:
+    return builder.gep(structure, [ir.IntType(32)(0), ir.IntType(32)(index)], inbounds=True)
 
 
 def _trampoline(context: Any, module: Any, compiled: Any, structure: Any) -> Any:
-    """A task that reads the arguments from the closure, calls the compiled function, and notes a failure
+    """A task that loads the arguments from the closure, calls the compiled function, and stores its failure
     there."""
     task = ir.Function(module, _TASK, name=module.get_unique_name("task"))
     task.linkage = "internal"
     builder = ir.IRBuilder(task.append_basic_block("entry"))
     closure = builder.bitcast(task.args[1], structure.as_pointer())
     arguments = [
-        builder.load(_field(builder, closure, number)) for number in range(1, len(structure.elements))
+        builder.load(_field(builder, closure, index)) for index in range(1, len(structure.elements))
     ]
     signature = compiled.signature
     function = context.declare_function(module, compiled.fndesc)
@@ -101,26 +101,25 @@ def _trampoline(context: Any, module: Any, compiled: Any, structure: Any) -> Any
     return task
 
 
-def _uncounted(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    """An argument; of an array, also one in a tuple, a copy to which tasks count no references, which would
-    have them wait for each other. The caller keeps its owner."""
-    if isinstance(kind, types.BaseTuple):
-        members = zip(kind.types, cgutils.unpack_tuple(builder, value), strict=True)
-        uncounted = [_uncounted(context, builder, *member) for member in members]
-        return context.make_tuple(builder, kind, uncounted)
-    if not isinstance(kind, types.Array):
+def _without_refcount(context: Any, builder: Any, numba_type: Any, value: Any) -> Any:
+    """An argument whose arrays, also those in a tuple, have no reference count: tasks would contend for it.
+    The caller keeps the arrays alive."""
+    if isinstance(numba_type, types.BaseTuple):
+        members = zip(numba_type.types, cgutils.unpack_tuple(builder, value), strict=True)
+        without_refcounts = [_without_refcount(context, builder, *member) for member in members]
+        return context.make_tuple(builder, numba_type, without_refcounts)
+    if not isinstance(numba_type, types.Array):
         return value
-    array = context.make_array(kind)(context, builder, value)
+    array = context.make_array(numba_type)(context, builder, value)
     array.meminfo = cgutils.get_null_value(array.meminfo.type)
     return array._getvalue()
 
 
 @intrinsic
 def run_tasks(typing_context: Any, body: Any, driver: Any, threads: Any, tasks: Any, arguments: Any) -> Any:
-    """`body(task, *arguments)` for each task, through the driver at that address or, where it is 0, in this
-    thread.
+    """Run `body(task, *arguments)` for each task, by the driver at address `driver`; 0: in this thread.
 
-    Returns 0, 1 where a task raised (memory could not be had), or what else the driver noted.
+    Returns 0 for success, 1 if a task raised (it could not allocate memory), or the driver's failure code.
     """
     body_signature = body.get_call_type(typing_context, (types.intp, *arguments.types), {})
 
@@ -128,18 +127,18 @@ def run_tasks(typing_context: Any, body: Any, driver: Any, threads: Any, tasks: 
         compiled = body.dispatcher.get_compile_result(body_signature)
         context.add_linking_libs([compiled.library])
         _, driver_address, thread_count, task_count, packed = values
-        given = zip(arguments.types, cgutils.unpack_tuple(builder, packed), strict=True)
-        unpacked = [_uncounted(context, builder, kind, value) for kind, value in given]
+        typed = zip(arguments.types, cgutils.unpack_tuple(builder, packed), strict=True)
+        unpacked = [_without_refcount(context, builder, numba_type, value) for numba_type, value in typed]
         structure = ir.LiteralStructType([_INT64, *(value.type for value in unpacked)])
         slot = cgutils.alloca_once(builder, structure)
-        for number, value in enumerate([_INT64(0), *unpacked]):
-            builder.store(value, _field(builder, slot, number))
+        for index, value in enumerate([_INT64(0), *unpacked]):
+            builder.store(value, _field(builder, slot, index))
         task = _trampoline(context, builder.module, compiled, structure)
         closure = builder.bitcast(slot, _POINTER)
-        with builder.if_else(builder.icmp_signed("==", driver_address, _INT64(0))) as (here, by_driver):
-            with here, cgutils.for_range(builder, task_count, intp=_INT64) as loop:
+        with builder.if_else(builder.icmp_signed("==", driver_address, _INT64(0))) as (serial, parallel):
+            with serial, cgutils.for_range(builder, task_count, intp=_INT64) as loop:
                 builder.call(task, [loop.index, closure])
-            with by_driver:
+            with parallel:
                 function = builder.inttoptr(driver_address, _DRIVER.as_pointer())
                 addresses = [builder.ptrtoint(pointer, _INT64) for pointer in (task, closure)]
                 builder.call(function, [*addresses, task_count, thread_count])
@@ -148,54 +147,54 @@ def run_tasks(typing_context: Any, body: Any, driver: Any, threads: Any, tasks: 
     return types.intp(body, types.intp, types.intp, types.intp, arguments), generate
 
 
-class Form(enum.Enum):
-    """How a closure of 64-bit words tells of an argument.
+class Encoding(enum.Enum):
+    """How a closure, an array of 64-bit values, encodes an argument.
 
-    Its first words are addresses of arrays, in the order of the arguments to which they belong; the words of
-    all arguments follow, and then one that is not 0 once a task has failed.
+    The closure begins with the addresses of arrays, in the order of the arguments. The values of all
+    arguments follow, and then a failure flag: it is not 0 once a task has failed.
     """
 
     VALUE = "an integer: its value"
-    KEPT = "an array that stays the same: its address and shape"
-    GIVEN = "an array of which the next one of the first words is the address: its shape"
-    ADDRESSES = "the array that the next ones of the first words are: nothing"
+    CONSTANT_ARRAY = "an array that is the same for all calls: the values are its address and shape"
+    ARRAY_PARAM = "an array whose address is the next one of the addresses: the values are its shape"
+    ADDRESS_TABLE = "an array that consists of the next ones of the addresses: no values"
 
 
 class Argument(NamedTuple):
-    """An argument's Numba type, its form, and how many of the first words it has."""
+    """An argument's Numba type, its encoding, and the number of addresses that it has in the closure."""
 
-    kind: Any
-    form: Form
+    numba_type: Any
+    encoding: Encoding
     addresses: int = 0
 
 
 Arguments = tuple["Argument | tuple[Argument, ...]", ...]
-"""What a closure tells of: arguments, or tuples of them."""
+"""The arguments that a closure encodes; members of tuples are encoded one by one."""
 
 
-def from_closure(body: Any, arguments: Arguments) -> Callable[[int, int], None]:
-    """A task that reads the arguments of a dispatcher's function from a closure (`Form`).
+def closure_task(body: Any, arguments: Arguments) -> Callable[[int, int], None]:
+    """A task that loads the arguments of a dispatcher's function from a closure (`Encoding`).
 
     The dispatcher's function takes the task's number before the arguments.
     """
-    kinds = tuple([_kind_of(argument) for argument in arguments])
+    argument_types = tuple([_type_of(argument) for argument in arguments])
 
     @intrinsic
     def call(typing_context: Any, task: Any, closure: Any) -> Any:
-        body_signature = numba.typeof(body).get_call_type(typing_context, (types.intp, *kinds), {})
+        body_signature = numba.typeof(body).get_call_type(typing_context, (types.intp, *argument_types), {})
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             compiled = body.get_compile_result(body_signature)
             context.add_linking_libs([compiled.library])
-            words = _Words(context, builder, values[1], arguments)
-            unpacked = [values[0], *[words.argument(argument) for argument in arguments]]
+            reader = _ClosureReader(context, builder, values[1], arguments)
+            unpacked = [values[0], *[reader.argument(argument) for argument in arguments]]
             function = context.declare_function(builder.module, compiled.fndesc)
-            kind = compiled.signature
+            callee = compiled.signature
             status, _ = context.call_conv.call_function(
-                builder, function, kind.return_type, kind.args, unpacked
+                builder, function, callee.return_type, callee.args, unpacked
             )
             with cgutils.if_unlikely(builder, status.is_error):
-                builder.store(_INT64(1), words.next_address())
+                builder.store(_INT64(1), reader.next_address())
             return context.get_dummy_value()
 
         return types.void(types.intp, types.intp), generate
@@ -206,53 +205,53 @@ def from_closure(body: Any, arguments: Arguments) -> Callable[[int, int], None]:
     return run_task
 
 
-def _kind_of(argument: Argument | tuple[Argument, ...]) -> Any:
+def _type_of(argument: Argument | tuple[Argument, ...]) -> Any:
     if isinstance(argument, Argument):
-        return argument.kind
-    return types.BaseTuple.from_types(tuple([member.kind for member in argument]))
+        return argument.numba_type
+    return types.BaseTuple.from_types(tuple([member.numba_type for member in argument]))
 
 
-class _Words:
-    """Code that reads the words of a closure, one after the other."""
+class _ClosureReader:
+    """Emits the code that loads arguments from a closure, in order."""
 
     def __init__(self, context: Any, builder: Any, closure: Any, arguments: Arguments) -> None:
-        members = itertools.chain(*[(one,) if isinstance(one, Argument) else one for one in arguments])
+        members = itertools.chain(*[(item,) if isinstance(item, Argument) else item for item in arguments])
         self._context = context
         self._builder = builder
-        self._words = builder.inttoptr(closure, _INT64.as_pointer())
-        self._given = 0
-        self._next = sum(member.addresses for member in members)
+        self._values = builder.inttoptr(closure, _INT64.as_pointer())
+        self._next_array = 0
+        self._next_value = sum(member.addresses for member in members)
 
     def argument(self, argument: Argument | tuple[Argument, ...]) -> Any:
-        """The argument whose words are next."""
+        """Load the next argument."""
         if not isinstance(argument, Argument):
             members = [self.argument(member) for member in argument]
-            return self._context.make_tuple(self._builder, _kind_of(argument), members)
-        kind, form, addresses = argument
-        if form is Form.VALUE:
+            return self._context.make_tuple(self._builder, _type_of(argument), members)
+        numba_type, encoding, addresses = argument
+        if encoding is Encoding.VALUE:
             return self._value()
-        first = self._builder.gep(self._words, [_INT64(self._given)])
-        self._given += addresses
-        if form is Form.ADDRESSES:
-            return self._array(kind, self._builder.ptrtoint(first, _INT64), [_INT64(addresses)])
-        address = self._builder.load(first) if form is Form.GIVEN else self._value()
-        return self._array(kind, address, [self._value() for _ in range(kind.ndim)])
+        first = self._builder.gep(self._values, [_INT64(self._next_array)])
+        self._next_array += addresses
+        if encoding is Encoding.ADDRESS_TABLE:
+            return self._array(numba_type, self._builder.ptrtoint(first, _INT64), [_INT64(addresses)])
+        address = self._builder.load(first) if encoding is Encoding.ARRAY_PARAM else self._value()
+        return self._array(numba_type, address, [self._value() for _ in range(numba_type.ndim)])
 
     def next_address(self) -> Any:
-        """Where the word lies that is next."""
-        self._next += 1
-        return self._builder.gep(self._words, [_INT64(self._next - 1)])
+        """The address of the next value."""
+        self._next_value += 1
+        return self._builder.gep(self._values, [_INT64(self._next_value - 1)])
 
     def _value(self) -> Any:
         return self._builder.load(self.next_address())
 
-    def _array(self, kind: Any, address: Any, shape: list[Any]) -> Any:
-        """An array of that type over memory that it does not own."""
-        array = self._context.make_array(kind)(self._context, self._builder)
-        item = _INT64(self._context.get_abi_sizeof(self._context.get_data_type(kind.dtype)))
-        strides = [item]
+    def _array(self, numba_type: Any, address: Any, shape: list[Any]) -> Any:
+        """An array over memory that it does not own."""
+        array = self._context.make_array(numba_type)(self._context, self._builder)
+        itemsize = _INT64(self._context.get_abi_sizeof(self._context.get_data_type(numba_type.dtype)))
+        strides = [itemsize]
         for size in reversed(shape[1:]):
             strides.insert(0, self._builder.mul(strides[0], size))
         data = self._builder.inttoptr(address, array.data.type)
-        arrayobj.populate_array(array, data, shape, strides, item, None)
+        arrayobj.populate_array(array, data, shape, strides, itemsize, None)
         return array._getvalue()

@@ -1,8 +1,7 @@
-"""Launches of kernels whose arguments are known but for the arrays: a call costs a microsecond or two.
+"""Kernel launches that are prepared once and then called with arrays, at a cost of one or two microseconds.
 
-A kernel's call from Python looks at the type of each argument. Where all but the arrays that calls bring is
-fixed, a launch is prepared once instead: native code that finds the arguments in a closure, as generated code
-does (`native`).
+A kernel called from Python inspects the type of each argument. A prepared launch fixes every argument but the
+arrays, so native code reads its arguments from a closure, as generated code does (`native`).
 """
 
 import functools
@@ -17,24 +16,32 @@ from .native import Launch, NativeFunction
 if TYPE_CHECKING:
     from .parallel_driver import Argument
 
-__all__ = ["BYTES_A_SECOND", "Addresses", "Given", "Room", "Steps", "Work", "prepared"]
+__all__ = [
+    "BYTES_A_SECOND",
+    "AddressTable",
+    "ArrayParam",
+    "KernelCall",
+    "LaunchPlan",
+    "Scratch",
+    "prepare_launches",
+]
 
 BYTES_A_SECOND = 5e9
-"""What one thread moves, at least."""
+"""Memory traffic of one thread, a lower bound."""
 
-Room = tuple[int | tuple[int, ...], Any]
-"""Shape, or size, and element type of memory that is needed beside operands and results."""
+Scratch = tuple[int | tuple[int, ...], Any]
+"""Shape (or number of elements) and element type of a temporary array."""
 
 
-class Given(NamedTuple):
-    """A C-contiguous array that stands for an operand, a result or a room of each call, or for a part of one.
+class ArrayParam(NamedTuple):
+    """A C-contiguous array parameter: an operand, a result or a scratch array of a call, or a range of one.
 
     Attributes:
-        number: which one, operands first, then results and rooms.
-        shape: of the array; a number is the size of a flat one.
-        dtype: in which type kernels see it.
+        number: index of the array; operands come first, then results, then scratch arrays.
+        shape: shape of the array; a number is the size of a one-dimensional one.
+        dtype: element type under which kernels see it.
         is_written: whether kernels write to it.
-        offset: where it begins, in bytes.
+        offset: bytes from the beginning of the array to the range.
     """
 
     number: int
@@ -44,25 +51,24 @@ class Given(NamedTuple):
     offset: int = 0
 
 
-class Addresses(NamedTuple):
-    """An int64 array of addresses: for each, which operand, result or room, and how many bytes behind its
-    beginning."""
+class AddressTable(NamedTuple):
+    """An int64 array of addresses: (number of an operand, result or scratch array, byte offset) of each."""
 
-    places: tuple[tuple[int, int], ...]
-
-
-Value = int | np.ndarray | Given | Addresses
+    offsets: tuple[tuple[int, int], ...]
 
 
-class Work(NamedTuple):
-    """What one kernel does.
+Value = int | np.ndarray | ArrayParam | AddressTable
+
+
+class KernelCall(NamedTuple):
+    """One call of a kernel.
 
     Attributes:
-        kernel: a parallel one.
-        tasks: how many there are.
-        arguments: integers, C-contiguous arrays that stay the same, what stands for others, and tuples of
+        kernel: a parallel kernel.
+        tasks: number of tasks.
+        arguments: integers, constant C-contiguous arrays, array parameters, address tables, and tuples of
             these.
-        seconds: how long all take on one thread, about.
+        seconds: estimated time of all tasks on one thread.
     """
 
     kernel: Kernel
@@ -71,88 +77,88 @@ class Work(NamedTuple):
     seconds: float
 
 
-class Steps(NamedTuple):
-    """What is done one after the other.
+class LaunchPlan(NamedTuple):
+    """Kernel calls that run one after the other.
 
     Attributes:
-        rooms: what memory it needs.
-        works: gives the works from what stands for arrays, at last for the rooms.
+        scratch: the temporary arrays that the calls need.
+        calls: makes the calls from the parameters for operands and results, followed by those for `scratch`.
     """
 
-    rooms: Sequence[Room]
-    works: Callable[..., list[Work]]
+    scratch: Sequence[Scratch]
+    calls: Callable[..., list[KernelCall]]
 
 
-def prepared(
-    works: Callable[[], Iterable[Work]],
+def prepare_launches(
+    calls: Callable[[], Iterable[KernelCall]],
     operands: Sequence[int],
     results: Sequence[tuple[tuple[int, ...], Any]],
-    rooms: Sequence[Room] = (),
+    scratch: Sequence[Scratch] = (),
     threads: int | None = None,
 ) -> Callable[..., Any]:
-    """A function from operands to the result, or to a tuple of them where there are several.
+    """Make a function from operands to the result, or to a tuple of several results.
 
-    It takes `out` as a `native.NativeFunction` does, and raises MemoryError where a task could not have its
-    memory.
+    The function takes `out` as a `native.NativeFunction` does, and raises MemoryError if a task cannot
+    allocate memory.
 
     Args:
-        works: gives what is done, one after the other. The first call asks for it, and compiles it.
-        operands: the bytes of each operand.
-        results, rooms: shape and element type of each result, and of memory that is needed beside.
-        threads: most threads to use; None: all.
+        calls: returns the kernel calls in order. The function's first call asks for them and compiles them.
+        operands: bytes of each operand.
+        results, scratch: shape and element type of each result and of each temporary array.
+        threads: maximum number of threads; None: all.
     """
 
     @functools.cache
     def function() -> NativeFunction:
-        launches = [_launch(work) for work in works()]
-        needed = [(_shape(shape), dtype) for shape, dtype in rooms]
-        return NativeFunction(operands, results, launches, threads, rooms=needed)
+        launches = [_launch(call) for call in calls()]
+        scratch_arrays = [(_shape(shape), dtype) for shape, dtype in scratch]
+        return NativeFunction(operands, results, launches, threads, rooms=scratch_arrays)
 
     return lambda *arrays, out=None: function()(*arrays, out=out)
 
 
-def _launch(work: Work) -> Launch:
-    """The launch, with the closure that `launch.from_closure` tells of."""
+def _launch(call: KernelCall) -> Launch:
+    """The launch of a kernel call, with a closure laid out as `parallel_driver.closure_task` reads it."""
     closure = _Closure()
-    address = work.kernel.task_address(tuple([closure.taken(argument) for argument in work.arguments]))
-    accesses, words, kept = tuple(closure.accesses), tuple(closure.words), tuple(closure.kept)
-    return Launch(address, work.tasks, accesses, words, work.seconds, kept, work.kernel.name)
+    address = call.kernel.task_address(tuple([closure.add(argument) for argument in call.arguments]))
+    accesses, values, arrays = tuple(closure.accesses), tuple(closure.values), tuple(closure.arrays)
+    return Launch(address, call.tasks, accesses, values, call.seconds, arrays, call.kernel.name)
 
 
 class _Closure:
-    """What a closure is filled with: addresses of arrays, words behind them, and what these tell of."""
+    """The contents of a closure: array addresses, the 64-bit values after them, and the constant arrays."""
 
     def __init__(self) -> None:
         self.accesses: list[tuple[int, int]] = []
-        self.words: list[int] = []
-        self.kept: list[np.ndarray] = []
+        self.values: list[int] = []
+        self.arrays: list[np.ndarray] = []
 
-    def taken(self, value: Value | tuple[Value, ...]) -> Any:
-        """How the closure tells of an argument, or of the members of a tuple; their words are added."""
+    def add(self, value: Value | tuple[Value, ...]) -> Any:
+        """Append an argument, or the members of a tuple; returns how the closure encodes it."""
         if type(value) is tuple:
-            return tuple([self._taken(member) for member in value])
-        return self._taken(value)
+            return tuple([self._add(member) for member in value])
+        return self._add(value)
 
-    def _taken(self, value: Any) -> "Argument":
+    def _add(self, value: Any) -> "Argument":
         from numba import types
 
-        from .parallel_driver import Argument, Form
+        from .parallel_driver import Argument, Encoding
 
-        if isinstance(value, Addresses):
-            self.accesses += value.places
-            kind = types.Array(types.int64, 1, "C", readonly=True)
-            return Argument(kind, Form.ADDRESSES, len(value.places))
-        if isinstance(value, Given):
+        if isinstance(value, AddressTable):
+            self.accesses += value.offsets
+            array_type = types.Array(types.int64, 1, "C", readonly=True)
+            return Argument(array_type, Encoding.ADDRESS_TABLE, len(value.offsets))
+        if isinstance(value, ArrayParam):
             self.accesses.append((value.number, value.offset))
             shape = _shape(value.shape)
-            self.words += shape
-            return Argument(_array_type(value.dtype, len(shape), value.is_written), Form.GIVEN, 1)
+            self.values += shape
+            return Argument(_array_type(value.dtype, len(shape), value.is_written), Encoding.ARRAY_PARAM, 1)
         if isinstance(value, np.ndarray):
-            self.kept.append(value)
-            self.words += [value.ctypes.data, *value.shape]
-            return Argument(_array_type(value.dtype, value.ndim, False), Form.KEPT)
-        self.words.append(int(value))
-        return Argument(types.intp, Form.VALUE)
+            self.arrays.append(value)
+            self.values += [value.ctypes.data, *value.shape]
+            return Argument(_array_type(value.dtype, value.ndim, False), Encoding.CONSTANT_ARRAY)
+        self.values.append(int(value))
+        return Argument(types.intp, Encoding.VALUE)
 
 
 def _shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:

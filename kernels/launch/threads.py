@@ -171,7 +171,7 @@ def _load_tbb() -> None:
 
 
 def offer_pool(driver: int) -> None:
-    """Let the pool run kernels from now on; `driver` is the address of its driver, 0 where there is no pool."""
+    """Let the pool run kernels; `driver` is the address of its driver, 0 where there is no pool."""
     _pool.pool_driver = driver
 
 

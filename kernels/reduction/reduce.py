@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from ..launch.prepared import BYTES_A_SECOND, Given, Room, Steps, Work, prepared
+from ..launch.prepared import BYTES_A_SECOND, ArrayParam, KernelCall, LaunchPlan, Scratch, prepare_launches
 from ..launch.threads import division
 from ..simd.block_sizes import BATCH, COLUMN_BLOCK, COLUMN_CHUNK, ROW_BLOCK, RUN_BLOCK, SHORT_ROW
 from ..simd.monoids import (
@@ -96,7 +96,7 @@ def prepare(
 
 
 def _reduction(
-    steps: Steps,
+    steps: LaunchPlan,
     kind: Combination,
     dtype: Any,
     shape: Sequence[int],
@@ -107,17 +107,17 @@ def _reduction(
     """The function that takes the steps."""
     storage, result_storage = storage_dtype(kind.element), result_storage_dtype(kind.element)
     given = [
-        Given(0, prod(shape), storage, is_written=False),
-        Given(1, 1, storage, is_written=False),
-        Given(2, prod(result_shape), result_storage),
-        *[Given(number, size, room) for number, (size, room) in enumerate(steps.rooms, 3)],
+        ArrayParam(0, prod(shape), storage, is_written=False),
+        ArrayParam(1, 1, storage, is_written=False),
+        ArrayParam(2, prod(result_shape), result_storage),
+        *[ArrayParam(number, size, room) for number, (size, room) in enumerate(steps.scratch, 3)],
     ]
     dtype = np.dtype(dtype)
-    reduce = prepared(
-        lambda: steps.works(*given),
+    reduce = prepare_launches(
+        lambda: steps.calls(*given),
         [prod(shape) * dtype.itemsize, dtype.itemsize],
         [(result_shape, result_dtype)],
-        steps.rooms,
+        steps.scratch,
         threads,
     )
 
@@ -163,13 +163,13 @@ def _without_tree(
     count = prod(result_shape)
     tasks, size = division(count, 2 * storage_dtype(kind.element).itemsize)
 
-    def works(operand: Given, initial: Given, result: Given) -> list[Work]:
+    def works(operand: ArrayParam, initial: ArrayParam, result: ArrayParam) -> list[KernelCall]:
         return [_work("combined", kind, tasks, (size, operand, initial, result), count)]
 
-    return _reduction(Steps([], works), kind, dtype, (count,), result_shape, result_dtype, threads)
+    return _reduction(LaunchPlan([], works), kind, dtype, (count,), result_shape, result_dtype, threads)
 
 
-def _rows(kind: Combination, groups: list[Group]) -> Steps:
+def _rows(kind: Combination, groups: list[Group]) -> LaunchPlan:
     """The innermost group is reduced."""
     kept = [group for group in groups if not group.reduced]
     reduced = [group for group in groups if group.reduced]
@@ -184,7 +184,9 @@ def _rows(kind: Combination, groups: list[Group]) -> Steps:
     walk, runs = walk_of(kept), walk_of(reduced[:-1])
     collected = 0 if is_whole else tasks * min(length, most)
 
-    def works(operand: Given, initial: Given, result: Given, partial: Given, block: Given) -> list[Work]:
+    def works(
+        operand: ArrayParam, initial: ArrayParam, result: ArrayParam, partial: ArrayParam, block: ArrayParam
+    ) -> list[KernelCall]:
         shared = (size, rows, blocks, length, *walk, operand, initial, partial, result)
         if is_whole:
             fold = _work("rows", kind, tasks, shared, rows * length)
@@ -192,23 +194,25 @@ def _rows(kind: Combination, groups: list[Group]) -> Steps:
             fold = _work("fragmented_rows", kind, tasks, (run_length, *runs, block, *shared), rows * length)
         return [fold, *_finish(kind, rows, blocks, 1, partial, initial, result)]
 
-    return Steps([_room_of_blocks(kind, rows, blocks, 1), (collected, storage)], works)
+    return LaunchPlan([_room_of_blocks(kind, rows, blocks, 1), (collected, storage)], works)
 
 
-def _short_rows(kind: Combination, kept: list[Group], length: int) -> Steps:
+def _short_rows(kind: Combination, kept: list[Group], length: int) -> LaunchPlan:
     """Contiguous rows of fewer than SHORT_ROW values."""
     rows, walk = prod(group.size for group in kept), walk_of(kept)
     computing = computing_dtype(kind.element)
     tasks, size = division(rows, length * computing.itemsize)
 
-    def works(operand: Given, initial: Given, result: Given, block: Given) -> list[Work]:
+    def works(
+        operand: ArrayParam, initial: ArrayParam, result: ArrayParam, block: ArrayParam
+    ) -> list[KernelCall]:
         work = (size, rows, length, *walk, block, operand, initial, result)
         return [_work("short_rows", kind, tasks, work, rows * length)]
 
-    return Steps([(tasks * BATCH * length, computing)], works)
+    return LaunchPlan([(tasks * BATCH * length, computing)], works)
 
 
-def _columns(kind: Combination, groups: list[Group]) -> Steps:
+def _columns(kind: Combination, groups: list[Group]) -> LaunchPlan:
     """The innermost group is kept."""
     *outer_groups, innermost = groups
     kept = [group for group in outer_groups if not group.reduced]
@@ -226,22 +230,25 @@ def _columns(kind: Combination, groups: list[Group]) -> Steps:
     walks, room = (*walk_of(kept), *walk_of(reduced)), most.bit_length() * min(inner, COLUMN_CHUNK)
     sizes = (size, outer, most, blocks, length, inner, room)
 
-    def works(operand: Given, initial: Given, result: Given, partial: Given, sums: Given) -> list[Work]:
+    def works(
+        operand: ArrayParam, initial: ArrayParam, result: ArrayParam, partial: ArrayParam, sums: ArrayParam
+    ) -> list[KernelCall]:
         work = (*sizes, *walks, sums, operand, initial, partial, result)
         fold = _work("columns", kind, tasks, work, outer * length * inner)
         return [fold, *_finish(kind, outer, blocks, inner, partial, initial, result)]
 
-    return Steps([_room_of_blocks(kind, outer, blocks, inner), (tasks * room, computing)], works)
+    return LaunchPlan([_room_of_blocks(kind, outer, blocks, inner), (tasks * room, computing)], works)
 
 
-def _room_of_blocks(kind: Combination, outer: int, blocks: int, inner: int) -> Room:
-    """Room for the blocks' results, an array [outer, blocks, inner]; none where there is one block."""
+def _room_of_blocks(kind: Combination, outer: int, blocks: int, inner: int) -> Scratch:
+    """Scratch for the blocks' results, an array [outer, blocks, inner]; none where there is one block."""
     return (outer * blocks * inner if blocks > 1 else 0), computing_dtype(kind.element)
 
 
 def _finish(
-    kind: Combination, outer: int, blocks: int, inner: int, partial: Given, initial: Given, result: Given
-) -> list[Work]:
+    kind: Combination, outer: int, blocks: int, inner: int, partial: ArrayParam, initial: ArrayParam,
+    result: ArrayParam,
+) -> list[KernelCall]:  # fmt: skip
     """What folds the blocks' results and the initial value."""
     if blocks == 1:
         return []
@@ -253,10 +260,13 @@ def _finish(
 
 
 def _work(
-    name: str, kind: Combination, tasks: int, arguments: Sequence[int | np.ndarray | Given], elements: int
-) -> Work:
+    name: str, kind: Combination, tasks: int, arguments: Sequence[int | np.ndarray | ArrayParam],
+    elements: int,
+) -> KernelCall:  # fmt: skip
     """A launch of the loop of that name that reads so many elements. It imports Numba."""
     from . import reduce_loops
 
     loop = getattr(reduce_loops, name)(*kind)
-    return Work(loop, tasks, arguments, elements * storage_dtype(kind.element).itemsize / BYTES_A_SECOND)
+    return KernelCall(
+        loop, tasks, arguments, elements * storage_dtype(kind.element).itemsize / BYTES_A_SECOND
+    )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nimblehlo.kernels.launch.compilation import kernel
-from nimblehlo.kernels.launch.prepared import Addresses, Given, Work, prepared
+from nimblehlo.kernels.launch.prepared import AddressTable, ArrayParam, KernelCall, prepare_launches
 
 F32, I64 = np.dtype(np.float32), np.dtype(np.int64)
 COUNT, TASKS = 1000, 7
@@ -32,18 +32,18 @@ def shift(task: int, size: int, room: Any, by: int, counts: Any, result: Any) ->
 def function(threads: int | None, asked: list[int]) -> Any:
     """`operand * (2, 3, 2, 3, ...) + 5`, and how many elements each task computes."""
 
-    def works() -> list[Work]:
+    def works() -> list[KernelCall]:
         asked.append(1)
-        operand, result = Given(0, COUNT, F32, is_written=False), Given(1, COUNT, F32)
-        counts, room = Given(2, TASKS, I64), Given(3, COUNT, F32)
+        operand, result = ArrayParam(0, COUNT, F32, is_written=False), ArrayParam(1, COUNT, F32)
+        counts, room = ArrayParam(2, TASKS, I64), ArrayParam(3, COUNT, F32)
         factors = np.array([2, 3], np.int64)
         return [
-            Work(scale, TASKS, (SIZE, factors, operand, room), 1.0),
-            Work(shift, TASKS, (SIZE, room, 5, counts, result), 1.0),
+            KernelCall(scale, TASKS, (SIZE, factors, operand, room), 1.0),
+            KernelCall(shift, TASKS, (SIZE, room, 5, counts, result), 1.0),
         ]
 
     results = [((COUNT,), F32), ((TASKS,), I64)]
-    return prepared(works, [4 * COUNT], results, [((COUNT,), F32)], threads)
+    return prepare_launches(works, [4 * COUNT], results, [((COUNT,), F32)], threads)
 
 
 @pytest.mark.parametrize("threads", [1, 2, None])
@@ -91,16 +91,19 @@ def test_tuples_addresses_parts_and_arrays_of_any_rank() -> None:
     table = np.arange(6, dtype=np.int64).reshape(2, 3) * 100
     matrix = np.arange(6, dtype=np.int64).reshape(2, 3)
 
-    def works() -> list[Work]:
-        where = (Addresses(((0, 0), (0, 16), (0, 40))), 7, matrix)
-        part = Given(1, 3, I64, is_written=False, offset=16)
+    def works() -> list[KernelCall]:
+        where = (AddressTable(((0, 0), (0, 16), (0, 40))), 7, matrix)
+        part = ArrayParam(1, 3, I64, is_written=False, offset=16)
         return [
-            Work(
-                collect, 2, (Given(0, (2, 3), I64, is_written=False), where, part, Given(2, (2, 3), I64)), 1.0
+            KernelCall(
+                collect,
+                2,
+                (ArrayParam(0, (2, 3), I64, is_written=False), where, part, ArrayParam(2, (2, 3), I64)),
+                1.0,
             )
         ]
 
-    run = prepared(works, [48, 40], [((2, 3), I64)])
+    run = prepare_launches(works, [48, 40], [((2, 3), I64)])
     out = np.zeros((2, 3), np.int64)
     assert run(table, np.arange(5, dtype=np.int64), out=(out,)) is out
     want = table + 7 * matrix + [2, 3, 4]
@@ -116,8 +119,8 @@ def reserve(task: int, sizes: Any, result: Any) -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_tasks_that_cannot_have_memory(threads: int) -> None:
-    works = [Work(reserve, 4, (Given(0, 4, I64, is_written=False), Given(1, 4, I64)), 1.0)]
-    run = prepared(lambda: works, [32], [((4,), I64)], threads=threads)
+    works = [KernelCall(reserve, 4, (ArrayParam(0, 4, I64, is_written=False), ArrayParam(1, 4, I64)), 1.0)]
+    run = prepare_launches(lambda: works, [32], [((4,), I64)], threads=threads)
     with pytest.raises(MemoryError, match="reserve: a task could not have its memory"):
         run(np.array([1, 2, 1 << 60, 3]))
     assert run(np.arange(4)).tolist() == [0, 1, 2, 3]
