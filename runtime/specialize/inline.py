@@ -21,7 +21,7 @@ from ..ir import (
     SymbolAttribute,
     Value,
 )
-from ..ops.framework.op_registry import FAMILY_OF, SHARDING_ATTRIBUTES
+from ..ops.framework.op_registry import MODULE_OF_OPERATION, SHARDING_ATTRIBUTES
 
 if TYPE_CHECKING:
     from ..ops.custom_calls.shape_custom_calls import ReplacedTarget
@@ -37,7 +37,7 @@ _CALLS: Final = frozenset(
         "func.call",
         "stablehlo.composite",
         "stablehlo.custom_call",
-        *(name for name in FAMILY_OF if name.startswith("sdy.")),
+        *(name for name in MODULE_OF_OPERATION if name.startswith("sdy.")),
     }
 )
 """Operations that may become others."""

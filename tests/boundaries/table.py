@@ -68,7 +68,7 @@ runtime/plan/implementations/nests.py:_NARROW
 runtime/plan/implementations/quantized_sums.py:*
 runtime/plan/implementations/region_functions.py:MOST_SMALL_ELEMENTS
 runtime/specialize/*.py:MOST_*
-runtime/ops/reduction/window_reduce.py:MOST_GATHERED
+runtime/ops/reduction/window_reduce.py:MAX_GATHERED
 runtime/ops/reduction/reduction_tree.py:MOST_*
 """
 """Numbers that may be smaller, but not larger: memory on the stack, what code is made for."""
@@ -110,9 +110,9 @@ runtime/ops/reduction/cumulative.py:*
 runtime/ops/custom_calls/targets.py:*
 runtime/ops/contraction/float_matmul.py:PART
 runtime/ops/contraction/low_precision_matmul.py:*
-runtime/ops/reduction/reduction_tree.py:MOST_INIT_VALUES
+runtime/ops/reduction/reduction_tree.py:MAX_INIT_VALUES
 runtime/ops/numerics/special_functions.py:_GREAT_EXPONENT
-runtime/ops/reduction/reduce_window.py:MOST_POSITIONS
+runtime/ops/reduction/reduce_window.py:MAX_WINDOW_POSITIONS
 runtime/plan/implementations/ufunc_recorder.py:MOST_OPERANDS
 runtime/patterns/operations.py:_SMALL
 runtime/sanitizer/non_finite.py:LEAST_WIDTH

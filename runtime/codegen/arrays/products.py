@@ -49,7 +49,7 @@ def _problem(operation: Operation, view_of: ViewOf) -> str | None:
     for side, dimensions in zip((view.lhs, view.rhs), _orders(view), strict=True):
         if side.size > MOST_ELEMENTS and not _is_in_order(side.shape, dimensions):
             return "has an operand that is large to be copied"
-    order = view.order_of_terms
+    order = view.summation_order
     if order is None:
         return "is left to a library"
     part, chains = order
@@ -78,7 +78,7 @@ def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
     left = _in_order(emitter, emitter.storage(view.operation.operands[0]), lhs)
     right = _in_order(emitter, emitter.storage(view.operation.operands[1]), rhs)
     result = emitter.made(operation.result)
-    sizes, (part, chain_bytes) = _sizes(view), view.order_of_terms
+    sizes, (part, chain_bytes) = _sizes(view), view.summation_order
     if not chain_bytes:
         _Product(emitter, sizes, left, right, result).emit(part)
     else:

@@ -33,7 +33,7 @@ def order_problem(view: Any) -> str | None:
     types = [type.element_type for type in view.inputs]
     if types != list(view.analysis.element_types) or types != [type.element_type for type in view.results]:
         return "its body has other element types"
-    fold = view.analysis.monoid_fold(view.ordering.accumulate)
+    fold = view.analysis.monoid_reducer(view.ordering.accumulate)
     if fold is not None and list(fold.dtypes) != [type.dtype for type in view.results]:
         return "accumulates in a wider type"
     return None

@@ -268,8 +268,12 @@ class ConstantLike(Op, name="chlo.constant_like"):
     @constraint
     def C2(self) -> str | None:
         """type(value) = element_type(result)"""
-        given, element_type = _type_of(self.value), self.result.element_type
-        return None if given is element_type else f"value has type {given}, but result has {element_type}"
+        value_type, element_type = _type_of(self.value), self.result.element_type
+        return (
+            None
+            if value_type is element_type
+            else f"value has type {value_type}, but result has {element_type}"
+        )
 
     def infer(self) -> list[Type] | None:
         return [TensorType(self.operand.shape, self.result.element_type, self.operand.bounds)]
@@ -374,6 +378,6 @@ def _first_of(keys: Array, count: int) -> Array:
         needed = count - np.count_nonzero(keys < last, axis=-1, keepdims=True)
         equal = keys == last
         chosen &= ~(equal & (np.cumsum(equal, axis=-1) > needed))
-    places = np.nonzero(chosen)[-1].reshape(*keys.shape[:-1], count)
-    order = np.argsort(np.take_along_axis(keys, places, axis=-1), axis=-1, kind="stable")
-    return np.take_along_axis(places, order, axis=-1)
+    positions = np.nonzero(chosen)[-1].reshape(*keys.shape[:-1], count)
+    order = np.argsort(np.take_along_axis(keys, positions, axis=-1), axis=-1, kind="stable")
+    return np.take_along_axis(positions, order, axis=-1)

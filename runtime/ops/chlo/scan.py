@@ -126,8 +126,8 @@ class Scan(Op, name="chlo.scan", assembly="custom(scan)"):
 
     def _size(self) -> int:
         """How many slices there are, without inputs to tell."""
-        known = self.outputs[0].shape[self.dimension]
-        return int(known if self.scan_dim_size is None else self.scan_dim_size)
+        size = self.outputs[0].shape[self.dimension]
+        return int(size if self.scan_dim_size is None else self.scan_dim_size)
 
     def _allocate(self, size: int, slices: Sequence[Array]) -> tuple[Array, ...]:
         """Outputs for slices such as these."""

@@ -179,7 +179,7 @@ class Contraction(MixedProduct):
         ).reshape(shape)
 
     @property
-    def order_of_terms(self) -> tuple[int, int] | None:
+    def summation_order(self) -> tuple[int, int] | None:
         """What `part_of` says of the order in which terms are added; None where it is another."""
         rows, _, columns = self.matrix_sizes
         return part_of(rows, columns) if self.multiply is contracted else None

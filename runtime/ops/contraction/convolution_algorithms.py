@@ -49,8 +49,8 @@ def by_loops(
         return None
     outputs = rhs[view.kernel_output_feature_dimension]
     is_copied = not all(window.is_trivial for window in windows)
-    suits = outputs // view.feature_group_count >= _MANY_OUTPUTS or not is_copied
-    if suits and math.prod(shapes[2]) * math.prod(rhs) >= _LEAST_TERMS * outputs and is_narrow(view):
+    prefers_matmul = outputs // view.feature_group_count >= _MANY_OUTPUTS or not is_copied
+    if prefers_matmul and math.prod(shapes[2]) * math.prod(rhs) >= _LEAST_TERMS * outputs and is_narrow(view):
         return None
     groups = view.feature_group_count, view.batch_group_count
     enter_lhs, enter_rhs, leave, computed = view.conversions
@@ -86,16 +86,16 @@ def result_shape(
     sizes = [lhs[view.input_batch_dimension] // view.batch_group_count]
     sizes += [window.count(lhs[d]) for window, d in zip(windows, view.input_spatial_dimensions, strict=True)]
     sizes += [rhs[view.kernel_output_feature_dimension]]
-    return tuple([sizes[place] for place in np.argsort(view.output_dimensions)])
+    return tuple([sizes[position] for position in np.argsort(view.output_dimensions)])
 
 
 def axes(view: Any, windows: Sequence[Window], lhs: Sequence[int]) -> tuple[convolution.Axis, ...]:
     """The spatial dimensions of an lhs of this shape, and how windows lie along them."""
-    found = []
+    axes = []
     for w, d, is_reversed in zip(windows, view.input_spatial_dimensions, view.window_reversal, strict=True):
-        places = (w.stride, w.low, w.base_dilation, w.window_dilation)
-        found.append(convolution.Axis(lhs[d], w.size, w.count(lhs[d]), *places, is_reversed=is_reversed))
-    return tuple(found)
+        geometry = (w.stride, w.low, w.base_dilation, w.window_dilation)
+        axes.append(convolution.Axis(lhs[d], w.size, w.count(lhs[d]), *geometry, is_reversed=is_reversed))
+    return tuple(axes)
 
 
 def numbers(view: Any) -> convolution.Numbers:
@@ -185,25 +185,25 @@ def multiplied(
     return result
 
 
-def _blocks(batch: int, counts: Sequence[int], row: int) -> Iterator[tuple[slice, slice]]:
+def _blocks(batch: int, counts: Sequence[int], window_elements: int) -> Iterator[tuple[slice, slice]]:
     """Slices of batches and of the first spatial dimension that hold at most PATCHES elements.
 
     Args:
         batch: number of batches.
         counts: windows along each spatial dimension.
-        row: elements of a window.
+        window_elements: elements of a window.
     """
     first = counts[0] if counts else 1
-    line = row * math.prod(counts[1:])
-    lines = max(1, PATCHES // max(line, 1))
-    if lines >= first:
-        step = lines // first
-        for start in range(0, batch, step):
-            yield slice(start, min(start + step, batch)), slice(0, first)
+    row_elements = window_elements * math.prod(counts[1:])
+    rows_per_block = max(1, PATCHES // max(row_elements, 1))
+    if rows_per_block >= first:
+        batches_per_block = rows_per_block // first
+        for start in range(0, batch, batches_per_block):
+            yield slice(start, min(start + batches_per_block, batch)), slice(0, first)
         return
     for start in range(batch):
-        for top in range(0, first, lines):
-            yield slice(start, start + 1), slice(top, min(top + lines, first))
+        for top in range(0, first, rows_per_block):
+            yield slice(start, start + 1), slice(top, min(top + rows_per_block, first))
 
 
 def _patches(lhs: Array, windows: Sequence[Window], counts: Sequence[int]) -> Array:
@@ -213,18 +213,18 @@ def _patches(lhs: Array, windows: Sequence[Window], counts: Sequence[int]) -> Ar
     if all(window.is_trivial for window in windows):
         return lhs
     patches = np.zeros((*lhs.shape[:2], *counts, *sizes, lhs.shape[-1]), lhs.dtype)
-    ahead = (slice(None), slice(None))
+    leading = (slice(None), slice(None))
     if math.prod(counts) < math.prod(sizes):
         # The same equation with windows and positions in a window exchanged.
-        turned = [
+        exchanged = [
             Window(count, window.window_dilation, window.low, 0, window.base_dilation, window.stride)
             for window, count in zip(windows, counts, strict=True)
         ]
-        for output, spans in zip(np.ndindex(*counts), window_positions(turned, shape, sizes), strict=True):
+        for output, spans in zip(np.ndindex(*counts), window_positions(exchanged, shape, sizes), strict=True):
             if spans is not None:
-                patches[(*ahead, *output, *spans[0])] = lhs[(*ahead, *spans[1])]
+                patches[(*leading, *output, *spans[0])] = lhs[(*leading, *spans[1])]
         return patches
     for position, spans in zip(np.ndindex(*sizes), window_positions(windows, shape, counts), strict=True):
         if spans is not None:
-            patches[(*ahead, *spans[0], *position)] = lhs[(*ahead, *spans[1])]
+            patches[(*leading, *spans[0], *position)] = lhs[(*leading, *spans[1])]
     return patches

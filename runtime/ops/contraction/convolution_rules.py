@@ -310,7 +310,7 @@ class ConvolutionRules(MixedProduct, QuantizedContraction):
 
     def windows(self, kernel_shape: Sequence[int], padding: Padding) -> list[Window]:
         """How windows lie along each spatial dimension of lhs."""
-        parts = zip(
+        fields = zip(
             self.kernel_spatial_dimensions,
             self.window_strides,
             padding,
@@ -320,7 +320,7 @@ class ConvolutionRules(MixedProduct, QuantizedContraction):
         )
         return [
             Window(kernel_shape[axis], stride, low, high, lhs_dilation, rhs_dilation)
-            for axis, stride, (low, high), lhs_dilation, rhs_dilation in parts
+            for axis, stride, (low, high), lhs_dilation, rhs_dilation in fields
         ]
 
     def result_shape(

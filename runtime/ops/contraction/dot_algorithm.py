@@ -118,13 +118,13 @@ def _splitter(source: ElementType, precision: ElementType, components: int) -> C
 
     def split(array: Array) -> list[Array]:
         rest = to_working(array)
-        parts = []
+        split_values = []
         for _ in range(components):
-            part = rounded(rest, precision)
-            parts.append(part)
-            if len(parts) < components:
-                rest = np.where(np.isfinite(part), rest - part, np.float32(0))
-        return parts
+            component = rounded(rest, precision)
+            split_values.append(component)
+            if len(split_values) < components:
+                rest = np.where(np.isfinite(component), rest - component, np.float32(0))
+        return split_values
 
     return split
 

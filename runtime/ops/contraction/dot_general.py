@@ -213,10 +213,10 @@ class _Einsum(Op):
         sizes: dict[str, int] = {}
         for term, type in zip(terms, self.operand_types(), strict=True):
             for label, size in zip(_labels(term, type.rank), type.shape, strict=True):
-                known = sizes.get(label, DYNAMIC)
-                if not rules.sizes_agree(known, size) and not (label.isdigit() and 1 in (known, size)):
-                    raise self.error(f"einsum_config gives {label} the sizes {known} and {size}")
-                sizes[label] = max(known, size)
+                previous = sizes.get(label, DYNAMIC)
+                if not rules.sizes_agree(previous, size) and not (label.isdigit() and 1 in (previous, size)):
+                    raise self.error(f"einsum_config gives {label} the sizes {previous} and {size}")
+                sizes[label] = max(previous, size)
         broadcast = sorted((label for label in sizes if label.isdigit()), key=int, reverse=True)
         before, dots, after = output.partition("...")
         labels = [*before, *(broadcast if dots else ()), *after]

@@ -61,29 +61,29 @@ def aliases_violation(view: CustomCallView) -> str | None:
     operands = set(_buffers(view.inputs))
     results = dict.fromkeys(_buffers(view.results), 0)
     seen = set()
-    for outputs, operand, parts in view.output_operand_aliases:
-        place = (operand, *parts)
-        if place not in operands:
+    for outputs, operand, indices in view.output_operand_aliases:
+        path = (operand, *indices)
+        if path not in operands:
             continue
-        if place in seen:
-            return f"the buffer in operand {operand} at {list(parts)} has several aliases"
-        seen.add(place)
+        if path in seen:
+            return f"the buffer in operand {operand} at {list(indices)} has several aliases"
+        seen.add(path)
         results[outputs if len(view.results) > 1 else (0, *outputs)] += 1
-    for place, count in results.items():
+    for path, count in results.items():
         if count != 1:
             return (
-                f"the buffer in result {place[0]} at {list(place[1:])} has {count} aliases, but must have one"
+                f"the buffer in result {path[0]} at {list(path[1:])} has {count} aliases, but must have one"
             )
     return None
 
 
-def _buffers(types: Sequence[Type], place: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
+def _buffers(types: Sequence[Type], path: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
     """Where the buffers among nested types are."""
     for index, type in enumerate(types):
         if isinstance(type, BufferType):
-            yield (*place, index)
+            yield (*path, index)
         elif isinstance(type, TupleType):
-            yield from _buffers(type.types, (*place, index))
+            yield from _buffers(type.types, (*path, index))
 
 
 _KIND: Final = {BufferType: "buffer", TensorType: "tensor"}

@@ -102,18 +102,20 @@ class CustomCall(
     @constraint
     def I7(self) -> str | None:
         """aliases name parts that exist and have the same type; a buffer has at most one, in a result one"""
-        parts = (self._alias_violation(*alias) for alias in self.output_operand_aliases)
-        return first(*parts) or aliases_violation(self)
+        violations = (self._alias_violation(*alias) for alias in self.output_operand_aliases)
+        return first(*violations) or aliases_violation(self)
 
-    def _alias_violation(self, outputs: Sequence[int], operand: int, parts: Sequence[int]) -> str | None:
+    def _alias_violation(
+        self, outputs: Sequence[int], operand: int, tuple_indices: Sequence[int]
+    ) -> str | None:
         reason = in_range("operand_index", [operand], 0, len(self.inputs), "the number of inputs")
         if reason is not None:
             return reason
-        source = _part(self.inputs[operand], parts)
+        source = _part(self.inputs[operand], tuple_indices)
         result = self.results[0] if len(self.results) == 1 else TupleType(self.results)
         target = _part(result, outputs)
         if source is None:
-            return f"operand_tuple_indices = {list(parts)} is outside of {self.inputs[operand]}"
+            return f"operand_tuple_indices = {list(tuple_indices)} is outside of {self.inputs[operand]}"
         if target is None:
             return f"output_tuple_indices = {list(outputs)} is outside of {result}"
         return None if types_agree(source, target) else f"an alias of {source} as {target}"

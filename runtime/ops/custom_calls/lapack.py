@@ -127,9 +127,9 @@ class Routine:
         )
 
     def _parameters_violation(self, view: CustomCallView) -> str | None:
-        given = view.configuration
+        parameters = view.configuration
         for name, allowed in self.parameters.items():
-            value = given.get(name) if isinstance(given, dict) else None
+            value = parameters.get(name) if isinstance(parameters, dict) else None
             if not isinstance(value, int):
                 return f"the parameter {name} is missing in backend_config"
             if allowed is not None and not (0 <= value < 128 and chr(value) in allowed):
@@ -168,9 +168,9 @@ class Routine:
         return run
 
     def _call(self, view: CustomCallView, declared: list[tuple[tuple[int, ...], Any]]) -> Call:
-        given: Any = view.configuration
+        configuration: Any = view.configuration
         parameters = {
-            name: given[name] if allowed is None else chr(given[name])
+            name: configuration[name] if allowed is None else chr(configuration[name])
             for name, allowed in self.parameters.items()
         }
         problem = [
@@ -205,11 +205,11 @@ def _rereading(written: Sequence[int], read: Sequence[int]) -> Reread | None:
     `written`; None where that is the argument."""
     if list(written) == list(read):
         return None
-    order, places = written[::-1], np.argsort(read[::-1])
+    order, read_order = written[::-1], np.argsort(read[::-1])
 
     def reread(array: Array) -> Array:
         buffer = array.transpose(order).ravel()
-        return buffer.reshape([array.shape[dimension] for dimension in read[::-1]]).transpose(places)
+        return buffer.reshape([array.shape[dimension] for dimension in read[::-1]]).transpose(read_order)
 
     return reread
 

@@ -51,7 +51,7 @@ class _SizedByOperands(Op):
         ]
         static = static_operation(self, values, Operation("", (), types).results)
         said = {positions[name] for name in values}
-        kept = [array for position, array in enumerate(operands) if position not in said]
+        data_operands = [array for position, array in enumerate(operands) if position not in said]
         try:
             view = view_of(static)
             view.verify()
@@ -60,7 +60,7 @@ class _SizedByOperands(Op):
             raise ExecutionError(
                 error.reason, operation=self.name, label=error.label, location=self.operation.location
             ) from None
-        return view.bind()(*kept, **regions)
+        return view.bind()(*data_operands, **regions)
 
 
 class DynamicReduceWindow(_SizedByOperands, name="nimblehlo.dynamic_reduce_window"):
@@ -116,7 +116,7 @@ class ReplacedTarget:
 
 def replacing_attributes(call: Operation, name: str) -> dict[str, Any]:
     """The attributes of a call that the operation `name` declares too."""
-    declared = {part.name for part in _DECLARATIONS[name].declared_attributes}
+    declared = {attribute.name for attribute in _DECLARATIONS[name].declared_attributes}
     return {key: value for key, value in call.attributes.items() if key in declared}
 
 

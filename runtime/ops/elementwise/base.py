@@ -165,8 +165,8 @@ class Elementwise(Op):
 
     def named_types(self) -> dict[str, TensorType]:
         """The types of the operands and, last, of the result."""
-        parts = (*self.declared_operands, *self.declared_results)
-        return {part.name: self.__dict__[part.name] for part in parts}
+        fields = (*self.declared_operands, *self.declared_results)
+        return {field.name: self.__dict__[field.name] for field in fields}
 
     def infer(self) -> list[Type] | None:
         *operands, result = self.named_types().values()

@@ -184,8 +184,8 @@ def _round_bits(magnitude: Array, dropped: int) -> Array:
     work = magnitude.dtype.type
     last_kept = (magnitude >> work(dropped)) & work(1)
     rounded = magnitude + (work((1 << (dropped - 1)) - 1) + last_kept)
-    kept: Array = (rounded >> work(dropped)) << work(dropped)
-    return kept
+    result: Array = (rounded >> work(dropped)) << work(dropped)
+    return result
 
 
 def _storage(element_type: AnyElementType) -> ElementType:

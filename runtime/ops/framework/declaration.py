@@ -37,7 +37,7 @@ from ...ir import Region as IrRegion
 from ...options import Ordering
 from ...types import TensorType, Type
 from .attribute_kinds import SEGMENT_SIZES, AttributeKind
-from .op_registry import FAMILY_OF
+from .op_registry import MODULE_OF_OPERATION
 
 Array = np.ndarray[Any, Any]
 Evaluate = Callable[..., tuple[Any, ...]]
@@ -45,7 +45,7 @@ Evaluate = Callable[..., tuple[Any, ...]]
 
 REQUIRED: Final = object()
 
-MOST_KNOWN_VIEWS: Final = 1024
+MAX_CACHED_VIEWS: Final = 1024
 """Of how many different operations the decoded parts are kept."""
 
 
@@ -195,21 +195,21 @@ def constraint(check: Callable[[Any], str | None]) -> Any:
 
 
 def _parts(declaration: type[Op]) -> tuple[_Declared | Constraint, ...]:
-    """The parts of a class and of its bases, but for names that a later class gave to something else."""
-    parts: dict[str, _Declared | Constraint] = {}
+    """The declared fields of a class and its bases, without names that a derived class redefines."""
+    fields: dict[str, _Declared | Constraint] = {}
     for base in reversed(declaration.__mro__):
         for key, value in vars(base).items():
             if isinstance(value, (_Declared, Constraint)):
-                parts[key] = value
-            elif key in parts:
-                del parts[key]
-    return tuple(parts.values())
+                fields[key] = value
+            elif key in fields:
+                del fields[key]
+    return tuple(fields.values())
 
 
 class _Derived:
-    """A class attribute that follows from the parts of a class: found when the class is first asked for it.
+    """A class attribute computed from the declared fields of a class at its first use.
 
-    Many classes are made of which a program needs few.
+    The computation is lazy because a program uses few of the classes that are defined.
     """
 
     def __init__(self, name: str, find: Callable[[type[Op]], Any]) -> None:
@@ -223,34 +223,34 @@ class _Derived:
 
 
 def _of_kind(*kinds: type) -> Callable[[type[Op]], Any]:
-    """Finds the parts of these very classes."""
-    return lambda declaration: tuple(part for part in declaration.declared_parts if type(part) in kinds)
+    """The declared fields of exactly these classes."""
+    return lambda declaration: tuple(field for field in declaration.declared_fields if type(field) in kinds)
 
 
 def _input_labels(declaration: type[Op]) -> dict[str, str]:
     inputs = [
-        part
-        for part in declaration.declared_parts
-        if isinstance(part, _Declared) and not isinstance(part, Result)
+        field
+        for field in declaration.declared_fields
+        if isinstance(field, _Declared) and not isinstance(field, Result)
     ]
-    return {part.name: f"I{index}" for index, part in enumerate(inputs, 1)}
+    return {field.name: f"I{index}" for index, field in enumerate(inputs, 1)}
 
 
 def _struct_fields(declaration: type[Op]) -> dict[str, frozenset[str]]:
     fields: dict[str, list[str]] = {}
-    for part in declaration.declared_attributes:
-        if part.of is not None:
-            fields.setdefault(part.of, []).append(part.field or part.name)
+    for field in declaration.declared_attributes:
+        if field.of is not None:
+            fields.setdefault(field.of, []).append(field.field or field.name)
     return {struct: frozenset(names) for struct, names in fields.items()}
 
 
 def _variadic_kinds(declaration: type[Op]) -> frozenset[str]:
     kinds = {"operand": declaration.declared_operands, "result": declaration.declared_results}
-    return frozenset(kind for kind, parts in kinds.items() if any(part.variadic for part in parts))
+    return frozenset(kind for kind, fields in kinds.items() if any(field.variadic for field in fields))
 
 
 _DERIVED: Final = (
-    _Derived("declared_parts", _parts),
+    _Derived("declared_fields", _parts),
     _Derived("declared_operands", _of_kind(Operand)),
     _Derived("declared_results", _of_kind(Result)),
     _Derived("declared_attributes", _of_kind(Attribute)),
@@ -267,15 +267,14 @@ class Op:
 
     Class attributes:
         name: the operation's name with its dialect.
-        assembly: its pretty form (`nimblehlo.frontend.assembly`), None: it has the generic form only.
-        pure: False where it has an effect beyond its results.
-        is_pure_by_call: whether a view's own `pure` says that, not the class's.
-        reads_sizes: whether the result follows from sizes, so that `value_of_types` may tell it.
-        binds_by_types: whether `bind` gives the same for all operations of the same types and attributes: it
-            asks for nothing else of them, such as their place or their constants.
+        assembly: its assembly format (`nimblehlo.frontend.assembly`); None: it has the generic form only.
+        pure: False if the operation has side effects.
+        is_pure_by_call: whether `pure` depends on the operation, so that a view overrides the class's.
+        reads_sizes: whether the result depends only on sizes, so that `value_of_types` may compute it.
+        binds_by_types: whether `bind` depends only on types and attributes, not on location or constants.
         takes_stored_values: whether `reference` works on the stored integers of quantized tensors; otherwise
             it is given their expressed values.
-        declared_operands and so on: the declared parts, in order.
+        declared_operands and so on: the declared fields, in order.
     """
 
     name: ClassVar[str] = ""
@@ -285,7 +284,7 @@ class Op:
     reads_sizes: ClassVar[bool] = False
     binds_by_types: ClassVar[bool] = False
     takes_stored_values: ClassVar[bool] = False
-    declared_parts: ClassVar[tuple[_Declared | Constraint, ...]] = ()
+    declared_fields: ClassVar[tuple[_Declared | Constraint, ...]] = ()
     declared_operands: ClassVar[tuple[Operand, ...]] = ()
     declared_results: ClassVar[tuple[Result, ...]] = ()
     declared_attributes: ClassVar[tuple[Attribute, ...]] = ()
@@ -298,7 +297,7 @@ class Op:
     operation: Operation
 
     ordering: Ordering = Ordering()
-    """What is chosen where the specification leaves it open: a plan sets that of its options on its views."""
+    """The evaluation order where the specification leaves it open; a plan sets it from its options."""
 
     def __init_subclass__(
         cls, *, name: str | None = None, assembly: str | None = None, pure: bool | None = None, **rest: Any
@@ -325,33 +324,33 @@ class Op:
         if not operation.operands:
             self._read(operation, view)
             return
-        # By identity, which takes less time than equality; what is known keeps these objects alive.
+        # Types and attributes are compared by identity, which is faster; the cache keeps them alive.
         types = [value.type for value in (*operation.operands, *operation.results)]
         attributes = operation.attributes
         values = attributes.values()
         key = (type(self), len(operation.operands), *attributes, *map(id, types), *map(id, values))
-        known = _parts_of_views.get(key)
-        if known is None:
+        cached = _field_cache.get(key)
+        if cached is None:
             self._read(operation, view)
-            if len(_parts_of_views) >= MOST_KNOWN_VIEWS:
-                _parts_of_views.clear()
+            if len(_field_cache) >= MAX_CACHED_VIEWS:
+                _field_cache.clear()
             if DenseElementsAttribute not in map(type, values):
-                parts = view.copy()
-                del parts["operation"]
+                fields = view.copy()
+                del fields["operation"]
                 for region in self.declared_regions:
-                    del parts[region.name]
-                _parts_of_views[key] = parts, (types, *values)
+                    del fields[region.name]
+                _field_cache[key] = fields, (types, *values)
             return
-        view.update(known[0])
+        view.update(cached[0])
         for kind in self.variadic_kinds:
-            for part in self.declared_operands if kind == "operand" else self.declared_results:
-                if part.variadic:
-                    view[part.name] = list(view[part.name])
+            for field in self.declared_operands if kind == "operand" else self.declared_results:
+                if field.variadic:
+                    view[field.name] = list(view[field.name])
         if self.declared_regions or operation.regions:
             self._assign_regions(operation.regions, view)
 
     def _read(self, operation: Operation, view: dict[str, Any]) -> None:
-        """Enter what is declared, under its names."""
+        """Store the declared fields under their names."""
         operand_types = [operand.type for operand in operation.operands]
         self._assign(self.declared_operands, operand_types, "operand", view)
         for attribute in self.declared_attributes:
@@ -371,32 +370,32 @@ class Op:
     def _assign(
         self, declared: Sequence[Operand], actual: list[Type], what: str, view: dict[str, Any]
     ) -> None:
-        """Enter the types of operands or results under their declared names."""
+        """Store the types of operands or results under their declared names."""
         if len(declared) == len(actual) and what not in self.variadic_kinds:
-            for part, type in zip(declared, actual, strict=True):
-                reason = part.violation(type)
+            for field, type in zip(declared, actual, strict=True):
+                reason = field.violation(type)
                 if reason is not None:
-                    raise self.error(reason, self.input_labels.get(part.name))
-                view[part.name] = type
+                    raise self.error(reason, self.input_labels.get(field.name))
+                view[field.name] = type
             return
-        for part, group in zip(declared, self._groups(declared, actual, what), strict=True):
+        for field, group in zip(declared, self._groups(declared, actual, what), strict=True):
             for type in group:
-                reason = part.violation(type)
+                reason = field.violation(type)
                 if reason is not None:
-                    raise self.error(reason, self.input_labels.get(part.name))
-            if part.variadic:
-                view[part.name] = group
+                    raise self.error(reason, self.input_labels.get(field.name))
+            if field.variadic:
+                view[field.name] = group
             else:
-                view[part.name] = group[0] if group else None
+                view[field.name] = group[0] if group else None
 
     def _groups(self, declared: Sequence[Operand], actual: list[Type], what: str) -> list[list[Type]]:
-        """Split operand or result types among the declared parts."""
+        """Split operand or result types among the declared fields."""
         counts = self.segment_sizes(what, declared, len(actual))
         if sum(counts) != len(actual):
             raise self.error(f"has {len(actual)} {what}s, but must have {sum(counts)}")
-        for part, count in zip(declared, counts, strict=True):
-            if not part.variadic and count != 1 and not (part.optional and count == 0):
-                raise self.error(f"{what} {part.name} must be one, but there are {count}")
+        for field, count in zip(declared, counts, strict=True):
+            if not field.variadic and count != 1 and not (field.optional and count == 0):
+                raise self.error(f"{what} {field.name} must be one, but there are {count}")
         groups, start = [], 0
         for count in counts:
             groups.append(actual[start : start + count])
@@ -404,9 +403,9 @@ class Op:
         return groups
 
     def segment_sizes(self, what: str, declared: Sequence[Operand], total: int) -> list[int]:
-        """How many operands or results each declared part takes of `total`.
+        """The number of operands or results that belong to each declared field, out of `total`.
 
-        With several variadic parts they share equally, or the attribute ``operandSegmentSizes`` says it.
+        Several variadic fields share equally, unless the attribute ``operandSegmentSizes`` has the numbers.
         """
         attributes = self.operation.attributes
         attribute = attributes.get(f"{what}SegmentSizes", attributes.get(f"{what}_segment_sizes"))
@@ -418,17 +417,17 @@ class Op:
             if len(values) != len(declared) or min(values, default=0) < 0:
                 raise self.error(f"{what}SegmentSizes must have {len(declared)} sizes that are not negative")
             return list(values)
-        variadic = sum(part.variadic for part in declared)
-        optional = [part for part in declared if part.optional]
+        variadic = sum(field.variadic for field in declared)
+        optional = [field for field in declared if field.optional]
         fixed = len(declared) - variadic - len(optional)
         if not variadic:
             present = min(max(total - fixed, 0), len(optional))
             absent = optional[present:]
-            return [0 if part in absent else 1 for part in declared]
+            return [0 if field in absent else 1 for field in declared]
         share, rest = divmod(total - fixed - len(optional), variadic)
         if share < 0 or rest:
             raise self.error(f"has {total} {what}s, which its {what} groups cannot share")
-        return [share if part.variadic else 1 for part in declared]
+        return [share if field.variadic else 1 for field in declared]
 
     def _assign_regions(self, regions: Sequence[IrRegion], view: dict[str, Any]) -> None:
         declared = self.declared_regions
@@ -437,8 +436,8 @@ class Op:
         elif len(declared) != len(regions):
             raise self.error(f"has {len(regions)} regions, but must have {len(declared)}")
         else:
-            for part, region in zip(declared, regions, strict=True):
-                view[part.name] = region
+            for field, region in zip(declared, regions, strict=True):
+                view[field.name] = region
         for region in regions:
             if len(region.blocks) != 1 or not region.block.operations:
                 raise self.error("each region must be one block that ends with a terminator")
@@ -499,7 +498,7 @@ class Op:
         return self.reference
 
 
-_parts_of_views: Final[dict[tuple[object, ...], tuple[dict[str, Any], tuple[object, ...]]]] = {}
+_field_cache: Final[dict[tuple[object, ...], tuple[dict[str, Any], tuple[object, ...]]]] = {}
 """What views of operations with the same types and attributes hold by the declared names, and what the key
 tells by its identity, so that nothing else gets the same."""
 
@@ -515,15 +514,15 @@ def register(declaration: type[Op]) -> None:
 
 def lookup(name: str) -> type[Op] | None:
     """The declaration of the operation of that name, or None."""
-    found = _REGISTRY.get(name)
-    if found is None and name in FAMILY_OF:
-        importlib.import_module(f"..{FAMILY_OF[name]}", __package__)
-        found = _REGISTRY[name]
-    return found
+    declaration = _REGISTRY.get(name)
+    if declaration is None and name in MODULE_OF_OPERATION:
+        importlib.import_module(f"..{MODULE_OF_OPERATION[name]}", __package__)
+        declaration = _REGISTRY[name]
+    return declaration
 
 
 def declarations() -> Iterable[type[Op]]:
     """All declarations."""
-    for name in FAMILY_OF:
+    for name in MODULE_OF_OPERATION:
         lookup(name)
-    return [_REGISTRY[name] for name in dict.fromkeys([*FAMILY_OF, *_REGISTRY])]
+    return [_REGISTRY[name] for name in dict.fromkeys([*MODULE_OF_OPERATION, *_REGISTRY])]

@@ -1,4 +1,4 @@
-"""Which module of this package declares which operations, so that it is imported when one of them is met.
+"""The registry from operation names to the modules that declare them, for imports on demand.
 
 A test compares the table with what the modules declare.
 """
@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Final
 
-COLUMN_GATHER: Final = "nimblehlo.gather"
+COMPONENT_GATHER: Final = "nimblehlo.gather"
 FILLED_GATHER: Final = "nimblehlo.filled_gather"
-COLUMN_SCATTER: Final = "nimblehlo.scatter"
-POSITION_REDUCE: Final = "nimblehlo.position_reduce"
-POSITION_SORT: Final = "nimblehlo.position_sort"
+COMPONENT_SCATTER: Final = "nimblehlo.scatter"
+ARG_REDUCE: Final = "nimblehlo.position_reduce"
+ARG_SORT: Final = "nimblehlo.position_sort"
 
 _NAMES: Final = {
     "elementwise.arithmetic": {
@@ -111,18 +111,18 @@ _NAMES: Final = {
         ),
     },
 }
-"""By the module: by the dialect, the names of the operations that it declares."""
+"""For each module and dialect, the names of the operations that the module declares."""
 
-FAMILY_OF: Final = {
+MODULE_OF_OPERATION: Final = {
     f"{dialect}.{name}": family
     for family, dialects in _NAMES.items()
     for dialect, names in dialects.items()
     for name in names.split()
 }
-"""The module that declares an operation, by the operation's name."""
+"""The module that declares an operation, by the operation's name with its dialect."""
 
 VERIFY_SHARDINGS: Final = "sharding.verify"
-"""The module that verifies what a module says of shardings, by `verify_shardings`."""
+"""The module whose `verify_shardings` checks the sharding annotations of a program."""
 
 MESH: Final = "sdy.mesh"
 SHARDING_ATTRIBUTES: Final = frozenset(

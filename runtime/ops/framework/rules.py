@@ -295,17 +295,17 @@ def with_actual_shapes(op: AnyOp, operands: Sequence[np.ndarray[Any, Any]]) -> A
     view = object.__new__(type(op))
     view.__dict__.update(op.__dict__)
     remaining = iter(operands)
-    for part in op.declared_operands:
-        declared = op.__dict__[part.name]
-        types = declared if part.variadic else [] if declared is None else [declared]
+    for field in op.declared_operands:
+        declared = op.__dict__[field.name]
+        types = declared if field.variadic else [] if declared is None else [declared]
         actual = [
             TensorType(np.shape(next(remaining)), type.element_type) if isinstance(type, TensorType) else type
             for type in types
         ]
-        if part.variadic:
-            view.__dict__[part.name] = actual
+        if field.variadic:
+            view.__dict__[field.name] = actual
         elif actual:
-            view.__dict__[part.name] = actual[0]
+            view.__dict__[field.name] = actual[0]
     return view
 
 
@@ -327,8 +327,8 @@ def judge_unknown_sizes(op: Op, *operands: np.ndarray[Any, Any]) -> None:
     """
     if "sizes_are_known" not in op.__dict__:
         types = [value.type for value in (*op.operation.operands, *op.operation.results)]
-        known = all(type.is_static for type in types if isinstance(type, TensorType))
-        op.__dict__["sizes_are_known"] = known
+        all_static = all(type.is_static for type in types if isinstance(type, TensorType))
+        op.__dict__["sizes_are_known"] = all_static
     if not op.__dict__["sizes_are_known"]:
         judge(with_actual_shapes(op, operands))
 

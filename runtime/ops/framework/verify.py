@@ -261,9 +261,9 @@ def views_under(ordering: Ordering) -> Callable[[Operation], Op]:
     """`view_of`, for operations that are to be as `ordering` says."""
 
     def view(operation: Operation) -> Op:
-        made = view_of(operation)
-        made.ordering = ordering
-        return made
+        new_view = view_of(operation)
+        new_view.ordering = ordering
+        return new_view
 
     return view
 
@@ -346,20 +346,20 @@ def _verify_type(type: Type, operation: str, location: object) -> None:
     """A value's type: offered, and its own constraints hold."""
     if isinstance(type, TensorType) and type.bounds is None and type.element_type in _PLAIN_ELEMENTS:
         return
-    for part in _parts(type):
-        if isinstance(part, UnrankedTensorType):
-            reason = f"unranked types such as {part} are not offered"
+    for nested in _parts(type):
+        if isinstance(nested, UnrankedTensorType):
+            reason = f"unranked types such as {nested} are not offered"
             raise UnsupportedError(reason, operation=operation, location=location)
-    found = violation(type)
-    if found is not None:
-        raise VerifyError(found.reason, label=found.label, operation=operation, location=location)
+    problem = violation(type)
+    if problem is not None:
+        raise VerifyError(problem.reason, label=problem.label, operation=operation, location=location)
 
 
 def _parts(type: Type) -> Iterator[Type]:
     """The type, or the types in a tuple."""
     if isinstance(type, TupleType):
-        for part in type.types:
-            yield from _parts(part)
+        for nested in type.types:
+            yield from _parts(nested)
     else:
         yield type
 

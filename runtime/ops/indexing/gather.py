@@ -173,8 +173,8 @@ class GatherRules(Op):
     ) -> None:
         """Along a collapsed dimension one element is read even of a slice of size 0: it must be there."""
         for d in dimensions:
-            known = d in self.start_index_map
-            start = int(full_start_index[self.start_index_map.index(d)].max()) if known else 0
+            is_indexed = d in self.start_index_map
+            start = int(full_start_index[self.start_index_map.index(d)].max()) if is_indexed else 0
             if start >= shape[d]:
                 raise UndefinedBehaviorError(
                     f"slice_sizes[{d}] is 0 and {d} is in collapsed_slice_dims: "
@@ -447,5 +447,5 @@ class DynamicGather(GatherRules, RunTimeShaped, name="stablehlo.dynamic_gather")
         )
 
     def reference(self, operand: Array, start_indices: Array, slice_sizes: Array) -> Array:
-        known = self.at_run_time(operand, start_indices, slice_sizes).known("slice_sizes")
-        return self.gather_of(operand.shape, start_indices.shape, known)(operand, start_indices)
+        sizes = self.at_run_time(operand, start_indices, slice_sizes).known("slice_sizes")
+        return self.gather_of(operand.shape, start_indices.shape, sizes)(operand, start_indices)

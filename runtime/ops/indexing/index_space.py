@@ -86,7 +86,7 @@ def index_vectors(indices: Array, index_vector_dim: int) -> Array:
     return as_indices(vectors).reshape(len(vectors), math.prod(vectors.shape[1:]))
 
 
-def joined_columns(columns: Sequence[Array], added_to_negative: Sequence[int]) -> Array:
+def stacked_components(columns: Sequence[Array], added_to_negative: Sequence[int]) -> Array:
     """Index vectors as int64, along a last dimension, of columns for each of their elements.
 
     To a negative index of column c `added_to_negative[c]` is added.
@@ -126,7 +126,7 @@ class IndexedWindows:
         window_dims: Sequence[int],
     ) -> None:
         batch_shape = batch_sizes(indices_shape, index_vector_dim)
-        steps = [math.prod(shape[d + 1 :]) for d in range(len(shape))]
+        strides = [math.prod(shape[d + 1 :]) for d in range(len(shape))]
         rank = len(batch_shape) + len(window)
         batch_dims = other_dimensions(rank, window_dims)
         rank_of_indices = len(indices_shape)
@@ -134,16 +134,16 @@ class IndexedWindows:
         self.vectors_first = vectors_first if index_vector_dim < rank_of_indices else None
         self.shape = combine(batch_shape, [size for _, size in window], window_dims)
         self.batch_size = math.prod(batch_shape)
-        self.start_steps = np.array([steps[d] for d in start_index_map], np.int64)
+        self.start_steps = np.array([strides[d] for d in start_index_map], np.int64)
         self.spread_batch = [1] * rank
         for d, size in zip(batch_dims, batch_shape, strict=True):
             self.spread_batch[d] = size
         self.batching_and_window = np.zeros([1] * rank, np.int64)
         for d_operand, d_start in zip(operand_batching_dims, start_indices_batching_dims, strict=True):
             d = d_start - (0 if d_start < index_vector_dim else 1)
-            self._add(np.arange(batch_shape[d]) * steps[d_operand], batch_dims[d])
+            self._add(np.arange(batch_shape[d]) * strides[d_operand], batch_dims[d])
         for (d_operand, size), d in zip(window, window_dims, strict=True):
-            self._add(np.arange(size) * steps[d_operand], d)
+            self._add(np.arange(size) * strides[d_operand], d)
 
     def _add(self, positions: Array, d: int) -> None:
         """Add positions that depend on the index along one dimension of the space."""
@@ -166,8 +166,10 @@ class IndexedWindows:
     def positions(self, starts: Array) -> Array:
         """The position of each element, of shape `shape`, where the windows start at `starts`."""
         # NumPy multiplies matrices of integers slowly.
-        moved = [row if step == 1 else row * step for step, row in zip(self.start_steps, starts, strict=True)]
-        if not moved:
+        scaled = [
+            row if stride == 1 else row * stride for stride, row in zip(self.start_steps, starts, strict=True)
+        ]
+        if not scaled:
             # There may be any number of empty index vectors, without memory for one number each.
             return np.broadcast_to(self.batching_and_window, self.shape)
-        return self.batching_and_window + self.over_batch(functools.reduce(np.add, moved))
+        return self.batching_and_window + self.over_batch(functools.reduce(np.add, scaled))

@@ -1,4 +1,4 @@
-"""What scatters do with updates: where they go, in which order, and how they are combined.
+"""The semantics of scatters: destinations of updates, their order, and how they are combined.
 
 Source: specification, section "scatter".
 """
@@ -31,12 +31,12 @@ _BY_VALUE: Final[dict[str, np.ufunc]] = {
 }
 """Updates whose NumPy function combines one element at a time, in order, exactly as the operation does."""
 
-_PIECE: Final = 1 << 18
-"""How many updates are applied at a time, about: their positions and values stay in the cache."""
+_UPDATES_PER_CHUNK: Final = 1 << 18
+"""About how many updates are applied at a time, so that destinations and values stay in the cache."""
 
 
 class ScatterRules(Op):
-    """What `scatter` and its form by columns of indices share: the semantics."""
+    """The semantics that `scatter` and its form by index components share."""
 
     takes_stored_values = True
 
@@ -59,16 +59,16 @@ class ScatterRules(Op):
 
     @functools.cached_property
     def combine(self) -> Callable[[Arrays, Arrays], Arrays] | None:
-        """What combines values in a wider type than the results'; None: update_computation in their own."""
-        fold = self.analysis.monoid_fold("float64") if self.ordering.accumulate == "float64" else None
-        is_wider = fold is not None and list(fold.dtypes) != [result.dtype for result in self.results]
-        return fold.combine if fold is not None and is_wider else None
+        """Combines values in a wider type than the results; None: update_computation combines them."""
+        reducer = self.analysis.monoid_reducer("float64") if self.ordering.accumulate == "float64" else None
+        is_wider = reducer is not None and list(reducer.dtypes) != [result.dtype for result in self.results]
+        return reducer.combine if reducer is not None and is_wider else None
 
     @functools.cached_property
     def accumulators(self) -> Sequence[np.dtype[Any]]:
         """The NumPy types that results have while updates are applied: each is rounded, if not in f64."""
-        fold = self.analysis.monoid_fold("float64") if self.combine is not None else None
-        return [result.dtype for result in self.results] if fold is None else fold.dtypes
+        reducer = self.analysis.monoid_reducer("float64") if self.combine is not None else None
+        return [result.dtype for result in self.results] if reducer is None else reducer.dtypes
 
     @functools.cached_property
     def analysis(self) -> Body:
@@ -99,7 +99,7 @@ class ScatterRules(Op):
         """The function of the operands and of update_computation for one set of shapes."""
         dtypes, accumulators = [result.dtype for result in self.results], self.accumulators
         count = len(dtypes)
-        pieces = self.pieces(shape, indices_shape, updates_shape)
+        chunks = self.chunks(shape, indices_shape, updates_shape)
 
         def scatter(*operands: Array, update_computation: Evaluate) -> Any:
             inputs, indices, updates = operands[:count], operands[count:-count], operands[-count:]
@@ -108,7 +108,7 @@ class ScatterRules(Op):
                 for array, dtype, wide in zip(inputs, dtypes, accumulators, strict=True)
             ]
             flat = [result.reshape(-1) for result in results]
-            for destinations, of_indices, of_updates in pieces:
+            for destinations, of_indices, of_updates in chunks:
                 vectors = self.index_vectors([array[of_indices] for array in indices])
                 result_index, update_index = destinations(vectors)
                 converted = [
@@ -124,34 +124,36 @@ class ScatterRules(Op):
         return scatter
 
     def index_vectors(self, indices: Sequence[Array]) -> Array:
-        """scatter_indices, or a piece of them, of those operands that hold them."""
+        """scatter_indices, or a chunk of them, from the operands that hold them."""
         return indices[0]
 
-    def pieces(
+    def chunks(
         self, shape: Sequence[int], indices_shape: Sequence[int], updates_shape: Sequence[int]
-    ) -> list[_Piece]:
-        """What is updated at a time, one piece after the other.
+    ) -> list[_UpdateChunk]:
+        """The chunks of updates that are applied one after the other.
 
-        Many updates are cut, so that their positions take little memory, where the order of updates is the
-        lexicographic one and their first dimension is one of index vectors, but no batching dimension.
+        Many updates are split into chunks, so that destinations take little memory, if the updates are in
+        lexicographic order and their first dimension is one of index vectors, but no batching dimension.
         """
         total = math.prod(updates_shape)
         if not total or not math.prod(shape):
             return []
         dimension = int(self.index_vector_dim == 0)
         is_whole = 0 in self.update_window_dims or dimension in self.scatter_indices_batching_dims
-        if total <= 2 * _PIECE or is_whole or self.ordering.scatter_schedule != "lexicographic":
-            return [_Piece(Destinations(self, shape, indices_shape, updates_shape), (), ())]
-        size, pieces, made = updates_shape[0], [], {}
-        step = max(1, _PIECE * size // total)
-        for first in range(0, size, step):
-            count = min(step, size - first)
-            if count not in made:
-                vectors = [*indices_shape[:dimension], count, *indices_shape[dimension + 1 :]]
-                made[count] = Destinations(self, shape, vectors, [count, *updates_shape[1:]])
-            here = (slice(first, first + count),)
-            pieces.append(_Piece(made[count], (slice(None),) * dimension + here, here))
-        return pieces
+        if total <= 2 * _UPDATES_PER_CHUNK or is_whole or self.ordering.scatter_schedule != "lexicographic":
+            return [_UpdateChunk(Destinations(self, shape, indices_shape, updates_shape), (), ())]
+        size, chunks, destinations = updates_shape[0], [], {}
+        rows_per_chunk = max(1, _UPDATES_PER_CHUNK * size // total)
+        for first in range(0, size, rows_per_chunk):
+            count = min(rows_per_chunk, size - first)
+            if count not in destinations:
+                chunk_indices_shape = [*indices_shape[:dimension], count, *indices_shape[dimension + 1 :]]
+                destinations[count] = Destinations(
+                    self, shape, chunk_indices_shape, [count, *updates_shape[1:]]
+                )
+            rows = (slice(first, first + count),)
+            chunks.append(_UpdateChunk(destinations[count], (slice(None),) * dimension + rows, rows))
+        return chunks
 
     def update(
         self, results: list[Array], result_index: Array, updates: list[Array], update_computation: Evaluate
@@ -167,7 +169,7 @@ class ScatterRules(Op):
             if self.combine is not None:
                 updated_values = self.combine(tuple(current), tuple(new))
             else:
-                updated_values = self.lifted(update_computation, *current, *new)
+                updated_values = self.vectorized(update_computation, *current, *new)
             for result, value in zip(results, updated_values, strict=True):
                 result[destinations] = value
 
@@ -182,13 +184,13 @@ class ScatterRules(Op):
         return tuple(rounded)
 
     @functools.cached_property
-    def lifted(self) -> Callable[..., tuple[Array, ...]]:
-        """How update_computation is applied to many elements at once."""
+    def vectorized(self) -> Callable[..., tuple[Array, ...]]:
+        """update_computation, vectorized."""
         return vectorize_region(self.update_computation)
 
     @functools.cached_property
     def combines_by_value(self) -> Callable[[list[Array], Array, list[Array]], None] | None:
-        """What NumPy has for this update_computation, applying updates one after the other; None without."""
+        """The NumPy function that applies updates in order like update_computation; None without one."""
         if overwrites(self.update_computation):
             return _overwrite
         combine = _BY_VALUE.get(self.analysis.monoid or "")
@@ -199,9 +201,8 @@ class ScatterRules(Op):
         return functools.partial(_combine, combine)
 
 
-class _Piece(NamedTuple):
-    """Updates that are applied at a time: where they go, and which part of scatter_indices and updates they
-    are."""
+class _UpdateChunk(NamedTuple):
+    """A chunk of updates: their destinations, and the slices of scatter_indices and updates."""
 
     destinations: Destinations
     of_indices: tuple[slice, ...]
@@ -209,10 +210,10 @@ class _Piece(NamedTuple):
 
 
 class Destinations:
-    """Where updates go, for one set of shapes.
+    """The destinations of updates, for one set of shapes.
 
-    A call takes scatter_indices and returns positions in the flattened inputs, in the schedule's order and
-    those in bounds alone, and what selects their updates from the flattened ones.
+    A call takes scatter_indices and returns the in-bounds destinations in the flattened inputs, in the
+    schedule's order, and the indices of their updates in the flattened updates.
     """
 
     def __init__(
@@ -235,13 +236,13 @@ class Destinations:
             list(zip(window_operand_dims, window_sizes, strict=True)),
             view.update_window_dims,
         )
-        place = dict(zip(window_operand_dims, view.update_window_dims, strict=True))
+        update_dim_of = dict(zip(window_operand_dims, view.update_window_dims, strict=True))
         chosen = view.ordering.scatter_schedule
         self.shuffle_seed: int | None = chosen[1] if chosen[:1] == ("shuffled",) else None
         self.schedule = view.schedule(math.prod(updates_shape))
         self.bounds: list[tuple[Array | int, int]] = []
         for d_operand in view.scatter_dims_to_operand_dims:
-            d = place.get(d_operand)
+            d = update_dim_of.get(d_operand)
             offsets = 0 if d is None else windows.along(np.arange(updates_shape[d]), d)
             self.bounds.append((offsets, shape[d_operand]))
 

@@ -57,5 +57,5 @@ def order(result_index: Array, seed: int) -> Array:
     first, stride = draw(in_groups[starts], counts, seed)
     group = np.repeat(np.arange(len(starts)), counts)
     number = np.arange(len(in_groups)) - starts[group]
-    places: Array = by_destination[starts[group] + (first[group] + number * stride[group]) % counts[group]]
-    return places
+    positions: Array = by_destination[starts[group] + (first[group] + number * stride[group]) % counts[group]]
+    return positions

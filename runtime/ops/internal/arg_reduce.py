@@ -1,6 +1,6 @@
-"""The operation that the specializer makes of a `reduce` whose second input counts along a dimension.
+"""The specialized form of a `reduce` whose second input is an iota along a dimension.
 
-It occurs in specialized programs alone: no text and no bytecode may name it.
+Only the specializer creates it: no text and no bytecode may name it.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from ...ir import Operation
 from ...types import INTEGER, PLAIN, TensorType
 from ..framework.attribute_kinds import DIMENSIONS, I64
 from ..framework.declaration import Array, Attribute, Evaluate, Op, Operand, Region, Result
-from ..framework.op_registry import POSITION_REDUCE
+from ..framework.op_registry import ARG_REDUCE
 from ..reduction.reduce import Reduce
 from ..reduction.vectorize_region import Arrays
 from ..shape.creation import Iota
 
 
-class PositionReduce(Op, name=POSITION_REDUCE):
-    """`reduce` of values beside their positions along a reduced dimension, which are not an operand.
+class ArgReduce(Op, name=ARG_REDUCE):
+    """`reduce` of values paired with their positions along a reduced dimension, which are not an operand.
 
-    `dimensions` are those of the reduction, the one along which positions count first.
+    `dimensions` are the reduced ones, beginning with the one along which positions are counted.
     """
 
     operand = Operand(PLAIN)
@@ -52,7 +52,7 @@ class PositionReduce(Op, name=POSITION_REDUCE):
 
     @functools.cached_property
     def reduction(self) -> Reduce:
-        """The same with positions as an operand."""
+        """The equivalent `reduce` with positions as an operand."""
         value, init_value, init_position = self.operation.operands
         counted = {"iota_dimension": I64.encode(self.dimensions[0])}
         positions = Operation(Iota.name, (), [self.positions_type], counted).result

@@ -1,6 +1,6 @@
-"""The operation that the specializer makes of a `sort` of which one input counts along the sorted dimension.
+"""The specialized form of a `sort` with one input that is an iota along the sorted dimension.
 
-It occurs in specialized programs alone: no text and no bytecode may name it.
+Only the specializer creates it: no text and no bytecode may name it.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ import numpy as np
 from ...types import PLAIN
 from ..framework.attribute_kinds import DIMENSIONS, I64
 from ..framework.declaration import Array, Attribute, Evaluate, Op, Operand, Region, Result
-from ..framework.op_registry import POSITION_SORT
+from ..framework.op_registry import ARG_SORT
 from ..reduction.bodies import SortKey, comparator
-from ..reduction.sort import MAX_SORTED_RANK, around_axis, sorted_places
+from ..reduction.sort import MAX_SORTED_RANK, around_axis, sorted_positions
 from ..reduction.vectorize_region import Arrays
 
 
-class PositionSort(Op, name=POSITION_SORT):
+class ArgSort(Op, name=ARG_SORT):
     """`sort` of inputs together with their positions along `dimension`, which are not an operand.
 
-    The results are the sorted inputs whose numbers `kept` has, and then the positions. The comparator has a
-    known form.
+    The results are the sorted inputs whose numbers `kept` lists, then the positions. The comparator is one
+    that `comparator` recognizes.
     """
 
     inputs = Operand(PLAIN, variadic=True)
@@ -44,7 +44,7 @@ class PositionSort(Op, name=POSITION_SORT):
         axis, shape = self.dimension, inputs[0].shape
         if len(shape) > MAX_SORTED_RANK:
             inputs, axis = tuple([around_axis(array, axis) for array in inputs]), 1
-        places = sorted_places(inputs, element_types, self.keys, axis)
-        moved = [np.take_along_axis(inputs[number], places, axis) for number in self.kept]
-        results = (*moved, places.astype(self.results[-1].dtype))
+        positions = sorted_positions(inputs, element_types, self.keys, axis)
+        sorted_inputs = [np.take_along_axis(inputs[number], positions, axis) for number in self.kept]
+        results = (*sorted_inputs, positions.astype(self.results[-1].dtype))
         return tuple([array.reshape(shape) for array in results]) if len(shape) > MAX_SORTED_RANK else results

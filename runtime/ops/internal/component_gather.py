@@ -1,6 +1,6 @@
-"""The operations that the specializer makes of `gather`: the elements of index vectors come as columns.
+"""Specialized forms of `gather` that take the components of index vectors as separate operands.
 
-They occur in specialized programs alone: no text and no bytecode may name them.
+Only the specializer creates them: no text and no bytecode may name them.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ import numpy as np
 from ...types import INTEGER, PLAIN
 from ..framework.attribute_kinds import DIMENSIONS
 from ..framework.declaration import Array, Attribute, Operand, Result
-from ..framework.op_registry import COLUMN_GATHER, FILLED_GATHER
+from ..framework.op_registry import COMPONENT_GATHER, FILLED_GATHER
 from ..indexing.gather import GatherRules
-from ..indexing.index_space import joined_columns, other_dimensions
+from ..indexing.index_space import other_dimensions, stacked_components
 
 
-class IndexedByColumns(GatherRules):
-    """`gather` whose start indices are the columns, side by side along a last dimension.
+class IndexedByComponents(GatherRules):
+    """`gather` whose start indices are the index components, stacked along a last dimension.
 
-    All columns have one type, whose shape is that of the batch; there is at least one. To a negative index of
-    column c `added_to_negative[c]` is added before anything else.
+    All components have one type, with the shape of the batch; there is at least one. `added_to_negative[c]`
+    is first added to each negative index of component c.
     """
 
-    columns: Any
+    index_components: Any
     offset_dims = Attribute(DIMENSIONS)
     collapsed_slice_dims = Attribute(DIMENSIONS)
     operand_batching_dims = Attribute(DIMENSIONS)
@@ -36,8 +36,8 @@ class IndexedByColumns(GatherRules):
 
     @property
     def index_vector_dim(self) -> int:
-        """Where the columns would stand among the dimensions of start_indices."""
-        return len(self.columns[0].shape)
+        """The dimension of start_indices along which the components would be stacked."""
+        return len(self.index_components[0].shape)
 
     def known_slice_sizes(self) -> Sequence[int]:
         slice_sizes: Sequence[int] = self.slice_sizes
@@ -46,37 +46,37 @@ class IndexedByColumns(GatherRules):
     def verify(self) -> None:
         raise self.unsupported("is made by the specializer alone")
 
-    def start_indices_of(self, columns: Sequence[Array]) -> Array:
+    def start_indices_of(self, index_components: Sequence[Array]) -> Array:
         """The index vectors, as int64."""
-        return joined_columns(columns, self.added_to_negative)
+        return stacked_components(index_components, self.added_to_negative)
 
     def by_start_indices(self) -> Callable[[Array, Array], Array]:
         """The function of operand and index vectors."""
-        shape = (*self.columns[0].shape, len(self.columns))
+        shape = (*self.index_components[0].shape, len(self.index_components))
         return self.gather_of(self.operand.shape, shape, self.slice_sizes)
 
     def reference(self, *operands: Array) -> Any:
         return self.bind()(*operands)
 
 
-class ColumnGather(IndexedByColumns, name=COLUMN_GATHER):
-    """`gather` by columns of indices."""
+class ComponentGather(IndexedByComponents, name=COMPONENT_GATHER):
+    """`gather` by index components."""
 
     operand = Operand(PLAIN)
-    columns = Operand(INTEGER, variadic=True)
+    index_components = Operand(INTEGER, variadic=True)
     result = Result(PLAIN)
 
     def bind(self) -> Callable[..., Any]:
         gather = self.by_start_indices()
-        return lambda operand, *columns: gather(operand, self.start_indices_of(columns))
+        return lambda operand, *index_components: gather(operand, self.start_indices_of(index_components))
 
 
-class FilledGather(IndexedByColumns, name=FILLED_GATHER):
-    """`gather` by columns of indices, a slice of which consists of `fill_value` where it would be moved."""
+class FilledGather(IndexedByComponents, name=FILLED_GATHER):
+    """`gather` by index components that fills slices with out-of-bounds starts with `fill_value`."""
 
     operand = Operand(PLAIN)
     fill_value = Operand(PLAIN, rank=0)
-    columns = Operand(INTEGER, variadic=True)
+    index_components = Operand(INTEGER, variadic=True)
     result = Result(PLAIN)
 
     def bind(self) -> Callable[..., Any]:
@@ -86,8 +86,8 @@ class FilledGather(IndexedByColumns, name=FILLED_GATHER):
         for d in other_dimensions(self.result.rank, self.offset_dims):
             spread[d] = self.result.shape[d]
 
-        def filled(operand: Array, fill_value: Array, *columns: Array) -> Any:
-            start_indices = self.start_indices_of(columns)
+        def filled(operand: Array, fill_value: Array, *index_components: Array) -> Any:
+            start_indices = self.start_indices_of(index_components)
             inside = ((start_indices >= 0) & (start_indices <= largest)).all(axis=-1)
             return np.where(inside.reshape(spread), gather(operand, start_indices), fill_value)
 

@@ -1,6 +1,6 @@
-"""The operation that the specializer makes of `scatter`: the elements of index vectors come as columns.
+"""The specialized form of `scatter` that takes the components of index vectors as separate operands.
 
-It occurs in specialized programs alone: no text and no bytecode may name it.
+Only the specializer creates it: no text and no bytecode may name it.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from typing import Any
 from ...types import INTEGER, PLAIN
 from ..framework.attribute_kinds import BOOL, DIMENSIONS
 from ..framework.declaration import Array, Attribute, Evaluate, Operand, Region, Result
-from ..framework.op_registry import COLUMN_SCATTER
-from ..indexing.index_space import joined_columns
+from ..framework.op_registry import COMPONENT_SCATTER
+from ..indexing.index_space import stacked_components
 from ..indexing.scatter_rules import ScatterRules
 
 
-class ColumnScatter(ScatterRules, name=COLUMN_SCATTER):
-    """`scatter` whose index vectors are the columns, side by side along a last dimension.
+class ComponentScatter(ScatterRules, name=COMPONENT_SCATTER):
+    """`scatter` whose index vectors are the index components, stacked along a last dimension.
 
-    All columns have one type, whose shape is that of the batch; there is at least one. To a negative index of
-    column c `added_to_negative[c]` is added before anything else.
+    All components have one type, with the shape of the batch; there is at least one. `added_to_negative[c]`
+    is first added to each negative index of component c.
     """
 
     inputs = Operand(PLAIN, variadic=True)
-    columns = Operand(INTEGER, variadic=True)
+    index_components = Operand(INTEGER, variadic=True)
     updates = Operand(PLAIN, variadic=True)
     update_window_dims = Attribute(DIMENSIONS)
     inserted_window_dims = Attribute(DIMENSIONS)
@@ -38,7 +38,7 @@ class ColumnScatter(ScatterRules, name=COLUMN_SCATTER):
     results = Result(PLAIN, variadic=True)
 
     def segment_sizes(self, what: str, declared: Sequence[Operand], total: int) -> list[int]:
-        """As many updates as inputs, that is as results."""
+        """Inputs, updates and results are equal in number; the other operands are index components."""
         if what == "result":
             return super().segment_sizes(what, declared, total)
         count = len(self.operation.results)
@@ -46,8 +46,8 @@ class ColumnScatter(ScatterRules, name=COLUMN_SCATTER):
 
     @property
     def index_vector_dim(self) -> int:
-        """Where the columns would stand among the dimensions of scatter_indices."""
-        return len(self.columns[0].shape)
+        """The dimension of scatter_indices along which the components would be stacked."""
+        return len(self.index_components[0].shape)
 
     def verify(self) -> None:
         raise self.unsupported("is made by the specializer alone")
@@ -56,8 +56,8 @@ class ColumnScatter(ScatterRules, name=COLUMN_SCATTER):
         return self.bind()(*operands, update_computation=update_computation)
 
     def index_vectors(self, indices: Sequence[Array]) -> Array:
-        return joined_columns(indices, self.added_to_negative)
+        return stacked_components(indices, self.added_to_negative)
 
     def bind(self) -> Callable[..., Any]:
-        indices_shape = (*self.columns[0].shape, len(self.columns))
+        indices_shape = (*self.index_components[0].shape, len(self.index_components))
         return self.scatter_of(self.inputs[0].shape, indices_shape, self.updates[0].shape)

@@ -81,7 +81,10 @@ def window_extents(view: Any, rank: int, updates_shape: Sequence[int]) -> dict[i
     """The sizes of windows along the dimensions of an input that they have."""
     dropped = (view.inserted_window_dims, view.input_batching_dims)
     window_dims = index_space.kept_sizes(range(rank), *dropped)
-    return {d: updates_shape[place] for d, place in zip(window_dims, view.update_window_dims, strict=True)}
+    return {
+        d: updates_shape[update_dim]
+        for d, update_dim in zip(window_dims, view.update_window_dims, strict=True)
+    }
 
 
 def starts_outside(

@@ -100,7 +100,7 @@ def carried(
         native = _EXACT
     if function in native and result_type is element_type:
         return function
-    given = _given(dtype, element_type, result_type)
+    given_value = _given(dtype, element_type, result_type)
     if _has_own_cast(result_type):
         cast = _cast(result_type)
 
@@ -109,7 +109,7 @@ def carried(
             return cast(function(*[operand.astype(dtype) for operand in operands]).astype(FLOAT32))
 
         return compute
-    narrow = None if given == result_type.dtype else result_type.dtype
+    narrow = None if given_value == result_type.dtype else result_type.dtype
     if dtype == element_type.dtype:
         return function if narrow is None else lambda *operands: function(*operands).astype(narrow)
     if narrow is None:

@@ -204,16 +204,16 @@ class Library:
             return
         types = {kind: ELEMENT_TYPES[type].dtype for kind, type in ELEMENTS[self.prefix].items()}
         types["I"] = np.dtype(integer)
-        found = [np.zeros(1, types[kind]) for kind in kinds]
+        arrays = [np.zeros(1, types[kind]) for kind in kinds]
         # Asked for these sizes, a routine touches no other array.
-        nothing, answers, asked = np.zeros(16), iter(found), []
+        nothing, answers, asked = np.zeros(16), iter(arrays), []
         for argument in arguments:
             if isinstance(argument, Workspace):
                 asked += [next(answers), -1]
             else:
                 asked.append(nothing if isinstance(argument, Buffer) else argument)
         Procedure(lambda: Call(address, integer is np.int64, 1, asked, []))()
-        yield from [max(1, _rounded_up(work[0])) for work in found]
+        yield from [max(1, _rounded_up(work[0])) for work in arrays]
 
 
 def _rounded_up(size: Any) -> int:

@@ -170,7 +170,9 @@ def atan2_complex(lhs: Array, rhs: Array) -> Array:
 
 def _scaled_together(a: Array, b: Array) -> tuple[Array, Array]:
     """Both times the power of two that makes the greatest of their parts about 1."""
-    greatest = functools.reduce(np.maximum, [np.abs(part) for part in (a.real, a.imag, b.real, b.imag)])
+    greatest = functools.reduce(
+        np.maximum, [np.abs(component) for component in (a.real, a.imag, b.real, b.imag)]
+    )
     exponent = np.where(np.isfinite(greatest), np.frexp(greatest)[1], 0)
     first, second = (
         complex_of(np.ldexp(value.real, -exponent), np.ldexp(value.imag, -exponent)) for value in (a, b)

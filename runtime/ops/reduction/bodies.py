@@ -70,12 +70,12 @@ def _is_elementwise(operation: Operation) -> bool:
     return all(isinstance(value.type, TensorType) and not value.type.shape for value in values)
 
 
-Lifted = Callable[..., tuple[Array, ...]]
-"""Takes a region's function and arrays of one shape; returns arrays of that shape."""
+VectorizedRegion = Callable[..., tuple[Array, ...]]
+"""Applies a region's function to arrays of one shape; returns arrays of that shape."""
 
 
-def vectorize_region(region: Region) -> Lifted:
-    """How a region of 0-dimensional tensors is applied to whole arrays.
+def vectorize_region(region: Region) -> VectorizedRegion:
+    """Vectorize a region of 0-dimensional tensors: apply it to whole arrays.
 
     Returns:
         A function that takes the region's function, then arrays of one common shape, and returns a tuple of
@@ -197,11 +197,11 @@ def selection(region: Region) -> str | None:
     block = region.block
     if len(block.arguments) != 2 or len(block.terminator.operands) != 1 or not is_elementwise(region):
         return None
-    name, *parts = _Numbering(block).expression(block.terminator.operands[0])
+    name, *compared = _Numbering(block).expression(block.terminator.operands[0])
     type = block.arguments[0].type
     if name != "stablehlo.compare" or not isinstance(type, TensorType):
         return None
-    direction, kind, *operands = parts
+    direction, kind, *operands = compared
     if kind != _default_compare_type(type.element_type) or direction not in ("LE", "LT"):
         return None
     swapped = {"LE": "GE", "LT": "GT"}
@@ -299,45 +299,45 @@ class _Comparator:
 
     def keys(self) -> tuple[SortKey, ...] | None:
         """The keys, or None."""
-        found: list[SortKey] = []
+        keys: list[SortKey] = []
         number = self.root
         while True:
             name, *operands = self.numbering.expressions[number]
             if name != "stablehlo.or":
                 last = self._strict(number)
-                return None if last is None else (*found, last)
-            step = self._lexicographic(operands)
-            if step is None:
+                return None if last is None else (*keys, last)
+            next_keys = self._lexicographic(operands)
+            if next_keys is None:
                 return None
-            key, number = step
-            found.append(key)
+            key, number = next_keys
+            keys.append(key)
 
     def _lexicographic(self, operands: Sequence[int]) -> tuple[SortKey, int] | None:
         """The key of ``LT(key) or (EQ(key) and rest)``, and the rest's number."""
         for strict, tied in (operands, operands[::-1]):
             key = self._strict(strict)
-            name, *parts = self.numbering.expressions[tied]
+            name, *arguments = self.numbering.expressions[tied]
             if key is None or name != "stablehlo.and":
                 continue
             lhs, rhs = sorted(self.numbering.expressions[strict][3:])
             kind = self.numbering.expressions[strict][2]
             same = self.numbering.enter("stablehlo.compare", "EQ", kind, lhs, rhs)
-            if same in parts:
-                return key, parts[1 - parts.index(same)]
+            if same in arguments:
+                return key, arguments[1 - arguments.index(same)]
         return None
 
     def _strict(self, number: int) -> SortKey | None:
         """The key that ``LT(key of one element, the same key of the other)`` compares."""
-        name, *parts = self.numbering.expressions[number]
-        if name != "stablehlo.compare" or parts[0] != "LT":
+        name, *operands = self.numbering.expressions[number]
+        if name != "stablehlo.compare" or operands[0] != "LT":
             return None
-        lhs, rhs = self._key(parts[2]), self._key(parts[3])
+        lhs, rhs = self._key(operands[2]), self._key(operands[3])
         if lhs is None or rhs is None:
             return None
         (argument, component, is_canonical), other = lhs, rhs[0]
         if lhs[1:] != rhs[1:] or argument // 2 != other // 2 or argument == other:
             return None
-        if parts[1] == "TOTALORDER":
+        if operands[1] == "TOTALORDER":
             order = Order.CANONICAL if is_canonical else Order.TOTAL
         elif is_canonical:
             return None
@@ -348,33 +348,33 @@ class _Comparator:
     def _key(self, number: int) -> tuple[int, str, bool] | None:
         """Argument, component and whether -0 and NaN are made canonical, of one side of a comparison."""
         base = self._canonicalized(number)
-        name, *parts = self.numbering.expressions[number if base is None else base]
+        name, *operands = self.numbering.expressions[number if base is None else base]
         component = "value"
         if name in ("stablehlo.real", "stablehlo.imag"):
             component = name.removeprefix("stablehlo.")
-            name, *parts = self.numbering.expressions[parts[0]]
+            name, *operands = self.numbering.expressions[operands[0]]
         if name != "argument":
             return None
-        return parts[0], component, base is not None
+        return operands[0], component, base is not None
 
     def _canonicalized(self, number: int) -> int | None:
         """The x of ``select(x != x, NaN, select(x == 0, 0, x))``."""
-        name, *parts = self.numbering.expressions[number]
-        if name != "stablehlo.select" or not self._is_constant(parts[1], np.nan):
+        name, *operands = self.numbering.expressions[number]
+        if name != "stablehlo.select" or not self._is_constant(operands[1], np.nan):
             return None
-        name, *inner = self.numbering.expressions[parts[2]]
+        name, *inner = self.numbering.expressions[operands[2]]
         if name != "stablehlo.select" or not self._is_constant(inner[1], 0.0):
             return None
         base = inner[2]
         is_nan = self.numbering.enter("stablehlo.compare", "NE", "FLOAT", base, base)
         is_zero = self._zero_test(inner[0], base)
-        return base if parts[0] == is_nan and is_zero else None
+        return base if operands[0] == is_nan and is_zero else None
 
     def _zero_test(self, number: int, base: int) -> bool:
-        name, *parts = self.numbering.expressions[number]
-        if name != "stablehlo.compare" or parts[:2] != ["EQ", "FLOAT"] or base not in parts[2:]:
+        name, *operands = self.numbering.expressions[number]
+        if name != "stablehlo.compare" or operands[:2] != ["EQ", "FLOAT"] or base not in operands[2:]:
             return False
-        other = parts[3] if parts[2] == base else parts[2]
+        other = operands[3] if operands[2] == base else operands[2]
         return other in self.numbering.constants and self.numbering.constants[other] == 0
 
     def _is_constant(self, number: int, expected: float) -> bool:

@@ -1,6 +1,6 @@
 """`reduce` and `map`: functions applied along dimensions.
 
-The values of a result element, in row-major order of the reduced dimensions, are folded by the tree of
+The values of a result element, in row-major order of the reduced dimensions, are reduced by the tree of
 `reduction_tree`. Where the body is one addition or multiplication of floats narrower than f32, all of this
 happens in f32 and is rounded once; `Options(accumulate=...)` says otherwise.
 
@@ -23,8 +23,8 @@ from ..framework.declaration import Array, Attribute, Evaluate, Op, Operand, Reg
 from ..framework.rules import function_type_is
 from ..numerics.element_types import carrier
 from .bodies import vectorize_region
-from .reduction_tree import fold_adjacent, fold_tree
-from .vectorize_region import UFUNCS, Arrays, Body, Fold
+from .reduction_tree import reduce_adjacent, reduce_by_tree
+from .vectorize_region import UFUNCS, Arrays, Body, Reducer
 
 
 class Layout(NamedTuple):
@@ -44,32 +44,32 @@ class Layout(NamedTuple):
 @functools.lru_cache(maxsize=1024)
 def layout(shape: tuple[int, ...], dimensions: tuple[int, ...]) -> Layout:
     """The layout of an operand of `shape` whose `dimensions` are reduced."""
-    kept = [axis for axis in range(len(shape)) if axis not in dimensions]
-    kept_shape = tuple([shape[axis] for axis in kept])
+    kept_dims = [axis for axis in range(len(shape)) if axis not in dimensions]
+    kept_shape = tuple([shape[axis] for axis in kept_dims])
     reduced = sorted(dimensions)
     count = math.prod(shape[axis] for axis in reduced)
     large = [axis for axis in range(len(shape)) if shape[axis] != 1]
     run = [axis for axis in large if axis in dimensions]
     if not run or not any(run[0] < axis < run[-1] for axis in large if axis not in dimensions):
         first, last = (run[0], run[-1]) if run else (len(shape), len(shape))
-        outer = math.prod(shape[axis] for axis in kept if axis < first)
-        inner = math.prod(shape[axis] for axis in kept if axis > last)
+        outer = math.prod(shape[axis] for axis in kept_dims if axis < first)
+        inner = math.prod(shape[axis] for axis in kept_dims if axis > last)
         return Layout(None, (outer, count, inner), kept_shape)
     size = math.prod(kept_shape)
     if large[-1] in dimensions:
-        return Layout((*kept, *reduced), (size, count, 1), kept_shape)
-    return Layout((*reduced, *kept), (1, count, size), kept_shape)
+        return Layout((*kept_dims, *reduced), (size, count, 1), kept_shape)
+    return Layout((*reduced, *kept_dims), (1, count, size), kept_shape)
 
 
 def extreme(name: str, values: Array, dimensions: tuple[int, ...]) -> Array:
     """Minimum or maximum of floats along dimensions that are not empty; NaN wins and -0 is less than +0."""
-    found: Array = np.asarray(UFUNCS[name].reduce(values, axis=dimensions))
-    zero = found == 0
+    result: Array = np.asarray(UFUNCS[name].reduce(values, axis=dimensions))
+    zero = result == 0
     if zero.any():
         signs = np.logical_or if name == "minimum" else np.logical_and
         negative = signs.reduce(np.signbit(values), axis=dimensions)
-        found = np.where(zero, np.where(negative, found.dtype.type(-0.0), found.dtype.type(0)), found)
-    return found
+        result = np.where(zero, np.where(negative, result.dtype.type(-0.0), result.dtype.type(0)), result)
+    return result
 
 
 class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
@@ -117,10 +117,10 @@ class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
     @constraint
     def C7(self) -> str | None:
         """shape(results...) = shape(inputs...) without dimensions"""
-        kept = self._result_shape()
+        shape = self._result_shape()
         return rules.first(
             *(
-                rules.same_shape(f"results[{index}]", type, "the shape of inputs without dimensions", kept)
+                rules.same_shape(f"results[{index}]", type, "the shape of inputs without dimensions", shape)
                 for index, type in enumerate(self.results)
             )
         )
@@ -149,41 +149,41 @@ class Reduce(Op, name="stablehlo.reduce", assembly="custom(reduce)"):
 
     def reference(self, *operands: Array, body: Evaluate) -> Arrays:
         analysis, tree = self.analysis, self.ordering.reduction_tree
-        fold = analysis.fold(body, self.ordering.accumulate)
+        reducer = analysis.reducer(body, self.ordering.accumulate)
         count = len(operands) // 2
-        init_values = analysis.enter(operands[count:], self.init_values, fold)
-        inputs = analysis.enter(operands[:count], self.inputs, fold)
-        placed = self.layout
+        init_values = analysis.enter(operands[count:], self.init_values, reducer)
+        inputs = analysis.enter(operands[:count], self.inputs, reducer)
+        layout = self.layout
         if tree != "blocked":
-            values = self._in_order(inputs, placed)
-            folded = fold_tree(values, init_values, fold, tree)
-            results = tuple([array.reshape(placed.kept) for array in folded])
-        elif not placed.sizes[1]:
-            results = tuple([np.broadcast_to(value, placed.kept) for value in init_values])
-        elif fold.ufunc is not None:
-            results = (fold.ufunc(init_values[0], self._totals(inputs, placed, fold)[0]),)
+            values = self._in_order(inputs, layout)
+            reduced = reduce_by_tree(values, init_values, reducer, tree)
+            results = tuple([array.reshape(layout.kept) for array in reduced])
+        elif not layout.sizes[1]:
+            results = tuple([np.broadcast_to(value, layout.kept) for value in init_values])
+        elif reducer.ufunc is not None:
+            results = (reducer.ufunc(init_values[0], self._totals(inputs, layout, reducer)[0]),)
         else:
-            initial = tuple([np.broadcast_to(value, placed.kept) for value in init_values])
-            results = fold.combine(initial, self._totals(inputs, placed, fold))
-        return analysis.leave(results, fold)
+            initial = tuple([np.broadcast_to(value, layout.kept) for value in init_values])
+            results = reducer.combine(initial, self._totals(inputs, layout, reducer))
+        return analysis.leave(results, reducer)
 
-    def _totals(self, inputs: Arrays, placed: Layout, fold: Fold) -> Arrays:
-        """The inputs folded along the dimensions by adjacent pairs, without init values."""
-        if fold.ufunc is not None and fold.is_exact:
+    def _totals(self, inputs: Arrays, layout: Layout, reducer: Reducer) -> Arrays:
+        """Reduce the inputs along the dimensions by adjacent pairs, without init values."""
+        if reducer.ufunc is not None and reducer.is_exact:
             array = inputs[0]
-            return (fold.ufunc.reduce(array, axis=self.dimensions, dtype=array.dtype),)
-        if self.analysis.finds_extreme:
+            return (reducer.ufunc.reduce(array, axis=self.dimensions, dtype=array.dtype),)
+        if self.analysis.is_float_minmax:
             assert self.analysis.monoid is not None
             dtype = carrier(self.analysis.element_types[0])  # type: ignore[arg-type]
-            found = extreme(self.analysis.monoid, inputs[0].astype(dtype, copy=False), self.dimensions)
-            return (found.astype(inputs[0].dtype, copy=False),)
-        folded = fold_adjacent(self._in_order(inputs, placed), fold)
-        return tuple([array.reshape(placed.kept) for array in folded])
+            result = extreme(self.analysis.monoid, inputs[0].astype(dtype, copy=False), self.dimensions)
+            return (result.astype(inputs[0].dtype, copy=False),)
+        reduced = reduce_adjacent(self._in_order(inputs, layout), reducer)
+        return tuple([array.reshape(layout.kept) for array in reduced])
 
-    def _in_order(self, inputs: Arrays, placed: Layout) -> Arrays:
+    def _in_order(self, inputs: Arrays, layout: Layout) -> Arrays:
         """The inputs as [outer, n, inner] arrays."""
-        ordered = inputs if placed.permutation is None else [x.transpose(placed.permutation) for x in inputs]
-        return tuple([np.ascontiguousarray(array).reshape(placed.sizes) for array in ordered])
+        ordered = inputs if layout.permutation is None else [x.transpose(layout.permutation) for x in inputs]
+        return tuple([np.ascontiguousarray(array).reshape(layout.sizes) for array in ordered])
 
 
 def same_shapes(name: str, types: Sequence[TensorType]) -> str | None:
@@ -261,10 +261,10 @@ class Map(Op, name="stablehlo.map"):
         )
 
     @functools.cached_property
-    def lifted(self) -> Any:
+    def vectorized(self) -> Any:
         """The computation, applied to whole arrays."""
         return vectorize_region(self.computation)
 
     def reference(self, *inputs: Array, computation: Evaluate) -> Array:
-        (result,) = self.lifted(computation, *inputs)
+        (result,) = self.vectorized(computation, *inputs)
         return np.asarray(result)

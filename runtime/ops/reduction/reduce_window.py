@@ -1,15 +1,15 @@
 """`reduce_window` and `select_and_scatter`: bodies applied to windows.
 
-The order of `reduce_window`, which the specification leaves open, is the left fold of `init_value` and
-the window's values in row-major order, padded positions and holes included: they hold `init_value`.
+`reduce_window`, whose order the specification leaves open, reduces from left to right: `init_value`, then
+the window's values in row-major order; padded positions and holes hold `init_value`.
 Cumulative windows (size n, stride 1, padding n - 1 on one side) are scans, in the order of `cumulative`.
 Where the body is one addition or multiplication of floats narrower than f32, all is computed in f32 and
 rounded once; but scans, whose totals are results too, round each step. With another tree than "blocked",
-each window is folded by it as `reduce` folds (`reduction_tree`).
+each window is reduced by it like `reduce` (`reduction_tree`).
 
 `select_and_scatter` selects from the left in row-major order of the window, of positions within the
 operand only, and scatters in row-major order of `source`, starting with `init_value`; with another tree than
-"blocked", the values of a destination are folded by it. A window that holds no element of the operand
+"blocked", the values of a destination are reduced by it. A window that holds no element of the operand
 scatters nothing.
 
 Source: specification, sections "reduce_window" and "select_and_scatter".
@@ -33,11 +33,11 @@ from ..framework.rules import function_type_is
 from .bodies import vectorize_region
 from .cumulative import combine_broadcast, is_idempotent, scan
 from .reduce import same_element_types, same_positive_counts, same_shapes
-from .vectorize_region import Arrays, Body, Fold
+from .vectorize_region import Arrays, Body, Reducer
 from .window_geometry import Window, cumulative_axis, padding_shape, window_positions
-from .window_reduce import fold_by_tree, fold_elements, fold_groups, fold_into, fold_windows
+from .window_reduce import reduce_elements, reduce_groups, reduce_into, reduce_windows, reduce_windows_by_tree
 
-MOST_POSITIONS: Final = 1 << 26
+MAX_WINDOW_POSITIONS: Final = 1 << 26
 """Most elements of a window that is no cumulative one: each is visited in turn."""
 
 
@@ -66,9 +66,9 @@ class _Windows(Op):
     def verify(self) -> None:
         super().verify()
         size = math.prod(self.window_dimensions)
-        if size > MOST_POSITIONS and cumulative_axis(self.windows, self.windowed_type.shape) is None:
+        if size > MAX_WINDOW_POSITIONS and cumulative_axis(self.windows, self.windowed_type.shape) is None:
             raise self.unsupported(
-                f"a window of {size} elements is not offered; the most are {MOST_POSITIONS}"
+                f"a window of {size} elements is not offered; the most are {MAX_WINDOW_POSITIONS}"
             )
 
     def positive(self, name: str) -> str | None:
@@ -189,7 +189,7 @@ class ReduceWindow(_Windows, name="stablehlo.reduce_window"):
     def windows(self) -> tuple[Window, ...]:
         """How windows lie along each dimension."""
         low_and_high = zip(*self.padding, strict=True) if self.padding else ((), ())
-        parts = zip(
+        fields = zip(
             self.window_dimensions,
             self.window_strides,
             *low_and_high,
@@ -197,7 +197,7 @@ class ReduceWindow(_Windows, name="stablehlo.reduce_window"):
             self.window_dilations,
             strict=True,
         )
-        return tuple([Window(*part) for part in parts])
+        return tuple([Window(*window_fields) for window_fields in fields])
 
     def num_windows(self) -> tuple[int, ...]:
         """Shape of the results."""
@@ -222,43 +222,43 @@ class ReduceWindow(_Windows, name="stablehlo.reduce_window"):
         return accumulate
 
     def reference(self, *operands: Array, body: Evaluate) -> Arrays:
-        fold = self.analysis.fold(body, self.accumulate)
+        reducer = self.analysis.reducer(body, self.accumulate)
         count = len(operands) // 2
-        inputs = self.analysis.enter(operands[:count], self.inputs, fold)
-        init_values = self.analysis.enter(operands[count:], self.init_values, fold)
-        return self.analysis.leave(self._fold(inputs, init_values, fold), fold)
+        inputs = self.analysis.enter(operands[:count], self.inputs, reducer)
+        init_values = self.analysis.enter(operands[count:], self.init_values, reducer)
+        return self.analysis.leave(self._reduce_windows(inputs, init_values, reducer), reducer)
 
-    def _fold(self, inputs: Arrays, init_values: Arrays, fold: Fold) -> Arrays:
-        """The windows folded, in the body's types."""
+    def _reduce_windows(self, inputs: Arrays, init_values: Arrays, reducer: Reducer) -> Arrays:
+        """Reduce the windows in the body's types."""
         tree = self.ordering.reduction_tree
         if tree != "blocked":
-            return fold_by_tree(inputs, init_values, self.windows, fold, tree)
+            return reduce_windows_by_tree(inputs, init_values, self.windows, reducer, tree)
         shape = inputs[0].shape
         axis = cumulative_axis(self.windows, shape)
         if axis is not None and inputs[0].size:
-            return self._scan(inputs, init_values, fold, axis)
-        # An idempotent init value leaves a monoid's fold that holds it already unchanged: complex -0 aside.
+            return self._scan(inputs, init_values, reducer, axis)
+        # Combining a monoid's total with an idempotent init value again changes nothing, except complex -0.
         is_absorbed = self.analysis.monoid is not None and self.analysis.element_types[0].category != COMPLEX
-        if not is_absorbed or not is_idempotent(init_values, fold):
-            return fold_windows(inputs, init_values, self.windows, fold)
+        if not is_absorbed or not is_idempotent(init_values, reducer):
+            return reduce_windows(inputs, init_values, self.windows, reducer)
         (array,), (init_value,) = inputs, init_values
-        if not fold.is_exact:
-            return (fold_elements(array, init_value, self.windows, fold),)
+        if not reducer.is_exact:
+            return (reduce_elements(array, init_value, self.windows, reducer),)
         for axis, window in enumerate(self.windows):
-            alone = [window if other == axis else Window(1) for other in range(array.ndim)]
+            window_along_axis = [window if other == axis else Window(1) for other in range(array.ndim)]
             if not window.is_trivial:
-                array = fold_elements(array, init_value, alone, fold)
-        return combine_broadcast((init_value,), (array,), fold)
+                array = reduce_elements(array, init_value, window_along_axis, reducer)
+        return combine_broadcast((init_value,), (array,), reducer)
 
-    def _scan(self, inputs: Arrays, init_values: Arrays, fold: Fold, axis: int) -> Arrays:
+    def _scan(self, inputs: Arrays, init_values: Arrays, reducer: Reducer, axis: int) -> Arrays:
         """Cumulative windows along `axis`."""
         shape = inputs[0].shape
         merged = (math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
         values = [array.reshape(merged) for array in inputs]
         if self.windows[axis].low:
-            scanned = scan(tuple(values), init_values, fold)
+            scanned = scan(tuple(values), init_values, reducer)
         else:
-            reverse = scan(tuple([array[:, ::-1] for array in values]), init_values, fold.exchanged())
+            reverse = scan(tuple([array[:, ::-1] for array in values]), init_values, reducer.swapped())
             scanned = tuple([array[:, ::-1] for array in reverse])
         return tuple([array.reshape(shape) for array in scanned])
 
@@ -357,8 +357,8 @@ class SelectAndScatter(_Windows, name="stablehlo.select_and_scatter"):
     @functools.cached_property
     def windows(self) -> tuple[Window, ...]:
         """How windows lie along each dimension."""
-        parts = zip(self.window_dimensions, self.window_strides, self.padding, strict=True)
-        return tuple([Window(size, stride, *padding) for size, stride, padding in parts])
+        fields = zip(self.window_dimensions, self.window_strides, self.padding, strict=True)
+        return tuple([Window(size, stride, *padding) for size, stride, padding in fields])
 
     @functools.cached_property
     def analysis(self) -> Body:
@@ -374,20 +374,20 @@ class SelectAndScatter(_Windows, name="stablehlo.select_and_scatter"):
         self, operand: Array, source: Array, init_value: Array, *, select: Evaluate, scatter: Evaluate
     ) -> Array:
         destinations = self._selected(operand, source.shape, select).ravel()
-        fold = self.analysis.fold(scatter, self.ordering.accumulate)
+        reducer = self.analysis.reducer(scatter, self.ordering.accumulate)
         types = [self.source]
-        (values,) = self.analysis.enter([source.ravel()], types, fold)
-        (initial,) = self.analysis.enter([np.asarray(init_value)], types, fold)
-        folded = np.full(operand.size, initial, initial.dtype)
+        (values,) = self.analysis.enter([source.ravel()], types, reducer)
+        (initial,) = self.analysis.enter([np.asarray(init_value)], types, reducer)
+        reduced = np.full(operand.size, initial, initial.dtype)
         if (destinations < 0).any():
             values, destinations = values[destinations >= 0], destinations[destinations >= 0]
         if self.ordering.reduction_tree != "blocked":
-            fold_groups(folded, destinations, values, initial, fold, self.ordering.reduction_tree)
-        elif fold.ufunc is not None:
-            fold.ufunc.at(folded, destinations, values)
+            reduce_groups(reduced, destinations, values, initial, reducer, self.ordering.reduction_tree)
+        elif reducer.ufunc is not None:
+            reducer.ufunc.at(reduced, destinations, values)
         else:
-            fold_into(folded, destinations, values, fold)
-        return self.analysis.leave([folded.reshape(operand.shape)], fold)[0]
+            reduce_into(reduced, destinations, values, reducer)
+        return self.analysis.leave([reduced.reshape(operand.shape)], reducer)[0]
 
     def _selected(self, operand: Array, shape: tuple[int, ...], select: Evaluate) -> Array:
         """For each window the row-major position of the selected element, -1 where it holds no element."""

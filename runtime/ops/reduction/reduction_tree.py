@@ -26,20 +26,20 @@ from typing import Any, Final
 import numpy as np
 
 from ..framework.declaration import Array
-from .vectorize_region import Arrays, Fold
+from .vectorize_region import Arrays, Reducer
 
-MOST_VALUES: Final = 1 << 16
-"""Values that are folded at a time: few enough for the caches."""
+MAX_VALUES: Final = 1 << 16
+"""Number of values reduced at a time, so that they fit the caches."""
 
-MOST_COLUMNS: Final = 1 << 12
-"""Result elements that are folded side by side where there are many values."""
+MAX_INNER_SIZE: Final = 1 << 12
+"""Maximum number of result elements reduced at a time where each has many values."""
 
-MOST_INIT_VALUES: Final = 3
-"""Most leaves of a random tree that are init values."""
+MAX_INIT_VALUES: Final = 3
+"""Maximum number of leaves of a random tree that are init values."""
 
 
-def fold_tree(values: Arrays, init_values: Arrays, fold: Fold, tree: Any) -> Arrays:
-    """Fold the middle axis of [outer, n, inner] arrays and init values (0-dimensional) by a tree.
+def reduce_by_tree(values: Arrays, init_values: Arrays, reducer: Reducer, tree: Any) -> Arrays:
+    """Reduce the middle axis of [outer, n, inner] arrays and init values (0-dimensional) by a tree.
 
     Returns:
         Arrays of shape [outer, inner].
@@ -48,45 +48,45 @@ def fold_tree(values: Arrays, init_values: Arrays, fold: Fold, tree: Any) -> Arr
     if not outer * inner:
         return tuple([np.empty((outer, inner), array.dtype) for array in values])
     if isinstance(tree, tuple):
-        return _fold_random(values, init_values, fold, tree[1])
+        return _reduce_random(values, init_values, reducer, tree[1])
     initial = tuple([np.full((outer, inner), value, value.dtype) for value in init_values])
     if not count:
         return initial
     if tree == "left":
-        return _from_left(initial, values, fold)
+        return _from_left(initial, values, reducer)
     if tree == "right":
-        return _from_left(initial, tuple([array[:, ::-1] for array in values]), fold.exchanged())
+        return _from_left(initial, tuple([array[:, ::-1] for array in values]), reducer.swapped())
     if tree == "balanced":
-        return fold.combine(initial, _contract(values, _balanced(count), fold))
-    return fold.combine(initial, fold_adjacent(values, fold))
+        return reducer.combine(initial, _contract(values, _balanced(count), reducer))
+    return reducer.combine(initial, reduce_adjacent(values, reducer))
 
 
-def _from_left(folded: Arrays, values: Arrays, fold: Fold) -> Arrays:
+def _from_left(reduced: Arrays, values: Arrays, reducer: Reducer) -> Arrays:
     """Combine [outer, inner] arrays with one value of the middle axis after another."""
     outer, count, inner = values[0].shape
-    if fold.ufunc is None or outer * inner > MOST_COLUMNS:
+    if reducer.ufunc is None or outer * inner > MAX_INNER_SIZE:
         for position in range(count):
-            folded = fold.combine(folded, tuple([array[:, position] for array in values]))
-        return folded
-    (total,) = folded
-    for part in _cut(values, 1, max(1, MOST_VALUES // (outer * inner))):
-        row = np.concatenate([total[:, np.newaxis], part[0]], axis=1)
-        total = fold.ufunc.accumulate(row, axis=1, dtype=row.dtype)[:, -1]
+            reduced = reducer.combine(reduced, tuple([array[:, position] for array in values]))
+        return reduced
+    (total,) = reduced
+    for chunk in _cut(values, 1, max(1, MAX_VALUES // (outer * inner))):
+        row = np.concatenate([total[:, np.newaxis], chunk[0]], axis=1)
+        total = reducer.ufunc.accumulate(row, axis=1, dtype=row.dtype)[:, -1]
     return (total,)
 
 
-def _fold_random(values: Arrays, init_values: Arrays, fold: Fold, seed: int) -> Arrays:
+def _reduce_random(values: Arrays, init_values: Arrays, reducer: Reducer, seed: int) -> Arrays:
     outer, count, inner = values[0].shape
     generator = np.random.Generator(np.random.PCG64([seed, count]))
-    initial = int(generator.integers(1, MOST_INIT_VALUES, endpoint=True))
-    places = np.zeros(count + initial, np.bool_)
-    places[generator.choice(count + initial, initial, replace=False)] = True
+    initial = int(generator.integers(1, MAX_INIT_VALUES, endpoint=True))
+    is_init_value = np.zeros(count + initial, np.bool_)
+    is_init_value[generator.choice(count + initial, initial, replace=False)] = True
     leaves = []
     for array, value in zip(values, init_values, strict=True):
-        mixed = np.full((outer, count + initial, inner), value, array.dtype)
-        mixed[:, ~places] = array
-        leaves.append(mixed)
-    return _contract(tuple(leaves), generator.permutation(count + initial - 1), fold)
+        values_and_init = np.full((outer, count + initial, inner), value, array.dtype)
+        values_and_init[:, ~is_init_value] = array
+        leaves.append(values_and_init)
+    return _contract(tuple(leaves), generator.permutation(count + initial - 1), reducer)
 
 
 def _balanced(count: int) -> Array:
@@ -103,7 +103,7 @@ def _balanced(count: int) -> Array:
     return ranks
 
 
-def _contract(values: Arrays, ranks: Array, fold: Fold) -> Arrays:
+def _contract(values: Arrays, ranks: Array, reducer: Reducer) -> Arrays:
     """Combine neighbours along the middle axis across one gap after the other, least rank first.
 
     All gaps that come before both of their neighbours are taken at once, which gives the same tree.
@@ -114,54 +114,56 @@ def _contract(values: Arrays, ranks: Array, fold: Fold) -> Arrays:
         first[:-1] &= ranks[:-1] < ranks[1:]
         gaps = np.flatnonzero(first)
         left = tuple([array[:, gaps] for array in values])
-        folded = fold.combine(left, tuple([array[:, gaps + 1] for array in values]))
+        reduced = reducer.combine(left, tuple([array[:, gaps + 1] for array in values]))
         values = tuple([np.delete(array, gaps + 1, axis=1) for array in values])
-        for array, combined in zip(values, folded, strict=True):
+        for array, combined in zip(values, reduced, strict=True):
             array[:, gaps - np.arange(len(gaps))] = combined
         ranks = ranks[~first]
     return tuple([array[:, 0] for array in values])
 
 
-def fold_adjacent(values: Arrays, fold: Fold) -> Arrays:
-    """Fold the middle axis of [outer, n, inner] arrays, n > 0, by adjacent pairs, without init values.
+def reduce_adjacent(values: Arrays, reducer: Reducer) -> Arrays:
+    """Reduce the middle axis of [outer, n, inner] arrays, n > 0, by adjacent pairs, without init values.
 
-    Aligned blocks of 2^k values are subtrees: where there are many values, blocks are folded one by one.
+    Aligned blocks of 2^k values are subtrees: where there are many values, each block is reduced by itself.
 
     Returns:
         Arrays of shape [outer, inner].
     """
     outer, count, inner = values[0].shape
-    if outer * count * inner <= MOST_VALUES:
-        return _fold_levels(values, fold)
-    for axis, size, most in ((0, outer, MOST_VALUES // (count * inner)), (2, inner, MOST_COLUMNS)):
-        if size > max(1, most):
-            parts = [fold_adjacent(part, fold) for part in _cut(values, axis, max(1, most))]
-            return _join(parts, axis // 2)
-    block = 1 << max(1, (MOST_VALUES // inner).bit_length() - 1)
-    totals = [_fold_levels(part, fold) for part in _cut(values, 1, block)]
-    return _fold_levels(tuple([array[np.newaxis] for array in _join(totals, 0)]), fold)
+    if outer * count * inner <= MAX_VALUES:
+        return _reduce_levels(values, reducer)
+    for axis, size, max_size in ((0, outer, MAX_VALUES // (count * inner)), (2, inner, MAX_INNER_SIZE)):
+        if size > max(1, max_size):
+            totals_by_chunk = [
+                reduce_adjacent(chunk, reducer) for chunk in _cut(values, axis, max(1, max_size))
+            ]
+            return _join(totals_by_chunk, axis // 2)
+    block = 1 << max(1, (MAX_VALUES // inner).bit_length() - 1)
+    totals = [_reduce_levels(chunk, reducer) for chunk in _cut(values, 1, block)]
+    return _reduce_levels(tuple([array[np.newaxis] for array in _join(totals, 0)]), reducer)
 
 
-def _fold_levels(values: Arrays, fold: Fold) -> Arrays:
-    """Fold the middle axis by adjacent pairs, level by level."""
+def _reduce_levels(values: Arrays, reducer: Reducer) -> Arrays:
+    """Reduce the middle axis by adjacent pairs, level by level."""
     count = values[0].shape[1]
     while count > 1:
         paired = count - count % 2
         left = tuple([array[:, 0:paired:2] for array in values])
-        folded = fold.combine(left, tuple([array[:, 1:paired:2] for array in values]))
+        reduced = reducer.combine(left, tuple([array[:, 1:paired:2] for array in values]))
         if paired < count:
-            folded = _join([folded, tuple([array[:, paired:] for array in values])], 1)
-        values, count = folded, (count + 1) // 2
+            reduced = _join([reduced, tuple([array[:, paired:] for array in values])], 1)
+        values, count = reduced, (count + 1) // 2
     return tuple([array[:, 0] for array in values])
 
 
 def _cut(values: Arrays, axis: int, size: int) -> list[Arrays]:
-    """The arrays in parts of so many values along an axis."""
+    """Split the arrays into chunks of `size` values along an axis."""
     before = (slice(None),) * axis
     starts = range(0, values[0].shape[axis], size)
     return [tuple([array[(*before, slice(start, start + size))] for array in values]) for start in starts]
 
 
-def _join(parts: Sequence[Arrays], axis: int) -> Arrays:
-    """For each operand, its parts one after another."""
-    return tuple([np.concatenate(arrays, axis) for arrays in zip(*parts, strict=True)])
+def _join(chunks: Sequence[Arrays], axis: int) -> Arrays:
+    """Concatenate the chunks of each operand."""
+    return tuple([np.concatenate(arrays, axis) for arrays in zip(*chunks, strict=True)])

@@ -81,7 +81,7 @@ def sorted_alone(array: Array, element_type: AnyElementType, key: SortKey, axis:
     return np.flip(ascending, axis) if key.descending else ascending
 
 
-def sorted_places(
+def sorted_positions(
     inputs: Sequence[Array], element_types: Sequence[AnyElementType], keys: Sequence[SortKey], axis: int
 ) -> Array:
     """Where the elements of sorted slices were along an axis."""
@@ -189,7 +189,7 @@ class Sort(Op, name="stablehlo.sort"):
         return comparator(self.comparator)
 
     @functools.cached_property
-    def lifted(self) -> Any:
+    def vectorized(self) -> Any:
         """The comparator, applied to whole arrays."""
         return vectorize_region(self.comparator)
 
@@ -217,7 +217,7 @@ class Sort(Op, name="stablehlo.sort"):
             alone = sorted_alone(inputs[0], self.inputs[0].element_type, keys[0], axis)
             if alone is not None:
                 return (alone,)
-        order = sorted_places(inputs, [type.element_type for type in self.inputs], keys, axis)
+        order = sorted_positions(inputs, [type.element_type for type in self.inputs], keys, axis)
         return tuple([np.take_along_axis(array, order, axis) for array in inputs])
 
     def _sorted_by_comparator(self, inputs: Sequence[Array], comparator: Evaluate, axis: int) -> Arrays:
@@ -227,9 +227,9 @@ class Sort(Op, name="stablehlo.sort"):
 
         def less(left: Arrays, right: Arrays) -> Array:
             interleaved = [array for pair in zip(left, right, strict=True) for array in pair]
-            (result,) = self.lifted(comparator, *interleaved)
+            (result,) = self.vectorized(comparator, *interleaved)
             return np.asarray(result)
 
         order = merge_sort(rows, less)
-        taken = [np.take_along_axis(array, order, 1).reshape(shape) for array in rows]
-        return tuple([np.moveaxis(array, -1, axis) for array in taken])
+        sorted_arrays = [np.take_along_axis(array, order, 1).reshape(shape) for array in rows]
+        return tuple([np.moveaxis(array, -1, axis) for array in sorted_arrays])

@@ -1,4 +1,4 @@
-"""Bodies of reductions as they combine whole arrays: what they compute, and in which type.
+"""Apply the bodies of reductions to whole arrays: the combining function and its element types.
 
 Source: specification, sections "reduce", "reduce_window" and "select_and_scatter".
 """
@@ -33,7 +33,7 @@ UFUNCS: Final[dict[str, np.ufunc]] = {
 
 
 def accumulator(element_type: ElementType, name: str, accumulate: str) -> np.dtype[Any]:
-    """The NumPy type in which values are folded by the monoid `name` under `Options(accumulate=...)`."""
+    """The NumPy type in which values are reduced by the monoid `name` under `Options(accumulate=...)`."""
     if element_type.category in (FLOAT, COMPLEX) and name in ("add", "multiply"):
         if accumulate == "float64":
             return FLOAT64 if element_type.category == FLOAT else np.dtype(np.complex128)
@@ -42,12 +42,12 @@ def accumulator(element_type: ElementType, name: str, accumulate: str) -> np.dty
     return carrier(element_type)
 
 
-class Fold:
-    """A body as it combines whole arrays.
+class Reducer:
+    """A function that combines whole arrays as the body of a reduction combines scalars.
 
     Attributes:
         combine: takes two tuples of arrays of one shape, returns a tuple of such arrays.
-        ufunc: the ufunc that `combine` applies, or None where it is no single one.
+        ufunc: the ufunc that `combine` applies, or None where it is not a single ufunc.
         is_exact: whether every order of combining gives the same bits.
         dtypes: in which the values are combined, one for each operand.
     """
@@ -66,14 +66,14 @@ class Fold:
         self.ufunc = ufunc
         self.is_exact = is_exact
 
-    def exchanged(self) -> Fold:
-        """The fold whose body takes its operands the other way round; ufuncs are commutative."""
+    def swapped(self) -> Reducer:
+        """The reducer with the operands of `combine` swapped; ufuncs are commutative."""
         combine = self.combine
-        return Fold(lambda left, right: combine(right, left), self.dtypes, self.ufunc, self.is_exact)
+        return Reducer(lambda left, right: combine(right, left), self.dtypes, self.ufunc, self.is_exact)
 
 
 class Body:
-    """What a reducing region computes, found once; `fold` then binds the function that evaluates it.
+    """What a reducing region computes, analyzed once; `reducer` binds the function that evaluates it.
 
     Args:
         region: takes N pairs of 0-dimensional tensors and returns N.
@@ -87,17 +87,17 @@ class Body:
         self.element_types = rules.body_element_types(region)
         self.monoid = monoid(region)
         self.is_elementwise = is_elementwise(region)
-        self._lifted = vectorize_region(region)
-        self._folds: dict[str, Fold | None] = {}
+        self._vectorized = vectorize_region(region)
+        self._reducers: dict[str, Reducer | None] = {}
 
-    def monoid_fold(self, accumulate: str) -> Fold | None:
-        """The fold without the region's function, None where that is needed."""
-        if accumulate not in self._folds:
-            self._folds[accumulate] = self._of_monoid(accumulate)
-        return self._folds[accumulate]
+    def monoid_reducer(self, accumulate: str) -> Reducer | None:
+        """The reducer of the body's monoid; None where the region's function must be called."""
+        if accumulate not in self._reducers:
+            self._reducers[accumulate] = self._of_monoid(accumulate)
+        return self._reducers[accumulate]
 
-    def _of_monoid(self, accumulate: str) -> Fold | None:
-        """A fold by a function of NumPy's.
+    def _of_monoid(self, accumulate: str) -> Reducer | None:
+        """A reducer by a NumPy function.
 
         Minimum and maximum of floats have none: ufuncs do not order -0 and +0. Products of complex numbers
         have no ufunc: it rounds them in some arrays otherwise than in others.
@@ -110,51 +110,53 @@ class Body:
             return None
         dtypes = (accumulator(element_type, self.monoid, accumulate),)
         if element_type.category == COMPLEX and self.monoid == "multiply":
-            return Fold(lambda left, right: (_complex_product(left[0], right[0]),), dtypes)
+            return Reducer(lambda left, right: (_complex_product(left[0], right[0]),), dtypes)
         ufunc = UFUNCS[self.monoid]
-        return Fold(lambda left, right: (ufunc(left[0], right[0]),), dtypes, ufunc, is_exact)
+        return Reducer(lambda left, right: (ufunc(left[0], right[0]),), dtypes, ufunc, is_exact)
 
     @property
-    def finds_extreme(self) -> bool:
+    def is_float_minmax(self) -> bool:
         """Whether it is the minimum or maximum of floats."""
         return self.monoid in ("minimum", "maximum") and self.element_types[0].category == FLOAT
 
     @property
     def is_exact(self) -> bool:
         """Whether it is known to be associative and commutative to the bit; NaNs count as equal."""
-        fold = self.monoid_fold("declared")
-        return self.finds_extreme or (fold is not None and fold.is_exact)
+        reducer = self.monoid_reducer("declared")
+        return self.is_float_minmax or (reducer is not None and reducer.is_exact)
 
-    def fold(self, function: Evaluate, accumulate: str = "wide") -> Fold:
-        """The fold in which `function` evaluates the region; `accumulate` is that of `Options`."""
-        known = self.monoid_fold(accumulate)
-        if known is not None:
-            return known
-        lifted = self._lifted
+    def reducer(self, function: Evaluate, accumulate: str = "wide") -> Reducer:
+        """The reducer in which `function` evaluates the region; `accumulate` is the option of that name."""
+        monoid_reducer = self.monoid_reducer(accumulate)
+        if monoid_reducer is not None:
+            return monoid_reducer
+        vectorized = self._vectorized
         dtypes = [element_type.dtype for element_type in self.element_types]
-        return Fold(lambda left, right: lifted(function, *left, *right), dtypes, is_exact=self.finds_extreme)
+        return Reducer(
+            lambda left, right: vectorized(function, *left, *right), dtypes, is_exact=self.is_float_minmax
+        )
 
-    def enter(self, values: Sequence[Array], types: Sequence[TensorType], fold: Fold) -> Arrays:
-        """Values of `types` converted to the body's types, in the form in which they are folded."""
+    def enter(self, values: Sequence[Array], types: Sequence[TensorType], reducer: Reducer) -> Arrays:
+        """Convert values of `types` to the body's types and to the NumPy types of the reducer."""
         entered = []
-        for array, type, target, dtype in zip(values, types, self.element_types, fold.dtypes, strict=True):
+        for array, type, target, dtype in zip(values, types, self.element_types, reducer.dtypes, strict=True):
             if type.element_type != target:
                 array = conversion(type.element_type, target)(array)
             entered.append(array if array.dtype == dtype else array.astype(dtype))
         return tuple(entered)
 
-    def leave(self, values: Sequence[Array], fold: Fold) -> Arrays:
-        """Folded values rounded to the body's types."""
+    def leave(self, values: Sequence[Array], reducer: Reducer) -> Arrays:
+        """Round reduced values to the body's types."""
         return tuple(
             [
                 array if array.dtype == target.dtype else rounding(dtype, target)(array)  # type: ignore[arg-type]
-                for array, target, dtype in zip(values, self.element_types, fold.dtypes, strict=True)
+                for array, target, dtype in zip(values, self.element_types, reducer.dtypes, strict=True)
             ]
         )
 
 
 def _complex_product(left: Array, right: Array) -> Array:
-    """The product by its definition, each step rounded."""
+    """The product by its definition; each operation is rounded."""
     product = np.empty(broadcast_shape(left, right), left.dtype)
     product.real = left.real * right.real - left.imag * right.imag
     product.imag = left.real * right.imag + left.imag * right.real

@@ -1,4 +1,4 @@
-"""How windows lie on dimensions: with strides, padding and dilations. Nothing here touches elements.
+"""The geometry of windows: strides, padding and dilations. Nothing here reads elements.
 
 Source: specification, sections "reduce_window", "select_and_scatter" and "convolution".
 """
@@ -18,13 +18,13 @@ from ..framework.declaration import Array
 
 
 class Window(NamedTuple):
-    """How windows lie along one dimension.
+    """The windows along one dimension.
 
     Attributes:
         size: elements of a window.
         stride: from the start of one window to the next, in positions of the dilated and padded operand.
         low, high: padding before and after the operand; negative: so many positions are cut off.
-        base_dilation, window_dilation: steps between the operand's and between a window's elements.
+        base_dilation, window_dilation: distance between neighbouring elements of the operand and of a window.
     """
 
     size: int
@@ -72,18 +72,18 @@ def overlap(count: int, stride: int, offset: int, size: int, dilation: int) -> t
     common = math.gcd(stride, dilation)
     if offset % common:
         return None
-    step = dilation // common
-    first = -offset // common * pow(stride // common, -1, step) % step
+    window_step = dilation // common
+    first = -offset // common * pow(stride // common, -1, window_step) % window_step
     if stride * first + offset < 0:
-        first += -(-(-offset - stride * first) // (stride * step)) * step
+        first += -(-(-offset - stride * first) // (stride * window_step)) * window_step
     last = min(count - 1, (dilation * (size - 1) - offset) // stride)
     if last < first:
         return None
-    start, found = (stride * first + offset) // dilation, (last - first) // step + 1
+    start, solutions = (stride * first + offset) // dilation, (last - first) // window_step + 1
     input_step = stride // common
     return (
-        slice(first, first + (found - 1) * step + 1, step),
-        slice(start, start + (found - 1) * input_step + 1, input_step),
+        slice(first, first + (solutions - 1) * window_step + 1, window_step),
+        slice(start, start + (solutions - 1) * input_step + 1, input_step),
     )
 
 
@@ -100,9 +100,9 @@ def window_positions(
         for window, size, count in zip(windows, shape, counts, strict=True)
     ]
     for position in np.ndindex(*[window.size for window in windows]):
-        found = [spans[axis][index] for axis, index in enumerate(position)]
-        pairs = [pair for pair in found if pair is not None]
-        if len(pairs) < len(found):
+        axis_spans = [spans[axis][index] for axis, index in enumerate(position)]
+        pairs = [pair for pair in axis_spans if pair is not None]
+        if len(pairs) < len(axis_spans):
             yield None
         else:
             yield tuple([pair[0] for pair in pairs]), tuple([pair[1] for pair in pairs])
@@ -121,8 +121,8 @@ def element_positions(
     coordinates = np.unravel_index(np.arange(start, stop), tuple(counts)) if counts else ()
     for window, size, coordinate in zip(windows, shape, coordinates, strict=True):
         offsets = np.arange(window.size) * window.window_dilation - window.low
-        places = coordinate[:, np.newaxis] * window.stride + offsets
-        elements, holes = np.divmod(places, window.base_dilation)
+        coordinates_along = coordinate[:, np.newaxis] * window.stride + offsets
+        elements, holes = np.divmod(coordinates_along, window.base_dilation)
         inside = (holes == 0) & (elements >= 0) & (elements < size)
         positions = (positions[:, :, np.newaxis] * size + elements[:, np.newaxis]).reshape(stop - start, -1)
         is_inside = (is_inside[:, :, np.newaxis] & inside[:, np.newaxis]).reshape(stop - start, -1)

@@ -1,4 +1,4 @@
-"""Windows of arrays folded by a body: one position after another, or by a tree; and scattered values.
+"""Reduce windows of arrays, position by position or by a tree, and reduce scattered values.
 
 Source: specification, sections "reduce_window" and "select_and_scatter".
 """
@@ -12,19 +12,21 @@ from typing import Any, Final
 import numpy as np
 
 from ..framework.declaration import Array
-from .reduction_tree import fold_tree
-from .vectorize_region import Arrays, Fold
+from .reduction_tree import reduce_by_tree
+from .vectorize_region import Arrays, Reducer
 from .window_geometry import Window, element_positions, window_positions
 
-MOST_GATHERED: Final = 1 << 20
-"""Values of windows that are brought together at a time, to be folded by a tree."""
+MAX_GATHERED: Final = 1 << 20
+"""Number of window elements gathered at a time for a reduction by a tree."""
 
 
-def fold_windows(inputs: Arrays, init_values: Arrays, windows: Sequence[Window], fold: Fold) -> Arrays:
-    """The left fold of init values and each window in row-major order, literally."""
+def reduce_windows(
+    inputs: Arrays, init_values: Arrays, windows: Sequence[Window], reducer: Reducer
+) -> Arrays:
+    """Reduce each window from the left in row-major order, starting from the init values."""
     shape = inputs[0].shape
     counts = [window.count(size) for window, size in zip(windows, shape, strict=True)]
-    folded = tuple([np.full(counts, value, value.dtype) for value in init_values])
+    reduced = tuple([np.full(counts, value, value.dtype) for value in init_values])
     for spans in window_positions(windows, shape, counts):
         values = []
         for array, init_value in zip(inputs, init_values, strict=True):
@@ -35,71 +37,71 @@ def fold_windows(inputs: Arrays, init_values: Arrays, windows: Sequence[Window],
             if spans is not None:
                 padded[spans[0]] = array[spans[1]]
             values.append(padded)
-        folded = fold.combine(folded, tuple(values))
-    return folded
+        reduced = reducer.combine(reduced, tuple(values))
+    return reduced
 
 
-def fold_elements(array: Array, init_value: Array, windows: Sequence[Window], fold: Fold) -> Array:
-    """`fold_windows` where combining with `init_value` once more changes nothing: padding is left out."""
+def reduce_elements(array: Array, init_value: Array, windows: Sequence[Window], reducer: Reducer) -> Array:
+    """`reduce_windows` where combining with `init_value` again changes nothing, so padding is omitted."""
     shape = array.shape
     counts = [window.count(size) for window, size in zip(windows, shape, strict=True)]
-    folded = np.full(counts, init_value, init_value.dtype)
+    reduced = np.full(counts, init_value, init_value.dtype)
     for spans in window_positions(windows, shape, counts):
         if spans is None:
             continue
-        windows_there: tuple[Any, ...] = (*spans[0], ...)
-        part = folded[windows_there]
-        if fold.ufunc is not None:
-            fold.ufunc(part, array[spans[1]], out=part)
+        window_slices: tuple[Any, ...] = (*spans[0], ...)
+        overlapping = reduced[window_slices]
+        if reducer.ufunc is not None:
+            reducer.ufunc(overlapping, array[spans[1]], out=overlapping)
         else:
-            (part[...],) = fold.combine((part,), (array[spans[1]],))
-    return folded
+            (overlapping[...],) = reducer.combine((overlapping,), (array[spans[1]],))
+    return reduced
 
 
-def fold_by_tree(
-    inputs: Arrays, init_values: Arrays, windows: Sequence[Window], fold: Fold, tree: Any
+def reduce_windows_by_tree(
+    inputs: Arrays, init_values: Arrays, windows: Sequence[Window], reducer: Reducer, tree: Any
 ) -> Arrays:
-    """Each window folded by a tree as `reduce` folds, padded positions and holes as init values."""
+    """Reduce each window by a tree like `reduce`; padding and holes count as init values."""
     shape = inputs[0].shape
     counts = [window.count(size) for window, size in zip(windows, shape, strict=True)]
     results = tuple([np.empty(counts, array.dtype) for array in inputs])
     padded = [np.append(array.reshape(-1), value) for array, value in zip(inputs, init_values, strict=True)]
-    together = max(1, MOST_GATHERED // math.prod(window.size for window in windows))
-    for start in range(0, results[0].size, together):
-        positions = element_positions(windows, shape, counts, start, min(start + together, results[0].size))
+    chunk_size = max(1, MAX_GATHERED // math.prod(window.size for window in windows))
+    for start in range(0, results[0].size, chunk_size):
+        positions = element_positions(windows, shape, counts, start, min(start + chunk_size, results[0].size))
         values = tuple([array[positions][:, :, np.newaxis] for array in padded])
-        for result, folded in zip(results, fold_tree(values, init_values, fold, tree), strict=True):
-            result.reshape(-1)[start : start + together] = folded[:, 0]
+        for result, reduced in zip(results, reduce_by_tree(values, init_values, reducer, tree), strict=True):
+            result.reshape(-1)[start : start + chunk_size] = reduced[:, 0]
     return results
 
 
-def fold_into(folded: Array, destinations: Array, values: Array, fold: Fold) -> None:
-    """Combine each value into `folded` at its destination, those of one destination in order.
+def reduce_into(reduced: Array, destinations: Array, values: Array, reducer: Reducer) -> None:
+    """Combine each value into `reduced` at its destination, in the order of the values.
 
-    The first values of all destinations go at once, then the second ones, and so on.
+    One vectorized step combines the first value of every destination, the next one the second, and so on.
     """
     order = np.argsort(destinations, kind="stable")
     grouped = destinations[order]
     starts = np.flatnonzero(np.diff(grouped, prepend=-1))
     counts = np.diff(starts, append=len(grouped))
-    for turn in range(int(counts.max(initial=0))):
-        chosen = order[starts[counts > turn] + turn]
-        targets = destinations[chosen]
-        (folded[targets],) = fold.combine((folded[targets],), (values[chosen],))
+    for rank in range(int(counts.max(initial=0))):
+        selected = order[starts[counts > rank] + rank]
+        targets = destinations[selected]
+        (reduced[targets],) = reducer.combine((reduced[targets],), (values[selected],))
 
 
-def fold_groups(
-    folded: Array, destinations: Array, values: Array, initial: Array, fold: Fold, tree: Any
+def reduce_groups(
+    reduced: Array, destinations: Array, values: Array, initial: Array, reducer: Reducer, tree: Any
 ) -> None:
-    """Write into `folded` at each destination its values, in order, folded with `initial` by a tree.
+    """Reduce the values of each destination, in order, with `initial` by a tree, and store them in `reduced`.
 
-    Destinations that have equally many values are folded side by side.
+    Destinations with the same number of values are reduced together.
     """
     order = np.argsort(destinations, kind="stable")
-    counts = np.bincount(destinations, minlength=folded.size)
+    counts = np.bincount(destinations, minlength=reduced.size)
     starts = np.cumsum(counts) - counts
     for count in np.unique(counts):
         targets = np.flatnonzero(counts == count)
-        chosen = order[starts[targets, np.newaxis] + np.arange(count)]
-        (totals,) = fold_tree((values[chosen][:, :, np.newaxis],), (initial,), fold, tree)
-        folded[targets] = totals[:, 0]
+        selected = order[starts[targets, np.newaxis] + np.arange(count)]
+        (totals,) = reduce_by_tree((values[selected][:, :, np.newaxis],), (initial,), reducer, tree)
+        reduced[targets] = totals[:, 0]

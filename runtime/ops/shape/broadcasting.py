@@ -130,10 +130,10 @@ class BroadcastInDim(
 def broadcast_in_dim(operand: Array, broadcast_dimensions: Sequence[int], shape: tuple[int, ...]) -> Array:
     """`operand` with its dimension d at dimension ``broadcast_dimensions[d]`` of `shape`."""
     order = sorted(range(operand.ndim), key=broadcast_dimensions.__getitem__)
-    kept = [1] * len(shape)
+    aligned = [1] * len(shape)
     for d, to in enumerate(broadcast_dimensions):
-        kept[to] = operand.shape[d]
-    return np.broadcast_to(operand.transpose(order).reshape(kept), shape)
+        aligned[to] = operand.shape[d]
+    return np.broadcast_to(operand.transpose(order).reshape(aligned), shape)
 
 
 def bind_broadcast(
@@ -152,13 +152,13 @@ def bind_broadcast(
     if math.prod(shape) > COPIED_ELEMENTS:
         return lambda value: broadcast_in_dim(value, broadcast_dimensions, shape)
     order = tuple(sorted(range(operand.rank), key=broadcast_dimensions.__getitem__))
-    kept = [1] * len(shape)
+    aligned = [1] * len(shape)
     for d, to in enumerate(broadcast_dimensions):
-        kept[to] = operand.shape[d]
+        aligned[to] = operand.shape[d]
 
     def copy(value: Array) -> Array:
         result = empty(shape, dtype)
-        result[...] = value.transpose(order).reshape(kept)
+        result[...] = value.transpose(order).reshape(aligned)
         return result
 
     return copy

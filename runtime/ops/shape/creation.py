@@ -37,11 +37,11 @@ class ConstantOp(Op):
     @constraint
     def C1(self) -> str | None:
         """type(value) = type(output); quantized tensors are given by their stored values"""
-        given, element_type = self.value.type, self.output.element_type
+        value_type, element_type = self.value.type, self.output.element_type
         output = self.output
-        if isinstance(element_type, QuantizedType) and given.element_type != element_type:
+        if isinstance(element_type, QuantizedType) and value_type.element_type != element_type:
             output = output.with_element_type(element_type.storage)
-        return rules.same_type("value", given, "output", output)
+        return rules.same_type("value", value_type, "output", output)
 
     def infer(self) -> list[Type] | None:
         return None if isinstance(self.output.element_type, QuantizedType) else [self.value.type]

@@ -47,18 +47,18 @@ class RunTimeShaped(Op):
 
     def sizes(self, name: str) -> tuple[int, ...] | None:
         """The value of a one-dimensional operand of integers, or None where it is not known yet."""
-        known = self.__dict__.get("known_values")
-        if known is None:
-            known = self.__dict__["known_values"] = self._constants()
-        return known.get(name)
+        cached = self.__dict__.get("known_values")
+        if cached is None:
+            cached = self.__dict__["known_values"] = self._constants()
+        return cached.get(name)
 
     def _constants(self) -> dict[str, tuple[int, ...]]:
         """The values of operands that constants define, by name."""
         values = {}
-        for position, part in enumerate(self.declared_operands):
+        for position, field in enumerate(self.declared_operands):
             array = rules.constant_operand(self.operation, position)
-            if part.rank == 1 and array is not None:
-                values[part.name] = tuple(map(int, array.tolist()))
+            if field.rank == 1 and array is not None:
+                values[field.name] = tuple(map(int, array.tolist()))
         return values
 
     def length(self, name: str) -> int:
@@ -74,9 +74,9 @@ class RunTimeShaped(Op):
         """
         view = rules.with_actual_shapes(self, operands)
         view.__dict__["known_values"] = {
-            part.name: tuple(map(int, array.tolist()))
-            for part, array in zip(self.declared_operands, operands, strict=True)
-            if part.rank == 1
+            field.name: tuple(map(int, array.tolist()))
+            for field, array in zip(self.declared_operands, operands, strict=True)
+            if field.rank == 1
         }
         rules.judge(view)
         require_memory(self.operation, *(view.infer() or ()))
@@ -125,8 +125,8 @@ class DynamicBroadcastInDim(
 
     def result_shapes(self) -> list[tuple[int, ...]]:
         shape = self.sizes("output_dimensions")
-        known = [] if shape is None or len(shape) != self.result.rank else [shape]
-        return [self.result.shape, *known]
+        cached = [] if shape is None or len(shape) != self.result.rank else [shape]
+        return [self.result.shape, *cached]
 
     @constraint
     def C7(self) -> str | None:
@@ -417,6 +417,6 @@ class SetDimensionSize(
             grown = np.zeros(shape, operand.dtype)
             grown[tuple(map(slice, operand.shape))] = operand
             return grown
-        kept: list[slice] = [slice(None)] * operand.ndim
-        kept[self.dimension] = slice(limit)
-        return operand[tuple(kept)]
+        window: list[slice] = [slice(None)] * operand.ndim
+        window[self.dimension] = slice(limit)
+        return operand[tuple(window)]

@@ -173,9 +173,11 @@ class Reshape(ReshapeRules, name="stablehlo.reshape", assembly="operands attr-di
     def reference(self, operand: Array) -> Array:
         shape = self.result.shape
         unknown = shape.count(DYNAMIC)
-        known = math.prod([size for size in shape if size != DYNAMIC])
+        known_size = math.prod([size for size in shape if size != DYNAMIC])
         follows = (
-            operand.size == known if unknown == 0 else unknown == 1 and known and operand.size % known == 0
+            operand.size == known_size
+            if unknown == 0
+            else unknown == 1 and known_size and operand.size % known_size == 0
         )
         if not follows:
             actual = rules.shape_text(operand.shape)

@@ -124,14 +124,14 @@ def pad_of(
     """The function of operand and padding_value for one shape. Source: specification, `pad`."""
     result_shape = tuple(map(padded_size, shape, low, high, interior))
     pairs = list(map(_kept_and_into, shape, result_shape, low, interior))
-    kept = tuple([pair[0] for pair in pairs])
+    kept_slices = tuple([pair[0] for pair in pairs])
     into = tuple([pair[1] for pair in pairs])
     empty = np.empty
 
     def pad(operand: Array, padding_value: Array) -> Array:
         result = empty(result_shape, operand.dtype)
         result[...] = padding_value
-        result[into] = operand[kept]
+        result[into] = operand[kept_slices]
         return result
 
     return pad
@@ -139,10 +139,10 @@ def pad_of(
 
 def _kept_and_into(size: int, result_size: int, low: int, interior: int) -> tuple[slice, slice]:
     """Along one dimension: which elements of the operand are kept, and where in the result they go."""
-    step = interior + 1
-    first = max(0, -(low // step))
-    stop = max(first, min(size, -((low - result_size) // step)))
-    return slice(first, stop), slice(low + first * step, low + stop * step, step)
+    stride = interior + 1
+    first = max(0, -(low // stride))
+    stop = max(first, min(size, -((low - result_size) // stride)))
+    return slice(first, stop), slice(low + first * stride, low + stop * stride, stride)
 
 
 class SliceRules(Op):

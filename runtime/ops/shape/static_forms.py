@@ -70,10 +70,10 @@ STATIC_FORMS: Final = {
 def operand_positions(view: Op) -> dict[str, int]:
     """Where each declared operand begins among an operation's operands."""
     positions, position = {}, 0
-    for part in view.declared_operands:
-        positions[part.name] = position
-        group = view.__dict__[part.name]
-        position += len(group) if part.variadic else int(group is not None)
+    for field in view.declared_operands:
+        positions[field.name] = position
+        group = view.__dict__[field.name]
+        position += len(group) if field.variadic else int(group is not None)
     return positions
 
 
@@ -109,7 +109,7 @@ def static_operation(
     positions = operand_positions(view)
     said = {positions[name] for name in values}
     attributes = {name: value for name, value in operation.attributes.items() if name not in form.dropped}
-    kinds = {part.name: part for part in declaration.declared_attributes}
+    kinds = {field.name: field for field in declaration.declared_attributes}
     for name, attribute in form.attributes.items():
         kind = kinds[attribute].kind
         assert kind is not None
@@ -119,12 +119,12 @@ def static_operation(
         type = types[index]
         assert isinstance(type, TensorType)
         types[index] = type.with_shape(_plain(values[name]))
-    kept = [
+    data_operands = [
         operand
         for position, operand in enumerate(operation.operands if operands is None else operands)
         if position not in said
     ]
-    return Operation(form.name, kept, types, attributes, operation.regions, operation.location)
+    return Operation(form.name, data_operands, types, attributes, operation.regions, operation.location)
 
 
 def _plain(array: np.ndarray[Any, Any]) -> Any:

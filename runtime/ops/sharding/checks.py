@@ -168,7 +168,7 @@ def _priority_violation(index: int, dimension: DimensionSharding) -> str | None:
 
 
 def shardings_violation(
-    given: ShardingPerValue,
+    per_value: ShardingPerValue,
     types: Sequence[Type],
     meshes: Sequence[Mesh | None],
     manual_axes: Collection[str] = (),
@@ -176,12 +176,12 @@ def shardings_violation(
     """Whether there is a valid sharding for each value.
 
     Args:
-        given: the shardings.
+        per_value: the shardings.
         types: the types of the values.
         meshes: the mesh that each sharding names, or None where there is none of its name.
         manual_axes: those of `sharding_violation`.
     """
-    shardings = given.shardings
+    shardings = per_value.shardings
     if not types and len(shardings) == 1:
         mesh = meshes[0]
         if (mesh is not None and mesh.is_maximal) or shardings[0].is_fully_replicated:
@@ -210,19 +210,19 @@ def axes_without(axes: Iterable[AxisRef], others: Sequence[AxisRef], mesh: Mesh)
     """What is left of axes without those parts that `others` name."""
     left = list(axes)
     for other in others:
-        left = [part for axis in left for part in _without(axis, other, mesh)]
+        left = [remainder for axis in left for remainder in _without(axis, other, mesh)]
     return left
 
 
 def _without(axis: AxisRef, other: AxisRef, mesh: Mesh) -> list[AxisRef]:
     if not axis.overlaps(other):
         return [axis]
-    parts = []
+    remainders = []
     if axis.pre_size < other.pre_size:
-        parts.append((axis.pre_size, other.pre_size))
+        remainders.append((axis.pre_size, other.pre_size))
     if other.next_pre_size(mesh) < axis.next_pre_size(mesh):
-        parts.append((other.next_pre_size(mesh), axis.next_pre_size(mesh)))
-    return [AxisRef(axis.name, SubAxis(start, end // start)) for start, end in parts]
+        remainders.append((other.next_pre_size(mesh), axis.next_pre_size(mesh)))
+    return [AxisRef(axis.name, SubAxis(start, end // start)) for start, end in remainders]
 
 
 def unreduced_violation(
@@ -249,7 +249,7 @@ def unreduced_violation(
     removed = axes_without(operand.unreduced, result.unreduced, mesh)
     if removed and operand.reduction != removes:
         return f"the axes {_text(removed)} are unreduced by {operand.reduction}, but are reduced by {removes}"
-    kept = any(left.overlaps(right) for left in operand.unreduced for right in result.unreduced)
-    if kept and operand.reduction != result.reduction:
+    overlaps = any(left.overlaps(right) for left in operand.unreduced for right in result.unreduced)
+    if overlaps and operand.reduction != result.reduction:
         return f"unreduced axes change from {operand.reduction} to {result.reduction}"
     return None

@@ -295,9 +295,9 @@ class AllReduce(Reducing, name="sdy.all_reduce"):
         if self.scope is None:
             return None
         before = self.before()
-        taken = [axis for dimension in before.dimensions for axis in dimension.axes]
+        used_axes = [axis for dimension in before.dimensions for axis in dimension.axes]
         for axis in self.reduction_axes.axes:
-            for other in (*taken, *before.replicated, *self.out_sharding.unreduced):
+            for other in (*used_axes, *before.replicated, *self.out_sharding.unreduced):
                 if axis.overlaps(other):
                     return f"the axis {axis.body()} overlaps with {other.body()}"
         return None
@@ -412,9 +412,9 @@ class ReplicatedToUnreduced(ToUnreduced, name="sdy.replicated_to_unreduced"):
     def C6(self) -> str | None:
         """axes neither divide dimensions of tensor nor are unreduced there"""
         before = self.before()
-        taken = [axis for dimension in before.dimensions for axis in dimension.axes]
+        used_axes = [axis for dimension in before.dimensions for axis in dimension.axes]
         for axis in self.axes.axes:
-            for other in (*taken, *before.unreduced):
+            for other in (*used_axes, *before.unreduced):
                 if axis.overlaps(other):
                     return f"the axis {axis.body()} overlaps with {other.body()}"
         return None

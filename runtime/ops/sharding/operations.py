@@ -252,12 +252,12 @@ class NamedComputation(ShardingOp, name="sdy.named_computation"):
 
 
 def _per_value(
-    view: ShardingOp, name: str, given: ShardingPerValue | None, types: Sequence[Type]
+    view: ShardingOp, name: str, shardings: ShardingPerValue | None, types: Sequence[Type]
 ) -> str | None:
-    if view.scope is None or given is None:
+    if view.scope is None or shardings is None:
         return None
-    meshes = [view.scope.mesh(sharding) for sharding in given.shardings]
-    reason = shardings_violation(given, types, meshes, view.scope.manual_axes)
+    meshes = [view.scope.mesh(sharding) for sharding in shardings.shardings]
+    reason = shardings_violation(shardings, types, meshes, view.scope.manual_axes)
     return None if reason is None else f"{name}: {reason}"
 
 
@@ -288,8 +288,8 @@ class ManualComputation(ShardingOp, name="sdy.manual_computation"):
         """in_shardings and out_shardings are valid for tensors and results"""
         return first(
             *(
-                _per_value(self, name, given, types) if types or given.shardings else None
-                for name, given, types, _ in self._sides()
+                _per_value(self, name, shardings, types) if types or shardings.shardings else None
+                for name, shardings, types, _ in self._sides()
             )
         )
 
@@ -305,8 +305,8 @@ class ManualComputation(ShardingOp, name="sdy.manual_computation"):
     def C5(self) -> str | None:
         """manual axes come before others in each dimension's sharding"""
         manual = self.manual_axes.names
-        for name, given, _, _ in self._sides():
-            for sharding in given.shardings:
+        for name, shardings, _, _ in self._sides():
+            for sharding in shardings.shardings:
                 for dimension in sharding.dimensions:
                     is_manual = [axis.name in manual for axis in dimension.axes]
                     if is_manual != sorted(is_manual, reverse=True):
@@ -318,8 +318,10 @@ class ManualComputation(ShardingOp, name="sdy.manual_computation"):
         """sizes are divisible by those of the manual axes, and body has the types of the shards"""
         if self.scope is None:
             return None
-        for name, given, types, inner in self._sides():
-            for index, (sharding, type, local) in enumerate(zip(given.shardings, types, inner, strict=False)):
+        for name, shardings, types, inner in self._sides():
+            for index, (sharding, type, local) in enumerate(
+                zip(shardings.shardings, types, inner, strict=False)
+            ):
                 reason = self._local_violation(sharding, type, local)
                 if reason is not None:
                     return f"{name}, value {index}: {reason}"

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...ops.framework.declaration import Op
 from ...ops.framework.in_place import NOWHERE, overwriting
-from ...ops.framework.op_registry import COLUMN_SCATTER, FILLED_GATHER
+from ...ops.framework.op_registry import COMPONENT_SCATTER, FILLED_GATHER
 from ...ops.reduction.bodies import Order, SortKey, arg_reducer, comparator, monoid, overwrites, selection
 from ...types import QUANTIZED, TensorType
 from ..tiering.tiers import compiled_ahead
@@ -83,7 +83,7 @@ def _gather(view: Any, threads: int | None) -> KernelMatch:
 
 def _column_gather(view: Any, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.indexing.gather`: by item size, from columns of indices."""
-    operand, column = view.operand, view.columns[0]
+    operand, column = view.operand, view.index_components[0]
     is_filled = view.name == FILLED_GATHER
 
     def prepare() -> Kernel:
@@ -196,8 +196,8 @@ def _scatter(view: Any, threads: int | None) -> KernelMatch:
     if view.ordering.scatter_schedule[:1] == ("shuffled",):
         return None, "no kernel shuffles updates"
     count = len(inputs)
-    by_columns = view.name == COLUMN_SCATTER
-    indices: TensorType = view.columns[0] if by_columns else view.scatter_indices
+    by_columns = view.name == COMPONENT_SCATTER
+    indices: TensorType = view.index_components[0] if by_columns else view.scatter_indices
     in_place = overwriting(*[(index, index) for index in range(count)])
 
     @in_place

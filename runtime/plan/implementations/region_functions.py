@@ -259,7 +259,7 @@ def tensor(type: Any) -> TensorType:
 
 def fold_problem(analysis: Any, accumulate: str, results: Sequence[TensorType]) -> str | None:
     """Why a body is not folded in its own types, or None where it is."""
-    fold = analysis.monoid_fold(accumulate)
+    fold = analysis.monoid_reducer(accumulate)
     if fold is not None and list(fold.dtypes) != [result.dtype for result in results]:
         return "its body accumulates in a wider type"
     return None

@@ -142,10 +142,10 @@ class RowRecorder:
         """The reduction of each row."""
         self.reduces = True
         analysis, dtype = view.analysis, operand.dtype
-        fold = analysis.monoid_fold(view.ordering.accumulate)
+        fold = analysis.monoid_reducer(view.ordering.accumulate)
         if not self.values[operand.number].is_whole or dtype != tensor_type(view.operation.result).dtype:
             raise Untraceable("reduces what does not differ, or to another type")
-        if analysis.finds_extreme:
+        if analysis.is_float_minmax:
             return self._extreme(str(analysis.monoid), operand, init_value)
         if fold is None or fold.ufunc is None or fold.dtypes[0] != dtype:
             raise Untraceable("reduces by what is no function of NumPy's")

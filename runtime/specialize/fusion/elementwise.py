@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from ...ir import Block, Builder, DenseElementsAttribute, Operation, Region, Value, used_values
-from ...ops.framework.op_registry import COLUMN_SCATTER, POSITION_REDUCE
+from ...ops.framework.op_registry import ARG_REDUCE, COMPONENT_SCATTER
 from ...ops.framework.verify import TERMINATORS
 from ...ops.internal.fusion import FUSION, REDUCTION_FUSION, ROW_FUSION
 from ...types import PLAIN, TensorType
@@ -44,7 +44,7 @@ MOST_COPIED: Final = 16
 _JOINING: Final = frozenset({"stablehlo.concatenate", "stablehlo.pad"})
 
 _TAKING_IN_ORDER: Final = frozenset(
-    {"chlo.top_k", COLUMN_SCATTER, POSITION_REDUCE, REDUCTION_FUSION, ROW_FUSION}
+    {"chlo.top_k", COMPONENT_SCATTER, ARG_REDUCE, REDUCTION_FUSION, ROW_FUSION}
 ) | frozenset(
     f"stablehlo.{name}" for name in ("reduce", "reduce_window", "scatter", "select_and_scatter", "sort")
 )

@@ -7,7 +7,7 @@ from collections.abc import Container, Sequence
 from typing import Any, Final, NamedTuple
 
 from ...ir import Operation, Value
-from ...ops.framework.op_registry import COLUMN_GATHER, FILLED_GATHER
+from ...ops.framework.op_registry import COMPONENT_GATHER, FILLED_GATHER
 from ...ops.framework.verify import view_of
 from ...ops.indexing.index_space import other_dimensions
 from ...ops.shape.broadcasting import BroadcastInDim
@@ -16,7 +16,7 @@ from ...ops.shape.slicing import Slice
 from ..utils.rewriter import is_plain
 from .movement_index_map import Box, Place, source
 
-_BY_COLUMNS: Final = frozenset({COLUMN_GATHER, FILLED_GATHER})
+_BY_COLUMNS: Final = frozenset({COMPONENT_GATHER, FILLED_GATHER})
 GATHERS: Final = _BY_COLUMNS | {"stablehlo.gather"}
 FOLLOWED_VIEWS: Final = frozenset({BroadcastInDim.name, Reverse.name, Slice.name})
 """Moves through which a gather may read: neighbours stay neighbours."""
@@ -85,7 +85,7 @@ def _index(
 ) -> tuple[Value, tuple[Place, ...]]:
     """The value that holds an element of the index vectors, and its places there."""
     if operation.name in _BY_COLUMNS:
-        first = len(operation.operands) - len(view.columns)
+        first = len(operation.operands) - len(view.index_components)
         return operation.operands[first + number], tuple(batch)
     indices = operation.operands[1]
     if view.index_vector_dim < view.start_indices.rank:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ...ir import Operation, Value
 from ...ops.framework.attribute_kinds import I64
-from ...ops.framework.op_registry import POSITION_REDUCE, POSITION_SORT
+from ...ops.framework.op_registry import ARG_REDUCE, ARG_SORT
 from ...ops.reduction.bodies import arg_reducer, comparator
 from ...ops.reduction.reduce import Reduce
 from ..utils.rewriter import Rewriter, dimensions, tensor_type, viewed
@@ -27,7 +27,7 @@ def reduce_counted(operation: Operation, rewriter: Rewriter) -> Sequence[Value] 
     if any(tensor_type(value).shape[d] != 1 for d in reduced if d != along):
         return None
     made = Operation(
-        POSITION_REDUCE,
+        ARG_REDUCE,
         [value, init_value, init_index],
         [result.type for result in operation.results],
         dimensions(dimensions=[along, *[d for d in reduced if d != along]]),
@@ -58,7 +58,7 @@ def sort_counted(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | 
     compared_values = [2 * number + side for number in others for side in (0, 1)]
     block.arguments = kept_values(block.arguments, compared_values)
     made = Operation(
-        POSITION_SORT,
+        ARG_SORT,
         [inputs[number] for number in others],
         [operation.results[number].type for number in (*others, numbers[0])],
         {"dimension": I64.encode(view.adjusted_dimension), **dimensions(kept=range(len(others)))},

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...ir import Operation, Value
 from ...ops.elementwise.comparison import Compare
-from ...ops.framework.op_registry import COLUMN_GATHER, FILLED_GATHER
+from ...ops.framework.op_registry import COMPONENT_GATHER, FILLED_GATHER
 from ...ops.indexing.gather import Gather
 from ...ops.indexing.index_space import batch_sizes, other_dimensions
 from ...ops.reduction.bodies import monoid
@@ -37,7 +37,7 @@ def gather_by_columns(operation: Operation, rewriter: Rewriter) -> Value | None:
     indices.batch_counted(tensor_type(operand).shape)
     attributes = _column_attributes(view, indices)
     values = [operand, *[column.value for column in indices.columns]]
-    return rewriter.create(COLUMN_GATHER, values, operation.result.type, attributes)
+    return rewriter.create(COMPONENT_GATHER, values, operation.result.type, attributes)
 
 
 def _may_be_taken_apart(view: Gather) -> bool:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from ...ir import Operation, StructAttribute, Value
-from ...ops.framework.op_registry import COLUMN_SCATTER
+from ...ops.framework.op_registry import COMPONENT_SCATTER
 from ...ops.indexing.index_space import batch_sizes
 from ...ops.indexing.scatter import Scatter
 from ...ops.reduction.bodies import monoid, overwrites
@@ -85,7 +85,7 @@ def scatter_by_columns(operation: Operation, rewriter: Rewriter) -> Sequence[Val
     promises = ("indices_are_sorted", "unique_indices")
     kept = {name: operation.attributes[name] for name in promises if name in operation.attributes}
     made = Operation(
-        COLUMN_SCATTER,
+        COMPONENT_SCATTER,
         [
             *operation.operands[:count],
             *[column.value for column in columns],

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...ir import EnumAttribute, Operation, Region, StructAttribute, Value
-from ...ops.framework.op_registry import COLUMN_SCATTER
+from ...ops.framework.op_registry import COMPONENT_SCATTER
 from ...types import ELEMENT_TYPES
 from ..utils.constants import Budget
 from ..utils.rewriter import Rewriter, tensor_type, viewed
 from .slicing import joined
 
 if TYPE_CHECKING:
-    from ...ops.internal.component_scatter import ColumnScatter
+    from ...ops.internal.component_scatter import ComponentScatter
 
 IsFew = Callable[[Any], bool]
 """Whether a scatter, by its view, has so few updates."""
@@ -32,16 +32,16 @@ def take_index_vectors(region: Region, is_few: IsFew) -> None:
     """Put scatters in the place of those by columns that have few updates, in place."""
 
     def by_vectors(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
-        from ...ops.internal.component_scatter import ColumnScatter
+        from ...ops.internal.component_scatter import ComponentScatter
 
-        view = viewed(operation, ColumnScatter)
+        view = viewed(operation, ComponentScatter)
         return _by_vectors(operation, view, rewriter) if is_few(view) else None
 
-    if any(operation.name == COLUMN_SCATTER for operation in region.walk()):
-        Rewriter({COLUMN_SCATTER: [by_vectors]}, {}, {}, Budget()).visit(region)
+    if any(operation.name == COMPONENT_SCATTER for operation in region.walk()):
+        Rewriter({COMPONENT_SCATTER: [by_vectors]}, {}, {}, Budget()).visit(region)
 
 
-def _by_vectors(operation: Operation, view: ColumnScatter, rewriter: Rewriter) -> Sequence[Value]:
+def _by_vectors(operation: Operation, view: ComponentScatter, rewriter: Rewriter) -> Sequence[Value]:
     count, dimension = len(view.inputs), view.index_vector_dim
     columns = operation.operands[count:-count]
     adjusted = [

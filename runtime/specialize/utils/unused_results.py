@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from ...ir import Block, Operation, Value
-from ...ops.framework.op_registry import POSITION_SORT
+from ...ops.framework.op_registry import ARG_SORT
 from ...ops.framework.verify import view_of
 from .effects import has_no_effect, is_pure
 from .rewriter import dimensions
@@ -144,7 +144,7 @@ def _reduce(operation: Operation, used: Container[Value]) -> None:
 
 
 _RULES: Final[Mapping[str, Callable[[Operation, Container[Value]], None]]] = {
-    POSITION_SORT: _position_sort,
+    ARG_SORT: _position_sort,
     "stablehlo.case": _branches,
     "stablehlo.if": _branches,
     "stablehlo.reduce": _reduce,

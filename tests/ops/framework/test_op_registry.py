@@ -9,7 +9,7 @@ import pytest
 
 import nimblehlo.ops
 from nimblehlo.ops import declarations, lookup
-from nimblehlo.ops.framework.op_registry import FAMILY_OF
+from nimblehlo.ops.framework.op_registry import MODULE_OF_OPERATION
 from nimblehlo.specialize.rewrites import registry
 
 
@@ -23,7 +23,7 @@ def test_every_operation_is_declared_where_the_table_says() -> None:
         for declaration in declarations()
         if declaration.__module__.startswith(package)
     }
-    assert declared == {name: f"{package}.{family}" for name, family in FAMILY_OF.items()}
+    assert declared == {name: f"{package}.{family}" for name, family in MODULE_OF_OPERATION.items()}
 
 
 def test_an_unknown_operation_has_no_declaration() -> None:

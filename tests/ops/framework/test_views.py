@@ -64,6 +64,6 @@ def test_variadic_parts_and_regions_belong_to_one_view() -> None:
 
 def test_no_more_is_known_than_stated() -> None:
     value = argument(VECTOR)
-    for number in range(2 * declaration.MOST_KNOWN_VIEWS):
+    for number in range(2 * declaration.MAX_CACHED_VIEWS):
         assert view_of(broadcast(value, (number,))).broadcast_dimensions == (number,)
-    assert len(declaration._parts_of_views) <= declaration.MOST_KNOWN_VIEWS
+    assert len(declaration._field_cache) <= declaration.MAX_CACHED_VIEWS

@@ -18,15 +18,15 @@ from tests.specialize.rewrites.test_small_scatters import PROGRAM, inputs
 def test_pieces_have_the_bits_of_the_whole(piece: int) -> None:
     text, arrays = PROGRAM.format(size=9, count=20_000), inputs(9, 20_000)
     (whole,) = run_every_way(text, *arrays)
-    with mock.patch.object(scatter_rules, "_PIECE", piece):
+    with mock.patch.object(scatter_rules, "_UPDATES_PER_CHUNK", piece):
         options = Options(compile="never")
         (in_pieces,) = nimblehlo.compile(text, options=options)(*arrays)
     assert same_bits(np.asarray(in_pieces), np.asarray(whole))
 
 
 def test_many_updates_take_no_more_memory_than_some() -> None:
-    count = 8 * scatter_rules._PIECE
+    count = 8 * scatter_rules._UPDATES_PER_CHUNK
     arrays = inputs(9, count)
-    options = Options(compile="never", max_bytes=10 * 8 * scatter_rules._PIECE)
+    options = Options(compile="never", max_bytes=10 * 8 * scatter_rules._UPDATES_PER_CHUNK)
     (limited,) = nimblehlo.compile(PROGRAM.format(size=9, count=count), options=options)(*arrays)
     assert np.isfinite(limited).all()

@@ -85,7 +85,7 @@ def test_vectorize_region_gives_constants_the_shape_of_arguments() -> None:
 
 
 def test_vectorize_region_calls_other_regions_for_each_element() -> None:
-    lifted = vectorize_region(region_of(region([F32], SHAPED, [f"%r : {F32}"])))
+    vectorized = vectorize_region(region_of(region([F32], SHAPED, [f"%r : {F32}"])))
     seen = []
 
     def function(value: np.ndarray) -> tuple[np.ndarray]:
@@ -93,7 +93,7 @@ def test_vectorize_region_calls_other_regions_for_each_element() -> None:
         seen.append(float(value))
         return (np.reshape(value, (1,)).reshape(()),)
 
-    (result,) = lifted(function, np.arange(6, dtype="f").reshape(2, 3))
+    (result,) = vectorized(function, np.arange(6, dtype="f").reshape(2, 3))
     assert seen == result.ravel().tolist() == [0, 1, 2, 3, 4, 5]
 
 

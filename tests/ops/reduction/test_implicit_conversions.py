@@ -133,7 +133,7 @@ def added(inner: str) -> Callable[[Any, Any], Any]:
     return lambda a, b: leave(np.add(enter(a), enter(b)))
 
 
-def folded(array: np.ndarray, initial: np.ndarray, inner: str) -> np.ndarray:
+def reduced(array: np.ndarray, initial: np.ndarray, inner: str) -> np.ndarray:
     """Three values along the last axis: adjacent ones first, then the odd one, then init_value."""
     add = added(inner)
     return add(initial, add(add(array[..., 0], array[..., 1]), array[..., 2]))
@@ -143,7 +143,7 @@ def folded(array: np.ndarray, initial: np.ndarray, inner: str) -> np.ndarray:
 def test_reduce(row: str) -> None:
     source, inner, outer = ROWS[row]
     operand, initial = values(source, (5, 3), 1), values(source, (), 2)
-    wanted = folded(converted(operand, source, inner), converted(initial, source, inner), inner)
+    wanted = reduced(converted(operand, source, inner), converted(initial, source, inner), inner)
     (got,) = run_every_way(reduce(source, inner, outer), operand, initial)
     assert same_bits(got, np.asarray(converted(wanted, inner, outer)))
 

@@ -12,7 +12,7 @@ import pytest
 
 import nimblehlo
 from nimblehlo import NimbleError, Options
-from nimblehlo.ops.reduction.reduction_tree import MOST_INIT_VALUES
+from nimblehlo.ops.reduction.reduction_tree import MAX_INIT_VALUES
 from tests.ops.bodies import combining, region
 from tests.ops.texts import tensor
 from tests.running import same_bits
@@ -175,7 +175,7 @@ def test_random_trees_keep_the_order_and_hold_a_few_init_values() -> None:
     operand, initial = np.zeros(1000, np.int32), np.int32(1)
     results = [every_way(text, operand, initial, reduction_tree=("random", seed))[0] for seed in range(12)]
     counts = {int(result) for result in results}
-    assert counts == set(range(1, MOST_INIT_VALUES + 1))
+    assert counts == set(range(1, MAX_INIT_VALUES + 1))
     last = region(["tensor<i32>"] * 2, "", ["%b : tensor<i32>"])
     for seed in range(8):
         (found,) = every_way(

@@ -87,10 +87,10 @@ def expected_windows(operand: Array, init_value: Any, windows: Sequence[Window],
     counts = [window.count(size) for window, size in zip(windows, operand.shape, strict=True)]
     result = np.empty(counts, operand.dtype)
     for index in np.ndindex(*counts):
-        folded = init_value
+        reduced = init_value
         for place in window_values(operand, windows, index):
-            folded = combine(folded, init_value if place is None else operand[place])
-        result[index] = folded
+            reduced = combine(reduced, init_value if place is None else operand[place])
+        result[index] = reduced
     return result
 
 
@@ -203,10 +203,10 @@ def test_cumulative_windows(body: str, combine: Combine, init_value: float, size
     operand = (np.random.default_rng(size).random((2, size)) / 16).astype("f")
     along = Window(size, high=size - 1) if reverse else Window(size, low=size - 1)
     result = run(operand, init_value, [Window(1), along], body, "f32")
-    exchanged = (lambda a, b: combine(b, a)) if reverse else combine
+    swapped = (lambda a, b: combine(b, a)) if reverse else combine
     for row, found in zip(operand, result, strict=True):
         values = list(row[::-1] if reverse else row)
-        wanted = expected_scan(values, np.float32(init_value), exchanged)
+        wanted = expected_scan(values, np.float32(init_value), swapped)
         if size == 1:
             wanted = [combine(np.float32(init_value), row[0])]
         np.testing.assert_array_equal(found, wanted[::-1] if reverse else wanted)

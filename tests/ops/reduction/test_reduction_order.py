@@ -87,13 +87,13 @@ SHAPES = [
 
 def from_left(operands: Sequence[Array], init_values: Sequence[Any], dimensions: list[int], body: Any) -> Any:
     """The left fold in lexicographic order of the reduced dimensions."""
-    folded: Sequence[Any] = init_values
+    reduced: Sequence[Any] = init_values
     for index in itertools.product(*[range(operands[0].shape[axis]) for axis in dimensions]):
         place: list[Any] = [slice(None)] * operands[0].ndim
         for axis, position in zip(dimensions, index, strict=True):
             place[axis] = position
-        folded = body(folded, [operand[tuple(place)] for operand in operands])
-    return folded
+        reduced = body(reduced, [operand[tuple(place)] for operand in operands])
+    return reduced
 
 
 def every_way(text: str, operands: Sequence[Any]) -> list[Array]:

@@ -9,13 +9,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from nimblehlo.ops.internal.component_gather import COLUMN_GATHER, FILLED_GATHER
+from nimblehlo.ops.internal.component_gather import COMPONENT_GATHER, FILLED_GATHER
 from nimblehlo.types import TensorType
 from tests.running import run_every_way
 from tests.specialize.simplified import assert_same_bits, simplified
 
 Shape = tuple[int, ...]
-GATHERS = ("stablehlo.gather", COLUMN_GATHER, FILLED_GATHER)
+GATHERS = ("stablehlo.gather", COMPONENT_GATHER, FILLED_GATHER)
 
 
 def check(function: Callable[..., Any], *inputs: Any, of: list[Shape]) -> None:
