@@ -63,23 +63,29 @@ def verify_nests(block: Block, nests: Sequence[Nest], where: str) -> None:
 
 def _verify_bounds(nest: Nest, sizes: Sequence[int], where: str) -> None:
     reach, widths = [0] * len(nest.accesses), [1] * len(nest.accesses)
-    widths[len(nest.accesses) - len(nest.stores) :] = [nest.line] * len(nest.stores)
+    widths[len(nest.accesses) - len(nest.stores) :] = [nest.slice_length] * len(nest.stores)
     for number, node in enumerate(nest.nodes):
         if isinstance(node, Gather):
-            starts = [nest.starts[moving.start] for moving in node.moving]
-            reach[node.access] = sum(start.largest * start.stride for start in starts)
+            starts = [nest.start_indices[moving.start_index] for moving in node.indices]
+            reach[node.access] = sum(start.max_index * start.stride for start in starts)
         if isinstance(node, (Load, Gather)) and number in nest.stores:
             # Lines are copied; the indices that choose them are single elements.
-            widths[node.access] = nest.line
+            widths[node.access] = nest.slice_length
     for access, more, width in zip(nest.accesses, reach, widths, strict=True):
         item, steps = (
             access.element_type.dtype.itemsize,
-            list(zip(access.place.strides, nest.sizes, strict=True)),
+            list(zip(access.index_map.strides, nest.sizes, strict=True)),
         )
         first = (
-            access.place.offset + sum(min(0, stride * (size - 1)) for stride, size in steps) + min(0, more)
+            access.index_map.offset
+            + sum(min(0, stride * (size - 1)) for stride, size in steps)
+            + min(0, more)
         )
-        last = access.place.offset + sum(max(0, stride * (size - 1)) for stride, size in steps) + max(0, more)
+        last = (
+            access.index_map.offset
+            + sum(max(0, stride * (size - 1)) for stride, size in steps)
+            + max(0, more)
+        )
         if first < 0 or (last + width) * item > sizes[access.array]:
             message = f"bytes {first * item} to {(last + width) * item} of the {sizes[access.array]} of array"
             raise InvalidPlan(f"{where}: a loop nest uses {message} {access.array}")
@@ -99,7 +105,7 @@ def _verify_overwrites(nest: Nest, pairs: Sequence[tuple[int, int]], count: int,
 
 def _bytes_at(access: Access) -> tuple[int, tuple[int, ...]]:
     item = access.element_type.dtype.itemsize
-    return access.place.offset * item, tuple([stride * item for stride in access.place.strides])
+    return access.index_map.offset * item, tuple([stride * item for stride in access.index_map.strides])
 
 
 def _verify_written_once(nests: Sequence[Nest], array: int, size: int, where: str) -> None:
@@ -109,7 +115,7 @@ def _verify_written_once(nests: Sequence[Nest], array: int, size: int, where: st
         for access in nest.results:
             if access.array != array:
                 continue
-            width = nest.line * access.element_type.dtype.itemsize
+            width = nest.slice_length * access.element_type.dtype.itemsize
             total += math.prod(nest.sizes) * width
             if written.size:
                 np.add.at(written, _positions(nest, access)[..., np.newaxis] + np.arange(width), 1)
@@ -122,7 +128,7 @@ def _verify_written_once(nests: Sequence[Nest], array: int, size: int, where: st
 def _positions(nest: Nest, access: Access) -> Any:
     """The first byte that an access touches at each index of the loops."""
     item = access.element_type.dtype.itemsize
-    positions = np.array(access.place.offset * item)
-    for stride, size in zip(access.place.strides, nest.sizes, strict=True):
+    positions = np.array(access.index_map.offset * item)
+    for stride, size in zip(access.index_map.strides, nest.sizes, strict=True):
         positions = positions[..., np.newaxis] + stride * item * np.arange(size)
     return positions

@@ -62,7 +62,7 @@ runtime/codegen/reductions/row_tiling.py:MOST_BUFFER_BYTES
 runtime/codegen/nests/loop_schedule.py:MOST_*
 runtime/codegen/reductions/reduction_tiling.py:MOST_*
 runtime/codegen/reductions/short_rows.py:_MOST_*
-runtime/codegen/nests/nest.py:MOST_KNOWN_STRIDE
+runtime/codegen/nests/nest.py:MAX_CONSTANT_STRIDE
 runtime/plan/implementations/region_kernels.py:_MOST_STACK
 runtime/plan/implementations/nests.py:_NARROW
 runtime/plan/implementations/quantized_sums.py:*

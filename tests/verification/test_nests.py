@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import nimblehlo
-from nimblehlo.codegen.nests.nest import Access, Affine, Nest
+from nimblehlo.codegen.nests.nest import Access, AffineMap, Nest
 from nimblehlo.frontend import parse
 from nimblehlo.ir import Block
 from nimblehlo.ops.framework.verify import verify
@@ -38,7 +38,7 @@ def changed(nest: Nest, number: int, **changes: Any) -> Nest:
     """A nest with another place for one access."""
     accesses = list(nest.accesses)
     accesses[number] = Access(
-        accesses[number].array, accesses[number].element_type, accesses[number].place._replace(**changes)
+        accesses[number].array, accesses[number].element_type, accesses[number].index_map._replace(**changes)
     )
     return nest._replace(accesses=tuple(accesses))
 
@@ -70,12 +70,12 @@ def test_what_is_written_twice_or_never_is_rejected() -> None:
         verify_nests(block, [], "here")
     with pytest.raises(InvalidPlan, match="768 bytes are written"):
         verify_nests(block, [nest, nest], "here")
-    assert isinstance(nest.accesses[-1].place, Affine)
+    assert isinstance(nest.accesses[-1].index_map, AffineMap)
 
 
 def test_results_of_several_shapes_would_be_found() -> None:
     """A cluster that handed on values of two shapes once wrote one of them by the loops of the other."""
-    from nimblehlo.codegen.nests.loop_schedule import arranged
+    from nimblehlo.codegen.nests.loop_schedule import schedule_loops
     from nimblehlo.plan.implementations import nests as module
 
     text = """
@@ -90,7 +90,7 @@ def test_results_of_several_shapes_would_be_found() -> None:
     body = parsed.functions["main"].body
     assert body is not None
     box = ((0, 8), (0, 12))
-    nest = arranged(module._Boxed(body.block, box).nest)
+    nest = schedule_loops(module._Boxed(body.block, box).nest)
     with pytest.raises(InvalidPlan):
         verify_nests(body.block, [nest], "here")
 

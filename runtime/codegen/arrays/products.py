@@ -19,7 +19,7 @@ from ..blocks import Bound, Storage
 from ..blocks.elements import element_pointer, row_major_steps
 from ..coverage import ViewOf
 from ..llvm.values import I64, stored_type
-from ..nests.contiguous_copy import repeated
+from ..nests.contiguous_copy import splat
 from .boxes import Side, copy
 from .emitter import FORMS, ArrayEmitter, Form
 from .vector_products import VectorProduct, fused_function
@@ -175,7 +175,7 @@ class _Product:
                 values = self.load(self.right, place, type)
                 for row, room in enumerate(sums):
                     at = builder.add(left, builder.add(term, I64(row * sizes.terms)))
-                    factor = repeated(builder, self.load(self.left, at, self.scalar), lanes)
+                    factor = splat(builder, self.load(self.left, at, self.scalar), lanes)
                     total = builder.call(fused, [factor, values, builder.load(room, typ=type)])
                     builder.store(total, room)
             for room, total in zip(sums, before, strict=False):

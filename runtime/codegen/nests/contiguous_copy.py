@@ -1,4 +1,4 @@
-"""Lines of neighbouring elements in LLVM IR: copied whole, without a look at the elements."""
+"""Copies of contiguous slices in LLVM IR, as bits."""
 
 from __future__ import annotations
 
@@ -9,94 +9,94 @@ from llvmlite import ir
 
 from ...types import COMPLEX, ElementType
 from ..llvm.values import I32, Value, bits_of, stored_form
-from .nontemporal_stores import store_past_caches
+from .nontemporal_stores import store_nontemporal
 
 _VECTOR_BYTES = 64
 _WIDEST = 8
 """Bytes of the largest integers that lie in vectors."""
 
 
-class Line(NamedTuple):
-    """A line that is to be copied.
+class ContiguousSlice(NamedTuple):
+    """A contiguous slice to be copied.
 
     Attributes:
         pointer: to its first element.
-        inside: whether it is copied; None: it always is.
-        fill: what its place is filled with otherwise, as an element.
+        in_bounds: whether to copy it; None: always.
+        fill: the element that replaces each of its elements otherwise.
     """
 
     pointer: ir.Value
-    inside: ir.Value | None = None
+    in_bounds: ir.Value | None = None
     fill: Value = ()
 
 
-def may_be_filled(element_type: ElementType) -> bool:
-    """Whether lines of a type can be filled."""
+def can_fill(element_type: ElementType) -> bool:
+    """Whether a fill value of a type is supported."""
     return element_type.dtype.itemsize <= _WIDEST
 
 
-def copy_line(
+def copy_slice(
     builder: ir.IRBuilder,
     element_type: ElementType,
     length: int,
-    line: Line,
+    slice_: ContiguousSlice,
     target: ir.Value,
-    streamed: bool = False,
+    nontemporal: bool = False,
 ) -> None:
-    """Copy a line of `length` elements to `target`, or fill it.
+    """Copy a slice of `length` elements to `target`, or fill that.
 
     Args:
-        streamed: it is written past the caches, and all its pieces begin at multiples of their size.
+        nontemporal: use nontemporal stores; all chunks are aligned to their size then.
     """
     itemsize = element_type.dtype.itemsize
     if itemsize > _WIDEST:
         length, itemsize = length * (itemsize // _WIDEST), _WIDEST
     item = ir.IntType(8 * itemsize)
-    fill = None if line.inside is None else _bits(builder, element_type, line.fill, item)
-    for first, count in _pieces(length, _VECTOR_BYTES // itemsize):
-        place = ir.Constant(I32, first)
+    fill = None if slice_.in_bounds is None else _bits(builder, element_type, slice_.fill, item)
+    for first, count in _chunks(length, _VECTOR_BYTES // itemsize):
+        offset = ir.Constant(I32, first)
         type = item if count == 1 else ir.VectorType(item, count)
-        source = builder.gep(line.pointer, [place], inbounds=True, source_etype=item)
+        source = builder.gep(slice_.pointer, [offset], inbounds=True, source_etype=item)
         value = builder.load(source, typ=type, align=itemsize)
         if fill is not None:
-            value = builder.select(line.inside, value, repeated(builder, fill, count))
-        pointer = builder.gep(target, [place], inbounds=True, source_etype=item)
-        if streamed:
-            store_past_caches(builder, value, pointer, count * itemsize)
+            value = builder.select(slice_.in_bounds, value, splat(builder, fill, count))
+        pointer = builder.gep(target, [offset], inbounds=True, source_etype=item)
+        if nontemporal:
+            store_nontemporal(builder, value, pointer, count * itemsize)
         else:
             builder.store(value, pointer, align=itemsize)
 
 
-def _pieces(length: int, most: int) -> Iterator[tuple[int, int]]:
-    """Where pieces of a line begin, and how many items they have: a power of two.
+def _chunks(length: int, max_items: int) -> Iterator[tuple[int, int]]:
+    """The chunks of a slice as (first item, number of items), the number being a power of two.
 
-    The last piece of the largest size may overlap the one before.
+    The last chunk of the largest size may overlap the one before.
     """
     first = 0
-    while first + most <= length:
-        yield first, most
-        first += most
+    while first + max_items <= length:
+        yield first, max_items
+        first += max_items
     if first < length and first:
-        yield length - most, most
+        yield length - max_items, max_items
         return
     while first < length:
-        most //= 2
-        if first + most <= length:
-            yield first, most
-            first += most
+        max_items //= 2
+        if first + max_items <= length:
+            yield first, max_items
+            first += max_items
 
 
 def _bits(builder: ir.IRBuilder, element_type: ElementType, value: Value, item: ir.IntType) -> ir.Value:
-    """An element as it lies in memory, as an integer."""
+    """The bits of an element in memory, as an integer."""
     if element_type.category != COMPLEX:
         stored = stored_form(builder, element_type, value[0])
         return stored if stored.type == item else builder.bitcast(stored, item)
-    real, imaginary = [builder.zext(bits_of(builder, part), item) for part in value]
+    real, imaginary = [builder.zext(bits_of(builder, component), item) for component in value]
     return builder.or_(real, builder.shl(imaginary, ir.Constant(item, item.width // 2)))
 
 
-def repeated(builder: ir.IRBuilder, value: ir.Value, count: int) -> ir.Value:
-    """A value in all lanes of a vector; of a single lane that."""
+def splat(builder: ir.IRBuilder, value: ir.Value, count: int) -> ir.Value:
+    """A vector of `count` equal lanes; a scalar for a count of 1."""
     if count == 1:
         return value
     type = ir.VectorType(value.type, count)

@@ -1,6 +1,6 @@
-"""Elements that indices choose, in LLVM IR: where they lie, and which indices lie outside.
+"""Addresses and bounds checks of gathered elements, in LLVM IR.
 
-Places are computed in 32 bits where these suffice: twice as many fit a vector.
+Offsets are computed in 32 bits where these suffice: twice as many fit a vector.
 """
 
 from __future__ import annotations
@@ -12,78 +12,78 @@ from llvmlite import ir
 
 from ...types import SIGNED
 from ..llvm.values import I32, I64, Value, call
-from .nest import Gather, Start, stride_kind
+from .nest import Gather, StartIndex, stride_kind
 
 
-class StartWords(NamedTuple):
-    """The words of the closure for a `Start`."""
+class StartIndexArgs(NamedTuple):
+    """The arguments of a `StartIndex` in the closure."""
 
-    largest: ir.Value
-    added: ir.Value
+    max_index: ir.Value
+    negative_offset: ir.Value
     stride: ir.Value
 
 
-class Moved(NamedTuple):
-    """Where an element lies.
+class GatherAddress(NamedTuple):
+    """The address of a gathered element.
 
     Attributes:
-        offset: how far the indices move it, in elements; i32 where the node is narrow.
-        inside: whether it stays where the indices say; None where nothing asks.
+        offset: from the access, in elements; i32 if the node `fits_i32`.
+        in_bounds: whether no index was clamped; None if the node has no fill value.
     """
 
     offset: ir.Value
-    inside: ir.Value | None
+    in_bounds: ir.Value | None
 
 
-def moved(
+def gather_address(
     builder: ir.IRBuilder,
     node: Gather,
     values: Sequence[Value],
-    starts: Sequence[Start],
-    words: Sequence[StartWords],
-) -> Moved:
-    """How far the indices move an element.
+    start_indices: Sequence[StartIndex],
+    args: Sequence[StartIndexArgs],
+) -> GatherAddress:
+    """Emit the offset of a gathered element, and its bounds check.
 
     Args:
-        values: of all nodes.
-        starts, words: those of the nest, known and as arguments.
+        values: of all nodes, those of the indices computed.
+        start_indices, args: of the nest, as constants and as closure arguments.
     """
-    place = I32 if node.is_narrow else I64
-    offset: ir.Value = ir.Constant(place, 0)
-    inside: ir.Value | None = None
-    for moving in node.moving:
-        start, known = words[moving.start], starts[moving.start]
-        is_signed = bool(moving.element_type.category & SIGNED)
-        (index,) = values[moving.node]
-        index = _extended(builder, index, max(place.width, index.type.width), is_signed)
-        largest = _resized(builder, start.largest, index.type)
+    offset_type = I32 if node.fits_i32 else I64
+    offset: ir.Value = ir.Constant(offset_type, 0)
+    in_bounds: ir.Value | None = None
+    for gather_index in node.indices:
+        start_args, constants = args[gather_index.start_index], start_indices[gather_index.start_index]
+        is_signed = bool(gather_index.element_type.category & SIGNED)
+        (index,) = values[gather_index.node]
+        index = _extended(builder, index, max(offset_type.width, index.type.width), is_signed)
+        max_index = _resized(builder, start_args.max_index, index.type)
         zero = ir.Constant(index.type, 0)
-        if known.added and is_signed:
-            more = builder.add(index, _resized(builder, start.added, index.type))
-            index = builder.select(builder.icmp_signed("<", index, zero), more, index)
+        if constants.negative_offset and is_signed:
+            shifted = builder.add(index, _resized(builder, start_args.negative_offset, index.type))
+            index = builder.select(builder.icmp_signed("<", index, zero), shifted, index)
         if node.fill is not None:
             # A negative index is a large one without its sign.
-            here = builder.icmp_unsigned("<=", index, largest)
-            inside = here if inside is None else builder.and_(inside, here)
+            is_inside = builder.icmp_unsigned("<=", index, max_index)
+            in_bounds = is_inside if in_bounds is None else builder.and_(in_bounds, is_inside)
         index = call(builder, "llvm.smax", index, zero) if is_signed else index
-        index = call(builder, "llvm.umin", index, largest)
-        index = _resized(builder, index, place)
-        if stride_kind(known.stride) != "1":
-            index = builder.mul(index, _resized(builder, start.stride, place))
+        index = call(builder, "llvm.umin", index, max_index)
+        index = _resized(builder, index, offset_type)
+        if stride_kind(constants.stride) != "1":
+            index = builder.mul(index, _resized(builder, start_args.stride, offset_type))
         offset = builder.add(offset, index)
-    return Moved(offset, inside)
+    return GatherAddress(offset, in_bounds)
 
 
-def with_step(
+def add_strided(
     builder: ir.IRBuilder, offset: ir.Value, index: ir.Value, stride: ir.Value, kind: str
 ) -> ir.Value:
-    """An offset and, besides, `index * stride`."""
+    """An offset plus `index * stride`."""
     if kind == "0":
         return offset
-    step = _resized(builder, index, offset.type)
+    scaled = _resized(builder, index, offset.type)
     if kind != "1":
-        step = builder.mul(step, _resized(builder, stride, offset.type))
-    return builder.add(offset, step)
+        scaled = builder.mul(scaled, _resized(builder, stride, offset.type))
+    return builder.add(offset, scaled)
 
 
 def _extended(builder: ir.IRBuilder, index: ir.Value, width: int, is_signed: bool) -> ir.Value:
@@ -94,5 +94,5 @@ def _extended(builder: ir.IRBuilder, index: ir.Value, width: int, is_signed: boo
 
 
 def _resized(builder: ir.IRBuilder, value: ir.Value, type: ir.IntType) -> ir.Value:
-    """A value that fits a type, in it."""
+    """A value truncated to a type that holds it."""
     return builder.trunc(value, type) if value.type.width > type.width else value

@@ -1,253 +1,262 @@
-"""The arrangement of a loop nest: which loops it has, in which order, and what is moved as one."""
+"""The loop schedule of a nest: collapsing, interchange, unrolling, and copies of whole slices."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from ...types import ELEMENT_TYPES
-from .contiguous_copy import may_be_filled
+from .contiguous_copy import can_fill
 from .nest import (
-    MOST_KNOWN_STRIDE,
+    MAX_CONSTANT_STRIDE,
     Access,
-    Affine,
+    AffineMap,
     Apply,
     Constant,
     Gather,
-    Index,
+    Iota,
     Load,
     Nest,
     Node,
-    Start,
-    crossing_loop,
+    StartIndex,
+    is_copy,
     is_transposition,
-    moves_only,
-    nodes_needed,
+    operand_nodes,
+    transposed_loop,
 )
 
 
-def arranged(nest: Nest) -> Nest:
+def schedule_loops(nest: Nest) -> Nest:
     """The nest with the fewest loops, at least two.
 
-    The innermost runs along the results. Where an operand runs along another loop instead, that one comes
-    next to it, so that both can be cut into tiles. Where all results are short lines of elements that lie
-    side by side elsewhere, lines take the place of the innermost loop; the shortest become elements. An
-    innermost loop over few elements that are computed is unrolled.
+    Results are contiguous along the innermost loop. A loop along which an operand is contiguous instead
+    becomes the second innermost one, so that both can be tiled. An innermost loop that only copies short
+    contiguous slices becomes `Nest.slice_length`; the shortest slices become integer elements. An innermost
+    loop that computes few elements is unrolled.
     """
     nest = nest.with_order([d for d, size in enumerate(nest.sizes) if size != 1])
-    nest = _unrolled(_moving_together(_collapsed(_moving_bits(nest))))
-    if _moves_lines(nest):
-        line, sizes = nest.sizes[-1], nest.sizes[:-1]
-        order = _longest_last(sizes) if moves_only(nest) else range(len(sizes))
-        nest = nest.with_order(order)._replace(line=line)
-    crossing = crossing_loop(nest)
-    if crossing is not None:
-        others = [d for d in range(len(nest.sizes) - 1) if d != crossing]
-        nest = nest.with_order([*others, crossing, len(nest.sizes) - 1])
-        if nest.sizes[-1] < LEAST_INNERMOST and not nest.gathers and not is_transposition(nest):
+    nest = _unroll_innermost(_widen_elements(_collapse_loops(_copy_as_integers(nest))))
+    if _copies_slices(nest):
+        slice_length, sizes = nest.sizes[-1], nest.sizes[:-1]
+        order = _longest_last(sizes) if is_copy(nest) else range(len(sizes))
+        nest = nest.with_order(order)._replace(slice_length=slice_length)
+    transposed = transposed_loop(nest)
+    if transposed is not None:
+        others = [d for d in range(len(nest.sizes) - 1) if d != transposed]
+        nest = nest.with_order([*others, transposed, len(nest.sizes) - 1])
+        if nest.sizes[-1] < MIN_INNERMOST_SIZE and not nest.gathers and not is_transposition(nest):
             nest = nest.with_order(_longest_last(nest.sizes))
     missing = max(0, 2 - len(nest.sizes))
-    places = [Affine(place.offset, (0,) * missing + place.strides) for place in nest.places]
-    return nest.with_loops((1,) * missing + nest.sizes, places)
+    index_maps = [AffineMap(one.offset, (0,) * missing + one.strides) for one in nest.all_maps]
+    return nest.with_loops((1,) * missing + nest.sizes, index_maps)
 
 
 _BITS = {size: ELEMENT_TYPES[f"ui{8 * size}"] for size in (1, 2, 4, 8)}
-"""Integers by their bytes."""
+"""Unsigned integer types by itemsize in bytes."""
 
 
-def _moving_bits(nest: Nest) -> Nest:
-    """The nest with integers for elements that are only moved, which need not be understood."""
+def _copy_as_integers(nest: Nest) -> Nest:
+    """The nest with integer element types where elements are only copied: conversions are dropped."""
     accesses = list(nest.accesses)
-    needed = {other for node in nest.nodes for other in nodes_needed(node)}
+    operands = {other for node in nest.nodes for other in operand_nodes(node)}
     if len({access.array for access in nest.results}) < len(nest.stores):
         return nest
-    for place, number in enumerate(nest.stores, len(accesses) - len(nest.stores)):
+    for store, number in enumerate(nest.stores, len(accesses) - len(nest.stores)):
         node = nest.nodes[number]
-        bits = _BITS.get(accesses[place].element_type.dtype.itemsize)
-        if not isinstance(node, (Load, Gather)) or number in needed or bits is None:
+        bits = _BITS.get(accesses[store].element_type.dtype.itemsize)
+        if not isinstance(node, (Load, Gather)) or number in operands or bits is None:
             continue
         if isinstance(node, Load) or node.fill is None:
-            for access in (node.access, place):
+            for access in (node.access, store):
                 accesses[access] = accesses[access]._replace(element_type=bits)
     return nest._replace(accesses=tuple(accesses))
 
 
-def _collapsed(nest: Nest) -> Nest:
-    """Let adjacent loops that all places run through as through one be one."""
+def _collapse_loops(nest: Nest) -> Nest:
+    """Collapse adjacent loops through which each map has one stride."""
     sizes = list(nest.sizes)
-    strides = [list(place.strides) for place in nest.places]
+    strides = [list(index_map.strides) for index_map in nest.all_maps]
     for d in reversed(range(len(sizes) - 1)):
         if all(own[d] == own[d + 1] * sizes[d + 1] for own in strides):
             sizes[d : d + 2] = [sizes[d] * sizes[d + 1]]
             for own in strides:
                 del own[d]
-    places = [Affine(place.offset, tuple(own)) for place, own in zip(nest.places, strides, strict=True)]
-    return nest.with_loops(sizes, places)
+    index_maps = [AffineMap(one.offset, tuple(own)) for one, own in zip(nest.all_maps, strides, strict=True)]
+    return nest.with_loops(sizes, index_maps)
 
 
-def _moving_together(nest: Nest) -> Nest:
-    """The nest with neighbours that only move together as one element, if there is one of their size."""
-    if not moves_only(nest) or not nest.sizes:
+def _widen_elements(nest: Nest) -> Nest:
+    """The copy of a whole innermost loop as one integer element, if there is an integer of its size."""
+    if not is_copy(nest) or not nest.sizes:
         return nest
     count, accesses = nest.sizes[-1], nest.accesses
     bits = _BITS.get(count * accesses[0].element_type.dtype.itemsize)
-    steps = [step for _, _, place in accesses for step in (place.offset, *place.strides[:-1])]
-    if bits is None or any(access.place.strides[-1] != 1 for access in accesses):
+    offsets = [step for _, _, index_map in accesses for step in (index_map.offset, *index_map.strides[:-1])]
+    if bits is None or any(access.index_map.strides[-1] != 1 for access in accesses):
         return nest
-    if any(step % count for step in steps):
+    if any(step % count for step in offsets):
         return nest
-    widened = [
-        Access(array, bits, Affine(place.offset // count, tuple([s // count for s in place.strides[:-1]])))
-        for array, _, place in accesses
+    wide_accesses = [
+        Access(array, bits, AffineMap(old.offset // count, tuple([s // count for s in old.strides[:-1]])))
+        for array, _, old in accesses
     ]
-    return nest._replace(sizes=nest.sizes[:-1], accesses=tuple(widened))
+    return nest._replace(sizes=nest.sizes[:-1], accesses=tuple(wide_accesses))
 
 
-MOST_UNROLLED_NODES = 96
-"""Of a nest, after a loop was unrolled."""
+MAX_UNROLLED_NODES = 96
+"""Nodes of a nest after unrolling."""
 
 
-def _unrolled(nest: Nest) -> Nest:
-    """The nest without its innermost loop if that is over few elements, side by side in all results."""
-    if len(nest.sizes) < 2 or nest.gathers or moves_only(nest):
+def _unroll_innermost(nest: Nest) -> Nest:
+    """The nest with its innermost loop unrolled if that is short, and contiguous in all results."""
+    if len(nest.sizes) < 2 or nest.gathers or is_copy(nest):
         return nest
     size = nest.sizes[-1]
-    if not 1 < size <= MOST_KNOWN_STRIDE or nest.sizes[-2] < LEAST_INNERMOST:
+    if not 1 < size <= MAX_CONSTANT_STRIDE or nest.sizes[-2] < MIN_INNERMOST_SIZE:
         return nest
-    if any(access.place.strides[-2:] != (size, 1) for access in nest.results):
+    if any(access.index_map.strides[-2:] != (size, 1) for access in nest.results):
         return nest
-    if size * len(nest.nodes) > MOST_UNROLLED_NODES:
+    if size * len(nest.nodes) > MAX_UNROLLED_NODES:
         return nest
-    parts = []
+    iterations = []
     for index in range(size):
-        places = [
-            Affine(place.offset + index * place.strides[-1], place.strides[:-1]) for place in nest.places
+        index_maps = [
+            AffineMap(old.offset + index * old.strides[-1], old.strides[:-1]) for old in nest.all_maps
         ]
-        parts.append(nest.with_loops(nest.sizes[:-1], places))
-    return _collapsed(_side_by_side(parts))
+        iterations.append(nest.with_loops(nest.sizes[:-1], index_maps))
+    return _collapse_loops(_merge_nests(iterations))
 
 
-MOST_LINE_BYTES = 1 << 11
-"""Longer lines are left to loops."""
-MOST_MOVED_BYTES = 1 << 7
-"""The same where no index moves them: loops know as much of these then."""
+MAX_SLICE_BYTES = 1 << 11
+"""Bytes of the longest slice that a gather copies without an innermost loop."""
+MAX_AFFINE_SLICE_BYTES = 1 << 7
+"""The same for copies without a gather, where LLVM knows as much about a loop."""
 
 
-LEAST_INNERMOST = 8
-"""Shorter loops are not the innermost one only for what lies along them."""
+MIN_INNERMOST_SIZE = 8
+"""A shorter loop is not made the innermost one only because an array is contiguous along it."""
 
 
 def _longest_last(sizes: Sequence[int]) -> list[int]:
-    """The order of loops that has the longer one of the last two innermost."""
+    """The loop order with the longer one of the last two innermost."""
     order = list(range(len(sizes)))
     if len(sizes) > 1 and sizes[-1] < sizes[-2]:
         order[-2:] = order[:-3:-1]
     return order
 
 
-def _moves_lines(nest: Nest) -> bool:
-    """Whether all that the innermost loop does is to copy short lines."""
-    if len(nest.sizes) < 2 - nest.gathers or not (nest.gathers or moves_only(nest)):
+def _copies_slices(nest: Nest) -> bool:
+    """Whether the innermost loop only copies short contiguous slices."""
+    if len(nest.sizes) < 2 - nest.gathers or not (nest.gathers or is_copy(nest)):
         return False
-    moved = set(nest.stores)
-    needed = {other for node in nest.nodes for other in nodes_needed(node)}
+    stored = set(nest.stores)
+    operands = {other for node in nest.nodes for other in operand_nodes(node)}
     for number, node in enumerate(nest.nodes):
         if isinstance(node, (Load, Gather)):
             access = nest.accesses[node.access]
-            if access.place.strides[-1] != (number in moved):
+            if access.index_map.strides[-1] != (number in stored):
                 return False
-            if isinstance(node, Gather) and node.fill is not None and not may_be_filled(access.element_type):
+            if isinstance(node, Gather) and node.fill is not None and not can_fill(access.element_type):
                 return False
-        elif number in moved or (isinstance(node, Index) and nest.indices[node.place].strides[-1]):
+        elif number in stored or (isinstance(node, Iota) and nest.iota_maps[node.index_map].strides[-1]):
             return False
     widest = max([access.element_type.dtype.itemsize for access in nest.results])
-    in_lines = all(access.place.strides[-1] == 1 for access in nest.results)
-    most = MOST_LINE_BYTES if nest.gathers else MOST_MOVED_BYTES
-    return in_lines and not moved & needed and nest.sizes[-1] * widest <= most
+    are_contiguous = all(access.index_map.strides[-1] == 1 for access in nest.results)
+    max_bytes = MAX_SLICE_BYTES if nest.gathers else MAX_AFFINE_SLICE_BYTES
+    return are_contiguous and not stored & operands and nest.sizes[-1] * widest <= max_bytes
 
 
-def joined_lines(nests: Sequence[Nest]) -> list[Nest]:
-    """The nests, with one in place of those that together write lines of few neighbours, one of these each:
-    what is written together is written as whole vectors."""
-    lines: dict[object, list[Nest]] = {}
+def merge_interleaved_stores(nests: Sequence[Nest]) -> list[Nest]:
+    """The nests; those whose stores interleave without gaps become one: LLVM then stores whole vectors."""
+    groups: dict[object, list[Nest]] = {}
     for nest in nests:
-        lines.setdefault(_line_of(nest) or id(nest), []).append(nest)
-    found: list[Nest] = []
-    for together in lines.values():
-        ordered = sorted(together, key=lambda nest: nest.accesses[-1].place.offset)
-        width = ordered[0].accesses[-1].place.strides[-2] if len(ordered) > 1 else 0
-        first = ordered[0].accesses[-1].place.offset
-        offsets = [nest.accesses[-1].place.offset for nest in ordered]
+        groups.setdefault(_interleaving_key(nest) or id(nest), []).append(nest)
+    merged: list[Nest] = []
+    for group in groups.values():
+        ordered = sorted(group, key=lambda nest: nest.accesses[-1].index_map.offset)
+        width = ordered[0].accesses[-1].index_map.strides[-2] if len(ordered) > 1 else 0
+        first = ordered[0].accesses[-1].index_map.offset
+        offsets = [nest.accesses[-1].index_map.offset for nest in ordered]
         if len(ordered) == width and offsets == list(range(first, first + width)):
-            found.append(_side_by_side(ordered))
+            merged.append(_merge_nests(ordered))
         else:
-            found += together
-    return found
+            merged += group
+    return merged
 
 
-def _line_of(nest: Nest) -> object:
-    """What nests have in common that write one element each of the same short lines; None: it does not."""
-    place = nest.accesses[-1].place
-    if len(nest.stores) > 1 or len(nest.sizes) < 2 or nest.sizes[-1] > 1 or place.strides[-1] != 1:
+def _interleaving_key(nest: Nest) -> object:
+    """A key that nests with interleaving stores share; None for a nest without such a store."""
+    index_map = nest.accesses[-1].index_map
+    if len(nest.stores) > 1 or len(nest.sizes) < 2 or nest.sizes[-1] > 1 or index_map.strides[-1] != 1:
         return None
-    width = place.strides[-2]
-    return (nest.sizes, place.strides, place.offset // width) if 1 < width <= MOST_KNOWN_STRIDE else None
+    width = index_map.strides[-2]
+    return (
+        (nest.sizes, index_map.strides, index_map.offset // width)
+        if 1 < width <= MAX_CONSTANT_STRIDE
+        else None
+    )
 
 
-def _side_by_side(nests: Sequence[Nest]) -> Nest:
-    """One nest that does what several with the same loops do, and what these have in common once."""
+def _merge_nests(nests: Sequence[Nest]) -> Nest:
+    """Merge nests with the same loops into one that computes common nodes once."""
     accesses: dict[Access, int] = {}
-    indices: dict[Affine, int] = {}
-    starts: dict[Start, int] = {}
+    iota_maps: dict[AffineMap, int] = {}
+    start_indices: dict[StartIndex, int] = {}
     nodes: list[Node] = []
-    places: dict[object, int] = {}
+    node_numbers: dict[object, int] = {}
     stores: list[int] = []
     for nest in nests:
         numbers: list[int] = []
         for node in nest.nodes:
-            same = _renumbered(node, nest, numbers, accesses, indices, starts)
-            # Zeros of both signs are equal, and a NaN is not.
-            known = (same.element_type, same.value.tobytes()) if isinstance(same, Constant) else same
-            numbers.append(places.setdefault(known, len(nodes)))
+            renumbered = _renumber_node(node, nest, numbers, accesses, iota_maps, start_indices)
+            # Compare constants by their bits: zeros of both signs are equal, and a NaN is not.
+            structural_key = (
+                (renumbered.element_type, renumbered.value.tobytes())
+                if isinstance(renumbered, Constant)
+                else renumbered
+            )
+            numbers.append(node_numbers.setdefault(structural_key, len(nodes)))
             if numbers[-1] == len(nodes):
-                nodes.append(same)
+                nodes.append(renumbered)
         stores += [numbers[number] for number in nest.stores]
     written = [access for nest in nests for access in nest.results]
     return Nest(
         nests[0].sizes,
         (*accesses, *written),
-        tuple(indices),
+        tuple(iota_maps),
         tuple(nodes),
         tuple(stores),
-        tuple(starts),
+        tuple(start_indices),
     )
 
 
-def _renumbered(
+def _renumber_node(
     node: Node,
     nest: Nest,
     numbers: Sequence[int],
     accesses: dict[Access, int],
-    indices: dict[Affine, int],
-    starts: dict[Start, int],
+    iota_maps: dict[AffineMap, int],
+    start_indices: dict[StartIndex, int],
 ) -> Node:
-    """A node of a nest with the numbers that the nodes before it, and what it knows, have elsewhere."""
+    """A node with its references to nodes, accesses and maps renumbered for the merged nest."""
     if isinstance(node, Load):
         return Load(accesses.setdefault(nest.accesses[node.access], len(accesses)))
-    if isinstance(node, Index):
-        return node._replace(place=indices.setdefault(nest.indices[node.place], len(indices)))
+    if isinstance(node, Iota):
+        return node._replace(index_map=iota_maps.setdefault(nest.iota_maps[node.index_map], len(iota_maps)))
     if isinstance(node, Apply):
         return node._replace(operands=tuple([numbers[number] for number in node.operands]))
     if isinstance(node, Gather):
-        moving = [
+        indices = [
             index._replace(
                 node=numbers[index.node],
-                start=starts.setdefault(nest.starts[index.start], len(starts)),
+                start_index=start_indices.setdefault(
+                    nest.start_indices[index.start_index], len(start_indices)
+                ),
             )
-            for index in node.moving
+            for index in node.indices
         ]
         return node._replace(
             access=accesses.setdefault(nest.accesses[node.access], len(accesses)),
-            moving=tuple(moving),
+            indices=tuple(indices),
             fill=None if node.fill is None else numbers[node.fill],
         )
     return node

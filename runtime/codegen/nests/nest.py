@@ -1,8 +1,8 @@
-"""A loop nest over elements as data: what one native function computes, before it becomes LLVM IR.
+"""A loop nest over elements as data: the computation of one native function, before it becomes LLVM IR.
 
-All places of a nest, in arrays and of iotas, are affine in the loops' indices. The values of one element
-form a list of nodes, each made from earlier ones. Sizes, strides and offsets are arguments of the native
-function, so that nests which differ in nothing else share their code.
+All array accesses and iotas of a nest are affine maps of the loop indices. The computation of one element is
+a list of nodes in topological order. Sizes, strides and offsets are arguments of the native function: nests
+that differ in nothing else share their code.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from ...ir.printer import Printer
 from ...kernels.launch.processor import kept_bytes
 from ...types import ElementType, TensorType
 from ..elementwise.elementwise import is_long
-from .nontemporal_stores import CACHE_LINE, LEAST_COMPUTED_BYTES, LEAST_ROW_BYTES
-from .transposition import WIDEST, lanes_of
+from .nontemporal_stores import CACHE_LINE, MIN_NONTEMPORAL_BYTES, MIN_NONTEMPORAL_ROW_BYTES
+from .transposition import MAX_TILED_ITEMSIZE, tile_lanes
 
-MOST_KNOWN_STRIDE = 7
-"""Code knows strides up to this one: elements so near each other are read as whole vectors."""
+MAX_CONSTANT_STRIDE = 7
+"""Innermost strides up to this one are constants in the code: LLVM then loads whole vectors and shuffles."""
 
 
-class Affine(NamedTuple):
+class AffineMap(NamedTuple):
     """`offset + sum(index * stride)` over the loops, outermost first."""
 
     offset: int
@@ -33,11 +33,11 @@ class Affine(NamedTuple):
 
 
 class Access(NamedTuple):
-    """A place in an array, in elements; operands are numbered before results."""
+    """An access to an array; `index_map` is in elements. Operands are numbered before results."""
 
     array: int
     element_type: ElementType
-    place: Affine
+    index_map: AffineMap
 
 
 class Load(NamedTuple):
@@ -46,66 +46,66 @@ class Load(NamedTuple):
     access: int
 
 
-class Index(NamedTuple):
-    """A place as a number, converted to an element type."""
+class Iota(NamedTuple):
+    """The value of an affine map (its number in `Nest.iota_maps`), converted to an element type."""
 
-    place: int
+    index_map: int
     element_type: ElementType
 
 
 class Constant(NamedTuple):
-    """An element that is known."""
+    """A constant element."""
 
     element_type: ElementType
     value: np.generic
 
 
 class Apply(NamedTuple):
-    """What an elementwise operation makes of the elements of earlier nodes."""
+    """An elementwise operation applied to earlier nodes."""
 
     operation: Operation
     operands: tuple[int, ...]
 
 
-class Start(NamedTuple):
-    """How far an index moves what is gathered.
+class StartIndex(NamedTuple):
+    """How a start index of a gather becomes an offset into the array.
 
     Attributes:
-        largest: the greatest index that is taken as it is.
-        added: to an index that is negative, before anything else.
-        stride: elements of the array to each step.
+        max_index: the greatest index in bounds; larger ones are clamped to it.
+        negative_offset: added to a negative index before all else; 0 for none.
+        stride: of the indexed dimension, in elements.
     """
 
-    largest: int
-    added: int
+    max_index: int
+    negative_offset: int
     stride: int
 
 
-class Moving(NamedTuple):
-    """An index that moves what is gathered: the node of that element type, and the number of its start."""
+class GatherIndex(NamedTuple):
+    """An index operand of a gather: its node, its element type, and the number of its `StartIndex`."""
 
     node: int
     element_type: ElementType
-    start: int
+    start_index: int
 
 
 class Gather(NamedTuple):
-    """The element of an access that indices move.
+    """The element of an access whose address depends on index values.
 
     Attributes:
-        access: the place where all indices are 0.
-        moving: the indices; at least one.
-        fill: the node of what takes the place of an element that would be moved; None: they are moved.
-        is_narrow: whether all places in the array fit 32 bits.
+        access: the access for indices of 0.
+        indices: at least one.
+        fill: the node whose value replaces elements out of bounds; None: indices are clamped.
+        fits_i32: whether all offsets into the array fit 32 bits.
     """
 
     access: int
-    moving: tuple[Moving, ...]
+    indices: tuple[GatherIndex, ...]
     fill: int | None
-    is_narrow: bool
+    fits_i32: bool
 
 
-Node = Load | Index | Constant | Apply | Gather
+Node = Load | Iota | Constant | Apply | Gather
 
 
 class Nest(NamedTuple):
@@ -113,26 +113,26 @@ class Nest(NamedTuple):
 
     Attributes:
         sizes: of the loops, outermost first; none is 0.
-        accesses: places in arrays; the last ones belong to `stores`, one each.
-        indices: places that nodes take as numbers.
-        nodes: what is computed for each element, in order.
+        accesses: of arrays; the last ones belong to `stores`, one each.
+        iota_maps: affine maps of the `Iota` nodes.
+        nodes: the computation of one element, in topological order.
         stores: numbers of the nodes that are written.
-        starts: what nodes that gather know of their indices.
-        line: how many neighbours are loaded and stored for one element; strides count single ones.
+        start_indices: of the `Gather` nodes.
+        slice_length: contiguous elements copied at each index of the loops; strides count single elements.
     """
 
     sizes: tuple[int, ...]
     accesses: tuple[Access, ...]
-    indices: tuple[Affine, ...]
+    iota_maps: tuple[AffineMap, ...]
     nodes: tuple[Node, ...]
     stores: tuple[int, ...]
-    starts: tuple[Start, ...] = ()
-    line: int = 1
+    start_indices: tuple[StartIndex, ...] = ()
+    slice_length: int = 1
 
     @property
-    def places(self) -> list[Affine]:
-        """Those of all accesses and indices."""
-        return [*(access.place for access in self.accesses), *self.indices]
+    def all_maps(self) -> list[AffineMap]:
+        """The maps of all accesses and iotas."""
+        return [*(access.index_map for access in self.accesses), *self.iota_maps]
 
     @property
     def results(self) -> tuple[Access, ...]:
@@ -141,123 +141,122 @@ class Nest(NamedTuple):
 
     @property
     def gathers(self) -> bool:
-        """Whether indices choose elements."""
+        """Whether a node is a `Gather`."""
         return any(isinstance(node, Gather) for node in self.nodes)
 
-    def with_loops(self, sizes: Sequence[int], places: Sequence[Affine]) -> Nest:
+    def with_loops(self, sizes: Sequence[int], all_maps: Sequence[AffineMap]) -> Nest:
         """The nest with other loops."""
-        pairs = zip(self.accesses, places[: len(self.accesses)], strict=True)
-        accesses = tuple([access._replace(place=place) for access, place in pairs])
+        pairs = zip(self.accesses, all_maps[: len(self.accesses)], strict=True)
+        accesses = tuple([access._replace(index_map=index_map) for access, index_map in pairs])
         return self._replace(
-            sizes=tuple(sizes), accesses=accesses, indices=tuple(places[len(self.accesses) :])
+            sizes=tuple(sizes), accesses=accesses, iota_maps=tuple(all_maps[len(self.accesses) :])
         )
 
     def with_order(self, order: Sequence[int]) -> Nest:
         """The nest with those of its loops, in that order; the others must have size 1."""
-        places = [Affine(place.offset, tuple([place.strides[d] for d in order])) for place in self.places]
-        return self.with_loops([self.sizes[d] for d in order], places)
+        all_maps = [AffineMap(one.offset, tuple([one.strides[d] for d in order])) for one in self.all_maps]
+        return self.with_loops([self.sizes[d] for d in order], all_maps)
 
 
-def moves_only(nest: Nest) -> bool:
-    """Whether one result is elements of an operand, whose places are known."""
+def is_copy(nest: Nest) -> bool:
+    """Whether a nest copies an operand to its one result."""
     return nest.nodes == (Load(0),) and nest.stores == (0,)
 
 
-def nodes_needed(node: Node) -> tuple[int, ...]:
-    """The nodes that a node is made from."""
+def operand_nodes(node: Node) -> tuple[int, ...]:
+    """The nodes that a node reads."""
     if isinstance(node, Apply):
         return node.operands
     if isinstance(node, Gather):
         fill = () if node.fill is None else (node.fill,)
-        return (*[moving.node for moving in node.moving], *fill)
+        return (*[index.node for index in node.indices], *fill)
     return ()
 
 
-def crossing_loop(nest: Nest) -> int | None:
-    """The loop along which an operand lies in memory while the innermost strides or jumps through it; None:
-    there is none."""
-    if nest.line > 1:
+def transposed_loop(nest: Nest) -> int | None:
+    """The loop along which an operand is contiguous that the innermost loop strides or gathers through, if
+    there is one."""
+    if nest.slice_length > 1:
         return None
-    jumping = _jumping(nest)
+    gathered_accesses = _gathered_accesses(nest)
     for number, access in enumerate(nest.accesses):
-        strides = access.place.strides
-        if strides and (abs(strides[-1]) > 1 or number in jumping):
+        strides = access.index_map.strides
+        if strides and (abs(strides[-1]) > 1 or number in gathered_accesses):
             for d, stride in enumerate(strides[:-1]):
                 if abs(stride) == 1 and nest.sizes[d] > 1:
                     return d
     return None
 
 
-def _jumping(nest: Nest) -> set[int]:
-    """The accesses that only indices move along the innermost loop."""
+def _gathered_accesses(nest: Nest) -> set[int]:
+    """The accesses whose address depends on the innermost loop through index values alone."""
     gathered = [node.access for node in nest.nodes if isinstance(node, Gather)]
-    return {number for number in gathered if nest.accesses[number].place.strides[-1:] == (0,)}
+    return {number for number in gathered if nest.accesses[number].index_map.strides[-1:] == (0,)}
 
 
 def is_transposition(nest: Nest) -> bool:
-    """Whether an arranged nest copies elements from an array that lies along its middle loop to one that lies
-    along the inner one."""
-    if nest.line > 1 or not moves_only(nest):
+    """Whether a scheduled nest copies an array contiguous along its middle loop to one contiguous along the
+    inner one."""
+    if nest.slice_length > 1 or not is_copy(nest):
         return False
     source, target = nest.accesses
     return (
-        source.element_type.dtype.itemsize <= WIDEST
-        and source.place.strides[-2] == 1
-        and abs(source.place.strides[-1]) > 1
-        and target.place.strides[-1] == 1
+        source.element_type.dtype.itemsize <= MAX_TILED_ITEMSIZE
+        and source.index_map.strides[-2] == 1
+        and abs(source.index_map.strides[-1]) > 1
+        and target.index_map.strides[-1] == 1
     )
 
 
-class ShortSide(NamedTuple):
-    """The shorter one of a transposition's two loops, along which one array's elements lie side by side, and
-    then those at the next index of the longer one.
+class ShortLoop(NamedTuple):
+    """The loop of a transposition that is shorter than a tile; one array is contiguous along both loops.
 
     Attributes:
         size: of the loop, less than a tile's extent.
-        is_inner: whether it is the inner loop, and the result's elements lie so; else the operand's do.
+        is_inner: whether it is the inner loop, and the result is that array; else the operand is.
     """
 
     size: int
     is_inner: bool
 
 
-def short_side(nest: Nest) -> ShortSide | None:
-    """The short loop of an arranged nest that is a transposition, if it has one."""
+def short_loop(nest: Nest) -> ShortLoop | None:
+    """The short loop of a scheduled nest that is a transposition, if it has one."""
     if not is_transposition(nest):
         return None
     source, target = nest.accesses
-    lanes = lanes_of(source.element_type.dtype.itemsize)
+    lanes = tile_lanes(source.element_type.dtype.itemsize)
     middle, inner = nest.sizes[-2:]
-    if 1 < inner < lanes and target.place.strides[-2] == inner:
-        return ShortSide(inner, True)
-    if 1 < middle < lanes and source.place.strides[-1] == middle:
-        return ShortSide(middle, False)
+    if 1 < inner < lanes and target.index_map.strides[-2] == inner:
+        return ShortLoop(inner, True)
+    if 1 < middle < lanes and source.index_map.strides[-1] == middle:
+        return ShortLoop(middle, False)
     return None
 
 
-def streams(nest: Nest) -> bool:
-    """Whether an arranged nest writes its results past the caches, where these begin at lines of cache: they
-    are large, and written by whole lines of cache, or by halves of them side by side."""
-    if nest.line == 1 and not is_transposition(nest):
+def uses_nontemporal_stores(nest: Nest) -> bool:
+    """Whether a scheduled nest stores its results with nontemporal stores where they are aligned to cache
+    lines: they are large, and written by whole cache lines or by adjacent halves of them."""
+    if nest.slice_length == 1 and not is_transposition(nest):
         return False
-    elements = math.prod(nest.sizes) * nest.line
-    kept = kept_bytes(gathered=nest.gathers)
-    short = short_side(nest)
+    elements = math.prod(nest.sizes) * nest.slice_length
+    cached_bytes = kept_bytes(gathered=nest.gathers)
+    short = short_loop(nest)
     for access in nest.results:
         itemsize = access.element_type.dtype.itemsize
-        width = (nest.line if nest.line > 1 else lanes_of(itemsize)) * itemsize
-        piece = CACHE_LINE // 2 if nest.line > 1 and 2 * width == CACHE_LINE else CACHE_LINE
-        strides = access.place.strides[:-2] if short and short.is_inner else access.place.strides
-        steps = [step * itemsize for step in strides if step != 1 or nest.line > 1]
-        if elements * itemsize < kept or any(step % piece for step in (width, *steps)):
+        width = (nest.slice_length if nest.slice_length > 1 else tile_lanes(itemsize)) * itemsize
+        write_bytes = CACHE_LINE // 2 if nest.slice_length > 1 and 2 * width == CACHE_LINE else CACHE_LINE
+        strides = access.index_map.strides[:-2] if short and short.is_inner else access.index_map.strides
+        byte_strides = [stride * itemsize for stride in strides if stride != 1 or nest.slice_length > 1]
+        if elements * itemsize < cached_bytes or any(one % write_bytes for one in (width, *byte_strides)):
             return False
     return True
 
 
-def is_buffered(nest: Nest) -> bool:
-    """Whether an arranged nest computes its results in buffers, and writes them past the caches from there:
-    they are large, lie along the innermost loop, and take longer to write than to find or compute."""
-    if nest.line > 1 or is_transposition(nest) or crossing_loop(nest) is not None:
+def buffers_stores(nest: Nest) -> bool:
+    """Whether a scheduled nest computes its results in buffers, which it copies with nontemporal stores: they
+    are large, contiguous along the innermost loop, and take longer to write than to compute."""
+    if nest.slice_length > 1 or is_transposition(nest) or transposed_loop(nest) is not None:
         return False
     if nest.gathers:
         return False
@@ -266,176 +265,190 @@ def is_buffered(nest: Nest) -> bool:
     elements = math.prod(nest.sizes)
     for access in nest.results:
         itemsize = access.element_type.dtype.itemsize
-        if access.place.strides[-1] != 1 or elements * itemsize < LEAST_COMPUTED_BYTES:
+        if access.index_map.strides[-1] != 1 or elements * itemsize < MIN_NONTEMPORAL_BYTES:
             return False
-        if nest.sizes[-1] * itemsize < LEAST_ROW_BYTES:
+        if nest.sizes[-1] * itemsize < MIN_NONTEMPORAL_ROW_BYTES:
             return False
     return True
 
 
-def turned_accesses(nest: Nest) -> list[int]:
-    """The operands of an arranged nest that lie along its middle loop, whose tiles are turned on their side
-    before anything is computed from them."""
+def transposed_accesses(nest: Nest) -> list[int]:
+    """The operands of a scheduled nest that are contiguous along its middle loop: their tiles are transposed
+    into scratch memory before the computation reads them."""
     operands = range(len(nest.accesses) - len(nest.stores))
-    if nest.line > 1 or nest.gathers or is_transposition(nest) or min(nest.sizes[-2:]) < tile_extent(nest):
+    if (
+        nest.slice_length > 1
+        or nest.gathers
+        or is_transposition(nest)
+        or min(nest.sizes[-2:]) < tile_extent(nest)
+    ):
         return []
-    if any(access.place.strides[-1] != 1 for access in nest.results):
+    if any(access.index_map.strides[-1] != 1 for access in nest.results):
         return []
-    found = []
+    matches = []
     for number in operands:
-        middle, inner = nest.accesses[number].place.strides[-2:]
-        if middle == 1 and abs(inner) > 1 and nest.accesses[number].element_type.dtype.itemsize <= WIDEST:
-            found.append(number)
-    return found
+        middle, inner = nest.accesses[number].index_map.strides[-2:]
+        if (
+            middle == 1
+            and abs(inner) > 1
+            and nest.accesses[number].element_type.dtype.itemsize <= MAX_TILED_ITEMSIZE
+        ):
+            matches.append(number)
+    return matches
 
 
 def tile_extent(nest: Nest) -> int:
-    """Extent of a nest's tiles: its widest elements fill vectors."""
+    """Extent of a nest's tiles in elements: the widest elements fill a vector."""
     widest = max([access.element_type.dtype.itemsize for access in nest.accesses])
-    return lanes_of(min(widest, WIDEST))
+    return tile_lanes(min(widest, MAX_TILED_ITEMSIZE))
 
 
-def tiles_together(nest: Nest) -> int:
-    """How many tiles along the inner loop are turned before what is computed from them: several, unless many
-    elements would be left over."""
+def tiles_per_group(nest: Nest) -> int:
+    """How many tiles along the inner loop are transposed at a time: several, unless many elements would be
+    left over."""
     extent, inner = tile_extent(nest), nest.sizes[-1]
-    for count in (TILES, TILES // 2):
-        if inner % (count * extent) == 0 or inner >= TILES * count * extent:
+    for count in (TILES_PER_BLOCK, TILES_PER_BLOCK // 2):
+        if inner % (count * extent) == 0 or inner >= TILES_PER_BLOCK * count * extent:
             return count
     return 1
 
 
-def read_in_order(nest: Nest) -> list[int]:
-    """The accesses of an arranged nest that are read along the innermost loop."""
-    jumping = _jumping(nest)
+def sequential_reads(nest: Nest) -> list[int]:
+    """The operand accesses of a scheduled nest that are contiguous along the innermost loop."""
+    gathered_accesses = _gathered_accesses(nest)
     operands = range(len(nest.accesses) - len(nest.stores))
-    return [n for n in operands if nest.accesses[n].place.strides[-1] == 1 and n not in jumping]
+    return [n for n in operands if nest.accesses[n].index_map.strides[-1] == 1 and n not in gathered_accesses]
 
 
-LEAST_READ_AHEAD_BYTES = 1 << 20
-"""Size of an operand that is fetched ahead; smaller ones stay in the caches."""
+MIN_PREFETCHED_BYTES = 1 << 20
+"""Size of an operand that is prefetched; smaller ones stay in the caches."""
 
 
-def reads_ahead(nest: Nest) -> bool:
-    """Whether an arranged nest asks for what it reads in order before it does: some processors do not look
-    past a page, and elements that indices choose leave them little to wait with."""
-    if nest.line > 1 or not nest.gathers or crossing_loop(nest) is not None:
+def prefetches_reads(nest: Nest) -> bool:
+    """Whether a scheduled nest prefetches its sequential reads: hardware prefetchers stop at a page boundary,
+    and gathers occupy the miss buffers."""
+    if nest.slice_length > 1 or not nest.gathers or transposed_loop(nest) is not None:
         return False
-    read = [nest.accesses[number].element_type.dtype.itemsize for number in read_in_order(nest)]
+    read = [nest.accesses[number].element_type.dtype.itemsize for number in sequential_reads(nest)]
     widest = max(read, default=0)
-    is_large = math.prod(nest.sizes) * widest >= LEAST_READ_AHEAD_BYTES
-    return is_large and nest.sizes[-1] * widest >= LEAST_ROW_BYTES
+    is_large = math.prod(nest.sizes) * widest >= MIN_PREFETCHED_BYTES
+    return is_large and nest.sizes[-1] * widest >= MIN_NONTEMPORAL_ROW_BYTES
 
 
 TILE_BYTES = 64
 """Extent of a tile in both directions: a cache line."""
-TILES = 4
-"""How many tiles that are transposed in registers a block has in both directions."""
-JUMPS = 1 << 8
-"""How many lines of cache a block reads where indices choose them."""
-UNIT_ELEMENTS = 1 << 13
-"""About how many elements the two inner loops go through at a time."""
+TILES_PER_BLOCK = 4
+"""Tiles transposed in registers that a block has in both directions."""
+GATHERED_LINES_PER_BLOCK = 1 << 8
+"""Cache lines that a block gathers from."""
+MAX_NEST_BLOCK_ELEMENTS = 1 << 13
+"""Elements of a block of the two inner loops, about."""
 
 
-class Blocks(NamedTuple):
-    """How the two inner loops are cut: indices that a block has along the outer and along the inner one."""
+class BlockShape(NamedTuple):
+    """Extents of a block of the two inner loops."""
 
     middle: int
     inner: int
 
 
-def blocks_of(nest: Nest) -> Blocks:
-    """How an arranged nest is cut: by its shape alone."""
+def block_shape(nest: Nest) -> BlockShape:
+    """The blocks of a scheduled nest: a function of its shape alone."""
     middle, inner = nest.sizes[-2:]
-    short = short_side(nest)
+    short = short_loop(nest)
     if short is not None:
-        lanes = lanes_of(nest.accesses[0].element_type.dtype.itemsize)
-        extent = UNIT_ELEMENTS // short.size // lanes * lanes
-        return Blocks(min(extent, middle), min(extent, inner))
-    if is_transposition(nest) or turned_accesses(nest):
-        extent = TILES * tile_extent(nest)
-        return Blocks(min(extent, middle), min(extent, inner))
-    if crossing_loop(nest) is not None:
+        lanes = tile_lanes(nest.accesses[0].element_type.dtype.itemsize)
+        extent = MAX_NEST_BLOCK_ELEMENTS // short.size // lanes * lanes
+        return BlockShape(min(extent, middle), min(extent, inner))
+    if is_transposition(nest) or transposed_accesses(nest):
+        extent = TILES_PER_BLOCK * tile_extent(nest)
+        return BlockShape(min(extent, middle), min(extent, inner))
+    if transposed_loop(nest) is not None:
         extent = max(8, TILE_BYTES // max(access.element_type.dtype.itemsize for access in nest.accesses))
-        jumps = any(abs(nest.accesses[number].place.strides[-2]) == 1 for number in _jumping(nest))
-        if jumps:
-            return Blocks(min(extent, middle), min(JUMPS, inner))
-        return Blocks(
-            min(extent if inner >= extent else UNIT_ELEMENTS // inner, middle),
-            min(extent if middle >= extent else UNIT_ELEMENTS // middle, inner),
+        gathers_in_middle = any(
+            abs(nest.accesses[number].index_map.strides[-2]) == 1 for number in _gathered_accesses(nest)
         )
-    most = max(1, UNIT_ELEMENTS // nest.line)
-    along = min(inner, most)
-    return Blocks(min(middle, max(1, most // along)), along)
+        if gathers_in_middle:
+            return BlockShape(min(extent, middle), min(GATHERED_LINES_PER_BLOCK, inner))
+        return BlockShape(
+            min(extent if inner >= extent else MAX_NEST_BLOCK_ELEMENTS // inner, middle),
+            min(extent if middle >= extent else MAX_NEST_BLOCK_ELEMENTS // middle, inner),
+        )
+    max_elements = max(1, MAX_NEST_BLOCK_ELEMENTS // nest.slice_length)
+    inner_extent = min(inner, max_elements)
+    return BlockShape(min(middle, max(1, max_elements // inner_extent)), inner_extent)
 
 
-def units_of(nest: Nest, blocks: Blocks) -> int:
+def block_count(nest: Nest, blocks: BlockShape) -> int:
     """The number of blocks."""
     middle, inner = (-(-size // extent) for size, extent in zip(nest.sizes[-2:], blocks, strict=True))
     return math.prod(nest.sizes[:-2]) * middle * inner
 
 
-def writes_lines(nest: Nest) -> bool:
-    """Whether an arranged nest writes all neighbours of the same short lines of each result."""
-    lines: dict[tuple[int, tuple[int, ...]], list[int]] = {}
-    for array, _, place in nest.results:
-        lines.setdefault((array, place.strides), []).append(place.offset)
-    arrays = {array for array, _ in lines}
-    return len(arrays) == len(lines) and all(
+def has_interleaved_stores(nest: Nest) -> bool:
+    """Whether the stores of a scheduled nest to each result interleave without gaps."""
+    groups: dict[tuple[int, tuple[int, ...]], list[int]] = {}
+    for array, _, index_map in nest.results:
+        groups.setdefault((array, index_map.strides), []).append(index_map.offset)
+    arrays = {array for array, _ in groups}
+    return len(arrays) == len(groups) and all(
         1 < len(offsets) == strides[-1] and offsets == list(range(offsets[0], offsets[0] + len(offsets)))
-        for (_, strides), offsets in lines.items()
+        for (_, strides), offsets in groups.items()
     )
 
 
-class Neighbour(NamedTuple):
-    """An access beside which another one lies at each index, so many elements behind it."""
+class InterleavedAccess(NamedTuple):
+    """An access of equal strides, and the distance from it in elements: less than the innermost stride."""
 
     access: int
     distance: int
 
 
-def neighbour_of(nest: Nest, number: int) -> Neighbour | None:
-    """The first access of an arranged nest that reads, or writes, the same short lines as this one, if there
-    is one before it: vectors then hold what both read, or write."""
+def interleaved_access(nest: Nest, number: int) -> InterleavedAccess | None:
+    """The first access of a scheduled nest that this one interleaves with, if there is one before it: LLVM
+    then loads or stores both as whole vectors."""
     results = len(nest.accesses) - len(nest.stores)
-    array, element_type, place = nest.accesses[number]
-    if not 1 < abs(place.strides[-1]) <= MOST_KNOWN_STRIDE or (number >= results and not writes_lines(nest)):
+    array, element_type, index_map = nest.accesses[number]
+    if not 1 < abs(index_map.strides[-1]) <= MAX_CONSTANT_STRIDE or (
+        number >= results and not has_interleaved_stores(nest)
+    ):
         return None
     for other in range(0 if number < results else results, number):
-        distance = place.offset - nest.accesses[other].place.offset
-        found = Access(array, element_type, place._replace(offset=place.offset - distance))
-        if nest.accesses[other] == found and abs(distance) < abs(place.strides[-1]):
-            return Neighbour(other, distance)
+        distance = index_map.offset - nest.accesses[other].index_map.offset
+        matches = Access(array, element_type, index_map._replace(offset=index_map.offset - distance))
+        if nest.accesses[other] == matches and abs(distance) < abs(index_map.strides[-1]):
+            return InterleavedAccess(other, distance)
     return None
 
 
 def stride_kind(stride: int) -> str:
-    """What code must know of an innermost stride: a short one, or "s", any other."""
-    return str(stride) if abs(stride) <= MOST_KNOWN_STRIDE else "s"
+    """The part of an innermost stride that the code depends on: a constant one, or "s" for any other."""
+    return str(stride) if abs(stride) <= MAX_CONSTANT_STRIDE else "s"
 
 
-def access_kind(place: Affine) -> str:
-    """What code must know of a place: "." where it never moves, else the kind of its innermost stride."""
-    return stride_kind(place.strides[-1]) if any(place.strides) else "."
+def access_kind(index_map: AffineMap) -> str:
+    """The part of a map that the code depends on: "." if constant, else the kind of its innermost stride."""
+    return stride_kind(index_map.strides[-1]) if any(index_map.strides) else "."
 
 
 def description(nest: Nest) -> str:
-    """All that the code of an arranged nest depends on, as text."""
+    """All that the code of a scheduled nest depends on, as text."""
     lines = [f"loops {len(nest.sizes)}" + (" transposition" if is_transposition(nest) else "")]
-    short = short_side(nest)
+    short = short_loop(nest)
     lines.append("" if short is None else f"short {'inner' if short.is_inner else 'middle'} {short.size}")
-    lines.append(f"line {nest.line}" + (" buffered" if is_buffered(nest) else ""))
-    lines.append("streamed" if streams(nest) else "")
-    lines.append("writes lines" if writes_lines(nest) else "")
-    turned = turned_accesses(nest)
-    lines.append(f"turned {turned} {tiles_together(nest)}" if turned else "")
-    lines.append("reads ahead" if reads_ahead(nest) else "")
+    lines.append(f"line {nest.slice_length}" + (" buffered" if buffers_stores(nest) else ""))
+    lines.append("streamed" if uses_nontemporal_stores(nest) else "")
+    lines.append("writes lines" if has_interleaved_stores(nest) else "")
+    transposed = transposed_accesses(nest)
+    lines.append(f"turned {transposed} {tiles_per_group(nest)}" if transposed else "")
+    lines.append("reads ahead" if prefetches_reads(nest) else "")
     for number, access in enumerate(nest.accesses):
         lines.append(
-            f"access {access.element_type} {access_kind(access.place)} {neighbour_of(nest, number) or ''}"
+            f"access {access.element_type} {access_kind(access.index_map)} "
+            f"{interleaved_access(nest, number) or ''}"
         )
-    lines += [f"index {access_kind(place)}" for place in nest.indices]
-    lines += [f"start {stride_kind(start.stride)} {start.added != 0}" for start in nest.starts]
+    lines += [f"index {access_kind(index_map)}" for index_map in nest.iota_maps]
+    lines += [f"start {stride_kind(one.stride)} {one.negative_offset != 0}" for one in nest.start_indices]
     lines += map(_node_text, nest.nodes)
     lines.append(f"stores {nest.stores}")
     return "\n".join(lines)
@@ -444,15 +457,15 @@ def description(nest: Nest) -> str:
 def _node_text(node: Node) -> str:
     if isinstance(node, Apply):
         operation = node.operation
-        kept = {name: value for name, value in operation.attributes.items() if "." not in name}
+        attributes = {name: value for name, value in operation.attributes.items() if "." not in name}
         types = [_element_text(value.type) for value in (*operation.operands, *operation.results)]
-        return f"{operation.name} {node.operands} {Printer().dictionary(kept)} {' '.join(types)}"
+        return f"{operation.name} {node.operands} {Printer().dictionary(attributes)} {' '.join(types)}"
     if isinstance(node, Gather):
-        moving = " ".join([f"{node} {type} {start}" for node, type, start in node.moving])
-        return f"gather {node.access} by {moving} else {node.fill} {'narrow' if node.is_narrow else 'wide'}"
+        indices = " ".join([f"{node} {type} {start}" for node, type, start in node.indices])
+        return f"gather {node.access} by {indices} else {node.fill} {'narrow' if node.fits_i32 else 'wide'}"
     if isinstance(node, Constant):
         return f"constant {node.element_type} {node.value.tobytes().hex()}"
-    return f"index {node.place} {node.element_type}" if isinstance(node, Index) else f"load {node.access}"
+    return f"index {node.index_map} {node.element_type}" if isinstance(node, Iota) else f"load {node.access}"
 
 
 def _element_text(type: object) -> str:

@@ -1,8 +1,8 @@
 """A loop nest as LLVM IR: one task, `void (int64 task, int64 *closure)`.
 
-The closure holds a pointer for each access and then the words of `integers`. A task goes through a range of
-units; a unit is a block of the two inner loops at one index of the others. Which part of the work is in which
-unit, and which units are in which task, follows from the nest's shape alone.
+The closure holds a pointer for each access, then the values of `integer_args`. A task computes a range of
+blocks; a block is a tile of the two inner loops at one index of the others. The nest's shape alone decides
+which elements are in which block, and which blocks in which task.
 """
 
 from __future__ import annotations
@@ -18,95 +18,106 @@ from ...types import ELEMENT_TYPES, ElementType, TensorType
 from ..elementwise.elementwise import emit, side_by_side
 from ..llvm.loops import DISTINCT_LOOP, GuardedLoop, interleaved, keep_rolled, prefetch_after
 from ..llvm.values import I64, Value, constant, load, store, stored_type
-from .contiguous_copy import Line, copy_line
-from .gathering import StartWords, moved, with_step
+from .contiguous_copy import ContiguousSlice, copy_slice
+from .gathering import StartIndexArgs, add_strided, gather_address
 from .nest import (
-    MOST_KNOWN_STRIDE,
+    MAX_CONSTANT_STRIDE,
     Access,
     Apply,
-    Blocks,
+    BlockShape,
     Constant,
     Gather,
-    Index,
+    Iota,
     Load,
     Nest,
-    ShortSide,
+    ShortLoop,
     access_kind,
-    is_buffered,
+    block_count,
+    buffers_stores,
+    has_interleaved_stores,
+    interleaved_access,
     is_transposition,
-    neighbour_of,
-    nodes_needed,
-    read_in_order,
-    reads_ahead,
-    short_side,
-    streams,
+    operand_nodes,
+    prefetches_reads,
+    sequential_reads,
+    short_loop,
     stride_kind,
     tile_extent,
-    tiles_together,
-    turned_accesses,
-    units_of,
-    writes_lines,
+    tiles_per_group,
+    transposed_accesses,
+    uses_nontemporal_stores,
 )
-from .nontemporal_stores import BUFFER_BYTES, CACHE_LINE, copy_past_caches, is_aligned
-from .transposition import Side, emit_element, emit_short_tile, emit_tile, emit_turned_tile, lanes_of
+from .nontemporal_stores import BUFFER_BYTES, CACHE_LINE, copy_nontemporal, is_aligned
+from .transposition import (
+    TileOperand,
+    emit_element,
+    emit_short_tile,
+    emit_tile,
+    emit_transposed_tile,
+    tile_lanes,
+)
 
 NAME = "nest"
 _POINTER = ir.PointerType()
 _TASK = ir.FunctionType(ir.VoidType(), [I64, _POINTER])
-_PART_BYTES = 1 << 10
-"""Of what is read, between two times that memory is fetched."""
+_CHUNK_BYTES = 1 << 10
+"""Bytes that are read between two prefetches."""
 _ONCE, _ROW, _ELEMENT = range(3)
-"""Where a node is computed: before all loops, before the innermost one, or in it."""
+"""Levels at which a node is computed: before all loops, before the innermost one, or in it."""
 
 
-def integers(nest: Nest, blocks: Blocks, units_per_task: int) -> tuple[int, ...]:
-    """The words of the closure after the pointers, for an arranged nest."""
-    counts = [-(-size // extent) for size, extent in zip(nest.sizes[-2:], blocks, strict=True)]
-    words = [units_of(nest, blocks), units_per_task, *counts, *blocks, *nest.sizes]
+def integer_args(nest: Nest, blocks: BlockShape, blocks_per_task: int) -> tuple[int, ...]:
+    """The closure's integers, which follow its pointers, for a scheduled nest."""
+    block_counts = [-(-size // extent) for size, extent in zip(nest.sizes[-2:], blocks, strict=True)]
+    args = [block_count(nest, blocks), blocks_per_task, *block_counts, *blocks, *nest.sizes]
     for access in nest.accesses:
-        words += access.place.strides
-    for place in nest.indices:
-        words += [place.offset, *place.strides]
-    for start in nest.starts:
-        words += start
-    return tuple(words)
+        args += access.index_map.strides
+    for index_map in nest.iota_maps:
+        args += [index_map.offset, *index_map.strides]
+    for start in nest.start_indices:
+        args += start
+    return tuple(args)
 
 
-def nest_text(nest: Nest, name: str = NAME) -> str:
-    """The text of a module that defines the task of an arranged nest under that name."""
+def nest_ir(nest: Nest, name: str = NAME) -> str:
+    """The LLVM IR of a module that defines the task `name` of a scheduled nest."""
     return _marked_parallel(str(_Emitter(nest, name).module))
 
 
 def _levels(nest: Nest) -> list[int]:
-    """Where each node is computed."""
+    """The level of each node."""
     levels: list[int] = []
     for node in nest.nodes:
         level = _ONCE
         if not isinstance(node, (Apply, Constant)):
-            place = nest.indices[node.place] if isinstance(node, Index) else nest.accesses[node.access].place
-            level = {".": _ONCE, "0": _ROW}.get(access_kind(place), _ELEMENT)
-        levels.append(max([level, *[levels[other] for other in nodes_needed(node)]]))
+            index_map = (
+                nest.iota_maps[node.index_map]
+                if isinstance(node, Iota)
+                else nest.accesses[node.access].index_map
+            )
+            level = {".": _ONCE, "0": _ROW}.get(access_kind(index_map), _ELEMENT)
+        levels.append(max([level, *[levels[other] for other in operand_nodes(node)]]))
     return levels
 
 
-class _Words:
-    """Reads the closure's words in order."""
+class _ClosureReader:
+    """Reads the closure's values in order."""
 
     def __init__(self, builder: ir.IRBuilder, closure: ir.Value) -> None:
         self.builder = builder
         self.closure = closure
         self.next = 0
 
-    def take(self, type: ir.Type = I64) -> ir.Value:
-        """The next word."""
+    def read(self, type: ir.Type = I64) -> ir.Value:
+        """The next value."""
         position = ir.Constant(I64, self.next)
         self.next += 1
-        place = self.builder.gep(self.closure, [position], inbounds=True, source_etype=I64)
-        return self.builder.load(place, typ=type)
+        address = self.builder.gep(self.closure, [position], inbounds=True, source_etype=I64)
+        return self.builder.load(address, typ=type)
 
-    def take_all(self, count: int) -> list[ir.Value]:
-        """The next words."""
-        return [self.take() for _ in range(count)]
+    def read_all(self, count: int) -> list[ir.Value]:
+        """The next values."""
+        return [self.read() for _ in range(count)]
 
 
 class _Emitter:
@@ -118,66 +129,70 @@ class _Emitter:
         function = ir.Function(self.module, _TASK, name)
         task, closure = function.args
         builder = ir.IRBuilder(function.append_basic_block("entry"))
-        words = _Words(builder, closure)
-        self.pointers = [words.take(_POINTER) for _ in nest.accesses]
-        units, per_task, middle_blocks, inner_blocks, middle_extent, inner_extent = words.take_all(6)
-        self.sizes = words.take_all(len(nest.sizes))
-        self.strides = [words.take_all(len(nest.sizes)) for _ in nest.accesses]
+        args = _ClosureReader(builder, closure)
+        self.pointers = [args.read(_POINTER) for _ in nest.accesses]
+        block_total, blocks_per_task, middle_blocks, inner_blocks, middle_extent, inner_extent = (
+            args.read_all(6)
+        )
+        self.sizes = args.read_all(len(nest.sizes))
+        self.strides = [args.read_all(len(nest.sizes)) for _ in nest.accesses]
         self.offsets: list[ir.Value] = []
         self.index_strides: list[list[ir.Value]] = []
-        for _ in nest.indices:
-            self.offsets.append(words.take())
-            self.index_strides.append(words.take_all(len(nest.sizes)))
-        self.starts = [StartWords(*words.take_all(3)) for _ in nest.starts]
+        for _ in nest.iota_maps:
+            self.offsets.append(args.read())
+            self.index_strides.append(args.read_all(len(nest.sizes)))
+        self.start_indices = [StartIndexArgs(*args.read_all(3)) for _ in nest.start_indices]
         self.aligned = ir.Constant(ir.IntType(1), 1)
         for pointer in self.pointers[len(nest.accesses) - len(nest.stores) :]:
             self.aligned = builder.and_(self.aligned, is_aligned(builder, pointer))
-        first = builder.mul(task, per_task)
-        stop = _least(builder, builder.add(first, per_task), units)
+        first = builder.mul(task, blocks_per_task)
+        stop = _min_index(builder, builder.add(first, blocks_per_task), block_total)
         self.levels = _levels(nest)
-        self.buffers = self.made_buffers(builder)
-        self.rooms = self.made_rooms(builder)
+        self.buffers = self.allocate_buffers(builder)
+        self.transposed_tiles = self.allocate_transposed_tiles(builder)
         self.tile: tuple[ir.Value, ir.Value] | None = None
         self.values: list[Value] = [()] * len(nest.nodes)
-        self.lines: dict[int, Line] = {}
+        self.slices: dict[int, ContiguousSlice] = {}
         self.emit_nodes(_ONCE, builder, None)
         loop = GuardedLoop(builder, "unit", first, stop)
-        self.emit_unit(loop, (middle_blocks, inner_blocks), (middle_extent, inner_extent))
+        self.emit_block(loop, (middle_blocks, inner_blocks), (middle_extent, inner_extent))
         loop.close()
         builder.ret_void()
 
-    def made_buffers(self, builder: ir.IRBuilder) -> dict[int, ir.Value]:
-        """Memory for parts of results that are written past the caches, by the numbers of their accesses."""
-        if not is_buffered(self.nest):
+    def allocate_buffers(self, builder: ir.IRBuilder) -> dict[int, ir.Value]:
+        """Buffers of results that are copied with nontemporal stores, by access number."""
+        if not buffers_stores(self.nest):
             return {}
-        made: dict[int, ir.Value] = {}
+        buffers: dict[int, ir.Value] = {}
         for number in range(len(self.nest.accesses) - len(self.nest.stores), len(self.nest.accesses)):
-            made[number] = _room(builder, BUFFER_BYTES)
-        return made
+            buffers[number] = _stack_scratch(builder, BUFFER_BYTES)
+        return buffers
 
-    def made_rooms(self, builder: ir.IRBuilder) -> dict[int, ir.Value]:
-        """Memory for tiles that are turned on their side, by the numbers of their accesses."""
-        made: dict[int, ir.Value] = {}
-        for number in turned_accesses(self.nest):
+    def allocate_transposed_tiles(self, builder: ir.IRBuilder) -> dict[int, ir.Value]:
+        """Scratch memory for transposed tiles, by access number."""
+        scratch: dict[int, ir.Value] = {}
+        for number in transposed_accesses(self.nest):
             itemsize = self.nest.accesses[number].element_type.dtype.itemsize
-            made[number] = _room(builder, itemsize * tile_extent(self.nest) ** 2 * tiles_together(self.nest))
-        return made
+            scratch[number] = _stack_scratch(
+                builder, itemsize * tile_extent(self.nest) ** 2 * tiles_per_group(self.nest)
+            )
+        return scratch
 
-    def emit_unit(
+    def emit_block(
         self, loop: GuardedLoop, counts: tuple[ir.Value, ir.Value], extents: tuple[ir.Value, ir.Value]
     ) -> None:
         """One block of the two inner loops."""
         builder = loop.builder
-        if is_transposition(self.nest) and streams(self.nest):
-            # Hardware reads ahead along the source; what is written past the caches needs no order.
-            rest, middle_block = _divided(builder, loop.index, counts[0])
-            rest, inner_block = _divided(builder, rest, counts[1])
+        if is_transposition(self.nest) and uses_nontemporal_stores(self.nest):
+            # Follow the source, along which hardware prefetches; nontemporal stores need no order.
+            rest, middle_block = _divmod(builder, loop.index, counts[0])
+            rest, inner_block = _divmod(builder, rest, counts[1])
         else:
-            rest, inner_block = _divided(builder, loop.index, counts[1])
-            rest, middle_block = _divided(builder, rest, counts[0])
+            rest, inner_block = _divmod(builder, loop.index, counts[1])
+            rest, middle_block = _divmod(builder, rest, counts[0])
         outer: list[ir.Value] = []
         for size in reversed(self.sizes[1:-2]):
-            rest, index = _divided(builder, rest, size)
+            rest, index = _divmod(builder, rest, size)
             outer.insert(0, index)
         if len(self.sizes) > 2:
             outer.insert(0, rest)
@@ -188,9 +203,9 @@ class _Emitter:
     def block_range(
         self, builder: ir.IRBuilder, block: ir.Value, extent: ir.Value, size: ir.Value
     ) -> tuple[ir.Value, ir.Value]:
-        """The indices of a block: the first, and the one after the last."""
+        """The index range [first, stop) of a block."""
         first = builder.mul(block, extent)
-        return first, _least(builder, builder.add(first, extent), size)
+        return first, _min_index(builder, builder.add(first, extent), size)
 
     def emit_rows(
         self,
@@ -202,60 +217,62 @@ class _Emitter:
         """The two inner loops."""
         if is_transposition(self.nest):
             self.emit_tiles(builder, outer, middle, inner)
-        elif self.rooms:
-            self.emit_turned(builder, outer, middle, inner)
+        elif self.transposed_tiles:
+            self.emit_with_transposed_tiles(builder, outer, middle, inner)
         else:
             self.emit_row_loop(builder, outer, middle, inner)
 
-    def emit_turned(
+    def emit_with_transposed_tiles(
         self,
         builder: ir.IRBuilder,
         outer: list[ir.Value],
         middle: tuple[ir.Value, ir.Value],
         inner: tuple[ir.Value, ir.Value],
     ) -> None:
-        """The two inner loops, a few tiles side by side at a time: what lies along the middle one is first
-        turned on its side."""
+        """The two inner loops, a few adjacent tiles at a time: operands contiguous along the middle loop are
+        first transposed into scratch memory."""
         extent = tile_extent(self.nest)
-        high, wide = (ir.Constant(I64, extent * count) for count in (1, tiles_together(self.nest)))
-        rows = GuardedLoop(builder, "tiles", *_tile_range(builder, middle, high))
-        columns = GuardedLoop(rows.builder, "tile", *_tile_range(rows.builder, inner, wide))
-        here = columns.builder
-        row = here.add(here.mul(rows.index, high), middle[0])
-        column = here.add(here.mul(columns.index, wide), inner[0])
-        after = here.add(row, high), here.add(column, wide)
-        whole = here.and_(
-            here.icmp_signed("<=", after[0], middle[1]), here.icmp_signed("<=", after[1], inner[1])
+        tile_rows, tile_columns = (
+            ir.Constant(I64, extent * count) for count in (1, tiles_per_group(self.nest))
         )
-        with here.if_else(whole) as (turned, as_it_lies):
-            with turned:
-                for number in self.rooms:
-                    self.emit_turned_tiles(here, outer, number, row, column)
+        rows = GuardedLoop(builder, "tiles", *_tile_range(builder, middle, tile_rows))
+        columns = GuardedLoop(rows.builder, "tile", *_tile_range(rows.builder, inner, tile_columns))
+        here = columns.builder
+        row = here.add(here.mul(rows.index, tile_rows), middle[0])
+        column = here.add(here.mul(columns.index, tile_columns), inner[0])
+        ends = here.add(row, tile_rows), here.add(column, tile_columns)
+        is_full = here.and_(
+            here.icmp_signed("<=", ends[0], middle[1]), here.icmp_signed("<=", ends[1], inner[1])
+        )
+        with here.if_else(is_full) as (transposed, strided):
+            with transposed:
+                for number in self.transposed_tiles:
+                    self.transpose_tiles(here, outer, number, row, column)
                 self.tile = row, column
-                self.emit_row_loop(here, outer, (row, after[0]), (column, after[1]))
+                self.emit_row_loop(here, outer, (row, ends[0]), (column, ends[1]))
                 self.tile = None
-            with as_it_lies:
-                one = row, _least(here, after[0], middle[1])
-                other = column, _least(here, after[1], inner[1])
+            with strided:
+                one = row, _min_index(here, ends[0], middle[1])
+                other = column, _min_index(here, ends[1], inner[1])
                 self.emit_row_loop(here, outer, one, other)
         columns.close()
         rows.close()
 
-    def emit_turned_tiles(
+    def transpose_tiles(
         self, builder: ir.IRBuilder, outer: list[ir.Value], number: int, row: ir.Value, column: ir.Value
     ) -> None:
-        """Bring the tiles of an operand that begin there to their room."""
+        """Transpose the tiles of an operand that begin at an element into scratch memory."""
         access, strides, extent = self.nest.accesses[number], self.strides[number], tile_extent(self.nest)
-        start = _along(builder, ir.Constant(I64, 0), outer, strides)
-        source = Side(_element_pointer(builder, access, self.pointers[number], start), strides[-1])
-        count = tiles_together(self.nest)
+        start = _affine_offset(builder, ir.Constant(I64, 0), outer, strides)
+        source = TileOperand(_element_pointer(builder, access, self.pointers[number], start), strides[-1])
+        count = tiles_per_group(self.nest)
         loop = GuardedLoop(builder, "turned", ir.Constant(I64, 0), ir.Constant(I64, count))
         here = loop.builder
-        place = here.mul(loop.index, ir.Constant(I64, extent))
+        offset = here.mul(loop.index, ir.Constant(I64, extent))
         width = ir.Constant(I64, extent * count)
-        room = Side(_element_pointer(here, access, self.rooms[number], place), width)
+        tile = TileOperand(_element_pointer(here, access, self.transposed_tiles[number], offset), width)
         itemsize = access.element_type.dtype.itemsize
-        emit_turned_tile(here, itemsize, extent, source, room, row, here.add(column, place))
+        emit_transposed_tile(here, itemsize, extent, source, tile, row, here.add(column, offset))
         keep_rolled(loop.close())
 
     def emit_row_loop(
@@ -268,32 +285,34 @@ class _Emitter:
         """The two inner loops, row by row."""
         rows = GuardedLoop(builder, "row", *middle)
         indices = [*outer, rows.index]
-        starts = [
-            _along(rows.builder, ir.Constant(I64, 0), indices, strides)
+        start_indices = [
+            _affine_offset(rows.builder, ir.Constant(I64, 0), indices, strides)
             for access, strides in zip(self.nest.accesses, self.strides, strict=True)
         ]
         self.rows = [
             _element_pointer(rows.builder, access, pointer, start)
-            for access, pointer, start in zip(self.nest.accesses, self.pointers, starts, strict=True)
+            for access, pointer, start in zip(self.nest.accesses, self.pointers, start_indices, strict=True)
         ]
         if self.tile is not None:
-            width = ir.Constant(I64, tile_extent(self.nest) * tiles_together(self.nest))
-            line = rows.builder.mul(rows.builder.sub(rows.index, self.tile[0]), width)
-            for number, room in self.rooms.items():
-                self.rows[number] = _element_pointer(rows.builder, self.nest.accesses[number], room, line)
+            width = ir.Constant(I64, tile_extent(self.nest) * tiles_per_group(self.nest))
+            tile_row_offset = rows.builder.mul(rows.builder.sub(rows.index, self.tile[0]), width)
+            for number, scratch in self.transposed_tiles.items():
+                self.rows[number] = _element_pointer(
+                    rows.builder, self.nest.accesses[number], scratch, tile_row_offset
+                )
         for number, access in enumerate(self.nest.accesses):
-            neighbour = neighbour_of(self.nest, number)
-            if neighbour is not None and (self.tile is None or number not in self.rooms):
-                distance = ir.Constant(I64, neighbour.distance)
-                first = self.rows[neighbour.access]
+            interleaved = interleaved_access(self.nest, number)
+            if interleaved is not None and (self.tile is None or number not in self.transposed_tiles):
+                distance = ir.Constant(I64, interleaved.distance)
+                first = self.rows[interleaved.access]
                 self.rows[number] = _element_pointer(rows.builder, access, first, distance)
-        self.row_places = [
-            _along(rows.builder, offset, indices, strides)
+        self.row_iotas = [
+            _affine_offset(rows.builder, offset, indices, strides)
             for offset, strides in zip(self.offsets, self.index_strides, strict=True)
         ]
         self.emit_nodes(_ROW, rows.builder, None)
-        if is_buffered(self.nest) or reads_ahead(self.nest):
-            self.emit_parts(rows.builder, inner)
+        if buffers_stores(self.nest) or prefetches_reads(self.nest):
+            self.emit_chunks(rows.builder, inner)
         else:
             self.emit_elements(rows.builder, inner)
         rows.close()
@@ -304,36 +323,36 @@ class _Emitter:
         self.emit_nodes(_ELEMENT, elements.builder, elements.index)
         self.emit_stores(elements.builder, elements.index)
         branch = elements.close()
-        self.mark(elements.body, branch)
+        self.mark_parallel(elements.body, branch)
 
-    def emit_parts(self, builder: ir.IRBuilder, inner: tuple[ir.Value, ir.Value]) -> None:
-        """The innermost loop, part by part: before each, what the next ones read is fetched; from buffers,
-        results are written past the caches behind it."""
+    def emit_chunks(self, builder: ir.IRBuilder, inner: tuple[ir.Value, ir.Value]) -> None:
+        """The innermost loop by chunks: before each, the reads of later chunks are prefetched; after it,
+        buffered results are copied with nontemporal stores."""
         results = self.nest.results
-        extent = _PART_BYTES // max(access.element_type.dtype.itemsize for access in self.nest.accesses)
+        extent = _CHUNK_BYTES // max(access.element_type.dtype.itemsize for access in self.nest.accesses)
         if self.buffers:
             extent = BUFFER_BYTES // max(access.element_type.dtype.itemsize for access in results)
-        size, most = builder.sub(inner[1], inner[0]), ir.Constant(I64, extent)
-        parts = builder.udiv(builder.add(size, ir.Constant(I64, extent - 1)), most)
-        part = GuardedLoop(builder, "part", ir.Constant(I64, 0), parts)
-        here = part.builder
-        first = here.add(inner[0], here.mul(part.index, most))
-        stop = _least(here, here.add(first, most), inner[1])
-        if reads_ahead(self.nest):
-            for number in read_in_order(self.nest):
+        size, chunk_extent = builder.sub(inner[1], inner[0]), ir.Constant(I64, extent)
+        chunk_count = builder.udiv(builder.add(size, ir.Constant(I64, extent - 1)), chunk_extent)
+        chunk = GuardedLoop(builder, "part", ir.Constant(I64, 0), chunk_count)
+        here = chunk.builder
+        first = here.add(inner[0], here.mul(chunk.index, chunk_extent))
+        stop = _min_index(here, here.add(first, chunk_extent), inner[1])
+        if prefetches_reads(self.nest):
+            for number in sequential_reads(self.nest):
                 access = self.nest.accesses[number]
-                place = _element_pointer(here, access, self.rows[number], first)
+                address = _element_pointer(here, access, self.rows[number], first)
                 size = extent * access.element_type.dtype.itemsize
-                prefetch_after(here, place, size, read_ahead_bytes())
-        self.buffered_from = first
+                prefetch_after(here, address, size, read_ahead_bytes())
+        self.buffer_start = first
         self.emit_elements(here, (first, stop))
         if self.buffers:
             count = here.sub(stop, first)
             for number, access in enumerate(results, len(self.rows) - len(results)):
                 target = _element_pointer(here, access, self.rows[number], first)
                 itemsize = access.element_type.dtype.itemsize
-                copy_past_caches(here, self.buffers[number], target, count, itemsize)
-        part.close()
+                copy_nontemporal(here, self.buffers[number], target, count, itemsize)
+        chunk.close()
 
     def emit_tiles(
         self,
@@ -342,30 +361,33 @@ class _Emitter:
         middle: tuple[ir.Value, ir.Value],
         inner: tuple[ir.Value, ir.Value],
     ) -> None:
-        """The two inner loops of a transposition: whole tiles in registers, the rest by single elements.
+        """The two inner loops of a transposition: full tiles in registers, the rest element by element.
 
-        A target that is written past the caches, and does not begin at a line of cache, gets single ones.
+        Nontemporal stores need an aligned target; others are written element by element.
         """
         itemsize = self.nest.accesses[0].element_type.dtype.itemsize
         element = ir.IntType(8 * itemsize)
         bases = [
             builder.gep(
                 pointer,
-                [_along(builder, ir.Constant(I64, 0), outer, strides)],
+                [_affine_offset(builder, ir.Constant(I64, 0), outer, strides)],
                 inbounds=True,
                 source_etype=element,
             )
             for pointer, strides in zip(self.pointers, self.strides, strict=True)
         ]
-        source, target = Side(bases[0], self.strides[0][-1]), Side(bases[1], self.strides[1][-2])
-        short = short_side(self.nest)
+        source, target = (
+            TileOperand(bases[0], self.strides[0][-1]),
+            TileOperand(bases[1], self.strides[1][-2]),
+        )
+        short = short_loop(self.nest)
         if short is None:
             self.emit_square_tiles(builder, source, target, middle, inner)
-        elif streams(self.nest):
-            with builder.if_else(self.aligned) as (past_caches, as_usual):
-                with past_caches:
+        elif uses_nontemporal_stores(self.nest):
+            with builder.if_else(self.aligned) as (nontemporal, temporal):
+                with nontemporal:
                     self.emit_short_tiles(builder, source, target, middle, inner, short, True)
-                with as_usual:
+                with temporal:
                     self.emit_short_tiles(builder, source, target, middle, inner, short, False)
         else:
             self.emit_short_tiles(builder, source, target, middle, inner, short, False)
@@ -373,21 +395,21 @@ class _Emitter:
     def emit_short_tiles(
         self,
         builder: ir.IRBuilder,
-        source: Side,
-        target: Side,
+        source: TileOperand,
+        target: TileOperand,
         middle: tuple[ir.Value, ir.Value],
         inner: tuple[ir.Value, ir.Value],
-        short: ShortSide,
-        streamed: bool,
+        short: ShortLoop,
+        nontemporal: bool,
     ) -> None:
-        """The same where one of the loops is shorter than a tile."""
+        """A transposition one of whose loops is shorter than a tile."""
         itemsize = self.nest.accesses[0].element_type.dtype.itemsize
         start, stop = middle if short.is_inner else inner
-        lanes = ir.Constant(I64, lanes_of(itemsize))
+        lanes = ir.Constant(I64, tile_lanes(itemsize))
         tiles = builder.udiv(builder.sub(stop, start), lanes)
         loop = GuardedLoop(builder, "tile", ir.Constant(I64, 0), tiles)
         first = loop.builder.add(start, loop.builder.mul(loop.index, lanes))
-        emit_short_tile(loop.builder, itemsize, (source, target), *short, first, streamed)
+        emit_short_tile(loop.builder, itemsize, (source, target), *short, first, nontemporal)
         loop.close()
         rest = builder.add(start, builder.mul(tiles, lanes)), stop
         ranges = (rest, inner) if short.is_inner else (middle, rest)
@@ -396,8 +418,8 @@ class _Emitter:
     def emit_single_elements(
         self,
         builder: ir.IRBuilder,
-        source: Side,
-        target: Side,
+        source: TileOperand,
+        target: TileOperand,
         middle: tuple[ir.Value, ir.Value],
         inner: tuple[ir.Value, ir.Value],
     ) -> None:
@@ -412,16 +434,16 @@ class _Emitter:
     def emit_square_tiles(
         self,
         builder: ir.IRBuilder,
-        source: Side,
-        target: Side,
+        source: TileOperand,
+        target: TileOperand,
         middle: tuple[ir.Value, ir.Value],
         inner: tuple[ir.Value, ir.Value],
     ) -> None:
-        """The same where both loops have the extent of a tile, or need not."""
-        streamed = streams(self.nest)
+        """A transposition by square tiles."""
+        nontemporal = uses_nontemporal_stores(self.nest)
         itemsize = self.nest.accesses[0].element_type.dtype.itemsize
-        lanes = ir.Constant(I64, lanes_of(itemsize))
-        slow, fast = (inner, middle) if streamed else (middle, inner)
+        lanes = ir.Constant(I64, tile_lanes(itemsize))
+        slow, fast = (inner, middle) if nontemporal else (middle, inner)
         rows = GuardedLoop(builder, "tiles", *_tile_range(builder, slow, lanes))
         columns = GuardedLoop(rows.builder, "tile", *_tile_range(rows.builder, fast, lanes))
         here = columns.builder
@@ -429,19 +451,19 @@ class _Emitter:
             here.add(here.mul(loop.index, lanes), start)
             for loop, (start, _) in ((rows, slow), (columns, fast))
         ]
-        first = first[::-1] if streamed else first
-        after = [here.add(start, lanes) for start in first]
-        whole = here.and_(
-            here.icmp_signed("<=", after[0], middle[1]), here.icmp_signed("<=", after[1], inner[1])
+        first = first[::-1] if nontemporal else first
+        ends = [here.add(start, lanes) for start in first]
+        is_full = here.and_(
+            here.icmp_signed("<=", ends[0], middle[1]), here.icmp_signed("<=", ends[1], inner[1])
         )
-        if streamed:
-            whole = here.and_(whole, self.aligned)
-        with here.if_else(whole) as (in_registers, one_by_one):
-            with in_registers:
-                emit_tile(here, itemsize, source, target, first[0], first[1], streamed)
-            with one_by_one:
-                one = first[0], _least(here, after[0], middle[1])
-                other = first[1], _least(here, after[1], inner[1])
+        if nontemporal:
+            is_full = here.and_(is_full, self.aligned)
+        with here.if_else(is_full) as (full, partial):
+            with full:
+                emit_tile(here, itemsize, source, target, first[0], first[1], nontemporal)
+            with partial:
+                one = first[0], _min_index(here, ends[0], middle[1])
+                other = first[1], _min_index(here, ends[1], inner[1])
                 self.emit_single_elements(here, source, target, one, other)
         columns.close()
         rows.close()
@@ -456,45 +478,53 @@ class _Emitter:
                 self.values[number] = emit(builder, node.operation, operands)
             elif isinstance(node, Constant):
                 self.values[number] = constant(node.element_type, node.value)
-            elif isinstance(node, Index):
-                self.values[number] = self.number(builder, node, level, index)
+            elif isinstance(node, Iota):
+                self.values[number] = self.iota_value(builder, node, level, index)
             else:
-                line = self.line(builder, node, level, index)
-                if self.nest.line > 1 and number in self.nest.stores:
-                    self.lines[number] = line
+                address = self.element_slice(builder, node, level, index)
+                if self.nest.slice_length > 1 and number in self.nest.stores:
+                    self.slices[number] = address
                 else:
-                    self.values[number] = _loaded(builder, self.nest.accesses[node.access], line)
+                    self.values[number] = _load_element(builder, self.nest.accesses[node.access], address)
 
-    def line(self, builder: ir.IRBuilder, node: Load | Gather, level: int, index: ir.Value | None) -> Line:
-        """Where an element lies, and what may take its place."""
+    def element_slice(
+        self, builder: ir.IRBuilder, node: Load | Gather, level: int, index: ir.Value | None
+    ) -> ContiguousSlice:
+        """The address of a node's element or slice, with its bounds check and fill value."""
         access, strides = self.nest.accesses[node.access], self.strides[node.access]
         pointer = self.pointers[node.access] if level == _ONCE else self.rows[node.access]
-        inside, fill = None, None
+        in_bounds, fill = None, None
         if isinstance(node, Gather):
             fill = node.fill
-            offset, inside = moved(builder, node, self.values, self.nest.starts, self.starts)
-            if index is not None and any(self.levels[moving.node] == _ELEMENT for moving in node.moving):
-                kind = stride_kind(access.place.strides[-1])
-                offset = with_step(builder, offset, index, strides[-1], kind)
+            offset, in_bounds = gather_address(
+                builder, node, self.values, self.nest.start_indices, self.start_indices
+            )
+            if index is not None and any(self.levels[indices.node] == _ELEMENT for indices in node.indices):
+                kind = stride_kind(access.index_map.strides[-1])
+                offset = add_strided(builder, offset, index, strides[-1], kind)
                 index = None
             pointer = _element_pointer(builder, access, pointer, builder.sext(offset, I64))
         if index is not None:
-            known = access.place.strides[-1]
-            if self.tile is not None and node.access in self.rooms:
+            constant_stride = access.index_map.strides[-1]
+            if self.tile is not None and node.access in self.transposed_tiles:
                 index = builder.sub(index, self.tile[1])
-                return Line(_element_pointer(builder, access, pointer, index))
-            stride = ir.Constant(I64, known) if abs(known) <= MOST_KNOWN_STRIDE else strides[-1]
+                return ContiguousSlice(_element_pointer(builder, access, pointer, index))
+            stride = (
+                ir.Constant(I64, constant_stride)
+                if abs(constant_stride) <= MAX_CONSTANT_STRIDE
+                else strides[-1]
+            )
             pointer = self.pointer(builder, access, pointer, stride, index)
-        return Line(pointer, inside, () if fill is None else self.values[fill])
+        return ContiguousSlice(pointer, in_bounds, () if fill is None else self.values[fill])
 
-    def number(self, builder: ir.IRBuilder, node: Index, level: int, index: ir.Value | None) -> Value:
-        """The value of an index."""
-        place = self.offsets[node.place] if level == _ONCE else self.row_places[node.place]
+    def iota_value(self, builder: ir.IRBuilder, node: Iota, level: int, index: ir.Value | None) -> Value:
+        """The element of an iota node."""
+        value = self.offsets[node.index_map] if level == _ONCE else self.row_iotas[node.index_map]
         if index is not None:
-            stride = self.nest.indices[node.place].strides[-1]
-            step = index if stride == 1 else builder.mul(index, self.index_strides[node.place][-1])
-            place = builder.add(place, step)
-        return _converted(builder, node.element_type, place)
+            stride = self.nest.iota_maps[node.index_map].strides[-1]
+            scaled = index if stride == 1 else builder.mul(index, self.index_strides[node.index_map][-1])
+            value = builder.add(value, scaled)
+        return _convert_index(builder, node.element_type, value)
 
     def emit_stores(self, builder: ir.IRBuilder, index: ir.Value) -> None:
         """Write the results' elements."""
@@ -502,47 +532,51 @@ class _Emitter:
         for number, node in enumerate(self.nest.stores, first):
             access = self.nest.accesses[number]
             if self.buffers:
-                place = builder.sub(index, self.buffered_from)
-                pointer = _element_pointer(builder, access, self.buffers[number], place)
+                offset = builder.sub(index, self.buffer_start)
+                pointer = _element_pointer(builder, access, self.buffers[number], offset)
             else:
-                # Stores near each other that leave some out LLVM would take apart.
+                # LLVM scatters interleaved stores with gaps, so only gapless ones get a constant stride.
                 stride = self.strides[number][-1]
-                if writes_lines(self.nest):
-                    stride = ir.Constant(I64, access.place.strides[-1])
+                if has_interleaved_stores(self.nest):
+                    stride = ir.Constant(I64, access.index_map.strides[-1])
                 pointer = self.pointer(builder, access, self.rows[number], stride, index)
-            if self.nest.line > 1:
-                self.emit_line(builder, access, self.lines[node], pointer)
+            if self.nest.slice_length > 1:
+                self.emit_slice_copy(builder, access, self.slices[node], pointer)
             else:
                 store(builder, access.element_type, self.values[node], pointer)
 
-    def emit_line(self, builder: ir.IRBuilder, access: Access, line: Line, target: ir.Value) -> None:
-        """Copy a line to its place."""
-        if not streams(self.nest):
-            copy_line(builder, access.element_type, self.nest.line, line, target)
+    def emit_slice_copy(
+        self, builder: ir.IRBuilder, access: Access, source: ContiguousSlice, target: ir.Value
+    ) -> None:
+        """Copy a slice to its target."""
+        if not uses_nontemporal_stores(self.nest):
+            copy_slice(builder, access.element_type, self.nest.slice_length, source, target)
             return
-        with builder.if_else(self.aligned) as (past_caches, as_usual):
-            with past_caches:
-                copy_line(builder, access.element_type, self.nest.line, line, target, streamed=True)
-            with as_usual:
-                copy_line(builder, access.element_type, self.nest.line, line, target)
+        with builder.if_else(self.aligned) as (nontemporal, temporal):
+            with nontemporal:
+                copy_slice(
+                    builder, access.element_type, self.nest.slice_length, source, target, nontemporal=True
+                )
+            with temporal:
+                copy_slice(builder, access.element_type, self.nest.slice_length, source, target)
 
     def pointer(
         self, builder: ir.IRBuilder, access: Access, row: ir.Value, stride: ir.Value, index: ir.Value
     ) -> ir.Value:
-        """The place of an element in its row."""
-        known = access.place.strides[-1]
-        if known == -1:
+        """The address of an element in its row."""
+        constant_stride = access.index_map.strides[-1]
+        if constant_stride == -1:
             index = builder.neg(index)
-        elif known != 1:
+        elif constant_stride != 1:
             index = builder.mul(index, stride, flags=("nsw",))
         return _element_pointer(builder, access, row, index)
 
-    def mark(self, body: ir.Block, branch: ir.Instruction) -> None:
-        """Tell LLVM that no element's accesses depend on another element's."""
+    def mark_parallel(self, body: ir.Block, branch: ir.Instruction) -> None:
+        """Mark a loop's memory accesses as parallel: no iteration depends on another one."""
         group = self.module.add_metadata([_GROUP])
         parallel = self.module.add_metadata(["llvm.loop.parallel_accesses", group])
         properties: list[str | ir.MDValue] = [DISTINCT_LOOP, parallel]
-        count = side_by_side(self.applied_to_elements())
+        count = side_by_side(self.innermost_operations())
         if count:
             properties.append(interleaved(self.module, count))
         branch.set_metadata("llvm.loop", self.module.add_metadata(properties))
@@ -550,35 +584,35 @@ class _Emitter:
             if isinstance(instruction, (ir.instructions.LoadInstr, ir.instructions.StoreInstr)):
                 instruction.set_metadata("llvm.access.group", group)
 
-    def applied_to_elements(self) -> list[Operation]:
+    def innermost_operations(self) -> list[Operation]:
         """The operations in the innermost loop."""
         nodes = zip(self.nest.nodes, self.levels, strict=True)
         return [node.operation for node, level in nodes if level == _ELEMENT and isinstance(node, Apply)]
 
 
-def _room(builder: ir.IRBuilder, nbytes: int) -> ir.Value:
-    """Memory of a task's own."""
-    room = builder.alloca(ir.ArrayType(ir.IntType(8), nbytes))
-    room.align = CACHE_LINE
-    # llvmlite knows no other way to a pointer of no type, as all others here are.
-    return builder.inttoptr(builder.ptrtoint(room, I64), _POINTER)
+def _stack_scratch(builder: ir.IRBuilder, nbytes: int) -> ir.Value:
+    """Stack memory of a task."""
+    scratch = builder.alloca(ir.ArrayType(ir.IntType(8), nbytes))
+    scratch.align = CACHE_LINE
+    # llvmlite converts to an opaque pointer by no other instruction.
+    return builder.inttoptr(builder.ptrtoint(scratch, I64), _POINTER)
 
 
 def _element_pointer(builder: ir.IRBuilder, access: Access, pointer: ir.Value, offset: ir.Value) -> ir.Value:
-    """The place so many elements further."""
+    """The address `offset` elements after a pointer."""
     return builder.gep(pointer, [offset], inbounds=True, source_etype=stored_type(access.element_type))
 
 
-def _loaded(builder: ir.IRBuilder, access: Access, line: Line) -> Value:
-    """The one element of a line."""
-    value = load(builder, access.element_type, line.pointer)
-    if line.inside is None:
+def _load_element(builder: ir.IRBuilder, access: Access, address: ContiguousSlice) -> Value:
+    """The element of a slice of length 1."""
+    value = load(builder, access.element_type, address.pointer)
+    if address.in_bounds is None:
         return value
-    return tuple([builder.select(line.inside, a, b) for a, b in zip(value, line.fill, strict=True)])
+    return tuple([builder.select(address.in_bounds, a, b) for a, b in zip(value, address.fill, strict=True)])
 
 
 _GROUP = "access group"
-"""Stands for metadata that has to be distinct, which llvmlite cannot say."""
+"""Placeholder for distinct metadata, which llvmlite cannot express."""
 
 
 def _marked_parallel(text: str) -> str:
@@ -593,20 +627,20 @@ def _tile_range(
     return ir.Constant(I64, 0), builder.udiv(count, lanes)
 
 
-def _least(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
+def _min_index(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
     return builder.select(builder.icmp_signed("<", a, b), a, b)
 
 
-def _divided(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> tuple[ir.Value, ir.Value]:
+def _divmod(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> tuple[ir.Value, ir.Value]:
     """Quotient and remainder."""
     quotient = builder.udiv(a, b)
     return quotient, builder.sub(a, builder.mul(quotient, b))
 
 
-def _along(
+def _affine_offset(
     builder: ir.IRBuilder, start: ir.Value, indices: Sequence[ir.Value], strides: Sequence[ir.Value]
 ) -> ir.Value:
-    """An affine place without its innermost loop."""
+    """The value of an affine map without its innermost loop."""
     for index, stride in zip(indices, strides, strict=False):
         start = builder.add(start, builder.mul(index, stride, flags=("nsw",)), flags=("nsw",))
     return start
@@ -615,10 +649,10 @@ def _along(
 _I64 = ELEMENT_TYPES["i64"]
 
 
-def _converted(builder: ir.IRBuilder, element_type: ElementType, place: ir.Value) -> Value:
-    """A number as an element of that type, as `convert` gives it."""
+def _convert_index(builder: ir.IRBuilder, element_type: ElementType, value: ir.Value) -> Value:
+    """An index converted to an element type, as `convert` does."""
     if element_type is _I64:
-        return (place,)
+        return (value,)
     (source,) = Operation("", (), [TensorType((), _I64)]).results
     conversion = Operation("stablehlo.convert", [source], [TensorType((), element_type)])
-    return emit(builder, conversion, [(place,)])
+    return emit(builder, conversion, [(value,)])

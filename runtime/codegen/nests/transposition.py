@@ -1,6 +1,6 @@
-"""Tiles of a transposition in registers: rows of the source in, rows of the result out, each one vector.
+"""Tiles of a transposition in registers: load rows of the source, shuffle, store rows of the result.
 
-What is moved may be several elements of an array at a time: it lies at multiples of theirs, not of its size.
+An item of a tile may be several elements of an array, and is only aligned as these are.
 """
 
 from __future__ import annotations
@@ -13,81 +13,81 @@ from llvmlite import ir
 from ..llvm.functions import internal_function
 from ..llvm.loops import Loop, min_index
 from ..llvm.values import I32, I64, POINTER
-from .nontemporal_stores import store_past_caches
+from .nontemporal_stores import store_nontemporal
 
 _VECTOR_BYTES = 64
-_MOST_LANES = 16
+_MAX_LANES = 16
 _ALIGNMENT = 1
-"""Of what is moved; vectors are loaded and stored as fast as if more were known."""
-WIDEST = 8
-"""Bytes of the largest elements that lie in vectors."""
+"""Bytes of alignment of all loads and stores; a larger one makes them no faster."""
+MAX_TILED_ITEMSIZE = 8
+"""Bytes of the largest elements that are transposed in vectors."""
 
 
-class Side(NamedTuple):
-    """One of the two arrays: where the two loops begin, and the stride, in elements, of that which does not
-    run along it."""
+class TileOperand(NamedTuple):
+    """One of the two arrays: its first element, and the stride in elements of the loop along which it is not
+    contiguous."""
 
     pointer: ir.Value
     stride: ir.Value
 
 
-def lanes_of(itemsize: int) -> int:
+def tile_lanes(itemsize: int) -> int:
     """Extent of a tile in elements of that many bytes."""
-    return min(_MOST_LANES, _VECTOR_BYTES // itemsize)
+    return min(_MAX_LANES, _VECTOR_BYTES // itemsize)
 
 
 def emit_tile(
     builder: ir.IRBuilder,
     itemsize: int,
-    source: Side,
-    target: Side,
+    source: TileOperand,
+    target: TileOperand,
     middle: ir.Value,
     inner: ir.Value,
-    streamed: bool,
+    nontemporal: bool,
 ) -> None:
-    """Copy one tile: the source lies along the middle loop, the target along the inner one.
+    """Transpose one tile: the source is contiguous along the middle loop, the target along the inner one.
 
     Args:
         middle, inner: the indices of the tile's first element.
-        streamed: the target is written past the caches, and its rows begin at multiples of a vector.
+        nontemporal: use nontemporal stores; the target's rows are aligned to a vector then.
     """
-    lanes = lanes_of(itemsize)
+    lanes = tile_lanes(itemsize)
     element = ir.IntType(8 * itemsize)
     for lane, column in enumerate(_columns(builder, itemsize, lanes, source, middle, inner)):
         index = builder.add(middle, ir.Constant(I64, lane))
         place = builder.add(builder.mul(index, target.stride), inner)
         pointer = builder.gep(target.pointer, [place], inbounds=True, source_etype=element)
-        if streamed:
-            store_past_caches(builder, column, pointer, lanes * itemsize)
+        if nontemporal:
+            store_nontemporal(builder, column, pointer, lanes * itemsize)
         else:
             builder.store(column, pointer, align=_ALIGNMENT)
 
 
-def emit_turned_tile(
+def emit_transposed_tile(
     builder: ir.IRBuilder,
     itemsize: int,
     extent: int,
-    source: Side,
-    room: Side,
+    source: TileOperand,
+    scratch: TileOperand,
     middle: ir.Value,
     inner: ir.Value,
 ) -> None:
-    """Copy one tile of so many elements in both directions to a room of its own.
+    """Transpose one tile of `extent` by `extent` elements into scratch memory.
 
     Args:
-        middle, inner: the indices of the tile's first element, which comes first in the room.
+        middle, inner: the indices of the tile's first element.
     """
     element = ir.IntType(8 * itemsize)
     for lane, column in enumerate(_columns(builder, itemsize, extent, source, middle, inner)):
-        place = builder.mul(ir.Constant(I64, lane), room.stride)
-        pointer = builder.gep(room.pointer, [place], inbounds=True, source_etype=element)
+        place = builder.mul(ir.Constant(I64, lane), scratch.stride)
+        pointer = builder.gep(scratch.pointer, [place], inbounds=True, source_etype=element)
         builder.store(column, pointer, align=_ALIGNMENT)
 
 
 def _columns(
-    builder: ir.IRBuilder, itemsize: int, extent: int, source: Side, middle: ir.Value, inner: ir.Value
+    builder: ir.IRBuilder, itemsize: int, extent: int, source: TileOperand, middle: ir.Value, inner: ir.Value
 ) -> list[ir.Value]:
-    """The lines along the inner loop of a tile that lies along the middle one."""
+    """A tile that is contiguous along the middle loop, as vectors along the inner one."""
     element = ir.IntType(8 * itemsize)
     vector = ir.VectorType(element, extent)
     rows = []
@@ -96,65 +96,77 @@ def _columns(
         place = builder.add(builder.mul(index, source.stride), middle)
         pointer = builder.gep(source.pointer, [place], inbounds=True, source_etype=element)
         rows.append(builder.load(pointer, typ=vector, align=_ALIGNMENT))
-    return _transposed(builder, rows)
+    return _transpose_square(builder, rows)
 
 
 def emit_short_tile(
     builder: ir.IRBuilder,
     itemsize: int,
-    sides: tuple[Side, Side],
+    sides: tuple[TileOperand, TileOperand],
     size: int,
     is_inner: bool,
     first: ir.Value,
-    streamed: bool,
+    nontemporal: bool,
 ) -> None:
-    """Copy a tile whose one loop has few indices: all of these, and a vector's of the other loop.
+    """Transpose a tile one of whose loops is shorter than a vector.
 
     Args:
         sides: the source and the target.
-        size: how many indices the short loop has.
-        is_inner: whether that is the inner one, along which the target lies; the source lies along the other.
+        size: extent of the short loop.
+        is_inner: whether that is the inner loop, along which the target is contiguous.
         first: the tile's first index of the other loop.
-        streamed: the target is written past the caches, and its rows begin at multiples of a vector.
+        nontemporal: use nontemporal stores; the target's rows are aligned to a vector then.
     """
-    lanes = lanes_of(itemsize)
+    lanes = tile_lanes(itemsize)
     element = ir.IntType(8 * itemsize)
     vector = ir.VectorType(element, lanes)
     source, target = sides
 
-    def places(side: Side, are_rows: bool) -> list[ir.Value]:
-        """Where vectors lie: one at each index of the short loop, or side by side."""
-        begin, step = first, side.stride
+    def addresses(side: TileOperand, are_rows: bool) -> list[ir.Value]:
+        """Addresses of the vectors: one at each index of the short loop, or contiguous."""
+        start, stride = first, side.stride
         if not are_rows:
-            begin, step = builder.mul(first, ir.Constant(I64, size)), ir.Constant(I64, lanes)
-        found = [builder.add(begin, builder.mul(step, ir.Constant(I64, number))) for number in range(size)]
-        return [builder.gep(side.pointer, [place], inbounds=True, source_etype=element) for place in found]
+            start, stride = builder.mul(first, ir.Constant(I64, size)), ir.Constant(I64, lanes)
+        offsets = [
+            builder.add(start, builder.mul(stride, ir.Constant(I64, number))) for number in range(size)
+        ]
+        return [builder.gep(side.pointer, [place], inbounds=True, source_etype=element) for place in offsets]
 
-    read = [builder.load(place, typ=vector, align=_ALIGNMENT) for place in places(source, is_inner)]
-    for number, pointer in enumerate(places(target, not is_inner)):
-        spread = [divmod(number * lanes + lane, size) for lane in range(lanes)]
+    read = [builder.load(place, typ=vector, align=_ALIGNMENT) for place in addresses(source, is_inner)]
+    for number, pointer in enumerate(addresses(target, not is_inner)):
+        inner_lanes = [divmod(number * lanes + lane, size) for lane in range(lanes)]
         rows = [divmod(lane * size + number, lanes) for lane in range(lanes)]
-        value = _chosen(builder, read, [(row, lane) for lane, row in spread] if is_inner else rows)
-        if streamed:
-            store_past_caches(builder, value, pointer, lanes * itemsize)
+        value = _select_lanes(builder, read, [(row, lane) for lane, row in inner_lanes] if is_inner else rows)
+        if nontemporal:
+            store_nontemporal(builder, value, pointer, lanes * itemsize)
         else:
             builder.store(value, pointer, align=_ALIGNMENT)
 
 
-def _chosen(builder: ir.IRBuilder, vectors: list[ir.Value], places: list[tuple[int, int]]) -> ir.Value:
-    """The vector of the elements at these places: a vector's number, and a lane of it."""
-    lanes = len(places)
-    first, *others = sorted({number for number, _ in places})
-    chosen, here = vectors[first], [lane for _, lane in places]
+def _select_lanes(
+    builder: ir.IRBuilder, vectors: list[ir.Value], addresses: list[tuple[int, int]]
+) -> ir.Value:
+    """Gather lanes, each given as (vector number, lane), from several vectors into one."""
+    lanes = len(addresses)
+    first, *others = sorted({number for number, _ in addresses})
+    chosen, lanes_so_far = vectors[first], [lane for _, lane in addresses]
     for other in others or [first]:
-        mask = [lanes + lane if number == other else here[at] for at, (number, lane) in enumerate(places)]
+        mask = [
+            lanes + lane if number == other else lanes_so_far[index]
+            for index, (number, lane) in enumerate(addresses)
+        ]
         chosen = builder.shuffle_vector(chosen, vectors[other], _mask(mask))
-        here = list(range(lanes))
+        lanes_so_far = list(range(lanes))
     return chosen
 
 
 def emit_element(
-    builder: ir.IRBuilder, itemsize: int, source: Side, target: Side, middle: ir.Value, inner: ir.Value
+    builder: ir.IRBuilder,
+    itemsize: int,
+    source: TileOperand,
+    target: TileOperand,
+    middle: ir.Value,
+    inner: ir.Value,
 ) -> None:
     """Copy one element."""
     element = ir.IntType(8 * itemsize)
@@ -166,7 +178,7 @@ def emit_element(
     builder.store(value, place, align=_ALIGNMENT)
 
 
-def load_turned(
+def load_transposed(
     builder: ir.IRBuilder,
     itemsize: int,
     rows: ir.Value,
@@ -175,17 +187,19 @@ def load_turned(
     place: ir.Value,
     stride: int,
 ) -> None:
-    """Copy as many short rows as a tile has, turned on their side.
+    """Transpose as many short rows as a tile has.
 
     Args:
-        rows: they lie one after the other; a tile's extent may be read behind the last one's beginning.
+        rows: contiguous; a tile's extent may be read from the last row's beginning on.
         columns: elements of a row.
-        target: for each column, `stride` elements apart, the elements of the rows from `place` on.
+        target: columns `stride` elements apart; the rows' elements start at index `place`.
     """
-    _call_shared(builder, "load_turned", _load_turned, place, rows, target, (itemsize, columns, stride))
+    _call_shared(
+        builder, "load_transposed", _emit_load_transposed, place, rows, target, (itemsize, columns, stride)
+    )
 
 
-def store_turned(
+def store_transposed(
     builder: ir.IRBuilder,
     itemsize: int,
     rows: ir.Value,
@@ -194,8 +208,10 @@ def store_turned(
     place: ir.Value,
     stride: int,
 ) -> None:
-    """Copy what `load_turned` copied back to as many rows."""
-    _call_shared(builder, "store_turned", _store_turned, place, rows, source, (itemsize, columns, stride))
+    """Undo `load_transposed`: write as many short rows."""
+    _call_shared(
+        builder, "store_transposed", _emit_store_transposed, place, rows, source, (itemsize, columns, stride)
+    )
 
 
 def _call_shared(
@@ -204,23 +220,23 @@ def _call_shared(
     emit: Callable[[ir.IRBuilder, ir.Value, ir.Value, ir.Value, int, int, int], None],
     place: ir.Value,
     rows: ir.Value,
-    turned: ir.Value,
+    transposed: ir.Value,
     sizes: tuple[int, int, int],
 ) -> None:
-    """Call the module's function of that name and these sizes: a tile is long, and most modules copy several
-    alike."""
+    """Call the module's shared function for these sizes: the code of a tile is long, and most modules
+    transpose several of one size."""
     name = ".".join([name, *map(str, sizes)])
     function = builder.module.globals.get(name)
     if function is None:
         function = internal_function(builder.module, name, 1, 2)
         inner = ir.IRBuilder(function.append_basic_block("entry"))
-        at, count, memory = function.args
-        emit(inner, at, count, memory, *sizes)
+        index, count, memory = function.args
+        emit(inner, index, count, memory, *sizes)
         inner.ret_void()
-    builder.call(function, [place, builder.bitcast(rows, POINTER), builder.bitcast(turned, POINTER)])
+    builder.call(function, [place, builder.bitcast(rows, POINTER), builder.bitcast(transposed, POINTER)])
 
 
-def _load_turned(
+def _emit_load_transposed(
     builder: ir.IRBuilder,
     place: ir.Value,
     rows: ir.Value,
@@ -234,17 +250,17 @@ def _load_turned(
         first = _first_column(builder, tile, columns, lanes)
         read = []
         for row in range(lanes):
-            at = builder.add(first, ir.Constant(I64, row * columns))
-            pointer = builder.gep(rows, [at], inbounds=True, source_etype=element)
+            index = builder.add(first, ir.Constant(I64, row * columns))
+            pointer = builder.gep(rows, [index], inbounds=True, source_etype=element)
             read.append(builder.load(pointer, typ=vector, align=itemsize))
         place = builder.add(place, builder.mul(first, ir.Constant(I64, stride)))
-        for column, turned in enumerate(_transposed(builder, read)[:columns]):
-            at = builder.add(place, ir.Constant(I64, column * stride))
-            pointer = builder.gep(target, [at], inbounds=True, source_etype=element)
-            builder.store(turned, pointer, align=itemsize)
+        for column, transposed in enumerate(_transpose_square(builder, read)[:columns]):
+            index = builder.add(place, ir.Constant(I64, column * stride))
+            pointer = builder.gep(target, [index], inbounds=True, source_etype=element)
+            builder.store(transposed, pointer, align=itemsize)
 
 
-def _store_turned(
+def _emit_store_transposed(
     builder: ir.IRBuilder,
     place: ir.Value,
     rows: ir.Value,
@@ -260,41 +276,41 @@ def _store_turned(
         place = builder.add(place, builder.mul(first, ir.Constant(I64, stride)))
         read = []
         for column in range(width):
-            at = builder.add(place, ir.Constant(I64, column * stride))
-            pointer = builder.gep(source, [at], inbounds=True, source_etype=element)
+            index = builder.add(place, ir.Constant(I64, column * stride))
+            pointer = builder.gep(source, [index], inbounds=True, source_etype=element)
             read.append(builder.load(pointer, typ=vector, align=itemsize))
         nothing = ir.Constant(vector, ir.Undefined)
-        for row, turned in enumerate(_transposed(builder, read + [nothing] * (lanes - width))):
-            at = builder.add(first, ir.Constant(I64, row * columns))
-            pointer = builder.gep(rows, [at], inbounds=True, source_etype=element)
-            _store_lanes(builder, turned, width, pointer)
+        for row, transposed in enumerate(_transpose_square(builder, read + [nothing] * (lanes - width))):
+            index = builder.add(first, ir.Constant(I64, row * columns))
+            pointer = builder.gep(rows, [index], inbounds=True, source_etype=element)
+            _store_lanes(builder, transposed, width, pointer)
 
 
 def _first_column(builder: ir.IRBuilder, tile: ir.Value, columns: int, lanes: int) -> ir.Value:
-    """Where a tile begins: the last one ends where the row does, if a row has as much."""
+    """The first column of a tile: the last tile ends with the row, if the row has that many columns."""
     first = builder.mul(tile, ir.Constant(I64, lanes))
     return min_index(builder, first, ir.Constant(I64, max(columns - lanes, 0)))
 
 
 def _tile_of(itemsize: int) -> tuple[ir.IntType, int, ir.VectorType]:
-    """The type of an element, a tile's extent, and the type of a row of it."""
-    element, lanes = ir.IntType(8 * itemsize), lanes_of(itemsize)
+    """The element type, a tile's extent, and the vector type of its rows."""
+    element, lanes = ir.IntType(8 * itemsize), tile_lanes(itemsize)
     return element, lanes, ir.VectorType(element, lanes)
 
 
 def _store_lanes(builder: ir.IRBuilder, vector: ir.Value, count: int, pointer: ir.Value) -> None:
-    """Store the first lanes of a vector, in pieces whose lengths are powers of two."""
+    """Store the first lanes of a vector, in chunks whose lengths are powers of two."""
     element, first = vector.type.element, 0
     while first < count:
         width = 1 << ((count - first).bit_length() - 1)
         target = builder.gep(pointer, [ir.Constant(I64, first)], inbounds=True, source_etype=element)
-        piece = builder.shuffle_vector(vector, vector, _mask(list(range(first, first + width))))
-        builder.store(piece, target, align=element.width // 8)
+        chunk = builder.shuffle_vector(vector, vector, _mask(list(range(first, first + width))))
+        builder.store(chunk, target, align=element.width // 8)
         first += width
 
 
-def _transposed(builder: ir.IRBuilder, rows: list[ir.Value]) -> list[ir.Value]:
-    """A square matrix's columns: halves change places, then quarters, down to single elements."""
+def _transpose_square(builder: ir.IRBuilder, rows: list[ir.Value]) -> list[ir.Value]:
+    """The columns of a square matrix: exchange off-diagonal halves, then quarters, down to elements."""
     lanes = len(rows)
     rows = list(rows)
     half = lanes // 2
@@ -310,5 +326,5 @@ def _transposed(builder: ir.IRBuilder, rows: list[ir.Value]) -> list[ir.Value]:
     return rows
 
 
-def _mask(places: list[int]) -> ir.Constant:
-    return ir.Constant(ir.VectorType(I32, len(places)), [ir.Constant(I32, place) for place in places])
+def _mask(addresses: list[int]) -> ir.Constant:
+    return ir.Constant(ir.VectorType(I32, len(addresses)), [ir.Constant(I32, place) for place in addresses])

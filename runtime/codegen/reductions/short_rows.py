@@ -20,7 +20,7 @@ from ..elementwise.floats import divide_by, reciprocal
 from ..llvm.functions import aligned_room, outlined_function
 from ..llvm.loops import Loop, address_of
 from ..llvm.values import F64, I64, Value, constant_element, load, rounded, store, stored_type
-from ..nests.transposition import WIDEST, lanes_of, load_turned, store_turned
+from ..nests.transposition import MAX_TILED_ITEMSIZE, load_transposed, store_transposed, tile_lanes
 from .column_reduce import RowStacks
 from .iteration_space import element_type_of, folded_type, one_step
 from .reduce import F32, combine, index_as
@@ -45,7 +45,7 @@ def short_group(form: RowForm, block: Block, size: int) -> int | None:
     """
     values = [*block.arguments, *block.terminator.operands, *form.saved]
     itemsizes = [element_type_of(value).dtype.itemsize for value in values]
-    if form.columns > _MOST_COLUMNS or form.rows < _LEAST_ROWS or max(itemsizes) > WIDEST:
+    if form.columns > _MOST_COLUMNS or form.rows < _LEAST_ROWS or max(itemsizes) > MAX_TILED_ITEMSIZE:
         return None
     wide = [value for value in values if form.along_columns(value) and _varies(form, value)]
     apart = [value for value in wide if not _is_dense(form, value)]
@@ -159,7 +159,7 @@ class ShortRows:
         itemsize, columns = element_type_of(value).dtype.itemsize, form.columns
         first: ir.Value = I64(0)
         if form.along_columns(value) and _is_dense(form, value):
-            lanes = lanes_of(itemsize)
+            lanes = tile_lanes(itemsize)
             whole = self.count
             if inwards:
                 # Vectors reach past the ends of rows, but not past that of the last one.
@@ -168,7 +168,7 @@ class ShortRows:
                 left = builder.select(builder.icmp_signed(">", left, I64(0)), left, I64(0))
                 whole = builder.select(builder.icmp_signed("<", left, whole), left, whole)
             tiles = builder.udiv(whole, I64(lanes))
-            turned = load_turned if inwards else store_turned
+            turned = load_transposed if inwards else store_transposed
             is_any = builder.icmp_signed(">", tiles, I64(0))
             with builder.if_then(is_any), Loop(builder, I64(0), tiles, True) as number:
                 row = builder.mul(number, I64(lanes))

@@ -278,40 +278,40 @@ class Code:
     def launch(self, nest: Any, key: str) -> Any:
         """The launch of one nest."""
         from ...codegen.llvm.machine import function_address
-        from ...codegen.nests.nest import blocks_of, units_of
-        from ...codegen.nests.nest_emitter import NAME, integers, nest_text
+        from ...codegen.nests.nest import block_count, block_shape
+        from ...codegen.nests.nest_emitter import NAME, integer_args, nest_ir
         from ...kernels.launch.native import Launch
         from ...kernels.launch.threads import division
 
-        address = function_address(key, NAME, lambda: nest_text(nest))
-        blocks = blocks_of(nest)
-        elements = blocks.middle * blocks.inner * nest.line
+        address = function_address(key, NAME, lambda: nest_ir(nest))
+        blocks = block_shape(nest)
+        elements = blocks.middle * blocks.inner * nest.slice_length
         seconds = estimate(self.block).native_seconds_an_element
         bytes_moved = sum(access.element_type.dtype.itemsize for access in nest.accesses)
-        units = units_of(nest, blocks)
+        units = block_count(nest, blocks)
         weight = max(bytes_moved, seconds * BYTES_A_SECOND)
         tasks, units_per_task = division(units, elements * weight)
         accesses = tuple(
             [
-                (access.array, access.place.offset * access.element_type.dtype.itemsize)
+                (access.array, access.index_map.offset * access.element_type.dtype.itemsize)
                 for access in nest.accesses
             ]
         )
         seconds *= units * elements
-        return Launch(address, tasks, accesses, integers(nest, blocks, units_per_task), seconds)
+        return Launch(address, tasks, accesses, integer_args(nest, blocks, units_per_task), seconds)
 
 
 def _nests_and_keys(block: Block, box: Box | None) -> tuple[Sequence[Any], Sequence[str]]:
     """The nests of a block, and the keys of their code: once for the equal ones of a program's layers."""
     from ...codegen.llvm.machine import key_of
-    from ...codegen.nests.loop_schedule import arranged
+    from ...codegen.nests.loop_schedule import schedule_loops
     from ...codegen.nests.nest import description
     from .nests import nests_of
 
     identity, kept = structural_key(block)
     known = _alike.get((identity, box))
     if known is None:
-        nests = tuple([arranged(nest) for nest in nests_of(block, box)])
+        nests = tuple([schedule_loops(nest) for nest in nests_of(block, box)])
         known = nests, tuple([key_of(description(nest)) for nest in nests]), kept
         _alike.keep((identity, box), known)
     return known[:2]

@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from ...codegen.nests.loop_schedule import joined_lines
+from ...codegen.nests.loop_schedule import merge_interleaved_stores
 from ...codegen.nests.nest import (
     Access,
-    Affine,
+    AffineMap,
     Apply,
     Constant,
     Gather,
-    Index,
+    GatherIndex,
+    Iota,
     Load,
-    Moving,
     Nest,
     Node,
-    Start,
+    StartIndex,
 )
 from ...ir import Block, DenseElementsAttribute, Operation, Value
 from ...ops.framework.verify import view_of
@@ -73,7 +73,7 @@ def nests_of(block: Block, box: Box | None = None) -> list[Nest]:
             raise NoCode(str(error)) from error
         if len(nests) + len(waiting) > MOST_NESTS:
             raise NoCode(f"it takes more than {MOST_NESTS} loop nests")
-    return joined_lines(nests)
+    return merge_interleaved_stores(nests)
 
 
 class _Boxed:
@@ -85,8 +85,8 @@ class _Boxed:
         self.nodes: list[Node] = []
         self.numbers: dict[Any, int] = {}
         self.accesses: list[Access] = []
-        self.indices: list[Affine] = []
-        self.starts: list[Start] = []
+        self.iota_maps: list[AffineMap] = []
+        self.start_indices: list[StartIndex] = []
         results = block.terminator.operands
         loops = len(box)
         here = [Place(0, tuple([int(d == loop) for loop in range(loops)])) for d in range(loops)]
@@ -96,10 +96,10 @@ class _Boxed:
         self.nest = Nest(
             tuple([stop - first for first, stop in box]),
             tuple(self.accesses),
-            tuple(self.indices),
+            tuple(self.iota_maps),
             tuple(self.nodes),
             tuple(stores),
-            tuple(self.starts),
+            tuple(self.start_indices),
         )
 
     def number_of(self, value: Value, places: tuple[Place, ...]) -> int:
@@ -146,8 +146,8 @@ class _Boxed:
             return self.node(Constant(element_type, _only_element(operation)))
         if operation.name == "stablehlo.iota":
             place = places[view_of(operation).iota_dimension]  # type: ignore[attr-defined]
-            self.indices.append(self.within_box(place))
-            return self.node(Index(len(self.indices) - 1, element_type))
+            self.iota_maps.append(self.within_box(place))
+            return self.node(Iota(len(self.iota_maps) - 1, element_type))
         return self.node(Apply(operation, tuple([self.numbers[operand] for operand in operands])))
 
     def gather(self, operation: Operation, found: Gathered) -> int:
@@ -156,15 +156,15 @@ class _Boxed:
         loops = len(self.box)
         whole = self.place_in(array, places, loops + len(found.moving))
         place = self.within_box(Place(whole.offset, whole.strides[:loops]))
-        moving: list[Moving] = []
+        moving: list[GatherIndex] = []
         for index, stride in zip(found.moving, whole.strides[loops:], strict=True):
             number = self.numbers[index.value, index.places]
             known = self.known_place(number, index.largest)
             if known is None:
-                self.starts.append(Start(index.largest, index.added, stride))
-                moving.append(Moving(number, _element_type(index.value), len(self.starts) - 1))
+                self.start_indices.append(StartIndex(index.largest, index.added, stride))
+                moving.append(GatherIndex(number, _element_type(index.value), len(self.start_indices) - 1))
             else:
-                place = Affine(*Place(*place).plus(known.scaled(stride)))
+                place = AffineMap(*Place(*place).plus(known.scaled(stride)))
         self.accesses.append(Access(self.arguments[array], _element_type(array), place))
         access = len(self.accesses) - 1
         if not moving:
@@ -179,9 +179,9 @@ class _Boxed:
         if isinstance(node, Constant):
             index = int(node.value)
             return Place(index, (0,) * loops) if 0 <= index <= largest else None
-        if not isinstance(node, Index):
+        if not isinstance(node, Iota):
             return None
-        place = Place(*self.indices[node.place])
+        place = Place(*self.iota_maps[node.index_map])
         least, greatest = range_of(place, [(0, stop - first) for first, stop in self.box])
         width = node.element_type.width - (node.element_type.category == SIGNED)
         return place if least >= 0 and greatest <= largest and greatest < 1 << width else None
@@ -204,12 +204,12 @@ class _Boxed:
             place = place.plus(own.scaled(math.prod(shape[d + 1 :])))
         return place
 
-    def within_box(self, place: Place) -> Affine:
+    def within_box(self, place: Place) -> AffineMap:
         """A place with the loops counted from the box's corner."""
         offset = place.offset
         for stride, (first, _) in zip(place.strides, self.box, strict=True):
             offset += stride * first
-        return Affine(offset, place.strides)
+        return AffineMap(offset, place.strides)
 
 
 def _type(value: Value) -> TensorType:

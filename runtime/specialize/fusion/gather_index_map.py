@@ -23,7 +23,7 @@ FOLLOWED_VIEWS: Final = frozenset({BroadcastInDim.name, Reverse.name, Slice.name
 
 LEAST_LINE: Final = 16
 """Elements of a slice that follow each other in the result, from which on a loop over them is worth it."""
-MOST_LINE_BYTES: Final = 1 << 11
+MAX_SLICE_BYTES: Final = 1 << 11
 """Longer lines are for kernels, which copy memory in blocks."""
 
 
@@ -137,7 +137,7 @@ def copies_long_lines(operation: Operation) -> bool:
         return False
     view: Any = view_of(operation)
     is_together = math.prod(view.operand.shape[dimension + 1 :]) == 1
-    return is_together and bool(view.slice_sizes[dimension] * view.operand.dtype.itemsize > MOST_LINE_BYTES)
+    return is_together and bool(view.slice_sizes[dimension] * view.operand.dtype.itemsize > MAX_SLICE_BYTES)
 
 
 def _last_offset(operation: Operation) -> int | None:

@@ -43,9 +43,12 @@ def test_operands_of_one_kind_are_turned_by_one_function() -> None:
     block, form = form_of(text)
     assert form is not None and short_group(form, block, 40) is not None
     module = str(rows_module(block, form, view_of, 40))
-    assert module.count('define internal void @"load_turned.4.16') == 1
-    assert module.count('define internal void @"store_turned.4.16') == 1
-    assert (module.count('call void @"load_turned'), module.count('call void @"store_turned')) == (3, 2)
+    assert module.count('define internal void @"load_transposed.4.16') == 1
+    assert module.count('define internal void @"store_transposed.4.16') == 1
+    assert (module.count('call void @"load_transposed'), module.count('call void @"store_transposed')) == (
+        3,
+        2,
+    )
     check(normalised, *arguments)
 
 

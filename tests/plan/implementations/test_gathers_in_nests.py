@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from nimblehlo import Options, compile
 from nimblehlo.codegen.nests import nest, nest_emitter
-from nimblehlo.codegen.nests.loop_schedule import arranged
+from nimblehlo.codegen.nests.loop_schedule import schedule_loops
 from nimblehlo.frontend import parse
 from nimblehlo.kernels.indexing import gather
 from nimblehlo.kernels.simd.block_sizes import CACHE_LINE
@@ -180,7 +180,9 @@ def test_large_results_of_lines_go_past_the_caches(
     text = program(geometry, "f32", "i32")
     (wanted,) = check(text, operand, indices, threads=threads)
     block = block_of(text)
-    assert all(nest.streams(arranged(found)) == is_streamed for found in nests.nests_of(block))
+    assert all(
+        nest.uses_nontemporal_stores(schedule_loops(found)) == is_streamed for found in nests.nests_of(block)
+    )
     memory = aligned(wanted.nbytes + 128).view(np.float32)
     out = memory[start // 4 : start // 4 + wanted.size].reshape(wanted.shape)
     Code(block, threads).function()(operand, indices, out=(out,))
@@ -194,13 +196,15 @@ def test_large_results_of_lines_go_past_the_caches(
 def test_what_is_read_in_order_is_fetched_ahead(
     size: int, type: str, index_type: str, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(nest, "LEAST_READ_AHEAD_BYTES", 1)
+    monkeypatch.setattr(nest, "MIN_PREFETCHED_BYTES", 1)
     monkeypatch.setattr(nest_emitter, "read_ahead_bytes", lambda: 2048)
     rng = np.random.default_rng(size)
     geometry = Geometry((50,), (3, size), (3, size), (), (0,), (), (), (0,), 2, (1,))
     text = program(geometry, type, index_type, MULTIPLIED if type == "f32" else "")
-    is_long = 3 * size * ELEMENT_TYPES[index_type].dtype.itemsize >= nest.LEAST_ROW_BYTES
-    assert all(nest.reads_ahead(arranged(one)) == is_long for one in nests.nests_of(block_of(text)))
+    is_long = 3 * size * ELEMENT_TYPES[index_type].dtype.itemsize >= nest.MIN_NONTEMPORAL_ROW_BYTES
+    assert all(
+        nest.prefetches_reads(schedule_loops(one)) == is_long for one in nests.nests_of(block_of(text))
+    )
     operand = elements(rng, geometry.operand_shape, type)
     check(text, operand, starts(rng, geometry.indices_shape, index_type, 50), threads=threads)
 

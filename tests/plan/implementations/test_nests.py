@@ -13,8 +13,8 @@ import pytest
 import nimblehlo
 from nimblehlo.codegen.description import block_description
 from nimblehlo.codegen.nests import nest
-from nimblehlo.codegen.nests.loop_schedule import arranged
-from nimblehlo.codegen.nests.nest_emitter import nest_text
+from nimblehlo.codegen.nests.loop_schedule import schedule_loops
+from nimblehlo.codegen.nests.nest_emitter import nest_ir
 from nimblehlo.ir import Block
 from nimblehlo.ops.framework.declaration import Op
 from nimblehlo.plan.choice import reference_for
@@ -278,8 +278,8 @@ def test_large_transposes_go_past_the_caches(
     ):
         block = block_of(transposed(shape, (0, 2, 1), type))
         values = (np.arange(math.prod(shape)).reshape(shape) % 251).astype(dtype)
-        nests = [arranged(found) for found in nests_of(block)]
-        assert any(map(nest.streams, nests)) == (is_streamed and dtype.itemsize in (4, 8))
+        nests = [schedule_loops(found) for found in nests_of(block)]
+        assert any(map(nest.uses_nontemporal_stores, nests)) == (is_streamed and dtype.itemsize in (4, 8))
         memory = aligned(values.nbytes + 128 + 64).view(dtype)
         memory[:] = 1
         out = memory[start : start + values.size].reshape(shape[0], shape[2], shape[1])
@@ -308,15 +308,15 @@ def test_transposes_with_a_short_side(size: int, type: str, start: int, threads:
 
 
 def test_which_transpositions_have_a_short_side() -> None:
-    def found(shape: Shape, type: str) -> nest.ShortSide | None:
+    def found(shape: Shape, type: str) -> nest.ShortLoop | None:
         (one,) = nests_of(block_of(transposed(shape, (0, 2, 1), type)))
-        return nest.short_side(arranged(one))
+        return nest.short_loop(schedule_loops(one))
 
-    assert found((2, 3, 50), "f32") == nest.ShortSide(3, is_inner=True)
-    assert found((2, 50, 3), "f32") == nest.ShortSide(3, is_inner=False)
-    assert found((2, 15, 50), "f32") == nest.ShortSide(15, is_inner=True)
+    assert found((2, 3, 50), "f32") == nest.ShortLoop(3, is_inner=True)
+    assert found((2, 50, 3), "f32") == nest.ShortLoop(3, is_inner=False)
+    assert found((2, 15, 50), "f32") == nest.ShortLoop(15, is_inner=True)
     assert found((2, 16, 50), "f32") is None
-    assert found((2, 7, 50), "f64") == nest.ShortSide(7, is_inner=True)
+    assert found((2, 7, 50), "f64") == nest.ShortLoop(7, is_inner=True)
     assert found((2, 8, 50), "f64") is None
     assert found((2, 3, 50), "complex<f64>") is None
 
@@ -350,9 +350,9 @@ def test_neighbours_that_move_together(width: int, type: str, start: int) -> Non
 )
 def test_how_neighbours_move_together(type: str, width: int, moved: str, line: int) -> None:
     (found,) = nests_of(block_of(transposed((3, 20, 2, width), (0, 2, 1, 3), type)))
-    one = arranged(found)
+    one = schedule_loops(found)
     assert {str(access.element_type) for access in one.accesses} == {moved}
-    assert one.line == line
+    assert one.slice_length == line
 
 
 def test_neighbours_of_which_some_stay_move_one_by_one() -> None:
@@ -426,7 +426,7 @@ def test_columns_side_by_side(count: int, type: str, threads: int) -> None:
         )
         values = [(np.arange(size) * 7 % 61 + 3 * number).astype(dtype) for number in range(count)]
         check(text, *values, threads=threads)
-        assert len(nests_of(block_of(text))) == (1 if count <= nest.MOST_KNOWN_STRIDE else count)
+        assert len(nests_of(block_of(text))) == (1 if count <= nest.MAX_CONSTANT_STRIDE else count)
 
 
 def test_constants_side_by_side_keep_their_bits() -> None:
@@ -465,7 +465,7 @@ def test_columns_made_of_each_other(size: int) -> None:
     (found,) = nests_of(block_of(text))
     assert sum(isinstance(node, nest.Apply) for node in found.nodes) == 4
     assert len(found.accesses) == 6
-    known = [nest.neighbour_of(arranged(found), number) for number in range(6)]
+    known = [nest.interleaved_access(schedule_loops(found), number) for number in range(6)]
     assert known == [None, (0, -2), (0, -1), None, (3, 1), (3, 2)] or size == 1
 
 
@@ -511,8 +511,8 @@ def test_computing_short_lines(columns: int, type: str) -> None:
         for threads in (1, 2):
             check(text, *operands, threads=threads)
         (found,) = nests_of(block_of(text))
-        is_unrolled = rows >= 8 and columns <= nest.MOST_KNOWN_STRIDE
-        assert nest.writes_lines(arranged(found)) == is_unrolled
+        is_unrolled = rows >= 8 and columns <= nest.MAX_CONSTANT_STRIDE
+        assert nest.has_interleaved_stores(schedule_loops(found)) == is_unrolled
 
 
 @pytest.mark.parametrize("sizes", [(2, 50, 3), (2, 3, 50), (2, 3001, 7), (2, 7, 3001), (2, 5, 5), (1, 9, 8)])
@@ -565,9 +565,9 @@ def test_operands_are_turned_tile_by_tile(sizes: tuple[int, int, int], types: tu
     operands = [rng.integers(0, 9, shape).astype(ELEMENT_TYPES[type].dtype) for shape, type in kinds]
     for threads in (1, 3):
         check_block(block, *operands, threads=threads)
-    first = arranged(nests_of(block)[0])
+    first = schedule_loops(nests_of(block)[0])
     has_tiles = min(rows, columns) >= nest.tile_extent(first)
-    assert len(nest.turned_accesses(first)) == (2 if has_tiles else 0)
+    assert len(nest.transposed_accesses(first)) == (2 if has_tiles else 0)
 
 
 @pytest.mark.parametrize(
@@ -583,8 +583,8 @@ def test_how_many_tiles_are_turned_together(columns: int, together: int) -> None
       }}
     """
     (found,) = nests_of(block_of(text))
-    assert nest.turned_accesses(arranged(found)) == [0]
-    assert nest.tiles_together(arranged(found)) == together
+    assert nest.transposed_accesses(schedule_loops(found)) == [0]
+    assert nest.tiles_per_group(schedule_loops(found)) == together
 
 
 @pytest.mark.parametrize("type", ["complex<f32>", "complex<f64>", "f8E4M3FN", "i4"])
@@ -604,8 +604,8 @@ def test_operands_of_other_types_are_turned(type: str) -> None:
 @pytest.fixture
 def past_caches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Results of any size are computed in buffers."""
-    monkeypatch.setattr(nest, "LEAST_COMPUTED_BYTES", 1)
-    monkeypatch.setattr(nest, "LEAST_ROW_BYTES", 1)
+    monkeypatch.setattr(nest, "MIN_NONTEMPORAL_BYTES", 1)
+    monkeypatch.setattr(nest, "MIN_NONTEMPORAL_ROW_BYTES", 1)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -628,8 +628,8 @@ def test_results_past_the_caches_begin_anywhere(type: str, start: int, threads: 
             return %1, %0 : {given}, {given}
           }}
         """)
-        nests = [arranged(found) for found in nests_of(block)]
-        assert all(nest.is_buffered(found) for found in nests)
+        nests = [schedule_loops(found) for found in nests_of(block)]
+        assert all(nest.buffers_stores(found) for found in nests)
         dtype = ELEMENT_TYPES[type].dtype
         a, b = (np.arange(math.prod(sizes)) % 119 for sizes in (shape, shape[-1:]))
         a, b = a.reshape(shape).astype(dtype), b.astype(dtype)
@@ -660,7 +660,7 @@ def test_results_that_take_long_to_compute_are_kept_in_the_caches(
     lines = [f"%{n} = stablehlo.{name} %{n - 1} : {type}" for n, name in enumerate(operations, 1)]
     body = "\n".join([*lines, f"return %{len(operations)} : {type}"])
     (found,) = nests_of(block_of(f"func.func @main(%0: {type}) -> {type} {{\n{body}\n}}"))
-    assert nest.is_buffered(arranged(found)) == is_buffered
+    assert nest.buffers_stores(schedule_loops(found)) == is_buffered
 
 
 @pytest.mark.usefixtures("past_caches")
@@ -730,7 +730,7 @@ def test_what_takes_long_is_computed_for_several_elements_side_by_side(
     for size in (1, 7, 8, 31, 32, 33, 70, 127, 128, 129, 300):
         check(text.replace("SIZE", str(size)), values[:size])
     (found,) = nests_of(block_of(text.replace("SIZE", "70")))
-    counts = re.findall(r'llvm.loop.interleave.count", i32 (\d+)', nest_text(arranged(found)))
+    counts = re.findall(r'llvm.loop.interleave.count", i32 (\d+)', nest_ir(schedule_loops(found)))
     assert counts == ([] if side_by_side is None else [str(side_by_side)])
 
 
