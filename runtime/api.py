@@ -242,7 +242,7 @@ class Executable:
 
     def memory(self) -> Memory:
         """The bytes that a call takes; where sizes are unknown, the most of those combinations met so far."""
-        return functools.reduce(Memory.greatest, [one.memory for one in self._known_programs()], Memory())
+        return functools.reduce(Memory.maximum, [one.memory for one in self._known_programs()], Memory())
 
     def explain(self, what: Literal["all", "source", "program", "plan"] = "all") -> str:
         """How it runs, as text.

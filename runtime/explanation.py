@@ -38,14 +38,14 @@ def function_text(function: Function) -> str:
 
 
 def plan_text(plan: Plan, memory: Memory) -> str:
-    """What a plan takes, and a line for each step: operation, types, its way and why."""
+    """What a plan takes, and a line for each step: operation, types, how it is implemented and why."""
     figures = ", ".join(f"{name} {bytes}" for name, bytes in memory.figures().items())
     return "\n".join([f"  bytes: {figures}", *_step_lines(plan, "")])
 
 
 def _step_lines(plan: Plan, indent: str) -> Iterator[str]:
     for number, step in enumerate(plan.steps):
-        yield f"{indent}{number:4d}  {step.operation} {step.detail}  [{step.way}: {step.reason}]"
+        yield f"{indent}{number:4d}  {step.operation} {step.detail}  [{step.implementation}: {step.reason}]"
         for name, region in step.regions.items():
             for one in [region] if isinstance(region, Plan) else region:
                 yield f"{indent}      {name}:"

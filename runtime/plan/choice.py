@@ -15,17 +15,17 @@ from ..ops.internal.fusion import Fusion, ReductionFusion, RowFusion, StepFusion
 from ..ops.numerics.quantized_operation import has_quantized_types, quantized_reference
 from ..options import Options
 from ..specialize.utils.rewriter import tensor_type
-from .implementations.block_references import LEAST_SECONDS, in_blocks
+from .implementations.block_references import MIN_SECONDS, in_blocks
 from .implementations.elementwise_fusion import (
     Code,
     block_of,
     is_generated,
     may_overwrite,
     names_of,
-    one_by_one,
+    run_one_by_one,
 )
 from .implementations.kernels import kernel_for
-from .implementations.native_loops import NativeLoop, is_long, native_form
+from .implementations.native_loops import NativeLoop, is_long, loop_to_compile
 from .implementations.reduction_fusion import LoopCode, ReductionCode, RowCode
 from .implementations.region_functions import RegionCode
 from .implementations.region_kernels import region_code
@@ -37,7 +37,7 @@ from .tiering.tiers import Generated, NoCode, Tiered
 if TYPE_CHECKING:
     from .implementations.ufunc_programs import RowProgram
 
-LEAST_PROGRAM_SECONDS: Final = 2e-4
+MIN_PROGRAM_SECONDS: Final = 2e-4
 """What references must be expected to take for a program on rows, which takes half a millisecond to make."""
 
 
@@ -46,14 +46,14 @@ class Implementation(Record):
 
     Attributes:
         function: what the step calls.
-        way: ``"reference"``, ``"kernel"``, ``"generated"`` or ``"tiered"`` (reference first, one of the
+        kind: ``"reference"``, ``"kernel"``, ``"generated"`` or ``"tiered"`` (reference first, one of the
             others once hot).
         reason: why.
         needs_regions: whether `function` takes the operation's regions.
     """
 
     function: Callable[..., Any]
-    way: str
+    kind: str
     reason: str
     needs_regions: bool = True
 
@@ -73,14 +73,14 @@ def choose(view: Op, options: Options) -> Implementation:
     if isinstance(view, ReductionFusion):
         return _around_reductions(view, ReductionCode(view.body.block, options.threads), options)
     if isinstance(view, StepFusion):
-        return _steps(view, StepCode(view.body.block, options.threads), options)
+        return _around_steps(view, StepCode(view.body.block, options.threads), options)
     if is_generated(view):
         return _generated(view, options)
     prepare, reason = kernel_for(view, options.threads)
     code, problem = region_code(view, options.threads, has_kernel=prepare is not None)
     if code is not None:
         choice = _around_regions(view, code, options)
-        if prepare is None or choice.way != "reference":
+        if prepare is None or choice.kind != "reference":
             return choice
     if prepare is None:
         return _reference(view, "; ".join(filter(None, (reason, problem))), options)
@@ -100,12 +100,12 @@ def _takes_unknown_sizes(view: Op) -> bool:
 
 def _loop(view: While, options: Options) -> Implementation:
     """Loops of scalar work and on small arrays become native; others keep their regions' plans."""
-    form = native_form(view, options.threads)
-    if isinstance(form, str):
-        return Implementation(reference_for(view), "reference", f"no native loop: {form}")
-    kind = "a native loop" if form.part is None else f"a native loop in {form.count} parts"
+    loop = loop_to_compile(view, options.threads)
+    if isinstance(loop, str):
+        return Implementation(reference_for(view), "reference", f"no native loop: {loop}")
+    kind = "a native loop" if loop.shard is None else f"a native loop in {loop.count} parts"
     at_once = options.compile == "eager" or is_long(view)
-    function = NativeLoop(view, form, options.threads, at_once)
+    function = NativeLoop(view, loop, options.threads, at_once)
     return (
         Implementation(function, "kernel", kind)
         if at_once
@@ -121,7 +121,7 @@ def _reference(view: Op, reason: str, options: Options) -> Implementation:
         program = _program(block, seconds, options)
         if program is not None:
             return Implementation(program.function, "kernel", f"row by row; {reason}", needs_regions=False)
-        if seconds > LEAST_SECONDS:
+        if seconds > MIN_SECONDS:
             function = in_blocks(view, reference_for(view), options.threads)
             if function is not None:
                 return Implementation(function, "kernel", f"block by block; {reason}", needs_regions=False)
@@ -131,7 +131,7 @@ def _reference(view: Op, reason: str, options: Options) -> Implementation:
 def _generated(view: Op, options: Options) -> Implementation:
     """The way for an operation that a generated loop nest can serve."""
     block = block_of(view)
-    reference = one_by_one(block, reference_for) if isinstance(view, Fusion) else reference_for(view)
+    reference = run_one_by_one(block, reference_for) if isinstance(view, Fusion) else reference_for(view)
     reason = f"one loop for {names_of(block)}"
     if options.compile == "eager":
         try:
@@ -151,7 +151,7 @@ def _around_reductions(view: RowFusion | ReductionFusion, code: LoopCode, option
     reason = f"{kind} for {names_of(block)}"
     if options.compile == "eager":
         return Implementation(code.function(), "generated", reason, needs_regions=False)
-    return _once_it_pays(block, lambda: code, one_by_one(block, reference_for), (), reason, options)
+    return _once_it_pays(block, lambda: code, run_one_by_one(block, reference_for), (), reason, options)
 
 
 def _once_it_pays(
@@ -176,14 +176,14 @@ def _once_it_pays(
 
 def _program(block: Block, seconds: float, options: Options) -> RowProgram | None:
     """A block's program on rows, if it has one, and references take so long that it pays."""
-    if seconds <= LEAST_PROGRAM_SECONDS:
+    if seconds <= MIN_PROGRAM_SECONDS:
         return None
     from .implementations.ufunc_programs import row_program
 
     return row_program(block, options.threads, seconds)
 
 
-def _steps(view: StepFusion, code: StepCode, options: Options) -> Implementation:
+def _around_steps(view: StepFusion, code: StepCode, options: Options) -> Implementation:
     """A cluster of small steps: a plan of theirs, and one native function once that pays."""
     reason = f"one step for {names_of(view.body.block)}"
     if options.compile == "eager":
@@ -199,7 +199,7 @@ def _around_regions(view: Op, code: RegionCode, options: Options) -> Implementat
         if problem is not None:
             return Implementation(reference_for(view), "reference", problem)
         return Implementation(
-            code.step(code.function()), "generated", reason, needs_regions=bool(code.passed)
+            code.step(code.function()), "generated", reason, needs_regions=bool(code.captured_operands)
         )
     expected = code.estimate()
     function = Generated(

@@ -22,22 +22,22 @@ from .implementations.elementwise_fusion import Code, may_overwrite
 from .plan import Step
 from .tiering.cost_model import estimate
 
-_LEAST_TERMS: Final = 1 << 15
+_MIN_MULTIPLICATIONS: Final = 1 << 15
 """Multiplications of products that are worth it."""
-_MOST_TERMS: Final = 1 << 21
+_MAX_MULTIPLICATIONS: Final = 1 << 21
 """Of larger products each block of rows would copy the columns anew."""
-_BLOCK_TERMS: Final = 1 << 18
+_BLOCK_MULTIPLICATIONS: Final = 1 << 18
 """Multiplications of a block of rows, about."""
-_BLOCK_ROWS: Final = 12
+_MIN_BLOCK_ROWS: Final = 12
 """Rows that it has at least."""
-_MOST_BLOCKS: Final = 8
+_MAX_BLOCKS: Final = 8
 
-_FEW_TERMS: Final = 256
-_LITTLE: Final = 2e-9
+_MAX_LARGE_K: Final = 256
+_MAX_EPILOGUE_SECONDS: Final = 2e-9
 """Terms of an element of a large product that is worth it, and seconds of what follows on it, at most."""
 _LARGE_BLOCK: Final = (256, 1 << 11)
 """Rows of its blocks, and bytes of their rows."""
-_MOST_LARGE_BLOCKS: Final = 96
+_MAX_LARGE_BLOCKS: Final = 96
 
 
 def fuse_epilogues(
@@ -80,20 +80,20 @@ def _is_product(operation: Operation) -> bool:
         return False
     if not view.lhs.rank == view.rhs.rank == view.result.rank == 2 or not view.lhs_contracting_dimensions:
         return False
-    if not view.result.is_static or _terms(operation) < _LEAST_TERMS:
+    if not view.result.is_static or _multiplications(operation) < _MIN_MULTIPLICATIONS:
         return False
-    return _terms(operation) <= _MOST_TERMS or _is_large_of_few_terms(operation)
+    return _multiplications(operation) <= _MAX_MULTIPLICATIONS or _is_large_with_small_k(operation)
 
 
-def _is_large_of_few_terms(product: Operation) -> bool:
+def _is_large_with_small_k(product: Operation) -> bool:
     """Whether a large product has few terms, but several blocks, no more than are worth preparing."""
     type = product.result.type
     assert isinstance(type, TensorType)
-    if product.operands[0] is product.operands[1] or _terms(product) > type.size * _FEW_TERMS:
+    if product.operands[0] is product.operands[1] or _multiplications(product) > type.size * _MAX_LARGE_K:
         # A matrix by its own transpose is symmetric, and takes half the time alone.
         return False
     blocks = math.prod(-(-size // step) for size, step in zip(type.shape, _block(product), strict=True))
-    return 1 < blocks <= _MOST_LARGE_BLOCKS
+    return 1 < blocks <= _MAX_LARGE_BLOCKS
 
 
 def _block(product: Operation) -> tuple[int, int]:
@@ -101,13 +101,15 @@ def _block(product: Operation) -> tuple[int, int]:
     type = product.result.type
     assert isinstance(type, TensorType)
     rows, columns = type.shape
-    if _terms(product) > _MOST_TERMS:
+    if _multiplications(product) > _MAX_MULTIPLICATIONS:
         return min(rows, _LARGE_BLOCK[0]), min(columns, _LARGE_BLOCK[1] // type.dtype.itemsize)
-    blocks = max(1, min(_terms(product) // _BLOCK_TERMS, rows // _BLOCK_ROWS, _MOST_BLOCKS))
+    blocks = max(
+        1, min(_multiplications(product) // _BLOCK_MULTIPLICATIONS, rows // _MIN_BLOCK_ROWS, _MAX_BLOCKS)
+    )
     return -(-rows // blocks), columns
 
 
-def _terms(operation: Operation) -> int:
+def _multiplications(operation: Operation) -> int:
     """How many multiplications a product takes."""
     view: Any = view_of(operation)
     return int(view.result.size * view.lhs.shape[view.lhs_contracting_dimensions[0]])
@@ -115,7 +117,7 @@ def _terms(operation: Operation) -> int:
 
 def _product_before(operation: Operation, step: Step, uses: Counter[Value]) -> Value | None:
     """The product on which a cluster follows that may write its result where the product stands."""
-    is_native = step.way in ("generated", "tiered")
+    is_native = step.implementation in ("generated", "tiered")
     if operation.name != Fusion.name or not is_native or len(operation.results) != 1:
         return None
     body = operation.regions[0].block
@@ -124,7 +126,10 @@ def _product_before(operation: Operation, step: Step, uses: Counter[Value]) -> V
         product = value.owner
         if uses[value] != 1 or not isinstance(product, Operation) or not _is_product(product):
             continue
-        if _terms(product) <= _MOST_TERMS or estimate(body).native_seconds_an_element <= _LITTLE:
+        if (
+            _multiplications(product) <= _MAX_MULTIPLICATIONS
+            or estimate(body).native_seconds_per_element <= _MAX_EPILOGUE_SECONDS
+        ):
             return value
     return None
 

@@ -21,12 +21,12 @@ from .epilogues import fuse_epilogues, tiered_functions
 from .implementations.elementwise_fusion import fuse_operations
 from .implementations.run_time_types import has_unknown_sizes
 from .plan import Plan, Step, all_steps
-from .tiering.tiers import begin_expected, share_profiles
+from .tiering.tiers import share_profiles, start_expected_compilations
 
 _CONTROL: Final[dict[type[Op], Literal["while", "if", "case"]]] = {While: "while", If: "if", Case: "case"}
 """What the executor runs by itself."""
 
-_LEAST_OVERWRITTEN_BYTES = 1 << 12
+_MIN_OVERWRITTEN_BYTES = 1 << 12
 """Size of arrays from which writing in place saves time."""
 
 _EXACT_UFUNCS = frozenset({
@@ -54,7 +54,7 @@ def lower(function: Function, options: Options, choose: Choose = choose) -> Plan
     plan = _Lowering(options, choose, callees).lower_region(function.body, ())
     functions = tiered_functions(list(all_steps(plan)))
     share_profiles(functions)
-    begin_expected(functions)
+    start_expected_compilations(functions)
     return plan
 
 
@@ -128,28 +128,28 @@ class _Lowering:
             body = self.callees[name].body
             assert body is not None
             plan = self.called[name] = self.lower_region(body, ())
-        places = dict(zip(plan.arguments, [slots[operand] for operand in call.operands], strict=True))
+        slot_map = dict(zip(plan.arguments, [slots[operand] for operand in call.operands], strict=True))
         for slot in range(plan.slot_count):
-            if slot not in places:
-                places[slot] = slots.add(plan.slot_bytes[slot])
-        constants.update({places[slot]: value for slot, value in plan.constants.items()})
-        slots.update(zip(call.results, [places[slot] for slot in plan.results], strict=True))
-        return [step.moved(places) for step in plan.steps]
+            if slot not in slot_map:
+                slot_map[slot] = slots.add(plan.slot_bytes[slot])
+        constants.update({slot_map[slot]: value for slot, value in plan.constants.items()})
+        slots.update(zip(call.results, [slot_map[slot] for slot in plan.results], strict=True))
+        return [step.remapped(slot_map) for step in plan.steps]
 
     def lower_operation(self, operation: Operation, slots: dict[Value, int]) -> Step:
         """The step of one operation; operations that are alike share the function of their reference."""
         types = [value.type for value in (*operation.operands, *operation.results)]
-        key = (operation.name, len(operation.operands), id(operation.attributes), *map(id, types))
-        known = self.steps.get(key)
-        if known is not None:
+        cache_key = (operation.name, len(operation.operands), id(operation.attributes), *map(id, types))
+        cached = self.steps.get(cache_key)
+        if cached is not None:
             operands = tuple([slots[operand] for operand in operation.operands])
             results = tuple([slots[result] for result in operation.results])
-            return known.again(operands, results, operation.location)
+            return cached.copied_to(operands, results, operation.location)
         view = view_of(operation)
         view.ordering = self.ordering
         step = self.new_step(view, slots)
-        if self.choose is choose and step.way == "reference" and _is_told_by_types(view):
-            self.steps[key] = step
+        if self.choose is choose and step.implementation == "reference" and _is_determined_by_types(view):
+            self.steps[cache_key] = step
         return step
 
     def new_step(self, view: Op, slots: dict[Value, int]) -> Step:
@@ -157,14 +157,14 @@ class _Lowering:
         operation = view.operation
         choice = self.choose(view, self.options)
         captures = captured_values(operation.regions) if choice.needs_regions else []
-        is_run_by_executor = type(view) in _CONTROL and choice.function == view.reference
+        runs_in_executor = type(view) in _CONTROL and choice.function == view.reference
         return Step(
             function=choice.function,
             operands=tuple([slots[operand] for operand in operation.operands]),
             results=tuple([slots[result] for result in operation.results]),
             operation=operation.name,
             location=operation.location,
-            way=choice.way,
+            implementation=choice.kind,
             reason=choice.reason,
             types=(
                 [operand.type for operand in operation.operands],
@@ -173,7 +173,7 @@ class _Lowering:
             regions=self.lower_regions(view, captures) if choice.needs_regions else {},
             captures=tuple([slots[value] for value in captures]),
             overwrites=_overwrites(choice.function, operation),
-            control=_CONTROL[type(view)] if is_run_by_executor else None,
+            control=_CONTROL[type(view)] if runs_in_executor else None,
         )
 
     def lower_regions(self, view: Op, captures: Sequence[Value]) -> dict[str, Plan | Sequence[Plan]]:
@@ -192,7 +192,7 @@ class _Lowering:
         return plans
 
 
-def _is_told_by_types(view: Op) -> bool:
+def _is_determined_by_types(view: Op) -> bool:
     """Whether the function of the reference is the same for all operations of its types and attributes."""
     return view.binds_by_types and not has_unknown_sizes(view)
 
@@ -223,4 +223,4 @@ def _overwrites(function: Callable[..., Any], operation: Operation) -> tuple[tup
 
 
 def _is_large_and_same(operand: Type, result: Type) -> bool:
-    return operand == result and bytes_of(operand) >= _LEAST_OVERWRITTEN_BYTES
+    return operand == result and bytes_of(operand) >= _MIN_OVERWRITTEN_BYTES

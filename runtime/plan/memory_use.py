@@ -32,18 +32,18 @@ class Memory(Record):
         """The figure of each kind."""
         return {name: getattr(self, name) for name in type(self)._fields}
 
-    def greatest(self, other: Memory) -> Memory:
+    def maximum(self, other: Memory) -> Memory:
         """The greater figure of each kind."""
         return Memory(*map(max, self.figures().values(), other.figures().values()))
 
 
 def memory_use(plan: Plan) -> Memory:
     """What a run of a function's plan takes."""
-    run = _Run(plan, [_Buffer(0, is_ours=False) for _ in plan.arguments])
+    run = _Run(plan, [_Buffer(0, is_owned=False) for _ in plan.arguments])
     constants = {
         id(value): _held_bytes(value)
-        for one in _all_plans(plan)
-        for value in one.constants.values()
+        for subplan in _all_plans(plan)
+        for value in subplan.constants.values()
         if isinstance(value, np.ndarray)
     }
     return Memory(
@@ -70,11 +70,11 @@ def _all_plans(plan: Plan) -> Iterator[Plan]:
 class _Buffer:
     """Memory, and how many slots show it."""
 
-    __slots__ = ("bytes", "is_ours", "slots")
+    __slots__ = ("bytes", "is_owned", "slots")
 
-    def __init__(self, bytes: int, is_ours: bool = True) -> None:
+    def __init__(self, bytes: int, is_owned: bool = True) -> None:
         self.bytes = bytes
-        self.is_ours = is_ours
+        self.is_owned = is_owned
         self.slots = 0
 
 
@@ -89,109 +89,112 @@ class _Run:
     def __init__(self, plan: Plan, arguments: Sequence[_Buffer]) -> None:
         self.plan = plan
         self.buffers: dict[int, _Buffer] = {}
-        self.scattered: set[int] = set()
+        self.strided: set[int] = set()
         self.events: list[tuple[int, _Buffer | None]] = []
         for slot, buffer in zip(plan.arguments, arguments, strict=True):
-            self._show(slot, buffer)
+            self._bind(slot, buffer)
         for slot in plan.constants:
-            self._show(slot, _Buffer(0, is_ours=False))
+            self._bind(slot, _Buffer(0, is_owned=False))
         for step in plan.steps:
-            self._take(step)
+            self._run_step(step)
 
     def peak(self, without: set[_Buffer] | None = None) -> int:
         """The most that is held at the same time beyond what was there at the start."""
-        held = most = 0
+        live_bytes = peak_bytes = 0
         for bytes, buffer in self.events:
             if buffer is None:
-                most = max(most, held + bytes)
+                peak_bytes = max(peak_bytes, live_bytes + bytes)
             elif not without or buffer not in without:
-                held += bytes
-                most = max(most, held)
-        return most
+                live_bytes += bytes
+                peak_bytes = max(peak_bytes, live_bytes)
+        return peak_bytes
 
     def result_buffers(self) -> set[_Buffer]:
         """The buffers that go to the caller as they are."""
         bytes = self.plan.slot_bytes
-        found = {self.buffers[slot] for slot in self.plan.results if slot not in self.scattered}
-        return {buffer for buffer in found if buffer.bytes in {bytes[slot] for slot in self.plan.results}}
+        result_buffers_ = {self.buffers[slot] for slot in self.plan.results if slot not in self.strided}
+        return {
+            buffer
+            for buffer in result_buffers_ if buffer.bytes in {bytes[slot] for slot in self.plan.results}
+        }
 
-    def _show(self, slot: int, buffer: _Buffer) -> None:
+    def _bind(self, slot: int, buffer: _Buffer) -> None:
         self.buffers[slot] = buffer
         buffer.slots += 1
 
-    def _new(self, slot: int) -> None:
+    def _allocate(self, slot: int) -> None:
         buffer = _Buffer(self.plan.slot_bytes[slot])
-        self._show(slot, buffer)
+        self._bind(slot, buffer)
         self.events.append((buffer.bytes, buffer))
 
-    def _take(self, step: Step) -> None:
+    def _run_step(self, step: Step) -> None:
         if step.control == "while":
-            self._take_while(step)
+            self._run_while(step)
         else:
-            self._take_call(step)
+            self._run_call(step)
         for slot in step.releases:
             self._release(slot)
 
-    def _take_call(self, step: Step) -> None:
+    def _run_call(self, step: Step) -> None:
         for index, slot in enumerate(step.results):
             source = self._source(step, index)
             if source is None:
-                self._new(slot)
+                self._allocate(slot)
             else:
-                self._show(slot, self.buffers[source])
+                self._bind(slot, self.buffers[source])
         if step.control is not None:
             (branches,) = [list(step.regions.values())] if step.control == "if" else step.regions.values()
             for branch in branches if isinstance(branches, Sequence) else [branches]:
                 assert isinstance(branch, Plan)
-                run = _Run(branch, [_Buffer(0, is_ours=False) for _ in branch.arguments])
+                run = _Run(branch, [_Buffer(0, is_owned=False) for _ in branch.arguments])
                 self.events.append((run.peak(without=run.result_buffers()), None))
 
-    def _take_while(self, step: Step) -> None:
+    def _run_while(self, step: Step) -> None:
         """What a loop carries stands in the memory of its results; the body replaces it or writes into it."""
         cond, body = step.regions["cond"], step.regions["body"]
         assert isinstance(cond, Plan)
         assert isinstance(body, Plan)
-        outside = [_Buffer(0, is_ours=False) for _ in step.captures]
+        captured = [_Buffer(0, is_owned=False) for _ in step.captures]
         carried = []
         for index, slot in enumerate(step.results):
             if body.results[index] == body.arguments[index]:
-                self._show(slot, self.buffers[step.operands[index]])
-                carried.append(_Buffer(0, is_ours=False))
+                self._bind(slot, self.buffers[step.operands[index]])
+                carried.append(_Buffer(0, is_owned=False))
             else:
                 self._enter_loop(step, index, slot)
                 carried.append(_Buffer(self.plan.slot_bytes[slot]))
-        self.events.append((_Run(cond, [_Buffer(0, is_ours=False) for _ in cond.arguments]).peak(), None))
-        self.events.append((_Run(body, [*carried, *outside]).peak(), None))
+        self.events.append((_Run(cond, [_Buffer(0, is_owned=False) for _ in cond.arguments]).peak(), None))
+        self.events.append((_Run(body, [*carried, *captured]).peak(), None))
 
     def _enter_loop(self, step: Step, index: int, slot: int) -> None:
         """An initial value that dies here becomes the loop's own; of another one the loop makes a copy."""
         operand = step.operands[index]
         buffer = self.buffers[operand]
-        is_alone = operand in step.releases and buffer.is_ours and buffer.slots == 1
-        if is_alone and operand not in self.scattered:
-            self._show(slot, buffer)
+        is_sole_owner = operand in step.releases and buffer.is_owned and buffer.slots == 1
+        if is_sole_owner and operand not in self.strided:
+            self._bind(slot, buffer)
         else:
-            self._new(slot)
+            self._allocate(slot)
 
     def _source(self, step: Step, index: int) -> int | None:
         """The operand in whose memory a result stands, or None where it has memory of its own."""
         result = step.results[index]
         if step.operation in FLAT_VIEWS and index < len(step.operands):
             operand = step.operands[index]
-            is_copied = step.operation == "stablehlo.reshape" and operand in self.scattered
+            is_copied = step.operation == "stablehlo.reshape" and operand in self.strided
             return None if is_copied else operand
         if step.operation in STRIDED_VIEWS:
-            self.scattered.add(result)
+            self.strided.add(result)
             return step.operands[0]
         for operand_index, result_index in step.overwrites:
             operand = step.operands[operand_index]
             buffer = self.buffers[operand]
-            if result_index == index and operand in step.releases and buffer.is_ours and buffer.slots == 1:
+            if result_index == index and operand in step.releases and buffer.is_owned and buffer.slots == 1:
                 return operand
         return None
 
     def _release(self, slot: int) -> None:
         buffer = self.buffers[slot]
         buffer.slots -= 1
-        if not buffer.slots and buffer.is_ours:
+        if not buffer.slots and buffer.is_owned:
             self.events.append((-buffer.bytes, buffer))

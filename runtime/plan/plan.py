@@ -24,8 +24,8 @@ class Step:
         captures: slots that the regions use beside their own arguments, in the order of the region plans'
             last arguments.
         operation, location: what it stands for, for messages.
-        way: ``"reference"`` or ``"kernel"``, as `Executable.explain` shows it.
-        reason: why this way.
+        implementation: ``"reference"`` or ``"kernel"``, as `Executable.explain` shows it.
+        reason: why this implementation was chosen.
         types: of the operands and of the results, for `Executable.explain`.
     """
 
@@ -33,6 +33,7 @@ class Step:
         "captures",
         "control",
         "function",
+        "implementation",
         "location",
         "operands",
         "operation",
@@ -42,7 +43,6 @@ class Step:
         "releases",
         "results",
         "types",
-        "way",
     )
 
     def __init__(
@@ -52,7 +52,7 @@ class Step:
         results: tuple[int, ...],
         operation: str,
         location: object,
-        way: str,
+        implementation: str,
         reason: str,
         types: tuple[Sequence[Type], Sequence[Type]],
         regions: Mapping[str, Plan | Sequence[Plan]] | None = None,
@@ -66,7 +66,7 @@ class Step:
         self.results = results
         self.operation = operation
         self.location = location
-        self.way = way
+        self.implementation = implementation
         self.reason = reason
         self.types = types
         self.regions = regions or {}
@@ -75,14 +75,16 @@ class Step:
         self.overwrites = overwrites
         self.control = control
 
-    def moved(self, places: Mapping[int, int]) -> Step:
-        """The step on the slots that `places` has for its own, which are not released yet."""
+    def remapped(self, slot_map: Mapping[int, int]) -> Step:
+        """The step on the slots that `slot_map` has for its own, which are not released yet."""
         operands, results, captures = [
-            tuple([places[slot] for slot in slots]) for slots in (self.operands, self.results, self.captures)
+            tuple([slot_map[slot] for slot in slots]) for slots in (
+                self.operands, self.results, self.captures
+            )
         ]
-        return self.again(operands, results, self.location, captures)
+        return self.copied_to(operands, results, self.location, captures)
 
-    def again(
+    def copied_to(
         self,
         operands: tuple[int, ...],
         results: tuple[int, ...],
@@ -96,7 +98,7 @@ class Step:
             results,
             self.operation,
             location,
-            self.way,
+            self.implementation,
             self.reason,
             self.types,
             self.regions,
@@ -148,5 +150,5 @@ def all_steps(plan: Plan) -> Iterator[Step]:
     for step in plan.steps:
         yield step
         for region in step.regions.values():
-            for one in [region] if isinstance(region, Plan) else region:
-                yield from all_steps(one)
+            for subplan in [region] if isinstance(region, Plan) else region:
+                yield from all_steps(subplan)

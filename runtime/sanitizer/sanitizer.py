@@ -178,8 +178,8 @@ class Watch:
     def __init__(self, sanitizer: Sanitizer, function: Function) -> None:
         self.sanitizer = sanitizer
         self.function = function
-        is_followed = "uninitialized_memory" in sanitizer.checks and may_be_unwritten(function)
-        self.shadows = Shadows() if is_followed else None
+        is_traceable = "uninitialized_memory" in sanitizer.checks and may_be_unwritten(function)
+        self.shadows = Shadows() if is_traceable else None
 
     def choose(self, view: Op, options: Options) -> Implementation:
         """How an operation runs: as ever, but for regions with checks, which run as they are written."""
@@ -188,7 +188,7 @@ class Watch:
         if isinstance(view, (While, If, Case)):
             return choice
         function = self._watched(view, choice.function)
-        return Implementation(function, choice.way, choice.reason, choice.needs_regions)
+        return Implementation(function, choice.kind, choice.reason, choice.needs_regions)
 
     def _drops_windows(self, view: Op) -> bool:
         is_asked_for = self.sanitizer.options.scatter_out_of_bounds == "window"

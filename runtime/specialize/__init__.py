@@ -18,7 +18,7 @@ from .rewrites.transposed_reductions import reduce_before_transposing
 from .utils.cleanup import remove_common_subexpressions, remove_dead_code
 from .utils.constants import Budget
 
-LEAST_WITH_LAYERS: Final = 250
+MIN_OUTLINED_OPERATIONS: Final = 250
 """Operations of a function in which layers are looked for: others are ready in little time."""
 
 
@@ -81,7 +81,7 @@ def specialize(
 
             gather_early(function.body)
             remove_dead_code(function.body)
-        if calls_layers and len(function.body.block.operations) >= LEAST_WITH_LAYERS:
+        if calls_layers and len(function.body.block.operations) >= MIN_OUTLINED_OPERATIONS:
             from .outlining.outlined_calls import call_layers
 
             function.callees = call_layers(function.body)

@@ -26,10 +26,10 @@ from ..ops.framework.op_registry import MODULE_OF_OPERATION, SHARDING_ATTRIBUTES
 if TYPE_CHECKING:
     from ..ops.custom_calls.shape_custom_calls import ReplacedTarget
 
-MOST_NESTED = 128
+MAX_NESTED = 128
 """Levels of regions; a text may have as many."""
 
-MOST_OPERATIONS = 5_000_000
+MAX_OPERATIONS = 5_000_000
 """Calls that call twice what is below them grow without bound; past this size a program is rejected."""
 
 _CALLS: Final = frozenset(
@@ -41,7 +41,7 @@ _CALLS: Final = frozenset(
     }
 )
 """Operations that may become others."""
-MANY_DEVICES: Final = frozenset(
+MULTI_DEVICE_OPERATIONS: Final = frozenset(
     {
         "sdy.all_reduce",
         "sdy.manual_computation",
@@ -57,7 +57,7 @@ def inline_calls(module: Module, function: Function) -> Function:
     """A copy of `function` in which the body of each callee stands in the place of its call.
 
     Raises:
-        UnsupportedError: the result would have more than MOST_OPERATIONS operations.
+        UnsupportedError: the result would have more than MAX_OPERATIONS operations.
     """
     inliner = _Inliner(module)
     assert function.body is not None
@@ -95,8 +95,8 @@ class _Inliner:
         new = Block([argument.type for argument in block.arguments])
         values.update(zip(block.arguments, new.arguments, strict=True))
         self.depth += 1
-        if self.depth > MOST_NESTED:
-            raise UnsupportedError(f"regions are nested deeper than {MOST_NESTED} levels with calls inlined")
+        if self.depth > MAX_NESTED:
+            raise UnsupportedError(f"regions are nested deeper than {MAX_NESTED} levels with calls inlined")
         self.copy_operations(block, Builder(new), values)
         self.depth -= 1
         return Region([new])
@@ -123,9 +123,9 @@ class _Inliner:
     def frame(self, call: Operation | None, block: Block, values: dict[Value, Value]) -> _Frame:
         """What it takes to copy a block, which stands in the place of a call if there is one."""
         self.count += len(block.operations)
-        if self.count > MOST_OPERATIONS:
+        if self.count > MAX_OPERATIONS:
             raise UnsupportedError(
-                f"the program has more than {MOST_OPERATIONS} operations with its calls inlined"
+                f"the program has more than {MAX_OPERATIONS} operations with its calls inlined"
             )
         operations = block.operations if call is None else block.operations[:-1]
         return _Frame(call, block, iter(operations), values)
@@ -157,7 +157,7 @@ class _Inliner:
     def block_in_place_of(self, operation: Operation) -> Block | None:
         """The block whose operations take an operation's place, given its operands; None where none does."""
         if operation.name.startswith("sdy."):
-            if operation.name in MANY_DEVICES:
+            if operation.name in MULTI_DEVICE_OPERATIONS:
                 from .rewrites.sharding import require_one_device
 
                 require_one_device(operation, self.module)

@@ -7,50 +7,50 @@ from typing import Final
 from ..ir import Function
 from ..kernels.launch import ufunc_program as kinds
 from ..ops.internal.fusion import FUSION, REDUCTION_FUSION, ROW_FUSION
-from ..plan.implementations.ufunc_programs import recorded_program, room_of
+from ..plan.implementations.ufunc_programs import recorded_program, scratch_bytes
 from ..plan.implementations.ufunc_recorder import RowRecorder
 from .plans import InvalidPlan
 
-_CLUSTERS: Final = frozenset({FUSION, REDUCTION_FUSION, ROW_FUSION})
+_FUSIONS: Final = frozenset({FUSION, REDUCTION_FUSION, ROW_FUSION})
 
 
-def verify_scratch(recorder: RowRecorder, at_a_time: int) -> None:
+def verify_scratch(recorder: RowRecorder, columns_per_pass: int) -> None:
     """Verify the places that a program's values have in its scratch memory.
 
     Args:
         recorder: of the program, after its values were given places.
-        at_a_time: columns that are computed at a time.
+        columns_per_pass: columns that are computed at a time.
 
     Raises:
         InvalidPlan: a value is read before it is written, or shares bytes with one that is read later.
     """
-    first: dict[int, int] = {}
-    last: dict[int, int] = {}
-    for number, one in enumerate(recorder.instructions):
-        for operand in one.operands:
+    first_use: dict[int, int] = {}
+    last_use: dict[int, int] = {}
+    for number, instruction in enumerate(recorder.instructions):
+        for operand in instruction.operands:
             value = recorder.values[operand]
             # An operand of a reduction may be memory to work in, which it writes itself.
-            is_scratch = one.kind != kinds.APPLY and operand == one.operands[-1]
-            if value.source == kinds.SCRATCH and operand not in first and not is_scratch:
+            is_scratch = instruction.kind != kinds.APPLY and operand == instruction.operands[-1]
+            if value.source == kinds.SCRATCH and operand not in first_use and not is_scratch:
                 raise InvalidPlan(f"instruction {number} reads value {operand} before it is written")
-            first.setdefault(operand, number)
-            last[operand] = number
-        first.setdefault(one.result, number)
-        last[one.result] = number
-    held = [number for number in first if recorder.values[number].source == kinds.SCRATCH]
-    for a in held:
-        for b in held:
-            if a >= b or first[a] > last[b] or first[b] > last[a]:
+            first_use.setdefault(operand, number)
+            last_use[operand] = number
+        first_use.setdefault(instruction.result, number)
+        last_use[instruction.result] = number
+    scratch_values = [number for number in first_use if recorder.values[number].source == kinds.SCRATCH]
+    for a in scratch_values:
+        for b in scratch_values:
+            if a >= b or first_use[a] > last_use[b] or first_use[b] > last_use[a]:
                 continue
-            start_a, start_b = recorder.values[a].word, recorder.values[b].word
-            end_a = start_a + room_of(recorder.values[a], at_a_time)
-            end_b = start_b + room_of(recorder.values[b], at_a_time)
+            start_a, start_b = recorder.values[a].offset_or_bits, recorder.values[b].offset_or_bits
+            end_a = start_a + scratch_bytes(recorder.values[a], columns_per_pass)
+            end_b = start_b + scratch_bytes(recorder.values[b], columns_per_pass)
             if start_a < end_b and start_b < end_a:
                 raise InvalidPlan(
                     f"values {a} and {b} share bytes {max(start_a, start_b)} while both are needed"
                 )
-        end = recorder.values[a].word + room_of(recorder.values[a], at_a_time)
-        if recorder.values[a].word < 0 or end > kinds.SCRATCH_BYTES:
+        end = recorder.values[a].offset_or_bits + scratch_bytes(recorder.values[a], columns_per_pass)
+        if recorder.values[a].offset_or_bits < 0 or end > kinds.SCRATCH_BYTES:
             raise InvalidPlan(f"value {a} ends at byte {end} of {kinds.SCRATCH_BYTES}")
 
 
@@ -60,10 +60,10 @@ def verify_row_programs(function: Function) -> None:
     Raises:
         InvalidPlan: see `verify_scratch`.
     """
-    for one in (function, *function.callees):
-        assert one.body is not None
-        for operation in one.body.walk():
-            if operation.name in _CLUSTERS:
-                recorded = recorded_program(operation.regions[0].block)
-                if recorded is not None:
-                    verify_scratch(*recorded)
+    for instruction in (function, *function.callees):
+        assert instruction.body is not None
+        for operation in instruction.body.walk():
+            if operation.name in _FUSIONS:
+                recording = recorded_program(operation.regions[0].block)
+                if recording is not None:
+                    verify_scratch(*recording)

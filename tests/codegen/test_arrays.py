@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nimblehlo.kernels.launch import threads
-from nimblehlo.plan.implementations.native_loops import NativeForm
+from nimblehlo.plan.implementations.native_loops import LoopToCompile
 from tests.running import run_every_way
 
 from .test_native_loop import check, counted, form_of, problem_of
@@ -95,7 +95,7 @@ def test_products_of_many_terms_keep_their_plans(
     text = counted(10, "\n".join(lines), carried, f"%r, %v{operations}")
     monkeypatch.setattr(threads, "way_of_running", lambda most: (0, most or 2))
     assert "has many products" in str(problem_of(text))
-    assert isinstance(form_of(text, threads=1), NativeForm)
+    assert isinstance(form_of(text, threads=1), LoopToCompile)
     run_every_way(text, floats(size, size), floats(8))
 
 

@@ -62,13 +62,13 @@ def counted(
     )
 
 
-def form_of(text: str, threads: int | None = None) -> native_loops.NativeForm | str:
+def form_of(text: str, threads: int | None = None) -> native_loops.LoopToCompile | str:
     """What becomes native code of the only loop of a program, or why nothing does."""
     function = specialize(nimblehlo.load(text), "main")
     assert function.body is not None
     (loop,) = [other for other in function.body.block.operations if other.name == "stablehlo.while"]
     view: Any = view_of(loop)
-    return native_loops.native_form(view, threads)
+    return native_loops.loop_to_compile(view, threads)
 
 
 def problem_of(text: str) -> str | None:
@@ -272,7 +272,7 @@ def test_a_loop_without_steps() -> None:
 
 def test_native_code_goes_on_where_the_plans_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native_loops, "PATIENCE_SECONDS", 1e-4)
-    monkeypatch.setattr(native_loops, "FIRST_STEPS", 3)
+    monkeypatch.setattr(native_loops, "FIRST_CALL_ITERATIONS", 3)
     body = "%y = stablehlo.add %x, %i : tensor<i32>"
     text = counted(1999, body, {"x": ("x0", "tensor<i32>")}, "%y")
     executable = nimblehlo.compile(text)
@@ -345,7 +345,7 @@ def test_kept_code_is_used_before_compiling_would_pay(monkeypatch: pytest.Monkey
     text = counted(1500, body, {"x": ("x0", "tensor<i16>")}, "%y")
     nimblehlo.compile(text, options=Options(compile="eager"))(np.int16(3))
     monkeypatch.setattr(native_loops, "PATIENCE_SECONDS", 1e3)
-    monkeypatch.setattr(native_loops, "QUICK_SECONDS", 1e-5)
+    monkeypatch.setattr(native_loops, "CACHE_LOAD_SECONDS", 1e-5)
     executable = nimblehlo.compile(text)
     executable(np.int16(3))
     assert executable._only is not None
@@ -466,9 +466,9 @@ def test_positions_of_extremes_are_found_in_loops() -> None:
 
 
 def test_short_loops_are_compiled_beside_the_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native_loops, "EARLY_SHARE", 0.0)
+    monkeypatch.setattr(native_loops, "EARLY_FRACTION", 0.0)
     monkeypatch.setattr(native_loops, "PATIENCE_SECONDS", 1e3)
-    monkeypatch.setattr(native_loops, "QUICK_SECONDS", 1e3)  # kept code, too, is prepared
+    monkeypatch.setattr(native_loops, "CACHE_LOAD_SECONDS", 1e3)  # kept code, too, is prepared
     compiled = threading.Event()
     prepare = native_loops.NativeLoop._prepare
 

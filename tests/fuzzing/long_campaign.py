@@ -191,13 +191,13 @@ def called(program: Program, options: Options, patience: float, calls: int) -> I
 @contextmanager
 def _settings(patience: float) -> Iterator[None]:
     """Let automatic compilation begin earlier, and operands of any size be overwritten that die."""
-    before = tiers.PATIENCE, tiers.HOT_SECONDS, lowering._LEAST_OVERWRITTEN_BYTES
+    before = tiers.PATIENCE, tiers.HOT_SECONDS, lowering._MIN_OVERWRITTEN_BYTES
     tiers.PATIENCE, tiers.HOT_SECONDS = patience, before[1] * patience / before[0]
-    lowering._LEAST_OVERWRITTEN_BYTES = 1
+    lowering._MIN_OVERWRITTEN_BYTES = 1
     try:
         yield
     finally:
-        tiers.PATIENCE, tiers.HOT_SECONDS, lowering._LEAST_OVERWRITTEN_BYTES = before
+        tiers.PATIENCE, tiers.HOT_SECONDS, lowering._MIN_OVERWRITTEN_BYTES = before
 
 
 def values_of(program: Program) -> dict[Value, Array]:

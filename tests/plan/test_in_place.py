@@ -40,9 +40,9 @@ def compare(seeds: range, options: Options, monkeypatch: pytest.MonkeyPatch) -> 
     overwriting = 0
     for seed in seeds:
         program = random_program(seed)
-        monkeypatch.setattr(lowering, "_LEAST_OVERWRITTEN_BYTES", 1 << 60)
+        monkeypatch.setattr(lowering, "_MIN_OVERWRITTEN_BYTES", 1 << 60)
         expected, _ = results_of(program, options)
-        monkeypatch.setattr(lowering, "_LEAST_OVERWRITTEN_BYTES", 1)
+        monkeypatch.setattr(lowering, "_MIN_OVERWRITTEN_BYTES", 1)
         found, steps = results_of(program, options)
         assert found == expected, f"seed {seed}"
         overwriting += steps

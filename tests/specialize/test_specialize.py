@@ -10,7 +10,7 @@ from nimblehlo.frontend import parse
 from nimblehlo.ir import DenseElementsAttribute, Function
 from nimblehlo.ops.framework.verify import verify
 from nimblehlo.specialize import inline, specialize
-from nimblehlo.specialize.utils.constants import MOST_WORK
+from nimblehlo.specialize.utils.constants import MAX_WORK
 from nimblehlo.types import ELEMENT_TYPES, TensorType
 
 
@@ -87,7 +87,7 @@ def test_inlining_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
       %0 = func.call @f0(%a) : (tensor<f32>) -> tensor<f32>
       return %0 : tensor<f32>
     }""")
-    monkeypatch.setattr(inline, "MOST_OPERATIONS", 10_000)
+    monkeypatch.setattr(inline, "MAX_OPERATIONS", 10_000)
     with pytest.raises(UnsupportedError, match="more than 10000 operations"):
         specialized("\n".join(functions))
 
@@ -122,7 +122,7 @@ def test_folding_is_bounded() -> None:
     }
     """)
     assert "stablehlo.dot" in names(product)
-    count = 2 * MOST_WORK // (3 * 16384)
+    count = 2 * MAX_WORK // (3 * 16384)
     lines = [f"%{n + 1} = stablehlo.add %{n}, %{n} : tensor<16384xi32>" for n in range(count)]
     start = "%0 = stablehlo.iota dim = 0 : tensor<16384xi32>"
     result = f"return %{len(lines)} : tensor<16384xi32>"

@@ -90,7 +90,7 @@ def test_results_of_several_shapes_would_be_found() -> None:
     body = parsed.functions["main"].body
     assert body is not None
     box = ((0, 8), (0, 12))
-    nest = schedule_loops(module._Boxed(body.block, box).nest)
+    nest = schedule_loops(module._BoxNest(body.block, box).nest)
     with pytest.raises(InvalidPlan):
         verify_nests(body.block, [nest], "here")
 

@@ -42,7 +42,7 @@ def test_values_in_one_place_are_rejected() -> None:
     recorder, at_a_time = recorded()
     for value in recorder.values:
         if value.source == kinds.SCRATCH:
-            value.word = 0
+            value.offset_or_bits = 0
     with pytest.raises(InvalidPlan, match="while both are needed"):
         verify_scratch(recorder, at_a_time)
 
@@ -50,7 +50,7 @@ def test_values_in_one_place_are_rejected() -> None:
 def test_values_beyond_the_memory_are_rejected() -> None:
     recorder, at_a_time = recorded()
     value = next(value for value in recorder.values if value.source == kinds.SCRATCH)
-    value.word = kinds.SCRATCH_BYTES
+    value.offset_or_bits = kinds.SCRATCH_BYTES
     with pytest.raises(InvalidPlan, match="ends at byte"):
         verify_scratch(recorder, at_a_time)
 

@@ -23,10 +23,10 @@ from ...specialize.utils.rewriter import tensor_type
 BLOCK: Final = 1 << 15
 """Elements of a block: calling the loops takes little beside running them."""
 
-LEAST_SECONDS: Final = 1e-3
+MIN_SECONDS: Final = 1e-3
 """What a reference must be expected to take: to start a thread of Python's takes 0.1 ms."""
 
-_MOST_THREADS: Final = 8
+_MAX_THREADS: Final = 8
 """More would wait for Python's lock."""
 
 Array = np.ndarray[Any, Any]
@@ -56,35 +56,35 @@ def in_blocks(
             block = slice(first, first + BLOCK)
             target[block] = reference(*[operand[block] for operand in flat])
 
-        _share(compute, deque(range(0, target.size, BLOCK)), way_of_running(threads)[1])
+        _run_on_threads(compute, deque(range(0, target.size, BLOCK)), way_of_running(threads)[1])
         return values
 
     return run
 
 
-def _share(compute: Callable[[int], None], places: deque[int], threads: int) -> None:
+def _run_on_threads(compute: Callable[[int], None], starts: deque[int], threads: int) -> None:
     """Compute all places, each by the thread that takes it; raises what one of them raised first."""
     failures: list[BaseException] = []
 
-    def work(settings: contextlib.AbstractContextManager[Any]) -> None:
+    def run_blocks(settings: contextlib.AbstractContextManager[Any]) -> None:
         try:
             with settings:
-                while (place := _next(places)) is not None:
-                    compute(place)
+                while (start := _pop_start(starts)) is not None:
+                    compute(start)
         except BaseException as error:
             failures.append(error)
-            places.clear()
+            starts.clear()
 
     helpers: list[threading.Thread] = []
     try:
-        for _ in range(1, min(threads, len(places), _MOST_THREADS)):
+        for _ in range(1, min(threads, len(starts), _MAX_THREADS)):
             # Limits of memory, and what NumPy does about errors, are told by the context.
             context = contextvars.copy_context()
-            arguments = (work, _scipy_settings())
+            arguments = (run_blocks, _scipy_settings())
             helper = threading.Thread(target=context.run, args=arguments, name="nimblehlo blocks")
             helper.start()
             helpers.append(helper)
-        work(contextlib.nullcontext())
+        run_blocks(contextlib.nullcontext())
     finally:
         for helper in helpers:
             helper.join()
@@ -103,9 +103,9 @@ def _scipy_settings() -> contextlib.AbstractContextManager[Any]:
     return contextlib.nullcontext() if special is None else special.errstate(**special.geterr())
 
 
-def _next(places: deque[int]) -> int | None:
+def _pop_start(starts: deque[int]) -> int | None:
     """The next place; None where another thread has taken the last one."""
     try:
-        return places.popleft()
+        return starts.popleft()
     except IndexError:
         return None

@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 Kernel = Callable[..., Any]
 KernelMatch = tuple[Callable[[], Kernel] | None, str]
-Stacks = tuple[list[int], list[int]]
+BatchedShapes = tuple[list[int], list[int]]
 
-_WORTHWHILE: Final = 1 << 15
+_MIN_MULTIPLICATIONS: Final = 1 << 15
 """Least terms in all for which a kernel is worth its launch."""
-_WORTHWHILE_ALONE: Final = 1 << 18
+_MIN_UNBATCHED_MULTIPLICATIONS: Final = 1 << 18
 """The same for few products of matrices of floats: the reference does smaller ones on one thread, too."""
-_FEW_PRODUCTS: Final = 4
-_OUTPUTS_BY_UNIT: Final = 16
+_MIN_BATCH: Final = 4
+_MIN_MATRIX_UNIT_OUTPUTS: Final = 16
 """Output features of a group from which on the matrix unit convolves integers."""
 
 
@@ -46,35 +46,35 @@ def contraction(view: Any, threads: int | None) -> KernelMatch:
     """`nimblehlo.kernels.matmul.integer_matmul`: integers and floats."""
     if getattr(view, "algorithm", None) is not None:
         return None, "a dot algorithm"
-    shapes = _shapes_of_stacks(view, view.lhs.shape, view.rhs.shape)
-    (batch, rows, terms), columns = shapes[0], shapes[1][2]
-    if batch * rows * terms * columns < _WORTHWHILE:
+    shapes = _batched_shapes(view, view.lhs.shape, view.rhs.shape)
+    (batch, rows, k), columns = shapes[0], shapes[1][2]
+    if batch * rows * k * columns < _MIN_MULTIPLICATIONS:
         return None, "too small for a kernel"
     element_types = (view.lhs.element_type, view.rhs.element_type, view.result.element_type)
     if all(type.category & INTEGER for type in element_types):
-        return _integer_products(view, shapes, threads)
+        return _integer_matmul(view, shapes, threads)
     if all(type.category & COMPLEX for type in element_types):
-        return _products_of_complex_numbers(view, threads)
+        return _complex_matmul(view, threads)
     if not all(type.category & FLOAT for type in element_types):
         return None, "no kernel for these element types"
     if view.multiplies_narrow_floats:
-        return _narrow_products(view, threads)
-    if batch < _FEW_PRODUCTS and batch * rows * terms * columns < _WORTHWHILE_ALONE:
+        return _low_precision_matmul(view, threads)
+    if batch < _MIN_BATCH and batch * rows * k * columns < _MIN_UNBATCHED_MULTIPLICATIONS:
         return None, "too small for a kernel"
-    return _products_of_floats(view, shapes, threads)
+    return _float_matmul(view, shapes, threads)
 
 
-def _shapes_of_stacks(view: Contraction, lhs: Sequence[int], rhs: Sequence[int]) -> Stacks:
+def _batched_shapes(view: Contraction, lhs: Sequence[int], rhs: Sequence[int]) -> BatchedShapes:
     """The shapes of operands of these shapes as [batch, row, term] and [batch, term, column]."""
-    lhs_parts = (view.lhs_batching_dimensions, view.lhs_result_dimensions, view.lhs_contracting_dimensions)
-    rhs_parts = (view.rhs_batching_dimensions, view.rhs_contracting_dimensions, view.rhs_result_dimensions)
+    lhs_groups = (view.lhs_batching_dimensions, view.lhs_result_dimensions, view.lhs_contracting_dimensions)
+    rhs_groups = (view.rhs_batching_dimensions, view.rhs_contracting_dimensions, view.rhs_result_dimensions)
     return (
-        [math.prod([lhs[d] for d in part]) for part in lhs_parts],
-        [math.prod([rhs[d] for d in part]) for part in rhs_parts],
+        [math.prod([lhs[d] for d in dims]) for dims in lhs_groups],
+        [math.prod([rhs[d] for d in dims]) for dims in rhs_groups],
     )
 
 
-def _narrow_products(view: Any, threads: int | None) -> KernelMatch:
+def _low_precision_matmul(view: Any, threads: int | None) -> KernelMatch:
     """What the reference calls, with threads."""
 
     @compiled_ahead
@@ -90,67 +90,71 @@ def _narrow_products(view: Any, threads: int | None) -> KernelMatch:
     return prepare, str(way())
 
 
-def _integer_products(view: Any, shapes: Stacks, threads: int | None) -> KernelMatch:
+def _integer_matmul(view: Any, shapes: BatchedShapes, threads: int | None) -> KernelMatch:
     lhs, rhs, result = (carrier(type.element_type) for type in (view.lhs, view.rhs, view.result))
-    leave = _narrowing(view.result)
-    is_by_unit = _unit_holds(lhs, rhs, result, shapes[0][2])
+    from_accumulator = _to_result_type(view.result)
+    uses_matrix_unit = _is_exact_on_matrix_unit(lhs, rhs, result, shapes[0][2])
 
     def prepare() -> Kernel:
-        if is_by_unit:
+        if uses_matrix_unit:
             from ...kernels.matmul.low_precision_matmul import Product
 
-            product: Kernel = Product(*shapes, lhs, rhs, np.int32, threads)
+            multiply_stacks: Kernel = Product(*shapes, lhs, rhs, np.int32, threads)
         else:
             from ...kernels.matmul import integer_matmul
 
-            product = integer_matmul.prepare(*shapes, lhs, rhs, result, threads=threads)
+            multiply_stacks = integer_matmul.prepare(*shapes, lhs, rhs, result, threads=threads)
         stack, shape = view.stacker(view.lhs.shape, view.rhs.shape), view.result.shape
-        enter_lhs, enter_rhs = _converting(view.lhs.dtype, lhs), _converting(view.rhs.dtype, rhs)
-        carry = _converting(np.dtype(np.int32) if is_by_unit else result, result)
+        convert_lhs, convert_rhs = _chained_astype(view.lhs.dtype, lhs), _chained_astype(view.rhs.dtype, rhs)
+        to_carrier = _chained_astype(np.dtype(np.int32) if uses_matrix_unit else result, result)
 
         def run(a: Array, b: Array) -> Array:
-            return np.asarray(leave(carry(product(*stack(enter_lhs(a), enter_rhs(b)))).reshape(shape)))
+            return np.asarray(
+                from_accumulator(
+                    to_carrier(multiply_stacks(*stack(convert_lhs(a), convert_rhs(b)))).reshape(shape)
+                )
+            )
 
         return run
 
-    if is_by_unit:
-        return compiled_ahead(prepare), _by_unit()
+    if uses_matrix_unit:
+        return compiled_ahead(prepare), _matrix_unit_reason()
     return prepare, "exact in integers"
 
 
-def _unit_holds(lhs: Any, rhs: Any, result: Any, terms: int) -> bool:
+def _is_exact_on_matrix_unit(lhs: Any, rhs: Any, result: Any, k: int) -> bool:
     """Whether the processor's matrix unit multiplies such integers, whose sums it keeps modulo 2 ** 32."""
     from ...kernels.matmul import low_precision_matmul
 
     if not (lhs.kind in "iu" and rhs.kind in "iu" and low_precision_matmul.ways(lhs.name, rhs.name, "int32")):
         return False
     largest = math.prod(max(-int(info.min), int(info.max)) for info in (np.iinfo(lhs), np.iinfo(rhs)))
-    return bool(result.itemsize <= 4) or largest * terms < 1 << 31
+    return bool(result.itemsize <= 4) or largest * k < 1 << 31
 
 
-def _by_unit() -> str:
+def _matrix_unit_reason() -> str:
     from ...kernels.matmul import low_precision_matmul
 
     return low_precision_matmul.BY_UNIT
 
 
-def _converting(*types: Any) -> Kernel:
+def _chained_astype(*types: Any) -> Kernel:
     """From arrays of the first NumPy type to each other one in turn; nothing where all are the same."""
-    steps = [type for before, type in itertools.pairwise(types) if type != before]
-    if not steps:
+    dtype_chain = [type for previous, type in itertools.pairwise(types) if type != previous]
+    if not dtype_chain:
         return lambda array: array
-    first, *others = steps
+    first, *later = dtype_chain
     convert = operator.methodcaller("astype", first)
-    return (lambda array: functools.reduce(np.ndarray.astype, others, convert(array))) if others else convert
+    return (lambda array: functools.reduce(np.ndarray.astype, later, convert(array))) if later else convert
 
 
-def _narrowing(result: Any) -> Kernel:
+def _to_result_type(result: Any) -> Kernel:
     """From the integers in which a result is computed to its own; nothing where they are the same."""
     computed = carrier(result.element_type)
     return (lambda array: array) if computed == result.dtype else rounding(computed, result.element_type)
 
 
-def _products_of_floats(view: Any, shapes: Stacks, threads: int | None) -> KernelMatch:
+def _float_matmul(view: Any, shapes: BatchedShapes, threads: int | None) -> KernelMatch:
     """What the reference calls, with threads."""
     if not have_threads():
         return None, "BLAS multiplies matrices"
@@ -158,20 +162,20 @@ def _products_of_floats(view: Any, shapes: Stacks, threads: int | None) -> Kerne
     @compiled_ahead
     def prepare() -> Kernel:
         lhs, rhs, result = [type.element_type for type in (view.lhs, view.rhs, view.result)]
-        (_, rows, terms), (_, _, columns) = shapes
-        product = contraction_of(rows, terms, columns, threads)
-        return view.bound(multiplier(lhs, rhs, result, product))  # type: ignore[no-any-return]
+        (_, rows, k), (_, _, columns) = shapes
+        multiply_stacks = contraction_of(rows, k, columns, threads)
+        return view.bound(multiplier(lhs, rhs, result, multiply_stacks))  # type: ignore[no-any-return]
 
     is_vector = 1 in (shapes[0][1], shapes[1][2])
     return prepare, "a vector, in chains" if is_vector else "matrices, block by block"
 
 
-def _products_of_complex_numbers(view: Any, threads: int | None) -> KernelMatch:
+def _complex_matmul(view: Any, threads: int | None) -> KernelMatch:
     """What the reference calls, with threads."""
     lhs, rhs, result = (type.element_type for type in (view.lhs, view.rhs, view.result))
-    product = functools.partial(complex_product, threads=threads)
+    multiply_stacks = functools.partial(complex_product, threads=threads)
     return compiled_ahead(
-        lambda: view.bound(multiplier(lhs, rhs, result, product))
+        lambda: view.bound(multiplier(lhs, rhs, result, multiply_stacks))
     ), "parts as matrices of floats"
 
 
@@ -181,52 +185,56 @@ def convolution(view: Convolution, threads: int | None) -> KernelMatch:
     windows = view.windows(view.rhs.shape, padding)
     types = [type.element_type for type in (view.lhs, view.rhs, view.result)]
     if all(type.category & INTEGER for type in types):
-        return _convolution_of_integers(view, windows, threads)
+        return _integer_convolution(view, windows, threads)
     if not view.is_float:
         return None, "no kernel for these element types"
-    return _convolution_of_floats(view, windows, threads)
+    return _float_convolution(view, windows, threads)
 
 
-def _convolution_of_floats(view: Convolution, windows: Sequence[Window], threads: int | None) -> KernelMatch:
+def _float_convolution(view: Convolution, windows: Sequence[Window], threads: int | None) -> KernelMatch:
     """What the reference calls, with threads; scaled elements, which it adds in NumPy, by a kernel."""
     padding = view.known_padding()
 
     def run(lhs: Array, rhs: Array) -> Array:
         return view.convolve(lhs, rhs, padding, threads=threads)
 
-    scale = _scaling(view, windows, view.conversions[-1].dtype, threads) if view.is_scaling else None
-    if scale is None:
-        from ...ops.contraction.convolution_algorithms import by_loops as loops_of
+    depthwise = (
+        _depthwise_kernel(view, windows, view.conversions[-1].dtype, threads) if view.is_scaling else None
+    )
+    if depthwise is None:
+        from ...ops.contraction.convolution_algorithms import by_loops as direct_convolution_of
 
-        by_loops = loops_of(view, windows, view.lhs.shape, view.rhs.shape, threads)
-        if by_loops is not None:
-            return compiled_ahead(lambda: by_loops), "windows times rhs"
+        direct_convolution = direct_convolution_of(view, windows, view.lhs.shape, view.rhs.shape, threads)
+        if direct_convolution is not None:
+            return compiled_ahead(lambda: direct_convolution), "windows times rhs"
         if is_narrow(view):
             return compiled_ahead(lambda: run), str(way())
         return None, "no loops for this processor"
-    enter_lhs, enter_rhs, leave, _ = view.conversions
+    convert_lhs, convert_rhs, from_accumulator, _ = view.conversions
 
     from ...kernels.convolution.convolution import are_finite
 
-    def run_scaling(lhs: Array, rhs: Array) -> Array:
+    def run_depthwise(lhs: Array, rhs: Array) -> Array:
         if not are_finite(rhs):
             return run(lhs, rhs)
-        return np.asarray(leave(scale(enter_lhs(lhs), enter_rhs(rhs))))
+        return np.asarray(from_accumulator(depthwise(convert_lhs(lhs), convert_rhs(rhs))))
 
-    return compiled_ahead(lambda: run_scaling), "elements are scaled and added"
+    return compiled_ahead(lambda: run_depthwise), "elements are scaled and added"
 
 
-def _scaling(view: Convolution, windows: Sequence[Window], dtype: Any, threads: int | None) -> Kernel | None:
+def _depthwise_kernel(
+    view: Convolution, windows: Sequence[Window], dtype: Any, threads: int | None
+) -> Kernel | None:
     """The kernel that scales elements of this type, where there is one."""
     from ...kernels.convolution import convolution
 
-    shapes, axes, numbers = _laid_out(view, windows)
+    shapes, axes, numbers = _kernel_geometry(view, windows)
     if not convolution.supports(shapes, dtype):
         return None
     return convolution.prepare_scaling(shapes, axes, numbers, dtype, threads=threads)
 
 
-def _laid_out(view: Convolution, windows: Sequence[Window]) -> tuple[Any, Any, Any]:
+def _kernel_geometry(view: Convolution, windows: Sequence[Window]) -> tuple[Any, Any, Any]:
     """What kernels are told of the shapes."""
     from ...ops.contraction.convolution_algorithms import axes, numbers
 
@@ -234,7 +242,7 @@ def _laid_out(view: Convolution, windows: Sequence[Window]) -> tuple[Any, Any, A
     return shapes, axes(view, windows, view.lhs.shape), numbers(view)
 
 
-def _convolution_of_integers(
+def _integer_convolution(
     view: Convolution, windows: Sequence[Window], threads: int | None
 ) -> KernelMatch:
     from ...kernels.convolution import convolution
@@ -244,53 +252,61 @@ def _convolution_of_integers(
     lhs_type, rhs_type = carrier(view.lhs.element_type), carrier(view.rhs.element_type)
     groups = max(view.feature_group_count, view.batch_group_count)
     outputs = view.rhs.shape[view.kernel_output_feature_dimension] // groups
-    terms = math.prod(view.rhs.shape) // max(1, outputs * groups)
-    leave = _narrowing(view.result)
-    if outputs >= _OUTPUTS_BY_UNIT and _unit_holds(lhs_type, rhs_type, result, terms):
-        return compiled_ahead(lambda: _integers_by_unit(view, lhs_type, rhs_type, threads)), _by_unit()
-    if not convolution.supports(_laid_out(view, windows)[0], computed):
+    k = math.prod(view.rhs.shape) // max(1, outputs * groups)
+    from_accumulator = _to_result_type(view.result)
+    if outputs >= _MIN_MATRIX_UNIT_OUTPUTS and _is_exact_on_matrix_unit(lhs_type, rhs_type, result, k):
+        return compiled_ahead(
+            lambda: _integer_convolution_on_matrix_unit(view, lhs_type, rhs_type, threads)
+        ), _matrix_unit_reason()
+    if not convolution.supports(_kernel_geometry(view, windows)[0], computed):
         return None, "no loops for this processor, or no elements"
     has_one_feature = view.rhs.shape[view.kernel_input_feature_dimension] == 1
-    is_scaling = has_one_feature and outputs == view.batch_group_count == 1
+    is_depthwise = has_one_feature and outputs == view.batch_group_count == 1
 
     def prepare() -> Kernel:
-        if is_scaling:
-            convolve = convolution.prepare_scaling(*_laid_out(view, windows), computed, threads=threads)
+        if is_depthwise:
+            convolve = convolution.prepare_scaling(
+                *_kernel_geometry(view, windows), computed, threads=threads
+            )
         else:
             counts = (view.feature_group_count, view.batch_group_count)
             convolve = convolution.prepare(
-                *_laid_out(view, windows),
+                *_kernel_geometry(view, windows),
                 computed,
                 feature_group_count=counts[0],
                 batch_group_count=counts[1],
                 threads=threads,
             )
 
-        enter_lhs = _converting(view.lhs.dtype, lhs_type, computed)
-        enter_rhs = _converting(view.rhs.dtype, rhs_type, computed)
-        carry = _converting(computed, result)
+        convert_lhs = _chained_astype(view.lhs.dtype, lhs_type, computed)
+        convert_rhs = _chained_astype(view.rhs.dtype, rhs_type, computed)
+        to_carrier = _chained_astype(computed, result)
 
         def run(lhs: Array, rhs: Array) -> Array:
-            return leave(carry(convolve(enter_lhs(lhs), enter_rhs(rhs))))  # type: ignore[no-any-return]
+            return from_accumulator(to_carrier(convolve(convert_lhs(lhs), convert_rhs(rhs))))  # type: ignore[no-any-return]
 
         return run
 
     return compiled_ahead(prepare), "exact in integers"
 
 
-def _integers_by_unit(view: Convolution, lhs_type: Any, rhs_type: Any, threads: int | None) -> Kernel:
+def _integer_convolution_on_matrix_unit(
+    view: Convolution, lhs_type: Any, rhs_type: Any, threads: int | None
+) -> Kernel:
     """The reference's way of convolving with the unit's products."""
-    enter_lhs, enter_rhs = _converting(view.lhs.dtype, lhs_type), _converting(view.rhs.dtype, rhs_type)
-    carry = _converting(np.dtype(np.int32), carrier(view.result.element_type))
-    leave = _narrowing(view.result)
+    convert_lhs, convert_rhs = _chained_astype(
+        view.lhs.dtype, lhs_type
+    ), _chained_astype(view.rhs.dtype, rhs_type)
+    to_carrier = _chained_astype(np.dtype(np.int32), carrier(view.result.element_type))
+    from_accumulator = _to_result_type(view.result)
 
     def multiply(a: Array, b: Array) -> Array:
         from ...kernels.matmul.low_precision_matmul import Product
 
-        product: Kernel = Product(a.shape, b.shape, lhs_type, rhs_type, np.int32, threads)
-        return np.asarray(leave(carry(product(a, b))))
+        multiply_stacks: Kernel = Product(a.shape, b.shape, lhs_type, rhs_type, np.int32, threads)
+        return np.asarray(from_accumulator(to_carrier(multiply_stacks(a, b))))
 
     def run(lhs: Array, rhs: Array) -> Array:
-        return view.convolve(enter_lhs(lhs), enter_rhs(rhs), view.known_padding(), multiply)
+        return view.convolve(convert_lhs(lhs), convert_rhs(rhs), view.known_padding(), multiply)
 
     return run

@@ -19,7 +19,7 @@ from ...ops.internal.fusion import Fusion
 from ...options import Options, Ordering
 from ...recent import Recent
 from ...specialize.fusion.elementwise import LARGE, form_fusions
-from ...specialize.fusion.gather_index_map import copies_long_lines, is_followed
+from ...specialize.fusion.gather_index_map import copies_contiguous_rows, is_traceable
 from ...specialize.fusion.movement_index_map import Box
 from ...specialize.fusion.reductions import form_reduction_fusions
 from ...specialize.fusion.rows import form_row_fusions
@@ -27,17 +27,17 @@ from ...specialize.fusion.small_steps import form_step_fusions
 from ...specialize.rewrites.small_scatters import take_index_vectors
 from ...specialize.utils.rewriter import is_plain
 from ...types import TensorType
-from ..tiering.cost_model import BYTES_A_SECOND, estimate, saved_seconds
-from .native_loops import native_form
+from ..tiering.cost_model import BYTES_PER_SECOND, estimate, native_saving_seconds
+from .native_loops import loop_to_compile
 from .reduction_fusion import has_reduction_tiling, has_row_tiling
 from .region_kernels import has_few_updates
 
 Step = Callable[..., Any]
 
-_WORTH_A_CALL = 5e-6
+_MIN_SAVED_SECONDS = 5e-6
 """Seconds that native code saves where it is worth its call: some 500 transcendental functions of f32."""
 
-_DEFAULT_FOLDS = Ordering(scatter_schedule=None)
+_DEFAULT_ORDERING = Ordering(scatter_schedule=None)
 
 
 def fuse_operations(function: Function, options: Options) -> None:
@@ -45,31 +45,31 @@ def fuse_operations(function: Function, options: Options) -> None:
     where compilation is open."""
     if options.compile == "never":
         return
-    has_default_folds = options.ordering._replace(scatter_schedule=None) == _DEFAULT_FOLDS
-    around = _form_around_reductions if has_default_folds else _form_nothing
+    has_default_ordering = options.ordering._replace(scatter_schedule=None) == _DEFAULT_ORDERING
+    fuse_reductions = _fuse_reductions if has_default_ordering else _fuse_nothing
     leave = functools.partial(_is_native_loop, options)
-    for part in (function, *function.callees):
-        assert part.body is not None
-        take_index_vectors(part.body, has_few_updates)
-        form_fusions(part.body, generates, leave, around, saves)
+    for each in (function, *function.callees):
+        assert each.body is not None
+        take_index_vectors(each.body, has_few_updates)
+        form_fusions(each.body, generates, leave, fuse_reductions, is_worth_compiling_alone)
         if options.ordering == Ordering():
-            form_step_fusions(part.body, is_small_step, leave)
+            form_step_fusions(each.body, is_small_step, leave)
 
 
-def _form_around_reductions(block: Block) -> None:
+def _fuse_reductions(block: Block) -> None:
     form_row_fusions(block, generates, has_row_tiling)
     form_reduction_fusions(block, generates, has_reduction_tiling)
 
 
-def _form_nothing(block: Block) -> None:
+def _fuse_nothing(block: Block) -> None:
     """Generated reductions know the default tree and accumulation alone."""
 
 
-def saves(operation: Operation) -> bool:
+def is_worth_compiling_alone(operation: Operation) -> bool:
     """Whether native code for this one elementwise operation is worth its call."""
     if not is_plain(operation):
         return False
-    return saved_seconds(operation) >= _WORTH_A_CALL and generates(operation)
+    return native_saving_seconds(operation) >= _MIN_SAVED_SECONDS and generates(operation)
 
 
 def _is_native_loop(options: Options, operation: Operation) -> bool:
@@ -77,7 +77,7 @@ def _is_native_loop(options: Options, operation: Operation) -> bool:
         return False
     view = While(operation)
     view.ordering = options.ordering
-    return not isinstance(native_form(view, options.threads), str)
+    return not isinstance(loop_to_compile(view, options.threads), str)
 
 
 def generates(operation: Operation) -> bool:
@@ -104,15 +104,15 @@ def is_generated(view: Op) -> bool:
     made for one size.
     """
     operation = view.operation
-    if isinstance(view, Fusion) or (is_followed(operation) and not copies_long_lines(operation)):
+    if isinstance(view, Fusion) or (is_traceable(operation) and not copies_contiguous_rows(operation)):
         return True
     if not isinstance(view, Elementwise) or not is_plain(operation):
         return False
     shape, size = view.operation.result.type.shape, view.operation.result.type.size  # type: ignore[union-attr]
     if not shape:
         return False
-    alike = all(value.type.shape in (shape, ()) for value in operation.operands)  # type: ignore[union-attr]
-    return alike and (saves(operation) or (size >= LARGE and generates(operation)))
+    has_one_shape = all(value.type.shape in (shape, ()) for value in operation.operands)  # type: ignore[union-attr]
+    return has_one_shape and (is_worth_compiling_alone(operation) or (size >= LARGE and generates(operation)))
 
 
 def block_of(view: Op) -> Block:
@@ -127,14 +127,14 @@ def block_of(view: Op) -> Block:
         values.setdefault(operand, argument)
         for operand, argument in zip(operation.operands, block.arguments, strict=True)
     ]
-    made = builder.create(
+    created = builder.create(
         operation.name,
         arguments,
         [result.type for result in operation.results],
         operation.attributes,
         location=operation.location,
     )
-    builder.create("stablehlo.return", made.results)
+    builder.create("stablehlo.return", created.results)
     return block
 
 
@@ -143,20 +143,20 @@ def may_overwrite(block: Block) -> tuple[tuple[int, int], ...]:
     read only for the results' elements at the same place."""
     results = block.terminator.operands
     shape = _tensor(results[0]).shape
-    elsewhere: set[Value] = set()
+    read_elsewhere: set[Value] = set()
     for operation in reversed(block.operations):
         if operation.name in TERMINATORS:
             continue
-        is_here = _is_elementwise(operation) and _tensor(operation.result).shape == shape
+        is_at_same_element = _is_elementwise(operation) and _tensor(operation.result).shape == shape
         # What is read elsewhere is computed from elements that lie there.
-        if not is_here or operation.result in elsewhere:
-            elsewhere.update(operation.operands)
+        if not is_at_same_element or operation.result in read_elsewhere:
+            read_elsewhere.update(operation.operands)
     return tuple(
         [
-            (number, place)
-            for number, argument in enumerate(block.arguments)
-            if argument not in elsewhere and argument not in results
-            for place, result in enumerate(results)
+            (operand_number, result_number)
+            for operand_number, argument in enumerate(block.arguments)
+            if argument not in read_elsewhere and argument not in results
+            for result_number, result in enumerate(results)
             if argument.type == result.type
         ]
     )
@@ -171,7 +171,7 @@ def _tensor(value: Value) -> TensorType:
     return value.type
 
 
-def one_by_one(block: Block, reference_for: Callable[[Op], Step]) -> Step:
+def run_one_by_one(block: Block, reference_for: Callable[[Op], Step]) -> Step:
     """A function that runs a block's operations one after the other by their references, made at its first
     call: where native code is there by then, no call comes.
 
@@ -179,43 +179,43 @@ def one_by_one(block: Block, reference_for: Callable[[Op], Step]) -> Step:
         block: of operations with one result, of which reductions alone have a region.
         reference_for: gives the function for an operation's view.
     """
-    made = functools.cache(lambda: _one_by_one(block, reference_for))
-    return lambda *operands: made()(*operands)
+    created = functools.cache(lambda: _build_runner(block, reference_for))
+    return lambda *operands: created()(*operands)
 
 
-def _one_by_one(block: Block, reference_for: Callable[[Op], Step]) -> Step:
+def _build_runner(block: Block, reference_for: Callable[[Op], Step]) -> Step:
     slots: dict[Value, int] = {}
     for argument in block.arguments:
         slots[argument] = len(slots)
     steps: list[tuple[Step, tuple[int, ...], Operation]] = []
-    last: dict[int, int] = {}
+    last_use: dict[int, int] = {}
     for operation in block.operations[:-1]:
         operands = tuple([slots[operand] for operand in operation.operands])
         for slot in operands:
-            last[slot] = len(steps)
+            last_use[slot] = len(steps)
         slots[operation.result] = len(slots)
         steps.append((_reference_of(operation, reference_for), operands, operation))
     results = [slots[value] for value in block.terminator.operands]
     releases: list[list[int]] = [[] for _ in steps]
-    for slot, number in last.items():
+    for slot, step_number in last_use.items():
         if slot not in results:
-            releases[number].append(slot)
+            releases[step_number].append(slot)
 
     def run(*operands: Any) -> Any:
         values = list(operands)
-        for number, (function, taken, operation) in enumerate(steps):
+        for step_number, (function, operand_slots, operation) in enumerate(steps):
             try:
-                value = function(*[values[slot] for slot in taken])
+                value = function(*[values[slot] for slot in operand_slots])
             except NimbleError:
                 raise
             except Exception as error:
                 reason = failure(error)
                 raise ExecutionError(reason, operation=operation.name, location=operation.location) from error
             values.append(np.asarray(value[0] if type(value) is tuple else value))
-            for slot in releases[number]:
+            for slot in releases[step_number]:
                 values[slot] = None
-        found = [_in_order(values[slot]) for slot in results]
-        return found[0] if len(found) == 1 else tuple(found)
+        outputs = [_contiguous(values[slot]) for slot in results]
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     return run
 
@@ -225,11 +225,11 @@ def _reference_of(operation: Operation, reference_for: Callable[[Op], Step]) -> 
     view = view_of(operation)
     if not operation.regions:
         return reference_for(view)
-    body = one_by_one(operation.regions[0].block, reference_for)
+    body = run_one_by_one(operation.regions[0].block, reference_for)
     return functools.partial(reference_for(view), body=lambda *values: (body(*values),))
 
 
-def _in_order(array: Any) -> Any:
+def _contiguous(array: Any) -> Any:
     """The array, C-contiguous as native code leaves it: a view would leave the work to others, unseen."""
     return array if array.flags.c_contiguous else array.copy()
 
@@ -286,18 +286,18 @@ class Code:
         address = function_address(key, NAME, lambda: nest_ir(nest))
         blocks = block_shape(nest)
         elements = blocks.middle * blocks.inner * nest.slice_length
-        seconds = estimate(self.block).native_seconds_an_element
+        seconds = estimate(self.block).native_seconds_per_element
         bytes_moved = sum(access.element_type.dtype.itemsize for access in nest.accesses)
-        units = block_count(nest, blocks)
-        weight = max(bytes_moved, seconds * BYTES_A_SECOND)
-        tasks, units_per_task = division(units, elements * weight)
+        work_items = block_count(nest, blocks)
+        weight = max(bytes_moved, seconds * BYTES_PER_SECOND)
+        tasks, units_per_task = division(work_items, elements * weight)
         accesses = tuple(
             [
                 (access.array, access.index_map.offset * access.element_type.dtype.itemsize)
                 for access in nest.accesses
             ]
         )
-        seconds *= units * elements
+        seconds *= work_items * elements
         return Launch(address, tasks, accesses, integer_args(nest, blocks, units_per_task), seconds)
 
 
@@ -308,25 +308,25 @@ def _nests_and_keys(block: Block, box: Box | None) -> tuple[Sequence[Any], Seque
     from ...codegen.nests.nest import description
     from .nests import nests_of
 
-    identity, kept = structural_key(block)
-    known = _alike.get((identity, box))
-    if known is None:
+    identity, referenced = structural_key(block)
+    cached = _nest_cache.get((identity, box))
+    if cached is None:
         nests = tuple([schedule_loops(nest) for nest in nests_of(block, box)])
-        known = nests, tuple([key_of(description(nest)) for nest in nests]), kept
-        _alike.keep((identity, box), known)
-    return known[:2]
+        cached = nests, tuple([key_of(description(nest)) for nest in nests]), referenced
+        _nest_cache.keep((identity, box), cached)
+    return cached[:2]
 
 
-_Known = tuple[Sequence[Any], Sequence[str], list[object]]
-_alike: Recent[tuple[tuple[object, ...], Box | None], _Known] = Recent(64)
+_CachedNests = tuple[Sequence[Any], Sequence[str], list[object]]
+_nest_cache: Recent[tuple[tuple[object, ...], Box | None], _CachedNests] = Recent(64)
 """By a block's likeness and the box: nests, keys, and what the likeness stands for."""
 
-MOST_NAMES = 12
+MAX_NAMES = 12
 """How many operations of a block `Executable.explain` lists."""
 
 
 def names_of(block: Block) -> str:
     """The operations of a block, for `Executable.explain`."""
     names: Sequence[str] = [operation.name.partition(".")[2] for operation in block.operations[:-1]]
-    more = len(names) - MOST_NAMES
-    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - MAX_NAMES
+    return ", ".join(names[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")

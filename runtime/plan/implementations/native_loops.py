@@ -11,70 +11,70 @@ from ...ir import Operation, Value, captured_values
 from ...ir.record import Record
 from ...ops.control.control import While
 from ...ops.framework.verify import views_under
-from ...specialize.outlining.loop_sharding import Carried, LoopPart, loop_part
+from ...specialize.outlining.loop_sharding import Carried, LoopShard, loop_shard
 from ...types import TensorType
 from ..tiering.background import BACKGROUND, Job
-from ..tiering.cost_model import loading_seconds
-from ..tiering.tiers import QUICK_SECONDS
+from ..tiering.cost_model import compiler_load_seconds
+from ..tiering.tiers import CACHE_LOAD_SECONDS
 
 if TYPE_CHECKING:
     from ...codegen.coverage import ViewOf
     from ...kernels.launch.native_loop import LoopFunction, Parts
 
-PATIENCE_SECONDS, PATIENCE_AN_ARRAY = 0.02, 0.003
+PATIENCE_SECONDS, PATIENCE_SECONDS_PER_ARRAY = 0.02, 0.003
 """Time in a loop's plan after which a call waits for its native code, more for each array that a step makes:
 about what compiling it takes."""
-_FEW_ELEMENTS = 16
+_MAX_SCALAR_ELEMENTS = 16
 """Arrays have more."""
-_STEP_SECONDS = 1e-6
+_OPERATION_SECONDS = 1e-6
 """What an operation in a loop's plan takes."""
-EARLY_SHARE = 0.05
+EARLY_FRACTION = 0.05
 """The part of that time after which it is compiled beside the calls."""
 
-FIRST_STEPS, FIRST_WORK = 1 << 12, 1 << 24
+FIRST_CALL_ITERATIONS, FIRST_CALL_WORK = 1 << 12, 1 << 24
 """Most steps of the first native call of a loop, and products and bytes of these; later ones do more, up to
 CALL_SECONDS."""
 CALL_SECONDS = 0.02
 """About how long one native call lasts: between two of them a signal can stop the loop."""
 
-_LEAST_PART_WORK = 1 << 15
+_MIN_SHARD_WORK = 1 << 15
 """What a step of a part must take at least, in products."""
-_MOST_REPEATED = 1.25
+_MAX_REDUNDANT_WORK = 1.25
 """How many times the loop's work all parts may have together: what all rows share is computed by each."""
-_PRODUCTS_A_BYTE = 2
+_MULTIPLICATIONS_PER_BYTE = 2
 """What making a byte of an array takes, in products."""
-_PRODUCT_SECONDS = 1e-11
+_MULTIPLICATION_SECONDS = 1e-11
 """What a product takes."""
 
-MANY_STEPS = 2000
+MIN_EAGER_ITERATIONS = 2000
 """A loop that takes as many is compiled before its first step, if they are expected to take as long."""
 
 
-class NativeForm(Record):
+class LoopToCompile(Record):
     """What becomes native code of a `while`: the whole, or one of the parts into which it is cut.
 
     Attributes:
         operation: the loop that is generated.
-        part: where it is one part, that.
+        shard: where it is one part, that.
     """
 
     operation: Operation
-    part: LoopPart | None = None
+    shard: LoopShard | None = None
 
     @property
     def count(self) -> int:
         """How many parts there are."""
-        return 1 if self.part is None else self.part.count
+        return 1 if self.shard is None else self.shard.count
 
     @property
     def captured(self) -> list[Value]:
         """The values that its regions use from outside: that of a part's first row is the last one."""
-        first = None if self.part is None else self.part.first
+        first = None if self.shard is None else self.shard.first
         values = [value for value in captured_values(self.operation.regions) if value is not first]
         return values if first is None else [*values, first]
 
 
-def native_form(view: While, threads: int | None) -> NativeForm | str:
+def loop_to_compile(view: While, threads: int | None) -> LoopToCompile | str:
     """What becomes native code of a `while`, or why nothing does.
 
     Args:
@@ -84,51 +84,53 @@ def native_form(view: While, threads: int | None) -> NativeForm | str:
     from ...codegen.arrays.control import MOST_WORK
     from ...kernels.launch.threads import way_of_running
 
-    views, whole = views_under(view.ordering), NativeForm(view.operation)
+    views, unsharded = views_under(view.ordering), LoopToCompile(view.operation)
     count = way_of_running(threads)[1]
-    form = _cut(whole, views, count, MOST_WORK) if count > 1 else None
-    if form is not None:
-        return form
-    most_work = MOST_WORK if count == 1 else None
-    return native_loop.native_loop_problem(whole.operation, whole.captured, views, most_work) or whole
+    loop = _sharded(unsharded, views, count, MOST_WORK) if count > 1 else None
+    if loop is not None:
+        return loop
+    max_work = MOST_WORK if count == 1 else None
+    return (
+        native_loop.native_loop_problem(unsharded.operation, unsharded.captured, views, max_work) or unsharded
+    )
 
 
-def _cut(whole: NativeForm, views: ViewOf, most_parts: int, most_work: int) -> NativeForm | None:
+def _sharded(unsharded: LoopToCompile, views: ViewOf, max_shards: int, max_work: int) -> LoopToCompile | None:
     """One of the parts into which a `while` is cut, as many as its work is worth; None where it is not cut.
 
     Args:
-        most_parts: how many there may be.
-        most_work: products that a step of a part may multiply.
+        max_shards: how many there may be.
+        max_work: products that a step of a part may multiply.
     """
     from ...codegen import native_loop
 
-    if not native_loop.is_plain_loop(whole.operation):
+    if not native_loop.is_plain_loop(unsharded.operation):
         return None
-    work = _step_work(whole, views)
-    part = loop_part(whole.operation, min(most_parts, work // _LEAST_PART_WORK))
-    if part is None or not _keeps_windows(part):
+    work = _iteration_work(unsharded, views)
+    shard = loop_shard(unsharded.operation, min(max_shards, work // _MIN_SHARD_WORK))
+    if shard is None or not _writes_only_own_windows(shard):
         return None
-    form = NativeForm(part.operation, part)
-    is_shared = part.count * _step_work(form, views) <= _MOST_REPEATED * work
-    problem = native_loop.native_loop_problem(form.operation, form.captured, views, most_work)
-    return form if is_shared and problem is None else None
+    loop = LoopToCompile(shard.operation, shard)
+    is_worth_sharding = shard.count * _iteration_work(loop, views) <= _MAX_REDUNDANT_WORK * work
+    problem = native_loop.native_loop_problem(loop.operation, loop.captured, views, max_work)
+    return loop if is_worth_sharding and problem is None else None
 
 
-def _keeps_windows(part: LoopPart) -> bool:
+def _writes_only_own_windows(shard: LoopShard) -> bool:
     """Whether a part leaves the other parts' windows alone: it copies no array of which they update some."""
     from ...codegen import native_loop
 
-    pairs = zip(part.carried, part.operation.operands, strict=True)
+    pairs = zip(shard.carried, shard.operation.operands, strict=True)
     shared = [operand.type for kind, operand in pairs if kind is Carried.WINDOWS]
-    return all(native_loop.leaves_in_place(part.operation, type) for type in shared)
+    return all(native_loop.leaves_in_place(shard.operation, type) for type in shared)
 
 
-def _step_work(form: NativeForm, views: ViewOf) -> int:
+def _iteration_work(loop: LoopToCompile, views: ViewOf) -> int:
     """What a step takes, about, in products."""
     from ...codegen import native_loop
 
-    needed, products = native_loop.native_loop_needs(form.operation, views)
-    return products + _PRODUCTS_A_BYTE * needed
+    workspace_bytes, multiplications = native_loop.native_loop_needs(loop.operation, views)
+    return multiplications + _MULTIPLICATIONS_PER_BYTE * workspace_bytes
 
 
 def is_long(view: While) -> bool:
@@ -136,22 +138,22 @@ def is_long(view: While) -> bool:
     from ...codegen.blocks import count_limit
 
     count = count_limit(view.operation) or 0
-    if count < MANY_STEPS:
+    if count < MIN_EAGER_ITERATIONS:
         return False
     operations = sum(1 for region in view.operation.regions for _ in region.walk())
-    return count * operations * _STEP_SECONDS >= patience(view) / 2
+    return count * operations * _OPERATION_SECONDS >= patience(view) / 2
 
 
 def patience(view: While) -> float:
     """How long a loop's plan may take before a call waits for its native code."""
-    made = [
+    result_types = [
         value.type
         for region in view.operation.regions
         for operation in region.walk()
         for value in operation.results
     ]
-    arrays = sum(isinstance(type, TensorType) and type.size > _FEW_ELEMENTS for type in made)
-    return PATIENCE_SECONDS + PATIENCE_AN_ARRAY * arrays
+    arrays = sum(isinstance(type, TensorType) and type.size > _MAX_SCALAR_ELEMENTS for type in result_types)
+    return PATIENCE_SECONDS + PATIENCE_SECONDS_PER_ARRAY * arrays
 
 
 class NativeLoop:
@@ -163,9 +165,9 @@ class NativeLoop:
 
     Args:
         view: the operation.
-        form: what becomes native code of it.
+        loop: what becomes native code of it.
         threads: most threads that it may use; None: all.
-        at_once: whether to be native from the first step on.
+        eager: whether to be native from the first step on.
 
     Attributes:
         accepts_out: it takes `out`, for each carried value None or its array, which dies with the call.
@@ -173,21 +175,21 @@ class NativeLoop:
 
     accepts_out = True
 
-    def __init__(self, view: While, form: NativeForm, threads: int | None, at_once: bool) -> None:
-        self.view, self.form, self.threads = view, form, threads
-        self.taken = _taken(view, form)
+    def __init__(self, view: While, loop: LoopToCompile, threads: int | None, eager: bool) -> None:
+        self.view, self.loop, self.threads = view, loop, threads
+        self.capture_positions = _capture_positions(view, loop)
         self.unchanged = _unchanged(view)
         self.may_overwrite = tuple([(k, k) for k, unchanged in enumerate(self.unchanged) if not unchanged])
         self.patience = patience(view)
-        self.seconds_left = 0.0 if at_once else self.patience
-        self.seconds_to_look = QUICK_SECONDS + loading_seconds()
+        self.seconds_left = 0.0 if eager else self.patience
+        self.seconds_to_cache_lookup = CACHE_LOAD_SECONDS + compiler_load_seconds()
         self.native: LoopFunction | None = None
         self.job: Job | None = None
 
     def __call__(self, *operands: Any, cond: Any, body: Any, out: Any = None) -> tuple[Any, ...]:
         if self.native is not None:
             return self.native(operands, self._captures(body.captures), body.count_steps, out)
-        values, finished = self._by_plans(operands, cond, body)
+        values, finished = self._run_plans(operands, cond, body)
         if finished:
             self._compile_early()
             return tuple(values)
@@ -198,20 +200,24 @@ class NativeLoop:
 
     def _captures(self, captures: Sequence[Any]) -> Sequence[Any]:
         """What the native code uses of the captured values, in its order."""
-        return captures if self.taken is None else [captures[index] for index in self.taken]
+        return (
+            captures
+            if self.capture_positions is None
+            else [captures[index] for index in self.capture_positions]
+        )
 
     def _compile_early(self) -> None:
         """Begin to compile beside the calls, if the time has come."""
-        if self.job is None and self.seconds_left < (1 - EARLY_SHARE) * self.patience:
+        if self.job is None and self.seconds_left < (1 - EARLY_FRACTION) * self.patience:
             self.job = BACKGROUND.submit(Job(self._prepare, is_quick=True))
 
     def _prepare(self) -> None:
         self.native = self._compiled()
 
-    def _by_plans(self, values: Sequence[Any], cond: Any, body: Any) -> tuple[Sequence[Any], bool]:
+    def _run_plans(self, values: Sequence[Any], cond: Any, body: Any) -> tuple[Sequence[Any], bool]:
         """Steps by the regions' plans while time is left; the values, and whether the loop has ended."""
         while self.seconds_left > 0:
-            budget = min(self.seconds_left, self.seconds_to_look)
+            budget = min(self.seconds_left, self.seconds_to_cache_lookup)
             start = perf_counter()
             finished = False
             while not finished and perf_counter() - start < budget:
@@ -220,11 +226,11 @@ class NativeLoop:
                     values = body(*values)
             seconds = perf_counter() - start
             self.seconds_left -= seconds
-            self.seconds_to_look -= seconds
+            self.seconds_to_cache_lookup -= seconds
             if finished:
                 return values, True
-            if self.seconds_to_look <= 0:
-                self.seconds_to_look = float("inf")
+            if self.seconds_to_cache_lookup <= 0:
+                self.seconds_to_cache_lookup = float("inf")
                 if self._is_quick():
                     break
         return values, False
@@ -235,7 +241,7 @@ class NativeLoop:
         from ...codegen.description import operation_description
         from ...codegen.llvm.machine import key_of
 
-        return key_of("loop\n" + operation_description(self.form.operation, self.form.captured))
+        return key_of("loop\n" + operation_description(self.loop.operation, self.loop.captured))
 
     def _is_quick(self) -> bool:
         """Whether the native code need not be compiled."""
@@ -249,51 +255,53 @@ class NativeLoop:
         from ...codegen.llvm import machine
         from ...kernels.launch.native_loop import LoopFunction
 
-        form, views = self.form, views_under(self.view.ordering)
+        loop, views = self.loop, views_under(self.view.ordering)
 
         def text() -> str:
-            return str(native_loop.native_loop(form.operation, form.captured, views))
+            return str(native_loop.native_loop(loop.operation, loop.captured, views))
 
         address = machine.function_address(self._key, native_loop.NAME, text)
-        needed, work = native_loop.native_loop_needs(form.operation, views)
-        steps = min(FIRST_STEPS, FIRST_WORK // (needed + work + 1) + 1)
-        steps = max(1, min(steps, count_limit(self.view.operation) or steps))
-        return LoopFunction(address, self.unchanged, needed, steps, CALL_SECONDS, self._parts(views))
+        workspace_bytes, work = native_loop.native_loop_needs(loop.operation, views)
+        iterations = min(FIRST_CALL_ITERATIONS, FIRST_CALL_WORK // (workspace_bytes + work + 1) + 1)
+        iterations = max(1, min(iterations, count_limit(self.view.operation) or iterations))
+        return LoopFunction(
+            address, self.unchanged, workspace_bytes, iterations, CALL_SECONDS, self._shard_layout(views)
+        )
 
-    def _parts(self, views: ViewOf) -> Parts | None:
+    def _shard_layout(self, views: ViewOf) -> Parts | None:
         """How the memory of parts lies, where the loop is cut into some."""
         from ...kernels.launch.native_loop import Parts
 
-        form, part = self.form, self.form.part
-        if part is None:
+        loop, shard = self.loop, self.loop.shard
+        if shard is None:
             return None
-        seconds = form.count * _step_work(form, views) * _PRODUCT_SECONDS
-        distances = [
-            0 if unchanged else _distance(kind, operand.type)
+        seconds = loop.count * _iteration_work(loop, views) * _MULTIPLICATION_SECONDS
+        shard_strides = [
+            0 if unchanged else _shard_stride(kind, operand.type)
             for kind, operand, unchanged in zip(
-                part.carried, part.operation.operands, self.unchanged, strict=True
+                shard.carried, shard.operation.operands, self.unchanged, strict=True
             )
         ]
-        return Parts(form.count, part.rows, tuple(distances), seconds, self.threads)
+        return Parts(loop.count, shard.rows, tuple(shard_strides), seconds, self.threads)
 
 
-def _distance(kind: Carried, type: Any) -> int | None:
+def _shard_stride(kind: Carried, type: Any) -> int | None:
     """The bytes between the memory of parts, whose carried value has that type; None: each has its own."""
     if kind is Carried.ROWS:
         return int(type.size * type.dtype.itemsize)
     return 0 if kind is Carried.WINDOWS else None
 
 
-def _taken(view: While, form: NativeForm) -> list[int] | None:
+def _capture_positions(view: While, loop: LoopToCompile) -> list[int] | None:
     """Which of the values that a loop captures a part's native code uses; None where it is the whole loop."""
-    if form.part is None:
+    if loop.shard is None:
         return None
     captured = captured_values(view.operation.regions)
-    return [captured.index(value) for value in form.captured[:-1]]
+    return [captured.index(value) for value in loop.captured[:-1]]
 
 
 def _unchanged(view: While) -> tuple[bool, ...]:
     """For each carried value whether the body hands on what it got."""
     body = view.body.block
-    handed_on: Sequence[Value] = body.terminator.operands
-    return tuple([value is argument for value, argument in zip(handed_on, body.arguments, strict=True)])
+    carried_values: Sequence[Value] = body.terminator.operands
+    return tuple([value is argument for value, argument in zip(carried_values, body.arguments, strict=True)])

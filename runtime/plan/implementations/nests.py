@@ -24,14 +24,22 @@ from ...codegen.nests.nest import (
 )
 from ...ir import Block, DenseElementsAttribute, Operation, Value
 from ...ops.framework.verify import view_of
-from ...specialize.fusion.gather_index_map import GATHERS, Gathered, gathered, read_through
-from ...specialize.fusion.movement_index_map import MOVES, Box, Inseparable, Place, Split, range_of, source
+from ...specialize.fusion.gather_index_map import GATHERS, GatherMap, read_through_views, trace_gather
+from ...specialize.fusion.movement_index_map import (
+    MOVES,
+    AffineExpr,
+    Box,
+    InseparableLoops,
+    LoopSplit,
+    index_range,
+    source,
+)
 from ...types import SIGNED, ElementType, TensorType
 from ..tiering.tiers import NoCode
 
-MOST_NESTS = 16
+MAX_NESTS = 16
 
-_Point = tuple[Value, tuple[Place, ...]]
+_Element = tuple[Value, tuple[AffineExpr, ...]]
 """An element of a value, by its places."""
 
 _NARROW = 1 << 31
@@ -59,40 +67,42 @@ def nests_of(block: Block, box: Box | None = None) -> list[Nest]:
         raise NoCode("its results have several shapes")
     if 0 in shape:
         return []
-    waiting: list[Box] = [box or tuple([(0, size) for size in shape])]
+    pending: list[Box] = [box or tuple([(0, size) for size in shape])]
     nests: list[Nest] = []
-    while waiting:
-        box = waiting.pop()
+    while pending:
+        box = pending.pop()
         try:
-            nests.append(_Boxed(block, box).nest)
-        except Split as cut:
-            first, stop = box[cut.loop]
-            waiting.append((*box[: cut.loop], (cut.index, stop), *box[cut.loop + 1 :]))
-            waiting.append((*box[: cut.loop], (first, cut.index), *box[cut.loop + 1 :]))
-        except Inseparable as error:
+            nests.append(_BoxNest(block, box).nest)
+        except LoopSplit as split:
+            first, stop = box[split.loop]
+            pending.append((*box[: split.loop], (split.index, stop), *box[split.loop + 1 :]))
+            pending.append((*box[: split.loop], (first, split.index), *box[split.loop + 1 :]))
+        except InseparableLoops as error:
             raise NoCode(str(error)) from error
-        if len(nests) + len(waiting) > MOST_NESTS:
-            raise NoCode(f"it takes more than {MOST_NESTS} loop nests")
+        if len(nests) + len(pending) > MAX_NESTS:
+            raise NoCode(f"it takes more than {MAX_NESTS} loop nests")
     return merge_interleaved_stores(nests)
 
 
-class _Boxed:
+class _BoxNest:
     """Makes the nest of one box of the results' elements."""
 
     def __init__(self, block: Block, box: Box) -> None:
         self.box = box
         self.arguments = {value: number for number, value in enumerate(block.arguments)}
         self.nodes: list[Node] = []
-        self.numbers: dict[Any, int] = {}
+        self.node_ids: dict[Any, int] = {}
         self.accesses: list[Access] = []
         self.iota_maps: list[AffineMap] = []
         self.start_indices: list[StartIndex] = []
         results = block.terminator.operands
         loops = len(box)
-        here = [Place(0, tuple([int(d == loop) for loop in range(loops)])) for d in range(loops)]
-        stores = [self.number_of(result, tuple(here)) for result in results]
+        identity_maps = [
+            AffineExpr(0, tuple([int(d == loop) for loop in range(loops)])) for d in range(loops)
+        ]
+        stores = [self.node_of(result, tuple(identity_maps)) for result in results]
         for number, result in enumerate(results, len(block.arguments)):
-            self.add_access(number, result, here)
+            self.add_access(number, result, identity_maps)
         self.nest = Nest(
             tuple([stop - first for first, stop in box]),
             tuple(self.accesses),
@@ -102,114 +112,116 @@ class _Boxed:
             tuple(self.start_indices),
         )
 
-    def number_of(self, value: Value, places: tuple[Place, ...]) -> int:
+    def node_of(self, value: Value, coordinates: tuple[AffineExpr, ...]) -> int:
         """The node of an element; enters it and all that it needs."""
-        waiting = [(value, places)]
-        while waiting:
-            point = waiting[-1]
-            needed = [] if point in self.numbers else self.operands(point)
-            missing = [other for other in needed if other not in self.numbers]
+        pending = [(value, coordinates)]
+        while pending:
+            point = pending[-1]
+            inputs = [] if point in self.node_ids else self.operands(point)
+            missing = [other for other in inputs if other not in self.node_ids]
             if missing:
-                waiting += reversed(missing)
+                pending += reversed(missing)
                 continue
-            if point not in self.numbers:
-                self.numbers[point] = self.enter(point, needed)
-            waiting.pop()
-        return self.numbers[value, places]
+            if point not in self.node_ids:
+                self.node_ids[point] = self.enter(point, inputs)
+            pending.pop()
+        return self.node_ids[value, coordinates]
 
-    def operands(self, point: _Point) -> list[_Point]:
+    def operands(self, point: _Element) -> list[_Element]:
         """The elements that an element is made from."""
-        value, places = point
+        value, coordinates = point
         owner = value.owner
         if value in self.arguments or not isinstance(owner, Operation):
             return []
         if owner.name in _MOVES:
-            number, moved = source(view_of(owner), places, self.box)
-            return [(owner.operands[number], moved)]
+            number, source_coordinates = source(view_of(owner), coordinates, self.box)
+            return [(owner.operands[number], source_coordinates)]
         if owner.name in GATHERS:
-            return _needed(gathered(owner, places, len(self.box)))
-        return [(operand, places if _type(operand).shape else ()) for operand in owner.operands]
+            return _index_elements(trace_gather(owner, coordinates, len(self.box)))
+        return [(operand, coordinates if _type(operand).shape else ()) for operand in owner.operands]
 
-    def enter(self, point: _Point, operands: Sequence[_Point]) -> int:
+    def enter(self, point: _Element, operands: Sequence[_Element]) -> int:
         """The node of an element whose operands have nodes."""
-        value, places = point
+        value, coordinates = point
         if value in self.arguments:
-            return self.node(Load(self.add_access(self.arguments[value], value, places)))
+            return self.node(Load(self.add_access(self.arguments[value], value, coordinates)))
         operation = value.owner
         assert isinstance(operation, Operation)
         if operation.name in _MOVES:
-            return self.numbers[operands[0]]
+            return self.node_ids[operands[0]]
         if operation.name in GATHERS:
-            return self.gather(operation, gathered(operation, places, len(self.box)))
+            return self.gather(operation, trace_gather(operation, coordinates, len(self.box)))
         element_type = _element_type(value)
         if operation.name == "stablehlo.constant":
             return self.node(Constant(element_type, _only_element(operation)))
         if operation.name == "stablehlo.iota":
-            place = places[view_of(operation).iota_dimension]  # type: ignore[attr-defined]
-            self.iota_maps.append(self.within_box(place))
+            expr = coordinates[view_of(operation).iota_dimension]  # type: ignore[attr-defined]
+            self.iota_maps.append(self.relative_to_box(expr))
             return self.node(Iota(len(self.iota_maps) - 1, element_type))
-        return self.node(Apply(operation, tuple([self.numbers[operand] for operand in operands])))
+        return self.node(Apply(operation, tuple([self.node_ids[operand] for operand in operands])))
 
-    def gather(self, operation: Operation, found: Gathered) -> int:
+    def gather(self, operation: Operation, gather_map: GatherMap) -> int:
         """The node of a gather's element."""
-        array, places = read_through(operation.operands[0], found, self.box, self.arguments)
+        array, coordinates = read_through_views(operation.operands[0], gather_map, self.box, self.arguments)
         loops = len(self.box)
-        whole = self.place_in(array, places, loops + len(found.moving))
-        place = self.within_box(Place(whole.offset, whole.strides[:loops]))
-        moving: list[GatherIndex] = []
-        for index, stride in zip(found.moving, whole.strides[loops:], strict=True):
-            number = self.numbers[index.value, index.places]
-            known = self.known_place(number, index.largest)
-            if known is None:
+        full_map = self.linear_index(array, coordinates, loops + len(gather_map.dynamic_indices))
+        expr = self.relative_to_box(AffineExpr(full_map.offset, full_map.strides[:loops]))
+        dynamic_indices: list[GatherIndex] = []
+        for index, stride in zip(gather_map.dynamic_indices, full_map.strides[loops:], strict=True):
+            number = self.node_ids[index.value, index.coordinates]
+            constant_map = self.constant_index(number, index.largest)
+            if constant_map is None:
                 self.start_indices.append(StartIndex(index.largest, index.added, stride))
-                moving.append(GatherIndex(number, _element_type(index.value), len(self.start_indices) - 1))
+                dynamic_indices.append(
+                    GatherIndex(number, _element_type(index.value), len(self.start_indices) - 1)
+                )
             else:
-                place = AffineMap(*Place(*place).plus(known.scaled(stride)))
-        self.accesses.append(Access(self.arguments[array], _element_type(array), place))
+                expr = AffineMap(*AffineExpr(*expr).plus(constant_map.scaled(stride)))
+        self.accesses.append(Access(self.arguments[array], _element_type(array), expr))
         access = len(self.accesses) - 1
-        if not moving:
+        if not dynamic_indices:
             return self.node(Load(access))
-        fill = None if found.fill is None else self.numbers[found.fill, ()]
-        return self.node(Gather(access, tuple(moving), fill, _type(array).size < _NARROW))
+        fill = None if gather_map.fill is None else self.node_ids[gather_map.fill, ()]
+        return self.node(Gather(access, tuple(dynamic_indices), fill, _type(array).size < _NARROW))
 
-    def known_place(self, number: int, largest: int) -> Place | None:
+    def constant_index(self, number: int, largest: int) -> AffineExpr | None:
         """An index that counts, or never changes, and always lies within a dimension; None for others."""
         node = self.nodes[number]
         loops = len(self.box)
         if isinstance(node, Constant):
             index = int(node.value)
-            return Place(index, (0,) * loops) if 0 <= index <= largest else None
+            return AffineExpr(index, (0,) * loops) if 0 <= index <= largest else None
         if not isinstance(node, Iota):
             return None
-        place = Place(*self.iota_maps[node.index_map])
-        least, greatest = range_of(place, [(0, stop - first) for first, stop in self.box])
+        expr = AffineExpr(*self.iota_maps[node.index_map])
+        min_index, max_index = index_range(expr, [(0, stop - first) for first, stop in self.box])
         width = node.element_type.width - (node.element_type.category == SIGNED)
-        return place if least >= 0 and greatest <= largest and greatest < 1 << width else None
+        return expr if min_index >= 0 and max_index <= largest and max_index < 1 << width else None
 
     def node(self, node: Node) -> int:
         self.nodes.append(node)
         return len(self.nodes) - 1
 
-    def add_access(self, array: int, value: Value, places: Sequence[Place]) -> int:
+    def add_access(self, array: int, value: Value, coordinates: Sequence[AffineExpr]) -> int:
         """A place in an array that lies in row-major order."""
-        place = self.place_in(value, places, len(self.box))
-        self.accesses.append(Access(array, _element_type(value), self.within_box(place)))
+        expr = self.linear_index(value, coordinates, len(self.box))
+        self.accesses.append(Access(array, _element_type(value), self.relative_to_box(expr)))
         return len(self.accesses) - 1
 
-    def place_in(self, value: Value, places: Sequence[Place], loops: int) -> Place:
+    def linear_index(self, value: Value, coordinates: Sequence[AffineExpr], loops: int) -> AffineExpr:
         """A place in the elements of an array, which lie in row-major order, over so many loops."""
         shape = _type(value).shape
-        place = Place(0, (0,) * loops)
-        for d, own in enumerate(places):
-            place = place.plus(own.scaled(math.prod(shape[d + 1 :])))
-        return place
+        expr = AffineExpr(0, (0,) * loops)
+        for d, dimension_map in enumerate(coordinates):
+            expr = expr.plus(dimension_map.scaled(math.prod(shape[d + 1 :])))
+        return expr
 
-    def within_box(self, place: Place) -> AffineMap:
+    def relative_to_box(self, expr: AffineExpr) -> AffineMap:
         """A place with the loops counted from the box's corner."""
-        offset = place.offset
-        for stride, (first, _) in zip(place.strides, self.box, strict=True):
+        offset = expr.offset
+        for stride, (first, _) in zip(expr.strides, self.box, strict=True):
             offset += stride * first
-        return AffineMap(offset, place.strides)
+        return AffineMap(offset, expr.strides)
 
 
 def _type(value: Value) -> TensorType:
@@ -223,10 +235,10 @@ def _element_type(value: Value) -> ElementType:
     return element_type
 
 
-def _needed(found: Gathered) -> list[_Point]:
+def _index_elements(gather_map: GatherMap) -> list[_Element]:
     """The elements that the place of a gather's element depends on, and what may take its place."""
-    points: list[_Point] = [(index.value, index.places) for index in found.moving]
-    return points if found.fill is None else [*points, (found.fill, ())]
+    elements: list[_Element] = [(index.value, index.coordinates) for index in gather_map.dynamic_indices]
+    return elements if gather_map.fill is None else [*elements, (gather_map.fill, ())]
 
 
 def _only_element(constant: Operation) -> np.generic:

@@ -2,8 +2,8 @@
 
 A step of the definition dequantizes two values, adds them and quantizes the sum. In f32 that is the sum of
 the stored integers less the zero point as long as no rounding error reaches one half: with all partial sums
-below `_LARGEST` the four roundings are off by less than 5 * 2^20 * 2^-24 < 1/2. Each call sees whether they
-are.
+below `_MAX_PARTIAL_SUM` the four roundings are off by less than 5 * 2^20 * 2^-24 < 1/2. Each call checks
+that bound.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from ...ops.reduction.bodies import monoid
 from ...ops.reduction.reduce import Reduce
 from ...types import ELEMENT_TYPES, QuantizedType
 
-_LARGEST: Final = 1 << 20
+_MAX_PARTIAL_SUM: Final = 1 << 20
 """Bound of the partial sums, less the zero point, and of the zero point."""
 _EXTREMES: Final = ("minimum", "maximum")
-_MODERATE: Final = 2.0**100
+_MAX_SCALE: Final = 2.0**100
 """Scales up to it, and down to its inverse, neither overflow nor lose digits."""
 
 
@@ -33,12 +33,12 @@ def quantized_sum(view: Any, threads: int | None) -> tuple[Callable[[], Callable
         return None, "no kernel on quantized tensors"
     operand, element_type = view.inputs[0], view.inputs[0].element_type
     assert isinstance(element_type, QuantizedType)
-    same = view.results[0].element_type == element_type == view.body.type.results[0].element_type
+    has_one_type = view.results[0].element_type == element_type == view.body.type.results[0].element_type
     in_f32 = element_type.expressed is ELEMENT_TYPES["f32"]
-    if not same or not in_f32 or view.ordering.reduction_tree != "blocked":
+    if not has_one_type or not in_f32 or view.ordering.reduction_tree != "blocked":
         return None, "no kernel for these quantized types"
     (scale,), (zero_point,) = element_type.scales, element_type.zero_points
-    if abs(zero_point) > _LARGEST or not 1 / _MODERATE <= scale <= _MODERATE:
+    if abs(zero_point) > _MAX_PARTIAL_SUM or not 1 / _MAX_SCALE <= scale <= _MAX_SCALE:
         return None, "sums in integers could differ"
     from ...kernels.reduction import reduce
 
@@ -48,16 +48,20 @@ def quantized_sum(view: Any, threads: int | None) -> tuple[Callable[[], Callable
     def prepare() -> Callable[..., Any]:
         shape, dtype = operand.shape, operand.dtype
         total = reduce.prepare(shape, dtype, view.dimensions, "add", threads=threads)
-        every = tuple(range(len(shape)))
-        extremes = [reduce.prepare(shape, dtype, every, name, threads=threads) for name in _EXTREMES]
+        all_dimensions = tuple(range(len(shape)))
+        extremes = [reduce.prepare(shape, dtype, all_dimensions, name, threads=threads) for name in _EXTREMES]
         count = math.prod([shape[d] for d in view.dimensions])
-        room = min(_LARGEST, zero_point - element_type.storage_min, element_type.storage_max - zero_point)
-        step, modulus = _step(view), 1 << (8 * dtype.itemsize)
+        headroom = min(
+            _MAX_PARTIAL_SUM, zero_point - element_type.storage_min, element_type.storage_max - zero_point
+        )
+        definition, modulus = _body_by_definition(view), 1 << (8 * dtype.itemsize)
 
         def run(values: Array, initial: Array) -> Any:
-            found = [int(extreme(values, values[(0,) * len(shape)])) - zero_point for extreme in extremes]
-            if count * max(map(abs, found)) + abs(int(initial) - zero_point) > room:
-                return view.reference(values, initial, body=step)
+            extreme_values = [
+                int(extreme(values, values[(0,) * len(shape)])) - zero_point for extreme in extremes
+            ]
+            if count * max(map(abs, extreme_values)) + abs(int(initial) - zero_point) > headroom:
+                return view.reference(values, initial, body=definition)
             # What sums of the storage's width lose is a multiple of the modulus, of which the result is free.
             shift = (int(initial) - count * zero_point) % modulus
             return np.asarray(total(values, np.array(shift, f"u{dtype.itemsize}").view(dtype)))
@@ -67,7 +71,9 @@ def quantized_sum(view: Any, threads: int | None) -> tuple[Callable[[], Callable
     return prepare, "a sum of stored integers"
 
 
-def _step(view: Reduce) -> Callable[[Array, Array], tuple[Array]]:
+def _body_by_definition(view: Reduce) -> Callable[[Array, Array], tuple[Array]]:
     """The body by its definition."""
-    enter, leave = dequantizer(view.results[0].with_shape(())), quantizer(view.results[0].with_shape(()))
-    return lambda left, right: (leave(np.add(enter(left), enter(right))),)
+    dequantize, quantize = dequantizer(
+        view.results[0].with_shape(())
+    ), quantizer(view.results[0].with_shape(()))
+    return lambda left, right: (quantize(np.add(dequantize(left), dequantize(right))),)

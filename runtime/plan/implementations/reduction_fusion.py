@@ -13,15 +13,15 @@ from ...ir.structural_key import structural_key
 from ...ops.framework.verify import view_of
 from ...recent import Recent
 from ...types import TensorType
-from ..tiering.cost_model import BYTES_A_SECOND, estimate
+from ..tiering.cost_model import BYTES_PER_SECOND, estimate
 
-MOST_KNOWN = 64
+MAX_CACHED = 64
 """Of how many clusters it is known what their code takes: layers of a program have equal ones."""
 
 
 def has_row_tiling(block: Block) -> bool:
     """Whether native code can be generated for a block of operations as a loop over rows."""
-    return RowCode(block, None).found is not None
+    return RowCode(block, None).lowered_or_none is not None
 
 
 def has_reduction_tiling(block: Block) -> bool:
@@ -31,7 +31,7 @@ def has_reduction_tiling(block: Block) -> bool:
     return reduction_form(block, view_of) is not None
 
 
-class Made(NamedTuple):
+class LoweredKernel(NamedTuple):
     """Native code before it is compiled.
 
     Attributes:
@@ -39,13 +39,13 @@ class Made(NamedTuple):
         size: how much a task does, which the code has in it.
         launches: for each of its functions, one after the other, the name, the number of tasks, and about how
             many seconds they take.
-        rooms: shape and element type of memory that is needed beside operands and results.
+        scratch: shape and element type of memory that is needed beside operands and results.
     """
 
     module: Callable[[], Any]
     size: int
     launches: tuple[tuple[str, int, float], ...]
-    rooms: tuple[tuple[tuple[int, ...], np.dtype[Any]], ...] = ()
+    scratch: tuple[tuple[tuple[int, ...], np.dtype[Any]], ...] = ()
 
 
 class _Shared:
@@ -53,20 +53,20 @@ class _Shared:
 
     Args:
         text: what tells the blocks from others.
-        made: what `LoopCode.make` returned.
+        lowered: what `LoopCode.lower` returned.
     """
 
-    def __init__(self, text: str, made: Made | None) -> None:
+    def __init__(self, text: str, lowered: LoweredKernel | None) -> None:
         self.text = text
-        self.made = made
+        self.lowered = lowered
 
     @functools.cached_property
     def key(self) -> str:
         """Of the code."""
         from ...codegen.llvm.machine import key_of
 
-        assert self.made is not None
-        return key_of(f"{self.made.size} in a task, {self.text}")
+        assert self.lowered is not None
+        return key_of(f"{self.lowered.size} in a task, {self.text}")
 
 
 class LoopCode:
@@ -81,40 +81,40 @@ class LoopCode:
         self.block = block
         self.threads = threads
 
-    def make(self) -> Made | None:
+    def lower(self) -> LoweredKernel | None:
         """The code before it is compiled; None where there is none."""
         raise NotImplementedError
 
     @functools.cached_property
     def _shared(self) -> _Shared:
         """What equal blocks share. Their texts are compared only where they do not hold the same objects."""
-        identity, kept = structural_key(self.block)
-        known = _alike.get((type(self).__name__, identity))
-        if known is None:
-            known = self._of_equal_text(), kept
-            _alike.keep((type(self).__name__, identity), known)
-        return known[0]
+        identity, referenced = structural_key(self.block)
+        cached = _by_structural_key.get((type(self).__name__, identity))
+        if cached is None:
+            cached = self._of_equal_text(), referenced
+            _by_structural_key.keep((type(self).__name__, identity), cached)
+        return cached[0]
 
     def _of_equal_text(self) -> _Shared:
         from ...codegen.description import block_description
 
         text = f"{type(self).__name__}\n{block_description(self.block)}"
-        shared = _known.get(text)
+        shared = _by_description.get(text)
         if shared is None:
-            shared = _Shared(text, self.make())
-            _known.keep(text, shared)
+            shared = _Shared(text, self.lower())
+            _by_description.keep(text, shared)
         return shared
 
     @property
-    def found(self) -> Made | None:
-        """What `make` makes, once for all equal blocks."""
-        return self._shared.made
+    def lowered_or_none(self) -> LoweredKernel | None:
+        """What `lower` makes, once for all equal blocks."""
+        return self._shared.lowered
 
     @property
-    def made(self) -> Made:
+    def lowered(self) -> LoweredKernel:
         """The same, where there is code."""
-        assert self.found is not None
-        return self.found
+        assert self.lowered_or_none is not None
+        return self.lowered_or_none
 
     @property
     def key(self) -> str:
@@ -131,90 +131,94 @@ class LoopCode:
         """A function from operands to the result or results."""
         from ...kernels.launch.native import Launch, NativeFunction
 
-        made = self.made
+        lowered = self.lowered
         operands = [_tensor(value.type) for value in self.block.arguments]
         results = [_tensor(value.type) for value in self.block.terminator.operands]
-        arrays = len(operands) + len(results) + len(made.rooms)
+        arrays = len(operands) + len(results) + len(lowered.scratch)
         accesses = tuple([(number, 0) for number in range(arrays)])
         return NativeFunction(
             [type.size * type.dtype.itemsize for type in operands],
             [(type.shape, type.dtype) for type in results],
             [
                 Launch(self.address(name), tasks, accesses, (), seconds)
-                for name, tasks, seconds in made.launches
+                for name, tasks, seconds in lowered.launches
             ],
             self.threads,
-            rooms=made.rooms,
+            rooms=lowered.scratch,
         )
 
     def address(self, name: str) -> int:
         """Where one of its functions is, compiled by now."""
         from ...codegen.llvm.machine import function_address
 
-        return function_address(self.key, name, lambda: str(self.made.module()))
+        return function_address(self.key, name, lambda: str(self.lowered.module()))
 
     def seconds(self) -> float:
         """About how long one thread takes."""
         types = [value.type for value in (*self.block.arguments, *self.block.terminator.operands)]
-        moved = sum(type.size * type.dtype.itemsize for type in map(_tensor, types))
-        work = estimate(self.block).native_seconds_an_element
-        return max(work * _tensor(self.block.terminator.operands[0].type).size, moved / BYTES_A_SECOND)
+        bytes_moved = sum(type.size * type.dtype.itemsize for type in map(_tensor, types))
+        work = estimate(self.block).native_seconds_per_element
+        return max(
+            work * _tensor(self.block.terminator.operands[0].type).size, bytes_moved / BYTES_PER_SECOND
+        )
 
 
 class RowCode(LoopCode):
     """The code of a cluster of rows."""
 
-    def make(self) -> Made | None:
+    def lower(self) -> LoweredKernel | None:
         from ...codegen.reductions.row_tiling import NAME, row_form
         from ...kernels.launch.threads import division
 
-        form = row_form(self.block, view_of)
-        if form is None:
+        tiling = row_form(self.block, view_of)
+        if tiling is None:
             return None
         seconds = self.seconds()
-        tasks, size = division(form.rows, seconds / form.rows * BYTES_A_SECOND)
+        tasks, size = division(tiling.rows, seconds / tiling.rows * BYTES_PER_SECOND)
 
         def module() -> Any:
             from ...codegen.reductions.rows import rows_module
 
-            return rows_module(self.block, form, view_of, size)
+            return rows_module(self.block, tiling, view_of, size)
 
-        return Made(module, size, ((NAME, tasks, seconds),))
+        return LoweredKernel(module, size, ((NAME, tasks, seconds),))
 
 
 class ReductionCode(LoopCode):
     """The code of a cluster of reductions and what makes their operands."""
 
-    def make(self) -> Made:
+    def lower(self) -> LoweredKernel:
         from ...codegen.reductions.iteration_space import folded_type
         from ...codegen.reductions.reduce import F32
         from ...codegen.reductions.reduction_tiling import reduction_form, reductions_of
         from ...codegen.reductions.reductions import FINISH, PARTIAL, reductions_module
         from ...kernels.launch.threads import division
 
-        form = reduction_form(self.block, view_of)
-        assert form is not None
+        tiling = reduction_form(self.block, view_of)
+        assert tiling is not None
         seconds = self.seconds()
-        tasks, size = division(form.units, seconds / form.units * BYTES_A_SECOND)
-        rooms = []
-        reductions: list[Operation] = reductions_of(self.block) if form.blocks > 1 else []
+        tasks, size = division(tiling.units, seconds / tiling.units * BYTES_PER_SECOND)
+        scratch = []
+        reductions: list[Operation] = reductions_of(self.block) if tiling.blocks > 1 else []
         for operation in reductions:
             dtype = folded_type(operation, F32).dtype
-            rooms.append(((form.outer, form.blocks, form.inner), dtype))
-            rooms.append(((form.outer, -(-form.blocks // 2), form.inner), dtype))
-        last = seconds / form.block_reduced
+            scratch.append(((tiling.outer, tiling.blocks, tiling.inner), dtype))
+            scratch.append(((tiling.outer, -(-tiling.blocks // 2), tiling.inner), dtype))
+        finish_seconds = seconds / tiling.block_reduced
         launches = [(PARTIAL, tasks, seconds)]
-        if form.blocks > 1:
-            launches.append((FINISH, form.outer, last))
-        return Made(
-            lambda: reductions_module(self.block, form, view_of, size), size, tuple(launches), tuple(rooms)
+        if tiling.blocks > 1:
+            launches.append((FINISH, tiling.outer, finish_seconds))
+        return LoweredKernel(
+            lambda: reductions_module(
+                self.block, tiling, view_of, size
+            ), size, tuple(launches), tuple(scratch)
         )
 
 
-_known: Recent[str, _Shared] = Recent(MOST_KNOWN)
+_by_description: Recent[str, _Shared] = Recent(MAX_CACHED)
 """By the name of the class and the block's description."""
 
-_alike: Recent[tuple[str, tuple[object, ...]], tuple[_Shared, list[object]]] = Recent(MOST_KNOWN)
+_by_structural_key: Recent[tuple[str, tuple[object, ...]], tuple[_Shared, list[object]]] = Recent(MAX_CACHED)
 """By the name of the class and the block's likeness, with what that stands for."""
 
 

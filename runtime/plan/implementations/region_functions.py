@@ -15,20 +15,20 @@ from ...ir import Value, captured_values
 from ...ops.framework.verify import views_under
 from ...ops.reduction.bodies import is_elementwise
 from ...types import TensorType
-from ..tiering.cost_model import Estimate, loading_seconds, seconds_of_operations
+from ..tiering.cost_model import Estimate, compiler_load_seconds, seconds_of_operations
 from ..tiering.tiers import Generated, NoCode
-from .reduction_fusion import Made
+from .reduction_fusion import LoweredKernel
 
 if TYPE_CHECKING:
     from ...kernels.launch.threads import Division
 
-BYTES_A_SECOND = 1e10
+BYTES_PER_SECOND = 1e10
 """What computing is worth in bytes moved, where work is divided."""
 _CALL = 1e-5
 """Seconds that one call of a region takes by its plan."""
 _PASS = 2e-6
 """Seconds that a pass of a reference costs beside its elements, for each operation of the region."""
-MOST_SMALL_ELEMENTS = 1 << 15
+MAX_SMALL_ELEMENTS = 1 << 15
 """Elements of an operand that native loops read in less time than it takes to call a hand-written kernel."""
 _SMALL_SECONDS = 1e-4
 """Seconds that the reference takes for up to _SMALL_CALLS applications of a region, and for as many more."""
@@ -50,7 +50,7 @@ class RegionCode:
     may_overwrite: tuple[tuple[int, int], ...] = ()
     most_small_calls = 1 << 16
     """How often native loops apply regions in less time than it takes to call a hand-written kernel."""
-    is_one_by_one = False
+    applies_per_element = False
     """Whether the reference applies even elementwise regions to one element after the other."""
 
     def __init__(self, view: Any, threads: int | None) -> None:
@@ -82,7 +82,7 @@ class RegionCode:
             raise NoCode(reason)
         return self
 
-    def make(self) -> Made:
+    def lower(self) -> LoweredKernel:
         """The code before it is compiled."""
         raise NotImplementedError
 
@@ -94,7 +94,7 @@ class RegionCode:
         """In how many passes over arrays it does so."""
         raise NotImplementedError
 
-    def moving_seconds(self) -> float:
+    def gather_seconds(self) -> float:
         """How long the reference takes to bring elements together, beside applying the regions."""
         return 0.0
 
@@ -117,36 +117,38 @@ class RegionCode:
         """Whether a hand-written kernel, made for many elements, would spend its time on being called."""
         operation = self.view.operation
         sizes = [tensor(value.type).size for value in (*operation.operands, *operation.results)]
-        return max(sizes) <= MOST_SMALL_ELEMENTS and self.native_calls() <= self.most_small_calls
+        return max(sizes) <= MAX_SMALL_ELEMENTS and self.native_calls() <= self.most_small_calls
 
-    def called(self, native: Callable[..., Any]) -> Callable[..., Any]:
+    def wrap_native(self, native: Callable[..., Any]) -> Callable[..., Any]:
         """A function of the operation's operands and values from outside, by one of the code's."""
         return native
 
     def reference(self, reference: Callable[..., Any]) -> Callable[..., Any]:
         """The reference, called as the native code is: with values from outside behind the operands."""
-        if not self.captured or not self.passed:
+        if not self.captured or not self.captured_operands:
             return reference
         count = len(self.view.operation.operands)
         return lambda *operands, **regions: reference(*operands[:count], **regions)
 
     def step(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """What a plan's step calls, by a function that takes values from outside behind the operands."""
-        if not self.captured or not self.passed:
+        if not self.captured or not self.captured_operands:
             return function
-        return _WithPassed(function, [self.captured.index(value) for value in self.passed])
+        return WithCapturedOperands(
+            function, [self.captured.index(value) for value in self.captured_operands]
+        )
 
     @functools.cached_property
-    def passed(self) -> list[Value]:
+    def captured_operands(self) -> list[Value]:
         """The values from outside that regions are handed: operands that follow the operation's own."""
         from ...codegen.regions.region_function import passed_values
 
         return passed_values(self.view.operation.regions)
 
     @functools.cached_property
-    def made(self) -> Made:
-        """What `make` made, once."""
-        return self.make()
+    def lowered(self) -> LoweredKernel:
+        """What `lower` made, once."""
+        return self.lower()
 
     @functools.cached_property
     def key(self) -> str:
@@ -160,7 +162,7 @@ class RegionCode:
 
         operation = self.view.operation
         return key_of(
-            f"{type(self).__name__} by {self.made.size}\n"
+            f"{type(self).__name__} by {self.lowered.size}\n"
             f"{attributes_description(operation)}\n"
             f"{operation_description(operation, self.captured)}\n"
             f"{constants_description(self.captured)}"
@@ -181,42 +183,44 @@ class RegionCode:
         """A function from operands and values from outside to the result or results."""
         from ...kernels.launch.native import Launch, NativeFunction
 
-        made = self.made
-        types = [*self.operands, *(tensor(value.type) for value in self.passed)]
+        lowered = self.lowered
+        types = [*self.operands, *(tensor(value.type) for value in self.captured_operands)]
         results = [(type.shape, type.dtype) for type in self.results]
-        accesses = tuple([(number, 0) for number in range(len(types) + len(results) + len(made.rooms))])
+        accesses = tuple([(number, 0) for number in range(len(types) + len(results) + len(lowered.scratch))])
         launches = [
-            Launch(self.address(name), tasks, accesses, (), seconds) for name, tasks, seconds in made.launches
+            Launch(
+                self.address(name), tasks, accesses, (), seconds
+            ) for name, tasks, seconds in lowered.launches
         ]
         sizes = [type.size * type.dtype.itemsize for type in types]
-        return self.called(NativeFunction(sizes, results, launches, self.threads, rooms=made.rooms))
+        return self.wrap_native(NativeFunction(sizes, results, launches, self.threads, rooms=lowered.scratch))
 
     def address(self, name: str) -> int:
         """Where one of its functions is, compiled by now."""
         from ...codegen.llvm.machine import function_address
 
-        return function_address(self.key, name, lambda: str(self.made.module()))
+        return function_address(self.key, name, lambda: str(self.lowered.module()))
 
     def estimate(self) -> Estimate:
         """How long the reference and the compilation take, about."""
         regions = self.view.operation.regions
         seconds = sum(seconds_of_operations(region.block) for region in regions)
         work = self.operations_on_elements()
-        if not self.is_one_by_one and all(map(is_elementwise, regions)):
+        if not self.applies_per_element and all(map(is_elementwise, regions)):
             count = sum(len(region.block.operations) for region in regions)
-            reference = work * seconds + self.moving_seconds() + self.passes() * count * _PASS
+            reference = work * seconds + self.gather_seconds() + self.passes() * count * _PASS
             if self.is_small:
                 reference = min(reference, _SMALL_SECONDS * max(1.0, self.native_calls() / _SMALL_CALLS))
         else:
             reference = work * _CALL
-        compiling = _COMPILING + _COMPILING_INSTRUCTION * self.instructions() + loading_seconds()
+        compiling = _COMPILING + _COMPILING_INSTRUCTION * self.instructions() + compiler_load_seconds()
         return Estimate(reference, seconds * _NATIVE_SHARE, compiling)
 
-    def division(self, parts: int, seconds: float) -> Division:
+    def division(self, items: int, seconds: float) -> Division:
         """How many tasks do so many parts, which take so long on one thread, and how many each."""
         from ...kernels.launch.threads import division
 
-        return division(parts, seconds / parts * BYTES_A_SECOND)
+        return division(items, seconds / items * BYTES_PER_SECOND)
 
     def instructions(self) -> int:
         """About how many the regions have."""
@@ -224,11 +228,13 @@ class RegionCode:
 
     def seconds(self) -> float:
         """About how long one thread takes."""
-        moved = sum(type.size * type.dtype.itemsize for type in (*self.operands, *self.results))
-        return max(self.native_calls() * self.estimate().native_seconds_an_element, moved / BYTES_A_SECOND)
+        bytes_moved = sum(type.size * type.dtype.itemsize for type in (*self.operands, *self.results))
+        return max(
+            self.native_calls() * self.estimate().native_seconds_per_element, bytes_moved / BYTES_PER_SECOND
+        )
 
 
-class _WithPassed:
+class WithCapturedOperands:
     """A step whose function takes, behind the operands, what the regions use from outside.
 
     Args:
@@ -247,8 +253,8 @@ class _WithPassed:
         values = [captured[k] for k in self.positions]
         if isinstance(self.function, Generated):
             return self.function(*operands, *values, out=out, **regions)
-        more = {} if out is None else {"out": out}
-        return self.function(*operands, *values, **more)
+        keywords = {} if out is None else {"out": out}
+        return self.function(*operands, *values, **keywords)
 
 
 def tensor(type: Any) -> TensorType:
@@ -257,10 +263,10 @@ def tensor(type: Any) -> TensorType:
     return type
 
 
-def fold_problem(analysis: Any, accumulate: str, results: Sequence[TensorType]) -> str | None:
+def reduce_problem(analysis: Any, accumulate: str, results: Sequence[TensorType]) -> str | None:
     """Why a body is not folded in its own types, or None where it is."""
-    fold = analysis.monoid_reducer(accumulate)
-    if fold is not None and list(fold.dtypes) != [result.dtype for result in results]:
+    monoid = analysis.monoid_reducer(accumulate)
+    if monoid is not None and list(monoid.dtypes) != [result.dtype for result in results]:
         return "its body accumulates in a wider type"
     return None
 

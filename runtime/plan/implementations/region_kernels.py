@@ -14,8 +14,8 @@ from ...ops.framework.verify import view_of
 from ...ops.reduction.bodies import Order
 from ...ops.reduction.reduce import layout
 from ...types import COMPLEX, FLOAT, QUANTIZED, TensorType
-from .reduction_fusion import Made
-from .region_functions import RegionCode, converters, fold_problem, tensor
+from .reduction_fusion import LoweredKernel
+from .region_functions import RegionCode, converters, reduce_problem, tensor
 
 
 def region_code(view: Op, threads: int | None, has_kernel: bool) -> tuple[RegionCode | None, str]:
@@ -28,15 +28,15 @@ def region_code(view: Op, threads: int | None, has_kernel: bool) -> tuple[Region
         threads: most threads that it may use; None: all.
         has_kernel: whether a hand-written kernel can serve as well; it is better on many elements.
     """
-    made_by = _CODES.get(view.name)
-    if made_by is None:
+    code_class = _CODES.get(view.name)
+    if code_class is None:
         return None, ""
     values = (*view.operation.operands, *view.operation.results)
     if any(value.type.category & QUANTIZED for value in values):
         return None, "no native loops on quantized tensors"
     if not all(tensor(value.type).size for value in values):
         return None, "there are no elements"
-    code = made_by(view, threads)
+    code = code_class(view, threads)
     if has_kernel and not code.is_small:
         return None, ""
     reason = code.problem()
@@ -55,7 +55,7 @@ class _ReduceCode(RegionCode):
         view = self.view
         if view.ordering.reduction_tree != "blocked":
             return f"no native loops for the tree {view.ordering.reduction_tree!r}"
-        return fold_problem(view.analysis, view.ordering.accumulate, view.results)
+        return reduce_problem(view.analysis, view.ordering.accumulate, view.results)
 
     @functools.cached_property
     def layout(self) -> Any:
@@ -68,34 +68,34 @@ class _ReduceCode(RegionCode):
         shapes = [self.layout.sizes] * len(types) + [()] * len(types)
         return [TensorType(shape, type) for shape, type in zip(shapes, types * 2, strict=True)]
 
-    def make(self) -> Made:
+    def lower(self) -> LoweredKernel:
         from ...codegen.regions.reduce import FINISH, PARTIAL, Form, reduction_module
 
         outer, count, inner = self.layout.sizes
         item = sum(result.dtype.itemsize for result in self.results)
         levels = max(count.bit_length(), 1)
-        tile = max(16, min(inner, _MOST_STACK // (item * levels))) if inner > 1 else 1
+        tile = max(16, min(inner, _MAX_STACK_BYTES // (item * levels))) if inner > 1 else 1
         tile = min(tile, inner)
-        side_by_side = outer * -(-inner // tile)
+        independent_chunks = outer * -(-inner // tile)
         chunk = count
-        if side_by_side < _MANY:
-            wanted = -(-count * side_by_side // _MANY)
-            chunk = max(_LEAST_CHUNK // tile, 1 << max(wanted - 1, 1).bit_length(), 2)
+        if independent_chunks < _ENOUGH_CHUNKS:
+            min_chunk = -(-count * independent_chunks // _ENOUGH_CHUNKS)
+            chunk = max(_MIN_CHUNK // tile, 1 << max(min_chunk - 1, 1).bit_length(), 2)
             chunk = 1 << (chunk - 1).bit_length()
-        form = Form(outer, count, inner, min(chunk, count), tile)
+        tiling = Form(outer, count, inner, min(chunk, count), tile)
         seconds = self.seconds()
-        tasks, size = self.division(form.tasks, seconds)
+        tasks, size = self.division(tiling.tasks, seconds)
         launches: list[tuple[str, int, float]] = [(PARTIAL, tasks, seconds)]
-        rooms: list[tuple[tuple[int, ...], np.dtype[Any]]] = []
-        if form.chunks > 1:
-            launches.append((FINISH, form.outer * form.tiles, seconds / form.chunk))
-            rooms = [((outer, form.chunks, inner), result.dtype) for result in self.results]
+        scratch: list[tuple[tuple[int, ...], np.dtype[Any]]] = []
+        if tiling.chunks > 1:
+            launches.append((FINISH, tiling.outer * tiling.tiles, seconds / tiling.chunk))
+            scratch = [((outer, tiling.chunks, inner), result.dtype) for result in self.results]
         body = self.view.body
-        return Made(
-            lambda: reduction_module(body, self.passed, form, view_of, size),
+        return LoweredKernel(
+            lambda: reduction_module(body, self.captured_operands, tiling, view_of, size),
             size,
             tuple(launches),
-            tuple(rooms),
+            tuple(scratch),
         )
 
     def operations_on_elements(self) -> float:
@@ -108,19 +108,19 @@ class _ReduceCode(RegionCode):
     def native_calls(self) -> float:
         return float(self.view.inputs[0].size)
 
-    def called(self, native: Callable[..., Any]) -> Callable[..., Any]:
-        analysis, types, placed = self.view.analysis, self.view.inputs, self.layout
+    def wrap_native(self, native: Callable[..., Any]) -> Callable[..., Any]:
+        analysis, types, input_layout = self.view.analysis, self.view.inputs, self.layout
         count = len(types)
         is_as_given = [type.element_type for type in types] == list(analysis.element_types)
-        if is_as_given and placed.permutation is None:
+        if is_as_given and input_layout.permutation is None:
             return native
         shapes = [result.shape for result in self.results]
         convert = converters(types, analysis.element_types)
 
         def run(*operands: Any) -> tuple[Any, ...]:
             inputs = convert(operands[:count])
-            if placed.permutation is not None:
-                inputs = [array.transpose(placed.permutation) for array in inputs]
+            if input_layout.permutation is not None:
+                inputs = [array.transpose(input_layout.permutation) for array in inputs]
             results = native(*inputs, *convert(operands[count : 2 * count]), *operands[2 * count :])
             arrays = results if isinstance(results, tuple) else (results,)
             return tuple([array.reshape(shape) for array, shape in zip(arrays, shapes, strict=True)])
@@ -136,16 +136,16 @@ class _PositionCode(_ReduceCode):
         self.view.ordering = view.ordering
         self.positions = view.positions
 
-    def called(self, native: Callable[..., Any]) -> Callable[..., Any]:
-        reduced, positions = super().called(native), np.ascontiguousarray(self.positions)
+    def wrap_native(self, native: Callable[..., Any]) -> Callable[..., Any]:
+        reduced, positions = super().wrap_native(native), np.ascontiguousarray(self.positions)
         return lambda operand, *init_values: reduced(operand, positions, *init_values)
 
 
-_MOST_STACK = 1 << 17
+_MAX_STACK_BYTES = 1 << 17
 """Bytes that the waiting totals of a fold may take."""
-_MANY = 32
+_ENOUGH_CHUNKS = 32
 """Parts of a fold that are enough to be shared among threads."""
-_LEAST_CHUNK = 1 << 12
+_MIN_CHUNK = 1 << 12
 """Values that are worth a part of their own."""
 
 
@@ -170,23 +170,23 @@ class _ScatterCode(RegionCode):
         updates = [update.with_element_type(result.element_type) for update, result in pairs]
         return [self.view.scatter_indices, *updates]
 
-    def make(self) -> Made:
+    def lower(self) -> LoweredKernel:
         from ...codegen.regions.scatter import NAME, scatter_module, split_of
 
         seconds = self.seconds()
-        wanted = self.division(_MOST_PARTS, seconds).tasks
-        split = split_of(self.view, wanted)
-        return Made(
-            lambda: scatter_module(self.view, self.passed, split, view_of),
-            split.size,
-            ((NAME, split.tasks, seconds),),
+        min_chunk = self.division(_MAX_TASKS, seconds).tasks
+        partition = split_of(self.view, min_chunk)
+        return LoweredKernel(
+            lambda: scatter_module(self.view, self.captured_operands, partition, view_of),
+            partition.size,
+            ((NAME, partition.tasks, seconds),),
         )
 
     def operations_on_elements(self) -> float:
         return float(self.view.updates[0].size)
 
-    def moving_seconds(self) -> float:
-        return float(self.view.updates[0].size) * _FINDING
+    def gather_seconds(self) -> float:
+        return float(self.view.updates[0].size) * _DESTINATION_SECONDS
 
     def passes(self) -> float:
         return float(self.view.updates[0].size / self.view.inputs[0].size + 1)
@@ -194,25 +194,25 @@ class _ScatterCode(RegionCode):
     def native_calls(self) -> float:
         return float(self.view.updates[0].size) * 2
 
-    def called(self, native: Callable[..., Any]) -> Callable[..., Any]:
+    def wrap_native(self, native: Callable[..., Any]) -> Callable[..., Any]:
         inputs, count = self.view.inputs, len(self.view.inputs)
         targets = [result.element_type for result in self.results]
         dtypes = [result.dtype for result in self.results]
         convert = converters(inputs, targets)
 
         @overwriting(*self.may_overwrite)
-        def run_one(operand: Any, *others: Any, out: Any = NOWHERE) -> Any:
+        def run_in_place(operand: Any, *others: Any, out: Any = NOWHERE) -> Any:
             result = np.array(operand, order="C") if out[0] is None else out[0]
             return native(*others, out=(result,))
 
         if count == 1 and inputs[0].element_type == targets[0]:
-            return run_one
+            return run_in_place
 
         @overwriting(*self.may_overwrite)
         def run(*operands: Any, out: Any = (None,) * count) -> tuple[Any, ...]:
             results = [
-                np.array(array, dtype, order="C") if given is None else given
-                for array, dtype, given in zip(convert(operands[:count]), dtypes, out, strict=True)
+                np.array(array, dtype, order="C") if operands_types is None else operands_types
+                for array, dtype, operands_types in zip(convert(operands[:count]), dtypes, out, strict=True)
             ]
             indices, updates = operands[count], convert(operands[count + 1 : 2 * count + 1])
             native(indices, *updates, *operands[2 * count + 1 :], out=results)
@@ -221,9 +221,9 @@ class _ScatterCode(RegionCode):
         return run
 
 
-_MOST_PARTS = 8
+_MAX_TASKS = 8
 """Parts of the destinations, or of what is sorted, at most."""
-_FINDING = 6e-8
+_DESTINATION_SECONDS = 6e-8
 """Seconds in which the reference finds an update's destination, and its place among those of it."""
 
 
@@ -265,28 +265,30 @@ class _SortCode(RegionCode):
     def operands(self) -> list[TensorType]:
         return self.results
 
-    def make(self) -> Made:
+    def lower(self) -> LoweredKernel:
         from ...codegen.regions.sort import CHUNKS, MERGES, Form, sort_module
 
         chunk = 1 << (self.count - 1).bit_length()
-        while chunk > _LEAST_CHUNK and self.rows * self.count // chunk < _MOST_PARTS:
+        while chunk > _MIN_CHUNK and self.rows * self.count // chunk < _MAX_TASKS:
             chunk //= 2
-        form = Form(self.rows, self.count, chunk)
+        tiling = Form(self.rows, self.count, chunk)
         seconds = self.seconds()
-        launches = [(CHUNKS, form.rows * form.chunks, seconds)]
-        for width in form.widths:
-            tasks = form.rows * form.pairs(width)
-            launches.append((MERGES.format(width), tasks, seconds / form.levels))
-        rooms = [((type.shape), type.dtype) for type in self.results]
-        rooms.append(((self.rows, self.count + 1), np.dtype(np.int32)))
+        launches = [(CHUNKS, tiling.rows * tiling.chunks, seconds)]
+        for width in tiling.widths:
+            tasks = tiling.rows * tiling.pairs(width)
+            launches.append((MERGES.format(width), tasks, seconds / tiling.levels))
+        scratch = [((type.shape), type.dtype) for type in self.results]
+        scratch.append(((self.rows, self.count + 1), np.dtype(np.int32)))
         comparator = self.view.comparator
-        return Made(
-            lambda: sort_module(comparator, self.passed, form, view_of), chunk, tuple(launches), tuple(rooms)
+        return LoweredKernel(
+            lambda: sort_module(
+                comparator, self.captured_operands, tiling, view_of
+            ), chunk, tuple(launches), tuple(scratch)
         )
 
     def operations_on_elements(self) -> float:
         # Each probe takes elements by index, and a dozen operations on arrays.
-        return self.native_calls() * _PROBE
+        return self.native_calls() * _OPERATIONS_PER_PROBE
 
     def passes(self) -> float:
         levels = self.count.bit_length()
@@ -296,13 +298,13 @@ class _SortCode(RegionCode):
         levels = self.count.bit_length()
         return float(self.view.inputs[0].size) * levels * (levels + 1) / 4
 
-    def called(self, native: Callable[..., Any]) -> Callable[..., Any]:
+    def wrap_native(self, native: Callable[..., Any]) -> Callable[..., Any]:
         count, axis, shape = len(self.results), self.view.adjusted_dimension, self.view.inputs[0].shape
-        moved = (*shape[:axis], *shape[axis + 1 :], shape[axis])
+        moved_shape = (*shape[:axis], *shape[axis + 1 :], shape[axis])
 
         def sorted_rows(*operands: Any) -> list[Any]:
             results = native(*operands)
-            return [array.reshape(moved) for array in (results if count > 1 else (results,))]
+            return [array.reshape(moved_shape) for array in (results if count > 1 else (results,))]
 
         def run(*operands: Any) -> tuple[Any, ...]:
             inputs = [np.moveaxis(array, axis, -1) for array in operands[:count]]
@@ -311,14 +313,14 @@ class _SortCode(RegionCode):
         return run if axis < len(shape) - 1 else lambda *operands: tuple(sorted_rows(*operands))
 
 
-_PROBE = 12
+_OPERATIONS_PER_PROBE = 12
 """As many operations on arrays as a step of a binary search is in the reference."""
 
 
 class _ScanCode(RegionCode):
     """`chlo.scan` of small slices."""
 
-    is_one_by_one = True
+    applies_per_element = True
 
     def problem(self) -> str | None:
         return None
@@ -329,11 +331,13 @@ class _ScanCode(RegionCode):
         scanned = (*self.view.inputs, *self.view.outputs)[0]
         return int(scanned.shape[self.view.dimension])
 
-    def make(self) -> Made:
+    def lower(self) -> LoweredKernel:
         from ...codegen.regions.scan import NAME, scan_module
 
         launches = ((NAME, 1, self.seconds()),)
-        return Made(lambda: scan_module(self.view, self.passed, view_of, self.length), 1, launches)
+        return LoweredKernel(
+            lambda: scan_module(self.view, self.captured_operands, view_of, self.length), 1, launches
+        )
 
     def operations_on_elements(self) -> float:
         return float(self.length)
@@ -344,7 +348,7 @@ class _ScanCode(RegionCode):
     def native_calls(self) -> float:
         return float(self.length)
 
-    def called(self, native: Callable[..., Any]) -> Callable[..., Any]:
+    def wrap_native(self, native: Callable[..., Any]) -> Callable[..., Any]:
         if len(self.results) > 1:
             return native
         return lambda *operands: (native(*operands),)

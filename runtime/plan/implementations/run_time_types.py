@@ -14,7 +14,7 @@ from ...ops.framework.memory_limit import require_memory
 from ...ops.framework.verify import verify_inferred, view_of
 from ...types import TensorType, Type
 
-MOST_BINDINGS = 64
+MAX_BINDINGS = 64
 """How many combinations of operand sizes a step remembers as judged."""
 
 
@@ -41,15 +41,15 @@ class RunTimeTyped:
         self.bound: dict[tuple[Any, ...], Callable[..., Any]] = {}
 
     def __call__(self, *operands: Any, **regions: Any) -> Any:
-        key = tuple([np.shape(operand) for operand in operands])
-        function = self.bound.get(key)
+        operand_shapes = tuple([np.shape(operand) for operand in operands])
+        function = self.bound.get(operand_shapes)
         if function is None:
-            if len(self.bound) >= MOST_BINDINGS:
+            if len(self.bound) >= MAX_BINDINGS:
                 self.bound.clear()
-            function = self.bound[key] = self.bind(self.judge(operands))
+            function = self.bound[operand_shapes] = self.bind(self.verified_view(operands))
         return function(*operands, **regions)
 
-    def judge(self, operands: Sequence[Any]) -> Op:
+    def verified_view(self, operands: Sequence[Any]) -> Op:
         """The operation's view with sizes known.
 
         Raises:
@@ -67,10 +67,10 @@ class RunTimeTyped:
             view = view_of(_rebuilt(declared, source, declared_types))
             view.verify()
             verify_inferred(view)
-            known = result_types(view.operation)
-            if known:
-                sized = list(map(more_static, declared_types, known))
-                view = view_of(_rebuilt(declared, source, sized))
+            inferred = result_types(view.operation)
+            if inferred:
+                result_types_ = list(map(more_static, declared_types, inferred))
+                view = view_of(_rebuilt(declared, source, result_types_))
                 view.verify()
             require_memory(declared, *(result.type for result in view.operation.results))
         except VerifyError as error:

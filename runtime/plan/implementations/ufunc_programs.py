@@ -24,14 +24,14 @@ from ...ops.framework.memory_limit import bytes_of
 from ...ops.framework.verify import view_of
 from ...recent import Recent
 from ...specialize.utils.rewriter import tensor_type
-from ..tiering.cost_model import BYTES_A_SECOND, IN_SCIPY
-from .ufunc_recorder import MOST_OPERANDS, RowRecorder, RowValue
+from ..tiering.cost_model import BYTES_PER_SECOND, SCIPY_OPERATIONS
+from .ufunc_recorder import MAX_OPERANDS, RowRecorder, RowValue
 from .ufunc_traces import Untraceable
 
-COLUMNS_AT_A_TIME: Final = 1024
+COLUMNS_PER_PASS: Final = 1024
 """Columns that are computed at a time where no row is reduced."""
 
-LEAST_COLUMNS: Final = 64
+MIN_COLUMNS: Final = 64
 """Of fewer columns, calling the loops would take longer than they do."""
 
 _SHARE = 0.3
@@ -60,36 +60,36 @@ def row_program(block: Block, threads: int | None, reference_seconds: float) -> 
         threads: most threads that it may use; None: all.
         reference_seconds: how long references take on whole arrays, one by one.
     """
-    identity, kept = structural_key(block)
+    identity, referenced = structural_key(block)
     key = identity, threads
-    known = _known.get(key)
-    if known is None:
+    cached = _program_cache.get(key)
+    if cached is None:
         function = _function(block, threads, reference_seconds * _SHARE)
-        known = None if function is None else RowProgram(function, identity), kept
-        _known.keep(key, known)
-    return known[0]
+        cached = None if function is None else RowProgram(function, identity), referenced
+        _program_cache.keep(key, cached)
+    return cached[0]
 
 
-_known: Recent[tuple[Hashable, int | None], tuple[RowProgram | None, list[object]]] = Recent(64)
+_program_cache: Recent[tuple[Hashable, int | None], tuple[RowProgram | None, list[object]]] = Recent(64)
 """By a block's likeness and the threads, with what that stands for: layers have equal clusters."""
 
 
 def _function(block: Block, threads: int | None, seconds: float) -> NativeFunction | None:
     results = block.terminator.operands
     count = len(block.arguments) + len(results)
-    recorded = recorded_program(block)
-    if recorded is None:
+    recording = recorded_program(block)
+    if recording is None:
         return None
-    recorder, at_a_time = recorded
-    form = recorder.form
-    units = form.rows * -(-form.columns // at_a_time)
-    tasks, units_per_task = division(units, seconds / units * BYTES_A_SECOND)
+    recorder, columns_per_pass = recording
+    tiling = recorder.tiling
+    work_items = tiling.rows * -(-tiling.columns // columns_per_pass)
+    tasks, work_items_per_task = division(work_items, seconds / work_items * BYTES_PER_SECOND)
     accesses = tuple([(number if number < count else 0, 0) for number in range(kinds.ARRAYS)])
-    words = _words(recorder, at_a_time, units_per_task)
+    kernel_args = _kernel_args(recorder, columns_per_pass, work_items_per_task)
     return NativeFunction(
         [bytes_of(value.type) for value in block.arguments],
         [(shape_of(value), tensor_type(value).dtype) for value in results],
-        [Launch(kinds.address(), tasks, accesses, words, seconds)],
+        [Launch(kinds.address(), tasks, accesses, kernel_args, seconds)],
         threads,
     )
 
@@ -98,23 +98,23 @@ def recorded_program(block: Block) -> tuple[RowRecorder, int] | None:
     """A cluster's instructions, whose values have their places, and how many columns are computed at a time;
     None where there can be no program."""
     count = len(block.arguments) + len(block.terminator.operands)
-    form = _form_of(block)
-    if form is None or form.columns < LEAST_COLUMNS or count > kinds.ARRAYS:
+    tiling = _row_tiling(block)
+    if tiling is None or tiling.columns < MIN_COLUMNS or count > kinds.ARRAYS:
         return None
     try:
-        recorder = RowRecorder(block, form)
-        at_a_time = form.columns if recorder.reduces else min(COLUMNS_AT_A_TIME, form.columns)
-        _lay_out(recorder, at_a_time)
+        recorder = RowRecorder(block, tiling)
+        columns_per_pass = tiling.columns if recorder.reduces else min(COLUMNS_PER_PASS, tiling.columns)
+        _allocate_scratch(recorder, columns_per_pass)
     except Untraceable:
         return None
-    return recorder, at_a_time
+    return recorder, columns_per_pass
 
 
-def _form_of(block: Block) -> RowForm | None:
+def _row_tiling(block: Block) -> RowForm | None:
     """The cluster in a space of rows and columns."""
     names = {operation.name for operation in block.operations}
     # SciPy's loops may warn and raise, for which other threads have no place; and importing it takes long.
-    if names & IN_SCIPY:
+    if names & SCIPY_OPERATIONS:
         return None
     if "stablehlo.reduce" in names:
         return row_form(block, view_of)
@@ -123,9 +123,9 @@ def _form_of(block: Block) -> RowForm | None:
     if axes is None or not all(shape):
         return None
     for row_rank in range(len(shape)):
-        form = RowForm(shape, row_rank, axes)
-        if all(form.column_step(value) is not None for value in block.arguments):
-            return form
+        tiling = RowForm(shape, row_rank, axes)
+        if all(tiling.column_step(value) is not None for value in block.arguments):
+            return tiling
     return None
 
 
@@ -133,51 +133,59 @@ def _is_elementwise(operation: Operation) -> bool:
     return issubclass(lookup(operation.name) or Op, Elementwise)
 
 
-def _lay_out(recorder: RowRecorder, at_a_time: int) -> None:
+def _allocate_scratch(recorder: RowRecorder, columns_per_pass: int) -> None:
     """Give the values that pass between instructions their places: those that are not used any more make room
     for others.
 
     Raises:
         Untraceable: there is not enough room.
     """
-    uses = [dict.fromkeys((*one.operands, one.result)) for one in recorder.instructions]
-    last = {number: place for place, used in enumerate(uses) for number in used}
+    uses = [
+        dict.fromkeys((*instruction.operands, instruction.result)) for instruction in recorder.instructions
+    ]
+    last_use = {number: position for position, used_values in enumerate(uses) for number in used_values}
     free: defaultdict[int, list[int]] = defaultdict(list)
-    placed: set[int] = set()
+    allocated: set[int] = set()
     end = 0
-    for place, used in enumerate(uses):
-        between = [number for number in used if recorder.values[number].source == kinds.SCRATCH]
-        for number in between:
-            if number not in placed:
+    for position, used_values in enumerate(uses):
+        scratch_values = [number for number in used_values if recorder.values[number].source == kinds.SCRATCH]
+        for number in scratch_values:
+            if number not in allocated:
                 value = recorder.values[number]
-                size = room_of(value, at_a_time)
-                value.word = free[size].pop() if free[size] else end
-                end = max(end, value.word + size)
-                placed.add(number)
-        for number in between:
-            if last[number] == place:
+                size = scratch_bytes(value, columns_per_pass)
+                value.offset_or_bits = free[size].pop() if free[size] else end
+                end = max(end, value.offset_or_bits + size)
+                allocated.add(number)
+        for number in scratch_values:
+            if last_use[number] == position:
                 value = recorder.values[number]
-                free[room_of(value, at_a_time)].append(value.word)
+                free[scratch_bytes(value, columns_per_pass)].append(value.offset_or_bits)
     if end > kinds.SCRATCH_BYTES or len(recorder.values) > kinds.MOST_VALUES:
         raise Untraceable("takes too much memory, or too many values")
 
 
-def room_of(value: RowValue, at_a_time: int) -> int:
+def scratch_bytes(value: RowValue, columns_per_pass: int) -> int:
     """The bytes that a value takes, in whole lines of the cache, and one more for what a fold carries up."""
-    count = at_a_time if value.is_whole else 1
-    return (-(-count * value.item // _ALIGNMENT) + 1) * _ALIGNMENT
+    count = columns_per_pass if value.varies_by_column else 1
+    return (-(-count * value.item_bytes // _ALIGNMENT) + 1) * _ALIGNMENT
 
 
-def _words(recorder: RowRecorder, at_a_time: int, units_per_task: int) -> tuple[int, ...]:
+def _kernel_args(recorder: RowRecorder, columns_per_pass: int, work_items_per_task: int) -> tuple[int, ...]:
     """The program as words: see `kernels/launch/ufunc_program.h`."""
-    form, rank = recorder.form, recorder.form.row_rank
-    words = [form.rows, form.columns, at_a_time, units_per_task]
-    words += [rank, len(recorder.values), len(recorder.instructions), *form.shape[:rank]]
+    tiling, rank = recorder.tiling, recorder.tiling.row_rank
+    kernel_args = [tiling.rows, tiling.columns, columns_per_pass, work_items_per_task]
+    kernel_args += [rank, len(recorder.values), len(recorder.instructions), *tiling.shape[:rank]]
     for value in recorder.values:
-        words += [value.source, value.word, value.column_step, *(value.row_steps or [0] * rank)]
-    for one in recorder.instructions:
-        item = recorder.values[one.result].item
-        given = [*one.operands, *([0] * MOST_OPERANDS if one.kind == kinds.APPLY else [item])]
-        words += [one.kind, *one.loop, int(one.takes_whole), len(one.operands)]
-        words += [*given[:MOST_OPERANDS], one.result]
-    return tuple(words)
+        kernel_args += [
+            value.source, value.offset_or_bits, value.column_stride, *(value.row_strides or [0] * rank)
+        ]
+    for instruction in recorder.instructions:
+        item_bytes = recorder.values[instruction.result].item_bytes
+        operand_fields = [
+            *instruction.operands, *([0] * MAX_OPERANDS if instruction.kind == kinds.APPLY else [item_bytes])
+        ]
+        kernel_args += [
+            instruction.kind, *instruction.loop, int(instruction.is_per_column), len(instruction.operands)
+        ]
+        kernel_args += [*operand_fields[:MAX_OPERANDS], instruction.result]
+    return tuple(kernel_args)

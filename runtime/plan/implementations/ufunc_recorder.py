@@ -16,10 +16,10 @@ from ...ops.reduction.reduce import Reduce
 from ...specialize.utils.rewriter import tensor_type
 from .ufunc_traces import Traced, Untraceable, trace
 
-MOST_OPERANDS = 3
+MAX_OPERANDS = 3
 """Of an instruction."""
 
-_SAME_PLACES = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape"})
+_SAME_ELEMENTS = frozenset({"stablehlo.broadcast_in_dim", "stablehlo.reshape"})
 _EXTREMES = {"maximum": (kinds.GREATEST, np.maximum, -np.inf), "minimum": (kinds.LEAST, np.minimum, np.inf)}
 
 
@@ -28,21 +28,21 @@ class RowValue:
 
     Attributes:
         source: the number of its array, `SCRATCH` or `CONSTANT`.
-        word: its offset in bytes, or a constant's bits.
-        item: bytes of an element.
-        is_whole: whether it differs from column to column.
-        column_step, row_steps: in bytes.
+        offset_or_bits: its offset in bytes, or a constant's bits.
+        item_bytes: bytes of an element.
+        varies_by_column: whether it differs from column to column.
+        column_stride, row_strides: in bytes.
     """
 
-    __slots__ = ("column_step", "is_whole", "item", "row_steps", "source", "word")
+    __slots__ = ("column_stride", "item_bytes", "offset_or_bits", "row_strides", "source", "varies_by_column")
 
-    def __init__(self, source: int, item: int, is_whole: bool, word: int = 0) -> None:
+    def __init__(self, source: int, item_bytes: int, varies_by_column: bool, offset_or_bits: int = 0) -> None:
         self.source = source
-        self.item = item
-        self.is_whole = is_whole
-        self.word = word
-        self.column_step = item if is_whole else 0
-        self.row_steps: Sequence[int] = ()
+        self.item_bytes = item_bytes
+        self.varies_by_column = varies_by_column
+        self.offset_or_bits = offset_or_bits
+        self.column_stride = item_bytes if varies_by_column else 0
+        self.row_strides: Sequence[int] = ()
 
 
 class RowInstruction(NamedTuple):
@@ -51,13 +51,13 @@ class RowInstruction(NamedTuple):
     Attributes:
         kind: what is done with the loop.
         loop: its address, and that of its data.
-        takes_whole: whether it is done for all columns, or once a row.
+        is_per_column: whether it is done for all columns, or once a row.
         operands, result: numbers of values.
     """
 
     kind: int
     loop: tuple[int, int]
-    takes_whole: bool
+    is_per_column: bool
     operands: tuple[int, ...]
     result: int
 
@@ -73,8 +73,8 @@ class RowRecorder:
         Untraceable: the block does something else than loops over elements and reductions of rows.
     """
 
-    def __init__(self, block: Block, form: RowForm) -> None:
-        self.form = form
+    def __init__(self, block: Block, tiling: RowForm) -> None:
+        self.tiling = tiling
         self.values: list[RowValue] = []
         self.instructions: list[RowInstruction] = []
         self.reduces = False
@@ -92,39 +92,41 @@ class RowRecorder:
 
     def apply(self, loop: tuple[int, int], operands: tuple[int, ...], result: np.dtype[Any]) -> int:
         """See `Recorder`."""
-        if len(operands) > MOST_OPERANDS:
+        if len(operands) > MAX_OPERANDS:
             raise Untraceable("has too many operands")
-        is_whole = any(self.values[number].is_whole for number in operands)
-        made = self._add(RowValue(kinds.SCRATCH, result.itemsize, is_whole))
-        self._enter(kinds.APPLY, loop, is_whole, operands, made)
-        return made
+        varies_by_column = any(self.values[number].varies_by_column for number in operands)
+        value_number = self._add(RowValue(kinds.SCRATCH, result.itemsize, varies_by_column))
+        self._emit(kinds.APPLY, loop, varies_by_column, operands, value_number)
+        return value_number
 
     def _add(self, value: RowValue) -> int:
         self.values.append(value)
         return len(self.values) - 1
 
-    def _enter(
-        self, kind: int, loop: tuple[int, int], takes_whole: bool, operands: tuple[int, ...], result: int
+    def _emit(
+        self, kind: int, loop: tuple[int, int], is_per_column: bool, operands: tuple[int, ...], result: int
     ) -> None:
-        self.instructions.append(RowInstruction(kind, loop, takes_whole, operands, result))
+        self.instructions.append(RowInstruction(kind, loop, is_per_column, operands, result))
 
     def _array(self, number: int, value: Value) -> int:
         """An operand's or result's elements."""
-        made = RowValue(number, tensor_type(value).dtype.itemsize, self.form.along_columns(value))
-        self._place(made, value)
-        return self._add(made)
+        value_number = RowValue(number, tensor_type(value).dtype.itemsize, self.tiling.along_columns(value))
+        self._set_address(value_number, value)
+        return self._add(value_number)
 
-    def _place(self, made: RowValue, value: Value) -> None:
+    def _set_address(self, value_number: RowValue, value: Value) -> None:
         """Let a value be where an array's elements are."""
-        step = self.form.column_step(value)
-        if step is None:
+        stride = self.tiling.column_step(value)
+        if stride is None:
             raise Untraceable("has columns that are not at one distance")
-        made.column_step = step * made.item
-        made.row_steps = [step * made.item for step in self.form.steps(value)[: self.form.row_rank]]
+        value_number.column_stride = stride * value_number.item_bytes
+        value_number.row_strides = [
+            stride * value_number.item_bytes for stride in self.tiling.steps(value)[: self.tiling.row_rank]
+        ]
 
     def _result_of(self, operation: Operation) -> Traced:
         operands = [self._traced[operand] for operand in operation.operands]
-        if operation.name in _SAME_PLACES:
+        if operation.name in _SAME_ELEMENTS:
             return operands[0]
         if operation.name == "stablehlo.constant":
             attribute = operation.attributes["value"]
@@ -143,45 +145,52 @@ class RowRecorder:
         self.reduces = True
         analysis, dtype = view.analysis, operand.dtype
         fold = analysis.monoid_reducer(view.ordering.accumulate)
-        if not self.values[operand.number].is_whole or dtype != tensor_type(view.operation.result).dtype:
+        if (
+            not self.values[operand.number].varies_by_column
+            or dtype != tensor_type(view.operation.result).dtype
+        ):
             raise Untraceable("reduces what does not differ, or to another type")
         if analysis.is_float_minmax:
             return self._extreme(str(analysis.monoid), operand, init_value)
         if fold is None or fold.ufunc is None or fold.dtypes[0] != dtype:
             raise Untraceable("reduces by what is no function of NumPy's")
-        room = self._add(RowValue(kinds.SCRATCH, dtype.itemsize, True))
-        total = self._reduced(kinds.REDUCE if fold.is_exact else kinds.FOLD, fold.ufunc, operand, room)
-        return trace(fold.ufunc, (init_value, total))
+        scratch = self._add(RowValue(kinds.SCRATCH, dtype.itemsize, True))
+        reduced = self._emit_reduction(
+            kinds.REDUCE if fold.is_exact else kinds.FOLD, fold.ufunc, operand, scratch
+        )
+        return trace(fold.ufunc, (init_value, reduced))
 
     def _extreme(self, name: str, operand: Traced, init_value: Traced) -> Traced:
         """The greatest or least float of each row, where the init value changes nothing."""
         kind, function, identity = _EXTREMES[name]
         initial = self.values[init_value.number]
-        if initial.source != kinds.CONSTANT or initial.word != _bits(operand.dtype.type(identity)):
+        if initial.source != kinds.CONSTANT or initial.offset_or_bits != _bits(operand.dtype.type(identity)):
             raise Untraceable("begins with a value that counts")
-        return self._reduced(kind, function, operand, operand.number)
+        return self._emit_reduction(kind, function, operand, operand.number)
 
-    def _reduced(self, kind: int, function: np.ufunc, operand: Traced, room: int) -> Traced:
+    def _emit_reduction(self, kind: int, function: np.ufunc, operand: Traced, scratch: int) -> Traced:
         loop = kinds.fold_of(function, operand.dtype)
         if loop is None:
             raise Untraceable(f"{function.__name__} has no loop for {operand.dtype}")
-        made = self._add(RowValue(kinds.SCRATCH, operand.dtype.itemsize, False))
-        self._enter(kind, loop, True, (operand.number, room), made)
-        return Traced(self, made, operand.dtype)
+        value_number = self._add(RowValue(kinds.SCRATCH, operand.dtype.itemsize, False))
+        self._emit(kind, loop, True, (operand.number, scratch), value_number)
+        return Traced(self, value_number, operand.dtype)
 
     def _write(self, number: int, result: Value) -> None:
         """Let a result stand in its array."""
         traced, dtype = self._traced[result], tensor_type(result).dtype
         value = self.values[traced.number]
-        if value.source == kinds.SCRATCH and value.is_whole == self.form.along_columns(result):
+        if value.source == kinds.SCRATCH and value.varies_by_column == self.tiling.along_columns(result):
             value.source = number
-            self._place(value, result)
+            self._set_address(value, result)
             return
         copy = kinds.cast_of(dtype, dtype)
         if copy is None:
             raise Untraceable("has large elements")
-        made = self._array(number, result)
-        self._enter(kinds.APPLY, (copy, 0), self.values[made].is_whole, (traced.number,), made)
+        value_number = self._array(number, result)
+        self._emit(
+            kinds.APPLY, (copy, 0), self.values[value_number].varies_by_column, (traced.number,), value_number
+        )
 
 
 def _bits(value: Any) -> int:

@@ -70,56 +70,63 @@ class Traced(NDArrayOperatorsMixin):
             raise Untraceable(f"converts {self.dtype} to {target}")
         return Traced(self.recorder, self.recorder.apply((address, 0), (self.number,), target), target)
 
-    def __array_ufunc__(self, function: np.ufunc, method: str, *inputs: Any, **named: Any) -> Any:
-        target: Any = named.pop("out", (None,))[0]
-        named.pop("casting", None)
-        computed = named.pop("dtype", None)
-        if method != "__call__" or named or function.nout != 1:
+    def __array_ufunc__(self, function: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        target: Any = kwargs.pop("out", (None,))[0]
+        kwargs.pop("casting", None)
+        computed_dtype = kwargs.pop("dtype", None)
+        if method != "__call__" or kwargs or function.nout != 1:
             raise Untraceable(f"calls {function.__name__}.{method}")
-        result = _applied(self.recorder, function, inputs, computed)
+        result = _trace_ufunc(self.recorder, function, inputs, computed_dtype)
         return result if target is None else result.astype(target.dtype)
 
     def __array_function__(
-        self, function: Callable[..., Any], types: Any, inputs: tuple[Any, ...], named: dict[str, Any]
+        self, function: Callable[..., Any], types: Any, inputs: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Traced:
-        if function is not np.where or named or len(inputs) != 3:
+        if function is not np.where or kwargs or len(inputs) != 3:
             raise Untraceable(f"calls {function.__name__}")
-        return _chosen(self.recorder, *inputs)
+        return _trace_where(self.recorder, *inputs)
 
 
-def _applied(recorder: Recorder, function: np.ufunc, inputs: tuple[Any, ...], computed: Any) -> Traced:
-    """A ufunc by its loop; `computed` is the type that it is told to compute in, or None."""
+def _trace_ufunc(
+    recorder: Recorder, function: np.ufunc, inputs: tuple[Any, ...], computed_dtype: Any
+) -> Traced:
+    """A ufunc by its loop; `computed_dtype` is the type that it is told to compute in, or None."""
     from ...kernels.launch.ufunc_program import loop_of
 
-    given: list[Any] = [type(one) if type(one) in (int, float) else one.dtype for one in inputs]
-    named: dict[str, Any] = (
-        {} if computed is None else {"signature": (None,) * function.nin + (np.dtype(computed),)}
+    input_types: list[Any] = [
+        type(operand) if type(operand) in (int, float) else operand.dtype for operand in inputs
+    ]
+    kwargs: dict[str, Any] = (
+        {} if computed_dtype is None else {"signature": (None,) * function.nin + (np.dtype(computed_dtype),)}
     )
-    dtypes = function.resolve_dtypes((*given, None), casting="unsafe", **named)
-    loop, (*given, result) = loop_of(function, dtypes), dtypes
+    dtypes = function.resolve_dtypes((*input_types, None), casting="unsafe", **kwargs)
+    loop, (*input_types, result) = loop_of(function, dtypes), dtypes
     if loop is None:
         raise Untraceable(f"{function.__name__} has no loop for {dtypes}")
-    operands = [_entered(recorder, one, dtype).number for one, dtype in zip(inputs, given, strict=True)]
+    operands = [
+        _as_traced(recorder, operand, dtype).number
+        for operand, dtype in zip(inputs, input_types, strict=True)
+    ]
     return Traced(recorder, recorder.apply(loop, tuple(operands), result), result)
 
 
-def _chosen(recorder: Recorder, condition: Any, on_true: Any, on_false: Any) -> Traced:
+def _trace_where(recorder: Recorder, condition: Any, on_true: Any, on_false: Any) -> Traced:
     """`numpy.where`."""
     from ...kernels.launch.ufunc_program import choice_of
 
-    dtypes = {one.dtype for one in (on_true, on_false) if not isinstance(one, (int, float))}
+    dtypes = {operand.dtype for operand in (on_true, on_false) if not isinstance(operand, (int, float))}
     if len(dtypes) != 1 or getattr(condition, "dtype", None) != np.bool_:
         raise Untraceable("chooses between different types")
     (dtype,) = dtypes
     address = choice_of(dtype)
     if address is None:
         raise Untraceable(f"chooses between {dtype}")
-    operands = [_entered(recorder, one, dtype).number for one in (on_true, on_false)]
-    condition = _entered(recorder, condition, np.dtype(np.bool_))
+    operands = [_as_traced(recorder, operand, dtype).number for operand in (on_true, on_false)]
+    condition = _as_traced(recorder, condition, np.dtype(np.bool_))
     return Traced(recorder, recorder.apply((address, 0), (condition.number, *operands), dtype), dtype)
 
 
-def _entered(recorder: Recorder, value: Any, dtype: DType) -> Traced:
+def _as_traced(recorder: Recorder, value: Any, dtype: DType) -> Traced:
     """An operand as elements of that type."""
     if isinstance(value, Traced):
         return value.astype(dtype)

@@ -11,8 +11,8 @@ from ...ops.framework.verify import view_of
 from ...ops.reduction.cumulative import SCAN_BLOCK, SCAN_GROUP
 from ...ops.reduction.window_geometry import cumulative_axis
 from ...types import TensorType
-from .reduction_fusion import Made
-from .region_functions import RegionCode, fold_problem, of_types, with_converted
+from .reduction_fusion import LoweredKernel
+from .region_functions import RegionCode, of_types, reduce_problem, with_converted
 
 
 def window_code(view: Any, threads: int | None) -> RegionCode:
@@ -30,19 +30,21 @@ class _WindowCode(RegionCode):
             return f"no native loops for the tree {view.ordering.reduction_tree!r}"
         if not view.inputs[0].shape:
             return "it has no dimensions"
-        return fold_problem(view.analysis, view.accumulate, view.results)
+        return reduce_problem(view.analysis, view.accumulate, view.results)
 
     @property
     def operands(self) -> list[TensorType]:
         return of_types((*self.view.inputs, *self.view.init_values), self.results)
 
-    def make(self) -> Made:
+    def lower(self) -> LoweredKernel:
         from ...codegen.regions.windows import WINDOWS, lines_of, window_module
 
         seconds = self.seconds()
         tasks, size = self.division(lines_of(self.view), seconds)
-        return Made(
-            lambda: window_module(self.view, self.passed, view_of, size), size, ((WINDOWS, tasks, seconds),)
+        return LoweredKernel(
+            lambda: window_module(
+                self.view, self.captured_operands, view_of, size
+            ), size, ((WINDOWS, tasks, seconds),)
         )
 
     def operations_on_elements(self) -> float:
@@ -54,7 +56,7 @@ class _WindowCode(RegionCode):
     def native_calls(self) -> float:
         return float(self.view.results[0].size) * self.passes()
 
-    def called(self, native: Callable[..., Any]) -> Callable[..., Any]:
+    def wrap_native(self, native: Callable[..., Any]) -> Callable[..., Any]:
         return with_converted(native, (*self.view.inputs, *self.view.init_values), self.operands)
 
 
@@ -71,16 +73,16 @@ class _CumulativeCode(_WindowCode):
         assert axis is not None
         return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
 
-    def make(self) -> Made:
+    def lower(self) -> LoweredKernel:
         from ...codegen.regions.cumulative import PADS, SCANS, Form, cumulative_module
 
         outer, count, inner = self.sizes
         is_reverse = not any(window.low for window in self.view.windows)
-        form = Form(outer, count, inner, is_reverse, SCAN_GROUP, SCAN_BLOCK)
+        tiling = Form(outer, count, inner, is_reverse, SCAN_GROUP, SCAN_BLOCK)
         seconds = self.seconds()
         tasks, size = self.division(outer * inner, seconds)
-        return Made(
-            lambda: cumulative_module(self.view, self.passed, form, view_of, size),
+        return LoweredKernel(
+            lambda: cumulative_module(self.view, self.captured_operands, tiling, view_of, size),
             size,
             ((PADS, 1, seconds / outer), (SCANS, tasks, seconds)),
             tuple([((count,), result.dtype) for result in self.results]),
@@ -101,20 +103,20 @@ class SelectCode(RegionCode):
         view = self.view
         if view.ordering.reduction_tree != "blocked":
             return f"no native loops for the tree {view.ordering.reduction_tree!r}"
-        return fold_problem(view.analysis, view.ordering.accumulate, self.results)
+        return reduce_problem(view.analysis, view.ordering.accumulate, self.results)
 
     @property
     def operands(self) -> list[TensorType]:
-        given = (self.view.source, self.view.init_value)
-        return [self.view.operand, *of_types(given, self.results)]
+        operands_types = (self.view.source, self.view.init_value)
+        return [self.view.operand, *of_types(operands_types, self.results)]
 
-    def make(self) -> Made:
+    def lower(self) -> LoweredKernel:
         from ...codegen.regions.windows import SELECTIONS, selection_module, slices_of
 
         seconds = self.seconds()
         tasks, size = self.division(slices_of(self.view), seconds)
-        return Made(
-            lambda: selection_module(self.view, self.passed, view_of, size),
+        return LoweredKernel(
+            lambda: selection_module(self.view, self.captured_operands, view_of, size),
             size,
             ((SELECTIONS, tasks, seconds),),
         )
@@ -128,6 +130,6 @@ class SelectCode(RegionCode):
     def native_calls(self) -> float:
         return float(self.view.source.size) * (1 + self.passes())
 
-    def called(self, native: Callable[..., Any]) -> Callable[..., Any]:
-        given = (self.view.operand, self.view.source, self.view.init_value)
-        return with_converted(native, given, self.operands)
+    def wrap_native(self, native: Callable[..., Any]) -> Callable[..., Any]:
+        operands_types = (self.view.operand, self.view.source, self.view.init_value)
+        return with_converted(native, operands_types, self.operands)

@@ -17,30 +17,34 @@ from ...ops.shape.slicing import Pad
 from ...specialize.fusion.gather_index_map import GATHERS
 from ...types import COMPLEX, FLOAT, TensorType, Type
 
-_STEP = 6e-7
+_CALL_SECONDS = 6e-7
 """Seconds that a reference step costs beside its elements."""
-_PLAIN, _CHOSEN, _NARROW, _INDEXED, _EXPENSIVE, _SPECIAL = 1e-9, 3e-9, 6e-9, 10e-9, 15e-9, 60e-9
+_ARITHMETIC, _SELECTION, _LOW_PRECISION, _GATHERED, _TRANSCENDENTAL, _SCIPY = (
+    1e-9, 3e-9, 6e-9, 10e-9, 15e-9, 60e-9,
+)  # fmt: skip
 """Seconds an element in NumPy: arithmetic; choices between operands, which take branches or several passes;
 floats narrower than f32, which are converted; elements that indices choose; transcendental functions; those
 in SciPy."""
 _CALLS = {"stablehlo.count_leading_zeros": 9, "stablehlo.reduce_precision": 16}
 """How many calls of NumPy a reference makes where these are many."""
 _CHOICES = frozenset(f"stablehlo.{name}" for name in ("clamp", "maximum", "minimum"))
-_LOADING_SCIPY = 0.1
+_SCIPY_IMPORT_SECONDS = 0.1
 """Seconds to import SciPy's functions."""
-_NATIVE_SHARE = 0.15
+_NATIVE_FRACTION = 0.15
 """Native code's share of NumPy's time, on one thread."""
 
-BYTES_A_SECOND = 1e10
+BYTES_PER_SECOND = 1e10
 """What computing is worth in bytes moved, where work is divided."""
 
-_LOADING = 0.045
+_LLVMLITE_IMPORT_SECONDS = 0.045
 """Seconds to import llvmlite."""
 _COMPILING, _COMPILING_PLAIN, _COMPILING_EXPENSIVE, _COMPILING_SPECIAL = 0.025, 0.0005, 0.012, 0.06
 """Seconds to compile a nest; more for each operation: plain, transcendental, or one of SciPy."""
 
 
-IN_SCIPY = frozenset(f"chlo.{name}" for name in ("bessel_i1e", "digamma", "lgamma", "polygamma", "zeta"))
+SCIPY_OPERATIONS = frozenset(
+    f"chlo.{name}" for name in ("bessel_i1e", "digamma", "lgamma", "polygamma", "zeta")
+)
 """Operations whose references import SciPy."""
 
 
@@ -54,43 +58,43 @@ class Estimate(NamedTuple):
     """
 
     reference_seconds: float
-    native_seconds_an_element: float
+    native_seconds_per_element: float
     compile_seconds: float
 
 
 def estimate(block: Block) -> Estimate:
     """Estimates for a block of elementwise operations, moves and reductions."""
-    reference = work = slowest = 0.0
-    compiling = _COMPILING
+    call_seconds = work = slowest = 0.0
+    total_compile_seconds = _COMPILING
     for operation in block.operations[:-1]:
         declaration = _declaration(operation)
         size = _size(operation)
-        reference += _STEP * _CALLS.get(operation.name, 1)
+        call_seconds += _CALL_SECONDS * _CALLS.get(operation.name, 1)
         if issubclass(declaration, Elementwise):
             seconds = _seconds_an_element(operation, declaration)
             work += size * seconds
             slowest = max(slowest, seconds)
-            compiling += _compiling(seconds)
+            total_compile_seconds += _compiling(seconds)
         elif operation.name in GATHERS:
-            work += size * _INDEXED
+            work += size * _GATHERED
         elif issubclass(declaration, (Concatenate, Pad)):
-            work += size * _PLAIN
+            work += size * _ARITHMETIC
         elif issubclass(declaration, Reduce):
-            work += _size_of(operation.operands[0].type) * _PLAIN
-    last = block.terminator.operands[0].type
-    elements = last.size if isinstance(last, TensorType) else 1
-    native = max(work, elements * _PLAIN) * _NATIVE_SHARE / max(elements, 1)
-    compiling += loading_seconds()
-    if slowest >= _SPECIAL and "scipy.special" not in sys.modules:
-        reference += _LOADING_SCIPY
-    return Estimate(reference + work, native, compiling)
+            work += _size_of(operation.operands[0].type) * _ARITHMETIC
+    result_type = block.terminator.operands[0].type
+    elements = result_type.size if isinstance(result_type, TensorType) else 1
+    native = max(work, elements * _ARITHMETIC) * _NATIVE_FRACTION / max(elements, 1)
+    total_compile_seconds += compiler_load_seconds()
+    if slowest >= _SCIPY and "scipy.special" not in sys.modules:
+        call_seconds += _SCIPY_IMPORT_SECONDS
+    return Estimate(call_seconds + work, native, total_compile_seconds)
 
 
 def _compiling(seconds: float) -> float:
     """What an operation adds to the compilation, by what it takes for an element."""
-    if seconds < _EXPENSIVE:
+    if seconds < _TRANSCENDENTAL:
         return _COMPILING_PLAIN
-    return _COMPILING_EXPENSIVE if seconds < _SPECIAL else _COMPILING_SPECIAL
+    return _COMPILING_EXPENSIVE if seconds < _SCIPY else _COMPILING_SPECIAL
 
 
 def seconds_of_operations(block: Block) -> float:
@@ -101,23 +105,23 @@ def seconds_of_operations(block: Block) -> float:
         if issubclass(declaration, Elementwise):
             seconds += _seconds_an_element(operation, declaration)
         else:
-            seconds += _PLAIN
+            seconds += _ARITHMETIC
         seconds += sum(seconds_of_operations(region.block) for region in operation.regions)
-    return max(seconds, _PLAIN)
+    return max(seconds, _ARITHMETIC)
 
 
-def loading_seconds() -> float:
+def compiler_load_seconds() -> float:
     """What it takes to load the compiler into this process; 0 where that has been done."""
-    return 0.0 if "llvmlite.binding" in sys.modules else _LOADING
+    return 0.0 if "llvmlite.binding" in sys.modules else _LLVMLITE_IMPORT_SECONDS
 
 
-def saved_seconds(operation: Operation) -> float:
+def native_saving_seconds(operation: Operation) -> float:
     """What native code saves on an operation because NumPy has no quick loop for it, or takes many calls."""
     declaration = _declaration(operation)
     if not issubclass(declaration, Elementwise):
         return 0.0
-    calls = _STEP * (_CALLS.get(operation.name, 1) - 1)
-    return calls + _size(operation) * (_seconds_an_element(operation, declaration) - _PLAIN)
+    calls = _CALL_SECONDS * (_CALLS.get(operation.name, 1) - 1)
+    return calls + _size(operation) * (_seconds_an_element(operation, declaration) - _ARITHMETIC)
 
 
 def _declaration(operation: Operation) -> type[Op]:
@@ -132,7 +136,7 @@ def _size_of(type: Type) -> int:
     return type.size if isinstance(type, TensorType) else 1
 
 
-def _is_size_of_complex(operation: Operation) -> bool:
+def _is_complex_magnitude(operation: Operation) -> bool:
     """Whether an operation takes absolute values of complex numbers: each is a square root."""
     if operation.name != "stablehlo.abs":
         return False
@@ -144,11 +148,11 @@ def _seconds_an_element(operation: Operation, declaration: type[Elementwise]) ->
     """What NumPy takes for one element of an elementwise operation."""
     type = operation.results[0].type
     if not isinstance(type, TensorType):
-        return _PLAIN
+        return _ARITHMETIC
     category, width = type.element_type.category, type.element_type.width
-    if declaration.wide & category or _is_size_of_complex(operation):
-        return _SPECIAL if operation.name in IN_SCIPY else _EXPENSIVE
+    if declaration.wide & category or _is_complex_magnitude(operation):
+        return _SCIPY if operation.name in SCIPY_OPERATIONS else _TRANSCENDENTAL
     if category & (FLOAT | COMPLEX) and width < 32:
-        return _NARROW
-    is_chosen = operation.name == "stablehlo.select" or (operation.name in _CHOICES and category == FLOAT)
-    return _CHOSEN if is_chosen else _PLAIN
+        return _LOW_PRECISION
+    is_selection = operation.name == "stablehlo.select" or (operation.name in _CHOICES and category == FLOAT)
+    return _SELECTION if is_selection else _ARITHMETIC

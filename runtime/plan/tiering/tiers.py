@@ -20,7 +20,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from .background import BACKGROUND, Job
-from .cost_model import loading_seconds
+from .cost_model import compiler_load_seconds
 
 HOT_SECONDS = 0.3
 """Time in a step's reference after which a call waits for its kernel.
@@ -37,25 +37,25 @@ NUMBA_SECONDS = 0.1
 PATIENCE = 2.0
 """A step's reference may take so many times as long as its compilation before a call waits for the code."""
 
-EARLY_SHARE = 0.02
+EARLY_FRACTION = 0.02
 """The part of that compilation's time after which it is begun beside the calls."""
 
-LATE_SHARE = 0.5
+LATE_FRACTION = 0.5
 """The same where the reference is a program on rows: as it takes all threads, compiling slows calls down."""
 
-QUICK_SECONDS = 2e-3
+CACHE_LOAD_SECONDS = 2e-3
 """Time that loading generated code from the disk takes: after so much, kept code is used."""
 
-LEAST_SHARED_SECONDS = 2e-4
+MIN_SHARED_SECONDS = 2e-4
 """Steps that are expected to take less a call do not look for others that share their code."""
 
-ATTEMPTS = 5
+MAX_ATTEMPTS = 5
 """Calls on which compiled code is tried."""
 
 PAUSES = (20, 100, 500)
 """Calls of the reference until compiled code that was not quicker is tried again; then it is given up."""
 
-MOST_COPIED = 1 << 26
+MAX_COPIED_BYTES = 1 << 26
 """Bytes of operands of which kernels get copies to run on beside the calls; of more they get zeros."""
 
 
@@ -99,21 +99,24 @@ def share_profiles(functions: Iterable[object]) -> None:
     for function, count in Counter(one for one in functions if isinstance(one, Tiering)).items():
         key = function.key()
         if key is not None:
-            heat = shared.setdefault(key, StepProfile())
-            heat.expected += count * function.heat.expected
-            function.heat = heat
+            profile = shared.setdefault(key, StepProfile())
+            profile.expected += count * function.profile.expected
+            function.profile = profile
 
 
-def begin_expected(functions: Iterable[object]) -> None:
+def start_expected_compilations(functions: Iterable[object]) -> None:
     """Begin to compile, beside what comes before, the code that first calls of steps would wait for.
 
     Args:
         functions: of a program's steps in their order, after `share_profiles`.
     """
-    begun: set[StepProfile] = set()
+    started: set[StepProfile] = set()
     for function in functions:
-        if isinstance(function, Generated) and function.limit == 0.0 and function.heat not in begun:
-            begun.add(function.heat)
+        if (
+            isinstance(function, Generated) and function.wait_threshold == 0.0
+            and function.profile not in started
+        ):
+            started.add(function.profile)
             function.begin()
 
 
@@ -132,18 +135,30 @@ class Tiering:
     """
 
     __slots__ = (
-        "accepts_out", "attempts", "candidate", "followers", "heat", "is_given_up", "job", "least",
-        "may_overwrite", "native", "pause", "reference", "set_aside", "trials",
+        "accepts_out",
+        "attempts",
+        "candidate",
+        "fastest",
+        "followers",
+        "is_given_up",
+        "job",
+        "may_overwrite",
+        "native",
+        "pause",
+        "profile",
+        "reference",
+        "set_aside",
+        "trials",
     )  # fmt: skip
 
     def __init__(self, reference: Callable[..., Any], expected: float = 0.0) -> None:
         self.reference = reference
-        self.heat = StepProfile(expected)
+        self.profile = StepProfile(expected)
         self.native: Callable[..., Any] | None = None
         self.candidate: Callable[..., Any] | None = None
         self.set_aside: Callable[..., Any] | None = None
         self.attempts = self.trials = self.pause = 0
-        self.least = math.inf
+        self.fastest = math.inf
         self.job: Job | None = None
         self.is_given_up = False
         self.accepts_out = False
@@ -171,24 +186,24 @@ class Tiering:
         else:
             result = function(*operands) if out is None else function(*operands, out=out)
         if self.native is None:
-            self.count(perf_counter() - start, function)
+            self.record(perf_counter() - start, function)
         return result
 
-    def count(self, seconds: float, candidate: Callable[..., Any] | None) -> None:
+    def record(self, seconds: float, candidate: Callable[..., Any] | None) -> None:
         """Note what a call of the reference, or of a candidate, took."""
         if candidate is None:
-            self.heat.seconds += seconds
-            self.least = min(self.least, seconds)
+            self.profile.seconds += seconds
+            self.fastest = min(self.fastest, seconds)
             if self.set_aside is not None:
-                self.count_down(self.set_aside)
-        elif seconds < self.least:
+                self.count_reference_call(self.set_aside)
+        elif seconds < self.fastest:
             self.use(candidate)
         elif not BACKGROUND.is_busy:
             self.attempts += 1
-            if self.attempts >= ATTEMPTS:
-                self.put_off(candidate)
+            if self.attempts >= MAX_ATTEMPTS:
+                self.postpone(candidate)
 
-    def put_off(self, candidate: Callable[..., Any]) -> None:
+    def postpone(self, candidate: Callable[..., Any]) -> None:
         """Let the reference serve for a while, or for good."""
         if self.trials == len(PAUSES):
             self.give_up()
@@ -198,11 +213,11 @@ class Tiering:
         self.set_aside = candidate
         self.candidate = None
 
-    def count_down(self, candidate: Callable[..., Any]) -> None:
+    def count_reference_call(self, candidate: Callable[..., Any]) -> None:
         """Note a call of the reference during a pause: the last ones are what the code is compared with."""
         self.pause -= 1
-        if self.pause == ATTEMPTS:
-            self.least = math.inf
+        if self.pause == MAX_ATTEMPTS:
+            self.fastest = math.inf
         elif self.pause <= 0:
             self.attempts = 0
             self.candidate = candidate
@@ -248,25 +263,25 @@ class Tiered(Tiering):
         """What tells the kernel's code from others."""
         return self.kind
 
-    def count(self, seconds: float, candidate: Callable[..., Any] | None) -> None:
-        super().count(seconds, candidate)
+    def record(self, seconds: float, candidate: Callable[..., Any] | None) -> None:
+        super().record(seconds, candidate)
         if candidate is None:
             _waiting_for_numba.seconds += seconds
 
     def consider(self, operands: tuple[Any, ...]) -> None:
-        seconds = self.heat.seconds
+        seconds = self.profile.seconds
         if seconds < WARM_SECONDS:
             return
         if seconds > HOT_SECONDS:
             if self.job is None:
-                self.job = Job(lambda: self.make(operands), is_quick=False)
+                self.job = Job(lambda: self.compile(operands), is_quick=False)
                 self.job.run()
             BACKGROUND.finish(self.job)
-        elif self.job is None and self.least < math.inf and _is_worth_numba():
+        elif self.job is None and self.fastest < math.inf and _is_worth_numba():
             copies = _copies(operands)
-            self.job = BACKGROUND.submit(Job(lambda: self.make(copies), is_quick=False))
+            self.job = BACKGROUND.submit(Job(lambda: self.compile(copies), is_quick=False))
 
-    def make(self, operands: tuple[Any, ...]) -> None:
+    def compile(self, operands: tuple[Any, ...]) -> None:
         """Prepare the kernel and run it, for it is compiled when it runs."""
         kernel = self.prepare()
         kernel(*operands)
@@ -286,7 +301,7 @@ def _copies(operands: tuple[Any, ...]) -> tuple[Any, ...]:
     copies = [
         np.ndarray(operand.shape, operand.dtype, bytearray(max(operand.nbytes, 1))) for operand in operands
     ]
-    if sum([copy.nbytes for copy in copies]) <= MOST_COPIED:
+    if sum([copy.nbytes for copy in copies]) <= MAX_COPIED_BYTES:
         for copy, operand in zip(copies, operands, strict=True):
             copy[...] = operand
     return tuple(copies)
@@ -322,7 +337,7 @@ class Generated(Tiering):
             do whose codes have equal keys.
     """
 
-    __slots__ = ("code", "compile_seconds", "kind", "look")
+    __slots__ = ("code", "compile_seconds", "kind", "lookup_seconds")
 
     def __init__(
         self,
@@ -337,7 +352,7 @@ class Generated(Tiering):
         self.code = code
         self.accepts_out = True
         self.may_overwrite = may_overwrite
-        self.look = QUICK_SECONDS
+        self.lookup_seconds = CACHE_LOAD_SECONDS
         self.compile_seconds = compile_seconds
         self.kind = kind
 
@@ -345,7 +360,7 @@ class Generated(Tiering):
         """What tells the code from others; None where there is none, or too little work to look."""
         if self.kind is not None:
             return self.kind
-        if self.heat.expected < LEAST_SHARED_SECONDS:
+        if self.profile.expected < MIN_SHARED_SECONDS:
             return None
         try:
             return self.code().key
@@ -353,63 +368,63 @@ class Generated(Tiering):
             return None
 
     @property
-    def limit(self) -> float:
+    def wait_threshold(self) -> float:
         """The time in references after which a call waits for the code."""
-        return 0.0 if self.heat.expected > self.compile_seconds else PATIENCE * self.compile_seconds
+        return 0.0 if self.profile.expected > self.compile_seconds else PATIENCE * self.compile_seconds
 
     def consider(self, operands: tuple[Any, ...]) -> None:
-        spent, job = self.heat.seconds, self.heat.job
+        spent, job = self.profile.seconds, self.profile.job
         if job is not None and job.ended:
             # What is judged by its time needs the reference's.
-            if self.least < math.inf or self.limit == 0.0:
-                self.take()
+            if self.fastest < math.inf or self.wait_threshold == 0.0:
+                self.adopt()
             return
-        if spent + self.heat.expected > min(self.look, self.limit):
-            self.look_for_code()
-        share = EARLY_SHARE if self.kind is None else LATE_SHARE
-        is_due = self.least < math.inf and spent > share * self.compile_seconds
-        if is_due and self.candidate is None and self.heat.job is None:
+        if spent + self.profile.expected > min(self.lookup_seconds, self.wait_threshold):
+            self.use_cached_or_compile()
+        fraction = EARLY_FRACTION if self.kind is None else LATE_FRACTION
+        is_due = self.fastest < math.inf and spent > fraction * self.compile_seconds
+        if is_due and self.candidate is None and self.profile.job is None:
             self.begin()
 
     def begin(self) -> None:
         """Compile beside the calls."""
-        self.job = self.heat.job = BACKGROUND.submit(Job(self.make_if_possible, is_quick=True))
+        self.job = self.profile.job = BACKGROUND.submit(Job(self.compile_if_possible, is_quick=True))
 
-    def take(self) -> None:
+    def adopt(self) -> None:
         """Have the code that was compiled for this step, or for another one that shares it."""
         try:
             if self.code().is_quick():
-                self.make()
+                self.compile()
             else:
                 self.give_up()
         except NoCode:
             self.give_up()
 
-    def look_for_code(self) -> None:
+    def use_cached_or_compile(self) -> None:
         """Have the code, if it lies on the disk or its time has come."""
-        spent = self.heat.seconds
-        if spent + self.heat.expected < min(self.limit, loading_seconds()):
-            self.look = loading_seconds()
+        spent = self.profile.seconds
+        if spent + self.profile.expected < min(self.wait_threshold, compiler_load_seconds()):
+            self.lookup_seconds = compiler_load_seconds()
             return
-        is_hot = spent >= self.limit
+        is_hot = spent >= self.wait_threshold
         try:
-            if is_hot and self.heat.job is not None:
-                BACKGROUND.finish(self.heat.job)
+            if is_hot and self.profile.job is not None:
+                BACKGROUND.finish(self.profile.job)
                 if self.candidate is None:
-                    self.take()
+                    self.adopt()
             elif is_hot or (_may_be_quick() and self.code().is_quick()):
-                self.make()
+                self.compile()
             else:
-                self.look = self.limit
+                self.lookup_seconds = self.wait_threshold
         except NoCode:
             self.give_up()
 
-    def make_if_possible(self) -> None:
+    def compile_if_possible(self) -> None:
         """Compile, if there can be code."""
         with suppress(NoCode):
-            self.make()
+            self.compile()
 
-    def make(self) -> None:
+    def compile(self) -> None:
         """Compile."""
         self.candidate = self.code().function()
 

@@ -20,11 +20,11 @@ from ..rewrites.slicing import joined, sliced
 from ..utils.constants import Budget
 from ..utils.rewriter import Rewriter, dimensions, is_plain, splat, tensor_type, viewed
 from .elementwise import LARGE
-from .movement_index_map import is_move
+from .movement_index_map import is_movement_op
 
 _SHARE: Final = 4
 """A gather that takes no more than one in so many elements is made first."""
-_MOST_OPERATIONS: Final = 24
+_MAX_OPERATIONS: Final = 24
 
 _TAKING: Final = frozenset({"stablehlo.reduce", "stablehlo.gather", BroadcastInDim.name})
 """Users that need not have an operand in memory, as elementwise ones."""
@@ -89,7 +89,7 @@ class _Early:
         owner = value.owner
         found_here = isinstance(owner, Operation) and not self._is_in_memory(value)
         if isinstance(owner, Operation) and found_here and splat(value) is None:
-            if len(found) >= _MOST_OPERATIONS:
+            if len(found) >= _MAX_OPERATIONS:
                 return False
             if not _is_elementwise(owner) and not _repeats(owner):
                 return False
@@ -108,7 +108,7 @@ class _Early:
         if not is_plain(owner):
             return True
         if not _is_elementwise(owner):
-            return not is_move(owner) and owner.name not in _FREE
+            return not is_movement_op(owner) and owner.name not in _FREE
         return not all(_is_elementwise(user) or user.name in _TAKING for user in self.users.get(value, ()))
 
 

@@ -24,21 +24,28 @@ from ..utils.cleanup import remove_dead_code
 from ..utils.effects import CONTROL_FLOW, has_no_effect
 from ..utils.rewriter import is_plain, is_plain_value
 from .disjoint_set import DisjointSet
-from .gather_index_map import FOLLOWED_VIEWS, GATHERS, LEAST_LINE, copies_long_lines, is_followed, line_of
-from .movement_index_map import is_move
+from .gather_index_map import (
+    GATHERS,
+    MIN_CONTIGUOUS,
+    TRACEABLE_VIEWS,
+    contiguous_length,
+    copies_contiguous_rows,
+    is_traceable,
+)
+from .movement_index_map import is_movement_op
 from .scheduling import by_use, in_order
 from .shapes import leave_other_shapes
 
 Generates = Callable[[Operation], bool]
 """Whether native code can be generated for an operation, by its name and element types."""
 
-MOST_OPERATIONS: Final = 200
-MOST_ARRAYS: Final = 40
+MAX_OPERATIONS: Final = 200
+MAX_ARRAYS: Final = 40
 LARGE: Final = 1 << 15
 """Elements from which on a single operation gains by all threads and by fewer passes over memory."""
-LEAST_SMALL: Final = 3
+MIN_SMALL_OPERATIONS: Final = 3
 """How many elementwise operations on small tensors make up for the call of native code."""
-MOST_COPIED: Final = 16
+MAX_COPIED: Final = 16
 """How many operations on single elements a cluster may compute once more."""
 
 _JOINING: Final = frozenset({"stablehlo.concatenate", "stablehlo.pad"})
@@ -102,7 +109,7 @@ def _form(
 
 def _may_pay(block: Block, saves: Generates) -> bool:
     """Whether a block holds what a cluster takes at least; else no code generator need be loaded."""
-    return len(block.operations) > LEAST_SMALL or any(
+    return len(block.operations) > MIN_SMALL_OPERATIONS or any(
         saves(operation)
         or any(is_plain_value(value) and _size(value) >= LARGE for value in _written_or_reduced(operation))
         for operation in block.operations
@@ -151,7 +158,7 @@ class _Grouping:
         for operation in self.operations:
             self.kinds.append(self.kind(operation, generates))
         self.levels = [-1] * len(self.operations)
-        self.groups = DisjointSet(len(self.operations), MOST_OPERATIONS)
+        self.groups = DisjointSet(len(self.operations), MAX_OPERATIONS)
 
     def kind(self, operation: Operation, generates: Generates) -> int:
         """What an operation is to clusters."""
@@ -164,7 +171,7 @@ class _Grouping:
             return _FREE if isinstance(value, DenseElementsAttribute) and is_single(value) else _OTHER
         if operation.name == "stablehlo.iota":
             return _FREE
-        if is_move(operation):
+        if is_movement_op(operation):
             return _MOVE
         if operation.name in GATHERS:
             return self.kind_of_gather(operation)
@@ -175,12 +182,12 @@ class _Grouping:
 
     def kind_of_gather(self, operation: Operation) -> int:
         """Whether a gather takes elements or lines."""
-        if not is_followed(operation):
+        if not is_traceable(operation):
             return _OTHER
-        line = line_of(operation)
+        line = contiguous_length(operation)
         if line == 1:
             return _GATHER
-        return _LINES if line >= LEAST_LINE else _SHORT_LINES
+        return _LINES if line >= MIN_CONTIGUOUS else _SHORT_LINES
 
     def producer(self, value: Value) -> int | None:
         """The position of the operation of this block that defines a value."""
@@ -278,7 +285,7 @@ class _Grouping:
         return [
             FusionGroup(_size(operation.result), self.levels[index], [index])
             for index, operation in enumerate(self.operations)
-            if self.kinds[index] in (_LINES, _SHORT_LINES) and not copies_long_lines(operation)
+            if self.kinds[index] in (_LINES, _SHORT_LINES) and not copies_contiguous_rows(operation)
         ]
 
     def find_cores(self) -> None:
@@ -317,7 +324,7 @@ class _Grouping:
             else:
                 level = max(level, self.level_of(operand) + 1)
         joined = [root for root, other in alike.items() if other == level]
-        if 1 + sum(self.groups.size(root) for root in joined) > MOST_OPERATIONS:
+        if 1 + sum(self.groups.size(root) for root in joined) > MAX_OPERATIONS:
             level += 1
             joined = []
         self.levels[index] = level
@@ -362,7 +369,7 @@ class _Grouping:
         producer = self.producer(value)
         if producer is None or self.kinds[producer] != _MOVE:
             return False
-        return self.operations[producer].name in FOLLOWED_VIEWS
+        return self.operations[producer].name in TRACEABLE_VIEWS
 
     def is_read_at_indices(self, value: Value, members: set[int]) -> bool:
         """Whether members of a cluster read a value, or a view of it, at indices."""
@@ -389,7 +396,7 @@ class _Grouping:
             return self.is_view(operation.result)
         if kind == _FREE:
             return True
-        if len(members) >= MOST_OPERATIONS:
+        if len(members) >= MAX_OPERATIONS:
             return False
         if kind == _MOVE:
             return alone or operation.name not in _JOINING
@@ -398,7 +405,7 @@ class _Grouping:
             return alone and size >= cluster.size and kind != _SHORT_LINES
         if alone:
             return size >= cluster.size or size == 1 or operation.name not in _EXPENSIVE
-        return size == 1 and operation.name not in _EXPENSIVE and len(cluster.copied) < MOST_COPIED
+        return size == 1 and operation.name not in _EXPENSIVE and len(cluster.copied) < MAX_COPIED
 
     def pays(self, cluster: FusionGroup) -> bool:
         """Whether a cluster is quicker than its operations one by one."""
@@ -406,14 +413,17 @@ class _Grouping:
         if not cluster.owned or (len(members) == 1 and self.kinds[max(members)] == _ELEMENTWISE):
             return False
         operands, results = boundary(self.operations, cluster.owned, cluster.copied, self.users)
-        if len(operands) + len(results) > MOST_ARRAYS or not results:
+        if len(operands) + len(results) > MAX_ARRAYS or not results:
             return False
         computed = sum(self.kinds[index] in _CORES for index in cluster.owned)
         if cluster.size >= LARGE:
             return computed > 0 or self.kinds[max(cluster.owned)] in (_MOVE, *_INDEXED)
         if any(self.kinds[index] in _INDEXED for index in cluster.owned):
             return True
-        return computed >= LEAST_SMALL or any(map(self.saves, [self.operations[k] for k in cluster.owned]))
+        return (
+            computed >= MIN_SMALL_OPERATIONS
+            or any(map(self.saves, [self.operations[k] for k in cluster.owned]))
+        )
 
 
 def boundary(

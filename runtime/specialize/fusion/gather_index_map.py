@@ -14,77 +14,77 @@ from ...ops.shape.broadcasting import BroadcastInDim
 from ...ops.shape.layout import Reverse
 from ...ops.shape.slicing import Slice
 from ..utils.rewriter import is_plain
-from .movement_index_map import Box, Place, source
+from .movement_index_map import AffineExpr, Box, source
 
-_BY_COLUMNS: Final = frozenset({COMPONENT_GATHER, FILLED_GATHER})
-GATHERS: Final = _BY_COLUMNS | {"stablehlo.gather"}
-FOLLOWED_VIEWS: Final = frozenset({BroadcastInDim.name, Reverse.name, Slice.name})
+_COMPONENT_GATHERS: Final = frozenset({COMPONENT_GATHER, FILLED_GATHER})
+GATHERS: Final = _COMPONENT_GATHERS | {"stablehlo.gather"}
+TRACEABLE_VIEWS: Final = frozenset({BroadcastInDim.name, Reverse.name, Slice.name})
 """Moves through which a gather may read: neighbours stay neighbours."""
 
-LEAST_LINE: Final = 16
+MIN_CONTIGUOUS: Final = 16
 """Elements of a slice that follow each other in the result, from which on a loop over them is worth it."""
 MAX_SLICE_BYTES: Final = 1 << 11
 """Longer lines are for kernels, which copy memory in blocks."""
 
 
-class Moving(NamedTuple):
+class DynamicIndex(NamedTuple):
     """An index that moves slices along a dimension of the operand.
 
     Attributes:
-        value, places: the element that holds it.
+        value, coordinates: the element that holds it.
         dimension: of the operand.
         largest: the last index at which a slice lies within the operand.
         added: to an index that is negative, before anything else.
     """
 
     value: Value
-    places: tuple[Place, ...]
+    coordinates: tuple[AffineExpr, ...]
     dimension: int
     largest: int
     added: int
 
 
-class Gathered(NamedTuple):
+class GatherMap(NamedTuple):
     """What an element of a gather's result is taken from.
 
     Attributes:
-        places: those in the operand where all indices are 0.
-        moving: the indices that count.
+        coordinates: those in the operand where all indices are 0.
+        dynamic_indices: the indices that count.
         fill: what takes the place of an element that would be moved; None: they are moved.
     """
 
-    places: tuple[Place, ...]
-    moving: tuple[Moving, ...]
+    coordinates: tuple[AffineExpr, ...]
+    dynamic_indices: tuple[DynamicIndex, ...]
     fill: Value | None
 
 
-def gathered(operation: Operation, places: Sequence[Place], loops: int) -> Gathered:
-    """What the element at `places`, within so many loops, of a gather's result is taken from."""
+def trace_gather(operation: Operation, coordinates: Sequence[AffineExpr], loops: int) -> GatherMap:
+    """What the element at `coordinates`, within so many loops, of a gather's result is taken from."""
     view: Any = view_of(operation)
-    zero = Place(0, (0,) * loops)
-    batch = [places[d] for d in other_dimensions(len(places), view.offset_dims)]
+    zero = AffineExpr(0, (0,) * loops)
+    batch = [coordinates[d] for d in other_dimensions(len(coordinates), view.offset_dims)]
     batch_of = {d: d - (d > view.index_vector_dim) for d in view.start_indices_batching_dims}
-    own = [zero] * view.operand.rank
+    operand_coordinates = [zero] * view.operand.rank
     for d, other in zip(view.operand_batching_dims, view.start_indices_batching_dims, strict=True):
-        own[d] = batch[batch_of[other]]
-    for d, place in zip(window_dimensions(view), view.offset_dims, strict=True):
-        own[d] = places[place]
+        operand_coordinates[d] = batch[batch_of[other]]
+    for d, expr in zip(window_dimensions(view), view.offset_dims, strict=True):
+        operand_coordinates[d] = coordinates[expr]
     fill = operation.operands[1] if operation.name == FILLED_GATHER else None
-    moving = []
+    dynamic_indices = []
     for number, d in enumerate(view.start_index_map):
         largest = view.operand.shape[d] - view.slice_sizes[d]
         if largest or fill is not None:
-            value, where = _index(operation, view, number, batch, zero)
-            added = view.added_to_negative[number] if operation.name in _BY_COLUMNS else 0
-            moving.append(Moving(value, where, d, largest, added))
-    return Gathered(tuple(own), tuple(moving), fill)
+            value, index_coordinates = _index(operation, view, number, batch, zero)
+            added = view.added_to_negative[number] if operation.name in _COMPONENT_GATHERS else 0
+            dynamic_indices.append(DynamicIndex(value, index_coordinates, d, largest, added))
+    return GatherMap(tuple(operand_coordinates), tuple(dynamic_indices), fill)
 
 
 def _index(
-    operation: Operation, view: Any, number: int, batch: list[Place], zero: Place
-) -> tuple[Value, tuple[Place, ...]]:
+    operation: Operation, view: Any, number: int, batch: list[AffineExpr], zero: AffineExpr
+) -> tuple[Value, tuple[AffineExpr, ...]]:
     """The value that holds an element of the index vectors, and its places there."""
-    if operation.name in _BY_COLUMNS:
+    if operation.name in _COMPONENT_GATHERS:
         first = len(operation.operands) - len(view.index_components)
         return operation.operands[first + number], tuple(batch)
     indices = operation.operands[1]
@@ -94,50 +94,52 @@ def _index(
     return indices, tuple(batch)
 
 
-def read_through(
-    array: Value, found: Gathered, box: Box, memory: Container[Value]
-) -> tuple[Value, list[Place]]:
+def read_through_views(
+    array: Value, traced: GatherMap, box: Box, memory: Container[Value]
+) -> tuple[Value, list[AffineExpr]]:
     """The array in memory that a gather reads from by way of views, and the places there.
 
     The places have, after the loops of the box, one for each index, along which it grows.
     """
-    count = len(found.moving)
-    places = [Place(place.offset, place.strides + (0,) * count) for place in found.places]
-    for number, index in enumerate(found.moving):
-        step = [0] * (len(box) + count)
-        step[len(box) + number] = 1
-        places[index.dimension] = places[index.dimension].plus(Place(0, tuple(step)))
-    whole = (*box, *[(0, index.largest + 1) for index in found.moving])
+    count = len(traced.dynamic_indices)
+    coordinates = [AffineExpr(expr.offset, expr.strides + (0,) * count) for expr in traced.coordinates]
+    for number, index in enumerate(traced.dynamic_indices):
+        stride = [0] * (len(box) + count)
+        stride[len(box) + number] = 1
+        coordinates[index.dimension] = coordinates[index.dimension].plus(AffineExpr(0, tuple(stride)))
+    extended_box = (*box, *[(0, index.largest + 1) for index in traced.dynamic_indices])
     while array not in memory:
         assert isinstance(array.owner, Operation)
-        number, moved = source(view_of(array.owner), places, whole)
-        array, places = array.owner.operands[number], list(moved)
-    return array, places
+        number, source_coordinates = source(view_of(array.owner), coordinates, extended_box)
+        array, coordinates = array.owner.operands[number], list(source_coordinates)
+    return array, coordinates
 
 
-def is_followed(operation: Operation) -> bool:
-    """Whether an operation is a gather that `gathered` can follow within a loop over its result."""
+def is_traceable(operation: Operation) -> bool:
+    """Whether an operation is a gather that `trace_gather` can follow within a loop over its result."""
     if operation.name not in GATHERS or not is_plain(operation):
         return False
     view: Any = view_of(operation)
     return bool(view.result.size) and all(view.slice_sizes)
 
 
-def line_of(operation: Operation) -> int:
+def contiguous_length(operation: Operation) -> int:
     """How many elements of a slice follow each other in the result of a gather: 1 where neighbours there are
     of different slices, or there are no others."""
     dimension = _last_offset(operation)
     return 1 if dimension is None else int(view_of(operation).slice_sizes[dimension])  # type: ignore[attr-defined]
 
 
-def copies_long_lines(operation: Operation) -> bool:
+def copies_contiguous_rows(operation: Operation) -> bool:
     """Whether a gather's slices are long lines that lie side by side in the operand too."""
     dimension = _last_offset(operation)
     if dimension is None:
         return False
     view: Any = view_of(operation)
     is_together = math.prod(view.operand.shape[dimension + 1 :]) == 1
-    return is_together and bool(view.slice_sizes[dimension] * view.operand.dtype.itemsize > MAX_SLICE_BYTES)
+    return (
+        is_together and bool(view.slice_sizes[dimension] * view.operand.dtype.itemsize > MAX_SLICE_BYTES)
+    )
 
 
 def _last_offset(operation: Operation) -> int | None:

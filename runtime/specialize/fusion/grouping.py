@@ -16,7 +16,7 @@ from .elementwise import FusionGroup, boundary, fusion_operation, is_single, rep
 CanGenerate = Callable[[Block], bool]
 """Whether native code can be generated for a group, by the block of its operations."""
 
-MOST_MEMBERS = 120
+MAX_MEMBERS = 120
 
 
 class ReducedSpace(Record):
@@ -113,7 +113,7 @@ class Grouping:
         self.position = {operation: index for index, operation in enumerate(self.operations)}
         self.members = [self.is_member(operation) for operation in self.operations]
         self.levels = [-1] * len(self.operations)
-        self.groups = DisjointSet(len(self.operations), MOST_MEMBERS)
+        self.groups = DisjointSet(len(self.operations), MAX_MEMBERS)
 
     def is_member(self, operation: Operation) -> bool:
         """Whether an operation may be in a group."""
@@ -210,7 +210,7 @@ class Grouping:
             else:
                 level = max(level, self.level_of(operand) + 1)
         joined = [root for root, other in used.items() if other == level]
-        if 1 + sum(self.groups.size(root) for root in joined) > MOST_MEMBERS:
+        if 1 + sum(self.groups.size(root) for root in joined) > MAX_MEMBERS:
             level, joined = level + 1, []
         self.levels[index] = level
         for root in joined:

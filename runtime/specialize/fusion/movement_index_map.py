@@ -1,8 +1,8 @@
-"""Where the elements of operations that only move elements come from, as functions of loops' indices.
+"""Index maps of data movement: which operand element a result element of a slice, transpose, pad... copies.
 
-A `Place` is an index in one dimension: affine in the indices of some loops. From the places of a result's
-element follow those of the operand's element that stands there. Where they do so for a part of the loops only
-(within one input of `concatenate`), `Split` says where to cut the loops.
+An `AffineExpr` is an index along one dimension, affine in the indices of some loops. The coordinates of a
+result's element determine those of the operand's element. Where they do so in a sub-range of a loop only
+(within one input of `concatenate`), `LoopSplit` says where to split that loop.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ VIEWS = (BroadcastInDim, Reshape, Reverse, Slice, Transpose)
 MOVES = (*VIEWS, Concatenate, Pad)
 
 
-class Place(NamedTuple):
+class AffineExpr(NamedTuple):
     """`offset + sum(index * stride)` over loops."""
 
     offset: int
     strides: tuple[int, ...]
 
-    def scaled(self, factor: int, offset: int = 0) -> Place:
+    def scaled(self, factor: int, offset: int = 0) -> AffineExpr:
         """`offset + self * factor`."""
-        return Place(offset + self.offset * factor, tuple([stride * factor for stride in self.strides]))
+        return AffineExpr(offset + self.offset * factor, tuple([stride * factor for stride in self.strides]))
 
-    def plus(self, other: Place) -> Place:
+    def plus(self, other: AffineExpr) -> AffineExpr:
         """The sum."""
         strides = tuple([a + b for a, b in zip(self.strides, other.strides, strict=True)])
-        return Place(self.offset + other.offset, strides)
+        return AffineExpr(self.offset + other.offset, strides)
 
 
 Box = tuple[tuple[int, int], ...]
 """For each loop its first index, and the one after its last."""
 
 
-class Split(Exception):
+class LoopSplit(Exception):
     """Loops have to be cut before a place is known.
 
     Attributes:
@@ -57,7 +57,7 @@ class Split(Exception):
         self.index = index
 
 
-def is_move(operation: Operation) -> bool:
+def is_movement_op(operation: Operation) -> bool:
     """Whether an operation moves elements so that `source` can follow them."""
     if operation.name not in _NAMES or not is_plain(operation):
         return False
@@ -70,48 +70,48 @@ def is_move(operation: Operation) -> bool:
 _NAMES = frozenset(move.name for move in MOVES)
 
 
-def source(view: Op, places: Sequence[Place], box: Box) -> tuple[int, tuple[Place, ...]]:
-    """Which operand the element at `places` of the result comes from, and its places there.
+def source(view: Op, coordinates: Sequence[AffineExpr], box: Box) -> tuple[int, tuple[AffineExpr, ...]]:
+    """Which operand the element at `coordinates` of the result comes from, and its places there.
 
     Raises:
-        Split: they are not the same throughout `box`, but in parts of it.
+        LoopSplit: they are not the same throughout `box`, but in parts of it.
         Inseparable: they are not the same in parts of it either.
     """
     if isinstance(view, Concatenate):
-        return _of_concatenate(view, places, box)
+        return _of_concatenate(view, coordinates, box)
     if isinstance(view, Pad):
-        return _of_pad(view, places, box)
-    return 0, _of_view(view, places, len(box))
+        return _of_pad(view, coordinates, box)
+    return 0, _of_view(view, coordinates, len(box))
 
 
-def _of_view(view: Any, places: Sequence[Place], loops: int) -> tuple[Place, ...]:
-    zero = Place(0, (0,) * loops)
+def _of_view(view: Any, coordinates: Sequence[AffineExpr], loops: int) -> tuple[AffineExpr, ...]:
+    zero = AffineExpr(0, (0,) * loops)
     if isinstance(view, BroadcastInDim):
         pairs = zip(view.operand.shape, view.broadcast_dimensions, strict=True)
-        return tuple([zero if size == 1 else places[d] for size, d in pairs])
+        return tuple([zero if size == 1 else coordinates[d] for size, d in pairs])
     if isinstance(view, Transpose):
-        return tuple([places[view.permutation.index(d)] for d in range(len(places))])
+        return tuple([coordinates[view.permutation.index(d)] for d in range(len(coordinates))])
     if isinstance(view, Slice):
-        steps = zip(places, view.start_indices, view.strides, strict=True)
-        return tuple([place.scaled(stride, start) for place, start, stride in steps])
+        steps = zip(coordinates, view.start_indices, view.strides, strict=True)
+        return tuple([expr.scaled(stride, start) for expr, start, stride in steps])
     if isinstance(view, Reverse):
-        sizes = zip(places, view.operand.shape, strict=True)
+        sizes = zip(coordinates, view.operand.shape, strict=True)
         return tuple(
             [
-                place.scaled(-1, size - 1) if d in view.dimensions else place
-                for d, (place, size) in enumerate(sizes)
+                expr.scaled(-1, size - 1) if d in view.dimensions else expr
+                for d, (expr, size) in enumerate(sizes)
             ]
         )
     assert isinstance(view, Reshape)
     groups = reshape_groups(view.operand.shape, view.result.shape)
     assert groups is not None
-    found = []
+    source_coordinates = []
     for group in groups:
-        place = zero
+        expr = zero
         for d in group:
-            place = place.scaled(view.result.shape[d]).plus(places[d])
-        found.append(place)
-    return tuple(found)
+            expr = expr.scaled(view.result.shape[d]).plus(coordinates[d])
+        source_coordinates.append(expr)
+    return tuple(source_coordinates)
 
 
 def reshape_groups(shape: Sequence[int], result_shape: Sequence[int]) -> list[tuple[int, ...]] | None:
@@ -134,61 +134,63 @@ def reshape_groups(shape: Sequence[int], result_shape: Sequence[int]) -> list[tu
     return groups
 
 
-class Inseparable(Exception):
+class InseparableLoops(Exception):
     """No cut of one loop separates the places on both sides of an index."""
 
 
-def range_of(place: Place, box: Sequence[tuple[int, int]]) -> tuple[int, int]:
+def index_range(expr: AffineExpr, box: Sequence[tuple[int, int]]) -> tuple[int, int]:
     """The least and the greatest index in a box."""
-    least = greatest = place.offset
-    for stride, (first, stop) in zip(place.strides, box, strict=True):
+    min_index = max_index = expr.offset
+    for stride, (first, stop) in zip(expr.strides, box, strict=True):
         ends = (stride * first, stride * (stop - 1))
-        least += min(ends)
-        greatest += max(ends)
-    return least, greatest
+        min_index += min(ends)
+        max_index += max(ends)
+    return min_index, max_index
 
 
-def _split(place: Place, box: Box, index: int) -> Split:
+def _loop_split(expr: AffineExpr, box: Box, index: int) -> LoopSplit:
     """Where to cut so that in each part all places are on one side of `index`.
 
     Raises:
         Inseparable: more than one loop runs through it.
     """
-    moving = [d for d, stride in enumerate(place.strides) if stride and box[d][1] - box[d][0] > 1]
-    if len(moving) != 1:
-        raise Inseparable("several loops run through the place to cut")
-    (loop,) = moving
-    stride = place.strides[loop]
-    fixed = place.offset + sum(other * box[d][0] for d, other in enumerate(place.strides) if d != loop)
+    varying = [d for d, stride in enumerate(expr.strides) if stride and box[d][1] - box[d][0] > 1]
+    if len(varying) != 1:
+        raise InseparableLoops("several loops run through the place to cut")
+    (loop,) = varying
+    stride = expr.strides[loop]
+    fixed = expr.offset + sum(other * box[d][0] for d, other in enumerate(expr.strides) if d != loop)
     if stride > 0:
-        return Split(loop, -((fixed - index) // stride))
-    return Split(loop, (fixed - index) // -stride + 1)
+        return LoopSplit(loop, -((fixed - index) // stride))
+    return LoopSplit(loop, (fixed - index) // -stride + 1)
 
 
-def _of_concatenate(view: Concatenate, places: Sequence[Place], box: Box) -> tuple[int, tuple[Place, ...]]:
-    place = places[view.dimension]
-    least, greatest = range_of(place, box)
+def _of_concatenate(
+    view: Concatenate, coordinates: Sequence[AffineExpr], box: Box
+) -> tuple[int, tuple[AffineExpr, ...]]:
+    expr = coordinates[view.dimension]
+    min_index, max_index = index_range(expr, box)
     start = 0
     for number, type in enumerate(view.inputs):
         stop = start + type.shape[view.dimension]
-        if least < stop:
-            if greatest >= stop:
-                raise _split(place, box, stop)
-            moved = list(places)
-            moved[view.dimension] = place.scaled(1, -start)
-            return number, tuple(moved)
+        if min_index < stop:
+            if max_index >= stop:
+                raise _loop_split(expr, box, stop)
+            source_coordinates = list(coordinates)
+            source_coordinates[view.dimension] = expr.scaled(1, -start)
+            return number, tuple(source_coordinates)
         start = stop
     raise ValueError("an index lies outside of what is joined")
 
 
-def _of_pad(view: Pad, places: Sequence[Place], box: Box) -> tuple[int, tuple[Place, ...]]:
-    for place, low, size in zip(places, view.edge_padding_low, view.operand.shape, strict=True):
-        least, greatest = range_of(place, box)
-        if greatest < low or least >= low + size:
+def _of_pad(view: Pad, coordinates: Sequence[AffineExpr], box: Box) -> tuple[int, tuple[AffineExpr, ...]]:
+    for expr, low, size in zip(coordinates, view.edge_padding_low, view.operand.shape, strict=True):
+        min_index, max_index = index_range(expr, box)
+        if max_index < low or min_index >= low + size:
             return 1, ()
-        if least < low:
-            raise _split(place, box, low)
-        if greatest >= low + size:
-            raise _split(place, box, low + size)
-    lows = zip(places, view.edge_padding_low, strict=True)
-    return 0, tuple([place.scaled(1, -low) for place, low in lows])
+        if min_index < low:
+            raise _loop_split(expr, box, low)
+        if max_index >= low + size:
+            raise _loop_split(expr, box, low + size)
+    lows = zip(coordinates, view.edge_padding_low, strict=True)
+    return 0, tuple([expr.scaled(1, -low) for expr, low in lows])

@@ -18,15 +18,15 @@ from ..utils.rewriter import is_plain
 from .elementwise import LARGE, Generates
 from .grouping import CanGenerate, Grouping, is_free, reduced_space, replace_groups
 
-LEAST_ROWS = 16
+MIN_ROWS = 16
 """Rows are what threads share."""
 SMALL = 1 << 16
 """A space of so few elements needs no threads."""
-LEAST_ELEMENTS = 1 << 6
+MIN_ELEMENTS = 1 << 6
 """A space of fewer elements is not worth native code."""
 
 
-MOST_COLUMNS_ALONE = 1 << 8
+MAX_LONE_REDUCTION_COLUMNS = 1 << 8
 """A reduction of many rows that are no longer takes longer as a kernel, which looks at each."""
 
 
@@ -39,7 +39,7 @@ class Space(Record):
     @property
     def is_large_enough(self) -> bool:
         size, rows = math.prod(self.shape), math.prod(self.shape[: self.row_rank])
-        return size >= LEAST_ELEMENTS and (rows >= LEAST_ROWS or size <= SMALL)
+        return size >= MIN_ELEMENTS and (rows >= MIN_ROWS or size <= SMALL)
 
     def holds(self, shape: tuple[int, ...]) -> bool:
         """Whether tensors of a shape can be values of the space: but for sizes of 1 its own, or the rows'."""
@@ -75,7 +75,7 @@ class _RowGrouping(Grouping):
 
     def pays_alone(self) -> bool:
         columns = math.prod(self.space.shape[self.space.row_rank :])
-        return columns <= MOST_COLUMNS_ALONE and math.prod(self.space.shape) >= LARGE
+        return columns <= MAX_LONE_REDUCTION_COLUMNS and math.prod(self.space.shape) >= LARGE
 
     def is_member(self, operation: Operation) -> bool:
         """Whether an operation may be in a group."""

@@ -14,19 +14,19 @@ from ...ops.framework.verify import TERMINATORS
 from ...ops.internal.fusion import STEP_FUSION
 from ...types import TensorType
 from ..utils.effects import CONTROL_FLOW, has_no_effect
-from .elementwise import MOST_ARRAYS, FusionGroup, Generates, boundary, replace, users_of
+from .elementwise import MAX_ARRAYS, FusionGroup, Generates, boundary, replace, users_of
 
 CanGenerate = Callable[[list[Operation]], bool]
 """Whether native code can be generated for some operations together."""
 
-LEAST_STEPS: Final = 4.0
+MIN_STEPS: Final = 4.0
 """How many steps make up for the call of native code."""
-MOST_OPERATIONS: Final = 200
-MOST_ELEMENTS: Final = 1 << 13
+MAX_OPERATIONS: Final = 200
+MAX_ELEMENTS: Final = 1 << 13
 """Elements that an operation may make, all in its regions together: more are worth loops that are joined."""
-MOST_BYTES: Final = 1 << 17
+MAX_BYTES: Final = 1 << 17
 """Bytes that the operations of a cluster make: they lie on the stack."""
-MOST_HELD: Final = 64
+MAX_INLINE_CONSTANT_ELEMENTS: Final = 64
 """Elements of constants that a cluster holds; others are its operands."""
 
 _VIEWS: Final = frozenset({"stablehlo.reshape", "stablehlo.slice", "stablehlo.transpose"})
@@ -46,7 +46,7 @@ def form_step_fusions(region: Region, generates: Generates, leave: Generates) ->
         if operation.name in CONTROL_FLOW and not leave(operation):
             for inner in operation.regions:
                 form_step_fusions(inner, generates, leave)
-    if sum(map(_steps, region.block.operations)) >= LEAST_STEPS:
+    if sum(map(_steps, region.block.operations)) >= MIN_STEPS:
         grouping = _Grouping(region.block, generates)
         clusters = grouping.clusters()
         if clusters:
@@ -77,7 +77,7 @@ class _Grouping:
                 continue
             is_taken = _is_small(operation) and has_no_effect(operation) and self.generates(operation)
             more, more_bytes = sum(1 for _ in operation.walk()), _bytes_made(operation)
-            fits = size + more <= MOST_OPERATIONS and bytes_made + more_bytes <= MOST_BYTES
+            fits = size + more <= MAX_OPERATIONS and bytes_made + more_bytes <= MAX_BYTES
             if not (is_taken and fits) and (is_taken or not made.isdisjoint(used_values(operation))):
                 found += self.closed(members)
                 members, made, size, bytes_made = [], set(), 0, 0
@@ -89,14 +89,14 @@ class _Grouping:
 
     def closed(self, members: list[int]) -> list[FusionGroup]:
         """The cluster of some operations, if it pays."""
-        if sum(_steps(self.operations[index]) for index in members) < LEAST_STEPS:
+        if sum(_steps(self.operations[index]) for index in members) < MIN_STEPS:
             return []
         cluster = FusionGroup(0, 0, members)
         needed = {value for index in members for value in used_values(self.operations[index])}
         held = [self.constants[value] for value in needed if value in self.constants and _is_held(value)]
         cluster.copied.update(held)
         operands, results = boundary(self.operations, cluster.owned, cluster.copied, self.users)
-        return [cluster] if results and len(operands) + len(results) <= MOST_ARRAYS else []
+        return [cluster] if results and len(operands) + len(results) <= MAX_ARRAYS else []
 
 
 def _steps(operation: Operation) -> float:
@@ -104,7 +104,7 @@ def _steps(operation: Operation) -> float:
     if operation.name in TERMINATORS or operation.name == "stablehlo.constant":
         return 0.0
     if operation.name in _SLOW:
-        return LEAST_STEPS
+        return MIN_STEPS
     return 0.5 if operation.name in _VIEWS else 1.0
 
 
@@ -117,11 +117,11 @@ def _bytes_made(operation: Operation) -> int:
 def _is_small(operation: Operation) -> bool:
     """Whether an operation makes few elements."""
     made = [value.type for inner in operation.walk() for value in inner.results]
-    return sum(type.size if isinstance(type, TensorType) else 0 for type in made) <= MOST_ELEMENTS
+    return sum(type.size if isinstance(type, TensorType) else 0 for type in made) <= MAX_ELEMENTS
 
 
 def _is_held(value: Value) -> bool:
     """Whether a constant is part of the code: equal clusters share it."""
     assert isinstance(value.owner, Operation) and isinstance(value.type, TensorType)
     attribute = value.owner.attributes.get("value")
-    return isinstance(attribute, DenseElementsAttribute) and value.type.size <= MOST_HELD
+    return isinstance(attribute, DenseElementsAttribute) and value.type.size <= MAX_INLINE_CONSTANT_ELEMENTS

@@ -34,7 +34,7 @@ class Carried(enum.Enum):
     ROWS, WINDOWS, ALL = range(3)
 
 
-class LoopPart(Record):
+class LoopShard(Record):
     """One part of a `while`.
 
     Attributes:
@@ -52,7 +52,7 @@ class LoopPart(Record):
     count: int
 
 
-def loop_part(operation: Operation, most: int) -> LoopPart | None:
+def loop_shard(operation: Operation, most: int) -> LoopShard | None:
     """One of the parts into which a `while` can be cut: as many of equal size as there are, at most `most`.
 
     None where it cannot be cut. A part has two rows at least: a product of a vector adds up its terms in
@@ -232,7 +232,7 @@ class _Emission:
             for k, (old, new) in enumerate(zip(cut.body.arguments, body.arguments, strict=True))
         }
 
-    def part(self) -> LoopPart:
+    def part(self) -> LoopShard:
         cut, operation = self.cut, self.cut.operation
         for one in cut.body.operations[:-1]:
             if one in cut.updates.values():
@@ -252,7 +252,7 @@ class _Emission:
         attributes, location = operation.attributes, operation.location
         looping = Operation(operation.name, operands, types, attributes, regions, location)
         carried = tuple([self.carried(k) for k in range(len(operands))])
-        return LoopPart(looping, carried, first, cut.size, cut.rows // cut.size)
+        return LoopShard(looping, carried, first, cut.size, cut.rows // cut.size)
 
     def cond(self, types: Sequence[Type]) -> Block:
         """The condition, which uses none of what is cut."""

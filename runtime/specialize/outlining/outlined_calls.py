@@ -14,9 +14,9 @@ from ...ops.control.control import Call
 from ..utils.cleanup import Kinds, remove_dead_code
 from .repeated_subgraphs import Layer, is_made_again, repeated_layers
 
-MOST_FUNCTIONS: Final = 8
+MAX_FUNCTIONS: Final = 8
 """Kinds of layers in one program."""
-MOST_MOVES: Final = 16
+MAX_REMATERIALIZED: Final = 16
 """How many moves one after the other are made again."""
 
 
@@ -27,7 +27,7 @@ def call_layers(region: Region) -> list[Function]:
         the functions that are called.
     """
     functions: list[Function] = []
-    while len(functions) < MOST_FUNCTIONS:
+    while len(functions) < MAX_FUNCTIONS:
         layers = repeated_layers(region.block.operations)
         if not layers:
             break
@@ -92,7 +92,7 @@ class _Callee:
         self._operations = layers[0].operations
         self._values: dict[Value, Value] = {}
         for values in zip(*[layer.outside for layer in layers], strict=True):
-            self._values[values[0]] = self._value(values, MOST_MOVES)
+            self._values[values[0]] = self._value(values, MAX_REMATERIALIZED)
         for operation in self._operations:
             self._builder.copy(operation, self._values)
 

@@ -22,17 +22,17 @@ from ..utils.cleanup import Kinds
 from ..utils.effects import CONTROL_FLOW, has_no_effect
 from ..utils.rewriter import is_plain
 
-LEAST_LAYERS: Final = 3
-LEAST_OPERATIONS: Final = 16
+MIN_REPEATS: Final = 3
+MIN_SUBGRAPH_OPERATIONS: Final = 16
 """Operations of a layer."""
-LEAST_SAVED: Final = 200
+MIN_SAVED_OPERATIONS: Final = 200
 """Operations of all layers but one: of fewer, looking at each takes less than a few milliseconds."""
-LEAST_PRODUCT: Final = 1 << 20
+MIN_PRODUCT_SIZE: Final = 1 << 20
 """Multiplications, about, of an operation at which a layer may begin."""
 
-MOST_PERIODS: Final = 64
+MAX_PERIODS: Final = 64
 """How many operations like the one at which a layer begins are looked at for the next layer's beginning."""
-MOST_TRIES: Final = 4000
+MAX_COMPARISONS: Final = 4000
 """How often layers are compared before a program is left as it is."""
 
 _PRODUCTS: Final = frozenset({"stablehlo.convolution", "stablehlo.dot", "stablehlo.dot_general"})
@@ -76,7 +76,7 @@ def is_made_again(value: Value) -> bool:
 def repeated_layers(operations: Sequence[Operation]) -> list[Layer]:
     """The first layers in a block that are equal; none where there are none, or where it does not pay."""
     products = [number for number, operation in enumerate(operations) if _is_large_product(operation)]
-    if len(products) < LEAST_LAYERS:
+    if len(products) < MIN_REPEATS:
         return []
     numbers: dict[Hashable, int] = {}
     of = Kinds().of
@@ -98,7 +98,7 @@ def _runs(kinds: Sequence[int], products: Sequence[int]) -> Iterator[_Run]:
     for number in products:
         alike[kinds[number]].append(number)
     followers = {
-        number: numbers[index + 1 : index + 1 + MOST_PERIODS]
+        number: numbers[index + 1 : index + 1 + MAX_PERIODS]
         for numbers in alike.values()
         for index, number in enumerate(numbers)
     }
@@ -108,10 +108,10 @@ def _runs(kinds: Sequence[int], products: Sequence[int]) -> Iterator[_Run]:
             continue
         for following in followers[first]:
             period = following - first
-            if period < LEAST_OPERATIONS or kinds[first + 1] != kinds[following + 1]:
+            if period < MIN_SUBGRAPH_OPERATIONS or kinds[first + 1] != kinds[following + 1]:
                 continue
             tries += 1
-            if tries > MOST_TRIES:
+            if tries > MAX_COMPARISONS:
                 return
             if kinds[first:following] != kinds[following : following + period]:
                 continue
@@ -126,7 +126,7 @@ def _runs(kinds: Sequence[int], products: Sequence[int]) -> Iterator[_Run]:
 
 def _pays(layers: int, operations: int) -> bool:
     """Whether so many layers of so many operations are worth a function."""
-    return layers >= LEAST_LAYERS and (layers - 1) * operations >= LEAST_SAVED
+    return layers >= MIN_REPEATS and (layers - 1) * operations >= MIN_SAVED_OPERATIONS
 
 
 def _best_begin(
@@ -171,7 +171,7 @@ def _is_large_product(operation: Operation) -> bool:
         return False
     values = (*operation.operands, operation.result)
     sizes = [value.type.size for value in values if isinstance(value.type, TensorType)]
-    return math.prod(sizes) >= LEAST_PRODUCT**2
+    return math.prod(sizes) >= MIN_PRODUCT_SIZE**2
 
 
 def _may_be_called(operation: Operation) -> bool:

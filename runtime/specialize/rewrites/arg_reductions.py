@@ -13,7 +13,7 @@ from ..utils.rewriter import Rewriter, dimensions, tensor_type, viewed
 from ..utils.unused_results import kept_values
 from .index_components import counted_dimension
 
-_LEAST_SORTED = 1 << 10
+_MIN_SORTED = 1 << 10
 """Elements from which on it pays not to make positions."""
 
 
@@ -43,7 +43,7 @@ def sort_counted(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | 
 
     view = viewed(operation, Sort)
     inputs, keys = operation.operands, comparator(operation.regions[0])
-    if keys is None or tensor_type(inputs[0]).size < _LEAST_SORTED:
+    if keys is None or tensor_type(inputs[0]).size < _MIN_SORTED:
         return None
     compared = {key.operand for key in keys}
     numbers = [

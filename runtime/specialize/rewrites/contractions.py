@@ -73,7 +73,7 @@ def product_of_mixed(operation: Operation, rewriter: Rewriter) -> Value | None:
     return rewriter.create("stablehlo.convert", [result], types[2])
 
 
-_LEAST_CONVERTED_TERMS: Final = 1 << 18
+_MIN_CONVERTED_MULTIPLICATIONS: Final = 1 << 18
 """Multiplications of a product for which operations of their own that convert are worth it."""
 
 
@@ -90,7 +90,7 @@ def dot_of_narrow(operation: Operation, rewriter: Rewriter) -> Value | None:
 
     view = viewed(operation, DotGeneral)
     terms = math.prod([types[0].shape[d] for d in view.lhs_contracting_dimensions])
-    if types[2].size * terms < _LEAST_CONVERTED_TERMS or not view.is_converted:
+    if types[2].size * terms < _MIN_CONVERTED_MULTIPLICATIONS or not view.is_converted:
         return None
     lhs, rhs, result = [TensorType(type.shape, ELEMENT_TYPES["f32"]) for type in types]
     operands = [

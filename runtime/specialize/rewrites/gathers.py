@@ -21,7 +21,7 @@ from ...ops.reduction.reduce import Reduce
 from ...ops.shape.broadcasting import BroadcastInDim
 from ...types import BOOLEAN
 from ..utils.rewriter import Rewriter, constant_array, defined_by, dimensions, splat, tensor_type, viewed
-from .index_components import MOST_COLUMNS, Indices, columns_of, counted_dimension, normalised
+from .index_components import MAX_COMPONENTS, Indices, columns_of, counted_dimension, normalised
 from .reshaping import reshaped, spread
 from .slicing import sliced
 
@@ -42,7 +42,7 @@ def gather_by_columns(operation: Operation, rewriter: Rewriter) -> Value | None:
 
 def _may_be_taken_apart(view: Gather) -> bool:
     count = len(view.start_index_map)
-    return 0 < count <= MOST_COLUMNS and all(view.slice_sizes) and view.result.size > 0
+    return 0 < count <= MAX_COMPONENTS and all(view.slice_sizes) and view.result.size > 0
 
 
 def _indices_of_gather(view: Gather, start_indices: Value, rewriter: Rewriter) -> Indices:
@@ -192,7 +192,7 @@ def gather_of_one(operation: Operation, rewriter: Rewriter) -> Value | None:
     operand, start_indices = operation.operands
     type = tensor_type(start_indices)
     batch = math.prod(batch_sizes(type.shape, view.index_vector_dim))
-    if batch != 1 or not all(view.slice_sizes) or len(view.start_index_map) > MOST_COLUMNS:
+    if batch != 1 or not all(view.slice_sizes) or len(view.start_index_map) > MAX_COMPONENTS:
         return None
     vector = rewriter.create("stablehlo.reshape", [start_indices], type.with_shape((type.size,)))
     scalar = type.with_shape(())

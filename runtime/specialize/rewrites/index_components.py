@@ -17,7 +17,7 @@ from ...ops.shape.broadcasting import BroadcastInDim
 from ...ops.shape.creation import Iota
 from ...ops.shape.layout import Concatenate
 from ...types import INTEGER, SIGNED
-from ..utils.constants import MOST_ELEMENTS
+from ..utils.constants import MAX_ELEMENTS
 from ..utils.rewriter import (
     Rewriter,
     constant_array,
@@ -30,7 +30,7 @@ from ..utils.rewriter import (
 )
 from .slicing import sliced
 
-MOST_COLUMNS: Final = 8
+MAX_COMPONENTS: Final = 8
 """Longest index vectors that are taken apart."""
 
 
@@ -47,7 +47,7 @@ class Column(NamedTuple):
 
 
 def columns_of(start_indices: Value, index_vector_dim: int, rewriter: Rewriter) -> list[Column]:
-    """The columns of start indices; index vectors must not be longer than MOST_COLUMNS."""
+    """The columns of start indices; index vectors must not be longer than MAX_COMPONENTS."""
     source, added = _before_normalisation(start_indices, rewriter)
     type = tensor_type(source)
     concatenation = defined_by(source, "stablehlo.concatenate")
@@ -150,7 +150,7 @@ def counted_dimension(value: Value) -> int | None:
         sizes = tensor_type(repeated.operands[0]).shape[inner], tensor_type(value).shape[place]
         return place if sizes[0] == sizes[1] else None
     array = constant_array(value)
-    if array is None or not 1 < array.size <= MOST_ELEMENTS or array.dtype.kind not in "iu":
+    if array is None or not 1 < array.size <= MAX_ELEMENTS or array.dtype.kind not in "iu":
         return None
     for d, size in enumerate(array.shape):
         along = np.arange(size).reshape([-1 if other == d else 1 for other in range(array.ndim)])

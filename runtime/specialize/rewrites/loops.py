@@ -15,10 +15,10 @@ from ...types import INTEGER, ElementType, storage_range
 from ..utils.effects import has_no_effect, is_pure
 from ..utils.rewriter import Rewriter, defined_by, is_plain, is_plain_value, splat, tensor_type, viewed
 
-MOST_UNROLLED: Final = 8
+MAX_UNROLLED_ITERATIONS: Final = 8
 """Rounds of a loop that is unrolled."""
 
-MOST_UNROLLED_OPERATIONS: Final = 512
+MAX_UNROLLED_OPERATIONS: Final = 512
 """Operations of all rounds together."""
 
 _MADE_WHERE_USED: Final = frozenset(
@@ -131,9 +131,9 @@ def unroll(operation: Operation, rewriter: Rewriter) -> Sequence[Value] | None:
     """A loop of few rounds becomes these rounds, one after the other; one of none is its operands."""
     count = rounds(operation)
     cond, body = operation.regions
-    if count is None or count > MOST_UNROLLED or not is_pure(cond.block):
+    if count is None or count > MAX_UNROLLED_ITERATIONS or not is_pure(cond.block):
         return None
-    if count * sum(1 for _ in body.walk()) > MOST_UNROLLED_OPERATIONS or not _types_stay(operation):
+    if count * sum(1 for _ in body.walk()) > MAX_UNROLLED_OPERATIONS or not _types_stay(operation):
         return None
     carried = [rewriter.now(value) for value in operation.operands]
     for _ in range(count):

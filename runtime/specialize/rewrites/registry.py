@@ -13,7 +13,7 @@ from ..utils.effects import CONTROL_FLOW
 from ..utils.rewriter import Preparation, Rewrite, Rewriter
 from . import algebra, contractions, conversions, reshaping, slicing
 
-MOST_ROUNDS: Final = 6
+MAX_PASSES: Final = 6
 """Passes over a program; nearly all of what can be done is done in the first two."""
 
 
@@ -171,7 +171,7 @@ def simplify(region: Region, budget: Budget, *, scatters_by_columns: bool) -> No
 
 def _run(region: Region, tensor_rewrites: Mapping[str, Sequence[Rewrite]], budget: Budget) -> None:
     """Pass over a region until nothing changes."""
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MAX_PASSES):
         rewriter = Rewriter(tensor_rewrites, OTHER_REWRITES, PREPARATIONS, budget)
         rewriter.visit(region)
         if not rewriter.changes:

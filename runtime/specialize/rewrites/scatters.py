@@ -12,7 +12,7 @@ from ...ops.indexing.scatter import Scatter
 from ...ops.reduction.bodies import monoid, overwrites
 from ..utils.rewriter import Rewriter, constant_array, defined_by, dimensions, is_plain, tensor_type, viewed
 from .index_components import (
-    MOST_COLUMNS,
+    MAX_COMPONENTS,
     Column,
     Indices,
     columns_of,
@@ -30,7 +30,7 @@ def scatter_counted(operation: Operation, rewriter: Rewriter) -> Sequence[Value]
     view = viewed(operation, Scatter)
     count, vector_dim = len(view.inputs), view.index_vector_dim
     start_indices, index_map = operation.operands[count], view.scatter_dims_to_operand_dims
-    if not 1 < len(index_map) <= MOST_COLUMNS or not _has_counted_part(start_indices):
+    if not 1 < len(index_map) <= MAX_COMPONENTS or not _has_counted_part(start_indices):
         return None
     batch = [d - (d > vector_dim) for d in view.scatter_indices_batching_dims]
     columns = [Column(value, 0) for value in _plain_columns(start_indices, vector_dim, rewriter)]
@@ -67,7 +67,7 @@ def scatter_by_columns(operation: Operation, rewriter: Rewriter) -> Sequence[Val
     count, index_map = len(view.inputs), view.scatter_dims_to_operand_dims
     start_indices = operation.operands[count]
     is_joined = defined_by(start_indices, "stablehlo.concatenate") is not None
-    if not 0 < len(index_map) <= MOST_COLUMNS or not (is_joined or normalised(start_indices)):
+    if not 0 < len(index_map) <= MAX_COMPONENTS or not (is_joined or normalised(start_indices)):
         return None
     windows = math.prod(batch_sizes(view.scatter_indices.shape, view.index_vector_dim))
     if windows < 2 or not view.updates[0].size or not _is_served(view):

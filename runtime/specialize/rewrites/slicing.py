@@ -26,7 +26,7 @@ from .reshaping import spread
 
 Ranges = tuple[Sequence[int], Sequence[int], Sequence[int]]
 
-MOST_INPUTS: Final = 64
+MAX_INPUTS: Final = 64
 """Concatenations of concatenations are made one up to so many inputs."""
 
 
@@ -189,7 +189,7 @@ def concatenate_few(operation: Operation, rewriter: Rewriter) -> Value | None:
             inputs += inner.operands
         elif tensor_type(value).shape[dimension]:
             inputs.append(value)
-    if len(inputs) > max(MOST_INPUTS, len(operation.operands)):
+    if len(inputs) > max(MAX_INPUTS, len(operation.operands)):
         return None
     if len(inputs) == 1 or tuple(inputs) != tuple(operation.operands):
         return joined(inputs, dimension, rewriter)

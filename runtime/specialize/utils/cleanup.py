@@ -20,7 +20,7 @@ from ...ops.framework.verify import TERMINATORS
 from .effects import has_no_effect
 from .unused_results import drop_unused_results
 
-MOST_COMPARED = 16
+MAX_COMPARED_OPERATIONS = 16
 """Regions with more operations are not compared."""
 
 
@@ -98,7 +98,7 @@ class Kinds:
     def region_key(self, region: Region) -> Hashable:
         """What two regions that compute the same have in common; large ones are as good as never the same."""
         block = region.block
-        if len(block.operations) > MOST_COMPARED:
+        if len(block.operations) > MAX_COMPARED_OPERATIONS:
             return id(region)
         numbers: dict[Value, int] = {value: number for number, value in enumerate(block.arguments)}
         keys: list[Hashable] = [tuple([argument.type for argument in block.arguments])]

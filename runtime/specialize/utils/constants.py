@@ -16,10 +16,10 @@ from ...ops.framework.verify import view_of
 from ...types import PLAIN, TensorType
 from .effects import has_no_effect
 
-MOST_ELEMENTS = 1 << 14
+MAX_ELEMENTS = 1 << 14
 """Largest operand or result of an operation that is folded; splats count as one element."""
 
-MOST_WORK = 1 << 24
+MAX_WORK = 1 << 24
 """What folding may cost in one pass: elements that are read and made, products that are summed."""
 
 ALWAYS_FOLDED = 256
@@ -52,7 +52,7 @@ class Budget:
         folded: by the identity of what `fold` found them from: that itself, which is kept so, and the result.
     """
 
-    def __init__(self, work: int = MOST_WORK, evaluate: Evaluate | None = None) -> None:
+    def __init__(self, work: int = MAX_WORK, evaluate: Evaluate | None = None) -> None:
         self.left = work
         self.evaluate = evaluate
         self.folded: dict[tuple[Any, ...], tuple[object, DenseElementsAttribute | None]] = {}
@@ -137,7 +137,7 @@ def _sizes(view: Op, type: TensorType) -> DenseElementsAttribute | None:
 
 
 def _is_small(constant: DenseElementsAttribute) -> bool:
-    return constant.type.category & PLAIN != 0 and (constant.array.size <= MOST_ELEMENTS or constant.is_splat)
+    return constant.type.category & PLAIN != 0 and (constant.array.size <= MAX_ELEMENTS or constant.is_splat)
 
 
 def _is_one_element(constant: DenseElementsAttribute) -> bool:
@@ -159,7 +159,7 @@ def _spread(constant: DenseElementsAttribute, type: TensorType) -> DenseElements
 def _is_small_result(name: str, type: TensorType, constants: list[DenseElementsAttribute]) -> bool:
     """Whether the result has few elements, or is a splat that costs no memory."""
     splats = all(map(_is_one_element, constants))
-    return type.size <= MOST_ELEMENTS or (splats and name in _VIEWS)
+    return type.size <= MAX_ELEMENTS or (splats and name in _VIEWS)
 
 
 def _evaluate(
@@ -176,6 +176,6 @@ def _evaluate(
     if result.size > 1 and not any(result.strides):
         value = result[(0,) * result.ndim]
         return DenseElementsAttribute(type, np.broadcast_to(np.asarray(value, type.dtype), type.shape))
-    if result.size > MOST_ELEMENTS:
+    if result.size > MAX_ELEMENTS:
         return None
     return DenseElementsAttribute(type, np.array(result, order="C"))

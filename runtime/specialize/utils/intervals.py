@@ -10,10 +10,10 @@ import numpy as np
 from ...ir import DenseElementsAttribute, IntegerAttribute, Operation, Value
 from ...ops.framework.attribute_kinds import DIMENSIONS
 from ...types import BOOLEAN, INTEGER, ElementType, TensorType, storage_range
-from .constants import MOST_ELEMENTS
+from .constants import MAX_ELEMENTS
 
 Interval = tuple[int, int]
-MOST_DEEP: Final = 24
+MAX_DEPTH: Final = 24
 """How far definitions are followed."""
 
 _SAME_ELEMENTS: Final = frozenset(
@@ -59,7 +59,7 @@ class Intervals:
             return None
         whole = storage_range(element_type)
         owner = value.owner
-        if not isinstance(owner, Operation) or depth > MOST_DEEP:
+        if not isinstance(owner, Operation) or depth > MAX_DEPTH:
             return whole
         low, high = self._derived(owner, element_type, depth) or whole
         # What may leave the type's range wraps around: nothing is known of it.
@@ -76,7 +76,7 @@ class Intervals:
             depth: how many definitions were followed.
         """
         owner, element_type = value.owner, _integer_type(value)
-        if element_type is None or not isinstance(owner, Operation) or depth > MOST_DEEP:
+        if element_type is None or not isinstance(owner, Operation) or depth > MAX_DEPTH:
             return self.of(value, depth)
         whole = storage_range(element_type)
         low, high = self._derived_along(owner, dimension, index, depth) or whole
@@ -174,7 +174,7 @@ def _of_constant(operation: Operation, part: tuple[slice, ...] = ()) -> Interval
         return None
     if attribute.is_splat:
         array = array[(slice(0, 1),) * array.ndim]
-    if array.size > MOST_ELEMENTS:
+    if array.size > MAX_ELEMENTS:
         return None
     # Integers narrower than a byte have no order in NumPy.
     values = array if array.dtype.kind in "iu" else array.astype(np.int64)

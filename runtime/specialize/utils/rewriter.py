@@ -22,7 +22,7 @@ from .constants import Budget, fold
 from .effects import has_no_effect
 from .intervals import Interval, Intervals
 
-MOST_NESTED: Final = 40
+MAX_NESTED: Final = 40
 """How deep rewrites of what rewrites created may nest: a bound on what a pair of rewrites could undo."""
 
 Rewrite = Callable[[Operation, "Rewriter"], "Value | Sequence[Value] | None"]
@@ -152,7 +152,7 @@ class Rewriter:
         rewrites = self._other_rewrites.get(name, ())
         if name in self._tensor_rewrites and is_plain(operation):
             rewrites = (*rewrites, *self._tensor_rewrites[name])
-        if self._nested >= MOST_NESTED or not (rewrites or operation.operands):
+        if self._nested >= MAX_NESTED or not (rewrites or operation.operands):
             return None
         outer, self._current = self._current, operation
         self._nested += 1

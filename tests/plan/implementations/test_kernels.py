@@ -140,7 +140,7 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_kernels_serve_and_give_the_same_bits(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(region_functions, "MOST_SMALL_ELEMENTS", -1)
+    monkeypatch.setattr(region_functions, "MAX_SMALL_ELEMENTS", -1)
     text, inputs = CASES[name]
     assert "[kernel:" in nimblehlo.compile(text, options=Options(compile="eager")).explain()
     assert "[reference:" in nimblehlo.compile(text, options=Options(compile="never")).explain()

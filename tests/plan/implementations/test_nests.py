@@ -18,8 +18,8 @@ from nimblehlo.codegen.nests.nest_emitter import nest_ir
 from nimblehlo.ir import Block
 from nimblehlo.ops.framework.declaration import Op
 from nimblehlo.plan.choice import reference_for
-from nimblehlo.plan.implementations.elementwise_fusion import Code, may_overwrite, names_of, one_by_one
-from nimblehlo.plan.implementations.nests import MOST_NESTS, nests_of
+from nimblehlo.plan.implementations.elementwise_fusion import Code, may_overwrite, names_of, run_one_by_one
+from nimblehlo.plan.implementations.nests import MAX_NESTS, nests_of
 from nimblehlo.plan.tiering.tiers import NoCode
 from nimblehlo.types import ELEMENT_TYPES
 from tests.running import same_bits
@@ -45,7 +45,7 @@ def check(text: str, *operands: np.ndarray, threads: int | None = 1) -> list[np.
 def check_block(block: Block, *operands: np.ndarray, threads: int | None = 1) -> list[np.ndarray]:
     """The results of a block's generated code, which must have the references' bits."""
     with np.errstate(all="ignore"):
-        wanted = one_by_one(block, reference_for)(*operands)
+        wanted = run_one_by_one(block, reference_for)(*operands)
     found = Code(block, threads).function()(*operands)
     if len(block.terminator.operands) == 1:
         wanted, found = (wanted,), (found,)
@@ -824,7 +824,7 @@ def test_operands_of_another_size_are_refused() -> None:
 
 
 def test_what_takes_too_many_nests_is_told() -> None:
-    pieces = MOST_NESTS + 1
+    pieces = MAX_NESTS + 1
     types = ", ".join(["tensor<1xf32>"] * pieces)
     text = f"""
       func.func @main(%a: tensor<1xf32>) -> tensor<{pieces}xf32> {{
@@ -845,7 +845,7 @@ def test_the_first_failing_operation_is_named() -> None:
 
     block = block_of(transposed((2, 3), (1, 0), "f32"))
     with pytest.raises(nimblehlo.ExecutionError, match=r"stablehlo\.transpose.*not enough memory: none left"):
-        one_by_one(block, failing)(np.zeros((2, 3), np.float32))
+        run_one_by_one(block, failing)(np.zeros((2, 3), np.float32))
 
 
 def test_long_blocks_are_told_in_short() -> None:

@@ -13,8 +13,8 @@ import nimblehlo
 from nimblehlo.ir import Block
 from nimblehlo.ops.internal.fusion import FUSION, ROW_FUSION
 from nimblehlo.plan.choice import reference_for
-from nimblehlo.plan.implementations.elementwise_fusion import fuse_operations, one_by_one
-from nimblehlo.plan.implementations.ufunc_programs import COLUMNS_AT_A_TIME, row_program
+from nimblehlo.plan.implementations.elementwise_fusion import fuse_operations, run_one_by_one
+from nimblehlo.plan.implementations.ufunc_programs import COLUMNS_PER_PASS, row_program
 from nimblehlo.specialize import specialize
 from nimblehlo.types import ELEMENT_TYPES
 
@@ -62,7 +62,7 @@ def _check(block: Block, operands: list[Any] | None = None, threads: int | None 
     program = row_program(block, threads, 1.0)
     assert program is not None
     with np.errstate(all="ignore"):
-        wanted, found = one_by_one(block, reference_for)(*operands), program.function(*operands)
+        wanted, found = run_one_by_one(block, reference_for)(*operands), program.function(*operands)
     wanted, found = (one if isinstance(one, tuple) else (one,) for one in (wanted, found))
     for first, second in zip(wanted, found, strict=True):
         assert first.shape == second.shape and first.dtype == second.dtype
@@ -133,7 +133,7 @@ def test_zeros_have_the_sign_of_the_extreme(body: str, init: str) -> None:
     _check(block, [np.zeros((4, 70), np.float32), signs])
 
 
-@pytest.mark.parametrize("columns", [COLUMNS_AT_A_TIME - 1, COLUMNS_AT_A_TIME, 3 * COLUMNS_AT_A_TIME + 5])
+@pytest.mark.parametrize("columns", [COLUMNS_PER_PASS - 1, COLUMNS_PER_PASS, 3 * COLUMNS_PER_PASS + 5])
 @pytest.mark.parametrize("threads", [1, None])
 def test_rows_are_computed_part_by_part_where_nothing_is_reduced(columns: int, threads: int | None) -> None:
     full = f"tensor<9x{columns}xf32>"
@@ -228,7 +228,7 @@ def test_a_first_call_of_a_softmax_compiles_nothing_and_takes_less_than_its_refe
     operand = np.random.default_rng(1).standard_normal((rows, columns)).astype(np.float32)
     program = row_program(block, None, 1.0)
     assert program is not None and full == str(block.arguments[0].type)
-    reference = one_by_one(block, reference_for)
+    reference = run_one_by_one(block, reference_for)
 
     def seconds(function: Any) -> float:
         times = []

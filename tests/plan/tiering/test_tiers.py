@@ -82,10 +82,10 @@ def test_a_kernel_that_is_slower_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(tiers, "PAUSES", (7, 8))
     step = _Step(0.001, 0.01)
     ways = []
-    for _ in range(3 * tiers.ATTEMPTS + 7 + 8 + 12):
+    for _ in range(3 * tiers.MAX_ATTEMPTS + 7 + 8 + 12):
         ways.append(step.step(ONE))
         BACKGROUND.wait()
-    assert ways.count("kernel") == 3 * tiers.ATTEMPTS and ways[-1] == "reference"
+    assert ways.count("kernel") == 3 * tiers.MAX_ATTEMPTS and ways[-1] == "reference"
     assert step.step.is_given_up and step.step.native is None
 
 
@@ -94,7 +94,7 @@ def test_a_kernel_that_was_slow_at_first_is_tried_again(monkeypatch: pytest.Monk
     monkeypatch.setattr(tiers, "_is_worth_numba", lambda: True)
     step = _Step(0.001, 0.02)
     ways = []
-    while ways.count("kernel") < tiers.ATTEMPTS:
+    while ways.count("kernel") < tiers.MAX_ATTEMPTS:
         ways.append(step.step(ONE))
         BACKGROUND.wait()
     # The reference becomes slower than it ever was, and the kernel as quick as the reference had been.
@@ -132,7 +132,7 @@ def test_what_runs_beside_the_calls_has_operands_of_its_own(monkeypatch: pytest.
     step(operands)
     BACKGROUND.wait()
     assert not np.shares_memory(seen[0], operands) and (seen[0] == operands).all()
-    monkeypatch.setattr(tiers, "MOST_COPIED", 4)
+    monkeypatch.setattr(tiers, "MAX_COPIED_BYTES", 4)
     (zeros,) = tiers._copies((operands,))
     assert zeros.shape == operands.shape and not zeros.any()
 
@@ -197,7 +197,7 @@ def test_code_is_generated_beside_the_calls_of_a_cheap_step() -> None:
 
 
 def test_code_is_generated_once_the_reference_has_cost_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiers, "EARLY_SHARE", 1e9)
+    monkeypatch.setattr(tiers, "EARLY_FRACTION", 1e9)
     code = _Code(kept=False)
     step = _generated(code, expected=0.001, compiling=0.05, pause=0.03)
     ways = [step(value)[0] for value in range(8)]
@@ -206,23 +206,23 @@ def test_code_is_generated_once_the_reference_has_cost_more(monkeypatch: pytest.
 
 
 def test_kept_code_is_used_as_soon_as_loading_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiers, "loading_seconds", lambda: 0.0)
+    monkeypatch.setattr(tiers, "compiler_load_seconds", lambda: 0.0)
     code = _Code(kept=True)
     assert _generated(code, expected=0.01, compiling=10.0)(0)[0] == "native"
-    monkeypatch.setattr(tiers, "EARLY_SHARE", 1e9)
+    monkeypatch.setattr(tiers, "EARLY_FRACTION", 1e9)
     short = _generated(code, expected=1e-6, compiling=10.0, pause=0.0015)
     assert [short(value)[0] for value in range(4)] == ["reference", "reference", "native", "native"]
 
 
 def test_code_is_not_looked_for_where_none_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiers, "loading_seconds", lambda: 0.0)
+    monkeypatch.setattr(tiers, "compiler_load_seconds", lambda: 0.0)
     monkeypatch.setattr(tiers, "_may_be_quick", lambda: False)
     step = _generated(_Code(kept=True), expected=0.01, compiling=10.0)
     assert step(0)[0] == "reference"
 
 
 def test_the_compiler_is_not_loaded_for_a_look_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiers, "loading_seconds", lambda: 0.06)
+    monkeypatch.setattr(tiers, "compiler_load_seconds", lambda: 0.06)
     step = _generated(_Code(kept=True), expected=0.005, compiling=10.0, pause=0.02)
     ways = [step(value)[0] for value in range(8)]
     assert ways[0] == "reference" and ways[-1] == "native"
@@ -255,29 +255,29 @@ def test_steps_that_share_their_code_are_compiled_by_what_all_of_them_cost() -> 
     shared = [tiers.Generated(lambda: "reference", Code, 0.4, 1.0, ()) for _ in range(3)]
     tiers.share_profiles([*shared, None])
     assert [step() for step in shared] == ["native"] * 3
-    assert len({id(step.heat) for step in shared}) == 1
+    assert len({id(step.profile) for step in shared}) == 1
 
 
 def _sharing(code: _Code, count: int) -> list[tiers.Generated]:
     """Steps that share their code; all of their references are expected to take longer than compiling."""
     steps = [_generated(code, expected=0.05, compiling=0.1) for _ in range(count)]
     for step in steps:
-        step.heat = steps[0].heat
-    steps[0].heat.expected = 0.05 * count
+        step.profile = steps[0].profile
+    steps[0].profile.expected = 0.05 * count
     return steps
 
 
 def test_steps_that_share_code_wait_for_one_job() -> None:
     code = _Code(kept=True)
     steps = _sharing(code, 3)
-    tiers.begin_expected(steps)
+    tiers.start_expected_compilations(steps)
     assert [step(0)[0] for step in steps] == ["native"] * 3
 
 
 def test_code_that_was_compiled_for_another_step_is_judged_by_each() -> None:
     code = _Code(kept=True)
     steps = [_generated(code, expected=1e-6, compiling=0.05, pause=0.001) for _ in range(2)]
-    steps[1].heat = steps[0].heat
+    steps[1].profile = steps[0].profile
     steps[0].begin()
     BACKGROUND.wait()
     assert [steps[1](0)[0] for _ in range(3)] == ["reference", "native", "native"]
@@ -285,7 +285,7 @@ def test_code_that_was_compiled_for_another_step_is_judged_by_each() -> None:
 
 def test_steps_that_share_code_that_cannot_be_made_keep_their_references() -> None:
     steps = _sharing(_Code(kept=False, possible=False), 3)
-    tiers.begin_expected(steps)
+    tiers.start_expected_compilations(steps)
     BACKGROUND.wait()
     assert [step(0)[0] for step in steps] == ["reference"] * 3
     assert all(step.is_given_up for step in steps)
@@ -295,12 +295,12 @@ def test_code_that_a_first_call_would_wait_for_is_begun_before() -> None:
     codes = [_Code(kept=False) for _ in range(3)]
     expected = (0.5, 0.01, 0.5)
     steps = [_generated(code, seconds, compiling=0.1) for code, seconds in zip(codes, expected, strict=True)]
-    steps[2].heat = steps[0].heat
-    tiers.begin_expected([*steps, None])
+    steps[2].profile = steps[0].profile
+    tiers.start_expected_compilations([*steps, None])
     BACKGROUND.wait()
     assert [code.made for code in codes] == [1, 0, 0]
     assert steps[0](0)[0] == "native" and codes[0].made == 1
     hopeless = _generated(_Code(kept=False, possible=False), 0.5, compiling=0.1)
-    tiers.begin_expected([hopeless])
+    tiers.start_expected_compilations([hopeless])
     BACKGROUND.wait()
     assert hopeless(0)[0] == "reference" and hopeless.is_given_up

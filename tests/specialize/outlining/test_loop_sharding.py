@@ -23,8 +23,8 @@ X = "tensor<8x6xf32>"
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts of little work, whatever they repeat, for four threads wherever these tests run."""
-    monkeypatch.setattr(native_loops, "_LEAST_PART_WORK", 1)
-    monkeypatch.setattr(native_loops, "_MOST_REPEATED", 100.0)
+    monkeypatch.setattr(native_loops, "_MIN_SHARD_WORK", 1)
+    monkeypatch.setattr(native_loops, "_MAX_REDUNDANT_WORK", 100.0)
     monkeypatch.setattr(threads, "way_of_running", lambda most: (0, most or 4))
 
 
@@ -35,8 +35,8 @@ def floats(*shape: int) -> Array:
 def part_of(text: str, count: int | None = None) -> Any:
     """The part of a program's only loop, for so many threads; None where it is not cut."""
     form = form_of(text, count)
-    assert isinstance(form, native_loops.NativeForm), form
-    return form.part
+    assert isinstance(form, native_loops.LoopToCompile), form
+    return form.shard
 
 
 def check_parts(text: str, *inputs: Array) -> None:
@@ -205,7 +205,7 @@ def test_loops_that_parts_would_repeat_are_not_cut(monkeypatch: pytest.MonkeyPat
     text = counted(10, body, {"x": ("x0", X), "w": ("w0", "tensor<24x24xf32>")}, "%y, %w2")
     assert part_of(text) is not None
     monkeypatch.undo()
-    monkeypatch.setattr(native_loops, "_LEAST_PART_WORK", 1)
+    monkeypatch.setattr(native_loops, "_MIN_SHARD_WORK", 1)
     monkeypatch.setattr(threads, "way_of_running", lambda most: (0, most or 4))
     assert part_of(text) is None
 
@@ -237,8 +237,8 @@ def test_parts_have_equal_sizes_and_two_rows_at_least(rows: int, count: int) -> 
     type = f"tensor<{rows}x64xf32>"
     text = counted(10, f"%y = stablehlo.tanh %x : {type}", {"x": ("x0", type)}, "%y")
     form = form_of(text)
-    assert isinstance(form, native_loops.NativeForm)
-    assert (form.count, form.part is None) == (count or 1, count == 0)
+    assert isinstance(form, native_loops.LoopToCompile)
+    assert (form.count, form.shard is None) == (count or 1, count == 0)
     check_parts(text, floats(rows, 64))
 
 
@@ -274,7 +274,7 @@ def test_parts_share_no_array_that_is_copied() -> None:
 
 
 def test_loops_in_parts_go_on_over_several_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native_loops, "FIRST_STEPS", 3)
+    monkeypatch.setattr(native_loops, "FIRST_CALL_ITERATIONS", 3)
     body = """%y = stablehlo.sine %x : tensor<8x6xf32>
       %k2 = stablehlo.add %k, %i : tensor<i32>"""
     text = counted(50, body, {"x": ("x0", X), "k": ("k0", "tensor<i32>")}, "%y, %k2")

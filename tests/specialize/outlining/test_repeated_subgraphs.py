@@ -22,10 +22,10 @@ SQUARE, ROW, COUNT = "tensor<8x8xf32>", "tensor<8xf32>", "tensor<f32>"
 
 @pytest.fixture(autouse=True)
 def _small_layers_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nimblehlo.specialize.LEAST_WITH_LAYERS", 0)
-    monkeypatch.setattr(repeated_subgraphs, "LEAST_OPERATIONS", 4)
-    monkeypatch.setattr(repeated_subgraphs, "LEAST_SAVED", 8)
-    monkeypatch.setattr(repeated_subgraphs, "LEAST_PRODUCT", 64)
+    monkeypatch.setattr("nimblehlo.specialize.MIN_OUTLINED_OPERATIONS", 0)
+    monkeypatch.setattr(repeated_subgraphs, "MIN_SUBGRAPH_OPERATIONS", 4)
+    monkeypatch.setattr(repeated_subgraphs, "MIN_SAVED_OPERATIONS", 8)
+    monkeypatch.setattr(repeated_subgraphs, "MIN_PRODUCT_SIZE", 64)
 
 
 class Text:
@@ -265,7 +265,7 @@ def test_two_kinds_of_layers_are_two_functions() -> None:
     assert_nothing_changes(text.module(x), text.inputs())
 
 
-@pytest.mark.parametrize("least", ["LEAST_OPERATIONS", "LEAST_SAVED", "LEAST_PRODUCT"])
+@pytest.mark.parametrize("least", ["MIN_SUBGRAPH_OPERATIONS", "MIN_SAVED_OPERATIONS", "MIN_PRODUCT_SIZE"])
 def test_small_layers_stay(monkeypatch: pytest.MonkeyPatch, least: str) -> None:
     monkeypatch.setattr(repeated_subgraphs, least, 1000)
     text, x = model(6)
@@ -274,7 +274,7 @@ def test_small_layers_stay(monkeypatch: pytest.MonkeyPatch, least: str) -> None:
 
 def test_short_programs_are_not_looked_through(monkeypatch: pytest.MonkeyPatch) -> None:
     text, x = model(6)
-    monkeypatch.setattr("nimblehlo.specialize.LEAST_WITH_LAYERS", 1000)
+    monkeypatch.setattr("nimblehlo.specialize.MIN_OUTLINED_OPERATIONS", 1000)
     assert not called(text.module(x)).callees
 
 
