@@ -128,9 +128,9 @@ def main() -> None:
     options = parser.parse_args()
     if options.without_tables:
         for module in (exponential, error_functions):
-            module.gathers_quickly = lambda: False
-        exponential.permutes_two_registers = lambda: False
-        roots.estimates_inverse_roots = lambda: False
+            module.has_fast_gather = lambda: False
+        exponential.has_two_register_permute = lambda: False
+        roots.has_rsqrt14 = lambda: False
     for name in options.functions or FUNCTIONS:
         if name == "chlo.tan":  # The same as stablehlo.tan.
             continue

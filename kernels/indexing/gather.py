@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..launch.compilation import flat
-from ..launch.processor import kept_bytes
+from ..launch.processor import nontemporal_store_bytes
 from ..launch.threads import division
 from ..simd.block_sizes import CACHE_LINE
 from .index_arithmetic import (
@@ -87,7 +87,7 @@ class _Loops:
         """Run the loops."""
         from . import gather_loops
 
-        is_large = result.nbytes >= kept_bytes(gathered=True)
+        is_large = result.nbytes >= nontemporal_store_bytes(gathered=True)
         past_caches = is_large and self._in_lines and result.ctypes.data % CACHE_LINE == 0
         loops = (self._division.size, self._units, self._loops, self._components)
         addresses = np.array([column.__array_interface__["data"][0] for column in columns], np.int64)

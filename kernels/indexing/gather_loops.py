@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..launch.compilation import kernel
-from ..simd.copy_bytes import copy_bytes, copy_past_caches, item_at
+from ..simd.copy_bytes import copy_bytes, copy_nontemporal, item_at
 
 BLOCK = 1024
 
@@ -108,7 +108,7 @@ def gather_runs(
                     copy_bytes(result, place + runs[run, 1], filling, 0, run_bytes)
             elif past_caches:
                 for run in range(runs.shape[0]):
-                    copy_past_caches(result, place + runs[run, 1], operand, start + runs[run, 0], run_bytes)
+                    copy_nontemporal(result, place + runs[run, 1], operand, start + runs[run, 0], run_bytes)
             else:
                 for run in range(runs.shape[0]):
                     copy_bytes(result, place + runs[run, 1], operand, start + runs[run, 0], run_bytes)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..launch.compilation import Kernel, kernel
 from ..simd.arithmetic import get, put
-from ..simd.copy_bytes import fetch_pages, item_at
+from ..simd.copy_bytes import item_at, prefetch_pages
 from .scatter_destinations import move_keys
 
 BLOCK = 1 << 14
@@ -121,7 +121,7 @@ def _line(
             continue
         first = bases[0]
         if index_step == 1:
-            fetch_pages(sample, address, first + count, min(count, BLOCK))
+            prefetch_pages(sample, address, first + count, min(count, BLOCK))
         if begins and row == 0:
             _begin(
                 sample, address, first, index_step, least_index, moved, component, bases[1], keys, at, count

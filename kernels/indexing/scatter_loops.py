@@ -11,10 +11,10 @@ import numpy as np
 
 from ..launch.compilation import Kernel, kernel
 from ..simd.arithmetic import combine, get, load, put, store
-from ..simd.block_sizes import WAYS
+from ..simd.block_sizes import INTERLEAVED_TABLES
 from ..simd.copy_bytes import prefetch_write
 from ..simd.monoids import OVERWRITE
-from ..simd.searches import choose_within
+from ..simd.searches import select_in_range
 from .scatter_buckets import BLOCK, confine, first_unit, locate
 from .scatter_slices import own_part, return_part, start_range
 
@@ -103,7 +103,7 @@ def update_chosen_items(element: str, combiner: str) -> Kernel:
         start_range(task, owners, size, initial, result)
         part = own_part(task, owners, size, result)
         keys, nothing = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
-        room = BLOCK + PREFETCH_PLACES  # more than CHOSEN_ROOM behind those that are chosen
+        room = BLOCK + PREFETCH_PLACES  # more than COMPRESS_PADDING behind those that are chosen
         own, sources = np.zeros(room, sample.dtype), np.empty(room, sample.dtype)
         least = task * size
         width = size if task < owners - 1 else result.size - least
@@ -112,7 +112,7 @@ def update_chosen_items(element: str, combiner: str) -> Kernel:
             here = min(BLOCK, count - first)
             locate(0, first, here, where, keys, nothing, nothing)
             start = first * value_step
-            chosen = choose_within(keys, here, least, width, start, value_step, own, sources)
+            chosen = select_in_range(keys, here, least, width, start, value_step, own, sources)
             if is_far:
                 for unit in range(chosen):
                     prefetch_write(part, np.int64(get(own, unit + PREFETCH_PLACES)))
@@ -180,9 +180,9 @@ def update_tables(element: str, combiner: str) -> Kernel:
     def combine_values(
         here: int, keys: Any, tables: Any, apart: int, values: Any, first: int, value_step: int
     ) -> None:  # fmt: skip
-        whole = here - here % WAYS
-        for unit in range(0, whole, WAYS):
-            for way in range(WAYS):
+        whole = here - here % INTERLEAVED_TABLES
+        for unit in range(0, whole, INTERLEAVED_TABLES):
+            for way in range(INTERLEAVED_TABLES):
                 place = np.int64(get(keys, unit + way)) + way * apart + 1
                 apply(tables, place, values, (first + unit + way) * value_step)
         for unit in range(whole, here):
@@ -190,9 +190,9 @@ def update_tables(element: str, combiner: str) -> Kernel:
 
     @kernel
     def combine_one(here: int, keys: Any, tables: Any, apart: int, value: Any) -> None:
-        whole = here - here % WAYS
-        for unit in range(0, whole, WAYS):
-            for way in range(WAYS):
+        whole = here - here % INTERLEAVED_TABLES
+        for unit in range(0, whole, INTERLEAVED_TABLES):
+            for way in range(INTERLEAVED_TABLES):
                 place = np.int64(get(keys, unit + way)) + way * apart + 1
                 store(element, tables, place, combine(element, combiner, load(element, tables, place), value))
         for unit in range(whole, here):

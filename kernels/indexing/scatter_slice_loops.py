@@ -13,7 +13,7 @@ import numpy as np
 from ..launch.compilation import Kernel, kernel
 from ..simd.arithmetic import get, put
 from ..simd.monoids import OVERWRITE, storage_dtype
-from ..simd.searches import CHOSEN_ROOM, choose_within
+from ..simd.searches import COMPRESS_PADDING, select_in_range
 from .scatter_buckets import BLOCK, confine, first_unit, locate
 from .scatter_loops import FAR_BYTES
 from .scatter_slices import (
@@ -216,14 +216,14 @@ def update_chosen_runs(element: str, combiner: str) -> Kernel:
         start_range(task, owners, width * grain, initial, result)
         part = own_part(task, owners, width * grain, result)
         keys, nothing = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
-        room = BLOCK + CHOSEN_ROOM
+        room = BLOCK + COMPRESS_PADDING
         own, sources = np.empty(room, sample.dtype), np.empty(room, sample.dtype)
         is_far = _is_far(width * grain, initial, result)
         for first in range(0, count, BLOCK):
             here = min(BLOCK, count - first)
             locate(0, first, here, where, keys, nothing, nothing)
             start = first * source_step
-            chosen = choose_within(keys, here, task * width, width, start, source_step, own, sources)
+            chosen = select_in_range(keys, here, task * width, width, start, source_step, own, sources)
             apply(0, chosen, own, sources, nothing, 1, grain, 0, runs, 1, piece, is_far, values, part)
         return_part(task, width * grain, part, result)
 

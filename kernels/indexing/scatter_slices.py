@@ -16,11 +16,11 @@ from ..simd.vectors import (
     I64,
     apply,
     cgutils,
+    component_count,
     data_of,
     intrinsic,
     literal,
     load_lanes,
-    part_count,
     store_lanes,
 )
 
@@ -206,7 +206,7 @@ class _Row:
         return self._source(self._builder.select(is_there, later, self._last))
 
     def _fetch(self, place: Any, locality: int) -> None:
-        components = self._builder.mul(place, I64(part_count(self._kind.element)))
+        components = self._builder.mul(place, I64(component_count(self._kind.element)))
         _prefetch(self._builder, self._builder.gep(self._values, [components]), locality)
 
 

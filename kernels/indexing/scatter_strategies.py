@@ -17,9 +17,9 @@ import numpy as np
 from ..launch import threads as _threads
 from ..launch.compilation import Kernel
 from ..launch.prepared import BYTES_A_SECOND, AddressTable, ArrayParam, KernelCall, LaunchPlan
-from ..launch.processor import divides_lines
+from ..launch.processor import prefers_shared_rows
 from ..launch.threads import division
-from ..simd.block_sizes import CACHE_LINE, PAST_CACHES_BYTES
+from ..simd.block_sizes import CACHE_LINE, NONTEMPORAL_BYTES
 from ..simd.monoids import OVERWRITE, Combination, is_exact, storage_dtype
 from .scatter_layout import Batches, Layout, Windows
 from .scatter_tables import Tables
@@ -190,7 +190,7 @@ class Loops:
         plan = self._plan
         line_items = _threads.chosen_threads(threads) * CACHE_LINE // self.storage.itemsize
         is_whole = plan.is_row and len(plan.runs) == 1 and plan.piece == plan.grain and plan.length == 1
-        can_divide = divides_lines() and self._finds_few_units(threads)
+        can_divide = prefers_shared_rows() and self._finds_few_units(threads)
         return can_divide and is_whole and plan.grain % line_items == 0
 
     def _columns(self, owners: int) -> LaunchPlan:
@@ -349,7 +349,7 @@ class Loops:
 
         plan = self._plan
         items = plan.length * plan.piece
-        is_past = self._input_bytes >= PAST_CACHES_BYTES and items == plan.grain
+        is_past = self._input_bytes >= NONTEMPORAL_BYTES and items == plan.grain
         units = (offsets, keys, sources, self._fields, grouped)
         rows = (1 << self._shift, plan.grain, items, arrays.values, arrays.initial, is_past, arrays.result)
         return self._work(make_rows, self._owners, *units, *rows)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..launch.prepared import BYTES_A_SECOND, ArrayParam, KernelCall, Scratch
 from ..launch.threads import division
-from ..simd.block_sizes import WAYS
+from ..simd.block_sizes import INTERLEAVED_TABLES
 from ..simd.monoids import Combination, storage_dtype
 
 _TASKS = 16
@@ -26,7 +26,7 @@ class Tables:
         self._kind = kind
         self._total = total
         self._keys = keys
-        self._ways = WAYS if keys <= _MOST_WAYS_KEYS else 1
+        self._ways = INTERLEAVED_TABLES if keys <= _MOST_WAYS_KEYS else 1
         self._width = 1 + keys + _APART // storage.itemsize
         self._size = max(1, -(-total // _TASKS))
         self._tasks = -(-total // self._size)

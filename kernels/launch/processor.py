@@ -1,27 +1,27 @@
-"""What this processor does well, told by its features.
+"""What this processor does fast, derived from its CPU features.
 
-LLVM is asked once, when the first answer is needed.
+LLVM is asked for the features once, at the first use.
 """
 
 import functools
 
 __all__ = [
-    "computes_from_memory",
-    "divides_lines",
-    "divides_quickly",
-    "estimates_inverse_roots",
-    "follows_upwards_only",
-    "follows_without_asking",
-    "gathers_one_by_one",
-    "gathers_quickly",
+    "avoids_software_prefetch",
     "has",
-    "is_wide_at_full_speed",
-    "kept_bytes",
-    "permutes_two_registers",
-    "places_in_turn",
-    "read_ahead_bytes",
+    "has_fast_division",
+    "has_fast_gather",
+    "has_fast_memory_operands",
+    "has_full_speed_avx512",
+    "has_rsqrt14",
+    "has_scalef",
+    "has_two_register_permute",
+    "nontemporal_store_bytes",
+    "prefers_scalar_gather",
+    "prefers_shared_rows",
+    "prefetch_distance_bytes",
+    "prefetches_ascending_only",
+    "read_streams",
     "register_bytes",
-    "scales",
     "vector_bytes",
 ]
 
@@ -34,105 +34,102 @@ def _features() -> dict[str, bool]:
 
 
 def has(feature: str) -> bool:
-    """Whether this processor has a feature, under LLVM's name for it."""
+    """Whether this processor has a CPU feature, by LLVM's name."""
     return bool(_features().get(feature))
 
 
-def _is_of_amd() -> bool:
-    """Whether AMD made it: no other processor has this feature."""
+def _is_amd() -> bool:
+    """Whether this is an AMD processor: no other has this feature."""
     return has("sse4a")
 
 
-def _is_narrow_of_amd() -> bool:
-    """Whether it is AMD's, with vectors of 256 bits at most."""
-    return _is_of_amd() and not has("avx512f")
+def _is_amd_without_avx512() -> bool:
+    """Whether this is an AMD processor with vectors of at most 256 bits (before Zen 4)."""
+    return _is_amd() and not has("avx512f")
 
 
-def is_wide_at_full_speed() -> bool:
-    """Whether it does not slow down for vectors of 512 bits, which LLVM avoids otherwise."""
+def has_full_speed_avx512() -> bool:
+    """Whether 512-bit vectors run at full speed; LLVM avoids them otherwise."""
     return has("avx512vbmi2")
 
 
-def gathers_quickly() -> bool:
-    """Whether it reads entries of a small table, one for each lane, quicker than it computes them."""
+def has_fast_gather() -> bool:
+    """Whether gathering from a small table is faster than computing its entries."""
     return has("avx512fp16")
 
 
-def permutes_two_registers() -> bool:
-    """Whether one instruction picks, for each lane of 64 bits, one of the 16 that two registers hold."""
+def has_two_register_permute() -> bool:
+    """Whether one instruction permutes the 64-bit lanes of two registers (vpermt2pd)."""
     return has("avx512f")
 
 
-def estimates_inverse_roots() -> bool:
-    """Whether it has an instruction for 14 bits of the inverse square roots of f64."""
+def has_rsqrt14() -> bool:
+    """Whether an instruction estimates inverse square roots of f64 to 14 bits (vrsqrt14pd)."""
     return has("avx512f")
 
 
-def computes_from_memory() -> bool:
-    """Whether it computes with numbers in memory as quickly as with those in its registers, which are few."""
+def has_fast_memory_operands() -> bool:
+    """Whether memory operands are as fast as registers, of which there are only 16."""
     return has("avx2") and not has("avx512f")
 
 
-def divides_quickly() -> bool:
-    """Whether dividing vectors of f32 takes it no longer than multiplying them in f64, and rounding."""
+def has_fast_division() -> bool:
+    """Whether dividing f32 vectors is no slower than multiplying in f64 and rounding."""
     return has("avx2") and not has("avx512f")
 
 
-def gathers_one_by_one() -> bool:
-    """Whether it reads values at places of their own quicker one after the other than by one instruction."""
-    return _is_of_amd()
+def prefers_scalar_gather() -> bool:
+    """Whether scalar loads are faster than a gather instruction."""
+    return _is_amd()
 
 
-def scales() -> bool:
-    """Whether it has an instruction for `llvm.ldexp`, which multiplies by powers of two, whatever their
-    exponents."""
+def has_scalef() -> bool:
+    """Whether one instruction (vscalefpd) implements `llvm.ldexp`."""
     return has("avx512f")
 
 
-def read_ahead_bytes() -> int:
-    """How far ahead to fetch memory that is read in order.
+def prefetch_distance_bytes() -> int:
+    """The software prefetch distance of sequential reads, in bytes.
 
-    Most processors do not look past a page. AMD's do, but have room for more under way than they ask for.
+    Most hardware prefetchers stop at the end of a page. AMD's do not, but could have more loads in flight.
     """
-    return 16384 if _is_of_amd() else 2048
+    return 16384 if _is_amd() else 2048
 
 
-def kept_bytes(gathered: bool) -> int:
-    """Results of how many bytes the last cache holds until they are read: of what is gathered, mostly from
-    less, more than of what is as large as what it is made from. Larger ones go past the caches."""
-    if not _is_of_amd():
+def nontemporal_store_bytes(gathered: bool) -> int:
+    """Results of more bytes are written by nontemporal stores: the last-level cache cannot hold them until
+    they are read. Gathered results mostly come from smaller operands, which leave more of that cache."""
+    if not _is_amd():
         return 1 << 22
     return 3 << 23 if gathered else 1 << 23
 
 
-def follows_upwards_only() -> bool:
-    """Whether it sees only of memory that is read upwards what will be read next, line by line."""
-    return _is_of_amd() and not has("avx512vp2intersect")
+def prefetches_ascending_only() -> bool:
+    """Whether the hardware prefetcher only follows ascending addresses."""
+    return _is_amd() and not has("avx512vp2intersect")
 
 
-def follows_without_asking() -> bool:
-    """Whether it fetches what folds read one after the other sooner where it is not asked to: AMD's that are
-    wide, before Zen 5."""
-    return follows_upwards_only() and has("avx512f")
+def avoids_software_prefetch() -> bool:
+    """Zen 4: software prefetching slows sequential reductions down."""
+    return prefetches_ascending_only() and has("avx512f")
 
 
-def divides_lines() -> bool:
-    """Whether threads that each read some lines of the same rows are quicker than those that choose rows of
-    their own, as on AMD's that are narrow."""
-    return _is_narrow_of_amd()
+def prefers_shared_rows() -> bool:
+    """Whether threads that each read some cache lines of the same rows are faster than threads with rows of
+    their own: AMD before Zen 4."""
+    return _is_amd_without_avx512()
 
 
-def places_in_turn() -> int:
-    """At how many places to read memory in turn: several where it fetches too little ahead of one, as AMD's
-    do that are narrow."""
-    return 4 if _is_narrow_of_amd() else 1
+def read_streams() -> int:
+    """Number of ascending ranges to read interleaved: AMD before Zen 4 prefetches too little for one."""
+    return 4 if _is_amd_without_avx512() else 1
 
 
 def vector_bytes() -> int:
-    """Bytes of the vectors that loops read and compute at a time: more than a register may hold."""
+    """Bytes of the vectors that loops load and compute: possibly more than one register."""
     return 32 if has("avx2") and not has("avx512f") else 64
 
 
 def register_bytes() -> int:
-    """Bytes of all registers that hold vectors."""
-    return 2048 if is_wide_at_full_speed() else 512
+    """Bytes of all vector registers."""
+    return 2048 if has_full_speed_avx512() else 512

@@ -15,7 +15,7 @@ _kept: list[np.ndarray] = []
 
 
 @contextlib.contextmanager
-def borrowed(*wanted: tuple[int, Any]) -> Iterator[Sequence[np.ndarray]]:
+def borrow_scratch(*wanted: tuple[int, Any]) -> Iterator[Sequence[np.ndarray]]:
     """One-dimensional arrays of these sizes and types, uninitialized, for the time of the context.
 
     They begin where cache lines do: vectors that straddle two lines are read half as fast.

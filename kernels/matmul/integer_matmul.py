@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..launch.scratch import borrowed
+from ..launch.scratch import borrow_scratch
 from ..launch.threads import division
 
 __all__ = ["kind_of", "prepare"]
@@ -87,7 +87,7 @@ def prepare(
         right = rhs if per > 1 else rhs.astype(computed, copy=False)
         result = np.empty((batch, rows, columns), computed)
         left_steps, right_steps, sample = _steps(left), _steps(right), np.empty(0, right.dtype)
-        with borrowed((matrices * items, computed)) as (panels,):
+        with borrow_scratch((matrices * items, computed)) as (panels,):
             for first in range(0, batch, matrices or batch):
                 count = min(matrices or batch, batch - first)
                 source = right[first:].ctypes.data

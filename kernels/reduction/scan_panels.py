@@ -19,11 +19,11 @@ from ..simd.vectors import (
     apply,
     cgutils,
     component,
+    component_count,
     data_of,
     intrinsic,
     literal,
     load_lanes,
-    part_count,
     prefetch,
     selected,
     splat,
@@ -144,7 +144,7 @@ def in_scan_order(builder: Any, kind: Combination, reverse: bool, left: Value, r
 def _room(builder: Any, kind: Combination) -> list[Any]:
     """Room on the stack for a value of each line."""
     vector = ir.VectorType(component(kind.element), SCAN_LANES)
-    return [cgutils.alloca_once(builder, vector) for _ in range(part_count(kind.element))]
+    return [cgutils.alloca_once(builder, vector) for _ in range(component_count(kind.element))]
 
 
 def either(builder: Any, condition: Any, value: Value, other: Value) -> Value:

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 from llvmlite import ir
 from numba import types
 
-from ..launch.processor import follows_upwards_only, places_in_turn, read_ahead_bytes
+from ..launch.processor import prefetch_distance_bytes, prefetches_ascending_only, read_streams
 from ..simd.block_sizes import CACHE_LINE, ROW_BLOCK
-from ..simd.lane_pairs import PIECE_BYTES, lane_pairs
+from ..simd.lane_pairs import LANE_BLOCK_BYTES, lane_pairs
 from ..simd.monoids import Combination, computing_dtype, is_exact, storage_dtype
 from ..simd.vectors import (
     I32,
@@ -27,18 +27,18 @@ from ..simd.vectors import (
     apply,
     cgutils,
     component,
+    component_count,
     computed_type,
     data_of,
     for_columns,
+    interleaved_loop,
     intrinsic,
-    is_of_halves,
+    is_truncated_float32,
     lanes_of,
     literal,
+    load_bfloat16_pairs,
     load_lanes,
-    load_pairs,
-    loop_in_turn,
     packed,
-    part_count,
     prefetch,
     selected,
     splat,
@@ -52,7 +52,7 @@ _NEAR_BYTES = 1 << 14
 
 def _piece_of(element: str) -> int:
     """How many values 16 bytes have: of a complex number, of each of its parts."""
-    return PIECE_BYTES * part_count(element) // computing_dtype(element).itemsize
+    return LANE_BLOCK_BYTES * component_count(element) // computing_dtype(element).itemsize
 
 
 class _Source(NamedTuple):
@@ -86,13 +86,13 @@ class _Source(NamedTuple):
 
     def loop_in_any_order(self, begin: Any, end: Any, step: int) -> Any:
         """The same, in the order in which memory is best read."""
-        return loop_in_turn(self.builder, begin, end, step, 1 if self.padded else places_in_turn())
+        return interleaved_loop(self.builder, begin, end, step, 1 if self.padded else read_streams())
 
     def slots(self, lanes: int) -> list[Any]:
         """Room on the stack for a value of so many lanes: an address for each part."""
         kind = component(self.kind.element)
         place = ir.VectorType(kind, lanes) if lanes > 1 else kind
-        return [cgutils.alloca_once(self.builder, place) for _ in range(part_count(self.kind.element))]
+        return [cgutils.alloca_once(self.builder, place) for _ in range(component_count(self.kind.element))]
 
     def lane(self, slots: list[Any], lane: Any) -> list[Any]:
         """The addresses of one lane's parts."""
@@ -168,7 +168,7 @@ def _folded_pairs(builder: Any, kind: Combination, first: Value, second: Value, 
 def _reading_order(count: int) -> range:
     """The numbers of so many vectors, or parts, as they are best read: from the last one on, where memory
     that is fetched ahead comes sooner then."""
-    return range(count) if follows_upwards_only() else range(count - 1, -1, -1)
+    return range(count) if prefetches_ascending_only() else range(count - 1, -1, -1)
 
 
 def _folded_square(source: _Source, position: Any, vectors: int, ahead: ReadAhead) -> Value:
@@ -196,7 +196,7 @@ def _folded_words(source: _Source, position: Any, ahead: ReadAhead) -> Value:
     read: dict[int, Value] = {}
     for number in _reading_order(lanes // 2):
         index = builder.add(source.start, builder.add(position, I64(2 * number * lanes)))
-        read[number] = apply(builder, kind, *load_pairs(builder, source.data, index, lanes))
+        read[number] = apply(builder, kind, *load_bfloat16_pairs(builder, source.data, index, lanes))
         for _ in range(2):
             ahead.after_step()
     halves = [read[number] for number in range(lanes // 2)]
@@ -226,7 +226,7 @@ def _pass(source: _Source, target: Any) -> Any:
         end = builder.and_(source.count, I64(-lanes * vectors))
         with source.loop_in_any_order(begin, end, lanes * vectors) as at:
             ahead = source.read_ahead(at, vectors if vectors == lanes else 0, vectors)
-            if vectors == lanes and is_of_halves(kind.element):
+            if vectors == lanes and is_truncated_float32(kind.element):
                 value = _folded_words(source, at, ahead)
             else:
                 value = _folded_square(source, at, vectors, ahead)
@@ -251,7 +251,7 @@ def _fold_adjacent(source: _Source) -> Value:
     """At most ROW_BLOCK elements by adjacent pairs."""
     builder, kind = source.builder, source.kind
     size = ROW_BLOCK // source.lanes + source.lanes
-    room = ir.ArrayType(component(kind.element), size * part_count(kind.element))
+    room = ir.ArrayType(component(kind.element), size * component_count(kind.element))
     partial = builder.bitcast(cgutils.alloca_once(builder, room), component(kind.element).as_pointer())
     left = cgutils.alloca_once_value(builder, _pass(source, partial))
     again, body, done = (builder.append_basic_block(name) for name in ("again", "body", "done"))
@@ -336,7 +336,7 @@ def _fetches_rows(element: str) -> bool:
 
 
 def _reads_far_ahead() -> bool:
-    return read_ahead_bytes() >= _NEAR_BYTES
+    return prefetch_distance_bytes() >= _NEAR_BYTES
 
 
 def _rows_ahead(builder: Any, element: str, stride: Any) -> Any:

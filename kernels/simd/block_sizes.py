@@ -18,5 +18,5 @@ SCAN_LANES = 16  # lines of a scan side by side
 SCAN_PANEL = SCAN_LANES * SCAN_BLOCK  # values of so many lines
 SCAN_CHUNK = 512  # columns scanned at a time
 CACHE_LINE = 64  # bytes
-PAST_CACHES_BYTES = 1 << 22  # a scatter's result of so many bytes is written past the caches
-WAYS = 4  # tables that a task of a scatter fills at the same time, if not one
+NONTEMPORAL_BYTES = 1 << 22  # a scatter's result of so many bytes is written past the caches
+INTERLEAVED_TABLES = 4  # tables that a task of a scatter fills at the same time, if not one

@@ -1,4 +1,4 @@
-"""Copies of a few to many bytes inside kernels. Importing this module imports Numba."""
+"""Byte copies and prefetches inside kernels. Importing this module imports Numba."""
 
 from typing import Any
 
@@ -12,61 +12,60 @@ from .block_sizes import CACHE_LINE
 _INT64 = ir.IntType(64)
 _BYTES = ir.IntType(8).as_pointer()
 _PAGE_BYTES = 4096
-_PIECES = (64, 32, 16, 8, 4, 2, 1)
+_CHUNKS = (64, 32, 16, 8, 4, 2, 1)
 
 
 def _copy(builder: Any, destination: Any, source: Any, count: Any) -> None:
     cgutils.raw_memcpy(builder, destination, source, count, _INT64(1))
 
 
-def _copy_short(builder: Any, destination: Any, source: Any, count: Any, pieces: tuple[int, ...]) -> None:
-    """Copy at most twice the largest piece: two pieces of one size, which may overlap, cover any count above
-    it."""
-    if not pieces:
+def _copy_short(builder: Any, destination: Any, source: Any, count: Any, chunks: tuple[int, ...]) -> None:
+    """Copy at most twice the largest chunk: two chunks of one size, possibly overlapping, cover any count."""
+    if not chunks:
         return
-    piece = _INT64(pieces[0])
-    with builder.if_else(builder.icmp_signed(">=", count, piece)) as (enough, too_few):
-        with enough:
-            _copy(builder, destination, source, piece)
-            last = builder.sub(count, piece)
-            _copy(builder, builder.gep(destination, [last]), builder.gep(source, [last]), piece)
-        with too_few:
-            _copy_short(builder, destination, source, count, pieces[1:])
+    chunk = _INT64(chunks[0])
+    with builder.if_else(builder.icmp_signed(">=", count, chunk)) as (fits, is_shorter):
+        with fits:
+            _copy(builder, destination, source, chunk)
+            last = builder.sub(count, chunk)
+            _copy(builder, builder.gep(destination, [last]), builder.gep(source, [last]), chunk)
+        with is_shorter:
+            _copy_short(builder, destination, source, count, chunks[1:])
 
 
 @intrinsic
-def copy_bytes(typing_context: Any, destination: Any, place: Any, source: Any, start: Any, count: Any) -> Any:
-    """Copy `count` bytes from `start` of one array of uint8 to `place` of another. They must not overlap."""
+def copy_bytes(typing_context: Any, destination: Any, index: Any, source: Any, start: Any, count: Any) -> Any:
+    """Copy `count` bytes from `source[start:]` to `destination[index:]`, uint8 arrays that do not overlap."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        to, at, origin, start, size = arguments
-        target = builder.gep(context.make_array(destination)(context, builder, to).data, [at])
-        begin = builder.gep(context.make_array(source)(context, builder, origin).data, [start])
-        with builder.if_else(builder.icmp_signed(">", size, _INT64(2 * _PIECES[0]))) as (long, short):
+        target_array, offset, source_array, start, size = arguments
+        target = builder.gep(context.make_array(destination)(context, builder, target_array).data, [offset])
+        begin = builder.gep(context.make_array(source)(context, builder, source_array).data, [start])
+        with builder.if_else(builder.icmp_signed(">", size, _INT64(2 * _CHUNKS[0]))) as (long, short):
             with long:
                 _copy(builder, target, begin, size)
             with short:
-                _copy_short(builder, target, begin, size, _PIECES)
+                _copy_short(builder, target, begin, size, _CHUNKS)
         return context.get_dummy_value()
 
     return types.void(destination, types.intp, source, types.intp, types.intp), generate
 
 
 @intrinsic
-def copy_past_caches(
-    typing_context: Any, destination: Any, place: Any, source: Any, start: Any, count: Any
+def copy_nontemporal(
+    typing_context: Any, destination: Any, index: Any, source: Any, start: Any, count: Any
 ) -> Any:
-    """The same for whole lines of cache, which the caches do not keep then."""
-    line = ir.VectorType(_INT64, CACHE_LINE // 8)
+    """Like `copy_bytes`, of whole cache lines by nontemporal stores."""
+    cache_line = ir.VectorType(_INT64, CACHE_LINE // 8)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        to, at, origin, start, size = arguments
-        target = builder.gep(context.make_array(destination)(context, builder, to).data, [at])
-        begin = builder.gep(context.make_array(source)(context, builder, origin).data, [start])
-        step = _INT64(CACHE_LINE)
-        with cgutils.for_range_slice(builder, _INT64(0), size, step, _INT64, inc=True) as (now, _):
-            pointers = [builder.gep(pointer, [now]) for pointer in (begin, target)]
-            read, written = (builder.bitcast(pointer, line.as_pointer()) for pointer in pointers)
+        target_array, offset, source_array, start, size = arguments
+        target = builder.gep(context.make_array(destination)(context, builder, target_array).data, [offset])
+        begin = builder.gep(context.make_array(source)(context, builder, source_array).data, [start])
+        line_bytes = _INT64(CACHE_LINE)
+        with cgutils.for_range_slice(builder, _INT64(0), size, line_bytes, _INT64, inc=True) as (current, _):
+            pointers = [builder.gep(pointer, [current]) for pointer in (begin, target)]
+            read, written = (builder.bitcast(pointer, cache_line.as_pointer()) for pointer in pointers)
             stored = builder.store(builder.load(read, align=1), written, align=CACHE_LINE)
             one = builder.module.add_metadata([ir.IntType(32)(1)])
             stored.set_metadata("nontemporal", one)
@@ -76,8 +75,8 @@ def copy_past_caches(
 
 
 @intrinsic
-def item_at(typing_context: Any, sample: Any, address: Any, place: Any) -> Any:
-    """The item at a place of the array at an address; its items have the type of those of `sample`."""
+def item_at(typing_context: Any, sample: Any, address: Any, index: Any) -> Any:
+    """Element `index` of the array at `address`, whose element type is that of `sample`."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = builder.inttoptr(arguments[1], context.get_data_type(sample.dtype).as_pointer())
@@ -94,10 +93,12 @@ def _fetch(builder: Any, address: Any, is_write: bool) -> None:
 
 
 @intrinsic
-def fetch_pages(typing_context: Any, sample: Any, address: Any, place: Any, count: Any) -> Any:
-    """Fetch a line of each page of so many items of the array at an address, from that place on, to be read
-    soon: processors fetch the other lines by themselves. The items have the type of those of `sample`. They
-    may lie outside of the array."""
+def prefetch_pages(typing_context: Any, sample: Any, address: Any, index: Any, count: Any) -> Any:
+    """Prefetch one cache line of each page of `count` elements from `index` of the array at `address` on.
+
+    The hardware prefetcher fetches the other lines. The element type is that of `sample`. The elements may
+    lie outside of the array.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         size = context.get_abi_sizeof(context.get_data_type(sample.dtype))
@@ -113,7 +114,7 @@ def fetch_pages(typing_context: Any, sample: Any, address: Any, place: Any, coun
 
 def _prefetch(is_write: bool) -> Any:
     @intrinsic
-    def prefetch(typing_context: Any, array: Any, place: Any) -> Any:
+    def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             data = context.make_array(array)(context, builder, arguments[0]).data
             _fetch(builder, builder.bitcast(builder.gep(data, [arguments[1]]), _BYTES), is_write)
@@ -125,7 +126,6 @@ def _prefetch(is_write: bool) -> Any:
 
 
 prefetch_write = _prefetch(True)
-"""Fetch the cache line of that place of an array to be written soon. The place may lie outside of the
-array."""
+"""Prefetch the cache line of `array[index]` for a write. The index may lie outside of the array."""
 prefetch_read = _prefetch(False)
-"""The same for a place to be read."""
+"""Prefetch the cache line of `array[index]` for a read. The index may lie outside of the array."""

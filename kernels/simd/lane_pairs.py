@@ -1,23 +1,23 @@
-"""The order in which lanes of vectors are folded by adjacent pairs: NumPy and Numba are not needed for it."""
+"""The order in which pairwise reductions combine vector lanes. Needs neither NumPy nor Numba."""
 
-__all__ = ["PIECE_BYTES", "lane_pairs"]
+__all__ = ["LANE_BLOCK_BYTES", "lane_pairs"]
 
-PIECE_BYTES = 16
+LANE_BLOCK_BYTES = 16
 
 
-def lane_pairs(lanes: int, piece: int, level: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Which lanes of two vectors, numbered through, are folded with which at a level of the tree.
+def lane_pairs(lanes: int, block_lanes: int, level: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The (left, right) lanes of two concatenated vectors that a level of the reduction tree combines.
 
-    As many vectors as they have lanes become one by as many levels as halve their lanes to one: its lane i is
-    the total of the i-th vector. Even and odd places are first taken within pieces of PIECE_BYTES, which have
-    `piece` lanes: that costs one instruction; then by whole pieces, which puts the totals in order.
+    log2(`lanes`) levels reduce `lanes` vectors to one, whose lane i is the total of the i-th vector. The first
+    levels pair even and odd lanes within blocks of LANE_BLOCK_BYTES, of `block_lanes` lanes, by one instruction.
+    The last levels pair whole blocks, which puts the totals in order.
     """
     even: list[int] = []
-    if 2 << level <= piece:
-        for start in range(0, lanes, piece):
-            even += range(start, start + piece, 2)
-            even += range(lanes + start, lanes + start + piece, 2)
+    if 2 << level <= block_lanes:
+        for start in range(0, lanes, block_lanes):
+            even += range(start, start + block_lanes, 2)
+            even += range(lanes + start, lanes + start + block_lanes, 2)
         return tuple(even), tuple(lane + 1 for lane in even)
-    for start in range(0, 2 * lanes, 2 * piece):
-        even += range(start, start + piece)
-    return tuple(even), tuple(lane + piece for lane in even)
+    for start in range(0, 2 * lanes, 2 * block_lanes):
+        even += range(start, start + block_lanes)
+    return tuple(even), tuple(lane + block_lanes for lane in even)

@@ -1,6 +1,6 @@
-"""Searches through neighbouring elements, vector by vector.
+"""Vectorized searches through contiguous elements.
 
-Each function here is compiled into the loop that calls it, as those of `arithmetic` are.
+Each function here is inlined into the loop that calls it, as those of `arithmetic` are.
 """
 
 from collections.abc import Callable
@@ -29,16 +29,16 @@ from .vectors import (
 )
 
 _VECTOR_BYTES = 64
-_TOGETHER = 4
-AT_ONCE = 64
-"""Elements that `which_above` looks at."""
-CHOSEN_ROOM = 16
-"""Items behind those that `choose_within` chooses which it may overwrite."""
+_UNROLL = 4
+SEARCH_BLOCK = 64
+"""Elements that one call of `which_above` compares."""
+COMPRESS_PADDING = 16
+"""Elements after the selected ones that `select_in_range` may overwrite."""
 _COMPRESSES = has("avx512f")
-"""Whether the processor writes the lanes of a vector that pass a test by one instruction."""
+"""Whether one instruction compresses the selected lanes of a vector."""
 
 Test = Callable[[Any, int], Any]
-"""What makes code for so many positions from one on: a truth value each."""
+"""Emits code that tests `count` positions from `position` on: test(position, count) -> a boolean vector."""
 
 
 def _lanes_of(itemsize: int) -> int:
@@ -46,10 +46,10 @@ def _lanes_of(itemsize: int) -> int:
 
 
 def _first(builder: Any, start: Any, end: Any, lanes: int, test: Test) -> Any:
-    """The first position from `start` to `end` that passes a test, or `end`."""
+    """The first position in [start, end) that passes a test, or `end`."""
     function = builder.function
     position = cgutils.alloca_once_value(builder, start)
-    for width in (_TOGETHER * lanes, lanes, 1):
+    for width in (_UNROLL * lanes, lanes, 1):
         again, look, found = (function.append_basic_block(name) for name in ("again", "look", "found"))
         builder.branch(again)
         builder.position_at_end(again)
@@ -69,7 +69,7 @@ def _first(builder: Any, start: Any, end: Any, lanes: int, test: Test) -> Any:
 
 
 def _which(builder: Any, position: Any, width: int, lanes: int, test: Test) -> Any:
-    """An integer whose bits tell which of `width` positions pass; those of several vectors are joined."""
+    """A bit mask of the lanes that pass at `width` positions; the masks of several vectors are ORed."""
     if width == 1:
         return test(position, 1)
     passed = test(position, lanes)
@@ -80,50 +80,49 @@ def _which(builder: Any, position: Any, width: int, lanes: int, test: Test) -> A
 
 @intrinsic(prefer_literal=True)
 def first_equal(typing_context: Any, element: Any, array: Any, start: Any, end: Any, value: Any) -> Any:
-    """The first position from `start` to `end` whose real number equals `value` (a NaN if that is one), or
-    `end`."""
+    """The first position in [start, end) whose real number equals `value`, or `end`; NaN equals NaN."""
     name = literal(element)
     lanes = _lanes_of(computing_dtype(name).itemsize)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = data_of(context, builder, array, arguments[1], name)
-        sought = arguments[4]
+        target = arguments[4]
 
         def test(position: Any, count: int) -> Any:
             (item,) = load_lanes(builder, name, data, position, count)
-            if isinstance(sought.type, ir.IntType):
-                return builder.icmp_signed("==", item, splat(builder, sought, count))
-            return builder.fcmp_ordered("==", item, splat(builder, sought, count))
+            if isinstance(target.type, ir.IntType):
+                return builder.icmp_signed("==", item, splat(builder, target, count))
+            return builder.fcmp_ordered("==", item, splat(builder, target, count))
 
         def is_nan(position: Any, count: int) -> Any:
             (item,) = load_lanes(builder, name, data, position, count)
             return builder.fcmp_unordered("uno", item, item)
 
-        if isinstance(sought.type, ir.IntType):
+        if isinstance(target.type, ir.IntType):
             return _first(builder, arguments[2], arguments[3], lanes, test)
-        found = cgutils.alloca_once_value(builder, arguments[3])
-        with builder.if_else(builder.fcmp_unordered("uno", sought, sought), likely=False) as (nan, number):
+        result = cgutils.alloca_once_value(builder, arguments[3])
+        with builder.if_else(builder.fcmp_unordered("uno", target, target), likely=False) as (nan, number):
             with nan:
-                builder.store(_first(builder, arguments[2], arguments[3], lanes, is_nan), found)
+                builder.store(_first(builder, arguments[2], arguments[3], lanes, is_nan), result)
             with number:
-                builder.store(_first(builder, arguments[2], arguments[3], lanes, test), found)
-        return builder.load(found)
+                builder.store(_first(builder, arguments[2], arguments[3], lanes, test), result)
+        return builder.load(result)
 
     numbers = (types.intp,) * 2
     return types.intp(element, array, *numbers, computed_type(name)), generate
 
 
 def _comparable(builder: Any, array: Any, data: Any, start: Any, flipped: Any, folds: bool) -> Any:
-    """`AT_ONCE` elements as signed integers that are compared instead; those further on are fetched."""
+    """`SEARCH_BLOCK` elements as signed integers of the same order; prefetches the elements that follow."""
     item = ir.IntType(array.dtype.bitwidth)
-    ReadAhead(builder, f"uint{item.width}", data, start, AT_ONCE).after_step()
-    address = builder.bitcast(builder.gep(data, [start]), ir.VectorType(item, AT_ONCE).as_pointer())
-    code = builder.xor(builder.load(address, align=item.width // 8), splat(builder, flipped, AT_ONCE))
+    ReadAhead(builder, f"uint{item.width}", data, start, SEARCH_BLOCK).after_step()
+    address = builder.bitcast(builder.gep(data, [start]), ir.VectorType(item, SEARCH_BLOCK).as_pointer())
+    code = builder.xor(builder.load(address, align=item.width // 8), splat(builder, flipped, SEARCH_BLOCK))
     if not folds:
         return code
     last, others = item(item.width - 1), item(2 ** (item.width - 1) - 1)
-    signs = builder.ashr(code, splat(builder, last, AT_ONCE))
-    return builder.xor(code, builder.and_(signs, splat(builder, others, AT_ONCE)))
+    signs = builder.ashr(code, splat(builder, last, SEARCH_BLOCK))
+    return builder.xor(code, builder.and_(signs, splat(builder, others, SEARCH_BLOCK)))
 
 
 def _which_above(folds: bool) -> Any:
@@ -132,7 +131,9 @@ def _which_above(folds: bool) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             data = context.make_array(array)(context, builder, arguments[0]).data
             code = _comparable(builder, array, data, arguments[1], arguments[2], folds)
-            return builder.bitcast(builder.icmp_signed(">", code, splat(builder, arguments[3], AT_ONCE)), I64)
+            return builder.bitcast(
+                builder.icmp_signed(">", code, splat(builder, arguments[3], SEARCH_BLOCK)), I64
+            )
 
         return types.uint64(array, types.intp, array.dtype, array.dtype), generate
 
@@ -140,19 +141,19 @@ def _which_above(folds: bool) -> Any:
 
 
 which_above = _which_above(folds=False)
-"""A number whose bits tell which of the `AT_ONCE` elements from a place on are greater than a limit, as
-signed integers, once their bits are combined by xor with `flipped`."""
+"""A bit mask of the `SEARCH_BLOCK` elements from `start` on that, XORed with `flipped`, exceed `limit` as
+signed integers."""
 which_above_in_total_order = _which_above(folds=True)
-"""The same, once all bits but the sign are flipped of those that have it: floats are in total order then. For
-a limit that is not negative there is no difference."""
+"""Like `which_above`, in the total order of floats: all bits but the sign of negative values are flipped. The
+result is the same for a limit that is not negative."""
 
 
-def _greatest_of_groups(folds: bool) -> Any:
+def _max_of_groups(folds: bool) -> Any:
     @intrinsic
-    def greatest(
+    def maximum(
         typing_context: Any, array: Any, start: Any, count: Any, flipped: Any, sign: Any, groups: Any, at: Any
     ) -> Any:
-        wide = ir.VectorType(ir.IntType(groups.dtype.bitwidth), AT_ONCE)
+        wide = ir.VectorType(ir.IntType(groups.dtype.bitwidth), SEARCH_BLOCK)
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             data, target = (
@@ -163,12 +164,12 @@ def _greatest_of_groups(folds: bool) -> Any:
             best = cgutils.alloca_once_value(
                 builder, _comparable(builder, array, data, start, arguments[3], folds)
             )
-            second, step = builder.add(start, I64(AT_ONCE)), I64(AT_ONCE)
+            second, step = builder.add(start, I64(SEARCH_BLOCK)), I64(SEARCH_BLOCK)
             with cgutils.for_range_slice(builder, second, end, step, intp=I64, inc=True) as (place, _):
                 item = _comparable(builder, array, data, place, arguments[3], folds)
                 held = builder.load(best)
                 builder.store(builder.select(builder.icmp_signed(">", item, held), item, held), best)
-            codes = builder.xor(builder.load(best), splat(builder, arguments[4], AT_ONCE))
+            codes = builder.xor(builder.load(best), splat(builder, arguments[4], SEARCH_BLOCK))
             codes = codes if codes.type == wide else builder.zext(codes, wide)
             address = builder.bitcast(builder.gep(target, [arguments[6]]), wide.as_pointer())
             builder.store(codes, address, align=wide.element.width // 8)
@@ -177,20 +178,22 @@ def _greatest_of_groups(folds: bool) -> Any:
         numbers = (types.intp, types.intp)
         return types.void(array, *numbers, array.dtype, array.dtype, groups, types.intp), generate
 
-    return greatest
+    return maximum
 
 
-greatest_of_groups = _greatest_of_groups(folds=False)
-"""Of `count` elements from a place on, a multiple of `AT_ONCE` of them, each `AT_ONCE`th is in one group: to
-`groups`, from `at` on, the greatest of each of these, as an unsigned integer: one of which the highest bit,
-`sign`, is flipped once its bits are combined by xor with `flipped`."""
-greatest_of_groups_in_total_order = _greatest_of_groups(folds=True)
-"""The same in the order of `which_above_in_total_order`."""
+max_of_groups = _max_of_groups(folds=False)
+"""Write the maximum of each of `SEARCH_BLOCK` groups to `groups[at:]`, as unsigned integers.
+
+Group g has the elements `start + g + i * SEARCH_BLOCK` of `count` elements, a multiple of `SEARCH_BLOCK`.
+Elements are XORed with `flipped` and compared as signed integers; XOR with `sign`, the highest bit, makes
+them unsigned."""
+max_of_groups_in_total_order = _max_of_groups(folds=True)
+"""Like `max_of_groups`, in the order of `which_above_in_total_order`."""
 
 
 @intrinsic
-def lowest(typing_context: Any, bits: Any) -> Any:
-    """The number of the lowest bit that is set; there is one."""
+def lowest_set_bit(typing_context: Any, bits: Any) -> Any:
+    """The index of the lowest set bit; `bits` must not be 0."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.IntType(1)(1))
@@ -199,15 +202,15 @@ def lowest(typing_context: Any, bits: Any) -> Any:
 
 
 @intrinsic
-def choose_within(
-    typing_context: Any, keys: Any, count: Any, least: Any, size: Any, first: Any, step: Any, chosen: Any,
+def select_in_range(
+    typing_context: Any, keys: Any, count: Any, low_bound: Any, size: Any, first: Any, step: Any, chosen: Any,
     numbers: Any,
 ) -> Any:  # fmt: skip
-    """Choose those of the first `count` keys that are from `least` to `least + size - 1`; returns how many.
+    """Select those of the first `count` keys that are in [least, least + size); returns how many.
 
-    They are written to `chosen`, less `least`, and to `numbers` a number for each: key k has
-    `first + k * step`. All three arrays are of one type; the last two have room for `CHOSEN_ROOM` items
-    behind those that are chosen, which may be overwritten.
+    `chosen` receives the selected keys minus `low_bound`, and `numbers` their numbers: key k has the number
+    `first + k * step`. All three arrays have one element type. The last two need `COMPRESS_PADDING` elements
+    after the selected ones, which may be overwritten.
     """
     key = ir.IntType(keys.dtype.bitwidth)
     lanes = _VECTOR_BYTES // (key.width // 8)
@@ -219,10 +222,10 @@ def choose_within(
         )
         count = arguments[1]
         low, width, first, step = [_truncated(builder, argument, key) for argument in arguments[2:6]]
-        place = cgutils.alloca_once_value(builder, I64(0))
+        count_slot = cgutils.alloca_once_value(builder, I64(0))
 
         def look(position: Any, lanes: int) -> tuple[list[Any], Any]:
-            """So many keys with their numbers, and which of them are chosen."""
+            """`lanes` keys minus `low_bound`, their numbers, and the mask of the selected ones."""
             address = builder.gep(read, [position])
             if lanes > 1:
                 address = builder.bitcast(address, ir.VectorType(key, lanes).as_pointer())
@@ -239,18 +242,18 @@ def choose_within(
         if _COMPRESSES:
             whole = builder.and_(count, I64(-lanes))
             with cgutils.for_range_slice(builder, I64(0), whole, I64(lanes), intp=I64, inc=True) as (now, _):
-                found, here = builder.load(place), look(now, lanes)
+                stored, here = builder.load(count_slot), look(now, lanes)
                 bits = builder.bitcast(here[1], ir.IntType(lanes))
                 passed = builder.zext(builder.ctpop(bits), I64)
                 for values, array in zip(here[0], written, strict=True):
-                    _store_compressed(builder, array, found, values, here[1])
-                builder.store(builder.add(found, passed), place)
+                    _store_compressed(builder, array, stored, values, here[1])
+                builder.store(builder.add(stored, passed), count_slot)
         with cgutils.for_range_slice(builder, whole, count, I64(1), intp=I64, inc=True) as (now, _):
-            found, here = builder.load(place), look(now, 1)
+            stored, here = builder.load(count_slot), look(now, 1)
             for value, array in zip(here[0], written, strict=True):
-                builder.store(value, builder.gep(array, [found]))
-            builder.store(builder.add(found, builder.zext(here[1], I64)), place)
-        return builder.load(place)
+                builder.store(value, builder.gep(array, [stored]))
+            builder.store(builder.add(stored, builder.zext(here[1], I64)), count_slot)
+        return builder.load(count_slot)
 
     return types.intp(keys, *(types.intp,) * 5, chosen, numbers), generate
 
@@ -259,21 +262,21 @@ def _truncated(builder: Any, value: Any, kind: Any) -> Any:
     return builder.trunc(value, kind) if kind.width < 64 else value
 
 
-def _store_compressed(builder: Any, data: Any, place: Any, values: Any, passed: Any) -> None:
-    """Write the lanes that passed, one after the other from a place on, and anything behind them."""
+def _store_compressed(builder: Any, data: Any, index: Any, values: Any, passed: Any) -> None:
+    """Store the lanes that passed contiguously from an index on; what follows them is undefined."""
     lanes, item = values.type.count, values.type.element
     kind = ir.FunctionType(values.type, [values.type, values.type, passed.type])
     # Zen 4 takes a hundred times as long for an instruction that compresses and stores.
     name = f"llvm.x86.avx512.mask.compress.v{lanes}i{item.width}"
     compress = cgutils.get_or_insert_function(builder.module, kind, name)
     compressed = builder.call(compress, [values, ir.Constant(values.type, ir.Undefined), passed])
-    store_lanes(builder, f"uint{item.width}", data, place, (compressed,), lanes)
+    store_lanes(builder, f"uint{item.width}", data, index, (compressed,), lanes)
 
 
 @intrinsic(prefer_literal=True)
 def extreme(typing_context: Any, element: Any, monoid: Any, array: Any, start: Any, count: Any) -> Any:
-    """The greatest or least of one or more neighbouring real numbers; a NaN if there is one, which is noted
-    beside the comparisons. A zero may have either sign."""
+    """The maximum or minimum of one or more contiguous real numbers; a NaN if there is one. A zero may have
+    either sign."""
     kind = Combination(literal(element), literal(monoid))
     name = kind.element
 
@@ -288,30 +291,30 @@ def _extreme(builder: Any, kind: Combination, data: Any, start: Any, count: Any)
     """Code for `extreme`."""
     lanes = _lanes_of(computing_dtype(kind.element).itemsize)
     (first,) = load_lanes(builder, kind.element, data, start, 1)
-    best = [cgutils.alloca_once_value(builder, splat(builder, first, lanes)) for _ in range(_TOGETHER)]
-    strange = cgutils.alloca_once_value(builder, ir.Constant(ir.VectorType(ir.IntType(32), lanes), None))
+    best = [cgutils.alloca_once_value(builder, splat(builder, first, lanes)) for _ in range(_UNROLL)]
+    nan_mask = cgutils.alloca_once_value(builder, ir.Constant(ir.VectorType(ir.IntType(32), lanes), None))
 
     def take(items: list[Any]) -> None:
         for slot, item in zip(best, items, strict=False):
             builder.store(_better(builder, kind, builder.load(slot), item), slot)
         if _has_nans(kind):
             for left, right in zip(items[::2], items[-1::-2], strict=True):
-                found = builder.sext(builder.fcmp_unordered("uno", left, right), strange.type.pointee)
-                builder.store(builder.or_(builder.load(strange), found), strange)
+                is_nan = builder.sext(builder.fcmp_unordered("uno", left, right), nan_mask.type.pointee)
+                builder.store(builder.or_(builder.load(nan_mask), is_nan), nan_mask)
 
-    end, step = builder.add(start, count), lanes * _TOGETHER
+    end, step = builder.add(start, count), lanes * _UNROLL
     middle = builder.add(start, builder.and_(count, I64(-step)))
     with cgutils.for_range_slice(builder, start, middle, I64(step), intp=I64, inc=True) as (at, _):
         ReadAhead(builder, kind.element, data, at, step).after_step()
-        places = [builder.add(at, I64(number * lanes)) for number in range(_TOGETHER)]
-        take([load_lanes(builder, kind.element, data, place, lanes)[0] for place in places])
+        offsets = [builder.add(at, I64(number * lanes)) for number in range(_UNROLL)]
+        take([load_lanes(builder, kind.element, data, offset, lanes)[0] for offset in offsets])
     with cgutils.for_range_slice(builder, middle, end, I64(1), intp=I64, inc=True) as (at, _):
         (item,) = load_lanes(builder, kind.element, data, at, 1)
         take([splat(builder, item, lanes)])
     total = builder.load(best[0])
     for slot in best[1:]:
         total = _better(builder, kind, total, builder.load(slot))
-    return _noted(builder, kind, _best_lane(builder, kind, total, lanes), builder.load(strange))
+    return _noted(builder, kind, _best_lane(builder, kind, total, lanes), builder.load(nan_mask))
 
 
 def _has_nans(kind: Combination) -> bool:
@@ -319,7 +322,7 @@ def _has_nans(kind: Combination) -> bool:
 
 
 def _better(builder: Any, kind: Combination, left: Any, right: Any) -> Any:
-    """The better one of two numbers: one instruction, which does not see NaNs."""
+    """The maximum or minimum of two numbers by one instruction, which ignores NaNs."""
     if not _has_nans(kind):
         return apply(builder, kind, (left,), (right,))[0]
     relation = ">" if kind.monoid == "maximum" else "<"
@@ -334,10 +337,10 @@ def _best_lane(builder: Any, kind: Combination, value: Any, lanes: int) -> Any:
     return builder.extract_element(value, I32(0))
 
 
-def _noted(builder: Any, kind: Combination, best: Any, strange: Any) -> Any:
-    """The best number, or a NaN where one was noted in a lane of `strange`."""
+def _noted(builder: Any, kind: Combination, best: Any, nan_mask: Any) -> Any:
+    """The best number, or a NaN if a lane of `nan_mask` is set."""
     if not _has_nans(kind):
         return best
-    bits = ir.IntType(strange.type.count * 32)
-    any_nan = builder.icmp_unsigned("!=", builder.bitcast(strange, bits), bits(0))
+    bits = ir.IntType(nan_mask.type.count * 32)
+    any_nan = builder.icmp_unsigned("!=", builder.bitcast(nan_mask, bits), bits(0))
     return builder.select(any_nan, ir.Constant(best.type, float("nan")), best)

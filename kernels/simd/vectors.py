@@ -15,7 +15,7 @@ from numba.core.errors import RequireLiteralValue
 from numba.extending import intrinsic as numba_intrinsic
 from numba.np.numpy_support import from_dtype
 
-from ..launch.processor import follows_without_asking, read_ahead_bytes, vector_bytes
+from ..launch.processor import avoids_software_prefetch, prefetch_distance_bytes, vector_bytes
 from .block_sizes import CACHE_LINE
 from .monoids import (
     WIDENED,
@@ -31,7 +31,7 @@ cgutils: Any = numba_cgutils
 intrinsic: Any = numba_intrinsic
 I64 = ir.IntType(64)
 I32 = ir.IntType(32)
-_MOST_LANES = 16
+_MAX_LANES = 16
 
 Value = tuple[Any, ...]
 
@@ -48,19 +48,19 @@ def computed_type(element: str) -> Any:
 
 
 def component(element: str) -> Any:
-    """The LLVM type of a real number, or of each part of a complex one, as computed."""
+    """The LLVM type in which a real number, or a component of a complex one, is computed."""
     if element.startswith(("int", "uint")):
         return ir.IntType(computing_dtype(element).itemsize * 8)
     return ir.DoubleType() if computing_element(element) in ("float64", "complex128") else ir.FloatType()
 
 
 def stored_component(element: str) -> Any:
-    """The LLVM type in which that is stored."""
+    """The LLVM type in which such a component is stored."""
     stored = stored_element(element)
     return ir.IntType(16) if stored in WIDENED else component(stored)
 
 
-def part_count(element: str) -> int:
+def component_count(element: str) -> int:
     return 2 if element.startswith("complex") else 1
 
 
@@ -76,7 +76,7 @@ def _constant(kind: Any, value: int) -> Any:
 
 
 def _computed(builder: Any, element: str, value: Any) -> Any:
-    """What is stored of a number, or of a part of one, as computed."""
+    """A stored number, or component of a complex number, converted to the computing type."""
     stored = stored_element(element)
     if stored in WIDENED:
         value = _widened(builder, stored, value)
@@ -85,7 +85,7 @@ def _computed(builder: Any, element: str, value: Any) -> Any:
 
 
 def _rounded(builder: Any, element: str, value: Any) -> Any:
-    """A computed number, or a part of one, as it is stored: rounded to nearest even, once."""
+    """A computed number, or component, converted to the stored type: rounded to nearest even, once."""
     stored = stored_element(element)
     is_wider = component(element) != component(stored)
     if stored not in WIDENED:
@@ -94,7 +94,7 @@ def _rounded(builder: Any, element: str, value: Any) -> Any:
 
 
 def _to_odd(builder: Any, value: Any) -> Any:
-    """float32 of float64; where inexact, the neighbour whose last bit is 1: rounding it again is right."""
+    """float64 to float32 by rounding to odd, so that a second rounding gives the correct result."""
     near = builder.fptrunc(value, _like(ir.FloatType(), value.type))
     back = builder.fpext(near, value.type)
     wide = _like(I32, value.type)
@@ -197,18 +197,18 @@ def data_of(context: Any, builder: Any, array_type: Any, array: Any, element: st
 
 
 def load_lanes(builder: Any, element: str, data: Any, index: Any, lanes: int, mask: Any = None) -> Value:
-    """The values of `lanes` elements from `index` on; of a single one as scalars.
+    """The values of `lanes` elements from `index` on, as vectors; scalars for a single lane.
 
-    With a mask, a bit for each lane, only those elements are read; the others are zeros.
+    With a mask, a bit for each lane, only the selected elements are read; the others are zeros.
     """
-    address, stored = _place(builder, element, data, index, lanes)
+    address, stored = _address(builder, element, data, index, lanes)
     if mask is None:
         loaded = builder.load(address, align=_alignment(stored))
     else:
         zeros = ir.Constant(address.type.pointee, None)
         bits = _of_components(builder, element, mask)
         loaded = _call_masked(builder, "load", zeros.type, [address, I32(_alignment(stored)), bits, zeros])
-    if part_count(element) == 2:
+    if component_count(element) == 2:
         loaded = _computed(builder, element, loaded)
         if lanes == 1:
             return builder.extract_element(loaded, I32(0)), builder.extract_element(loaded, I32(1))
@@ -218,14 +218,16 @@ def load_lanes(builder: Any, element: str, data: Any, index: Any, lanes: int, ma
     return (_computed(builder, element, loaded),)
 
 
-def is_of_halves(element: str) -> bool:
-    """Whether its stored numbers are the upper halves of the ones they are computed as."""
+def is_truncated_float32(element: str) -> bool:
+    """Whether numbers are stored as bfloat16, the upper half of the float32 in which they are computed."""
     return stored_element(element) == "bfloat16" and computing_element(element) == "float32"
 
 
-def load_pairs(builder: Any, data: Any, index: Any, lanes: int) -> tuple[Value, Value]:
-    """Of the bfloat16 numbers from `index` on those at `lanes` even places, and those at the odd ones: either
-    half of a word is widened by one instruction."""
+def load_bfloat16_pairs(builder: Any, data: Any, index: Any, lanes: int) -> tuple[Value, Value]:
+    """2 * `lanes` bfloat16 numbers from `index` on: those of even index, and those of odd index.
+
+    One instruction widens either half of a 32-bit word.
+    """
     words = ir.VectorType(I32, lanes)
     address = builder.bitcast(builder.gep(data, [index]), words.as_pointer())
     both, floats = builder.load(address, align=2), ir.VectorType(ir.FloatType(), lanes)
@@ -235,25 +237,25 @@ def load_pairs(builder: Any, data: Any, index: Any, lanes: int) -> tuple[Value, 
 
 
 def store_lanes(
-    builder: Any, element: str, data: Any, index: Any, value: Value, lanes: int, past_caches: bool = False,
+    builder: Any, element: str, data: Any, index: Any, value: Value, lanes: int, nontemporal: bool = False,
     mask: Any = None,
 ) -> None:  # fmt: skip
     """Write the values of `lanes` elements from `index` on, rounded to the type of results.
 
-    `past_caches`: the caches do not keep them; their address is a multiple of their size. With a mask, a bit
-    for each lane, only those elements are written.
+    `nontemporal`: the stores bypass the caches; the address is a multiple of their size. With a mask, a bit
+    for each lane, only the selected elements are written.
     """
     if result_element(element) != stored_element(element):
         element = result_element(element)
         data = builder.bitcast(data, stored_component(element).as_pointer())
-    address, stored = _place(builder, element, data, index, lanes)
-    if part_count(element) == 2:
+    address, stored = _address(builder, element, data, index, lanes)
+    if component_count(element) == 2:
         if lanes == 1:
             both = ir.Constant(ir.VectorType(component(element), 2), ir.Undefined)
-            for number, part in enumerate(value):
-                both = builder.insert_element(both, part, I32(number))
+            for number, half in enumerate(value):
+                both = builder.insert_element(both, half, I32(number))
         else:
-            order = [lane + part * lanes for lane in range(lanes) for part in range(2)]
+            order = [lane + number * lanes for lane in range(lanes) for number in range(2)]
             both = selected(builder, value[0], order, value[1])
     else:
         (both,) = value
@@ -261,8 +263,8 @@ def store_lanes(
         arguments = [_rounded(builder, element, both), address, I32(_alignment(stored))]
         mask = _of_components(builder, element, mask)
         _call_masked(builder, "store", arguments[0].type, [*arguments, mask])
-    elif past_caches:
-        nbytes = lanes * part_count(element) * _alignment(stored)
+    elif nontemporal:
+        nbytes = lanes * component_count(element) * _alignment(stored)
         written = builder.store(_rounded(builder, element, both), address, align=min(nbytes, 64))
         written.set_metadata("nontemporal", builder.module.add_metadata([I32(1)]))
     else:
@@ -270,10 +272,10 @@ def store_lanes(
 
 
 def _of_components(builder: Any, element: str, mask: Any) -> Any:
-    """A bit for each component of so many elements."""
-    parts = part_count(element)
-    lanes = [lane // parts for lane in range(parts * mask.type.count)]
-    return mask if parts == 1 else selected(builder, mask, lanes)
+    """A mask of elements as a mask of their components."""
+    components = component_count(element)
+    lanes = [lane // components for lane in range(components * mask.type.count)]
+    return mask if components == 1 else selected(builder, mask, lanes)
 
 
 def _call_masked(builder: Any, what: str, vector: Any, arguments: list[Any]) -> Any:
@@ -285,35 +287,37 @@ def _call_masked(builder: Any, what: str, vector: Any, arguments: list[Any]) -> 
 
 
 def prefetch(builder: Any, element: str, data: Any, index: Any, locality: int = 2) -> None:
-    """Fetch the cache line of an element, to be read soon; it may lie outside of the array.
+    """Prefetch the cache line of an element for a read; it may lie outside of the array.
 
-    `locality`: 3 into the first cache, next to free where it is there already; 2 into the second.
+    `locality`: 3 for L1, almost free if the line is there already; 2 for L2.
     """
-    address = builder.bitcast(_place(builder, element, data, index, 1)[0], ir.IntType(8).as_pointer())
+    address = builder.bitcast(_address(builder, element, data, index, 1)[0], ir.IntType(8).as_pointer())
     kind = ir.FunctionType(ir.VoidType(), [address.type, I32, I32, I32])
     function = builder.module.declare_intrinsic("llvm.prefetch", [address.type], kind)
     builder.call(function, [address, I32(0), I32(locality), I32(1)])
 
 
 @contextlib.contextmanager
-def loop_in_turn(builder: Any, begin: Any, end: Any, step: int, places: int) -> Iterator[Any]:
-    """A loop over each `step`-th position from `begin` to `end`, at so many places in turn: all of them are
-    followed upwards, side by side. What they do not share evenly comes last."""
+def interleaved_loop(builder: Any, begin: Any, end: Any, step: int, streams: int) -> Iterator[Any]:
+    """A loop over every `step`-th position in [begin, end) that interleaves `streams` ascending ranges of it.
+
+    The remainder of an uneven division comes last.
+    """
     count = builder.udiv(builder.sub(end, begin), I64(step))
-    each = builder.udiv(count, I64(places))
+    stream_steps = builder.udiv(count, I64(streams))
     with cgutils.for_range(builder, count, intp=I64) as loop:
-        place, along = (by(loop.index, I64(places)) for by in (builder.urem, builder.udiv))
-        number = builder.add(builder.mul(place, each), along)
-        is_shared = builder.icmp_signed("<", loop.index, builder.mul(each, I64(places)))
-        number = builder.select(is_shared, number, loop.index)
-        yield builder.add(begin, builder.mul(number, I64(step)))
+        stream, step_in_stream = (by(loop.index, I64(streams)) for by in (builder.urem, builder.udiv))
+        position = builder.add(builder.mul(stream, stream_steps), step_in_stream)
+        is_shared = builder.icmp_signed("<", loop.index, builder.mul(stream_steps, I64(streams)))
+        position = builder.select(is_shared, position, loop.index)
+        yield builder.add(begin, builder.mul(position, I64(step)))
 
 
 class ReadAhead:
-    """Fetches what lies `read_ahead_bytes` behind `count` elements that a loop reads, from `index` on: some
-    lines at each of the loop's `steps`, since many one after another hold up what follows.
+    """Prefetches `prefetch_distance_bytes` ahead of the `count` elements that a loop reads from `index` on.
 
-    Processors that follow by themselves need nothing but that memory is read in order.
+    The prefetches are distributed over the loop's `steps`: many in a row delay the instructions after them.
+    Processors whose hardware prefetcher is sufficient only need memory to be read in order.
     """
 
     def __init__(
@@ -325,33 +329,33 @@ class ReadAhead:
         self.step = self.fetched = 0
 
     def after_step(self) -> None:
-        """Fetch the lines that are due."""
+        """Prefetch the cache lines that are due at this step."""
         self.step += 1
         due = self.lines * self.step // self.steps
         if self.fetched < due:
             self._keep_order()
-            if not follows_without_asking():
+            if not avoids_software_prefetch():
                 self._fetch(range(self.fetched, due))
             self._keep_order()
             self.fetched = due
 
     def _fetch(self, lines: range) -> None:
         for line in lines:
-            distance = (read_ahead_bytes() + line * CACHE_LINE) // self.itemsize
+            distance = (prefetch_distance_bytes() + line * CACHE_LINE) // self.itemsize
             index = self.builder.add(self.index, I64(distance))
             prefetch(self.builder, self.element, self.data, index, locality=3)
 
     def _keep_order(self) -> None:
-        """Have the compiler leave what is read and fetched before here there; the processor need not."""
+        """A compiler barrier: loads and prefetches stay on their side of it."""
         if self.steps > 1:
             self.builder.fence("seq_cst", "singlethread")
 
 
-def _place(builder: Any, element: str, data: Any, index: Any, lanes: int) -> tuple[Any, Any]:
-    """The address of `lanes` elements from `index` on, and the type of one component there."""
-    components = lanes * part_count(element)
+def _address(builder: Any, element: str, data: Any, index: Any, lanes: int) -> tuple[Any, Any]:
+    """The address of `lanes` elements from `index` on, and the stored type of one component."""
+    components = lanes * component_count(element)
     stored = stored_component(element)
-    address = builder.gep(data, [builder.mul(index, I64(part_count(element)))])
+    address = builder.gep(data, [builder.mul(index, I64(component_count(element)))])
     if components > 1:
         address = builder.bitcast(address, ir.VectorType(stored, components).as_pointer())
     return address, stored
@@ -364,13 +368,13 @@ def _alignment(stored: Any) -> int:
 
 
 def selected(builder: Any, vector: Any, lanes: Sequence[int], other: Any = None) -> Any:
-    """These lanes of a vector, or of it and another one behind it."""
+    """A shuffle: these lanes of a vector, or of its concatenation with `other`."""
     mask = ir.Constant(ir.VectorType(I32, len(lanes)), [I32(lane) for lane in lanes])
     return builder.shuffle_vector(vector, vector if other is None else other, mask)
 
 
 def splat(builder: Any, value: Any, lanes: int) -> Any:
-    """A vector that holds one value in all lanes; of a single lane as a scalar."""
+    """A vector with one value in all lanes; a scalar for a single lane."""
     if lanes == 1:
         return value
     vector = ir.Constant(ir.VectorType(value.type, lanes), ir.Undefined)
@@ -378,30 +382,32 @@ def splat(builder: Any, value: Any, lanes: int) -> Any:
 
 
 def unpacked(builder: Any, element: str, value: Any) -> Value:
-    """The parts of a value as Numba holds it."""
-    if part_count(element) == 1:
+    """The components of a value in Numba's representation."""
+    if component_count(element) == 1:
         return (value,)
     return builder.extract_value(value, 0), builder.extract_value(value, 1)
 
 
 def packed(context: Any, builder: Any, element: str, value: Value) -> Any:
-    """A value as Numba holds it."""
-    if part_count(element) == 1:
+    """A value in Numba's representation, from its components."""
+    if component_count(element) == 1:
         return value[0]
     packed = context.get_constant_undef(computed_type(element))
-    for number, part in enumerate(value):
-        packed = builder.insert_value(packed, part, number)
+    for number, component_value in enumerate(value):
+        packed = builder.insert_value(packed, component_value, number)
     return packed
 
 
 def lanes_of(element: str) -> int:
-    """How many values a vector has: a power of two."""
-    return min(_MOST_LANES, vector_bytes() // computing_dtype(element).itemsize)
+    """Number of lanes of a vector: a power of two."""
+    return min(_MAX_LANES, vector_bytes() // computing_dtype(element).itemsize)
 
 
 def for_columns(builder: Any, element: str, width: Any, body: Callable[[Any, int], None]) -> None:
-    """`body(column, count)` for all columns below `width`, so many at a time. Passes over the same columns
-    take the same ones together, because a vector cannot be read well right after its parts were written."""
+    """Emit `body(column, count)` for all columns below `width`, `count` columns at a time.
+
+    Each pass over the columns groups them alike: loading a vector right after narrower stores to it stalls.
+    """
     begin = I64(0)
     for count in sorted({lanes_of(element), min(4, lanes_of(element)), 1}, reverse=True):
         end = builder.and_(width, I64(-count))

@@ -93,7 +93,7 @@ def _few(dtype: np.dtype, rows: int, length: int, parts: int, k: int, threads: i
         from . import top_k_loops
 
         values, indices = np.empty((rows, parts * k), dtype), np.empty((rows, parts * k), np.int32)
-        groups, best = np.empty(tasks * searches.AT_ONCE, word), np.empty(tasks * k, bits)
+        groups, best = np.empty(tasks * searches.SEARCH_BLOCK, word), np.empty(tasks * k, bits)
         results = values.reshape(-1).view(bits), indices.reshape(-1)
         work = (size, units, parts, part, length, k, sort_address(word), code, groups, best)
         top_k_loops.few(tasks, *work, flat(lines, bits), *results, threads=threads)

@@ -11,10 +11,10 @@ import numpy as np
 from ..launch.compilation import kernel
 from ..simd.arithmetic import get, put
 from ..simd.searches import (
-    AT_ONCE,
-    greatest_of_groups,
-    greatest_of_groups_in_total_order,
-    lowest,
+    SEARCH_BLOCK,
+    lowest_set_bit,
+    max_of_groups,
+    max_of_groups_in_total_order,
     which_above,
     which_above_in_total_order,
 )
@@ -40,7 +40,7 @@ def _unit_range(unit: int, parts: int, part: int, length: int) -> tuple[int, int
 
 @kernel
 def _above(code: Any, operand: Any, first: int, limit: Any) -> Any:
-    """Bits that tell which of the `AT_ONCE` elements from a place on have codes above a limit."""
+    """Bits that tell which of the `SEARCH_BLOCK` elements from a place on have codes above a limit."""
     narrow = operand.dtype.type
     mode, sign = np.int64(code[0]), narrow(code[2])
     flipped = sign if mode == UNSIGNED else narrow(0)
@@ -67,16 +67,16 @@ def _bound(
     narrow = operand.dtype.type
     mode, sign = np.int64(code[0]), narrow(code[2])
     flipped = sign if mode == UNSIGNED else narrow(0)
-    count = min(end - start, _LOOKED_AT) // AT_ONCE * AT_ONCE
+    count = min(end - start, _LOOKED_AT) // SEARCH_BLOCK * SEARCH_BLOCK
     if count == 0:
         return narrow(0)
     if mode in (UNSIGNED, SIGNED):
-        greatest_of_groups(operand, start, count, flipped, sign, groups, own)
+        max_of_groups(operand, start, count, flipped, sign, groups, own)
     else:
-        greatest_of_groups_in_total_order(operand, start, count, flipped, sign, groups, own)
-    if sort_numbers(address, groups, own, AT_ONCE) != 0:
+        max_of_groups_in_total_order(operand, start, count, flipped, sign, groups, own)
+    if sort_numbers(address, groups, own, SEARCH_BLOCK) != 0:
         raise MemoryError
-    return narrow(get(groups, own + AT_ONCE - k))
+    return narrow(get(groups, own + SEARCH_BLOCK - k))
 
 
 @kernel
@@ -113,7 +113,7 @@ def few(
     for unit in range(task * size, min((task + 1) * size, units)):
         origin, start, end = _unit_range(unit, parts, part, length)
         at = unit * k
-        bound = _bound(code, operand, start, end, k, address, groups, task * AT_ONCE)
+        bound = _bound(code, operand, start, end, k, address, groups, task * SEARCH_BLOCK)
         vectors = start
         if bound > 0:
             for held in range(own, own + k):
@@ -122,11 +122,11 @@ def few(
             vectors += k
             for held in range(k):
                 keep(best, own, held, _code(code, operand, start + held), indices, at, start + held - origin)
-        after = vectors + (end - vectors) // AT_ONCE * AT_ONCE
-        for first in range(vectors, after, AT_ONCE):
+        after = vectors + (end - vectors) // SEARCH_BLOCK * SEARCH_BLOCK
+        for first in range(vectors, after, SEARCH_BLOCK):
             above = _above(code, operand, first, get(best, last))
             while above != 0:
-                place = first + lowest(above)
+                place = first + lowest_set_bit(above)
                 above &= above - _ONE
                 taken = _code(code, operand, place)
                 if taken > get(best, last):
@@ -153,18 +153,18 @@ def collected(
     for unit in range(task * size, min((task + 1) * size, units)):
         origin, start, end = _unit_range(unit, parts, part, length)
         held, limit, is_limited = 0, narrow(0), False
-        for first in range(start, end, AT_ONCE):
-            if held + AT_ONCE > room:
+        for first in range(start, end, SEARCH_BLOCK):
+            if held + SEARCH_BLOCK > room:
                 if sort_numbers(address, numbers, own, held) != 0:
                     raise MemoryError
                 held, is_limited = k, True
                 limit = narrow(ones ^ narrow(get(numbers, own + k - 1) >> _HALF))
-            count = min(AT_ONCE, end - first)
-            above = _ALL >> np.uint64(AT_ONCE - count)
-            if is_limited and count == AT_ONCE:
+            count = min(SEARCH_BLOCK, end - first)
+            above = _ALL >> np.uint64(SEARCH_BLOCK - count)
+            if is_limited and count == SEARCH_BLOCK:
                 above = _above(code, operand, first, limit)
             while above != 0:
-                place = first + lowest(above)
+                place = first + lowest_set_bit(above)
                 above &= above - _ONE
                 falling = np.uint64(narrow(ones ^ _code(code, operand, place)))
                 put(numbers, own + held, falling << _HALF | np.uint64(place - origin))

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..ir.record import Distinct
 from ..kernels.exploration import grouped_updates, update_groups
-from ..kernels.launch.scratch import borrowed
+from ..kernels.launch.scratch import borrow_scratch
 from ..ops.indexing.scatter import Scatter
 from ..types import TensorType
 from .differences import Comparison, compare
@@ -195,7 +195,7 @@ class GroupedScatter:
     ) -> tuple[Array, Array, Array, Array]:
         """What contested elements are made of; the others are settled in place."""
         first, *others = update_groups.room(updates.size, self._size, updates.dtype)
-        with borrowed(*others) as rest:
+        with borrow_scratch(*others) as rest:
             # The values stay in the first one: the first touch of more memory would take longer.
             lent = (np.empty(*first), *rest)
             operands = (np.ascontiguousarray(destinations), self._size, np.ascontiguousarray(updates))

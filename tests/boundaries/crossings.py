@@ -225,7 +225,7 @@ INDEXING: dict[str, Cases] = {
     "kernels/indexing/scatter_loops.py:FAR_BYTES": lambda n, t, o: [
         op.scatter(t, o, n // 4 + k, 1, 3000, body) for k in (-1, 0, 1) for body in ("add", "")
     ],
-    f"{_B}:WAYS": lambda n, t, o: [op.scatter("i32", o, 5, 1, 50_000 + k) for k in around(n)],
+    f"{_B}:INTERLEAVED_TABLES": lambda n, t, o: [op.scatter("i32", o, 5, 1, 50_000 + k) for k in around(n)],
     f"{_B}:CACHE_LINE": lambda n, t, o: [op.scatter(t, o, 90, k // 4, 300) for k in (n - 4, n, n + 4)],
     "kernels/indexing/scatter_destinations.py:_LANES": lambda n, t, o: [
         op.scatter(t, o, 50, 2, k) for k in around(n)
@@ -253,8 +253,8 @@ INDEXING: dict[str, Cases] = {
     ],
     "kernels/sorting/runs.py:MERGED": lambda n, t, o: [op.sort(t, o, (1, 65_536 + k), 1) for k in around(n)],
     "kernels/sorting/runs_loops.py:LANES": lambda n, t, o: [op.sort(t, o, (3, k), 1) for k in around(n)],
-    "kernels/simd/searches.py:AT_ONCE": lambda n, t, o: [op.top_k(t, o, (3, k), 5) for k in around(n)],
-    "kernels/simd/searches.py:_TOGETHER": lambda n, t, o: [
+    "kernels/simd/searches.py:SEARCH_BLOCK": lambda n, t, o: [op.top_k(t, o, (3, k), 5) for k in around(n)],
+    "kernels/simd/searches.py:_UNROLL": lambda n, t, o: [
         op.argmax(t, o, (3, 16 * k + 1), 1) for k in around(n)
     ],
     "kernels/sorting/top_k_loops.py:_LOOKED_AT": lambda n, t, o: [

@@ -28,7 +28,7 @@ kernels/launch/cache_files.py:_DIGEST_BYTES
 kernels/reduction/reduce_window_loops.py:_FIELDS
 kernels/reduction/reduce_window_loops.py:_PADDING
 kernels/simd/copy_bytes.py:_PAGE_BYTES
-kernels/simd/lane_pairs.py:PIECE_BYTES
+kernels/simd/lane_pairs.py:LANE_BLOCK_BYTES
 kernels/sorting/sort.py:_KEY_BITS
 kernels/*.py:_ALIGNMENT
 runtime/codegen/*.py:_ALIGNMENT
@@ -54,7 +54,7 @@ runtime/types.py:*
 """Numbers that decide nothing; names, with `*` for any text."""
 
 LIMITS = """
-kernels/simd/vectors.py:_MOST_LANES
+kernels/simd/vectors.py:_MAX_LANES
 runtime/codegen/arrays/*.py:MOST_*
 runtime/codegen/blocks/*.py:MOST_*
 runtime/codegen/region_*.py:MOST_*

@@ -19,10 +19,10 @@ LONG = frozenset(
         "matmul/low_precision_matmul.pyx:UNITS",
         "matmul/matrix_unit.h:UNIT_PART",
         "indexing/scatter_loops.py:FAR_BYTES",
-        "simd/block_sizes.py:WAYS",
+        "simd/block_sizes.py:INTERLEAVED_TABLES",
         "sorting/runs.py:MERGED",
         "simd/block_sizes.py:SCAN_PANEL",
-        "simd/searches.py:_TOGETHER",
+        "simd/searches.py:_UNROLL",
         "reduction/arg_reduce.py:_SHORT",
         "reduction/select_and_scatter_rows.py:FARTHEST",
     )

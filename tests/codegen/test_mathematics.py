@@ -83,10 +83,10 @@ def test_binary(name, type):
 
 @pytest.mark.parametrize("way", ["by a table in memory", "by a table in registers", "without a table"])
 def test_exponentials_with_and_without_a_table(way, monkeypatch):
-    if way == "by a table in registers" and not processor.permutes_two_registers():
+    if way == "by a table in registers" and not processor.has_two_register_permute():
         pytest.skip("this processor has no instruction for it")
-    monkeypatch.setattr(exponential, "gathers_quickly", lambda: way == "by a table in memory")
-    monkeypatch.setattr(exponential, "permutes_two_registers", lambda: way == "by a table in registers")
+    monkeypatch.setattr(exponential, "has_fast_gather", lambda: way == "by a table in memory")
+    monkeypatch.setattr(exponential, "has_two_register_permute", lambda: way == "by a table in registers")
     sampled = np.arange(1, 1 << 32, 40_009, dtype=np.uint64).astype(np.uint32).view(np.float32)
     near = np.random.default_rng(7).uniform(-105, 90, 100_000).astype(np.float32)
     values = np.concatenate([EDGES, sampled, near])
@@ -102,9 +102,9 @@ def test_exponentials_with_and_without_a_table(way, monkeypatch):
 
 @pytest.mark.parametrize("by_estimate", [False, True])
 def test_inverse_roots_with_and_without_an_estimate(by_estimate, monkeypatch):
-    if by_estimate and not processor.estimates_inverse_roots():
+    if by_estimate and not processor.has_rsqrt14():
         pytest.skip("this processor has no instruction for it")
-    monkeypatch.setattr(roots, "estimates_inverse_roots", lambda: by_estimate)
+    monkeypatch.setattr(roots, "has_rsqrt14", lambda: by_estimate)
     sampled = np.arange(1, 1 << 32, 40_009, dtype=np.uint64).astype(np.uint32).view(np.float32)
     # Their inverse roots lie nearest to the middle between two values: 2^-51.7 from it, 2^-49.0, ...
     nearest = np.array([12196067 * 2, 9039928 * 2, 12200505, 9067654], np.float32)
@@ -121,7 +121,7 @@ def test_inverse_roots_with_and_without_an_estimate(by_estimate, monkeypatch):
 @pytest.mark.parametrize("name", ["chlo.erf", "chlo.erfc"])
 def test_error_functions_with_and_without_a_table(name, by_table, monkeypatch):
     for module in (error_functions, exponential):
-        monkeypatch.setattr(module, "gathers_quickly", lambda: by_table)
+        monkeypatch.setattr(module, "has_fast_gather", lambda: by_table)
     sampled = np.arange(1, 1 << 32, 40_009, dtype=np.uint64).astype(np.uint32).view(np.float32)
     spread = np.random.default_rng(9).uniform(-11, 11, 100_000).astype(np.float32)
     steps = (np.arange(-2700, 2700) / 256).astype(np.float32)
@@ -131,7 +131,7 @@ def test_error_functions_with_and_without_a_table(name, by_table, monkeypatch):
 
 @pytest.mark.parametrize("name", ["stablehlo.exponential", "stablehlo.logistic"])
 def test_short_exponentials_without_an_instruction_that_scales(name, monkeypatch):
-    monkeypatch.setattr(reals, "scales", lambda: False)
+    monkeypatch.setattr(reals, "has_scalef", lambda: False)
     type = ELEMENT_TYPES["bf16"]
     check(name, type, np.arange(1 << 16, dtype=np.uint16).view(type.dtype))
 
@@ -167,7 +167,7 @@ def test_errors_before_rounding(name, monkeypatch):
     pytest.importorskip("mpmath")
     from tools.generated_functions import error
 
-    monkeypatch.setattr(error_functions, "gathers_quickly", lambda: True)
+    monkeypatch.setattr(error_functions, "has_fast_gather", lambda: True)
     assert error(name) < 3.0
 
 

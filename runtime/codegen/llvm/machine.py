@@ -22,7 +22,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...kernels.launch.cache_files import digest, digest_of_sources, folder, has_folder, keep, read
-from ...kernels.launch.processor import gathers_one_by_one, is_wide_at_full_speed
+from ...kernels.launch.processor import has_full_speed_avx512, prefers_scalar_gather
 from .address_space import require_address_space
 
 Build = Callable[[], str]
@@ -72,7 +72,7 @@ def may_be_quick() -> bool:
 
 def tuning() -> str:
     """What LLVM is told of this processor beyond its features."""
-    return (_WIDE if is_wide_at_full_speed() else "") + (_ONE_BY_ONE if gathers_one_by_one() else "")
+    return (_WIDE if has_full_speed_avx512() else "") + (_ONE_BY_ONE if prefers_scalar_gather() else "")
 
 
 class _Machine:

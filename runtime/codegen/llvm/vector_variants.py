@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from llvmlite import ir
 
-from ...kernels.launch.processor import computes_from_memory, estimates_inverse_roots, permutes_two_registers
+from ...kernels.launch.processor import has_fast_memory_operands, has_rsqrt14, has_two_register_permute
 from .values import F64, I8, I32, I64
 
 ENTRIES = 16
@@ -137,9 +137,9 @@ def _emit_inverse_root(builder: ir.IRBuilder, operands: Sequence[ir.Value]) -> i
 def _functions() -> tuple[_Function, ...]:
     """Those that this processor has."""
     all = (
-        _Function("entry", I64, (_POINTER, I64), _emit_entry, (4, 8), permutes_two_registers),
-        _Function("inverse_root", F64, (F64,), _emit_inverse_root, (4, 8), estimates_inverse_roots),
-        _Function("fma", F64, (F64, F64, _POINTER), _emit_fma, (4,), computes_from_memory),
+        _Function("entry", I64, (_POINTER, I64), _emit_entry, (4, 8), has_two_register_permute),
+        _Function("inverse_root", F64, (F64,), _emit_inverse_root, (4, 8), has_rsqrt14),
+        _Function("fma", F64, (F64, F64, _POINTER), _emit_fma, (4,), has_fast_memory_operands),
     )
     return tuple(one for one in all if one.is_offered())
 

@@ -11,7 +11,7 @@ import functools
 import math
 from collections.abc import Sequence
 
-from ...kernels.launch.processor import gathers_quickly
+from ...kernels.launch.processor import has_fast_gather
 from .coefficients import (
     ERF_DIVIDEND,
     ERF_DIVISOR,
@@ -44,7 +44,7 @@ def erf(x: Real) -> Real:
 
     x times the limit of erf(x) / x, whose digits count most for small x, and what the quotient is less.
     """
-    if gathers_quickly():
+    if has_fast_gather():
         at, slope, mean = _next_to(abs(x).within(None, _ERF_REACH), "erf", _ERF_DEGREES)
         return slope.fma(mean, at).with_sign_of(x)
     x = x.within(-_ERF_REACH, _ERF_REACH)
@@ -56,7 +56,7 @@ def erf(x: Real) -> Real:
 
 def erfc(x: Real) -> Real:
     """1 - erf(x); error 7.4, by table 1."""
-    if gathers_quickly():
+    if has_fast_gather():
         at, slope, mean = _next_to(abs(x).within(None, _ERFC_REACH), "erfc", _ERFC_DEGREES)
         value = (-slope).fma(mean, at)
         return where(x.compare("<", 0.0), 2.0 - value, value)

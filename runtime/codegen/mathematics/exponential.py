@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from llvmlite import ir
 
-from ...kernels.launch.processor import gathers_quickly, permutes_two_registers
+from ...kernels.launch.processor import has_fast_gather, has_two_register_permute
 from ..llvm.values import integer
 from ..llvm.vector_variants import ENTRIES
 from .coefficients import (
@@ -94,9 +94,9 @@ def exp(
     `least`, `most`: None where x is known to lie within REACH; `summed`: how a long polynomial is computed.
     """
     x = x.within(least, most)
-    if gathers_quickly():
+    if has_fast_gather():
         return _exp_by_table(x, tail, _SHORT_STEPS)
-    if permutes_two_registers():
+    if has_two_register_permute():
         return _exp_by_table(x, tail, _LONG_STEPS)
     if tail is None:
         return _exp_by_powers(x, summed)
@@ -198,7 +198,7 @@ def expm1(x: Real) -> Real:
 
 def _expm1(x: Real, tail: Real | None = None) -> Real:
     """exp(x) - 1, where |x| <= REACH; -0 gives 0. With a tail of 0 large results are exact as well."""
-    if permutes_two_registers():
+    if has_two_register_permute():
         return _expm1_by_table(x, tail, _LONG_STEPS)
     p, exponent = _reduced(x)
     scale = power_of_two(x, exponent)
@@ -215,7 +215,7 @@ def tanh(x: Real) -> Real:
 
     It is t / (t + 2), where t = exp(2 |x|) - 1; CPUs that gather quickly take a table.
     """
-    if gathers_quickly():
+    if has_fast_gather():
         return _tanh_by_table(x)
     t = _expm1((abs(x) * 2.0).within(None, 40.0))
     return (t / (t + 2.0)).with_sign_of(x)

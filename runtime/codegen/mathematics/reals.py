@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from llvmlite import ir
 
-from ...kernels.launch.processor import computes_from_memory, scales
+from ...kernels.launch.processor import has_fast_memory_operands, has_scalef
 from ..llvm import vector_variants
 from ..llvm.values import F32, F64, I32, I64, call, floating, integer
 from ..llvm.vector_variants import ENTRIES, entry
@@ -155,7 +155,7 @@ def polynomial(x: Real, coefficients: Sequence[float], in_registers: bool = Fals
 
 def by_horner(x: Real, coefficients: Sequence[float], in_registers: bool = False) -> Real:
     """The same with the fewest operations, of which each waits for the one before."""
-    from_memory = x.value.type == F64 and computes_from_memory() and not in_registers
+    from_memory = x.value.type == F64 and has_fast_memory_operands() and not in_registers
     value = x.like(coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
         if from_memory:
@@ -203,7 +203,7 @@ def scaled(x: Real, exponent: ir.Value) -> Real:
     Where no instruction does it the power is multiplied in two parts, of which the first loses nothing.
     """
     builder = x.builder
-    if scales():
+    if has_scalef():
         types = [x.value.type, exponent.type]
         function = builder.module.declare_intrinsic("llvm.ldexp", types, ir.FunctionType(types[0], types))
         return Real(builder, builder.call(function, [x.value, exponent]))

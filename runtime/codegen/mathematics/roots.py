@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ...kernels.launch.processor import estimates_inverse_roots
+from ...kernels.launch.processor import has_rsqrt14
 from ..llvm.vector_variants import inverse_root
 from .coefficients import INVERSE_CBRT
 from .reals import Real, exact_product, parted, polynomial, power_of_two, rounded_to_integer, where
@@ -42,7 +42,7 @@ def rsqrt(x: Real) -> Real:
     From an estimate it is wrong by 2^-51.9 at most, and no inverse root of a value of f32 lies within 2^-51.7
     of the middle between two.
     """
-    if not estimates_inverse_roots():
+    if not has_rsqrt14():
         return rsqrt_by_steps(x)
     y = Real(x.builder, inverse_root(x.builder, x.value))
     rest = (-(x * y)).fma(y, 1.0)

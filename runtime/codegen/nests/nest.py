@@ -15,7 +15,7 @@ import numpy as np
 
 from ...ir import Operation
 from ...ir.printer import Printer
-from ...kernels.launch.processor import kept_bytes
+from ...kernels.launch.processor import nontemporal_store_bytes
 from ...types import ElementType, TensorType
 from ..elementwise.elementwise import is_long
 from .nontemporal_stores import CACHE_LINE, MIN_NONTEMPORAL_BYTES, MIN_NONTEMPORAL_ROW_BYTES
@@ -240,7 +240,7 @@ def uses_nontemporal_stores(nest: Nest) -> bool:
     if nest.slice_length == 1 and not is_transposition(nest):
         return False
     elements = math.prod(nest.sizes) * nest.slice_length
-    cached_bytes = kept_bytes(gathered=nest.gathers)
+    cached_bytes = nontemporal_store_bytes(gathered=nest.gathers)
     short = short_loop(nest)
     for access in nest.results:
         itemsize = access.element_type.dtype.itemsize

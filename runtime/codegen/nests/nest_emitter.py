@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from llvmlite import ir
 
 from ...ir import Operation
-from ...kernels.launch.processor import read_ahead_bytes
+from ...kernels.launch.processor import prefetch_distance_bytes
 from ...types import ELEMENT_TYPES, ElementType, TensorType
 from ..elementwise.elementwise import emit, side_by_side
 from ..llvm.loops import DISTINCT_LOOP, GuardedLoop, interleaved, keep_rolled, prefetch_after
@@ -343,7 +343,7 @@ class _Emitter:
                 access = self.nest.accesses[number]
                 address = _element_pointer(here, access, self.rows[number], first)
                 size = extent * access.element_type.dtype.itemsize
-                prefetch_after(here, address, size, read_ahead_bytes())
+                prefetch_after(here, address, size, prefetch_distance_bytes())
         self.buffer_start = first
         self.emit_elements(here, (first, stop))
         if self.buffers:

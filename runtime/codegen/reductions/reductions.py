@@ -13,7 +13,7 @@ from llvmlite import ir
 
 from ...ir import Block, Operation
 from ...ir import Value as IrValue
-from ...kernels.launch.processor import follows_without_asking, read_ahead_bytes
+from ...kernels.launch.processor import avoids_software_prefetch, prefetch_distance_bytes
 from ..coverage import ViewOf
 from ..elementwise.elementwise import emit, side_by_side
 from ..llvm.functions import aligned_room, outlined_function
@@ -265,14 +265,14 @@ class _LongBlocks(_Blocks):
     def read_ahead(self, first: ir.Value) -> None:
         """Fetch what lies ahead of a part of the operands that are read in order: while a block is folded,
         nothing is read."""
-        if follows_without_asking():
+        if avoids_software_prefetch():
             return
         for value, pointer in self.operands.items():
             steps = self.form.steps(value)
             if steps is not None and steps.reduced == 1:
                 place = self.at(pointer, value, (self.outer, first, I64(0)))
                 size = FETCHED_ELEMENTS * element_type_of(value).dtype.itemsize
-                prefetch_after(self.builder, place, size, read_ahead_bytes())
+                prefetch_after(self.builder, place, size, prefetch_distance_bytes())
 
     def put(self, operation: Operation, room: ir.Value, index: ir.Value, value: Value) -> None:
         folded = folded_type(operation, F32)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...ir import Block, Operation, Value
-from ...kernels.launch.processor import divides_quickly
+from ...kernels.launch.processor import has_fast_division
 from ..coverage import ViewOf
 from .iteration_space import (
     Axes,
@@ -242,7 +242,7 @@ def row_divisor(form: RowForm, operation: Operation) -> Value | None:
     """What does not vary along the columns, of f32, where an operation divides by it what does, and something
     else than divisions is quicker."""
     is_of_f32 = operation.name == "stablehlo.divide" and element_type_of(operation.result).name == "f32"
-    if not is_of_f32 or divides_quickly():
+    if not is_of_f32 or has_fast_division():
         return None
     dividend, divisor = operation.operands
     while isinstance(divisor.owner, Operation) and divisor.owner.name == "stablehlo.broadcast_in_dim":

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from llvmlite import ir
 
 from ...ir import Operation
-from ...kernels.simd.lane_pairs import PIECE_BYTES, lane_pairs
+from ...kernels.simd.lane_pairs import LANE_BLOCK_BYTES, lane_pairs
 from ...types import FLOAT, ElementType
 from ..llvm.loops import Loop, address_of
 from ..llvm.values import I32, I64, stored_type
@@ -167,7 +167,7 @@ class _Tree:
         step = self.row.type.count << (levels - 1)
         lower = self.level(first, levels - 1, left, paired)
         upper = self.level(self.builder.add(first, I64(step)), levels - 1, left - step, paired)
-        sides = paired(self.row.type.count, PIECE_BYTES // self.row.folded.dtype.itemsize, levels - 1)
+        sides = paired(self.row.type.count, LANE_BLOCK_BYTES // self.row.folded.dtype.itemsize, levels - 1)
         return self.combined(*[lanes_of(self.builder, lower, lanes, upper) for lanes in sides])
 
     def first_vector(self, first: ir.Value, left: int) -> ir.Value:

@@ -161,14 +161,14 @@ def test_arithmetic_is_not_contracted():
 
 
 @pytest.mark.parametrize(
-    ("is_wide", "gathers_one_by_one", "tuned"),
+    ("is_wide", "prefers_scalar_gather", "tuned"),
     [
         (False, False, ""),
         (True, False, ",-prefer-256-bit"),
         (True, True, ",-prefer-256-bit,+prefer-no-gather"),
     ],
 )
-def test_instructions_are_those_that_are_quick(monkeypatch, is_wide, gathers_one_by_one, tuned):
-    monkeypatch.setattr(machine, "is_wide_at_full_speed", lambda: is_wide)
-    monkeypatch.setattr(machine, "gathers_one_by_one", lambda: gathers_one_by_one)
+def test_instructions_are_those_that_are_quick(monkeypatch, is_wide, prefers_scalar_gather, tuned):
+    monkeypatch.setattr(machine, "has_full_speed_avx512", lambda: is_wide)
+    monkeypatch.setattr(machine, "prefers_scalar_gather", lambda: prefers_scalar_gather)
     assert machine.tuning() == tuned

@@ -12,9 +12,9 @@ from llvmlite import ir
 from nimblehlo.codegen.llvm import machine, vector_variants
 from nimblehlo.codegen.llvm.values import I64
 from nimblehlo.kernels.launch.processor import (
-    computes_from_memory,
-    estimates_inverse_roots,
-    permutes_two_registers,
+    has_fast_memory_operands,
+    has_rsqrt14,
+    has_two_register_permute,
 )
 from nimblehlo.types import ELEMENT_TYPES
 from tests.codegen.loops import looped, module_of
@@ -24,10 +24,12 @@ TYPE = ELEMENT_TYPES["i64"]
 F64 = ELEMENT_TYPES["f64"]
 
 wide = pytest.mark.skipif(
-    not (permutes_two_registers() and estimates_inverse_roots()),
+    not (has_two_register_permute() and has_rsqrt14()),
     reason="this processor has no instructions for it",
 )
-narrow = pytest.mark.skipif(not computes_from_memory(), reason="this processor keeps constants in registers")
+narrow = pytest.mark.skipif(
+    not has_fast_memory_operands(), reason="this processor keeps constants in registers"
+)
 
 
 def emit(builder: ir.IRBuilder, index: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -122,7 +122,7 @@ def test_rows_of_a_group_keep_apart() -> None:
 
 @pytest.mark.parametrize("divides", [False, True])
 def test_division_by_a_value_of_the_row(divides: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_tiling, "divides_quickly", lambda: divides)
+    monkeypatch.setattr(row_tiling, "has_fast_division", lambda: divides)
 
     def divide(x: Any, y: Any) -> Any:
         return x.max(-1, keepdims=True) - x / y[:, None] + x / x.sum(-1, keepdims=True)

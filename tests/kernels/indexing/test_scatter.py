@@ -95,7 +95,7 @@ def all_have_owners(*, choosing=False):
     """Units of small scatters have owners too: tasks distribute them, a few at a time, or owners choose."""
     sizes = dict.fromkeys(SERIAL, -1) | {"_TASK_UNITS": 7, "_CHUNK_BYTES": 500, "_LEAST_ROW_BYTES": 0}
     near_bytes = 1 << 20 if choosing else -1
-    sizes |= {"_CHOOSING_BYTES": near_bytes, "_NEAR_BYTES": near_bytes, "PAST_CACHES_BYTES": 0}
+    sizes |= {"_CHOOSING_BYTES": near_bytes, "_NEAR_BYTES": near_bytes, "NONTEMPORAL_BYTES": 0}
     with mock.patch.multiple(scatter_strategies, **sizes):
         yield
 
@@ -196,7 +196,7 @@ def test_rows_that_are_written_past_the_caches(dtype, combiner, threads):
 @pytest.mark.parametrize("combiner", ["add", "overwrite"])
 @pytest.mark.parametrize("dtype", ["float32", "complex128", ml_dtypes.bfloat16, "int8"])
 def test_owners_of_columns(dtype, combiner, threads, in_place, monkeypatch):
-    monkeypatch.setattr(scatter_strategies, "divides_lines", lambda: True)
+    monkeypatch.setattr(scatter_strategies, "prefers_shared_rows", lambda: True)
     rng = np.random.default_rng(18)
     row = 2 * threads * 64 // np.dtype(dtype).itemsize
     rows = Geometry((13, row), (17_000, 1), (17_000, row), (1,), (0,), (), (), (0,), 1, ())
@@ -579,15 +579,15 @@ def test_several_inputs():
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 def test_choose_within(dtype, count):
     from nimblehlo.kernels.launch.compilation import kernel
-    from nimblehlo.kernels.simd.searches import CHOSEN_ROOM, choose_within
+    from nimblehlo.kernels.simd.searches import COMPRESS_PADDING, select_in_range
 
     @kernel
     def choose(keys, count, least, size, first, step, chosen, numbers):
-        return choose_within(keys, count, least, size, first, step, chosen, numbers)
+        return select_in_range(keys, count, least, size, first, step, chosen, numbers)
 
     keys = np.random.default_rng(15).integers(-1, 40, count + 1).astype(dtype)
     for least, size, first, step in ((0, 40, 0, 1), (0, 0, 5, 1), (10, 20, 700, 3), (39, 1, 2, 0)):
-        room = count + CHOSEN_ROOM
+        room = count + COMPRESS_PADDING
         chosen, numbers = np.full(room + 1, -7, dtype), np.full(room + 1, -7, dtype)
         found = choose(keys, count, least, size, first, step, chosen, numbers)
         wanted = [k for k in range(count) if least <= int(keys[k]) < least + size]

@@ -22,8 +22,8 @@ def builder():
 
 def fetched(builder, monkeypatch, count, steps, follows=False):
     """For each step the distances, in bytes, of the lines that are fetched; and the compiler's fences."""
-    monkeypatch.setattr(vectors, "read_ahead_bytes", lambda: AHEAD)
-    monkeypatch.setattr(vectors, "follows_without_asking", lambda: follows)
+    monkeypatch.setattr(vectors, "prefetch_distance_bytes", lambda: AHEAD)
+    monkeypatch.setattr(vectors, "avoids_software_prefetch", lambda: follows)
     data, index = builder.function.args
     ahead = vectors.ReadAhead(builder, "float32", data, index, count, steps)
     lines, seen = [], 0
@@ -63,7 +63,7 @@ def visited(begin, end, step, places):
         def generate(context, builder, signature, arguments):
             data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
             done = vectors.cgutils.alloca_once_value(builder, I64(0))
-            with vectors.loop_in_turn(builder, I64(begin), I64(end), step, places) as position:
+            with vectors.interleaved_loop(builder, I64(begin), I64(end), step, places) as position:
                 builder.store(position, builder.gep(data, [builder.load(done)]))
                 builder.store(builder.add(builder.load(done), I64(1)), done)
             return builder.load(done)

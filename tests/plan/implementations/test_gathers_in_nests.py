@@ -172,7 +172,7 @@ def test_filled_lines(length: int, type: str) -> None:
 def test_large_results_of_lines_go_past_the_caches(
     threads: int, length: int, is_streamed: bool, start: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(nest, "kept_bytes", lambda gathered: 1)
+    monkeypatch.setattr(nest, "nontemporal_store_bytes", lambda gathered: 1)
     rng = np.random.default_rng(length)
     geometry = Geometry((40, length), (30, 7), (30, 7, length), (2,), (0,), (), (), (0,), 2, (1, length))
     operand = elements(rng, geometry.operand_shape, "f32")
@@ -197,7 +197,7 @@ def test_what_is_read_in_order_is_fetched_ahead(
     size: int, type: str, index_type: str, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nest, "MIN_PREFETCHED_BYTES", 1)
-    monkeypatch.setattr(nest_emitter, "read_ahead_bytes", lambda: 2048)
+    monkeypatch.setattr(nest_emitter, "prefetch_distance_bytes", lambda: 2048)
     rng = np.random.default_rng(size)
     geometry = Geometry((50,), (3, size), (3, size), (), (0,), (), (), (0,), 2, (1,))
     text = program(geometry, type, index_type, MULTIPLIED if type == "f32" else "")
@@ -258,7 +258,7 @@ def test_long_lines_are_copied_by_a_kernel(
     length: int, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Past the caches where a large result consists of whole lines of cache: runs begin at these."""
-    monkeypatch.setattr(gather, "kept_bytes", lambda gathered: 1 << 22)
+    monkeypatch.setattr(gather, "nontemporal_store_bytes", lambda gathered: 1 << 22)
     geometry = Geometry((60, length), (3000,), (3000, length), (1,), (0,), (), (), (0,), 1, (1, length))
     rng = np.random.default_rng(6)
     operand = elements(rng, geometry.operand_shape, "f32")
@@ -267,5 +267,8 @@ def test_long_lines_are_copied_by_a_kernel(
     executable = compile(program(geometry, "f32", "i32"), options=options)
     (result,) = executable(operand, indices)
     assert "[kernel: gather loops" in str(executable.explain())
-    assert result.nbytes >= gather.kept_bytes(gathered=True) and result.ctypes.data % CACHE_LINE == 0
+    assert (
+        result.nbytes >= gather.nontemporal_store_bytes(gathered=True)
+        and result.ctypes.data % CACHE_LINE == 0
+    )
     assert result.tobytes() == operand[indices.clip(0, 59)].tobytes()

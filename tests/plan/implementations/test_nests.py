@@ -266,7 +266,7 @@ def test_large_transposes_go_past_the_caches(
     type: str, start: int, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Wherever the result begins, and whatever follows it in memory."""
-    monkeypatch.setattr(nest, "kept_bytes", lambda gathered: 1)
+    monkeypatch.setattr(nest, "nontemporal_store_bytes", lambda gathered: 1)
     dtype = ELEMENT_TYPES[type].dtype
     start = -(-start // dtype.itemsize)
     for shape, is_streamed in (
