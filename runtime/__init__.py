@@ -15,7 +15,7 @@ from .errors import (
     UnsupportedError,
     VerifyError,
 )
-from .garbage import gc_paused, let_live
+from .garbage import gc_paused, mark_long_lived
 from .options import Options
 
 if TYPE_CHECKING:
@@ -109,4 +109,4 @@ def __dir__() -> list[str]:
 
 for _module in _TAKEN_BY_MOST:
     gc_paused(importlib.import_module)(_module, __name__)
-let_live()
+mark_long_lived()

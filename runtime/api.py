@@ -24,7 +24,7 @@ from .kernels.launch.poison import POISON
 from .memory import LEAST_LARGE, RECYCLING, Retention, limited, run_with
 from .ops.custom_calls.user_functions import Registry
 from .ops.framework.call_state import needs_call_state, new_call
-from .ops.framework.memory_limit import MOST_BYTES
+from .ops.framework.memory_limit import PHYSICAL_MEMORY_BYTES
 from .ops.framework.verify import verify
 from .options import Options
 from .plan import Choose, Memory, Plan, all_steps, choose, lower, memory_use
@@ -38,17 +38,17 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-MOST_SPECIALIZATIONS = 64
-"""How many combinations of argument sizes an Executable keeps a program for."""
+MAX_SPECIALIZATIONS = 64
+"""Maximum number of argument-size combinations for which an Executable caches a program."""
 
-LEAST_LONG = 1 << 21
-"""Bytes of a program's values from which threads are woken as soon as it is called, as that takes 30 us."""
+MIN_WAKE_BYTES = 1 << 21
+"""Bytes of a program's values from which a call wakes worker threads at once: waking takes 30 us."""
 
-MOST_EXECUTED = 16
-"""How many programs that it was given as text `execute` keeps ready."""
+MAX_CACHED_EXECUTABLES = 16
+"""Maximum number of programs given as text that `execute` caches."""
 
-MOST_EXECUTED_BYTES = 16 << 20
-"""The most that one of them may hold: constants, and memory of results and temporaries."""
+MAX_CACHED_EXECUTABLE_BYTES = 16 << 20
+"""Maximum bytes of a cached program: constants, results and temporaries."""
 
 
 @gc_paused
@@ -122,7 +122,7 @@ def execute(
     executable = compile(module, entry=entry, options=options)
     results = executable(*inputs)
     needed = executable.memory()
-    if needed.constants + needed.results + needed.temporaries <= MOST_EXECUTED_BYTES:
+    if needed.constants + needed.results + needed.temporaries <= MAX_CACHED_EXECUTABLE_BYTES:
         _executed.keep(key, executable)
     return results
 
@@ -162,7 +162,7 @@ class Executable:
         self._lock = threading.Lock()
         self._out_of_bounds = out_of_bounds(module, options)
         self._sanitizer = _sanitizer(options, self._out_of_bounds)
-        self._programs: Recent[tuple[Type, ...], Program] = Recent(MOST_SPECIALIZATIONS)
+        self._programs: Recent[tuple[Type, ...], Program] = Recent(MAX_SPECIALIZATIONS)
         static = all(not isinstance(type, TensorType) or type.is_static for type in self.input_types)
         self._only = self._specialize(self.input_types) if static else None
 
@@ -242,7 +242,7 @@ class Executable:
 
     def memory(self) -> Memory:
         """The bytes that a call takes; where sizes are unknown, the most of those combinations met so far."""
-        return functools.reduce(Memory.maximum, [one.memory for one in self._known_programs()], Memory())
+        return functools.reduce(Memory.maximum, [one.memory for one in self._cached_programs()], Memory())
 
     def explain(self, what: Literal["all", "source", "program", "plan"] = "all") -> str:
         """How it runs, as text.
@@ -259,28 +259,30 @@ class Executable:
             raise ValueError(f"what is {what!r}, but must be 'all', 'source', 'program' or 'plan'")
         from .explanation import function_text, module_text
 
-        parts = [f"Before specialization:\n{module_text(self._module)}"] if what in ("all", "source") else []
-        for program in self._known_programs():
+        sections = (
+            [f"Before specialization:\n{module_text(self._module)}"] if what in ("all", "source") else []
+        )
+        for program in self._cached_programs():
             if what in ("all", "program"):
-                parts.append(f"After specialization:\n{function_text(program.function)}")
+                sections.append(f"After specialization:\n{function_text(program.function)}")
             if what in ("all", "plan"):
                 plan = f"{self._semantics()}{program.explain()}"
-                parts.append(f"Plan of @{self._entry} : {program.type}\n{plan}")
-        return "\n\n".join(parts)
+                sections.append(f"Plan of @{self._entry} : {program.type}\n{plan}")
+        return "\n\n".join(sections)
 
     def _semantics(self) -> str:
         """A line that says which semantics the scatters have, if there are some whose windows may be cut."""
         is_chosen = any(operation.name == "stablehlo.scatter" for operation in self._module.walk())
         return f"  {self._out_of_bounds}\n" if is_chosen else ""
 
-    def _known_programs(self) -> list[Program]:
+    def _cached_programs(self) -> list[Program]:
         return [self._only] if self._only else self._programs.values()
 
     def __repr__(self) -> str:
         return f"Executable(@{self._entry} : {FunctionType(self.input_types, self.output_types)})"
 
 
-_executed: Recent[tuple[str, str, Options, int], Executable] = Recent(MOST_EXECUTED)
+_executed: Recent[tuple[str, str, Options, int], Executable] = Recent(MAX_CACHED_EXECUTABLES)
 
 
 def _runner_of(
@@ -334,8 +336,8 @@ class Program:
         is_large = needed + self.memory.arguments >= LEAST_LARGE
         self._handler = RECYCLING if is_large or POISON != "0" else None
         self._is_plain = not self._has_call_state and self._handler is None and options.max_bytes is None
-        self._retention = Retention(needed, MOST_BYTES // 4) if self._handler else None
-        self._wakes_threads = needed + self.memory.arguments >= LEAST_LONG and options.threads != 1
+        self._retention = Retention(needed, PHYSICAL_MEMORY_BYTES // 4) if self._handler else None
+        self._wakes_threads = needed + self.memory.arguments >= MIN_WAKE_BYTES and options.threads != 1
 
     def run(self, arguments: tuple[Any, ...]) -> list[Any]:
         """The results, which belong to the caller, for arguments that fit."""
@@ -363,8 +365,8 @@ class Program:
         options, limits = self._options, None
         if self._has_limits:
             limits = Limits(options.max_steps, options.timeout, options.max_bytes)
-        given = with_donations(arguments, self._donated) if self._donated else arguments
-        results = self._runner.run(given, limits)
+        arguments_to_run = with_donations(arguments, self._donated) if self._donated else arguments
+        results = self._runner.run(arguments_to_run, limits)
         try:
             return owned(results, self._types, arguments, self._constants)
         except MemoryError as error:

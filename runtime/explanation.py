@@ -8,8 +8,8 @@ from .ir import DenseElementsAttribute, Function, Module
 from .ir.printer import Printer
 from .plan import Memory, Plan
 
-MOST_ELEMENTS = 16
-"""How many elements of a constant are shown."""
+MAX_SHOWN_ELEMENTS = 16
+"""Maximum number of elements of a constant that are shown."""
 
 
 class _BriefPrinter(Printer):
@@ -17,7 +17,7 @@ class _BriefPrinter(Printer):
 
     def dense(self, attribute: DenseElementsAttribute) -> str:
         array = attribute.array
-        if array.size <= MOST_ELEMENTS or not any(array.strides):
+        if array.size <= MAX_SHOWN_ELEMENTS or not any(array.strides):
             return super().dense(attribute)
         return f"dense<{array.size} elements> : {self.type(attribute.type)}"
 
@@ -32,8 +32,8 @@ def module_text(module: Module) -> str:
 def function_text(function: Function) -> str:
     """A function and those that it calls as text, large constants shortened."""
     printer = _BriefPrinter()
-    for one in (function, *function.callees):
-        printer.function(one)
+    for called in (function, *function.callees):
+        printer.function(called)
     return "\n".join(printer.lines)
 
 
@@ -47,6 +47,6 @@ def _step_lines(plan: Plan, indent: str) -> Iterator[str]:
     for number, step in enumerate(plan.steps):
         yield f"{indent}{number:4d}  {step.operation} {step.detail}  [{step.implementation}: {step.reason}]"
         for name, region in step.regions.items():
-            for one in [region] if isinstance(region, Plan) else region:
+            for called in [region] if isinstance(region, Plan) else region:
                 yield f"{indent}      {name}:"
-                yield from _step_lines(one, indent + "        ")
+                yield from _step_lines(called, indent + "        ")

@@ -16,7 +16,7 @@ __all__ = ["without_warnings"]
 Result = TypeVar("Result")
 
 
-def _changed() -> tuple[contextvars.ContextVar[Any], Any] | None:
+def _error_variable() -> tuple[contextvars.ContextVar[Any], Any] | None:
     """The variable and its value where errors are ignored; None where it is not one variable."""
     outside = contextvars.copy_context()
     with np.errstate(all="ignore"):
@@ -25,15 +25,15 @@ def _changed() -> tuple[contextvars.ContextVar[Any], Any] | None:
     return changed[0] if len(changed) == 1 else None
 
 
-_SETTING = _changed()
+_ERRORS_IGNORED = _error_variable()
 
 
 def without_warnings(function: Callable[..., Result], *arguments: Any) -> Result:
     """What the function returns for the arguments."""
-    if _SETTING is None:
+    if _ERRORS_IGNORED is None:
         with np.errstate(all="ignore"):
             return function(*arguments)
-    variable, value = _SETTING
+    variable, value = _ERRORS_IGNORED
     before = variable.set(value)
     try:
         return function(*arguments)

@@ -1,4 +1,4 @@
-"""When Python looks for garbage."""
+"""Control of Python's garbage collection."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Work = TypeVar("Work", bound=Callable[..., Any])
 
 
 def gc_paused(function: Work) -> Work:
-    """The function, during which no garbage is looked for: for work that makes many objects that live on."""
+    """Pause garbage collection during a function that creates many long-lived objects."""
 
     @functools.wraps(function)
     def run(*arguments: Any, **settings: Any) -> Any:
@@ -26,8 +26,8 @@ def gc_paused(function: Work) -> Work:
     return run  # type: ignore[return-value]
 
 
-def let_live() -> None:
-    """Count all objects that there are among those that live long, which spares looking at them once."""
+def mark_long_lived() -> None:
+    """Move all objects to the oldest generation, which spares one collection of them."""
     if not gc.get_freeze_count():
         gc.freeze()
         gc.unfreeze()

@@ -53,7 +53,10 @@ def convert_input(value: Any, type: Type, index: int) -> Any:
         if not isinstance(value, tuple) or len(value) != len(type.types):
             raise _error(index, f"must be a tuple of {len(type.types)} values for {type}")
         return TupleValue(
-            [convert_input(part, part_type, index) for part, part_type in zip(value, type.types, strict=True)]
+            [
+                convert_input(member, member_type, index)
+                for member, member_type in zip(value, type.types, strict=True)
+            ]
         )
     if isinstance(type, TokenType):
         return TOKEN_VALUE
@@ -96,10 +99,10 @@ def as_array(value: Any, what: str) -> np.ndarray[Any, Any]:
         else:
             array = np.asarray(value)
     except (ValueError, TypeError, RuntimeError, BufferError) as error:
-        words = _key_words(value)
-        if words is None:
+        key_data = _key_words(value)
+        if key_data is None:
             raise ExecutionError(f"{what} is no array: {error}") from error
-        array = words
+        array = key_data
     if array.dtype.hasobject:
         raise ExecutionError(f"{what} is no array: {value.__class__.__name__}")
     return array

@@ -1,4 +1,4 @@
-"""Keeping what was used last."""
+"""A thread-safe LRU cache."""
 
 from __future__ import annotations
 
@@ -8,38 +8,38 @@ from collections.abc import Hashable
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
-Kept = TypeVar("Kept")
+Cached = TypeVar("Cached")
 
 
-class Recent(Generic[Key, Kept]):
-    """Keeps the values used last. Many threads may use it at the same time.
+class Recent(Generic[Key, Cached]):
+    """An LRU cache. Many threads may use it at the same time.
 
     Args:
         most: how many.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._values: OrderedDict[Key, Kept] = OrderedDict()
+    def __init__(self, max_size: int) -> None:
+        self._max_size = max_size
+        self._values: OrderedDict[Key, Cached] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, key: Key) -> Kept | None:
+    def get(self, key: Key) -> Cached | None:
         """The value of a key, or None."""
         with self._lock:
-            found = self._values.get(key)
-            if found is not None:
+            value = self._values.get(key)
+            if value is not None:
                 self._values.move_to_end(key)
-            return found
+            return value
 
-    def keep(self, key: Key, value: Kept) -> None:
-        """Enter a value; the one that was not used for longest may go."""
+    def keep(self, key: Key, value: Cached) -> None:
+        """Store a value; the least recently used one is dropped from a full cache."""
         with self._lock:
             self._values[key] = value
             self._values.move_to_end(key)
-            if len(self._values) > self._most:
+            if len(self._values) > self._max_size:
                 self._values.popitem(last=False)
 
-    def values(self) -> list[Kept]:
-        """All of them, the one used last at the end."""
+    def values(self) -> list[Cached]:
+        """All values, the most recently used last."""
         with self._lock:
             return list(self._values.values())

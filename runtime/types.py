@@ -158,8 +158,8 @@ def element_type(name: str) -> ElementType:
 
 def element_type_of(dtype: np.dtype[Any]) -> ElementType:
     """The element type whose NumPy form is `dtype`; KeyError where there is none."""
-    known = _BY_NUMPY_DTYPE.get(dtype)
-    return known if known is not None else _by_dtype()[dtype]
+    cached = _BY_NUMPY_DTYPE.get(dtype)
+    return cached if cached is not None else _by_dtype()[dtype]
 
 
 @functools.cache

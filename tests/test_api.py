@@ -77,7 +77,7 @@ def test_execute_reads_files_and_builds_large_programs_again(compiled: list[obje
     for text, wanted in ((ADD, 2), (ADD.replace("add", "subtract"), 0)):
         path.write_text(text)
         assert nimblehlo.execute(str(path), [a, a])[0].tolist() == [wanted] * 4
-    large = api.MOST_EXECUTED_BYTES // 4 + 1
+    large = api.MAX_CACHED_EXECUTABLE_BYTES // 4 + 1
     for _ in range(2):
         nimblehlo.execute(ADD.replace("<4x", f"<{large}x"), [np.ones(large, np.float32)] * 2)
     assert len(compiled) == 4

@@ -10,7 +10,7 @@ import pytest
 
 import nimblehlo
 from nimblehlo import ExecutionError
-from nimblehlo.api import MOST_SPECIALIZATIONS
+from nimblehlo.api import MAX_SPECIALIZATIONS
 
 jax = pytest.importorskip("jax")
 import jax.numpy as jnp  # noqa: E402
@@ -142,9 +142,9 @@ def test_each_size_is_specialized_once() -> None:
         for size in (3, 5, 3):
             executable(np.zeros(size, np.float32))
     assert executable.explain("plan").count("@main") == 2
-    for size in range(MOST_SPECIALIZATIONS + 10):
+    for size in range(MAX_SPECIALIZATIONS + 10):
         executable(np.zeros(size, np.float32))
-    assert executable.explain("plan").count("@main") == MOST_SPECIALIZATIONS
+    assert executable.explain("plan").count("@main") == MAX_SPECIALIZATIONS
 
 
 DATA_DEPENDENT = """

@@ -43,8 +43,8 @@ class Extremes(Protocol):
     def greatest(self) -> int: ...
     @property
     def distance(self) -> int: ...
-    def element(self, place: int) -> int: ...
-    def values_at(self, place: int) -> tuple[Any, Any]: ...
+    def element(self, position: int) -> int: ...
+    def values_at(self, position: int) -> tuple[Any, Any]: ...
 
 
 class Comparison(Distinct):
@@ -60,28 +60,28 @@ class Comparison(Distinct):
     """
 
     values: tuple[Array, Array]
-    places: Array | None
+    positions: Array | None
     first: int
     greatest: int
     distance: int
     elements: Array | None = None
 
-    def element(self, place: int) -> int:
+    def element(self, position: int) -> int:
         """The number of the element at a place."""
-        return place if self.elements is None else int(self.elements[place])
+        return position if self.elements is None else int(self.elements[position])
 
-    def values_at(self, place: int) -> tuple[Any, Any]:
+    def values_at(self, position: int) -> tuple[Any, Any]:
         """The two values at a place."""
-        return self.values[0][place], self.values[1][place]
+        return self.values[0][position], self.values[1][position]
 
-    def of_all(self, plain: Array) -> Comparison:
+    def over_all_elements(self, plain: Array) -> Comparison:
         """The same of all elements, where those that are not compared have the values of `plain`."""
         if self.elements is None:
             return self
-        values = [whole(plain, self.elements, one) for one in self.values]
-        places = None if self.places is None else self.elements[self.places].astype(np.int64)
+        values = [with_values(plain, self.elements, one) for one in self.values]
+        positions = None if self.positions is None else self.elements[self.positions].astype(np.int64)
         first, greatest = self.element(self.first), self.element(self.greatest)
-        return Comparison((values[0], values[1]), places, first, greatest, self.distance)
+        return Comparison((values[0], values[1]), positions, first, greatest, self.distance)
 
 
 NO_DISTANCE: Final = 2**64 - 1
@@ -101,17 +101,19 @@ def compare(
     if array_differences.supports(one.dtype):
         found = array_differences.compare(one, other, elements)
         return None if found is None else Comparison((one, other), *found, elements)
-    places = np.flatnonzero(_differing_bits(one, other))
-    a, b = one[places], other[places]
+    positions = np.flatnonzero(_differing_bits(one, other))
+    a, b = one[positions], other[positions]
     nan_a, nan_b = _is_nan(a, type), _is_nan(b, type)
     different = ~(nan_a & nan_b)
-    places = places[different]
-    if not places.size:
+    positions = positions[different]
+    if not positions.size:
         return None
     distances = _distances(a[different], b[different], type)
     distances[(nan_a | nan_b)[different]] = NO_DISTANCE
     greatest = int(np.argmax(distances))
-    return Comparison((one, other), places, int(places[0]), int(places[greatest]), int(distances[greatest]))
+    return Comparison(
+        (one, other), positions, int(positions[0]), int(positions[greatest]), int(distances[greatest])
+    )
 
 
 def flat(array: Array) -> Array:
@@ -119,7 +121,7 @@ def flat(array: Array) -> Array:
     return np.ascontiguousarray(array).reshape(-1)
 
 
-def whole(plain: Array, elements: Array, values: Array) -> Array:
+def with_values(plain: Array, elements: Array, values: Array) -> Array:
     """The elements of `plain`, flattened, but for some that have other values."""
     found = flat(plain).astype(values.dtype)
     found[elements] = values
@@ -176,11 +178,11 @@ def _bits(values: Array) -> Array:
 
 
 def difference_at(
-    place: int, comparison: Extremes, type: TensorType, schedules: tuple[Schedule, Schedule]
+    position: int, comparison: Extremes, type: TensorType, schedules: tuple[Schedule, Schedule]
 ) -> Difference:
     """The difference at a place of a comparison of two arrays of this type."""
-    index = tuple([int(i) for i in np.unravel_index(comparison.element(place), type.shape)])
-    values = comparison.values_at(place)
+    index = tuple([int(i) for i in np.unravel_index(comparison.element(position), type.shape)])
+    values = comparison.values_at(position)
     found = compare(np.asarray(values[0]), np.asarray(values[1]), type)
     distance = 0 if found is None else found.distance
     is_nan = any(bool(_is_nan(np.asarray(value), type)) for value in values)
@@ -217,7 +219,7 @@ class Range:
     def _of_all(self, bound: Array | None) -> Array | None:
         if bound is None or self._elements is None:
             return bound
-        return whole(self._plain, self._elements, bound)
+        return with_values(self._plain, self._elements, bound)
 
     def add(self, comparison: Comparison) -> None:
         """Take in another array of values, compared with the plain one."""
@@ -225,14 +227,14 @@ class Range:
             self._begin(comparison)
         elif self._elements is not comparison.elements:
             self._widen_to_all()
-            comparison = comparison.of_all(self._plain)
+            comparison = comparison.over_all_elements(self._plain)
         assert self._differs is not None
         if self._least is None or self._most is None:
-            self._differs[comparison.places] = 1
+            self._differs[comparison.positions] = 1
             return
         values = comparison.values[1].astype(self._least.dtype, copy=False)
-        plain = values if comparison.places is not None else comparison.values[0]
-        array_differences.widen(plain, values, comparison.places, self._differs, self._least, self._most)
+        plain = values if comparison.positions is not None else comparison.values[0]
+        array_differences.widen(plain, values, comparison.positions, self._differs, self._least, self._most)
 
     def take(self, elements: Array, differs: Array, least: Array, most: Array) -> None:
         """Begin with what is known of some elements, the only ones that may differ."""

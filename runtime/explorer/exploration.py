@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-MOST_DRAWN = 2000
+MAX_DRAWN_ELEMENTS = 2000
 """How many elements of a result are drawn: those that spread most."""
 
 
@@ -200,8 +200,8 @@ def _draw(axes: Any, result: ResultReport, schedules: int) -> None:
         below, above = result.least - plain, result.most - plain
         spread = np.nan_to_num(above - below, nan=0.0, posinf=np.inf)
     shown = np.flatnonzero(spread > 0)
-    if shown.size > MOST_DRAWN:
-        shown = np.sort(shown[np.argsort(spread[shown], kind="stable")[-MOST_DRAWN:]])
+    if shown.size > MAX_DRAWN_ELEMENTS:
+        shown = np.sort(shown[np.argsort(spread[shown], kind="stable")[-MAX_DRAWN_ELEMENTS:]])
     axes.vlines(shown, below[shown], above[shown], lw=1)
     axes.plot(shown, np.zeros(shown.size), ".", ms=2, color="black")
     axes.set_title(f"result {result.name}: {result.type}, {schedules} schedules", fontsize="small")
@@ -235,27 +235,27 @@ def _lines(exploration: Exploration) -> Iterator[str]:
         yield f"  {failure.message}"
     for operation in exploration.operations:
         results = [f"result {name}" for name in operation.results]
-        reached = ", ".join([*results, *["whether runs fail"] * operation.fails]) or "none by itself"
+        affected_results = ", ".join([*results, *["whether runs fail"] * operation.fails]) or "none by itself"
         yield f"responsible: {operation}"
-        yield f"  changes: {reached}; calls that differ: {operation.calls}"
-        yield f"  its own first difference: {_difference_text(operation.first, _unit(operation))}"
+        yield f"  changes: {affected_results}; calls that differ: {operation.calls}"
+        yield f"  its own first difference: {_difference_text(operation.first, _distance_unit(operation))}"
     for name, count in exploration.unexplored.items():
         yield f"not explored: {count} {name}"
 
 
-def _unit(operation: OperationReport) -> str:
+def _distance_unit(operation: OperationReport) -> str:
     type = operation.module.functions["main"].type.results[operation.result]
-    return _unit_of(type) if isinstance(type, TensorType) else ""
+    return _distance_unit_of(type) if isinstance(type, TensorType) else ""
 
 
-def _unit_of(type: TensorType) -> str:
+def _distance_unit_of(type: TensorType) -> str:
     return "" if type.category & INTEGER else "ulps"
 
 
 def _row(result: ResultReport) -> Sequence[str]:
     if result.first is None or result.greatest is None:
         return result.name, str(result.type), "no", "", "", "", "", ""
-    unit = _unit_of(result.type)
+    unit = _distance_unit_of(result.type)
     return (
         result.name,
         str(result.type),

@@ -1,4 +1,4 @@
-"""`explore`: the runs, and what is made of them."""
+"""`explore`: run a program under many schedules and report where and why results differ."""
 
 from __future__ import annotations
 
@@ -22,8 +22,17 @@ from ..progress import Progress
 from ..types import TensorType, TupleType, Type
 from .differences import Comparison, Difference, Extremes, Range, compare, difference_at
 from .exploration import Exploration, Failure, OperationReport, ResultReport
-from .grouped import GroupedComparisons, Made, compare_made
-from .responsibility import FAILURE, Call, Local, Recording, find_local, find_reached, leaves, shrink
+from .grouped import GroupedComparisons, GroupedResult, compare_grouped_results
+from .responsibility import (
+    FAILURE,
+    Call,
+    LocalDifference,
+    Recording,
+    find_affected_results,
+    find_local_differences,
+    leaves,
+    shrink,
+)
 from .runs import ExploredExecutable, Run
 from .schedules import Schedule, draw_schedules
 
@@ -32,17 +41,17 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-LEAST_PARALLEL_SECONDS: Final = 1e-3
-"""How long a run takes that is worth a thread."""
+MIN_PARALLEL_SECONDS: Final = 1e-3
+"""Minimum duration of a run in seconds for which runs use several threads."""
 
 MEMORY_SHARE: Final = 0.5
-"""The share of the free memory that runs at the same time may take."""
+"""The share of the available memory that concurrent runs may use."""
 
-WAITING: Final = 2
-"""Runs a worker that are under way or wait to be compared: workers do not wait then."""
+MAX_PENDING_PER_WORKER: Final = 2
+"""Runs per worker that are in progress or wait to be compared, so that no worker idles."""
 
-MOST_WITNESSES: Final = 6
-"""Schedules under which the operations that are responsible are looked for."""
+MAX_WITNESSES: Final = 6
+"""Maximum number of schedules used to search for the responsible operations."""
 
 
 def explore(
@@ -77,16 +86,16 @@ def explore(
         ValueError: `schedules` or `seed` is none of these.
         NimbleError: what `execute` raises in the plain run. That another run fails is part of what is found.
     """
-    # The first thing of all: what was imported before has made many objects.
-    begun = _begun(module, inputs, schedules, seed, entry, options)
-    return begun if isinstance(begun, Exploration) else run_with(RECYCLING, _Explorer.found, begun)
+    # Pause garbage collection first: importing modules has created many objects.
+    explorer = _start_exploration(module, inputs, schedules, seed, entry, options)
+    return explorer if isinstance(explorer, Exploration) else run_with(RECYCLING, _Explorer.finish, explorer)
 
 
 @gc_paused
-def _begun(
+def _start_exploration(
     module: object, inputs: Sequence[Any], schedules: int, seed: int, entry: str, options: Options | None
 ) -> _Explorer | Exploration:
-    """An exploration after the plain run; what it finds where it takes no more runs."""
+    """An explorer after the plain run, or the finished exploration if no more runs are needed."""
     if not isinstance(schedules, int) or schedules < 2:
         raise ValueError(f"schedules is {schedules!r}, but must be an integer from 2 on")
     if not isinstance(seed, int) or seed < 0:
@@ -95,9 +104,9 @@ def _begun(
     def begin(_: None) -> _Explorer | Exploration:
         explorer = _Explorer(module, tuple(inputs), entry, options or Options())
         explorer.begin(schedules, seed)
-        return explorer if explorer.has_runs else explorer.found()
+        return explorer if explorer.has_runs else explorer.finish()
 
-    # What is compiled beside takes a processor, and makes nothing that is needed as soon.
+    # Background compilation would use a processor, and its code would come too late.
     with BACKGROUND.held():
         return run_with(RECYCLING, begin, None)
 
@@ -107,7 +116,7 @@ class _Explorer:
 
     Attributes:
         start: when it began.
-        seconds: how long the plain run took.
+        seconds: duration of the plain run.
         schedules: those to run, the first one being the plain run's.
         spreads: what is known of each result.
         failures: runs that failed.
@@ -125,11 +134,11 @@ class _Explorer:
         self.inputs = self.executable.converted(inputs)
         self.base = Schedule(options.scatter_schedule, options.reduction_tree)
         self.schedules = [self.base]
-        self.spreads: list[_Spread] = []
+        self.results_seen: list[_ResultDifferences] = []
         self.failures: list[Failure] = []
-        self.recorded: list[Call] | None = None
-        self.made: dict[int, Made] = {}
-        self.alone: dict[Schedule, Extremes | None] = {}
+        self.recorded_calls: list[Call] | None = None
+        self.grouped_results: dict[int, GroupedResult] = {}
+        self.replayed: dict[Schedule, Extremes | None] = {}
         self.is_probed = options.probe_directory is not None
         self.workers = 1
         self.seconds = 0.0
@@ -137,10 +146,10 @@ class _Explorer:
     def begin(self, count: int, seed: int) -> None:
         """Run the program under the first one of `count` schedules, and repeat what need not be run."""
         start = time.perf_counter()
-        recording = Recording(int(_free_bytes() * MEMORY_SHARE) // 4)
+        recording = Recording(int(_available_memory_bytes() * MEMORY_SHARE) // 4)
         run = Run(self.base, observer=recording)
         results = self.executable.run(run, self.inputs)
-        self.recorded = recording.calls
+        self.recorded_calls = recording.calls
         self.seconds = time.perf_counter() - start
         plain, types = leaves(results), list(_types(self.executable.output_types))
         tensors = [
@@ -148,24 +157,30 @@ class _Explorer:
             for (name, type), array in zip(types, plain, strict=True)
             if isinstance(type, TensorType)
         ]
-        self.places = [number for number, (_, type) in enumerate(types) if isinstance(type, TensorType)]
-        self.spreads = [_Spread(name, type, array) for name, type, array in tensors]
-        self.made = {id(array): run.made[id(array)] for _, _, array in tensors if id(array) in run.made}
-        self.schedules = draw_schedules(self.base, count, seed, self.executable.most_updates)
-        self._repeat_alone()
+        self.tensor_positions = [
+            number for number, (_, type) in enumerate(types) if isinstance(type, TensorType)
+        ]
+        self.results_seen = [_ResultDifferences(name, type, array) for name, type, array in tensors]
+        self.grouped_results = {
+            id(array): run.grouped_results[id(array)]
+            for _, _, array in tensors
+            if id(array) in run.grouped_results
+        }
+        self.schedules = draw_schedules(self.base, count, seed, self.executable.max_updates)
+        self._compare_replays()
 
     @property
     def has_runs(self) -> bool:
-        """Whether the program has to be run under other schedules."""
-        return bool(self.executable.steps) and any(one not in self.alone for one in self.schedules[1:])
+        """Whether the program must be run under further schedules."""
+        return bool(self.executable.steps) and any(one not in self.replayed for one in self.schedules[1:])
 
-    def found(self) -> Exploration:
-        """What is found, once all schedules have had their runs."""
+    def finish(self) -> Exploration:
+        """Run all schedules and return the exploration."""
         if self.executable.steps:
             self._run_all()
         operations, responsible = self.responsible()
         return Exploration(
-            [one.report(responsible[number]) for number, one in enumerate(self.spreads)],
+            [one.report(responsible[number]) for number, one in enumerate(self.results_seen)],
             operations,
             len(self.executable.steps),
             self.executable.unexplored,
@@ -176,15 +191,15 @@ class _Explorer:
         )
 
     def _run_all(self) -> None:
-        """Take in what each schedule gives."""
+        """Run each schedule and add its differences to the results."""
         progress = Progress(len(self.schedules) - 1)
-        for schedule, found in self._all():
-            if isinstance(found, NimbleError):
-                self.failures.append(Failure(schedule, str(found)))
+        for schedule, comparisons in self._all():
+            if isinstance(comparisons, NimbleError):
+                self.failures.append(Failure(schedule, str(comparisons)))
             else:
-                for spread, comparison in zip(self.spreads, found, strict=True):
+                for result, comparison in zip(self.results_seen, comparisons, strict=True):
                     if comparison is not None:
-                        spread.add(comparison, (self.base, schedule))
+                        result.add(comparison, (self.base, schedule))
             progress.advance()
         progress.clear()
 
@@ -192,10 +207,10 @@ class _Explorer:
         """What each schedule gives, in their order."""
         others = self.schedules[1:]
         # Calls that probe must not overlap.
-        is_parallel = self.has_runs and self.seconds > LEAST_PARALLEL_SECONDS and not self.is_probed
-        self.workers = self._most_workers() if is_parallel else 1
+        is_parallel = self.has_runs and self.seconds > MIN_PARALLEL_SECONDS and not self.is_probed
+        self.workers = self._max_workers() if is_parallel else 1
         # So much is held at a time, comparisons included: what one run frees the next ones take.
-        self._retention = Retention(2 * WAITING * self.workers * self._needed())
+        self._retention = Retention(2 * MAX_PENDING_PER_WORKER * self.workers * self._needed())
         if self.workers == 1:
             yield from zip(others, map(self._compared, others), strict=True)
             return
@@ -205,103 +220,126 @@ class _Explorer:
         compared = functools.partial(run_with, RECYCLING, self._compared)
         with ThreadPoolExecutor(self.workers) as pool:
             try:
-                yield from zip(others, _in_turn(pool, compared, others, self.workers), strict=True)
+                yield from zip(others, _map_in_order(pool, compared, others, self.workers), strict=True)
             finally:
                 pool.shutdown(cancel_futures=True)
 
-    def _most_workers(self) -> int:
-        """How many runs the memory has room for at the same time."""
-        room = int(_free_bytes() * MEMORY_SHARE) // max(WAITING * self._needed(), 1)
+    def _max_workers(self) -> int:
+        """The number of runs that fit in memory at the same time."""
+        room = int(_available_memory_bytes() * MEMORY_SHARE) // max(
+            MAX_PENDING_PER_WORKER * self._needed(), 1
+        )
         return max(1, min(os.cpu_count() or 1, len(self.schedules) - 1, room))
 
     def _needed(self) -> int:
-        """How many bytes a run and its results take."""
+        """Bytes that a run and its results need."""
         memory = self.executable.memory()
         return memory.results + memory.temporaries
 
     def _compared(self, schedule: Schedule) -> Sequence[Extremes | None] | NimbleError:
         """What differs from the plain run under a schedule, for each result; or why the run fails."""
-        if schedule in self.alone:
-            return [self.alone[schedule] if self._is_made(spread) else None for spread in self.spreads]
+        if schedule in self.replayed:
+            return [
+                self.replayed[schedule] if self._is_grouped_scatter(result) else None
+                for result in self.results_seen
+            ]
         run = Run(schedule)
         try:
             arrays = self._run(run)
         except NimbleError as error:
             return error
         return [
-            self._difference(spread, array, run.made.get(id(array)))
-            for spread, array in zip(self.spreads, arrays, strict=True)
+            self._difference(result, array, run.grouped_results.get(id(array)))
+            for result, array in zip(self.results_seen, arrays, strict=True)
         ]
 
-    def _difference(self, spread: _Spread, array: Array, made: Made | None) -> Comparison | None:
-        """How a result differs from that of the plain run, given what is known of it."""
-        plain = self.made.get(id(spread.plain))
-        if plain is not None and made is not None and plain.groups is made.groups:
-            return compare_made(plain, made, spread.type)
-        return compare(spread.plain, array, spread.type)
+    def _difference(
+        self, result: _ResultDifferences, array: Array, grouped: GroupedResult | None
+    ) -> Comparison | None:
+        """Compare a result with that of the plain run, by groups of updates if both share them."""
+        plain = self.grouped_results.get(id(result.plain))
+        if plain is not None and grouped is not None and plain.groups is grouped.groups:
+            return compare_grouped_results(plain, grouped, result.type)
+        return compare(result.plain, array, result.type)
 
-    def _repeat_alone(self) -> None:
-        """Repeat the explored step alone under schedules that it groups its updates under, where the program
-        does nothing else with it."""
-        if not (self.executable.only_returns and self.made and self.recorded) or self.is_probed:
+    def _compare_replays(self) -> None:
+        """Replay the scatter alone under the schedules for which its updates are grouped, if the program only
+        returns its result."""
+        if (
+            not (self.executable.only_returns and self.grouped_results and self.recorded_calls)
+            or self.is_probed
+        ):
             return
-        (call,), (plain,) = self.recorded, self.made.values()
+        (call,), (plain,) = self.recorded_calls, self.grouped_results.values()
         schedules = [schedule for schedule in dict.fromkeys(self.schedules[1:]) if call.step.groups(schedule)]
-        found = call.step.compare(plain, schedules)
-        self.alone = dict(zip(schedules, found.extremes, strict=True))
-        if any(extremes is not None for extremes in found.extremes):
-            for spread in filter(self._is_made, self.spreads):
-                spread.take(found)
+        comparisons = call.step.compare(plain, schedules)
+        self.replayed = dict(zip(schedules, comparisons.extremes, strict=True))
+        if any(extremes is not None for extremes in comparisons.extremes):
+            for result in filter(self._is_grouped_scatter, self.results_seen):
+                result.take(comparisons)
 
-    def _is_made(self, spread: _Spread) -> bool:
-        """Whether a result is that of a scatter which groups its updates."""
-        return id(spread.plain) in self.made
+    def _is_grouped_scatter(self, result: _ResultDifferences) -> bool:
+        """Whether a scatter that groups its updates computed a result."""
+        return id(result.plain) in self.grouped_results
 
     def _run(self, run: Run) -> list[Array]:
         results = leaves(self.executable.run(run, self.inputs))
-        return [results[place] for place in self.places]
+        return [results[position] for position in self.tensor_positions]
 
     def responsible(self) -> tuple[list[OperationReport], list[tuple[int, ...]]]:
         """The operations that are responsible, and their numbers for each result."""
-        changed = {number for number, spread in enumerate(self.spreads) if spread.first is not None}
+        changed = {number for number, result in enumerate(self.results_seen) if result.first is not None}
         if self.failures:
             changed.add(FAILURE)
         if not changed:
-            return [], [() for _ in self.spreads]
+            return [], [() for _ in self.results_seen]
         schedules = [self.base, *self._witnesses()]
-        found = find_local(self.executable, self.inputs, schedules, self.recorded, self.made, self.alone)
+        local_differences = find_local_differences(
+            self.executable, self.inputs, schedules, self.recorded_calls, self.grouped_results, self.replayed
+        )
         # Few operations are run alone under all of their schedules, many of them under two each.
-        most = max(2, 2 * len(self.schedules) // max(1, len(found)))
-        reached = [self._reached(local, most, changed) if len(found) > 1 else changed for local in found]
+        max_schedules = max(2, 2 * len(self.schedules) // max(1, len(local_differences)))
+        affected = [
+            self._affected_results(local, max_schedules, changed) if len(local_differences) > 1 else changed
+            for local in local_differences
+        ]
         # What no operation changes alone takes several of them: all that differ are named.
-        together = changed - set().union(*reached)
+        together = changed - set().union(*affected)
         groups: dict[tuple[str, str], list[int]] = {}
-        for number, local in enumerate(found):
-            if reached[number] or together:
-                groups.setdefault(_place_of(local), []).append(number)
-        changes = [set().union(*[reached[number] for number in group]) for group in groups.values()]
+        for number, local in enumerate(local_differences):
+            if affected[number] or together:
+                groups.setdefault(_operation_key(local), []).append(number)
+        changes = [set().union(*[affected[number] for number in group]) for group in groups.values()]
         operations = [
-            self._report([found[number] for number in group], changed_alone)
+            self._report([local_differences[number] for number in group], changed_alone)
             for group, changed_alone in zip(groups.values(), changes, strict=True)
         ]
         return operations, [
-            tuple([place for place, alone in enumerate(changes) if result in alone or result in together])
-            for result in range(len(self.spreads))
+            tuple(
+                [
+                    operation_index
+                    for operation_index, affected_alone in enumerate(changes)
+                    if result in affected_alone or result in together
+                ]
+            )
+            for result in range(len(self.results_seen))
         ]
 
     def _witnesses(self) -> list[Schedule]:
         """Schedules under which results differ: those that are reported first, then others."""
-        differences = [spread.first for spread in self.spreads] + [spread.greatest for spread in self.spreads]
+        differences = [result.first for result in self.results_seen] + [
+            result.greatest for result in self.results_seen
+        ]
         named = [one.schedules[1] for one in differences if one is not None]
         named += [failure.schedule for failure in self.failures[:1]]
-        return list(dict.fromkeys(named))[:MOST_WITNESSES]
+        return list(dict.fromkeys(named))[:MAX_WITNESSES]
 
-    def _reached(self, local: Local, most: int, changed: set[int]) -> set[int]:
-        """The results that one operation changes by itself, under so many schedules at most."""
-        plain = [(spread.plain, spread.type) for spread in self.spreads]
-        return find_reached(self._run, local, local.schedules[:most], plain, changed)
+    def _affected_results(self, local: LocalDifference, most: int, changed: set[int]) -> set[int]:
+        """The results that one operation changes by itself under at most `max_schedules` schedules."""
+        plain = [(result.plain, result.type) for result in self.results_seen]
+        return find_affected_results(self._run, local, local.schedules[:most], plain, changed)
 
-    def _report(self, locals: list[Local], reached: set[int]) -> OperationReport:
+    def _report(self, locals: list[LocalDifference], affected_results: set[int]) -> OperationReport:
         """The report of an operation, which may stand in several places of the program that runs."""
         local = locals[0]
         operation = local.step.view.operation
@@ -309,20 +347,20 @@ class _Explorer:
         return OperationReport(
             operation.name,
             str(operation.location),
-            local.step.knob,
+            local.step.order_option,
             sum(one.calls for one in locals),
             local.result,
             local.first,
             local.greatest,
-            tuple([self.spreads[number].name for number in sorted(reached - {FAILURE})]),
-            FAILURE in reached,
+            tuple([self.results_seen[number].name for number in sorted(affected_results - {FAILURE})]),
+            FAILURE in affected_results,
             module,
             inputs,
         )
 
 
-class _Spread:
-    """What is known of one result: where and how far its values differ."""
+class _ResultDifferences:
+    """Where and how far the values of one result differ between schedules."""
 
     def __init__(self, name: str, type: TensorType, plain: Array) -> None:
         self.name = name
@@ -335,12 +373,12 @@ class _Spread:
         self._greatest_distance = -1
         self._range = Range(plain, type)
 
-    def take(self, found: GroupedComparisons) -> None:
-        """Begin with the range that the elements have under some schedules, which are to be added too."""
-        self._range.take(*found[1:])
+    def take(self, comparisons: GroupedComparisons) -> None:
+        """Start with the value range over some schedules, whose differences are to be added too."""
+        self._range.take(*comparisons[1:])
 
     def add(self, comparison: Extremes, schedules: tuple[Schedule, Schedule]) -> None:
-        """Take in what differs under one more schedule."""
+        """Add the differences under one more schedule."""
         self.schedules += 1
         element = comparison.element(comparison.first)
         if element < self._first_element:
@@ -353,7 +391,7 @@ class _Spread:
             self._range.add(comparison)
 
     def report(self, operations: tuple[int, ...]) -> ResultReport:
-        """The report of it."""
+        """The report on this result."""
         return ResultReport(
             self.name,
             self.type,
@@ -367,18 +405,18 @@ class _Spread:
         )
 
 
-def _place_of(local: Local) -> tuple[str, str]:
-    """What tells an operation from others, though calls are inlined and loops unrolled."""
+def _operation_key(local: LocalDifference) -> tuple[str, str]:
+    """A key that identifies an operation, even if calls are inlined and loops unrolled."""
     operation = local.step.view.operation
     number = f"#{local.step.number}" if operation.location == UNKNOWN else ""
     return operation.name, f"{operation.location}{number}"
 
 
-def _in_turn(
+def _map_in_order(
     pool: ThreadPoolExecutor, function: Callable[[Any], Any], items: Sequence[Any], workers: int
 ) -> Iterator[Any]:
-    """What the function gives for each item, in order; no more than a few results wait to be taken."""
-    most = WAITING * workers
+    """Yield the results of the function for the items, in order; only a few results are pending at a time."""
+    most = MAX_PENDING_PER_WORKER * workers
     waiting = [pool.submit(function, item) for item in items[:most]]
     for index in range(len(items)):
         result = waiting.pop(0).result()
@@ -397,7 +435,7 @@ def _types(types: Sequence[Type], prefix: str = "") -> Iterator[tuple[str, Type]
             yield name, type
 
 
-def _free_bytes() -> int:
+def _available_memory_bytes() -> int:
     """The machine's free memory; where it does not tell, enough for two runs of anything."""
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:

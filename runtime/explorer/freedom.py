@@ -14,7 +14,7 @@ from ..ops.indexing.scatter import Scatter
 from ..ops.reduction.vectorize_region import Body
 from ..types import COMPLEX, DYNAMIC, FLOAT, TensorType
 
-Knob = Literal["scatter_schedule", "reduction_tree"]
+OrderOption = Literal["scatter_schedule", "reduction_tree"]
 
 _WITH_TREES: Final = frozenset(
     {"stablehlo.reduce", "stablehlo.reduce_window", "stablehlo.select_and_scatter"}
@@ -33,7 +33,7 @@ _OPEN_SUMS: Final = frozenset(
 """Operations whose sums have an order that the specification leaves open, and that has no option here."""
 
 
-def freedom(view: Op) -> Knob | None:
+def order_option_of(view: Op) -> OrderOption | None:
     """The option that decides the order of an operation; None where every order gives the same bits.
 
     NaNs count as equal.
@@ -41,7 +41,7 @@ def freedom(view: Op) -> Knob | None:
     if isinstance(view, Scatter):
         return None if _is_ordered(view) or view.analysis.is_exact else "scatter_schedule"
     if view.operation.name in _WITH_TREES:
-        return None if _ignores_trees(view) else "reduction_tree"
+        return None if _is_tree_independent(view) else "reduction_tree"
     return None
 
 
@@ -51,7 +51,7 @@ def _is_ordered(view: Any) -> bool:
     return DYNAMIC not in windows and int(np.prod(windows, dtype=object)) <= 1
 
 
-def _ignores_trees(view: Any) -> bool:
+def _is_tree_independent(view: Any) -> bool:
     """Whether all trees of an operation give the same bits; init values may occur in them several times."""
     body: Body = view.analysis
     if not body.is_exact:
@@ -72,10 +72,10 @@ def _constant(value: Value) -> Any:
     return attribute.array[()] if isinstance(attribute, DenseElementsAttribute) else None
 
 
-def contains_freedom(operation: Operation) -> bool:
+def contains_open_order(operation: Operation) -> bool:
     """Whether an operation in the regions of another one has an open order."""
     return any(
-        freedom(view_of(inner)) is not None
+        order_option_of(view_of(inner)) is not None
         for region in operation.regions
         for inner in region.walk()
         if inner.name in _EXPLORED
@@ -85,7 +85,7 @@ def contains_freedom(operation: Operation) -> bool:
 _EXPLORED: Final = _WITH_TREES | {Scatter.name}
 
 
-def most_updates(function: Function) -> int:
+def max_updates(function: Function) -> int:
     """The greatest number of updates that a scatter has; where sizes are unknown they count as 1."""
     sizes = [0]
     for operation in function.body.walk() if function.body else ():

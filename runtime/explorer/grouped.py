@@ -1,4 +1,4 @@
-"""Scatters of floats under many schedules: updates are grouped once, and then only applied."""
+"""Scatters of floats under many schedules: updates are grouped by destination once and applied often."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 
 class _Groups(NamedTuple):
-    """Updates by their elements, for one set of operands.
+    """Updates grouped by destination, for one set of operands.
 
     Attributes:
         operand, indices, updates: the operands; they are held, so that nobody overwrites them.
@@ -38,7 +38,7 @@ class _Groups(NamedTuple):
     settled: Array
 
 
-class Made(NamedTuple):
+class GroupedResult(NamedTuple):
     """What a scatter makes under one schedule. Results of the same groups have the same bits but for the
     contested elements.
 
@@ -63,24 +63,24 @@ class GroupedExtremes(Distinct):
         first, greatest, distance: as in `Comparison`, the places being those of contested elements.
     """
 
-    made: Made
+    plain_result: GroupedResult
     combiner: str
     order: tuple[str, int]
     first: int
     greatest: int
     distance: int
 
-    def element(self, place: int) -> int:
+    def element(self, position: int) -> int:
         """The number of the element at a place."""
-        return int(self.made.groups.contested[place])
+        return int(self.plain_result.groups.contested[position])
 
-    def values_at(self, place: int) -> tuple[Any, Any]:
+    def values_at(self, position: int) -> tuple[Any, Any]:
         """The two values at a place."""
-        groups, own = self.made.groups, slice(place, place + 1)
-        bounds, total = groups.bounds[place : place + 2], np.empty(1, groups.settled.dtype)
-        made_of = (groups.contested[own], groups.initials[own], bounds, groups.values)
-        grouped_updates.apply(self.combiner, *made_of, *self.order, total)
-        return self.made.totals[place], total[0]
+        groups, own = self.plain_result.groups, slice(position, position + 1)
+        bounds, total = groups.bounds[position : position + 2], np.empty(1, groups.settled.dtype)
+        group_arrays = (groups.contested[own], groups.initials[own], bounds, groups.values)
+        grouped_updates.apply(self.combiner, *group_arrays, *self.order, total)
+        return self.plain_result.totals[position], total[0]
 
 
 class GroupedComparisons(NamedTuple):
@@ -100,7 +100,7 @@ class GroupedComparisons(NamedTuple):
     most: Array
 
 
-def compare_made(one: Made, other: Made, type: TensorType) -> Comparison | None:
+def compare_grouped_results(one: GroupedResult, other: GroupedResult, type: TensorType) -> Comparison | None:
     """How two results differ that are made of the same groups."""
     return compare(one.totals, other.totals, type, one.groups.contested)
 
@@ -135,36 +135,36 @@ class GroupedScatter:
         sizes = (view.inputs[0].size, view.updates[0].size)
         return cls(view, threads) if min(sizes) > 0 and max(sizes) <= update_groups.MOST else None
 
-    def serves(self, scatter_schedule: Any) -> bool:
+    def supports(self, scatter_schedule: Any) -> bool:
         """Whether it knows that schedule."""
         name = scatter_schedule[0] if isinstance(scatter_schedule, tuple) else scatter_schedule
         return name in grouped_updates.SCHEDULES
 
     def __call__(
-        self, scatter_schedule: Any, operands: tuple[Array, Array, Array], is_whole: bool = True
-    ) -> Made:
-        """What is made of an input, indices and updates, with the whole result or without."""
+        self, scatter_schedule: Any, operands: tuple[Array, Array, Array], with_result: bool = True
+    ) -> GroupedResult:
+        """Scatter the updates; `with_result` selects whether the full result is computed."""
         groups = self._grouped(*operands)
         totals = np.empty(groups.contested.size, groups.settled.dtype)
-        result = groups.settled.copy() if is_whole else None
+        result = groups.settled.copy() if with_result else None
         target = None if result is None else result.reshape(-1)
         order = _order(scatter_schedule)
         grouped_updates.apply(
-            self._combiner, *_made_of(groups), *order, totals, target, threads=self._threads
+            self._combiner, *_group_arrays(groups), *order, totals, target, threads=self._threads
         )
-        return Made(groups, totals, result)
+        return GroupedResult(groups, totals, result)
 
-    def compare(self, plain: Made, scatter_schedules: Sequence[Any]) -> GroupedComparisons:
+    def compare(self, plain: GroupedResult, scatter_schedules: Sequence[Any]) -> GroupedComparisons:
         """How its results under schedules that it serves differ from one of them."""
         groups, most = plain.groups, grouped_updates.MOST_SCHEDULES
-        made_of = _made_of(groups)
+        group_arrays = _group_arrays(groups)
         differs = np.zeros(groups.contested.size, np.uint8)
         low, high = plain.totals.copy(), plain.totals.copy()
         found: list[GroupedExtremes | None] = []
         for begin in range(0, len(scatter_schedules) if groups.contested.size else 0, most):
             orders = [_order(one) for one in scatter_schedules[begin : begin + most]]
             extremes = grouped_updates.spread(
-                self._combiner, *made_of, plain.totals, orders, differs, low, high, threads=self._threads
+                self._combiner, *group_arrays, plain.totals, orders, differs, low, high, threads=self._threads
             )
             for order, *where in zip(orders, *[one.tolist() for one in extremes], strict=True):
                 is_same = where[0] < 0
@@ -173,7 +173,7 @@ class GroupedScatter:
         return GroupedComparisons(found, groups.contested, differs, low, high)
 
     def _grouped(self, operand: Array, indices: Array, updates: Array) -> _Groups:
-        """The groups of these operands; those of the last call are kept."""
+        """The groups of these operands; the groups of the last call are cached."""
         with self._lock:
             known = self._groups
             if known is not None and all(map(_same, known[:3], (operand, indices, updates))):
@@ -187,13 +187,13 @@ class GroupedScatter:
     def _destinations_and_updates(self, indices: Array, updates: Array) -> tuple[Array, Array]:
         if self._are_elements:
             return indices.reshape(-1), updates
-        destinations, places = self._destinations.in_order(indices)
-        return destinations, updates[places]
+        destinations, positions = self._destinations.in_order(indices)
+        return destinations, updates[positions]
 
     def _contested(
         self, destinations: Array, updates: Array, settled: Array
     ) -> tuple[Array, Array, Array, Array]:
-        """What contested elements are made of; the others are settled in place."""
+        """The values and updates of contested elements; other elements are computed in place."""
         first, *others = update_groups.room(updates.size, self._size, updates.dtype)
         with borrow_scratch(*others) as rest:
             # The values stay in the first one: the first touch of more memory would take longer.
@@ -204,12 +204,12 @@ class GroupedScatter:
 
 
 def _order(scatter_schedule: Any) -> tuple[str, int]:
-    """The name of a schedule, and its seed."""
+    """The name and the seed of a schedule."""
     return scatter_schedule if isinstance(scatter_schedule, tuple) else (scatter_schedule, 0)
 
 
-def _made_of(groups: _Groups) -> tuple[Array, Array, Array, Array]:
-    """What loops over contested elements take."""
+def _group_arrays(groups: _Groups) -> tuple[Array, Array, Array, Array]:
+    """The arrays that loops over contested elements take."""
     return groups.contested, groups.initials, groups.bounds, groups.values
 
 

@@ -18,20 +18,20 @@ from ..ir.record import Distinct
 from ..ops.framework.verify import verify
 from ..types import FunctionType, TensorType
 from .differences import Difference, Extremes, compare, difference_at
-from .grouped import Made, compare_made
-from .runs import Explored, ExploredExecutable, Run
+from .grouped import GroupedResult, compare_grouped_results
+from .runs import ExploredExecutable, ExploredStep, Run
 from .schedules import Schedule
 
 FAILURE: Final = -1
 """Stands among the numbers of results for that a run fails."""
 
-MOST_RECORDED: Final = 1000
-"""How many calls of the plain run are kept."""
+MAX_RECORDED_CALLS: Final = 1000
+"""Maximum number of calls of the plain run that are recorded."""
 
 
 @dataclass(eq=False, repr=False)
-class Local:
-    """What an operation does by itself, for operands of the plain run.
+class LocalDifference:
+    """How an operation by itself differs between schedules, for operands of the plain run.
 
     Attributes:
         step: the operation's step.
@@ -42,7 +42,7 @@ class Local:
         schedules: those under which it differs.
     """
 
-    step: Explored
+    step: ExploredStep
     calls: int
     result: int
     first: Difference
@@ -55,7 +55,7 @@ class Local:
 class Call(Distinct):
     """One call of an explored step in the plain run."""
 
-    step: Explored
+    step: ExploredStep
     operands: tuple[Any, ...]
     regions: Mapping[str, Any]
     results: tuple[Any, ...]
@@ -68,26 +68,26 @@ class Recording:
         most_bytes: of operands and results; once there are more, nothing is kept.
     """
 
-    def __init__(self, most_bytes: int) -> None:
+    def __init__(self, max_bytes: int) -> None:
         self.calls: list[Call] | None = []
-        self._left = most_bytes
+        self._remaining_bytes = max_bytes
 
     def __call__(self, *call: Any) -> None:
         if self.calls is not None:
             self.calls.append(Call(*call))
-            self._left -= sum(array.nbytes for array in (*call[1], *call[3]))
-            if self._left < 0 or len(self.calls) > MOST_RECORDED:
+            self._remaining_bytes -= sum(array.nbytes for array in (*call[1], *call[3]))
+            if self._remaining_bytes < 0 or len(self.calls) > MAX_RECORDED_CALLS:
                 self.calls = None
 
 
-def find_local(
+def find_local_differences(
     executable: ExploredExecutable,
     inputs: tuple[Any, ...],
     schedules: Sequence[Schedule],
-    recorded: Sequence[Call] | None,
-    made: dict[int, Made],
-    alone: Mapping[Schedule, Extremes | None],
-) -> list[Local]:
+    recorded_calls: Sequence[Call] | None,
+    grouped: dict[int, GroupedResult],
+    replayed: Mapping[Schedule, Extremes | None],
+) -> list[LocalDifference]:
     """The operations that differ by themselves under one of the schedules, in the order of their first call.
 
     Args:
@@ -96,33 +96,33 @@ def find_local(
         made: what is known of results of the plain run, as in `Run`.
         alone: how the one result of the only recorded call differs under some schedules, where that is known.
     """
-    found: dict[int, Local] = {}
+    found: dict[int, LocalDifference] = {}
 
     def look(*call: Any) -> None:
-        _look(Call(*call), schedules, made, alone, found)
+        _record_differences(Call(*call), schedules, grouped, replayed, found)
 
-    if recorded is None:
+    if recorded_calls is None:
         executable.run(Run(schedules[0], observer=look), inputs)
     with np.errstate(all="ignore"):
-        for call in recorded or ():
-            _look(call, schedules, made, alone, found)
+        for call in recorded_calls or ():
+            _record_differences(call, schedules, grouped, replayed, found)
     return list(found.values())
 
 
-def _look(
+def _record_differences(
     call: Call,
     schedules: Sequence[Schedule],
-    made: dict[int, Made],
-    alone: Mapping[Schedule, Extremes | None],
-    found: dict[int, Local],
+    grouped: dict[int, GroupedResult],
+    replayed: Mapping[Schedule, Extremes | None],
+    found: dict[int, LocalDifference],
 ) -> None:
-    """Enter what a call differs in."""
+    """Record the differences of a call between schedules."""
     step, differs = call.step, False
     for schedule in schedules[1:]:
-        if getattr(schedule, step.knob) == getattr(step.base, step.knob):
+        if getattr(schedule, step.order_option) == getattr(step.base, step.order_option):
             continue
         try:
-            comparisons = [alone[schedule]] if schedule in alone else _compared(call, schedule, made)
+            comparisons = [replayed[schedule]] if schedule in replayed else _compared(call, schedule, grouped)
         except NimbleError:
             continue
         for result, extremes in enumerate(comparisons):
@@ -138,13 +138,13 @@ def _look(
         found[step.number].calls += 1
 
 
-def _compared(call: Call, schedule: Schedule, made: dict[int, Made]) -> list[Extremes | None]:
+def _compared(call: Call, schedule: Schedule, grouped: dict[int, GroupedResult]) -> list[Extremes | None]:
     """How each of a call's results differs under another schedule."""
-    plain = made.get(id(call.results[0]))
+    plain = grouped.get(id(call.results[0]))
     if plain is not None:
-        other = call.step.made(schedule, call.operands, is_whole=False)
+        other = call.step.grouped_result(schedule, call.operands, with_result=False)
         if other is not None and other.groups is plain.groups:
-            return [compare_made(plain, other, _type(call, 0))]
+            return [compare_grouped_results(plain, other, _type(call, 0))]
     others = call.step.results(schedule, call.operands, call.regions)
     return [
         compare(*arrays, _type(call, number))
@@ -159,19 +159,21 @@ def _type(call: Call, number: int) -> TensorType:
     return type.with_shape(call.results[number].shape)
 
 
-def _local(call: Call, result: int, extremes: Extremes, schedules: tuple[Schedule, Schedule]) -> Local:
+def _local(
+    call: Call, result: int, extremes: Extremes, schedules: tuple[Schedule, Schedule]
+) -> LocalDifference:
     """What a call whose result differs tells of its operation."""
     first, greatest = [
-        difference_at(place, extremes, _type(call, result), schedules)
-        for place in (extremes.first, extremes.greatest)
+        difference_at(position, extremes, _type(call, result), schedules)
+        for position in (extremes.first, extremes.greatest)
     ]
     captures = next((region.captures for region in call.regions.values()), ())
-    return Local(call.step, 0, result, first, greatest, call.operands, captures)
+    return LocalDifference(call.step, 0, result, first, greatest, call.operands, captures)
 
 
-def find_reached(
+def find_affected_results(
     run: Callable[[Run], Sequence[Any]],
-    local: Local,
+    local: LocalDifference,
     schedules: Sequence[Schedule],
     plain: Sequence[tuple[Any, TensorType]],
     wanted: set[int],
@@ -185,20 +187,20 @@ def find_reached(
         plain: the results of the plain run and their types.
         wanted: numbers of results, and FAILURE where runs fail.
     """
-    reached: set[int] = set()
+    affected_results: set[int] = set()
     for schedule in schedules:
         try:
             results = run(Run(schedule, frozenset([local.step.number])))
         except NimbleError:
-            reached.add(FAILURE)
+            affected_results.add(FAILURE)
             continue
-        for number in wanted - reached - {FAILURE}:
+        for number in wanted - affected_results - {FAILURE}:
             array, type = plain[number]
             if compare(array, results[number], type) is not None:
-                reached.add(number)
-        if reached >= wanted:
+                affected_results.add(number)
+        if affected_results >= wanted:
             break
-    return reached & wanted
+    return affected_results & wanted
 
 
 def leaves(values: Sequence[Any]) -> list[Any]:
@@ -209,7 +211,7 @@ def leaves(values: Sequence[Any]) -> list[Any]:
     return found
 
 
-def shrink(local: Local) -> tuple[Module, list[Any]]:
+def shrink(local: LocalDifference) -> tuple[Module, list[Any]]:
     """A program of one operation, and the operands for which it depends on the schedule."""
     operation = local.step.view.operation
     captured = captured_values(operation.regions)

@@ -22,34 +22,34 @@ from ..ops.indexing.scatter import Scatter
 from ..options import Options
 from ..plan import Implementation, choose
 from ..specialize.utils.effects import has_no_effect
-from .freedom import Knob, contains_freedom, freedom, most_updates, unexplored
-from .grouped import GroupedComparisons, GroupedScatter, Made
+from .freedom import OrderOption, contains_open_order, max_updates, order_option_of, unexplored
+from .grouped import GroupedComparisons, GroupedResult, GroupedScatter
 from .schedules import Schedule
 
-MOST_CHOICES: Final = 4
-"""How many ways of running it a step keeps: drawn schedules may take memory."""
+MAX_IMPLEMENTATIONS: Final = 4
+"""Maximum number of implementations that a step caches: drawn schedules may take memory."""
 
-Observer = Callable[["Explored", tuple[Any, ...], Mapping[str, Any], tuple[Any, ...]], None]
-"""Sees each call of an explored step: the step, its operands, its regions, its results."""
+Observer = Callable[["ExploredStep", tuple[Any, ...], Mapping[str, Any], tuple[Any, ...]], None]
+"""Called after each call of an explored step with the step, its operands, regions and results."""
 
 
 @dataclass(eq=False, repr=False)
 class Run:
-    """What one run of a program does.
+    """The configuration of one run of a program.
 
     Attributes:
         schedule: of all operations that `only` does not leave out.
         only: numbers of the steps that follow the schedule, while others follow the base; None: all.
         observer: called after each explored step, or None.
-        made: what is known of results of steps, by the identity of the array; it grows as the program runs.
+        grouped_results: results of scatters that group their updates, by the identity of the array.
     """
 
     schedule: Schedule
     only: frozenset[int] | None = None
     observer: Observer | None = None
-    made: dict[int, Made] = field(default_factory=dict)
+    grouped_results: dict[int, GroupedResult] = field(default_factory=dict)
 
-    def schedule_of(self, step: Explored) -> Schedule:
+    def schedule_of(self, step: ExploredStep) -> Schedule:
         """The schedule that a step follows."""
         return self.schedule if self.only is None or step.number in self.only else step.base
 
@@ -59,7 +59,7 @@ _CURRENT = threading.local()
 
 @contextmanager
 def running(run: Run) -> Iterator[None]:
-    """Explored steps on this thread do what `run` says."""
+    """Apply `run` to explored steps on this thread."""
     before = getattr(_CURRENT, "run", None)
     _CURRENT.run = run
     try:
@@ -68,20 +68,20 @@ def running(run: Run) -> Iterator[None]:
         _CURRENT.run = before
 
 
-class Explored:
+class ExploredStep:
     """The step of an operation with an open order.
 
     Attributes:
-        number: which one it is, in the order of the program.
+        number: its position among the explored steps of the program.
         view: the operation.
         knob: the option that decides its order.
         base: the schedule of a plain run.
     """
 
-    def __init__(self, number: int, view: Op, knob: Knob, options: Options) -> None:
+    def __init__(self, number: int, view: Op, order_option: OrderOption, options: Options) -> None:
         self.number = number
         self.view = view
-        self.knob: Knob = knob
+        self.order_option: OrderOption = order_option
         self.base = Schedule(options.scatter_schedule, options.reduction_tree)
         self._options = options
         self._grouped = GroupedScatter.of(view, options.threads) if isinstance(view, Scatter) else None
@@ -103,41 +103,43 @@ class Explored:
         regions: Mapping[str, Any],
         run: Run | None = None,
     ) -> tuple[Any, ...]:
-        """What the operation gives under a schedule; a run is told what is known of it."""
-        made = self.made(schedule, operands, is_whole=True)
-        if made is not None:
+        """The results of the operation under a schedule; a grouped result is recorded in the run."""
+        grouped = self.grouped_result(schedule, operands, with_result=True)
+        if grouped is not None:
             if run is not None:
-                run.made[id(made.result)] = made
-            return (made.result,)
-        choice = self._choice(getattr(schedule, self.knob))
+                run.grouped_results[id(grouped.result)] = grouped
+            return (grouped.result,)
+        choice = self._choice(getattr(schedule, self.order_option))
         found = choice.function(*operands, **regions) if choice.needs_regions else choice.function(*operands)
         return found if type(found) is tuple else (found,)
 
-    def made(self, schedule: Schedule, operands: tuple[Any, ...], is_whole: bool) -> Made | None:
-        """What a scatter makes of groups of its updates under a schedule; None where it groups none."""
+    def grouped_result(
+        self, schedule: Schedule, operands: tuple[Any, ...], with_result: bool
+    ) -> GroupedResult | None:
+        """The result of a scatter that groups its updates under a schedule; None if it does not."""
         if self._grouped is None or not self.groups(schedule):
             return None
-        return self._grouped(schedule.scatter_schedule, operands, is_whole)
+        return self._grouped(schedule.scatter_schedule, operands, with_result)
 
     def groups(self, schedule: Schedule) -> bool:
         """Whether it is a scatter that groups its updates under a schedule."""
-        return self._grouped is not None and self._grouped.serves(schedule.scatter_schedule)
+        return self._grouped is not None and self._grouped.supports(schedule.scatter_schedule)
 
-    def compare(self, plain: Made, schedules: Sequence[Schedule]) -> GroupedComparisons:
+    def compare(self, plain: GroupedResult, schedules: Sequence[Schedule]) -> GroupedComparisons:
         """How results of a scatter that groups its updates differ from the plain one under some schedules."""
         assert self._grouped is not None
         return self._grouped.compare(plain, [schedule.scatter_schedule for schedule in schedules])
 
     def _choice(self, chosen: Any) -> Implementation:
-        """How the operation runs where its option has a value."""
+        """The implementation of the operation for a value of its option."""
         with self._lock:
             choice = self._choices.get(chosen)
             if choice is None:
-                options = dataclasses.replace(self._options, **{self.knob: chosen})
+                options = dataclasses.replace(self._options, **{self.order_option: chosen})
                 view = copy.copy(self.view)
                 view.ordering = options.ordering
                 choice = self._choices[chosen] = choose(view, options)
-                if len(self._choices) > MOST_CHOICES:
+                if len(self._choices) > MAX_IMPLEMENTATIONS:
                     self._choices.popitem(last=False)
             return choice
 
@@ -156,14 +158,14 @@ class ExploredExecutable(Executable):
     _scatters_by_columns = _calls_layers = False
 
     def __init__(self, module: Module, entry: str, options: Options) -> None:
-        self.steps: list[Explored] = []
+        self.steps: list[ExploredStep] = []
         self.unexplored: dict[str, int] = {}
-        self.most_updates = 0
+        self.max_updates = 0
         self.only_returns = False
         super().__init__(module, entry, options)
 
     def converted(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Inputs as arrays, each made once, where their number is right."""
+        """Convert the inputs to arrays once, if their number is right."""
         if len(inputs) != len(self.input_types):
             return inputs
         return tuple(
@@ -180,7 +182,7 @@ class ExploredExecutable(Executable):
 
     def _lowered(self, function: Function) -> Program:
         self.unexplored = unexplored(function)
-        self.most_updates = max(self.most_updates, most_updates(function))
+        self.max_updates = max(self.max_updates, max_updates(function))
         # Reductions keep steps of their own under any tree but the default one.
         apart = dataclasses.replace(self.options, reduction_tree="left")
         program = Program(function, apart, self._choose)
@@ -189,12 +191,12 @@ class ExploredExecutable(Executable):
 
     def _choose(self, view: Op, options: Options) -> Implementation:
         options, view.ordering = self.options, self.options.ordering
-        knob = freedom(view)
-        if knob is not None:
-            step = Explored(len(self.steps), view, knob, options)
+        order_option = order_option_of(view)
+        if order_option is not None:
+            step = ExploredStep(len(self.steps), view, order_option, options)
             self.steps.append(step)
-            return Implementation(step, "explored", f"follows {knob}")
-        if isinstance(view, While) and contains_freedom(view.operation):
+            return Implementation(step, "explored", f"follows {order_option}")
+        if isinstance(view, While) and contains_open_order(view.operation):
             return Implementation(view.reference, "reference", "holds an explored step")
         return choose(view, options)
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..options import Options
 
-MOST_RANDOM_UPDATES: Final = 1 << 16
-"""Where each scatter has fewer updates, all of their permutations are drawn from; else they are shuffled."""
+MAX_PERMUTED_UPDATES: Final = 1 << 16
+"""Scatters with fewer updates draw from all permutations; others use shuffled schedules."""
 
 _NAMED: Final = (("reverse", "right"), (None, "left"), (None, "balanced"))
 """What is tried first: schedules of scatter (None: a random one) and trees of reductions."""
@@ -42,13 +42,13 @@ def _text(choice: Any) -> str:
     return repr(choice)
 
 
-def draw_schedules(base: Schedule, count: int, seed: int, most_updates: int) -> list[Schedule]:
+def draw_schedules(base: Schedule, count: int, seed: int, max_updates: int) -> list[Schedule]:
     """The first `count` schedules of a seed; the first one is `base`.
 
     Args:
         most_updates: of any scatter of the program.
     """
-    kind = "random" if most_updates < MOST_RANDOM_UPDATES else "shuffled"
+    kind = "random" if max_updates < MAX_PERMUTED_UPDATES else "shuffled"
     seeds = np.random.Generator(np.random.PCG64(seed)).integers(0, 2**31, count)
     schedules = [base]
     for number in range(1, count):

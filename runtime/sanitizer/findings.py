@@ -1,4 +1,4 @@
-"""What was found, and what is done about it."""
+"""Findings of the sanitizer: their record and the action on each."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any, Final, overload
 
 from ..errors import UndefinedBehaviorError
 
-MOST_KEPT: Final = 16
-"""How many findings of a check are kept for one operation; all of them are counted."""
+MAX_FINDINGS_PER_OPERATION: Final = 16
+"""Maximum number of stored findings per check and operation; all are counted."""
 
 Key = tuple[str, str, str]
 """A check, an operation's name and its location."""
@@ -24,7 +24,7 @@ class SanitizerWarning(RuntimeWarning):
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """What a check found in one run of an operation.
+    """A violation that a check found in one run of an operation.
 
     Attributes:
         index: where, in the array that the check speaks of.
@@ -80,7 +80,7 @@ class Findings(Sequence[Finding]):
     def __init__(self, action: str = "collect") -> None:
         self.action = action
         self.totals: Counter[Key] = Counter()
-        self._kept: list[Finding] = []
+        self._findings: list[Finding] = []
         self._lock = threading.Lock()
 
     def report(self, finding: Finding) -> None:
@@ -93,8 +93,8 @@ class Findings(Sequence[Finding]):
         with self._lock:
             self.totals[key] += 1
             total = self.totals[key]
-            if total <= MOST_KEPT:
-                self._kept.append(finding)
+            if total <= MAX_FINDINGS_PER_OPERATION:
+                self._findings.append(finding)
         if self.action == "raise":
             raise UndefinedBehaviorError(
                 f"({finding.check}) {finding.message}", operation=finding.operation, location=finding.location
@@ -105,18 +105,18 @@ class Findings(Sequence[Finding]):
     def clear(self) -> None:
         """Forget all of them."""
         with self._lock:
-            self._kept.clear()
+            self._findings.clear()
             self.totals.clear()
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._findings)
 
     @overload
     def __getitem__(self, index: int) -> Finding: ...
     @overload
     def __getitem__(self, index: slice) -> list[Finding]: ...
     def __getitem__(self, index: int | slice) -> Finding | list[Finding]:
-        return self._kept[index]
+        return self._findings[index]
 
     def __repr__(self) -> str:
-        return f"Findings({self._kept!r})"
+        return f"Findings({self._findings!r})"

@@ -1,8 +1,8 @@
-"""Follows memory that nothing has written: new buffers, and what `set_dimension_size` adds.
+"""Track uninitialized memory: new buffers, and elements that `set_dimension_size` adds.
 
-To each array that may hold such elements belongs a shadow: an array of booleans, true where something was
-written. Operations that move elements move their shadows likewise, those that overwrite elements write into
-the shadow; all others read, which is what is looked for. The program's results are read by its caller.
+Each array that may hold uninitialized elements has a shadow: a boolean array that is true where an element
+was written. Data-movement operations move the shadow with the elements, and operations that overwrite
+elements set the shadow; every other operation reads. The caller reads the program's results.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from .elements import first_index, number, place
 from .findings import Violation
 
 _CREATING: Final = frozenset({"AllocateBuffer", "CreateBuffer"})
-_PASSING: Final = frozenset({"Pin", "Unpin", *SHARDING_ANNOTATIONS})
-"""Custom calls that return the very arrays which they take."""
+_FORWARDING: Final = frozenset({"Pin", "Unpin", *SHARDING_ANNOTATIONS})
+"""Custom calls that return their operands."""
 
-_MOVED: Final = {
+_MOVEMENT_OPS: Final = {
     "stablehlo.broadcast": 1,
     "stablehlo.broadcast_in_dim": 1,
     "stablehlo.dynamic_broadcast_in_dim": 1,
@@ -50,12 +50,12 @@ _MOVED: Final = {
     "stablehlo.transpose": 1,
     "tensor.cast": 1,
 }
-"""Operations that move elements, and how many of their first operands hold these; the others are read."""
+"""Data-movement operations with the number of leading operands that they move; they read the others."""
 
-Reads = Callable[[Violation], None]
+ReportRead = Callable[[Violation], None]
 
 
-Follow = Callable[[Sequence[Any], Sequence[Any], Reads], None]
+ShadowUpdate = Callable[[Sequence[Any], Sequence[Any], ReportRead], None]
 
 
 def may_be_unwritten(function: Function) -> bool:
@@ -78,20 +78,20 @@ class Shadows:
         self._shadows: dict[int, tuple[weakref.ref[Array], Array]] = {}
 
     def of(self, value: Any) -> Array | None:
-        """The shadow of an array; None: all of it is written."""
-        known = self._shadows.get(id(value))
-        return known[1] if known is not None and known[0]() is value else None
+        """The shadow of an array; None if every element is written."""
+        entry = self._shadows.get(id(value))
+        return entry[1] if entry is not None and entry[0]() is value else None
 
     def enter(self, value: Array, written: Array) -> None:
-        """Let an array have a shadow, or none where all of it is written."""
+        """Set the shadow of an array; an array that is fully written has none."""
         key, shadows = id(value), self._shadows
         if written.all():
             shadows.pop(key, None)
         else:
             shadows[key] = weakref.ref(value, lambda _: shadows.pop(key, None)), written
 
-    def follow(self, view: Op) -> Follow | None:
-        """What to do after an operation has run, given its operands and results and what is told of reads."""
+    def follow(self, view: Op) -> ShadowUpdate | None:
+        """The update of shadows after an operation; it takes operands, results and a callback for reads."""
         if isinstance(view, (Tuple, GetTupleElement, OptimizationBarrier, ReadsSizes)):
             return None
         if isinstance(view, CustomCall):
@@ -104,19 +104,19 @@ class Shadows:
             return self._follow_moves(range(1, 3), np.where)
         if view.name == "stablehlo.concatenate":
             return self._follow_moves(range(len(view.operation.operands)), view.reference)
-        if view.name in _MOVED:
-            return self._follow_moves(range(_MOVED[view.name]), view.reference)
+        if view.name in _MOVEMENT_OPS:
+            return self._follow_moves(range(_MOVEMENT_OPS[view.name]), view.reference)
         return lambda operands, results, reads: self.read_all(operands, reads)
 
-    def read_all(self, operands: Sequence[Any], reads: Reads) -> None:
-        """All elements of these are read."""
+    def read_all(self, operands: Sequence[Any], reads: ReportRead) -> None:
+        """Report uninitialized elements of the operands."""
         if self._shadows:
             numbers = {id(operand): position for position, operand in reversed([*enumerate(operands)])}
             for position in sorted(numbers.values()):
                 self.read(operands[position], f"operand {position}", reads)
 
-    def read(self, value: Any, name: str, reads: Reads, chosen: Array | None = None) -> None:
-        """An array is read: all of it, or the elements that are chosen."""
+    def read(self, value: Any, name: str, reads: ReportRead, chosen: Array | None = None) -> None:
+        """Report uninitialized elements of an array, or of its `chosen` elements."""
         written = self.of(value)
         if written is None:
             return
@@ -126,8 +126,8 @@ class Shadows:
             message = f"reads {place(index)} of {name}, which nothing has written"
             reads(Violation(index, number(value[index]), message, int(np.count_nonzero(unwritten))))
 
-    def _follow_call(self, view: CustomCall) -> Follow | None:
-        if view.call_target_name in _PASSING:
+    def _follow_call(self, view: CustomCall) -> ShadowUpdate | None:
+        if view.call_target_name in _FORWARDING:
             return None
         if view.call_target_name in _CREATING:
             return lambda operands, results, reads: self.enter(
@@ -135,43 +135,45 @@ class Shadows:
             )
         written = {operand for _, operand, _ in view.output_operand_aliases}
 
-        def follow(operands: Sequence[Any], results: Sequence[Any], reads: Reads) -> None:
+        def follow(operands: Sequence[Any], results: Sequence[Any], reads: ReportRead) -> None:
             self.read_all([value for n, value in enumerate(operands) if n not in written], reads)
 
         return follow
 
-    def _follow_size(self, view: SetDimensionSize) -> Follow:
-        def follow(operands: Sequence[Any], results: Sequence[Any], reads: Reads) -> None:
+    def _follow_size(self, view: SetDimensionSize) -> ShadowUpdate:
+        def follow(operands: Sequence[Any], results: Sequence[Any], reads: ReportRead) -> None:
             operand, result = operands[0], results[0]
-            kept = tuple(slice(min(size, now)) for size, now in zip(operand.shape, result.shape, strict=True))
+            common = tuple(
+                slice(min(size, new_size)) for size, new_size in zip(operand.shape, result.shape, strict=True)
+            )
             written = np.zeros(result.shape, np.bool_)
             shadow = self.of(operand)
-            written[kept] = True if shadow is None else shadow[kept]
+            written[common] = True if shadow is None else shadow[common]
             self.enter(result, written)
 
         return follow
 
-    def _follow_moves(self, moved: range, function: Callable[..., Any]) -> Follow:
-        """The elements of some operands are moved by a function, the other operands are read."""
+    def _follow_moves(self, moved: range, function: Callable[..., Any]) -> ShadowUpdate:
+        """Apply `function` to the shadows of the `moved` operands; the other operands are read."""
 
-        def follow(operands: Sequence[Any], results: Sequence[Any], reads: Reads) -> None:
+        def follow(operands: Sequence[Any], results: Sequence[Any], reads: ReportRead) -> None:
             if not self._shadows:
                 return
             shadows = [self.of(operands[position]) for position in moved]
             self.read_all([value for n, value in enumerate(operands) if n not in moved], reads)
             if any(shadow is not None for shadow in shadows):
-                given = list(operands)
+                arguments = list(operands)
                 for position, shadow in zip(moved, shadows, strict=True):
                     shape = np.shape(operands[position])
-                    given[position] = np.ones(shape, np.bool_) if shadow is None else shadow
-                self.enter(results[0], np.array(function(*given), np.bool_))
+                    arguments[position] = np.ones(shape, np.bool_) if shadow is None else shadow
+                self.enter(results[0], np.array(function(*arguments), np.bool_))
 
         return follow
 
-    def _follow_scatter(self, view: Scatter) -> Follow:
+    def _follow_scatter(self, view: Scatter) -> ShadowUpdate:
         count, replaces = len(view.inputs), overwrites(view.update_computation)
 
-        def follow(operands: Sequence[Any], results: Sequence[Any], reads: Reads) -> None:
+        def follow(operands: Sequence[Any], results: Sequence[Any], reads: ReportRead) -> None:
             if not self._shadows:
                 return
             self.read_all(operands[count:], reads)

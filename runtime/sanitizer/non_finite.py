@@ -33,7 +33,7 @@ _HARMLESS: Final = frozenset({
 })  # fmt: skip
 """What gives finite numbers for finite ones, in the common types of real numbers."""
 
-LEAST_WIDTH: Final = 16
+MIN_WIDTH: Final = 16
 """Bits of the types that are common: some narrower ones have neither zero nor negative numbers."""
 
 
@@ -53,7 +53,9 @@ def non_finite(view: Op) -> Inspect | None:
             finite = np.isfinite(result)
             if np.count_nonzero(finite) == result.size:
                 continue
-            made = _made(~np.asarray(finite), [operands[operand] for operand in floats], is_elementwise)
+            made = _creates_non_finite(
+                ~np.asarray(finite), [operands[operand] for operand in floats], is_elementwise
+            )
             if made is not None:
                 return _violation(np.asarray(result), made, position if len(values) > 1 else None)
         return None
@@ -61,7 +63,7 @@ def non_finite(view: Op) -> Inspect | None:
     return inspect
 
 
-def _made(marked: Array, operands: Sequence[Array], is_elementwise: bool) -> Array | None:
+def _creates_non_finite(marked: Array, operands: Sequence[Array], is_elementwise: bool) -> Array | None:
     """Which of the marked elements of a result come from finite ones; None: none does."""
     for operand in operands:
         finite = np.isfinite(operand)
@@ -86,4 +88,4 @@ def _is_float(type: Any) -> bool:
 
 def _has_common_types(view: Op) -> bool:
     types = [result.type.element_type for result in view.operation.results]  # type: ignore[union-attr]
-    return all(type.category == FLOAT and type.width >= LEAST_WIDTH for type in types)
+    return all(type.category == FLOAT and type.width >= MIN_WIDTH for type in types)

@@ -30,7 +30,7 @@ from ..types import Type
 from . import elements, indices
 from .elements import Inspect
 from .findings import Finding, Findings, Violation
-from .memory import Follow, Shadows, may_be_unwritten
+from .memory import Shadows, ShadowUpdate, may_be_unwritten
 from .non_finite import non_finite
 
 _INSPECTED: Final[dict[str, Callable[[Op], Inspect | None]]] = {
@@ -47,7 +47,7 @@ _INSPECTED: Final[dict[str, Callable[[Op], Inspect | None]]] = {
 }
 """For each check that looks at the operands and results of one operation what says how it is done."""
 
-MOST_TRIED: Final = 1 << 12
+MAX_TRIAL_ELEMENTS: Final = 1 << 12
 """Elements of the constants for which an operation with regions is run once, before all calls."""
 
 _DIVISIONS: Final = ("arith.divsi", "arith.remsi")
@@ -89,24 +89,24 @@ class Sanitizer:
 
     def inspections(self, view: Op) -> list[tuple[str, Inspect]]:
         """The checks that concern an operation."""
-        made = [(name, make(view)) for name, make in _INSPECTED.items() if name in self.checks]
-        return [(name, inspect) for name, inspect in made if inspect is not None]
+        inspections = [(name, make(view)) for name, make in _INSPECTED.items() if name in self.checks]
+        return [(name, inspect) for name, inspect in inspections if inspect is not None]
 
     def _on_constants(self, operation: Operation, operands: Sequence[Array]) -> Any:
         """The result of an operation on constants; None where there is a finding, so that it has to run."""
         view = view_of(operation)
         if operation.regions:
-            return self._trial(operation, operands) if _is_short(operation, operands) else None
+            return self._trial(operation, operands) if _is_cheap(operation, operands) else None
         results = _as_tuple(view.reference(*operands))
-        found = any(inspect(operands, results) is not None for _, inspect in self.inspections(view))
-        return None if found else results[0]
+        has_violation = any(inspect(operands, results) is not None for _, inspect in self.inspections(view))
+        return None if has_violation else results[0]
 
     def _trial(self, operation: Operation, operands: Sequence[Array]) -> Any:
         """The same for an operation with regions: a program of it alone is run."""
         block = Block([operand.type for operand in operation.operands])
         builder = Builder(block)
-        made = builder.copy(operation, dict(zip(operation.operands, block.arguments, strict=True)))
-        builder.create("func.return", made.results)
+        copied = builder.copy(operation, dict(zip(operation.operands, block.arguments, strict=True)))
+        builder.create("func.return", copied.results)
         region = Region([block])
         trial = Sanitizer(replace(self.options, sanitize_action="collect", compile="never"))
         watch = trial.watch(Function("trial", region.type, region))
@@ -119,8 +119,17 @@ class Sanitizer:
         Raises:
             UndefinedBehaviorError: findings are raised.
         """
-        place, found = (operation.name, str(operation.location)), violation
-        self.findings.report(Finding(check, *place, found.index, found.value, found.message, found.count))
+        operation_and_location, violation_found = (operation.name, str(operation.location)), violation
+        self.findings.report(
+            Finding(
+                check,
+                *operation_and_location,
+                violation_found.index,
+                violation_found.value,
+                violation_found.message,
+                violation_found.count,
+            )
+        )
 
     def report_failure(self, error: ExecutionError, view: Op, operands: Sequence[Any]) -> None:
         """Enter the error of a step, where it is what a check is about.
@@ -138,14 +147,14 @@ class Sanitizer:
         if "shape_mismatch" in self.checks:
             label = f"{error.label}: " if error.label else ""
             message = f"{label}{error.reason}"
-            place = (str(error.operation), str(error.location))
-            self.findings.report(Finding("shape_mismatch", *place, (), shapes, message))
+            operation_and_location = (str(error.operation), str(error.location))
+            self.findings.report(Finding("shape_mismatch", *operation_and_location, (), shapes, message))
 
 
-def _is_short(operation: Operation, operands: Sequence[Array]) -> bool:
+def _is_cheap(operation: Operation, operands: Sequence[Array]) -> bool:
     """Whether an operation with regions, which take nothing from outside, ends soon."""
     loops = any(inner.name == While.name for inner in operation.walk())
-    small = sum(operand.size for operand in operands) <= MOST_TRIED
+    small = sum(operand.size for operand in operands) <= MAX_TRIAL_ELEMENTS
     return small and not loops and not captured_values(operation.regions)
 
 
@@ -233,7 +242,7 @@ def _watched(
     view: Op,
     function: Callable[..., Any],
     inspections: Sequence[tuple[str, Inspect]],
-    follow: Follow | None,
+    follow: ShadowUpdate | None,
 ) -> Callable[..., Any]:
     operation = view.operation
 
@@ -263,12 +272,20 @@ def _dropping_windows(
     view: Op,
     function: Callable[..., Any],
     inspections: Sequence[tuple[str, Inspect]],
-    follow: Follow | None,
+    follow: ShadowUpdate | None,
 ) -> Callable[..., Any]:
     """A scatter that leaves out whole windows: indices are judged as given, all else as they are then."""
-    given = [one for one in inspections if one[0] in ("dropped_updates", "indices_are_sorted")]
-    inner = _watched(sanitizer, view, function, [one for one in inspections if one not in given], follow)
-    outer = _watched(sanitizer, view, lambda *operands, **regions: None, given, None)
+    index_inspections = [
+        inspection for inspection in inspections if inspection[0] in ("dropped_updates", "indices_are_sorted")
+    ]
+    inner = _watched(
+        sanitizer,
+        view,
+        function,
+        [inspection for inspection in inspections if inspection not in index_inspections],
+        follow,
+    )
+    outer = _watched(sanitizer, view, lambda *operands, **regions: None, index_inspections, None)
 
     def run(*operands: Any, **regions: Any) -> Any:
         outer(*operands)
@@ -280,9 +297,9 @@ def _dropping_windows(
 def _with_whole_windows(view: Any, operands: Sequence[Array]) -> list[Array]:
     """The operands of a scatter, its indices such that it leaves out whole windows."""
     count = len(view.inputs)
-    given = list(operands)
-    given[count] = moved(view, operands[0].shape, operands[count], operands[count + 1].shape)
-    return given
+    arguments = list(operands)
+    arguments[count] = moved(view, operands[0].shape, operands[count], operands[count + 1].shape)
+    return arguments
 
 
 class _ReadingRunner:

@@ -105,7 +105,7 @@ runtime/frontend/dense.py:_MAX_BYTES
 runtime/frontend/lexer.py:MAX_NESTING
 runtime/frontend/lexer.py:MAX_INTEGER_DIGITS
 runtime/frontend/type_parser.py:*
-runtime/ops/framework/attribute_kinds.py:_MOST_ELEMENTS
+runtime/ops/framework/attribute_kinds.py:_MAX_ELEMENTS
 runtime/ops/reduction/cumulative.py:*
 runtime/ops/custom_calls/targets.py:*
 runtime/ops/contraction/float_matmul.py:PART
@@ -115,10 +115,10 @@ runtime/ops/numerics/special_functions.py:_GREAT_EXPONENT
 runtime/ops/reduction/reduce_window.py:MAX_WINDOW_POSITIONS
 runtime/plan/implementations/ufunc_recorder.py:MAX_OPERANDS
 runtime/patterns/operations.py:_SMALL
-runtime/sanitizer/non_finite.py:LEAST_WIDTH
-runtime/sanitizer/*.py:MOST_*
-runtime/explorer/*.py:MOST_*
-runtime/explorer/*.py:WAITING
+runtime/sanitizer/non_finite.py:MIN_WIDTH
+runtime/sanitizer/*.py:MAX_*
+runtime/explorer/*.py:MAX_*
+runtime/explorer/*.py:MAX_PENDING_PER_WORKER
 runtime/specialize/inline.py:MAX_OPERATIONS
 runtime/explanation.py:*
 runtime/ir/printer.py:*

@@ -68,7 +68,7 @@ def test_zeros_differ_by_nothing() -> None:
     type = TensorType((2,), ELEMENT_TYPES["f32"])
     arrays = np.array([0.0, 1.0], "f"), np.array([-0.0, 1.0], "f")
     found = compare(*arrays, type)
-    assert found is not None and (found.places.tolist(), found.first, found.distance) == ([0], 0, 0)
+    assert found is not None and (found.positions.tolist(), found.first, found.distance) == ([0], 0, 0)
     assert difference_at(0, found, type, SCHEDULES).distance == 0
 
 
@@ -81,7 +81,7 @@ def test_complex_numbers_take_the_greater_part(name: str) -> None:
     part = one.real.dtype.type
     other[0] = complex(1, np.nextafter(np.nextafter(part(2), part(3)), part(3)))
     found = compare(one, other, TensorType((3,), element_type))
-    assert found is not None and (found.places.tolist(), found.first, found.distance) == ([0], 0, 2)
+    assert found is not None and (found.positions.tolist(), found.first, found.distance) == ([0], 0, 2)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_integers_differ_by_numbers(name: str) -> None:
     held = np.uint64 if name == "ui64" else np.int64
     arrays = tuple([np.array(values, held).astype(element_type.dtype) for values in (one, other)])
     found = compare(*arrays, TensorType((2,), element_type))
-    assert found is not None and (found.places.tolist(), found.greatest) == ([0], 0)
+    assert found is not None and (found.positions.tolist(), found.greatest) == ([0], 0)
     assert difference_at(0, found, TensorType((2,), element_type), SCHEDULES).distance == wanted
     assert found.distance == wanted
 
@@ -149,15 +149,15 @@ def test_many_values_are_compared_as_few_are(name: str, share: float) -> None:
             one = compare(plain[part], other[part], type, elements[part])
             if one is not None:
                 parts.append((one.distance, -one.element(one.greatest), one.element(one.first)))
-                small = Comparison((plain, other), one.places + begin, 0, 0, 0)
+                small = Comparison((plain, other), one.positions + begin, 0, 0, 0)
                 ranges[1].add(small)
         assert (found is None) == (not parts)
         if found is not None:
             differing = np.count_nonzero(plain.view(f"u{dtype.itemsize}") != other.view(f"u{dtype.itemsize}"))
-            assert (found.places is None) == (differing >= size // 8)
+            assert (found.positions is None) == (differing >= size // 8)
             assert (found.distance, -found.element(found.greatest)) == max(parts)[:2]
             assert found.element(found.first) == min([first for *_, first in parts])
-            ranges[0].add(Comparison(found.values, found.places, 0, 0, 0))
+            ranges[0].add(Comparison(found.values, found.positions, 0, 0, 0))
     assert ranges[0].elements == ranges[1].elements
     for one, other in ((ranges[0].least, ranges[1].least), (ranges[0].most, ranges[1].most)):
         assert (one is None and other is None) or one.tobytes() == other.tobytes()

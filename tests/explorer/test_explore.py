@@ -15,7 +15,7 @@ import nimblehlo
 from nimblehlo import Exploration, Options
 from nimblehlo.cli import main
 from nimblehlo.explorer.runs import ExploredExecutable, Run
-from nimblehlo.explorer.schedules import MOST_RANDOM_UPDATES, Schedule, draw_schedules
+from nimblehlo.explorer.schedules import MAX_PERMUTED_UPDATES, Schedule, draw_schedules
 from tests.ops.bodies import combining, region
 from tests.ops.reduction.test_options import SELECT, window_text
 from tests.running import same_bits
@@ -389,7 +389,7 @@ def test_runs_are_those_of_the_options(compile: Any, kind: str) -> None:
     ):
         module = nimblehlo.load(text)
         executable = ExploredExecutable(module, "main", options)
-        updates = MOST_RANDOM_UPDATES if kind == "shuffled" else 10
+        updates = MAX_PERMUTED_UPDATES if kind == "shuffled" else 10
         for schedule in draw_schedules(BASE, 9, 3, updates):
             found = executable.run(Run(schedule), tuple(inputs))
             wanted = nimblehlo.execute(module, inputs, options=schedule.options(options))

@@ -16,7 +16,7 @@ from nimblehlo import Options
 from nimblehlo.explorer import exploring, responsibility
 from nimblehlo.explorer.grouped import GroupedScatter
 from nimblehlo.explorer.runs import ExploredExecutable, Run
-from nimblehlo.explorer.schedules import MOST_RANDOM_UPDATES, Schedule
+from nimblehlo.explorer.schedules import MAX_PERMUTED_UPDATES, Schedule
 from nimblehlo.kernels.exploration import update_groups
 from nimblehlo.ops.custom_calls.custom_call import unregister_custom_call
 from nimblehlo.plan.tiering.background import BACKGROUND
@@ -85,7 +85,7 @@ def test_what_is_found_is_what_whole_results_show(name: str, operation: str) -> 
     dtype = nimblehlo.types.ELEMENT_TYPES[name].dtype
     special = [0.0, -0.0, np.inf, -np.inf, np.nan, 5e-324, 1e-40, 1e30, -1e30, 3.0]
     # Many updates, so that schedules are shuffled ones; elements have no, one, two and several of them.
-    updates = MOST_RANDOM_UPDATES + 5
+    updates = MAX_PERMUTED_UPDATES + 5
     for rows in (updates, updates // 4):
         inputs = scatter_inputs(dtype, rows, updates, seed=rows)
         with np.errstate(all="ignore"):
@@ -123,7 +123,7 @@ RETURNED = {
 
 @pytest.mark.parametrize(("returned", "runs"), RETURNED.items())
 def test_the_program_runs_once_where_a_scatter_is_all_that_varies(returned: str, runs: int) -> None:
-    updates = MOST_RANDOM_UPDATES
+    updates = MAX_PERMUTED_UPDATES
     type, given = "tensor<4xf32>", f"tensor<{updates}xf32>"
     lines = [scatter_line("f32", combining("add", "f32"), 4, updates)]
     lines += [f"%n = stablehlo.negate %u : {given}"] * ("%n" in returned)
@@ -157,16 +157,16 @@ def test_the_program_runs_once_where_a_scatter_is_all_that_varies(returned: str,
 
 
 def test_neither_garbage_is_looked_for_nor_jobs_begin_while_a_scatter_alone_is_repeated() -> None:
-    updates = MOST_RANDOM_UPDATES
+    updates = MAX_PERMUTED_UPDATES
     text = scatter_text("f32", combining("add", "f32"), updates=updates)
     inputs = scatter_inputs(np.float32, updates=updates)
     seen: list[tuple[bool, int]] = []
 
-    def find_local(*arguments: Any) -> list[Any]:
+    def find_local_differences(*arguments: Any) -> list[Any]:
         seen.append((gc.isenabled(), BACKGROUND.holds))
-        return responsibility.find_local(*arguments)
+        return responsibility.find_local_differences(*arguments)
 
-    with mock.patch.object(exploring, "find_local", find_local):
+    with mock.patch.object(exploring, "find_local_differences", find_local_differences):
         nimblehlo.explore(text, inputs, schedules=4)
         assert seen == [(False, 1)] and gc.isenabled() and not BACKGROUND.holds
         with mock.patch.object(GroupedScatter, "of", return_value=None):

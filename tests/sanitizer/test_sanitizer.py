@@ -12,7 +12,7 @@ import pytest
 import nimblehlo
 from nimblehlo import Findings, Options, SanitizerWarning, UndefinedBehaviorError
 from nimblehlo.options import CHECKS
-from nimblehlo.sanitizer.findings import MOST_KEPT
+from nimblehlo.sanitizer.findings import MAX_FINDINGS_PER_OPERATION
 from nimblehlo.sanitizer.sanitizer import _INSPECTED
 from tests.sanitizer.findings import findings_of, line_of, only_finding
 
@@ -57,7 +57,7 @@ def test_findings_are_collected_and_bounded() -> None:
         thread.join()
     findings = executable.findings
     assert isinstance(findings, Findings)
-    assert len(findings) == MOST_KEPT
+    assert len(findings) == MAX_FINDINGS_PER_OPERATION
     assert findings.totals == {("division_by_zero", "stablehlo.divide", "<text>:3:8"): 80}
     findings.clear()
     assert not executable.findings

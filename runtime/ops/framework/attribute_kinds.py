@@ -26,7 +26,7 @@ from ...ir import (
 )
 from ...types import ELEMENT_TYPES, FLOAT, ElementType, TensorType
 
-_MOST_ELEMENTS: Final = 1 << 16
+_MAX_ELEMENTS: Final = 1 << 16
 """Longest constant that is read as a list."""
 
 
@@ -59,8 +59,8 @@ def array_of(attribute: Attribute, rank: int, dtype: Any) -> np.ndarray[Any, Any
     """
     if not isinstance(attribute, DenseElementsAttribute) or attribute.array.ndim != rank:
         return None
-    if attribute.array.size > _MOST_ELEMENTS:
-        raise ValueError(f"has {attribute.array.size} elements, but may have at most {_MOST_ELEMENTS}")
+    if attribute.array.size > _MAX_ELEMENTS:
+        raise ValueError(f"has {attribute.array.size} elements, but may have at most {_MAX_ELEMENTS}")
     return attribute.array if attribute.array.dtype == dtype else None
 
 

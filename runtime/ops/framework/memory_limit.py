@@ -20,7 +20,7 @@ def _machine_bytes() -> int:
         return int(np.iinfo(np.intp).max)
 
 
-MOST_BYTES: Final = _machine_bytes()
+PHYSICAL_MEMORY_BYTES: Final = _machine_bytes()
 """The largest tensor that is computed."""
 
 
@@ -39,9 +39,9 @@ def require_memory(operation: Operation, *types: Type) -> None:
     """
     for type in types:
         needed = bytes_of(type)
-        if needed > MOST_BYTES:
+        if needed > PHYSICAL_MEMORY_BYTES:
             raise ExecutionError(
-                f"the result {type} would take {needed} bytes, but the machine has {MOST_BYTES}",
+                f"the result {type} would take {needed} bytes, but the machine has {PHYSICAL_MEMORY_BYTES}",
                 operation=operation.name,
                 location=operation.location,
             )
