@@ -14,8 +14,8 @@ Bits must be the same, those of NaNs aside, but for what the specification leave
   interpreter rests, give some value, ml_dtypes NaN; and sums of such numbers, each step of which the
   interpreter rounds to a power of two;
 - `reduce_precision` of types without infinities, whose bits the interpreter reads as if they were IEEE-754's;
-- `sort` by LT or GT where there are NaNs, which is no weak order: any permutation; and the place in
-  TOTALORDER of the one NaN of types without negative zero.
+- `sort` by LT or GT where there are NaNs, or numbers of f8E8M0FNU are negated, which is no weak order: any
+  permutation; and the place in TOTALORDER of the one NaN of types without negative zero.
 """
 
 from __future__ import annotations
@@ -334,7 +334,8 @@ def _within_transform(operation: Operation, operand: Array, want: Array, got: Ar
     sums = np.abs(operand.astype(_wide(operand))).sum(axis=axes, keepdims=True)
     if str(attribute(operation, "fft_type")).startswith("I"):
         sums = 2 * sums / count
-    bound = 4 * (1 + np.log2(count)) * _accumulated(want) * 2 * sums
+    # The interpreter multiplies by roots whose angles, up to 2 pi count, are rounded.
+    bound = (8 * (1 + np.log2(count)) + 2 * np.pi * count) * _accumulated(want) * sums
     overflow = ~(sums < float(ml_dtypes.finfo(want.real.dtype).max) / 4)
     allowed: Array = (_distance(want, got) <= bound) | overflow
     return np.broadcast_to(allowed, want.shape)
@@ -344,12 +345,19 @@ def _has_type(operation: Operation, compare_type: str) -> bool:
     return getattr(operation.attributes.get("compare_type"), "value", "") == compare_type
 
 
+def _negates_scales(operation: Operation, key: Array) -> bool:
+    """Whether a comparator negates f8E8M0FNU: NaN here, the number itself in the interpreter."""
+    names = {inner.name for inner in operation.regions[0].block.operations}
+    return key.dtype.name == _SCALES and "stablehlo.negate" in names
+
+
 def _is_permutation(operation: Operation, inputs: Sequence[Array], index: int, got: Array) -> Array:
     """Whether a sort of an input with NaNs gave its elements in some order."""
     key = inputs[0]
     is_float = element_type_of(key.dtype).category == FLOAT
     total = any(_has_type(inner, "TOTALORDER") for inner in operation.regions[0].block.operations)
-    if (total and "fnuz" not in key.dtype.name) or not is_float or not np.isnan(key).any():
+    compares_nans = np.isnan(key).any() or _negates_scales(operation, key) if is_float else False
+    if (total and "fnuz" not in key.dtype.name) or not compares_nans:
         return np.zeros(got.shape, np.bool_)
     axis = attribute(operation, "dimension")
     bits = np.dtype(f"V{got.dtype.itemsize}")
