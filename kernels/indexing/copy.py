@@ -1,4 +1,4 @@
-"""Copies of whole arrays, by all threads: a large part of a big copy is the first touch of the new pages."""
+"""Parallel copies of arrays: much of a large copy is the first touch of new pages."""
 
 import numpy as np
 
@@ -9,8 +9,7 @@ _SERIAL_BYTES = 1 << 20
 
 
 def copied(array: np.ndarray, out: np.ndarray | None = None, threads: int | None = None) -> np.ndarray:
-    """A C-contiguous copy of an array, in `out` where it is given (C-contiguous, of the same shape and
-    type)."""
+    """A C-contiguous copy of an array, in `out` if given (C-contiguous, of the same shape and type)."""
     result = np.empty(array.shape, array.dtype) if out is None else out
     if array.nbytes < _SERIAL_BYTES or not array.flags.c_contiguous:
         np.copyto(result, array)

@@ -1,4 +1,4 @@
-"""The loop of `copying`. Importing this module imports Numba."""
+"""The kernel of `copy`. Importing this module imports Numba."""
 
 from typing import Any
 

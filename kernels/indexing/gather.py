@@ -1,11 +1,12 @@
 """gather: slices of an operand, from starts that an array holds (specification: gather).
 
-A *unit* is one slice (or a part of one, where slices are large). Units are numbered in row-major order; a
-task takes a range of them, block by block: the starts of a block are computed first, clamped once a slice,
-then the items are copied. Items are moved by size, whatever their type.
+A *slice* here is one slice of the specification, or a part of a large one. Slices are numbered in row-major
+order; a task copies a range of them, block by block: it computes the starts of a block first, clamped once a
+slice, then copies the items, by size, whatever their type.
 
-The indices may come as one array of index vectors, or as a *column* for each of their elements: arrays of the
-batch's shape in any layout, so that broadcast and sliced indices need no memory of their own.
+The indices come as one array of index vectors, or as *index components*: an array of the batch's shape, in
+any layout, for each component of the index vectors, so that broadcast and sliced indices need no memory of
+their own.
 """
 
 import math
@@ -24,96 +25,98 @@ from .index_arithmetic import (
     index_vector_layout,
     merged,
     offsets,
-    row_major_steps,
+    row_major_strides,
     total_size,
 )
 
-_MOST_RUNS = 1024
-_MOST_RUN_BYTES = 1 << 18
-_MOST_LAYOUTS = 16
+_MAX_RUNS = 1024
+_MAX_RUN_BYTES = 1 << 18
+_MAX_LAYOUTS = 16
 _OPERAND, _RESULT = -2, -1
 
 
 class _Geometry(NamedTuple):
-    """What the shapes and the dimension numbers say.
+    """The shapes and dimension numbers of a gather.
 
     Attributes:
-        units, window: the dimensions of the batch and of a slice; their last steps are those in the operand
-            and in the result.
-        columns: the numbers of the columns of indices that matter.
-        components: a row of `_unit_offsets` for each of them.
+        slice_space, window: the dimensions of the batch and of a slice; their last strides are those in the
+            operand and in the result.
+        index_components: the numbers of the index components that can move a slice.
+        component_rows: a row of `_slice_offsets` for each of them.
     """
 
-    units: list[Dimension]
+    slice_space: list[Dimension]
     window: list[Dimension]
-    columns: Sequence[int]
-    components: np.ndarray
+    index_components: Sequence[int]
+    component_rows: np.ndarray
     item_size: int
 
 
 class _Loops:
-    """What the loops are given where the columns lie in some way."""
+    """The arguments of the kernel for one layout of the index components."""
 
-    def __init__(self, geometry: _Geometry, column_steps: Sequence[Sequence[int]]) -> None:
-        units = merged(
-            Dimension(d.size, (*steps, *d.steps))
-            for d, steps in zip(geometry.units, zip(*column_steps, strict=True), strict=True)
-        ) if column_steps else merged(geometry.units)  # fmt: skip
-        none = (0,) * len(column_steps)
-        window = [Dimension(d.size, (*none, *d.steps)) for d in geometry.window]
+    def __init__(self, geometry: _Geometry, component_strides: Sequence[Sequence[int]]) -> None:
+        slice_space = merged(
+            Dimension(d.size, (*strides, *d.strides))
+            for d, strides in zip(geometry.slice_space, zip(*component_strides, strict=True), strict=True)
+        ) if component_strides else merged(geometry.slice_space)  # fmt: skip
+        none = (0,) * len(component_strides)
+        window = [Dimension(d.size, (*none, *d.strides)) for d in geometry.window]
         item_size = geometry.item_size
-        contiguous = bool(window) and window[-1].steps[_OPERAND:] == (1, 1)
+        contiguous = bool(window) and window[-1].strides[_OPERAND:] == (1, 1)
         run = window.pop().size if contiguous else 1
-        run, units, window = _split(run, item_size, units, window, none)
-        if not units:
-            units = [Dimension(1, (*none, 0, 0))]
-        self._units = total_size(units)
+        run, slice_space, window = _split(run, item_size, slice_space, window, none)
+        if not slice_space:
+            slice_space = [Dimension(1, (*none, 0, 0))]
+        self._slice_count = total_size(slice_space)
         self._run_bytes = run * item_size
         self._runs = np.stack([offsets(window, _OPERAND), offsets(window, _RESULT)], axis=1) * item_size
         rows = [
-            (d.size, d.steps[_OPERAND] * item_size, d.steps[_RESULT] * item_size, *d.steps[:_OPERAND])
-            for d in units
+            (d.size, d.strides[_OPERAND] * item_size, d.strides[_RESULT] * item_size, *d.strides[:_OPERAND])
+            for d in slice_space
         ]
         self._loops = np.array(rows, np.int64)
-        self._components = geometry.components * np.array([1, 1, 1, item_size], np.int64)
-        self._division = division(self._units, 2.0 * run * total_size(window) * item_size)
-        places = (self._run_bytes, *self._loops[:, 2].tolist(), *self._runs[:, 1].tolist())
-        self._in_lines = all(place % CACHE_LINE == 0 for place in places)
+        self._component_rows = geometry.component_rows * np.array([1, 1, 1, item_size], np.int64)
+        self._division = division(self._slice_count, 2.0 * run * total_size(window) * item_size)
+        aligned_quantities = (self._run_bytes, *self._loops[:, 2].tolist(), *self._runs[:, 1].tolist())
+        self._is_cache_line_aligned = all(quantity % CACHE_LINE == 0 for quantity in aligned_quantities)
 
     def run(
-        self, operand: np.ndarray, columns: Sequence[np.ndarray], sample: np.ndarray, result: np.ndarray,
-        fill_value: np.ndarray | None, threads: int | None,
+        self, operand: np.ndarray, index_components: Sequence[np.ndarray], sample: np.ndarray,
+        result: np.ndarray, fill_value: np.ndarray | None, threads: int | None,
     ) -> None:  # fmt: skip
-        """Run the loops."""
+        """Launch the kernel."""
         from . import gather_loops
 
-        is_large = result.nbytes >= nontemporal_store_bytes(gathered=True)
-        past_caches = is_large and self._in_lines and result.ctypes.data % CACHE_LINE == 0
-        loops = (self._division.size, self._units, self._loops, self._components)
-        addresses = np.array([column.__array_interface__["data"][0] for column in columns], np.int64)
-        arrays = (flat(operand, np.uint8), result.reshape(-1).view(np.uint8), self._filling(fill_value))
-        rest = (self._runs, self._run_bytes, past_caches)
+        exceeds_cache = result.nbytes >= nontemporal_store_bytes(gathered=True)
+        nontemporal = exceeds_cache and self._is_cache_line_aligned and result.ctypes.data % CACHE_LINE == 0
+        loops = (self._division.size, self._slice_count, self._loops, self._component_rows)
+        addresses = np.array(
+            [component.__array_interface__["data"][0] for component in index_components], np.int64
+        )
+        arrays = (flat(operand, np.uint8), result.reshape(-1).view(np.uint8), self._fill_bytes(fill_value))
+        rest = (self._runs, self._run_bytes, nontemporal)
         gather_loops.gather_runs(
             self._division.tasks, *loops, addresses, sample, *arrays, *rest, threads=threads
         )
 
-    def _filling(self, fill_value: np.ndarray | None) -> np.ndarray:
-        """What a run outside of the operand is filled with."""
+    def _fill_bytes(self, fill_value: np.ndarray | None) -> np.ndarray:
+        """The bytes that fill a run outside of the operand."""
         if fill_value is None:
             return np.empty(0, np.uint8)
         items = np.ascontiguousarray(fill_value).reshape(1).view(np.uint8)
         return np.tile(items, self._run_bytes // items.size)
 
 
-class ColumnGather:
-    """What `prepare_columns` returns. `result_shape` is the result's shape."""
+class ComponentGather:
+    """What `prepare_components` returns. `result_shape` is the result's shape."""
 
     def __init__(
         self, geometry: _Geometry, result_shape: tuple[int, ...], operand_shape: tuple[int, ...],
-        batch_shape: tuple[int, ...], index_dtype: np.dtype, column_count: int, threads: int | None,
+        batch_shape: tuple[int, ...], index_dtype: np.dtype, component_count: int, threads: int | None,
     ) -> None:  # fmt: skip
         self.result_shape = result_shape
-        self._column_count = column_count
+        self._component_count = component_count
         self._geometry = geometry
         self._operand_shape = operand_shape
         self._batch_shape = batch_shape
@@ -126,66 +129,68 @@ class ColumnGather:
     def __call__(
         self,
         operand: np.ndarray,
-        columns: Sequence[np.ndarray],
+        index_components: Sequence[np.ndarray],
         fill_value: np.ndarray | None = None,
     ) -> np.ndarray:
-        """The gathered slices.
+        """Gather the slices.
 
         Args:
-            operand, columns: arrays of the shapes and types that were prepared for.
-            fill_value: of rank 0 and the operand's type: what a slice consists of whose indices would have
-                to be moved; None: they are moved.
+            operand, index_components: arrays of the prepared shapes and types.
+            fill_value: of rank 0 and the operand's type, fills slices whose indices are out of bounds; None:
+                their starts are clamped.
 
-        Raises ValueError where an array has another shape or item size than was prepared for.
+        Raises ValueError if an array has another shape or item size than prepared for.
         """
-        self._check(operand, columns)
+        self._check(operand, index_components)
         result = np.empty(self.result_shape, operand.dtype)
         if result.size:
-            native = [self._native(columns[number]) for number in self._geometry.columns]
-            loops = self._loops_for(tuple([column.strides for column in native]))
+            native = [self._native(index_components[number]) for number in self._geometry.index_components]
+            loops = self._loops_for(tuple([component.strides for component in native]))
             loops.run(operand, native, self._sample, result, fill_value, self._threads)
         return result
 
-    def _loops_for(self, strides: tuple[tuple[int, ...], ...]) -> _Loops:
-        """The loops for columns of these strides in bytes."""
-        loops = self._loops.get(strides)
+    def _loops_for(self, byte_strides: tuple[tuple[int, ...], ...]) -> _Loops:
+        """The kernel arguments for index components of these strides in bytes."""
+        loops = self._loops.get(byte_strides)
         if loops is None:
-            if len(self._loops) >= _MOST_LAYOUTS:
+            if len(self._loops) >= _MAX_LAYOUTS:
                 self._loops.clear()
             size = self._sample.itemsize
-            steps = [[stride // size for stride in column] for column in strides]
-            loops = self._loops[strides] = _Loops(self._geometry, steps)
+            strides = [[stride // size for stride in component_strides] for component_strides in byte_strides]
+            loops = self._loops[byte_strides] = _Loops(self._geometry, strides)
         return loops
 
-    def _native(self, column: np.ndarray) -> np.ndarray:
-        """A column as integers that the loops read; unsigned 64-bit integers as signed ones.
+    def _native(self, component: np.ndarray) -> np.ndarray:
+        """An index component as integers that the kernel reads; unsigned 64-bit integers as signed ones.
 
-        A value of 2**63 or more becomes negative: `for_negative` says what the loops take it for.
+        A value of 2**63 or more becomes negative, and the kernel takes it for `clamped_negative`.
         """
         dtype = self._sample.dtype
-        if column.dtype == np.uint64:
-            column = column.view(np.int64)
-        elif column.dtype != dtype:
-            column = column.astype(dtype)
-        if not column.flags.aligned or any(stride % dtype.itemsize for stride in column.strides):
-            column = column.copy()
-        return column
+        if component.dtype == np.uint64:
+            component = component.view(np.int64)
+        elif component.dtype != dtype:
+            component = component.astype(dtype)
+        if not component.flags.aligned or any(stride % dtype.itemsize for stride in component.strides):
+            component = component.copy()
+        return component
 
-    def _check(self, operand: np.ndarray, columns: Sequence[np.ndarray]) -> None:
+    def _check(self, operand: np.ndarray, index_components: Sequence[np.ndarray]) -> None:
         item_size = self._geometry.item_size
         if operand.shape != self._operand_shape or operand.itemsize != item_size:
             raise ValueError(
                 f"operand has shape {operand.shape} and items of {operand.itemsize} bytes, "
                 f"but {self._operand_shape} and {item_size} were prepared for"
             )
-        for column in columns:
-            if column.shape != self._batch_shape or column.dtype != self._index_dtype:
+        for component in index_components:
+            if component.shape != self._batch_shape or component.dtype != self._index_dtype:
                 raise ValueError(
-                    f"a column of indices has shape {column.shape} and type {column.dtype}, "
+                    f"a column of indices has shape {component.shape} and type {component.dtype}, "
                     f"but {self._batch_shape} and {self._index_dtype} were prepared for"
                 )
-        if len(columns) != self._column_count:
-            raise ValueError(f"there are {len(columns)} columns of indices, not {self._column_count}")
+        if len(index_components) != self._component_count:
+            raise ValueError(
+                f"there are {len(index_components)} columns of indices, not {self._component_count}"
+            )
 
 
 class PreparedGather:
@@ -193,33 +198,33 @@ class PreparedGather:
 
     def __init__(
         self,
-        by_columns: ColumnGather,
+        by_components: ComponentGather,
         indices_shape: tuple[int, ...],
         index_dtype: np.dtype,
         index_vector_dim: int,
     ) -> None:
-        self.result_shape = by_columns.result_shape
-        self._by_columns = by_columns
+        self.result_shape = by_components.result_shape
+        self._by_components = by_components
         self._indices_shape = indices_shape
         self._index_dtype = index_dtype
         before = (slice(None),) * index_vector_dim
         length = indices_shape[index_vector_dim] if index_vector_dim < len(indices_shape) else None
-        self._columns: list[tuple[Any, ...]] = (
+        self._component_slices: list[tuple[Any, ...]] = (
             [()] if length is None else [(*before, number) for number in range(length)]
         )
 
     def __call__(self, operand: np.ndarray, start_indices: np.ndarray) -> np.ndarray:
-        """The gathered slices.
+        """Gather the slices.
 
-        Raises ValueError where an array has another shape or item size than was prepared for.
+        Raises ValueError if an array has another shape or item size than prepared for.
         """
         if start_indices.shape != self._indices_shape or start_indices.dtype != self._index_dtype:
             raise ValueError(
                 f"start_indices has shape {start_indices.shape} and type {start_indices.dtype}, "
                 f"but {self._indices_shape} and {self._index_dtype} were prepared for"
             )
-        columns = [start_indices[where] for where in self._columns]
-        return self._by_columns(operand, [np.asarray(column) for column in columns])
+        index_components = [start_indices[where] for where in self._component_slices]
+        return self._by_components(operand, [np.asarray(component) for component in index_components])
 
 
 def prepare(
@@ -238,19 +243,18 @@ def prepare(
     indices_are_sorted: bool = False,
     threads: int | None = None,
 ) -> PreparedGather:
-    """Decide how to gather from arrays of these shapes; nothing is compiled yet.
+    """Choose how to gather from arrays of these shapes; compiles nothing yet.
 
-    The attributes are the specification's, and are taken to meet its constraints. `item_size` is the size of
-    an element in bytes: 1, 2, 4, 8 or 16. `indices_are_sorted` promises what these loops do not need: any
-    order is as fast.
-    Raises ValueError where the slices do not fit the operand, or for another item size.
+    The attributes are the specification's, and must meet its constraints. `item_size` is the size of an
+    element in bytes: 1, 2, 4, 8 or 16. The kernel does not use `indices_are_sorted`: any order is as fast.
+    Raises ValueError if the slices do not fit the operand, or for another item size.
     """
     batch_shape, _, length, _ = index_vector_layout(start_indices_shape, index_vector_dim)
     if len(start_index_map) != length:
         raise ValueError(
             f"start_index_map has {len(start_index_map)} elements, but index vectors have {length}"
         )
-    by_columns = prepare_columns(
+    by_components = prepare_components(
         operand_shape,
         batch_shape,
         item_size,
@@ -263,10 +267,10 @@ def prepare(
         slice_sizes=slice_sizes,
         threads=threads,
     )
-    return PreparedGather(by_columns, tuple(start_indices_shape), np.dtype(index_dtype), index_vector_dim)
+    return PreparedGather(by_components, tuple(start_indices_shape), np.dtype(index_dtype), index_vector_dim)
 
 
-def prepare_columns(
+def prepare_components(
     operand_shape: Sequence[int],
     batch_shape: Sequence[int],
     item_size: int,
@@ -281,14 +285,14 @@ def prepare_columns(
     added_to_negative: Sequence[int] | None = None,
     is_filled: bool = False,
     threads: int | None = None,
-) -> ColumnGather:
-    """Decide how to gather where the indices come as a column for each element of an index vector.
+) -> ComponentGather:
+    """Choose how to gather with an index array for each component of an index vector.
 
     Args:
-        batch_shape: the shape of each column.
-        batching_dims: the dimensions of the columns that go with `operand_batching_dims`.
-        added_to_negative: for each column what is added to negative indices before anything else.
-        is_filled: whether calls give a `fill_value`.
+        batch_shape: the shape of each index array.
+        batching_dims: the dimensions of the index arrays that match `operand_batching_dims`.
+        added_to_negative: for each component what is added to negative indices before anything else.
+        is_filled: whether calls pass a `fill_value`.
 
     The rest is as for `prepare`.
     """
@@ -308,11 +312,11 @@ def prepare_columns(
         raise ValueError(
             f"slice_sizes {tuple(slice_sizes)} leave no element to copy for a result of {result_shape}"
         )
-    operand_steps, result_steps = row_major_steps(operand_shape), row_major_steps(result_shape)
+    operand_steps, result_steps = row_major_strides(operand_shape), row_major_strides(result_shape)
     batching = {
         axis: operand_steps[dim] for dim, axis in zip(operand_batching_dims, batching_dims, strict=True)
     }
-    units = [
+    slice_space = [
         Dimension(size_of[axis], (batching.get(number, 0), result_steps[axis]))
         for number, axis in enumerate(batch_dims)
     ]
@@ -321,10 +325,12 @@ def prepare_columns(
         for dim, axis in zip(window_dims, offset_dims, strict=True)
     )
     index_type = np.dtype(index_dtype)
-    components = _components(start_index_map, operand_shape, slice_sizes, index_type, added_to_negative)
-    moving = [number for number, row in enumerate(components.tolist()) if row[0] > 0 or is_filled]
-    geometry = _Geometry(units, window, moving, components[moving], item_size)
-    return ColumnGather(
+    component_rows = _component_rows(
+        start_index_map, operand_shape, slice_sizes, index_type, added_to_negative
+    )
+    used = [number for number, row in enumerate(component_rows.tolist()) if row[0] > 0 or is_filled]
+    geometry = _Geometry(slice_space, window, used, component_rows[used], item_size)
+    return ComponentGather(
         geometry,
         result_shape,
         tuple(operand_shape),
@@ -335,34 +341,34 @@ def prepare_columns(
     )
 
 
-def _components(
+def _component_rows(
     start_index_map: Sequence[int], operand_shape: Sequence[int], slice_sizes: Sequence[int],
     index_dtype: np.dtype, added_to_negative: Sequence[int] | None,
 ) -> np.ndarray:  # fmt: skip
-    """The rows of `components` of `_unit_offsets`."""
-    operand_steps = row_major_steps(operand_shape)
+    """The rows of `component_rows` of `_slice_offsets`."""
+    operand_steps = row_major_strides(operand_shape)
     added = added_to_negative or (0,) * len(start_index_map)
     rows = []
     for dim, addend in zip(start_index_map, added, strict=True):
         largest = operand_shape[dim] - slice_sizes[dim]
-        for_negative = largest if index_dtype == np.uint64 else 0
-        rows.append((largest, for_negative, addend, operand_steps[dim]))
+        clamped_negative = largest if index_dtype == np.uint64 else 0
+        rows.append((largest, clamped_negative, addend, operand_steps[dim]))
     return np.array(rows, np.int64).reshape(len(rows), 4)
 
 
 def _split(
-    run: int, item_size: int, units: list[Dimension], window: list[Dimension], none: tuple[int, ...]
+    run: int, item_size: int, slice_space: list[Dimension], window: list[Dimension], none: tuple[int, ...]
 ) -> tuple[int, list[Dimension], list[Dimension]]:
-    """Make units of parts of large slices: they can be divided then, and a unit has few runs."""
-    if run * item_size > _MOST_RUN_BYTES:
-        pieces = next(
-            (p for p in range(2, 4096) if run % p == 0 and run // p * item_size <= _MOST_RUN_BYTES), 1
+    """Split large slices, so that tasks can divide them and a slice has few runs."""
+    if run * item_size > _MAX_RUN_BYTES:
+        chunks = next(
+            (p for p in range(2, 4096) if run % p == 0 and run // p * item_size <= _MAX_RUN_BYTES), 1
         )
-        run //= pieces
-        window = [*window, Dimension(pieces, (*none, run, run))]
-    few_units = total_size(units) < 64
-    while window and (total_size(window) > _MOST_RUNS or few_units):
-        units = [*units, window[0]]
+        run //= chunks
+        window = [*window, Dimension(chunks, (*none, run, run))]
+    has_few_slices = total_size(slice_space) < 64
+    while window and (total_size(window) > _MAX_RUNS or has_few_slices):
+        slice_space = [*slice_space, window[0]]
         window = window[1:]
-        few_units = total_size(units) < 64
-    return run, merged(units), window
+        has_few_slices = total_size(slice_space) < 64
+    return run, merged(slice_space), window

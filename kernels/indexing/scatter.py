@@ -1,17 +1,16 @@
-"""scatter: updates combined into slices of inputs, at places that an array holds (specification: scatter).
+"""scatter: updates combined into slices of inputs, at indices that an array holds (specification: scatter).
 
-The updates are cut into *units* (`scatter_layout`), each a run of elements, or several, that begins where one
-index vector says. Units are taken in the schedule's order, by default the lexicographic order of the updates'
-index space:
+`scatter_layout` cuts the updates into *update slices*, each one or several contiguous runs of elements whose
+destination one index vector gives. Slices are applied in the schedule's order, by default the lexicographic
+order of the updates' index space:
 
-1. the units are distributed to owners, each of which has a range of the places where units begin; a unit
-   stays behind those before it;
-2. each owner applies its units in their order. Where its range of places is a range of the result too, it
-   first gives that its first values, so that what it works on is in the cache; rows that are not very short
-   are made one after the other then, from the first value and all updates.
+1. slices are bucketed by destination; a bucket keeps the order of its slices; 2. one task applies each bucket
+in order. Where a range of destinations is a contiguous range of the result, the task first initializes that
+range, so that it is in the cache; large rows are reduced one after the other, from the initial value and all
+updates.
 
 So each element of the result sees its updates in the schedule's order whatever the number of threads.
-`scatter_ways` has other ways that keep it.
+`scatter_strategies` has further strategies that keep this order.
 """
 
 import functools
@@ -26,18 +25,18 @@ from ..launch.prepared import AddressTable, ArrayParam, prepare_launches
 from ..simd.monoids import MONOIDS, OVERWRITE, Combination, normalized
 from ..simd.monoids import supports as _supports_monoid
 from .copy import copied
-from .index_arithmetic import UNSIGNED_BY_SIZE, index_items, row_major_steps
-from .scatter_layout import DimensionNumbers, layout, windows
-from .scatter_strategies import Arrays, Loops, Promises
+from .index_arithmetic import UNSIGNED_BY_SIZE, index_items, row_major_strides
+from .scatter_layout import DimensionNumbers, cut_into_slices, cut_into_windows
+from .scatter_strategies import Arrays, Promises, ScatterLoops
 
 COMBINERS = (OVERWRITE, *MONOIDS)
-_LEAST_INDEX = -(2**63)
+_MIN_INDEX = -(2**63)
 _NONE = np.empty(0, np.int64)
 _NONE.flags.writeable = False
 
 
 def supports(dtype: Any, combiner: str) -> bool:
-    """Whether there are loops for this combiner on this element type."""
+    """Whether kernels exist for this combiner on this element type."""
     if combiner == OVERWRITE:
         return np.dtype(dtype).itemsize in UNSIGNED_BY_SIZE
     return _supports_monoid(dtype, combiner)
@@ -52,16 +51,16 @@ def _combination(dtype: np.dtype, combiner: str) -> Combination:
 
 
 def _is_dense(array: np.ndarray) -> bool:
-    """Whether an array's elements lie one after the other, or are one for all."""
+    """Whether an array is C-contiguous or a broadcast scalar."""
     return array.flags.c_contiguous or not any(array.strides)
 
 
 class PreparedScatter:
-    """What `prepare` returns."""
+    """A scatter for given shapes; `prepare` makes it."""
 
     def __init__(
         self, shapes: tuple[tuple[int, ...], ...], dtypes: Sequence[np.dtype], indices: "_Indices",
-        loops: Sequence[Loops], schedule: np.ndarray, threads: int | None,
+        loops: Sequence[ScatterLoops], schedule: np.ndarray, threads: int | None,
     ) -> None:  # fmt: skip
         self._shapes = shapes
         self._dtypes = dtypes
@@ -72,21 +71,28 @@ class PreparedScatter:
         self._functions: dict[tuple[int, int, bool], Callable[..., Any]] = {}
 
     def __call__(
-        self, inputs: Sequence[np.ndarray], columns: Sequence[np.ndarray], updates: Sequence[np.ndarray], *,
-        in_place: bool = False, out: Sequence[np.ndarray] | None = None,
+        self, inputs: Sequence[np.ndarray], index_components: Sequence[np.ndarray],
+        updates: Sequence[np.ndarray], *, in_place: bool = False, out: Sequence[np.ndarray] | None = None,
     ) -> list[np.ndarray]:  # fmt: skip
-        """The results. `in_place` writes them into `inputs`, `out` into other arrays, C-contiguous ones.
+        """Scatter `updates` into `inputs` and return the results.
 
-        `columns` are the arrays of indices: one, or one for each component of the index vectors.
-        Raises ValueError where an array has not the shape and type prepared for, or cannot be written.
+        Args:
+            index_components: the index arrays: one array of index vectors, or one for each component of the
+                index vectors.
+            in_place: write the results into `inputs`.
+            out: C-contiguous arrays for the results.
+
+        Raises ValueError if an array does not have the prepared shape and type, or cannot be written.
         """
-        self._check(inputs, columns, updates)
+        self._check(inputs, index_components, updates)
         results = inputs if in_place else out
         if results is None:
             results = [np.empty(array.shape, array.dtype) for array in inputs]
         else:
             self._check_written(results)
-        indices = columns if self._indices.is_native else [index_items(column) for column in columns]
+        indices = index_components if self._indices.is_native else [
+            index_items(component) for component in index_components
+        ]
         for number, (array, result) in enumerate(zip(inputs, results, strict=True)):
             if self._loops:
                 self._run(number, indices, array, updates[number], result)
@@ -95,55 +101,57 @@ class PreparedScatter:
         return list(results)
 
     def _run(
-        self, number: int, indices: Sequence[np.ndarray], array: np.ndarray, values: np.ndarray,
+        self, input_number: int, indices: Sequence[np.ndarray], array: np.ndarray, values: np.ndarray,
         result: np.ndarray,
     ) -> None:  # fmt: skip
         initial_size = 0
-        if array is not result and self._starts_ranges[number] and _is_dense(array):
+        if array is not result and self._initialize_result[input_number] and _is_dense(array):
             initial_size = array.size if array.flags.c_contiguous else 1
         elif array is not result:
             copied(array, result, self._threads)
-        is_one = self._loops[number].by_items and values.size > 1 and not any(values.strides)
-        key = (number, initial_size, is_one)
+        is_broadcast = self._loops[input_number].by_items and values.size > 1 and not any(values.strides)
+        key = (input_number, initial_size, is_broadcast)
         function = self._functions.get(key)
         if function is None:
             function = self._functions[key] = self._function(*key)
-        operands = [*indices, values.reshape(-1)[:1] if is_one else values]
+        operands = [*indices, values.reshape(-1)[:1] if is_broadcast else values]
         if initial_size:
             operands.append(array if initial_size == array.size else array.reshape(-1)[:1])
         function(*operands, out=(result,))
 
     @functools.cached_property
-    def _starts_ranges(self) -> list[bool]:
-        """For each input, whether its loops give the result its first values."""
-        return [loops.starts_ranges(self._threads) for loops in self._loops]
+    def _initialize_result(self) -> list[bool]:
+        """For each input, whether its kernels copy the input into the result."""
+        return [loops.initializes_result(self._threads) for loops in self._loops]
 
-    def _function(self, number: int, initial_size: int, is_one: bool) -> Callable[..., Any]:
-        """A function from indices, updates and, if there are any, first values to the result number `number`;
-        `is_one`: one update stands for all."""
-        loops, (shape, _, updates_shape) = self._loops[number], self._shapes
+    def _function(self, input_number: int, initial_size: int, is_broadcast: bool) -> Callable[..., Any]:
+        """A function from indices, updates and optionally initial values to result `input_number`. If
+        `is_broadcast`, one update element stands for all updates."""
+        loops, (shape, _, updates_shape) = self._loops[input_number], self._shapes
         storage, indices = loops.storage, self._indices
-        size, update_size = math.prod(shape), 1 if is_one else math.prod(updates_shape)
-        steps = loops.steps(initial_size > 0, self._threads)
+        size, update_size = math.prod(shape), 1 if is_broadcast else math.prod(updates_shape)
+        launches = loops.launches(initial_size > 0, self._threads)
         count = len(indices.bytes)
         result = count + 1 + (initial_size > 0)
         arrays = Arrays(
             indices.addresses,
             indices.sample,
-            indices.least,
+            indices.min_index,
             ArrayParam(count, update_size, storage, is_written=False),
-            int(not is_one),
+            int(not is_broadcast),
             self._schedule,
             ArrayParam(count + 1, initial_size, storage, is_written=False),
             ArrayParam(result, size, storage),
         )
-        given = [ArrayParam(place, *room) for place, room in enumerate(steps.scratch, result + 1)]
+        scratch = [
+            ArrayParam(parameter, *room) for parameter, room in enumerate(launches.scratch, result + 1)
+        ]
         sizes = [update_size, initial_size] if initial_size else [update_size]
         return prepare_launches(
-            lambda: steps.calls(arrays, *given),
+            lambda: launches.calls(arrays, *scratch),
             [*indices.bytes, *[items * storage.itemsize for items in sizes]],
-            [(shape, self._dtypes[number])],
-            steps.scratch,
+            [(shape, self._dtypes[input_number])],
+            launches.scratch,
             self._threads,
         )
 
@@ -154,32 +162,33 @@ class PreparedScatter:
                 raise ValueError("results need C-contiguous, writeable arrays of the inputs' shape and types")
 
     def _check(
-        self, inputs: Sequence[np.ndarray], columns: Sequence[np.ndarray], updates: Sequence[np.ndarray]
-    ) -> None:
+        self, inputs: Sequence[np.ndarray], index_components: Sequence[np.ndarray],
+        updates: Sequence[np.ndarray],
+    ) -> None:  # fmt: skip
         indices = self._indices
         for name, arrays, shape, dtypes in (
             ("inputs", inputs, self._shapes[0], self._dtypes),
-            ("indices", columns, self._shapes[1], (indices.dtype,) * len(indices.bytes)),
+            ("indices", index_components, self._shapes[1], (indices.dtype,) * len(indices.bytes)),
             ("updates", updates, self._shapes[2], self._dtypes),
         ):
             fits = len(arrays) == len(dtypes)
             for array, dtype in zip(arrays, dtypes, strict=False):
                 fits = fits and array.shape == shape and array.dtype == dtype
             if not fits:
-                found = [(array.shape, array.dtype) for array in arrays]
-                raise ValueError(f"{name} are {found}, but {shape} and {dtypes} were prepared for")
+                given = [(array.shape, array.dtype) for array in arrays]
+                raise ValueError(f"{name} are {given}, but {shape} and {dtypes} were prepared for")
 
 
 class _Indices(NamedTuple):
-    """How indices are given to loops.
+    """How indices are passed to the kernels.
 
     Attributes:
         dtype: their element type.
-        is_native: whether they are given as they are; otherwise as `indexing.index_items`.
-        bytes: of each array of them.
+        is_native: whether they are passed unchanged; otherwise through `index_arithmetic.index_items`.
+        bytes: the size of each index array.
         addresses: of the first index of each component.
-        sample: an empty array of the type that loops see.
-        least: the least index that counts.
+        sample: an empty array of the type that kernels read.
+        min_index: indices below it are out of bounds.
     """
 
     dtype: np.dtype
@@ -187,21 +196,24 @@ class _Indices(NamedTuple):
     bytes: list[int]
     addresses: AddressTable
     sample: np.ndarray
-    least: int
+    min_index: int
 
 
-def _indices(shape: tuple[int, ...], dtype: np.dtype, components: int, index_vector_dim: int) -> _Indices:
-    """Of one array with index vectors, or where their dimension is the rank of one array a component."""
+def _indices(
+    shape: tuple[int, ...], dtype: np.dtype, component_count: int, index_vector_dim: int
+) -> _Indices:
+    """The indices in one array of index vectors or, if `index_vector_dim` is the rank, in one array a
+    component."""
     sample = index_items(np.empty(0, dtype))
     size = math.prod(shape) * sample.itemsize
-    places = tuple([(component, 0) for component in range(components)])
+    addresses = tuple([(component, 0) for component in range(component_count)])
     if index_vector_dim < len(shape):
-        step = row_major_steps(shape)[index_vector_dim] * sample.itemsize
-        places = tuple([(0, component * step) for component in range(components)])
-    sizes = [size] * (1 if index_vector_dim < len(shape) else components)
-    least = 0 if dtype == np.uint64 else _LEAST_INDEX
+        stride = row_major_strides(shape)[index_vector_dim] * sample.itemsize
+        addresses = tuple([(0, component * stride) for component in range(component_count)])
+    sizes = [size] * (1 if index_vector_dim < len(shape) else component_count)
+    min_index = 0 if dtype == np.uint64 else _MIN_INDEX
     is_native = len(shape) > 0 and dtype.kind in "iu" and dtype.isnative
-    return _Indices(dtype, is_native, sizes, AddressTable(places), sample, least)
+    return _Indices(dtype, is_native, sizes, AddressTable(addresses), sample, min_index)
 
 
 def prepare(
@@ -224,39 +236,43 @@ def prepare(
     schedule: np.ndarray | None = None,
     threads: int | None = None,
 ) -> PreparedScatter:
-    """Decide how to scatter arrays of these shapes; nothing is compiled yet.
+    """Choose how to scatter arrays of these shapes; compiles nothing yet.
 
-    `dtypes` has the element type of each input, `combiner` one of COMBINERS for all inputs or for each. The
-    attributes are the specification's, and are taken to meet its constraints. Where `index_vector_dim` is the
-    rank of the indices, each component of the index vectors has an array of that shape, a column; to a
-    negative index `added_to_negative` of its component is added before anything else. `schedule` is the order
-    in which updates are applied, an int64 permutation of the numbers of the updates' index space in
-    lexicographic order; None is that order itself. With `unique_indices` the promise is relied upon: if it
-    does not hold, which update of an element comes last is not known, nor is every update counted. So it is
-    with `indices_are_sorted`: if that does not hold, some updates may not be applied.
-    Raises ValueError for shapes that do not fit, a combiner that `supports` denies, or a schedule of another
-    size.
+    `dtypes` has the element type of each input; `combiner` is one of COMBINERS for all inputs or a list with
+    one each. The attributes are the specification's, and must meet its constraints. If `index_vector_dim` is
+    the rank of the indices, each component of the index vectors has an array of that shape.
+    `added_to_negative` of a component is added to its negative indices before anything else. `schedule` is
+    the order in which updates are applied, an int64 permutation of the linear indices of the updates; None is
+    lexicographic order. Kernels rely on `unique_indices` and `indices_are_sorted`: if indices are not unique,
+    the order of an element's updates is undefined and updates may be lost; if they are not sorted, updates
+    may be skipped. Raises ValueError for shapes that do not fit, a combiner that `supports` denies, or a
+    schedule of another size.
     """
     shapes = (tuple(input_shape), tuple(scatter_indices_shape), tuple(updates_shape))
     types = [np.dtype(dtype) for dtype in dtypes]
     combiners = [combiner] * len(types) if isinstance(combiner, str) else list(combiner)
-    kinds = [_combination(dtype, name) for dtype, name in zip(types, combiners, strict=True)]
+    combinations = [_combination(dtype, name) for dtype, name in zip(types, combiners, strict=True)]
     order = _NONE if schedule is None else flat(np.asarray(schedule, np.int64))
-    numbers = DimensionNumbers(
+    dimension_numbers = DimensionNumbers(
         update_window_dims, inserted_window_dims, input_batching_dims, scatter_indices_batching_dims,
         scatter_dims_to_operand_dims, index_vector_dim,
     )  # fmt: skip
-    components = len(scatter_dims_to_operand_dims)
-    loops: list[Loops] = []
+    component_count = len(scatter_dims_to_operand_dims)
+    loops: list[ScatterLoops] = []
     if math.prod(updates_shape) and math.prod(input_shape):
         _check_schedule(schedule, math.prod(updates_shape))
-        added = added_to_negative or (0,) * components
-        plan = layout(*shapes, numbers, schedule is not None, added)
-        sliding = None if schedule is not None else windows(*shapes, numbers, added)
+        addends = added_to_negative or (0,) * component_count
+        slice_layout = cut_into_slices(*shapes, dimension_numbers, schedule is not None, addends)
+        window_layout = None if schedule is not None else cut_into_windows(
+            *shapes, dimension_numbers, addends
+        )
         sizes = (math.prod(input_shape), math.prod(updates_shape))
         promises = Promises(indices_are_sorted, unique_indices)
-        loops = [Loops(plan, sliding, kind, promises, schedule is not None, sizes) for kind in kinds]
-    indices = _indices(shapes[1], np.dtype(index_dtype), components, index_vector_dim)
+        loops = [
+            ScatterLoops(slice_layout, window_layout, kind, promises, schedule is not None, sizes)
+            for kind in combinations
+        ]
+    indices = _indices(shapes[1], np.dtype(index_dtype), component_count, index_vector_dim)
     return PreparedScatter(shapes, types, indices, loops, order, threads)
 
 

@@ -1,10 +1,9 @@
-"""Where the units of a scatter lie, block by block, and which owner each belongs to. Importing this module
-imports Numba.
+"""Destinations of update slices, block by block, and their buckets. Importing this module imports Numba.
 
-What is the same for all blocks of a call is one argument of all loops of scatter, `where`: a tuple of
-`units`, `components` and `slide`, which are those of `scatter_layout.Layout`, the addresses of the first
-index of each component, an array whose items have their type, the least index that counts, and the
-`schedule`, which names the units where it is not empty.
+All kernels of scatter take the argument `geometry`, which is constant for a call: a tuple of `slice_space`,
+`components` and `clipped_component` (those of `scatter_layout.SliceLayout`), the addresses of the first index
+of each component, an array whose items have their type, the minimum index, and the `schedule`, which numbers
+the slices unless it is empty.
 """
 
 from typing import Any
@@ -14,159 +13,182 @@ import numpy as np
 from ..launch.compilation import Kernel, kernel
 from ..simd.arithmetic import get, put
 from ..simd.copy_bytes import item_at, prefetch_pages
-from .scatter_destinations import move_keys
+from .scatter_destinations import accumulate_destinations
 
 BLOCK = 1 << 14
-"""How many units are looked at in one go: what is computed of them stays in a processor's own caches."""
+"""Slices located at a time: their destinations stay in a core's own caches."""
 
 
 @kernel
-def _line_bases(line: int, inner: int, units: Any, bases: Any) -> None:
-    """Add to `bases` how far the outer coordinates of that line of units move each of its members."""
+def _add_outer_offsets(fiber: int, inner: int, slice_space: Any, bases: Any) -> None:
+    """Add to `bases` the offsets of the outer coordinates of that fiber of slices."""
     for axis in range(inner - 1, -1, -1):
-        outer = line // units[axis, 0]
-        coordinate = line - outer * units[axis, 0]
-        line = outer
-        for member in range(bases.size):
-            bases[member] += coordinate * units[axis, 1 + member]
+        outer = fiber // slice_space[axis, 0]
+        coordinate = fiber - outer * slice_space[axis, 0]
+        fiber = outer
+        for column in range(bases.size):
+            bases[column] += coordinate * slice_space[axis, 1 + column]
 
 
 @kernel
-def start_at(sample: Any, address: int, place: int, least_index: int, added: int) -> Any:
-    """An index, with `added` if it is negative; far out of bounds if it is below `least_index`, as unsigned
+def index_at(sample: Any, address: int, offset: int, min_index: int, addend: int) -> Any:
+    """An index, with `addend` if it is negative; far out of bounds if it is below `min_index`, as unsigned
     integers above 2**63 are."""
-    start = np.int64(item_at(sample, address, place))
-    start = start if start >= least_index else np.int64(-(2**63))
-    return start + added if start < 0 else start
+    start = np.int64(item_at(sample, address, offset))
+    start = start if start >= min_index else np.int64(-(2**63))
+    return start + addend if start < 0 else start
 
 
 @kernel
-def _component(
-    sample: Any, address: int, least_index: int, index_base: int, index_step: int, component: Any, moved: int,
-    move_step: int, keys: Any, at: int, count: int,
+def _add_component(
+    sample: Any, address: int, min_index: int, index_base: int, index_stride: int, component: Any,
+    window_offset: int, window_stride: int, destinations: Any, at: int, count: int,
 ) -> None:  # fmt: skip
-    """Move the keys of one line of units by one component of their index vectors; -1 where it is out of
-    bounds."""
-    bound, input_step, added = component[1], component[2], component[3]
-    for step in range(count):
-        start = start_at(sample, address, index_base + step * index_step, least_index, added)
-        start += moved + step * move_step
-        key = np.int64(get(keys, at + step))
-        inside = (start >= 0) & (start < bound) & (key >= 0)
-        put(keys, at + step, key + start * input_step if inside else np.int64(-1))
+    """Add one component of the index vectors to the destinations of one fiber; -1 if it is out of bounds."""
+    bound, input_stride, addend = component[1], component[2], component[3]
+    for i in range(count):
+        start = index_at(sample, address, index_base + i * index_stride, min_index, addend)
+        start += window_offset + i * window_stride
+        destination = np.int64(get(destinations, at + i))
+        inside = (start >= 0) & (start < bound) & (destination >= 0)
+        put(destinations, at + i, destination + start * input_stride if inside else np.int64(-1))
 
 
 @kernel
-def _slide(
-    sample: Any, address: int, least_index: int, index_base: int, index_step: int, slide: Any, slides: Any,
-    at: int, count: int,
+def _clamp_starts(
+    sample: Any, address: int, min_index: int, index_base: int, index_stride: int, clipped_component: Any,
+    clamped_starts: Any, at: int, count: int,
 ) -> None:  # fmt: skip
-    """Where the runs of one line of units begin along the dimension that clips them, from the least start
-    that matters to the bound."""
-    for step in range(count):
-        start = start_at(sample, address, index_base + step * index_step, least_index, slide[3])
-        put(slides, at + step, min(max(start, slide[1]), slide[2]))
+    """The starts of the runs of one fiber along the clipped dimension, clamped to the range from the least
+    start that matters to the bound."""
+    for i in range(count):
+        start = index_at(sample, address, index_base + i * index_stride, min_index, clipped_component[3])
+        put(clamped_starts, at + i, min(max(start, clipped_component[1]), clipped_component[2]))
 
 
-def _by_component(begins: int) -> Kernel:
+def _component_kernel(from_base: int) -> Kernel:
     @kernel
     def move(
-        sample: Any, address: int, first: int, index_step: int, least_index: int, moved: int, row: Any,
-        base: int, keys: Any, at: int, count: int,
+        sample: Any, address: int, first: int, index_stride: int, min_index: int, window_offset: int,
+        row: Any, base: int, destinations: Any, at: int, count: int,
     ) -> None:  # fmt: skip
-        if index_step != 1:
-            move_keys(
-                64, begins, sample, address, first, index_step, least_index, moved, row, base, keys, at, count
-            )
-        elif moved == 0 and sample.itemsize <= 4 and keys.itemsize == 4:
-            move_keys(32, begins, sample, address, first, 1, least_index, moved, row, base, keys, at, count)
+        if index_stride != 1:
+            accumulate_destinations(
+                64, from_base, sample, address, first, index_stride, min_index, window_offset, row, base,
+                destinations, at, count,
+            )  # fmt: skip
+        elif window_offset == 0 and sample.itemsize <= 4 and destinations.itemsize == 4:
+            accumulate_destinations(
+                32, from_base, sample, address, first, 1, min_index, window_offset, row, base, destinations,
+                at, count,
+            )  # fmt: skip
         else:
-            move_keys(64, begins, sample, address, first, 1, least_index, moved, row, base, keys, at, count)
+            accumulate_destinations(
+                64, from_base, sample, address, first, 1, min_index, window_offset, row, base, destinations,
+                at, count,
+            )  # fmt: skip
 
     return move
 
 
-_begin = _by_component(begins=1)
-"""Write the keys of one line of units, whose first one lies at `base`, by the first component of their index
-vectors."""
-_move = _by_component(begins=0)
-"""Move the keys of one line of units by one component of their index vectors."""
+_set_destinations = _component_kernel(from_base=1)
+"""Write the destinations of one fiber, from `base` and the first component of the index vectors."""
+_add_to_destinations = _component_kernel(from_base=0)
+"""Add one component of the index vectors to the destinations of one fiber."""
 
 
 @kernel
-def _line(
-    at: int, count: int, inner: int, bases: Any, where: Any, keys: Any, sources: Any, slides: Any
-) -> None:
-    """Keys, sources and slides of `count` units that differ in the innermost coordinate only."""
-    units, components, slide, addresses, sample, least_index, _ = where
-    index_step, key_step, source_step = units[inner, 1], units[inner, 2], units[inner, 3]
-    if sources.size > 0:
-        for step in range(count):
-            put(sources, at + step, bases[2] + step * source_step)
-    if slides.size > 0:
-        _slide(sample, addresses[slide[0]], least_index, bases[0], index_step, slide, slides, at, count)
+def _locate_fiber(
+    at: int, count: int, inner: int, bases: Any, geometry: Any, destinations: Any, update_offsets: Any,
+    clamped_starts: Any,
+) -> None:  # fmt: skip
+    """Destinations, update offsets and clamped starts of `count` slices that differ in the innermost
+    coordinate only."""
+    slice_space, components, clipped_component, addresses, sample, min_index, _ = geometry
+    index_stride, destination_stride, update_stride = slice_space[
+        inner, 1
+    ], slice_space[inner, 2], slice_space[inner, 3]
+    if update_offsets.size > 0:
+        for i in range(count):
+            put(update_offsets, at + i, bases[2] + i * update_stride)
+    if clamped_starts.size > 0:
+        _clamp_starts(
+            sample, addresses[clipped_component[0]], min_index, bases[0], index_stride, clipped_component,
+            clamped_starts, at, count,
+        )  # fmt: skip
     rows = components.shape[0]
-    begins = key_step == 0 and rows > 0 and units[inner, 4] == 0
-    if not begins:
-        for step in range(count):
-            put(keys, at + step, bases[1] + step * key_step)
+    from_base = destination_stride == 0 and rows > 0 and slice_space[inner, 4] == 0
+    if not from_base:
+        for i in range(count):
+            put(destinations, at + i, bases[1] + i * destination_stride)
     for row in range(rows):
         component, address = components[row], addresses[components[row, 0]]
-        moved, move_step = bases[3 + row], units[inner, 4 + row]
-        if move_step != 0:
-            _component(
-                sample, address, least_index, bases[0], index_step, component, moved, move_step, keys, at,
-                count,
+        window_offset, window_stride = bases[3 + row], slice_space[inner, 4 + row]
+        if window_stride != 0:
+            _add_component(
+                sample, address, min_index, bases[0], index_stride, component, window_offset, window_stride,
+                destinations, at, count,
             )  # fmt: skip
             continue
         first = bases[0]
-        if index_step == 1:
+        if index_stride == 1:
             prefetch_pages(sample, address, first + count, min(count, BLOCK))
-        if begins and row == 0:
-            _begin(
-                sample, address, first, index_step, least_index, moved, component, bases[1], keys, at, count
-            )
+        if from_base and row == 0:
+            _set_destinations(
+                sample, address, first, index_stride, min_index, window_offset, component, bases[1],
+                destinations, at, count,
+            )  # fmt: skip
         else:
-            _move(sample, address, first, index_step, least_index, moved, component, 0, keys, at, count)
+            _add_to_destinations(
+                sample, address, first, index_stride, min_index, window_offset, component, 0, destinations,
+                at, count,
+            )  # fmt: skip
 
 
 @kernel
-def locate(at: int, first: int, count: int, where: Any, keys: Any, sources: Any, slides: Any) -> None:
-    """Keys of `count` units from number `first` on, -1 where a unit is out of bounds; where the arrays are
-    not empty, also sources (places in the updates) and slides. They are written from place `at` on."""
-    units, schedule = where[0], where[6]
-    inner = units.shape[0] - 1
-    length = units[inner, 0]
-    bases = np.empty(units.shape[1] - 1, np.int64)
+def locate_slices(
+    at: int, first: int, count: int, geometry: Any, destinations: Any, update_offsets: Any,
+    clamped_starts: Any,
+) -> None:  # fmt: skip
+    """Destinations of `count` slices from number `first` on, -1 if a slice is out of bounds; unless the
+    arrays are empty, also update offsets and clamped starts. They are written from index `at` on."""
+    slice_space, schedule = geometry[0], geometry[6]
+    inner = slice_space.shape[0] - 1
+    inner_size = slice_space[inner, 0]
+    bases = np.empty(slice_space.shape[1] - 1, np.int64)
     done = 0
     while done < count:
-        unit = first + done
+        slice_number = first + done
         if schedule.size > 0:
-            unit = schedule[unit]
-        line = unit // length
-        skipped = unit - line * length
-        here = 1 if schedule.size > 0 else min(length - skipped, count - done)
-        for member in range(bases.size):
-            bases[member] = skipped * units[inner, 1 + member]
-        _line_bases(line, inner, units, bases)
-        _line(at + done, here, inner, bases, where, keys, sources, slides)
-        done += here
+            slice_number = schedule[slice_number]
+        fiber = slice_number // inner_size
+        coordinate = slice_number - fiber * inner_size
+        fiber_count = 1 if schedule.size > 0 else min(inner_size - coordinate, count - done)
+        for column in range(bases.size):
+            bases[column] = coordinate * slice_space[inner, 1 + column]
+        _add_outer_offsets(fiber, inner, slice_space, bases)
+        _locate_fiber(
+            at + done, fiber_count, inner, bases, geometry, destinations, update_offsets, clamped_starts
+        )
+        done += fiber_count
 
 
 @kernel
-def first_unit(least: int, count: int, where: Any) -> int:
-    """The number of the first of `count` units whose key is `least` or more, where units lie along one line
-    and one component moves them, to ascending keys; some number from 0 to `count` where they do not
-    ascend."""
-    units, components, addresses, sample, least_index = where[0], where[1], where[3], where[4], where[5]
-    component, index_step = components[0], units[0, 1]
-    address, bound = addresses[component[0]], -(-least // component[2])
+def first_slice(first_destination: int, count: int, geometry: Any) -> int:
+    """The number of the first of `count` slices whose destination is `first_destination` or more, if the
+    slices are one fiber, moved by one component, with ascending destinations; any number from 0 to `count`
+    otherwise."""
+    slice_space, components, addresses, sample, min_index = geometry[
+        0
+    ], geometry[1], geometry[3], geometry[4], geometry[5]
+    component, index_stride = components[0], slice_space[0, 1]
+    address, bound = addresses[component[0]], -(-first_destination // component[2])
     low, high = 0, count
     while low < high:
         middle = (low + high) // 2
-        start = np.int64(item_at(sample, address, middle * index_step))
-        # Below the least index are unsigned numbers from 2**63 on.
-        if start >= least_index and (start + component[3] if start < 0 else start) < bound:
+        index = np.int64(item_at(sample, address, middle * index_stride))
+        # Unsigned indices from 2**63 on are below the minimum index.
+        if index >= min_index and (index + component[3] if index < 0 else index) < bound:
             low = middle + 1
         else:
             high = middle
@@ -174,72 +196,82 @@ def first_unit(least: int, count: int, where: Any) -> int:
 
 
 @kernel
-def confine(keys: Any, count: int, least: int, width: int) -> None:
-    """Make those of the first `count` keys -1 that are not from `least` to `least + width - 1`."""
-    for unit in range(count):
-        key = np.int64(get(keys, unit))
-        put(keys, unit, key if (key >= least) & (key < least + width) else np.int64(-1))
+def mask_outside(destinations: Any, count: int, first: int, width: int) -> None:
+    """Replace the first `count` destinations that are not from `first` to `first +
+    width - 1` by -1."""
+    for position in range(count):
+        destination = np.int64(get(destinations, position))
+        put(
+            destinations,
+            position,
+            destination if (destination >= first) & (destination < first + width) else np.int64(-1),
+        )
 
 
 @kernel
-def _share(begin: int, end: int, keys: Any, shift: int, offsets: Any) -> Any:
-    """Where each owner's units are to lie among those from `begin` to `end`: in `offsets`, and in an array to
-    be counted on."""
-    owners = offsets.size - 1
-    places = np.zeros(owners, np.int64)
-    for unit in range(begin, end):
-        key = np.int64(get(keys, unit))
-        if key >= 0:
-            put(places, key >> shift, get(places, key >> shift) + 1)
-    place = begin
-    for owner in range(owners):
-        put(offsets, owner, place)
-        place += get(places, owner)
-        put(places, owner, get(offsets, owner))
-    put(offsets, owners, place)
-    return places
+def _bucket_offsets(begin: int, end: int, destinations: Any, shift: int, offsets: Any) -> Any:
+    """Counting sort of the slices `begin` to `end`: write where each bucket begins to `offsets`, and return a
+    copy as insertion positions."""
+    buckets = offsets.size - 1
+    positions = np.zeros(buckets, np.int64)
+    for number in range(begin, end):
+        destination = np.int64(get(destinations, number))
+        if destination >= 0:
+            put(positions, destination >> shift, get(positions, destination >> shift) + 1)
+    position = begin
+    for bucket in range(buckets):
+        put(offsets, bucket, position)
+        position += get(positions, bucket)
+        put(positions, bucket, get(offsets, bucket))
+    put(offsets, buckets, position)
+    return positions
 
 
 @kernel(parallel=True)
 def distribute_values(
-    task: int, size: int, first: int, count: int, where: Any, shift: int, offsets: Any, keys: Any,
-    values: Any, value_step: int, owned_keys: Any, key_step: int, owned_values: Any, owned_step: int,
+    task: int, size: int, first: int, count: int, geometry: Any, shift: int, offsets: Any, destinations: Any,
+    values: Any, value_stride: int, bucketed_destinations: Any, destination_stride: int, bucketed_values: Any,
+    bucketed_value_stride: int,
 ) -> None:  # fmt: skip
-    """Put the keys and values of `size` units owner by owner, in their order: those of an owner from one of
-    `offsets` to the next. An owner has the keys that are equal but for `shift` bits.
+    """Sort the destinations and values of `size` slices stably into buckets, delimited by `offsets`. A bucket
+    has the destinations that are equal but for the low `shift` bits.
 
-    `keys` has room for one a unit. A key and its value then lie side by side: `owned_keys` and `owned_values`
-    are views of one memory, with these steps.
+    `destinations` is scratch with an element a slice. A destination and its value are adjacent:
+    `bucketed_destinations` and `bucketed_values` are strided views of one buffer.
     """
-    nothing = np.empty(0, keys.dtype)
+    empty = np.empty(0, destinations.dtype)
     begin, end = task * size, min(count, (task + 1) * size)
-    locate(begin, first + begin, end - begin, where, keys, nothing, nothing)
-    places = _share(begin, end, keys, shift, offsets[task])
-    for unit in range(begin, end):
-        key = np.int64(get(keys, unit))
-        if key >= 0:
-            place = get(places, key >> shift)
-            put(places, key >> shift, place + 1)
-            put(owned_keys, place * key_step, get(keys, unit))
-            put(owned_values, place * owned_step, get(values, (first + unit) * value_step))
+    locate_slices(begin, first + begin, end - begin, geometry, destinations, empty, empty)
+    positions = _bucket_offsets(begin, end, destinations, shift, offsets[task])
+    for number in range(begin, end):
+        destination = np.int64(get(destinations, number))
+        if destination >= 0:
+            position = get(positions, destination >> shift)
+            put(positions, destination >> shift, position + 1)
+            put(bucketed_destinations, position * destination_stride, get(destinations, number))
+            put(
+                bucketed_values, position * bucketed_value_stride,
+                get(values, (first + number) * value_stride),
+            )  # fmt: skip
 
 
 @kernel(parallel=True)
 def distribute_runs(
-    task: int, size: int, first: int, count: int, where: Any, shift: int, offsets: Any, keys: Any,
-    sources: Any, slides: Any, owned: Any, step: int,
+    task: int, size: int, first: int, count: int, geometry: Any, shift: int, offsets: Any, destinations: Any,
+    update_offsets: Any, clamped_starts: Any, records: Any, record_stride: int,
 ) -> None:  # fmt: skip
-    """Put `size` units owner by owner, as `distribute_values` does: records of `step` numbers, key, source
-    and, if the units slide, slide. `keys`, `sources` and `slides` have room for one a unit, or are empty."""
+    """Sort `size` slices stably into buckets, as `distribute_values` does: records of `record_stride`
+    numbers, which are destination, update offset and, if slices are clipped, clamped start. `destinations`,
+    `update_offsets` and `clamped_starts` are scratch with an element a slice, or empty."""
     begin, end = task * size, min(count, (task + 1) * size)
-    locate(begin, first + begin, end - begin, where, keys, sources, slides)
-    places = _share(begin, end, keys, shift, offsets[task])
-    for unit in range(begin, end):
-        key = np.int64(get(keys, unit))
-        if key >= 0:
-            place = get(places, key >> shift)
-            put(places, key >> shift, place + 1)
-            put(owned, place * step, get(keys, unit))
-            put(owned, place * step + 1, get(sources, unit))
-            if slides.size > 0:
-                put(owned, place * step + 2, get(slides, unit))
+    locate_slices(begin, first + begin, end - begin, geometry, destinations, update_offsets, clamped_starts)
+    positions = _bucket_offsets(begin, end, destinations, shift, offsets[task])
+    for number in range(begin, end):
+        destination = np.int64(get(destinations, number))
+        if destination >= 0:
+            position = get(positions, destination >> shift)
+            put(positions, destination >> shift, position + 1)
+            put(records, position * record_stride, get(destinations, number))
+            put(records, position * record_stride + 1, get(update_offsets, number))
+            if clamped_starts.size > 0:
+                put(records, position * record_stride + 2, get(clamped_starts, number))

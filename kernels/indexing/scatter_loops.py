@@ -1,7 +1,7 @@
-"""The loops that apply a scatter's updates where a unit is one element. Importing this module imports Numba.
+"""Kernels that apply a scatter's update slices of one element. Importing this module imports Numba.
 
-Those whose names end in `_in_order` take units as `scatter_units.locate` finds them, the others those of one
-owner after the other.
+Kernels whose names end in `_in_order` apply slices as `scatter_buckets.locate_slices` finds them, others a
+partition or bucket a task.
 """
 
 import functools
@@ -15,222 +15,244 @@ from ..simd.block_sizes import INTERLEAVED_TABLES
 from ..simd.copy_bytes import prefetch_write
 from ..simd.monoids import OVERWRITE
 from ..simd.searches import select_in_range
-from .scatter_buckets import BLOCK, confine, first_unit, locate
-from .scatter_slices import own_part, return_part, start_range
+from .scatter_buckets import BLOCK, first_slice, locate_slices, mask_outside
+from .scatter_slices import initialize_partition, partition_buffer, write_back
 
-PREFETCH_PLACES = 32
-"""How many units of one element ahead their places in the result are fetched."""
-FAR_BYTES = 1 << 18
-"""So much of the result is near soon: the places in it need not be fetched."""
+PREFETCH_DISTANCE = 32
+"""Slices of one element between the prefetch of a destination and its update."""
+MIN_PREFETCHED_BYTES = 1 << 18
+"""Results up to this size are cached soon: their elements need no prefetch."""
 
 
 @functools.cache
 def _update(element: str, combiner: str) -> Kernel:
-    """One element of `result` combined with one of `values`."""
+    """Combine one element of `result` with one of `values`."""
     if combiner == OVERWRITE:
 
         @kernel
-        def overwrite(result: Any, place: int, values: Any, source: int) -> None:
-            store(element, result, place, load(element, values, source))
+        def overwrite(result: Any, offset: int, values: Any, update_offset: int) -> None:
+            store(element, result, offset, load(element, values, update_offset))
 
         return overwrite
 
     @kernel
-    def combined(result: Any, place: int, values: Any, source: int) -> None:
-        value = combine(element, combiner, load(element, result, place), load(element, values, source))
-        store(element, result, place, value)
+    def combined(result: Any, offset: int, values: Any, update_offset: int) -> None:
+        value = combine(
+            element, combiner, load(element, result, offset), load(element, values, update_offset)
+        )
+        store(element, result, offset, value)
 
     return combined
 
 
 @functools.cache
 def _apply_items(element: str, combiner: str) -> Kernel:
-    """Units of one element from number `begin` to `end`, in order. Places of a result that is not small are
-    fetched."""
+    """Apply slices of one element from number `begin` to `end`, in order; prefetch elements of large results.
+    """
     apply = _update(element, combiner)
 
     @kernel
     def body(
-        begin: int, end: int, keys: Any, key_step: int, values: Any, first: int, value_step: int, result: Any
-    ) -> None:
-        fetched = max(begin, end - PREFETCH_PLACES)
-        if result.size * result.itemsize <= FAR_BYTES:
-            fetched = begin
-        for unit in range(begin, fetched):
-            later = np.int64(get(keys, (unit + PREFETCH_PLACES) * key_step))
-            prefetch_write(result, max(later, 0))
-            key = np.int64(get(keys, unit * key_step))
-            if key >= 0:
-                apply(result, key, values, (first + unit) * value_step)
-        for unit in range(fetched, end):
-            key = np.int64(get(keys, unit * key_step))
-            if key >= 0:
-                apply(result, key, values, (first + unit) * value_step)
+        begin: int, end: int, destinations: Any, destination_stride: int, values: Any, first: int,
+        value_stride: int, result: Any,
+    ) -> None:  # fmt: skip
+        prefetched_end = max(begin, end - PREFETCH_DISTANCE)
+        if result.size * result.itemsize <= MIN_PREFETCHED_BYTES:
+            prefetched_end = begin
+        for position in range(begin, prefetched_end):
+            ahead = np.int64(get(destinations, (position + PREFETCH_DISTANCE) * destination_stride))
+            prefetch_write(result, max(ahead, 0))
+            destination = np.int64(get(destinations, position * destination_stride))
+            if destination >= 0:
+                apply(result, destination, values, (first + position) * value_stride)
+        for position in range(prefetched_end, end):
+            destination = np.int64(get(destinations, position * destination_stride))
+            if destination >= 0:
+                apply(result, destination, values, (first + position) * value_stride)
 
     return body
 
 
 @functools.cache
 def update_items(element: str, combiner: str) -> Kernel:
-    """Units of one element. Owner t has `size` elements, and of each row of `offsets` the units from the t-th
-    offset to the next one."""
+    """Slices of one element. Bucket t has `size` elements, and of each row of `offsets` the slices from the
+    t-th offset to the next one."""
     apply = _apply_items(element, combiner)
 
     @kernel(parallel=True)
     def body(
-        task: int, offsets: Any, keys: Any, key_step: int, values: Any, value_step: int, size: int,
-        initial: Any, result: Any,
+        task: int, offsets: Any, destinations: Any, destination_stride: int, values: Any, value_stride: int,
+        size: int, initial: Any, result: Any,
     ) -> None:  # fmt: skip
-        start_range(task, offsets.shape[1] - 1, size, initial, result)
+        initialize_partition(task, offsets.shape[1] - 1, size, initial, result)
         for row in range(offsets.shape[0]):
             begin, end = offsets[row, task], offsets[row, task + 1]
-            apply(begin, end, keys, key_step, values, 0, value_step, result)
+            apply(begin, end, destinations, destination_stride, values, 0, value_stride, result)
 
     return body
 
 
 @functools.cache
-def update_chosen_items(element: str, combiner: str) -> Kernel:
-    """Units of one element. Owner t has `size` elements, the last one all that are left, and chooses its
-    units among all."""
+def update_filtered_items(element: str, combiner: str) -> Kernel:
+    """Slices of one element. Task t has `size` elements of the result, the last task the rest, and filters
+    its slices out of all."""
     apply = _update(element, combiner)
 
     @kernel(parallel=True)
     def body(
-        task: int, owners: int, size: int, count: int, where: Any, sample: Any, values: Any, value_step: int,
-        initial: Any, result: Any,
+        task: int, partitions: int, size: int, count: int, geometry: Any, sample: Any, values: Any,
+        value_stride: int, initial: Any, result: Any,
     ) -> None:  # fmt: skip
-        start_range(task, owners, size, initial, result)
-        part = own_part(task, owners, size, result)
-        keys, nothing = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
-        room = BLOCK + PREFETCH_PLACES  # more than COMPRESS_PADDING behind those that are chosen
-        own, sources = np.zeros(room, sample.dtype), np.empty(room, sample.dtype)
-        least = task * size
-        width = size if task < owners - 1 else result.size - least
-        is_far = width * result.itemsize > FAR_BYTES
+        initialize_partition(task, partitions, size, initial, result)
+        buffer = partition_buffer(task, partitions, size, result)
+        destinations, empty = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
+        capacity = BLOCK + PREFETCH_DISTANCE  # leaves more than COMPRESS_PADDING after the filtered ones
+        chosen_destinations, update_offsets = np.zeros(
+            capacity, sample.dtype
+        ), np.empty(capacity, sample.dtype)
+        first_destination = task * size
+        width = size if task < partitions - 1 else result.size - first_destination
+        prefetches_result = width * result.itemsize > MIN_PREFETCHED_BYTES
         for first in range(0, count, BLOCK):
-            here = min(BLOCK, count - first)
-            locate(0, first, here, where, keys, nothing, nothing)
-            start = first * value_step
-            chosen = select_in_range(keys, here, least, width, start, value_step, own, sources)
-            if is_far:
-                for unit in range(chosen):
-                    prefetch_write(part, np.int64(get(own, unit + PREFETCH_PLACES)))
-                    apply(part, np.int64(get(own, unit)), values, np.int64(get(sources, unit)))
+            block_count = min(BLOCK, count - first)
+            locate_slices(0, first, block_count, geometry, destinations, empty, empty)
+            start = first * value_stride
+            chosen_count = select_in_range(
+                destinations, block_count, first_destination, width, start, value_stride, chosen_destinations,
+                update_offsets,
+            )  # fmt: skip
+            if prefetches_result:
+                for position in range(chosen_count):
+                    prefetch_write(buffer, np.int64(get(chosen_destinations, position + PREFETCH_DISTANCE)))
+                    apply(
+                        buffer, np.int64(get(chosen_destinations, position)), values,
+                        np.int64(get(update_offsets, position)),
+                    )  # fmt: skip
             else:
-                for unit in range(chosen):
-                    apply(part, np.int64(get(own, unit)), values, np.int64(get(sources, unit)))
-        return_part(task, size, part, result)
+                for position in range(chosen_count):
+                    apply(
+                        buffer, np.int64(get(chosen_destinations, position)), values,
+                        np.int64(get(update_offsets, position)),
+                    )  # fmt: skip
+        write_back(task, size, buffer, result)
 
     return body
 
 
 @functools.cache
 def update_sorted_items(element: str, combiner: str) -> Kernel:
-    """Units of one element whose keys ascend. Owner t has `size` elements, the last one all that are left,
-    and searches for where its units begin and end; those of others that are among them are left out."""
+    """Slices of one element with ascending destinations. Task t has `size` elements of the result, the last
+    task the rest, and finds its slices by binary search; slices of other tasks among them are masked."""
     apply = _apply_items(element, combiner)
 
     @kernel(parallel=True)
     def body(
-        task: int, owners: int, size: int, count: int, where: Any, sample: Any, values: Any, value_step: int,
-        initial: Any, result: Any,
+        task: int, partitions: int, size: int, count: int, geometry: Any, sample: Any, values: Any,
+        value_stride: int, initial: Any, result: Any,
     ) -> None:  # fmt: skip
-        start_range(task, owners, size, initial, result)
-        keys, nothing = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
-        least = task * size
-        end = first_unit(least + size, count, where)
-        for first in range(first_unit(least, count, where), end, BLOCK):
-            here = min(BLOCK, end - first)
-            locate(0, first, here, where, keys, nothing, nothing)
-            confine(keys, here, least, size)
-            apply(0, here, keys, 1, values, first, value_step, result)
+        initialize_partition(task, partitions, size, initial, result)
+        destinations, empty = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
+        first_destination = task * size
+        end = first_slice(first_destination + size, count, geometry)
+        for first in range(first_slice(first_destination, count, geometry), end, BLOCK):
+            block_count = min(BLOCK, end - first)
+            locate_slices(0, first, block_count, geometry, destinations, empty, empty)
+            mask_outside(destinations, block_count, first_destination, size)
+            apply(0, block_count, destinations, 1, values, first, value_stride, result)
 
     return body
 
 
 @functools.cache
 def update_items_in_order(element: str, combiner: str) -> Kernel:
-    """Units of one element, `size` for each task."""
+    """Slices of one element, `size` a task."""
     apply = _apply_items(element, combiner)
 
     @kernel(parallel=True)
     def body(
-        task: int, size: int, count: int, where: Any, sample: Any, values: Any, value_step: int, result: Any
-    ) -> None:
-        keys, nothing = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
+        task: int, size: int, count: int, geometry: Any, sample: Any, values: Any, value_stride: int,
+        result: Any,
+    ) -> None:  # fmt: skip
+        destinations, empty = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
         end = min(count, (task + 1) * size)
         for first in range(task * size, end, BLOCK):
-            here = min(BLOCK, end - first)
-            locate(0, first, here, where, keys, nothing, nothing)
-            apply(0, here, keys, 1, values, first, value_step, result)
+            block_count = min(BLOCK, end - first)
+            locate_slices(0, first, block_count, geometry, destinations, empty, empty)
+            apply(0, block_count, destinations, 1, values, first, value_stride, result)
 
     return body
 
 
 @functools.cache
 def update_tables(element: str, combiner: str) -> Kernel:
-    """Units of one element, `size` for each task, which has `ways` tables of `width` elements in `tables`, 1
-    or WAYS: neighbouring units go to different ones, so that they need not wait for each other. A table
-    begins with an element that takes what is out of bounds, so that nothing hangs on a condition. `identity`
-    has the value with which tables begin."""
+    """Slices of one element, `size` a task, which has `replicas` tables (1 or INTERLEAVED_TABLES) of `width`
+    elements in `tables`: consecutive slices go to different replicas, so that their updates are independent.
+    A table begins with an element that takes updates out of bounds, which avoids a branch. `identity` has the
+    initial value of the tables."""
     apply = _update(element, combiner)
 
     @kernel(inline=True)
     def combine_values(
-        here: int, keys: Any, tables: Any, apart: int, values: Any, first: int, value_step: int
+        block_count: int, destinations: Any, tables: Any, table_stride: int, values: Any, first: int,
+        value_stride: int,
     ) -> None:  # fmt: skip
-        whole = here - here % INTERLEAVED_TABLES
-        for unit in range(0, whole, INTERLEAVED_TABLES):
-            for way in range(INTERLEAVED_TABLES):
-                place = np.int64(get(keys, unit + way)) + way * apart + 1
-                apply(tables, place, values, (first + unit + way) * value_step)
-        for unit in range(whole, here):
-            apply(tables, np.int64(get(keys, unit)) + 1, values, (first + unit) * value_step)
+        vector_end = block_count - block_count % INTERLEAVED_TABLES
+        for position in range(0, vector_end, INTERLEAVED_TABLES):
+            for replica in range(INTERLEAVED_TABLES):
+                offset = np.int64(get(destinations, position + replica)) + replica * table_stride + 1
+                apply(tables, offset, values, (first + position + replica) * value_stride)
+        for position in range(vector_end, block_count):
+            apply(
+                tables, np.int64(get(destinations, position)) + 1, values, (first + position) * value_stride
+            )
 
     @kernel
-    def combine_one(here: int, keys: Any, tables: Any, apart: int, value: Any) -> None:
-        whole = here - here % INTERLEAVED_TABLES
-        for unit in range(0, whole, INTERLEAVED_TABLES):
-            for way in range(INTERLEAVED_TABLES):
-                place = np.int64(get(keys, unit + way)) + way * apart + 1
-                store(element, tables, place, combine(element, combiner, load(element, tables, place), value))
-        for unit in range(whole, here):
-            place = np.int64(get(keys, unit)) + 1
-            store(element, tables, place, combine(element, combiner, load(element, tables, place), value))
+    def combine_one(block_count: int, destinations: Any, tables: Any, table_stride: int, value: Any) -> None:
+        vector_end = block_count - block_count % INTERLEAVED_TABLES
+        for position in range(0, vector_end, INTERLEAVED_TABLES):
+            for replica in range(INTERLEAVED_TABLES):
+                offset = np.int64(get(destinations, position + replica)) + replica * table_stride + 1
+                store(
+                    element, tables, offset, combine(element, combiner, load(element, tables, offset), value)
+                )
+        for position in range(vector_end, block_count):
+            offset = np.int64(get(destinations, position)) + 1
+            store(element, tables, offset, combine(element, combiner, load(element, tables, offset), value))
 
     @kernel(parallel=True)
     def body(
-        task: int, size: int, count: int, where: Any, sample: Any, values: Any, value_step: int, ways: int,
-        width: int, identity: Any, tables: Any,
+        task: int, size: int, count: int, geometry: Any, sample: Any, values: Any, value_stride: int,
+        replicas: int, width: int, identity: Any, tables: Any,
     ) -> None:  # fmt: skip
-        keys, nothing = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
-        own = tables[task * ways * width : (task + 1) * ways * width]
-        for place in range(own.size):
-            put(own, place, get(identity, 0))
-        apart = width if ways > 1 else 0
+        destinations, empty = np.empty(BLOCK, sample.dtype), np.empty(0, sample.dtype)
+        task_tables = tables[task * replicas * width : (task + 1) * replicas * width]
+        for offset in range(task_tables.size):
+            put(task_tables, offset, get(identity, 0))
+        table_stride = width if replicas > 1 else 0
         end = min(count, (task + 1) * size)
         for first in range(task * size, end, BLOCK):
-            here = min(BLOCK, end - first)
-            locate(0, first, here, where, keys, nothing, nothing)
-            if value_step == 0:
-                combine_one(here, keys, own, apart, load(element, values, 0))
+            block_count = min(BLOCK, end - first)
+            locate_slices(0, first, block_count, geometry, destinations, empty, empty)
+            if value_stride == 0:
+                combine_one(block_count, destinations, task_tables, table_stride, load(element, values, 0))
             else:
-                combine_values(here, keys, own, apart, values, first, 1)
+                combine_values(block_count, destinations, task_tables, table_stride, values, first, 1)
 
     return body
 
 
 @functools.cache
 def combine_tables(element: str, combiner: str) -> Kernel:
-    """The first `keys` elements of `result` combined with those of `count` tables, as `update_tables` makes
-    them; each task has `size` elements."""
+    """Combine the first `destination_count` elements of `result` with those of `count` tables of
+    `update_tables`; `size` elements a task."""
     apply = _update(element, combiner)
 
     @kernel(parallel=True)
-    def body(task: int, size: int, keys: int, count: int, width: int, tables: Any, result: Any) -> None:
+    def body(
+        task: int, size: int, destination_count: int, count: int, width: int, tables: Any, result: Any
+    ) -> None:
         for table in range(count):
-            for key in range(task * size, min(keys, (task + 1) * size)):
-                apply(result, key, tables, table * width + 1 + key)
+            for destination in range(task * size, min(destination_count, (task + 1) * size)):
+                apply(result, destination, tables, table * width + 1 + destination)
 
     return body

@@ -1,11 +1,11 @@
-"""The ways in which `scatter` applies its units, and which of them serves.
+"""Strategies that apply the update slices of `scatter`, and the choice among them.
 
-Owners have units distributed to them. Where caches hold what the owners have, each looks for its units
-itself, or has some columns of all of them; and it searches for them where indices are sorted. Batches are
-owners of what is theirs. One thread applies the units as they come, and so do several where indices are
-unique and the result has its first values. Of windows that slide, each task applies those parts that lie in
-its part of the input. What falls on few places and may be combined in any order is combined in tables of each
-task instead.
+By default slices are bucketed by destination, and one task applies each bucket. If the result fits the
+caches, each task filters its slices out of all of them, or applies a range of columns of every slice; if
+indices are sorted, each task finds its slices by binary search. Batches are partitions by themselves. A
+single thread applies slices in order; several threads do if indices are unique and the result is initialized.
+Windows placed by an index are clipped: each task applies what lies in its range of the input. Reorderable
+updates to few destinations are reduced in tables private to each task.
 """
 
 import math
@@ -21,352 +21,402 @@ from ..launch.processor import prefers_shared_rows
 from ..launch.threads import division
 from ..simd.block_sizes import CACHE_LINE, NONTEMPORAL_BYTES
 from ..simd.monoids import OVERWRITE, Combination, is_exact, storage_dtype
-from .scatter_layout import Batches, Layout, Windows
+from .scatter_layout import Batches, SliceLayout, WindowLayout
 from .scatter_tables import Tables
 
-__all__ = ["Arrays", "Loops", "Promises"]
+__all__ = ["Arrays", "Promises", "ScatterLoops"]
 
 _CHUNK_BYTES = 48 << 20
-_TASK_UNITS = 1 << 14
-_OWNER_BYTES = 1 << 18
-_CHOOSING_BYTES = 16 << 20  # where caches hold so much, it costs less to look at all units
-_MOST_CHOOSING = 8
-_LEAST_OWNERS = 64
-_MOST_OWNERS = 256
-_SERIAL_BYTES = 3 << 20  # to wake another thread takes as long as to move so many
-_SERIAL_NEAR_BYTES = 10 << 20  # the same where all owners look at all units, of a result that caches hold
-_SERIAL_SHORT_BYTES = 24 << 20  # the same for short rows: memory is read by more than their lengths
+_TASK_SLICES = 1 << 14
+_BUCKET_BYTES = 1 << 18
+_FILTERED_BYTES = 16 << 20  # up to this result size per task, filtering beats bucketing
+_MAX_FILTERING_TASKS = 8
+_MIN_BUCKETS = 64
+_MAX_BUCKETS = 256
+_SERIAL_BYTES = 3 << 20  # waking another thread takes as long as moving these bytes
+_SERIAL_CACHED_BYTES = 10 << 20  # the same if every task filters all slices of a cached result
+_SERIAL_SHORT_BYTES = 24 << 20  # the same for short rows: hardware reads more than their bytes
 _SHORT_ROWS_BYTES = range(64, 512)
-_NEAR_BYTES = 1 << 20  # a processor's own cache holds such a result
-_MOST_RANGES = 8
-_LEAST_ROW_BYTES = 128
-_LEAST_MADE_BYTES = 8 << 20  # all caches together hold less
-_MOST_PRIVATE_KEYS = 1 << 14
+_CACHED_BYTES = 1 << 20  # a core's own cache holds such a result
+_MAX_PARTITIONS = 8
+_MIN_ROW_BYTES = 128
+_MIN_GROUPED_BYTES = 8 << 20  # all caches together hold less
+_MAX_TABLE_DESTINATIONS = 1 << 14
 
 
 class Arrays(NamedTuple):
-    """What stands for the arrays of a call.
+    """The arrays of a call, as parameters of kernels.
 
-    `addresses` are those of the first index of each component, which have the type of `index_sample`.
-    `value_step` is 0 where one update stands for all. `initial` has the result's first values, or one for
-    all of them; it is empty where they are there already.
+    `addresses` are those of the first index of each component, of the type of `index_sample`. `value_stride`
+    is 0 if one update stands for all. `initial` has the result's initial values, or one for all of them; it
+    is empty if the result is already initialized.
     """
 
     addresses: AddressTable
     index_sample: np.ndarray
-    least_index: int
+    min_index: int
     values: ArrayParam
-    value_step: int
+    value_stride: int
     schedule: np.ndarray
     initial: ArrayParam
     result: ArrayParam
 
 
 class Promises(NamedTuple):
-    """The attributes of scatter that promise something of the indices, named as in the specification."""
+    """The attributes of scatter that make promises about the indices, named as in the specification."""
 
     indices_are_sorted: bool
     unique_indices: bool
 
 
-class Loops:
-    """The loops that scatter updates into one input: which there are, and what they are given."""
+class ScatterLoops:
+    """The kernels that scatter updates into one input, and their arguments."""
 
     def __init__(
-        self, plan: Layout, sliding: Windows | None, kind: Combination, promises: Promises,
+        self, layout: SliceLayout, windows: WindowLayout | None, kind: Combination, promises: Promises,
         is_scheduled: bool, sizes: tuple[int, int],
     ) -> None:  # fmt: skip
         self.kind = kind
         self.storage = storage_dtype(kind.element)
-        self.by_items = plan.is_single_items and not is_scheduled and sliding is None
-        self._plan = plan
-        self._windows = sliding
+        self.by_items = layout.is_single_items and not is_scheduled and windows is None
+        self._layout = layout
+        self._windows = windows
         self._is_unique = promises.unique_indices
-        self._is_sorted = promises.indices_are_sorted and plan.is_searchable and not is_scheduled
-        self._unit_bytes = 2 * plan.unit_items * self.storage.itemsize
-        self._unit_count = plan.unit_count
-        self._work_bytes = self._unit_count * (16 + self._unit_bytes)
+        self._is_sorted = promises.indices_are_sorted and layout.is_searchable and not is_scheduled
+        self._slice_bytes = 2 * layout.slice_items * self.storage.itemsize
+        self._slice_count = layout.slice_count
+        self._work_bytes = self._slice_count * (16 + self._slice_bytes)
         input_size, updates_size = sizes
-        last_key = plan.last_key
+        last_destination = layout.last_destination
         self._input_bytes = input_size * self.storage.itemsize
-        wanted = min(_MOST_OWNERS, max(_LEAST_OWNERS, self._input_bytes // _OWNER_BYTES))
-        self._shift = max(0, last_key.bit_length() - wanted.bit_length() + 1)
-        self._owners = (last_key >> self._shift) + 1
+        bucket_count = min(_MAX_BUCKETS, max(_MIN_BUCKETS, self._input_bytes // _BUCKET_BYTES))
+        self._shift = max(0, last_destination.bit_length() - bucket_count.bit_length() + 1)
+        self._bucket_count = (last_destination >> self._shift) + 1
         is_short = max(input_size, updates_size) < 2**31
-        self._key_dtype = np.dtype(np.int32 if is_short else np.int64)
-        self._key_sample = np.empty(0, self._key_dtype)
-        self._fields = 2 + (plan.slide is not None)
-        self._owned_bytes = self._fields * self._key_dtype.itemsize
+        self._destination_dtype = np.dtype(np.int32 if is_short else np.int64)
+        self._destination_sample = np.empty(0, self._destination_dtype)
+        self._fields = 2 + (layout.clipped_component is not None)
+        self._bucketed_bytes = self._fields * self._destination_dtype.itemsize
         if self.by_items:
-            self._owned_bytes = 2 * max(self._key_dtype.itemsize, self.storage.itemsize)
-        has_any_order = kind.monoid != OVERWRITE and is_exact(kind)
-        few_keys = last_key < _MOST_PRIVATE_KEYS and self._unit_count > 64 * last_key
-        self._is_private = self.by_items and has_any_order and few_keys
-        self._source_step = 0 if is_scheduled else plan.source_step
-        row_bytes = plan.unit_items * self.storage.itemsize
-        self._unit_is_short_row = row_bytes in _SHORT_ROWS_BYTES
-        is_far = self._input_bytes >= _LEAST_MADE_BYTES
-        self._makes_rows = plan.is_row and row_bytes >= _LEAST_ROW_BYTES and is_far
-        batches = None if is_scheduled or self.by_items else plan.batches(input_size)
-        self._batches = batches if batches and self._input_bytes <= _NEAR_BYTES * batches.number else None
-        row = np.empty(0, np.int64) if plan.slide is None else np.array(plan.slide, np.int64)
-        self._unit_arguments = (plan.units, plan.components, row)
+            self._bucketed_bytes = 2 * max(self._destination_dtype.itemsize, self.storage.itemsize)
+        is_reorderable = kind.monoid != OVERWRITE and is_exact(kind)
+        is_small = last_destination < _MAX_TABLE_DESTINATIONS and self._slice_count > 64 * last_destination
+        self._uses_tables = self.by_items and is_reorderable and is_small
+        self._update_stride = 0 if is_scheduled else layout.update_stride
+        row_bytes = layout.slice_items * self.storage.itemsize
+        self._has_short_rows = row_bytes in _SHORT_ROWS_BYTES
+        is_large = self._input_bytes >= _MIN_GROUPED_BYTES
+        self._can_reduce_rows = layout.is_row and row_bytes >= _MIN_ROW_BYTES and is_large
+        batches = None if is_scheduled or self.by_items else layout.batches(input_size)
+        self._batches = batches if batches and self._input_bytes <= _CACHED_BYTES * batches.number else None
+        clipped_axis = np.empty(0, np.int64) if layout.clipped_component is None else np.array(
+            layout.clipped_component, np.int64
+        )
+        self._space_arguments = (layout.slice_space, layout.components, clipped_axis)
         self._seconds = (self._work_bytes + self._input_bytes) / BYTES_A_SECOND
-        bound = 0 if plan.slide is None else plan.slide[2]
-        self._runs = (plan.grain, bound, plan.runs, plan.length, plan.piece)
+        bound = 0 if layout.clipped_component is None else layout.clipped_component[2]
+        self._run_arguments = (layout.row_items, bound, layout.runs, layout.chunk_count, layout.chunk_items)
 
-    def starts_ranges(self, threads: int | None) -> bool:
-        """Whether owners give the result its first values, where it has none yet."""
-        return self._windows is None and self._plan.is_row and self._has_owners(True, threads)
+    def initializes_result(self, threads: int | None) -> bool:
+        """Whether the kernels copy the input into the result."""
+        return self._windows is None and self._layout.is_row and self._is_partitioned(True, threads)
 
-    def _has_owners(self, starts: bool, threads: int | None) -> bool:
-        """Whether ranges of keys have owners, which give the result its first values if it `starts`."""
-        work_bytes = self._work_bytes + (self._input_bytes if starts else 0)
-        if work_bytes <= _SERIAL_BYTES or self._is_private or (self._is_unique and not starts):
+    def _is_partitioned(self, initializes: bool, threads: int | None) -> bool:
+        """Whether ranges of destinations are applied by different tasks."""
+        work_bytes = self._work_bytes + (self._input_bytes if initializes else 0)
+        if work_bytes <= _SERIAL_BYTES or self._uses_tables or (self._is_unique and not initializes):
             return False
         if self._batches is not None:
             return True
         return work_bytes > self._serial_bytes() and _threads.chosen_threads(threads) > 1
 
     def _serial_bytes(self) -> int:
-        """The bytes of work that one thread does in the time in which several do it."""
-        if self._is_sorted or self._input_bytes > _NEAR_BYTES:
+        """The bytes of work up to which one thread is faster than several."""
+        if self._is_sorted or self._input_bytes > _CACHED_BYTES:
             return _SERIAL_BYTES
-        return _SERIAL_SHORT_BYTES if self._unit_is_short_row else _SERIAL_NEAR_BYTES
+        return _SERIAL_SHORT_BYTES if self._has_short_rows else _SERIAL_CACHED_BYTES
 
-    def steps(self, starts: bool, threads: int | None) -> LaunchPlan:
-        """What scatters all units, of `Arrays`. The result has no values yet if it `starts`."""
+    def launches(self, initializes: bool, threads: int | None) -> LaunchPlan:
+        """The launches that scatter all slices of `Arrays`; they initialize the result if `initializes`."""
         if self._windows is not None:
-            return self._windows_in_parts(self._windows, threads)
-        if not self._has_owners(starts, threads):
-            is_shared = self._is_private and self._work_bytes > _SERIAL_BYTES
+            return self._partitioned_windows(self._windows, threads)
+        if not self._is_partitioned(initializes, threads):
+            is_shared = self._uses_tables and self._work_bytes > _SERIAL_BYTES
             return self._in_tables() if is_shared else self._in_order()
-        owners = min(_threads.chosen_threads(threads), _MOST_CHOOSING)
-        if self._is_sorted and not self._makes_far_rows(starts):
+        partitions = min(_threads.chosen_threads(threads), _MAX_FILTERING_TASKS)
+        if self._is_sorted and not self._reduces_rows(initializes):
             return self._sorted()
-        if self.by_items and self._input_bytes <= owners * _CHOOSING_BYTES:
-            return self._chosen_items(owners)
+        if self.by_items and self._input_bytes <= partitions * _FILTERED_BYTES:
+            return self._filtered_items(partitions)
         if self._batches is not None:
-            return self._in_batches(self._batches)
-        if not self.by_items and self._divides_columns(threads):
-            return self._columns(_threads.chosen_threads(threads))
-        if not self.by_items and self._finds_few_units(threads):
-            return self._chosen_runs(threads)
-        return self._owned(starts)
+            return self._by_batch(self._batches)
+        if not self.by_items and self._can_divide_columns(threads):
+            return self._by_columns(_threads.chosen_threads(threads))
+        if not self.by_items and self._can_filter(threads):
+            return self._filtered_runs(threads)
+        return self._bucketed(initializes)
 
-    def _work(self, loop: Callable[..., Kernel], tasks: int, *arguments: Any) -> KernelCall:
-        """A launch of that loop, for these elements and this combiner."""
+    def _launch(self, loop: Callable[..., Kernel], tasks: int, *arguments: Any) -> KernelCall:
+        """A launch of that kernel for these elements and this combiner."""
         return KernelCall(loop(*self.kind), tasks, arguments, self._seconds)
 
-    def _located(self, arrays: Arrays) -> tuple[Any, ...]:
-        """What `scatter_units.locate` is given as `where`."""
-        return (*self._unit_arguments, *arrays[:3], arrays.schedule)
+    def _slice_geometry(self, arrays: Arrays) -> tuple[Any, ...]:
+        """The argument `geometry` of `scatter_buckets.locate_slices`."""
+        return (*self._space_arguments, *arrays[:3], arrays.schedule)
 
     def _in_order(self) -> LaunchPlan:
-        """Apply the units as they come, several at the same time where indices are unique."""
-        tasks, size = 1, self._unit_count
+        """Apply the slices in order, in parallel if indices are unique."""
+        tasks, size = 1, self._slice_count
         if self._is_unique and self._work_bytes > _SERIAL_BYTES:
-            tasks, size = division(size, self._unit_bytes + 16)
+            tasks, size = division(size, self._slice_bytes + 16)
         if not self.by_items:
             return self._runs_in_order(tasks, size, 0)
 
-        def works(arrays: Arrays) -> list[KernelCall]:
+        def calls(arrays: Arrays) -> list[KernelCall]:
             from .scatter_loops import update_items_in_order
 
-            located = (size, self._unit_count, self._located(arrays), self._key_sample)
-            items = (arrays.values, arrays.value_step, arrays.result)
-            return [self._work(update_items_in_order, tasks, *located, *items)]
+            located = (size, self._slice_count, self._slice_geometry(arrays), self._destination_sample)
+            items = (arrays.values, arrays.value_stride, arrays.result)
+            return [self._launch(update_items_in_order, tasks, *located, *items)]
 
-        return LaunchPlan((), works)
+        return LaunchPlan((), calls)
 
-    def _finds_few_units(self, threads: int | None) -> bool:
-        """Whether owners choose their runs among all, and the processors' own caches hold what they own."""
-        few_threads = _threads.chosen_threads(threads) <= _MOST_RANGES
-        can_choose = self._plan.slide is None and self._source_step > 0
-        return can_choose and few_threads and self._input_bytes <= _NEAR_BYTES
+    def _can_filter(self, threads: int | None) -> bool:
+        """Whether tasks filter their runs out of all, and a core's own caches hold a task's range of the
+        result."""
+        has_few_threads = _threads.chosen_threads(threads) <= _MAX_PARTITIONS
+        can_choose = self._layout.clipped_component is None and self._update_stride > 0
+        return can_choose and has_few_threads and self._input_bytes <= _CACHED_BYTES
 
-    def _divides_columns(self, threads: int | None) -> bool:
-        """Whether units are whole rows, of each of which every owner of columns has whole lines of cache."""
-        plan = self._plan
-        line_items = _threads.chosen_threads(threads) * CACHE_LINE // self.storage.itemsize
-        is_whole = plan.is_row and len(plan.runs) == 1 and plan.piece == plan.grain and plan.length == 1
-        can_divide = prefers_shared_rows() and self._finds_few_units(threads)
-        return can_divide and is_whole and plan.grain % line_items == 0
+    def _can_divide_columns(self, threads: int | None) -> bool:
+        """Whether slices are complete rows, of each of which every task has whole cache lines."""
+        layout = self._layout
+        cache_line_items = _threads.chosen_threads(threads) * CACHE_LINE // self.storage.itemsize
+        is_whole_row = layout.is_row and len(
+            layout.runs
+        ) == 1 and layout.chunk_items == layout.row_items and layout.chunk_count == 1
+        can_divide = prefers_shared_rows() and self._can_filter(threads)
+        return can_divide and is_whole_row and layout.row_items % cache_line_items == 0
 
-    def _columns(self, owners: int) -> LaunchPlan:
-        """Let owners of columns apply theirs of all units as they come."""
+    def _by_columns(self, partitions: int) -> LaunchPlan:
+        """Each task applies its columns of all slices in order."""
 
-        def works(arrays: Arrays) -> list[KernelCall]:
+        def calls(arrays: Arrays) -> list[KernelCall]:
             from .scatter_slice_loops import update_columns_of_rows
 
-            plan = self._plan
-            given = (self._source_step, self._located(arrays), self._key_sample, plan.grain)
-            columns = (plan.grain // owners, self._unit_count, *given)
+            layout = self._layout
+            located = (
+                self._update_stride, self._slice_geometry(arrays), self._destination_sample, layout.row_items
+            )
+            columns = (layout.row_items // partitions, self._slice_count, *located)
             rows = (arrays.values, arrays.initial, arrays.result)
-            return [self._work(update_columns_of_rows, owners, *columns, *rows)]
+            return [self._launch(update_columns_of_rows, partitions, *columns, *rows)]
 
-        return LaunchPlan((), works)
+        return LaunchPlan((), calls)
 
-    def _in_batches(self, batches: Batches) -> LaunchPlan:
-        """Let owners of batches apply their units as they come."""
+    def _by_batch(self, batches: Batches) -> LaunchPlan:
+        """Each task applies the slices of its batches in order."""
         work = (self._input_bytes + self._work_bytes) // batches.number
-        tasks, each = division(batches.number, work, batches.number)
-        return self._runs_in_order(tasks, each * batches.units, each * batches.keys)
+        tasks, task_batches = division(batches.number, work, batches.number)
+        return self._runs_in_order(
+            tasks, task_batches * batches.slice_space, task_batches * batches.destination_count
+        )
 
     def _runs_in_order(self, tasks: int, size: int, width: int) -> LaunchPlan:
-        def works(arrays: Arrays) -> list[KernelCall]:
+        def calls(arrays: Arrays) -> list[KernelCall]:
             from .scatter_slice_loops import update_runs_in_order
 
-            units = (size, self._unit_count, width, self._located(arrays), self._key_sample)
-            runs = (*self._runs, arrays.values, arrays.initial, arrays.result)
-            return [self._work(update_runs_in_order, tasks, *units, *runs)]
+            slice_args = (
+                size, self._slice_count, width, self._slice_geometry(arrays), self._destination_sample
+            )
+            runs = (*self._run_arguments, arrays.values, arrays.initial, arrays.result)
+            return [self._launch(update_runs_in_order, tasks, *slice_args, *runs)]
 
-        return LaunchPlan((), works)
+        return LaunchPlan((), calls)
 
-    def _chosen_runs(self, threads: int | None) -> LaunchPlan:
-        """Let owners of ranges of keys, one for each thread, choose their units among all."""
-        plan, keys = self._plan, self._plan.last_key + 1
-        width = -(-keys // _threads.chosen_threads(threads))
-        owners = -(-keys // width)
+    def _filtered_runs(self, threads: int | None) -> LaunchPlan:
+        """Each task, one a thread, filters the slices of its range of destinations."""
+        layout, destination_count = self._layout, self._layout.last_destination + 1
+        width = -(-destination_count // _threads.chosen_threads(threads))
+        partitions = -(-destination_count // width)
 
-        def works(arrays: Arrays) -> list[KernelCall]:
-            from .scatter_slice_loops import update_chosen_runs
+        def calls(arrays: Arrays) -> list[KernelCall]:
+            from .scatter_slice_loops import update_filtered_runs
 
-            given = (self._source_step, self._located(arrays), self._key_sample, plan.grain)
-            runs = (plan.runs, plan.piece, arrays.values, arrays.initial, arrays.result)
-            return [self._work(update_chosen_runs, owners, owners, width, self._unit_count, *given, *runs)]
+            located = (
+                self._update_stride, self._slice_geometry(arrays), self._destination_sample, layout.row_items
+            )
+            runs = (layout.runs, layout.chunk_items, arrays.values, arrays.initial, arrays.result)
+            return [
+                self._launch(
+                    update_filtered_runs, partitions, partitions, width, self._slice_count, *located, *runs
+                )
+            ]
 
-        return LaunchPlan((), works)
+        return LaunchPlan((), calls)
 
-    def _windows_in_parts(self, plan: Windows, threads: int | None) -> LaunchPlan:
-        """Apply windows that slide as they come; each task has a part of the input's places of its own."""
-        count = math.prod(plan.units[:, 0].tolist())
-        divided = int(plan.components[:, 2].argmax())
-        bound, tasks = int(plan.components[divided, 1]), 1
+    def _partitioned_windows(self, layout: WindowLayout, threads: int | None) -> LaunchPlan:
+        """Apply windows in order; each task has a range of the input along one dimension."""
+        count = math.prod(layout.slice_space[:, 0].tolist())
+        partitioned_component = int(layout.components[:, 2].argmax())
+        bound, tasks = int(layout.components[partitioned_component, 1]), 1
         if self._work_bytes > _SERIAL_BYTES:
-            tasks = min(_threads.chosen_threads(threads), _MOST_RANGES, bound)
+            tasks = min(_threads.chosen_threads(threads), _MAX_PARTITIONS, bound)
         width = -(-bound // tasks)
 
-        def works(arrays: Arrays) -> list[KernelCall]:
+        def calls(arrays: Arrays) -> list[KernelCall]:
             from .scatter_window_loops import update_windows
 
-            indexed = (plan.units, plan.components, *arrays[:3])
-            runs = (plan.runs, plan.items, plan.inner, plan.piece, arrays.values, arrays.result)
-            return [self._work(update_windows, tasks, count, divided, width, *indexed, *runs)]
+            indexed = (layout.slice_space, layout.components, *arrays[:3])
+            runs = (layout.runs, layout.items, layout.inner, layout.chunk_items, arrays.values, arrays.result)
+            return [self._launch(update_windows, tasks, count, partitioned_component, width, *indexed, *runs)]
 
-        return LaunchPlan((), works)
+        return LaunchPlan((), calls)
 
-    def _chosen_items(self, owners: int) -> LaunchPlan:
-        """Let each owner choose its units among all."""
+    def _filtered_items(self, partitions: int) -> LaunchPlan:
+        """Each task filters the single-element slices of its range of destinations."""
 
-        def works(arrays: Arrays) -> list[KernelCall]:
-            from .scatter_loops import update_chosen_items
+        def calls(arrays: Arrays) -> list[KernelCall]:
+            from .scatter_loops import update_filtered_items
 
             total = self._input_bytes // self.storage.itemsize
-            size = -(-total // owners)
+            size = -(-total // partitions)
             tasks = -(-total // size)
-            units = (tasks, size, self._unit_count, self._located(arrays), self._key_sample)
-            items = (arrays.values, arrays.value_step, arrays.initial, arrays.result)
-            return [self._work(update_chosen_items, tasks, *units, *items)]
+            slice_args = (
+                tasks, size, self._slice_count, self._slice_geometry(arrays), self._destination_sample
+            )
+            items = (arrays.values, arrays.value_stride, arrays.initial, arrays.result)
+            return [self._launch(update_filtered_items, tasks, *slice_args, *items)]
 
-        return LaunchPlan((), works)
+        return LaunchPlan((), calls)
 
-    def _makes_far_rows(self, starts: bool) -> bool:
-        """Whether rows are made one after the other, as the units are distributed to owners."""
-        return starts and self._makes_rows and not self.by_items
+    def _reduces_rows(self, initializes: bool) -> bool:
+        """Whether rows are reduced one after the other, with the slices bucketed."""
+        return initializes and self._can_reduce_rows and not self.by_items
 
     def _sorted(self) -> LaunchPlan:
-        """Let each owner search for its units."""
-        plan, width = self._plan, 1 << self._shift
+        """Each task finds its slices by binary search."""
+        layout, width = self._layout, 1 << self._shift
 
-        def works(arrays: Arrays) -> list[KernelCall]:
+        def calls(arrays: Arrays) -> list[KernelCall]:
             from . import scatter_loops, scatter_slice_loops
 
-            units = (self._owners, width, self._unit_count, self._located(arrays), self._key_sample)
-            started = (arrays.initial, arrays.result)
+            slice_args = (
+                self._bucket_count, width, self._slice_count, self._slice_geometry(arrays),
+                self._destination_sample,
+            )  # fmt: skip
+            results = (arrays.initial, arrays.result)
             if self.by_items:
-                items = (arrays.values, arrays.value_step, *started)
-                return [self._work(scatter_loops.update_sorted_items, self._owners, *units, *items)]
-            runs = (plan.grain, plan.runs, plan.piece, arrays.values, *started)
-            return [self._work(scatter_slice_loops.update_sorted_runs, self._owners, *units, *runs)]
+                items = (arrays.values, arrays.value_stride, *results)
+                return [
+                    self._launch(scatter_loops.update_sorted_items, self._bucket_count, *slice_args, *items)
+                ]
+            runs = (layout.row_items, layout.runs, layout.chunk_items, arrays.values, *results)
+            return [
+                self._launch(scatter_slice_loops.update_sorted_runs, self._bucket_count, *slice_args, *runs)
+            ]
 
-        return LaunchPlan((), works)
+        return LaunchPlan((), calls)
 
-    def _owned(self, starts: bool) -> LaunchPlan:
-        """Distribute the units to their owners, then let each owner apply its own; a bounded number at a
-        time."""
-        located, key = 1 if self.by_items else self._fields, self._key_dtype
-        most = _CHUNK_BYTES // (located * key.itemsize + self._owned_bytes)
-        most = max(1, min(self._unit_count, most))
-        offsets = (-(-most // _TASK_UNITS), self._owners + 1)
-        rooms = [(most if field < located else 0, key) for field in range(3)]
-        rooms += [(most * self._owned_bytes // key.itemsize, key), (math.prod(offsets), np.dtype(np.int64))]
+    def _bucketed(self, initializes: bool) -> LaunchPlan:
+        """Bucket the slices by destination, then apply each bucket; a bounded number of slices at a time."""
+        field_count, dtype = 1 if self.by_items else self._fields, self._destination_dtype
+        max_slices = _CHUNK_BYTES // (field_count * dtype.itemsize + self._bucketed_bytes)
+        max_slices = max(1, min(self._slice_count, max_slices))
+        offsets_shape = (-(-max_slices // _TASK_SLICES), self._bucket_count + 1)
+        scratch_shapes = [(max_slices if field < field_count else 0, dtype) for field in range(3)]
+        scratch_shapes += [
+            (max_slices * self._bucketed_bytes // dtype.itemsize, dtype),
+            (math.prod(offsets_shape), np.dtype(np.int64)),
+        ]  # fmt: skip
 
-        def works(arrays: Arrays, *room: ArrayParam) -> list[KernelCall]:
-            found = []
-            for first in range(0, self._unit_count, most):
-                found += self._owned_chunk(first, min(most, self._unit_count - first), starts, arrays, room)
+        def calls(arrays: Arrays, *scratch: ArrayParam) -> list[KernelCall]:
+            launches = []
+            for first in range(0, self._slice_count, max_slices):
+                launches += self._bucketed_chunk(
+                    first, min(max_slices, self._slice_count - first), initializes, arrays, scratch
+                )
                 arrays = arrays._replace(initial=arrays.initial._replace(shape=0))
-            return found
+            return launches
 
-        return LaunchPlan(rooms, works)
+        return LaunchPlan(scratch_shapes, calls)
 
-    def _owned_chunk(
-        self, first: int, count: int, starts: bool, arrays: Arrays, room: tuple[ArrayParam, ...]
+    def _bucketed_chunk(
+        self, first: int, count: int, initializes: bool, arrays: Arrays, scratch: tuple[ArrayParam, ...]
     ) -> list[KernelCall]:
         from . import scatter_buckets, scatter_loops, scatter_slice_loops
 
-        *located, keys, offsets = room
-        tasks, step = -(-count // _TASK_UNITS), self._fields
-        offsets = offsets._replace(shape=(tasks, self._owners + 1))
-        units = (_TASK_UNITS, first, count, self._located(arrays), self._shift, offsets)
-        start = ((1 << self._shift) * self._plan.grain, arrays.initial, arrays.result)
+        *located_fields, destinations, offsets = scratch
+        tasks, record_stride = -(-count // _TASK_SLICES), self._fields
+        offsets = offsets._replace(shape=(tasks, self._bucket_count + 1))
+        slice_args = (_TASK_SLICES, first, count, self._slice_geometry(arrays), self._shift, offsets)
+        start = ((1 << self._shift) * self._layout.row_items, arrays.initial, arrays.result)
         if self.by_items:
-            values = _behind(keys, self._owned_bytes // 2, self.storage)
-            steps = [self._owned_bytes // array.dtype.itemsize for array in (keys, values)]
-            given = (located[0], arrays.values, arrays.value_step, keys, steps[0], values, steps[1])
-            items = (offsets, keys, steps[0], values._replace(is_written=False), steps[1], *start)
+            values = _view_at(destinations, self._bucketed_bytes // 2, self.storage)
+            strides = [self._bucketed_bytes // array.dtype.itemsize for array in (destinations, values)]
+            distributed = (
+                located_fields[0], arrays.values, arrays.value_stride, destinations, strides[0], values,
+                strides[1],
+            )  # fmt: skip
+            items = (offsets, destinations, strides[0], values._replace(is_written=False), strides[1], *start)
             return [
-                self._work(lambda *_: scatter_buckets.distribute_values, tasks, *units, *given),
-                self._work(scatter_loops.update_items, self._owners, *items),
+                self._launch(lambda *_: scatter_buckets.distribute_values, tasks, *slice_args, *distributed),
+                self._launch(scatter_loops.update_items, self._bucket_count, *items),
             ]
-        distribute = self._work(
-            lambda *_: scatter_buckets.distribute_runs, tasks, *units, *located, keys, step
-        )
-        sources, slides = [_behind(keys, number * keys.dtype.itemsize) for number in (1, 2)]
-        if step == 2:
-            slides = slides._replace(shape=0)
-        if self._makes_far_rows(starts) and first == 0:
-            return [distribute, self._made_rows(offsets, keys, sources, located[0], arrays)]
-        runs = (offsets, keys, sources, slides, step, *self._runs, arrays.values, *start)
-        return [distribute, self._work(scatter_slice_loops.update_runs, self._owners, *runs)]
+        distribute = self._launch(
+            lambda *_: scatter_buckets.distribute_runs, tasks, *slice_args, *located_fields, destinations,
+            record_stride,
+        )  # fmt: skip
+        update_offsets, clamped_starts = [
+            _view_at(destinations, number * destinations.dtype.itemsize) for number in (1, 2)
+        ]
+        if record_stride == 2:
+            clamped_starts = clamped_starts._replace(shape=0)
+        if self._reduces_rows(initializes) and first == 0:
+            return [
+                distribute,
+                self._reduced_rows(offsets, destinations, update_offsets, located_fields[0], arrays),
+            ]  # fmt: skip
+        runs = (
+            offsets, destinations, update_offsets, clamped_starts, record_stride, *self._run_arguments,
+            arrays.values, *start,
+        )  # fmt: skip
+        return [distribute, self._launch(scatter_slice_loops.update_runs, self._bucket_count, *runs)]
 
-    def _made_rows(
-        self, offsets: ArrayParam, keys: ArrayParam, sources: ArrayParam, grouped: ArrayParam, arrays: Arrays
-    ) -> KernelCall:
-        """Let owners group their units, and write each row of the result once."""
-        from .scatter_slice_loops import make_rows
+    def _reduced_rows(
+        self, offsets: ArrayParam, destinations: ArrayParam, sources: ArrayParam, grouped: ArrayParam,
+        arrays: Arrays,
+    ) -> KernelCall:  # fmt: skip
+        """Group each bucket's slices by row, and write each row of the result once."""
+        from .scatter_slice_loops import reduce_rows
 
-        plan = self._plan
-        items = plan.length * plan.piece
-        is_past = self._input_bytes >= NONTEMPORAL_BYTES and items == plan.grain
-        units = (offsets, keys, sources, self._fields, grouped)
-        rows = (1 << self._shift, plan.grain, items, arrays.values, arrays.initial, is_past, arrays.result)
-        return self._work(make_rows, self._owners, *units, *rows)
+        layout = self._layout
+        items = layout.chunk_count * layout.chunk_items
+        is_nontemporal = self._input_bytes >= NONTEMPORAL_BYTES and items == layout.row_items
+        slice_args = (offsets, destinations, sources, self._fields, grouped)
+        rows = (
+            1 << self._shift, layout.row_items, items, arrays.values, arrays.initial, is_nontemporal,
+            arrays.result,
+        )  # fmt: skip
+        return self._launch(reduce_rows, self._bucket_count, *slice_args, *rows)
 
     def _in_tables(self) -> LaunchPlan:
-        """Let each task combine its units in tables of its own first."""
-        tables = Tables(self.kind, self._unit_count, self._plan.last_key + 1)
+        """Each task reduces its slices in tables of its own first."""
+        task_tables = Tables(self.kind, self._slice_count, self._layout.last_destination + 1)
 
-        def works(arrays: Arrays, room: ArrayParam) -> list[KernelCall]:
-            units = (self._located(arrays), self._key_sample, arrays.values, arrays.value_step)
-            return tables.works(units, room, arrays.result, self._seconds)
+        def calls(arrays: Arrays, tables_scratch: ArrayParam) -> list[KernelCall]:
+            located = (
+                self._slice_geometry(arrays), self._destination_sample, arrays.values, arrays.value_stride
+            )
+            return task_tables.calls(located, tables_scratch, arrays.result, self._seconds)
 
-        return LaunchPlan([tables.room], works)
+        return LaunchPlan([task_tables.room], calls)
 
 
-def _behind(array: ArrayParam, offset: int, dtype: np.dtype[Any] | None = None) -> ArrayParam:
-    """What of a flat array is so many bytes behind its beginning, seen in that type."""
-    dtype = array.dtype if dtype is None else dtype
+def _view_at(array: ArrayParam, offset: int, view_dtype: np.dtype[Any] | None = None) -> ArrayParam:
+    """A view of a flat array from `offset` bytes on, as `view_dtype`."""
+    view_dtype = array.dtype if view_dtype is None else view_dtype
     size = math.prod(np.atleast_1d(array.shape)) * array.dtype.itemsize - offset
-    return array._replace(shape=max(0, size // dtype.itemsize), dtype=dtype, offset=array.offset + offset)
+    return array._replace(
+        shape=max(0, size // view_dtype.itemsize), dtype=view_dtype, offset=array.offset + offset
+    )

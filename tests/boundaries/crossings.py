@@ -219,10 +219,10 @@ REDUCTIONS: dict[str, Cases] = {
 
 INDEXING: dict[str, Cases] = {
     "kernels/indexing/gather_loops.py:BLOCK": lambda n, t, o: [op.gather(t, o, 50, 3, k) for k in around(n)],
-    "kernels/indexing/scatter_loops.py:PREFETCH_PLACES": lambda n, t, o: [
+    "kernels/indexing/scatter_loops.py:PREFETCH_DISTANCE": lambda n, t, o: [
         op.scatter(t, o, 50, 1, k) for k in around(n)
     ],
-    "kernels/indexing/scatter_loops.py:FAR_BYTES": lambda n, t, o: [
+    "kernels/indexing/scatter_loops.py:MIN_PREFETCHED_BYTES": lambda n, t, o: [
         op.scatter(t, o, n // 4 + k, 1, 3000, body) for k in (-1, 0, 1) for body in ("add", "")
     ],
     f"{_B}:INTERLEAVED_TABLES": lambda n, t, o: [op.scatter("i32", o, 5, 1, 50_000 + k) for k in around(n)],
@@ -230,22 +230,22 @@ INDEXING: dict[str, Cases] = {
     "kernels/indexing/scatter_destinations.py:_LANES": lambda n, t, o: [
         op.scatter(t, o, 50, 2, k) for k in around(n)
     ],
-    "kernels/indexing/scatter_slice_loops.py:PREFETCHED_LINES": lambda n, t, o: [
+    "kernels/indexing/scatter_slice_loops.py:PREFETCHED_CACHE_LINES": lambda n, t, o: [
         op.scatter(t, o, 9, 16, k) for k in around(n)
     ],
-    "kernels/indexing/scatter_slice_loops.py:PREFETCH_LINES": lambda n, t, o: [
+    "kernels/indexing/scatter_slice_loops.py:MAX_PREFETCH_LINES": lambda n, t, o: [
         op.scatter(t, o, 90, 16 * k, 99) for k in around(n)
     ],
-    "kernels/indexing/scatter_slice_loops.py:NEAR_BYTES": lambda n, t, o: [
+    "kernels/indexing/scatter_slice_loops.py:CACHED_BYTES": lambda n, t, o: [
         op.scatter(t, o, n // 64 + k, 16, 500) for k in (-1, 0, 1)
     ],
-    "kernels/indexing/scatter_slices.py:LINE_BYTES": lambda n, t, o: [
+    "kernels/indexing/scatter_slices.py:CACHE_LINE_BYTES": lambda n, t, o: [
         op.scatter(t, o, 90, k, 300) for k in around(n // 4)
     ],
-    "kernels/indexing/scatter_slices.py:COPIED_BYTES": lambda n, t, o: [
+    "kernels/indexing/scatter_slices.py:MAX_COPIED_BYTES": lambda n, t, o: [
         op.scatter(t, o, n // 64 + k, 16, 20_000) for k in (-1, 0, 1)
     ],
-    "kernels/indexing/scatter_slices.py:_TOGETHER": lambda n, t, o: [
+    "kernels/indexing/scatter_slices.py:_UNROLLED_VECTORS": lambda n, t, o: [
         op.scatter(t, o, 90, 16 * k + 1, 99) for k in around(n)
     ],
     "kernels/indexing/scatter_buckets.py:BLOCK": lambda n, t, o: [

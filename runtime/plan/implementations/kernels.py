@@ -89,7 +89,7 @@ def _column_gather(view: Any, threads: int | None) -> KernelMatch:
     def prepare() -> Kernel:
         from ...kernels.indexing import gather
 
-        prepared = gather.prepare_columns(
+        prepared = gather.prepare_components(
             operand.shape,
             column.shape,
             operand.dtype.itemsize,

@@ -159,7 +159,7 @@ def by_columns(kind, operand, columns, added, fill_value=None, threads=None):
     collapsed, sizes, offset_dims = SLICES[kind]
     index_map = collapsed or (0, 1)
     index_map = index_map[: len(columns)]
-    run = gather.prepare_columns(
+    run = gather.prepare_components(
         operand.shape, columns[0].shape, operand.itemsize, columns[0].dtype, offset_dims=offset_dims,
         collapsed_slice_dims=collapsed, operand_batching_dims=(), batching_dims=(), start_index_map=index_map,
         slice_sizes=sizes, added_to_negative=added, is_filled=fill_value is not None, threads=threads,
@@ -230,7 +230,7 @@ def test_filled_by_any_number_of_threads(threads):
     rng = np.random.default_rng(9)
     operand = rng.random((1000, 300), np.float32)
     index = rng.integers(-1200, 1200, (1000, 300)).astype(np.int32)
-    run = gather.prepare_columns(
+    run = gather.prepare_components(
         operand.shape, index.shape, 4, index.dtype, offset_dims=(), collapsed_slice_dims=(0,),
         operand_batching_dims=(1,), batching_dims=(1,), start_index_map=(0,), slice_sizes=(1, 1),
         added_to_negative=(1000,), is_filled=True, threads=threads,
@@ -242,7 +242,7 @@ def test_filled_by_any_number_of_threads(threads):
 
 
 def test_wrong_columns_are_rejected():
-    run = gather.prepare_columns(
+    run = gather.prepare_components(
         (7, 9), (5,), 4, np.dtype(np.int32), offset_dims=(), collapsed_slice_dims=(0, 1),
         operand_batching_dims=(), batching_dims=(), start_index_map=(0, 1), slice_sizes=(1, 1),
     )  # fmt: skip
@@ -264,7 +264,7 @@ def test_lines_that_one_column_moves(axis, is_transposed, fill_value, index_type
     if is_transposed:
         indices = np.asfortranarray(indices)
     size = operand.shape[axis]
-    function = gather.prepare_columns(
+    function = gather.prepare_components(
         operand.shape, indices.shape, 4, indices.dtype, offset_dims=[], collapsed_slice_dims=[axis],
         operand_batching_dims=[1 - axis], batching_dims=[1 - axis], start_index_map=[axis],
         slice_sizes=[1, 1], added_to_negative=[size], is_filled=fill_value is not None,

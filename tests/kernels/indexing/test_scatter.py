@@ -79,7 +79,7 @@ def test_any_dimension_numbers(geometry, index_type, is_scheduled, seed):
     check(geometry, values, random_indices(rng, geometry.indices_shape, index_type), updates, "add", schedule)
 
 
-SERIAL = ("_SERIAL_BYTES", "_SERIAL_NEAR_BYTES", "_SERIAL_SHORT_BYTES")
+SERIAL = ("_SERIAL_BYTES", "_SERIAL_CACHED_BYTES", "_SERIAL_SHORT_BYTES")
 
 
 @pytest.fixture(autouse=True)
@@ -87,15 +87,15 @@ def several_threads_do_little(monkeypatch):
     """Threads share scatters that take less time than to wake them."""
     for name in SERIAL:
         monkeypatch.setattr(scatter_strategies, name, 1 << 19)
-    monkeypatch.setattr(scatter_strategies, "_LEAST_MADE_BYTES", 0)
+    monkeypatch.setattr(scatter_strategies, "_MIN_GROUPED_BYTES", 0)
 
 
 @contextlib.contextmanager
-def all_have_owners(*, choosing=False):
+def all_are_partitioned(*, choosing=False):
     """Units of small scatters have owners too: tasks distribute them, a few at a time, or owners choose."""
-    sizes = dict.fromkeys(SERIAL, -1) | {"_TASK_UNITS": 7, "_CHUNK_BYTES": 500, "_LEAST_ROW_BYTES": 0}
+    sizes = dict.fromkeys(SERIAL, -1) | {"_TASK_SLICES": 7, "_CHUNK_BYTES": 500, "_MIN_ROW_BYTES": 0}
     near_bytes = 1 << 20 if choosing else -1
-    sizes |= {"_CHOOSING_BYTES": near_bytes, "_NEAR_BYTES": near_bytes, "NONTEMPORAL_BYTES": 0}
+    sizes |= {"_FILTERED_BYTES": near_bytes, "_CACHED_BYTES": near_bytes, "NONTEMPORAL_BYTES": 0}
     with mock.patch.multiple(scatter_strategies, **sizes):
         yield
 
@@ -108,7 +108,7 @@ def test_any_dimension_numbers_by_owners(geometry, index_type, is_scheduled, cho
     updates = rng.normal(0, 9, geometry.slices_shape).astype(np.float32)
     schedule = rng.permutation(updates.size) if is_scheduled else None
     indices = random_indices(rng, geometry.indices_shape, index_type)
-    with all_have_owners(choosing=choosing):
+    with all_are_partitioned(choosing=choosing):
         check(geometry, values, indices, updates, "add", schedule)
 
 
@@ -132,7 +132,7 @@ def test_columns_of_indices_that_count_from_the_end(geometry, index_type, with_o
     attributes = {**geometry.scatter_attributes(), "scatter_indices_batching_dims": batching}
     attributes["index_vector_dim"] = vectors.ndim - 1
     shapes = geometry.operand_shape, vectors.shape[:-1], geometry.slices_shape
-    with all_have_owners(choosing=True) if with_owners else contextlib.nullcontext():
+    with all_are_partitioned(choosing=True) if with_owners else contextlib.nullcontext():
         scatter_values = scatter.prepare(
             *shapes, [np.float32], index_type, "add", **attributes, added_to_negative=added
         )
@@ -159,7 +159,7 @@ def test_rows_of_any_width(dtype, combiner, width):
     indices = rng.integers(-2, 11, rows.indices_shape).astype(np.int32)
     check(rows, values, indices, updates, combiner)
     for choosing in (False, True):
-        with all_have_owners(choosing=choosing):
+        with all_are_partitioned(choosing=choosing):
             check(rows, values, indices, updates, combiner)
 
 
@@ -183,7 +183,7 @@ def test_rows_that_are_written_past_the_caches(dtype, combiner, threads):
     indices = rng.integers(-2, 133, rows.indices_shape).astype(np.int32)
     with np.errstate(all="ignore"):
         expected = scattered(values, indices, updates, rows, COMBINE[combiner])
-    with all_have_owners():
+    with all_are_partitioned():
         scatter_values = prepared(rows, [dtype], np.int32, combiner, threads=threads)
         for first in (0, 1):
             out = aligned(np.zeros(values.size + first, dtype))[first:]
@@ -209,9 +209,12 @@ def test_owners_of_columns(dtype, combiner, threads, in_place, monkeypatch):
             if 0 <= index < len(expected):
                 expected[index] = COMBINE[combiner](expected[index], update)
     with (
-        all_have_owners(choosing=True),
+        all_are_partitioned(choosing=True),
         mock.patch.object(
-            scatter_strategies.Loops, "_columns", autospec=True, side_effect=scatter_strategies.Loops._columns
+            scatter_strategies.ScatterLoops,
+            "_by_columns",
+            autospec=True,
+            side_effect=scatter_strategies.ScatterLoops._by_columns,
         ) as by_columns,
     ):
         scatter_values = prepared(rows, [dtype], np.int32, combiner, threads=threads)
@@ -276,7 +279,7 @@ def test_owners_start_the_result(geometry, is_unique, choosing):
     if is_unique:
         indices = np.full(geometry.indices_shape, 100, np.int32)
         indices.reshape(-1)[: 2 if geometry is ITEMS else 1] = 0
-    with all_have_owners(choosing=choosing):
+    with all_are_partitioned(choosing=choosing):
         for values in (
             random_values(rng, shape, np.float32),
             np.broadcast_to(np.float32(-0.0), shape),
@@ -383,7 +386,7 @@ def large_case(name):
 @pytest.fixture
 def runs_have_owners(monkeypatch):
     """Runs are distributed to owners wherever there are two threads."""
-    monkeypatch.setattr(scatter_strategies, "_NEAR_BYTES", 0)
+    monkeypatch.setattr(scatter_strategies, "_CACHED_BYTES", 0)
 
 
 def test_large_scatters_by_all_threads():
@@ -409,7 +412,7 @@ SORTED = {
 @pytest.mark.parametrize("index_type", ["int16", "int64", "uint64"])
 @pytest.mark.parametrize("name", SORTED)
 def test_sorted_indices(name, index_type, is_far, threads, monkeypatch):
-    monkeypatch.setattr(scatter_strategies, "_NEAR_BYTES", 0 if is_far else 1 << 30)
+    monkeypatch.setattr(scatter_strategies, "_CACHED_BYTES", 0 if is_far else 1 << 30)
     monkeypatch.setattr(scatter_strategies, "_SERIAL_BYTES", -1)
     geometry, rng = SORTED[name], np.random.default_rng(3)
     bounds = [geometry.operand_shape[dim] for dim in geometry.start_index_map]
@@ -454,7 +457,7 @@ def test_indices_that_are_not_sorted_as_promised(name, monkeypatch):
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
 @pytest.mark.parametrize("name", LARGE)
 def test_large_scatters_by_any_number_of_threads(name, threads, is_near, monkeypatch):
-    monkeypatch.setattr(scatter_strategies, "_NEAR_BYTES", 1 << 30 if is_near else 0)
+    monkeypatch.setattr(scatter_strategies, "_CACHED_BYTES", 1 << 30 if is_near else 0)
     geometry, values, starts, updates, expected = large_case(name)
     scatter_values = prepared(geometry, [np.float32], np.int32, "add", threads=threads)
     (result,) = scatter_values([values], [starts], [updates])
@@ -464,7 +467,7 @@ def test_large_scatters_by_any_number_of_threads(name, threads, is_near, monkeyp
 @pytest.mark.parametrize("threads", [2, 3, 8])
 @pytest.mark.parametrize("name", ["items", "items in one place"])
 def test_large_scatters_of_distributed_items(name, threads, monkeypatch):
-    monkeypatch.setattr(scatter_strategies, "_CHOOSING_BYTES", -1)
+    monkeypatch.setattr(scatter_strategies, "_FILTERED_BYTES", -1)
     geometry, values, starts, updates, expected = large_case(name)
     scatter_values = prepared(geometry, [np.float32], np.int32, "add", threads=threads)
     (result,) = scatter_values([values], [starts], [updates])
@@ -519,7 +522,7 @@ def test_large_scatters_of_integers_to_few_places(combiner, threads):
 @pytest.mark.parametrize("threads", [1, 2])
 def test_more_units_than_are_taken_at_a_time(threads, monkeypatch):
     monkeypatch.setattr(scatter_strategies, "_CHUNK_BYTES", 120_000)
-    monkeypatch.setattr(scatter_strategies, "_CHOOSING_BYTES", -1)
+    monkeypatch.setattr(scatter_strategies, "_FILTERED_BYTES", -1)
     for name in ("items", "rows"):
         geometry, values, starts, updates, expected = large_case(name)
         scatter_values = prepared(geometry, [np.float32], np.int32, "add", threads=threads)
