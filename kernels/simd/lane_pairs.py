@@ -8,9 +8,9 @@ LANE_BLOCK_BYTES = 16
 def lane_pairs(lanes: int, block_lanes: int, level: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The (left, right) lanes of two concatenated vectors that a level of the reduction tree combines.
 
-    log2(`lanes`) levels reduce `lanes` vectors to one, whose lane i is the total of the i-th vector. The first
-    levels pair even and odd lanes within blocks of LANE_BLOCK_BYTES, of `block_lanes` lanes, by one instruction.
-    The last levels pair whole blocks, which puts the totals in order.
+    log2(`lanes`) levels reduce `lanes` vectors to one, whose lane i is the total of the i-th vector. The
+    first levels pair even and odd lanes within blocks of LANE_BLOCK_BYTES, which have `block_lanes` lanes, by
+    one instruction. The last levels pair whole blocks, which puts the totals in order.
     """
     even: list[int] = []
     if 2 << level <= block_lanes:

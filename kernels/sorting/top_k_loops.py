@@ -62,7 +62,7 @@ def _code(code: Any, operand: Any, place: int) -> Any:
 def _bound(
     code: Any, operand: Any, start: int, end: int, k: int, address: int, groups: Any, own: int
 ) -> Any:  # fmt: skip
-    """A code that at least k of the elements from `start` to `end` reach, at most AT_ONCE: the greatest
+    """A code that at least k of the elements from `start` to `end` reach, at most SEARCH_BLOCK: the greatest
     elements of k groups of them do. 0 where there are too few elements to say."""
     narrow = operand.dtype.type
     mode, sign = np.int64(code[0]), narrow(code[2])
@@ -105,7 +105,7 @@ def few(
 ) -> None:  # fmt: skip
     """The best so far are kept in order, at first what lies right below a bound in place of all of them.
 
-    Each task has room for AT_ONCE numbers in `groups`, and for k codes in `best`.
+    Each task has room for SEARCH_BLOCK numbers in `groups`, and for k codes in `best`.
     """
     one = operand.dtype.type(1)
     own = task * k
@@ -145,8 +145,8 @@ def collected(
 ) -> None:  # fmt: skip
     """Elements that may be among the best are collected, and sorted out whenever their room is full.
 
-    `numbers` has `room` for each task, for at least k + AT_ONCE of them: codes that fall as elements rise, of
-    at most 32 bits, above positions.
+    `numbers` has `room` for each task, for at least k + SEARCH_BLOCK of them: codes that fall as elements
+    rise, of at most 32 bits, above positions.
     """
     narrow = operand.dtype.type
     ones, own = narrow(code[1]), task * room

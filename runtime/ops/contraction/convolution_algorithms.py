@@ -62,7 +62,7 @@ def by_loops(
 def _prepared(
     shapes: Sequence[Sequence[int]],
     axes: Sequence[convolution.Axis],
-    numbers: convolution.Numbers,
+    numbers: convolution.DimensionNumbers,
     dtype: np.dtype[Any],
     groups: tuple[int, int],
     threads: int | None,
@@ -98,9 +98,9 @@ def axes(view: Any, windows: Sequence[Window], lhs: Sequence[int]) -> tuple[conv
     return tuple(axes)
 
 
-def numbers(view: Any) -> convolution.Numbers:
+def numbers(view: Any) -> convolution.DimensionNumbers:
     """The dimensions of operands and result, in order."""
-    return convolution.Numbers(view.input_dimensions, view.kernel_dimensions, view.output_dimensions)
+    return convolution.DimensionNumbers(view.input_dimensions, view.kernel_dimensions, view.output_dimensions)
 
 
 def grouped(lhs: Array, rhs: Array, features: int, batches: int) -> tuple[Array, Array]:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import nimblehlo
 from nimblehlo import Options
 from nimblehlo.kernels.convolution import convolution, convolution_tasks
-from nimblehlo.kernels.convolution.convolution import Axis, Numbers
+from nimblehlo.kernels.convolution.convolution import Axis, DimensionNumbers
 from tests.running import run_every_way, same_bits
 
 SMALL = ((2, 2),) * 3
@@ -32,7 +32,7 @@ def terms_of(lhs, rhs, axes, groups):
     for position in np.ndindex(*[a.window for a in axes]):
         taken, turned, inside = lhs, [], np.ones([1] * lhs.ndim, bool)
         for number, (a, p) in enumerate(zip(axes, position, strict=True), 1):
-            places = a.places(1)[:, p]
+            places = a.offsets(1)[:, p]
             taken = np.take(taken, np.maximum(places, 0), number)
             inside = inside & (places >= 0).reshape([-1 if d == number else 1 for d in range(lhs.ndim)])
             turned.append(a.window - 1 - p if a.is_reversed else p)
@@ -79,7 +79,7 @@ def laid_out(array, order):
 def convolved(lhs, rhs, axes, groups=(1, 1), orders=None, scales=False, threads=None):
     """By the kernel, with dimensions in these orders; the result's as they are in `term_by_term`."""
     ranks = tuple(range(lhs.ndim))
-    numbers = Numbers(*(orders or (ranks, ranks, ranks)))
+    numbers = DimensionNumbers(*(orders or (ranks, ranks, ranks)))
     shape = (lhs.shape[0] // groups[1], *(a.windows for a in axes), rhs.shape[-1])
     operands = laid_out(lhs, numbers.lhs), laid_out(rhs, numbers.rhs)
     result = [shape[place] for place in np.argsort(numbers.result)]
@@ -130,7 +130,7 @@ def test_integers(axes, groups, order, dtype):
 
 
 def short_floats(generator, shape):
-    """Numbers of f32 of few digits and like sizes: f64 holds the sum of one and of a product."""
+    """DimensionNumbers of f32 of few digits and like sizes: f64 holds the sum of one and of a product."""
     digits = generator.integers(-(1 << 11), 1 << 11, shape).astype(np.float32)
     return digits * np.float32(2.0) ** generator.integers(-3, 4, shape).astype(np.float32)
 
@@ -263,7 +263,7 @@ def test_operands_may_lie_in_memory_in_any_way():
     generator = np.random.default_rng(7)
     whole = generator.integers(-9, 9, (2, 12, 2, 8), np.int32)
     rhs = generator.integers(-9, 9, (3, 4, 5), np.int32)
-    axes, numbers = (axis(12, 3),), Numbers((0, 1, 2), (0, 1, 2), (0, 1, 2))
+    axes, numbers = (axis(12, 3),), DimensionNumbers((0, 1, 2), (0, 1, 2), (0, 1, 2))
     run = convolution.prepare(((2, 12, 4), rhs.shape, (2, 10, 5)), axes, numbers, np.int32)
     bytes_between = np.zeros((2, 12, 4), np.dtype([("at", np.int8), ("value", np.int32)]))
     bytes_between["value"] = whole[:, :, 0, :4]
@@ -274,7 +274,7 @@ def test_operands_may_lie_in_memory_in_any_way():
 
 
 def test_what_has_no_loops_is_rejected():
-    numbers = Numbers((0, 1), (0, 1), (0, 1))
+    numbers = DimensionNumbers((0, 1), (0, 1), (0, 1))
     for dtype, shapes in (("float16", SMALL), ("int32", ((0, 2), (2, 2), (0, 2)))):
         with pytest.raises(ValueError, match="no loops convolve"):
             convolution.prepare(shapes, (), numbers, dtype)
