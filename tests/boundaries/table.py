@@ -58,7 +58,7 @@ kernels/simd/vectors.py:_MAX_LANES
 runtime/codegen/arrays/*.py:MOST_*
 runtime/codegen/blocks/*.py:MOST_*
 runtime/codegen/region_*.py:MOST_*
-runtime/codegen/reductions/row_tiling.py:MOST_BUFFER_BYTES
+runtime/codegen/reductions/row_tiling.py:MAX_ROW_BUFFER_BYTES
 runtime/codegen/nests/loop_schedule.py:MOST_*
 runtime/codegen/reductions/reduction_tiling.py:MOST_*
 runtime/codegen/reductions/short_rows.py:_MOST_*

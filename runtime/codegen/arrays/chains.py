@@ -15,7 +15,7 @@ IsElementwise = Callable[[Operation], bool]
 """Whether an operation makes an array element by element."""
 
 
-def made_by_users(block: Block, is_elementwise: IsElementwise, updates: frozenset[str]) -> set[Operation]:
+def fused_into_users(block: Block, is_elementwise: IsElementwise, updates: frozenset[str]) -> set[Operation]:
     """The elementwise operations of a block whose elements the loop of their only user makes.
 
     Args:

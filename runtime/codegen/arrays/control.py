@@ -33,9 +33,9 @@ from .emitter import (
     bytes_of,
     inner_problem,
     is_array,
-    is_copied_seldom,
     is_large,
     is_single,
+    must_update_in_place,
     operation_count,
     types_problem,
 )
@@ -44,10 +44,10 @@ MOST_BYTES = 1 << 20
 """Bytes of the arrays that a step of a loop makes."""
 MOST_WORK = 1 << 23
 """Products that it multiplies on one thread: more are better multiplied block by block."""
-MOST_SHARED_WORK, MOST_WORK_AN_OPERATION = 1 << 20, 1 << 15
+MAX_SHARED_WORK, MAX_WORK_PER_OPERATION = 1 << 20, 1 << 15
 """Products that it multiplies, in all and for each of its operations, where threads could share them: more of
 them gain more by that than the steps of a plan cost."""
-MOST_INNER_STEPS = 1 << 12
+MAX_INNER_TRIPS = 1 << 12
 """A loop within a block that may take more is left to the plan: native code is not interrupted there."""
 
 
@@ -62,11 +62,11 @@ def while_problem(operation: Operation, view_of: ViewOf, most_work: int | None =
         return reason
     cond, body = (region.block for region in operation.regions)
     if most_work is None:
-        most_work = min(MOST_SHARED_WORK, MOST_WORK_AN_OPERATION * operation_count(body))
+        most_work = min(MAX_SHARED_WORK, MAX_WORK_PER_OPERATION * operation_count(body))
     return (
         block_problem(cond, view_of)
         or block_problem(body, view_of, IN_PLACE, MOST_BYTES, most_work)
-        or _updates_problem(operation, is_copied_seldom)
+        or _updates_problem(operation, must_update_in_place)
     )
 
 
@@ -78,7 +78,7 @@ def _updates_problem(operation: Operation, is_in_place: IsArray) -> str | None:
 
 def updated_in_place(operation: Operation) -> IsArray:
     """Which tensors a `while` that can be generated updates in place: all arrays, where that is possible."""
-    return is_array if _updates_problem(operation, is_array) is None else is_copied_seldom
+    return is_array if _updates_problem(operation, is_array) is None else must_update_in_place
 
 
 def workspace_bytes(operation: Operation) -> int:
@@ -188,7 +188,7 @@ class _Carried:
 
 def _inner_problem(operation: Operation, view_of: ViewOf) -> str | None:
     limit = count_limit(operation)
-    if limit is None or limit > MOST_INNER_STEPS:
+    if limit is None or limit > MAX_INNER_TRIPS:
         return "an inner loop of an unknown or great number of steps"
     return inner_problem(operation, view_of)
 
@@ -245,7 +245,7 @@ def _emit_cluster(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound
     return emit_cluster(emitter, operation)
 
 
-FORMS.update(dict.fromkeys(CLUSTERS, Form(inner_problem, _emit_cluster, is_apart=False)))
-FORMS["stablehlo.while"] = Form(_inner_problem, _emit_inner, is_apart=False)
-FORMS["stablehlo.if"] = Form(inner_problem, _emit_if, is_apart=False)
-FORMS["stablehlo.case"] = Form(inner_problem, _emit_case, is_apart=False)
+FORMS.update(dict.fromkeys(CLUSTERS, Form(inner_problem, _emit_cluster, is_outlined=False)))
+FORMS["stablehlo.while"] = Form(_inner_problem, _emit_inner, is_outlined=False)
+FORMS["stablehlo.if"] = Form(inner_problem, _emit_if, is_outlined=False)
+FORMS["stablehlo.case"] = Form(inner_problem, _emit_case, is_outlined=False)

@@ -76,5 +76,5 @@ def constant_array(emitter: ArrayEmitter, kind: Any, array: Any) -> Bound:
 
 
 FORMS[ELEMENTWISE] = Form(_problem, _emit)
-FORMS["stablehlo.constant"] = Form(_no_problem, _emit_constant, is_apart=False)
-FORMS["stablehlo.iota"] = Form(_no_problem, _emit_iota, is_apart=False)
+FORMS["stablehlo.constant"] = Form(_no_problem, _emit_constant, is_outlined=False)
+FORMS["stablehlo.iota"] = Form(_no_problem, _emit_iota, is_outlined=False)

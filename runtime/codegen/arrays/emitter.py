@@ -17,9 +17,9 @@ from ..blocks import BlockEmitter, Bound, Elements, Emitter, Storage, is_plain
 from ..blocks.elements import as_int64, element_count, load_elements, store_elements
 from ..coverage import ViewOf
 from ..description import operations_description
-from ..llvm.functions import aligned_room
+from ..llvm.functions import aligned_scratch
 from ..llvm.values import I64, POINTER, Value, stored_type
-from .chains import chain, is_splat, made_by_users
+from .chains import chain, fused_into_users, is_splat
 
 MOST_ELEMENTS = 1 << 14
 """Arrays with more elements are not made."""
@@ -48,7 +48,7 @@ class Form:
 
     problem: Callable[[Operation, ViewOf], str | None]
     emit: Callable[[ArrayEmitter, Operation], Sequence[Bound]]
-    is_apart: bool = True
+    is_outlined: bool = True
     work: Callable[[Operation, ViewOf], int] = lambda operation, view_of: 0
     seen: Callable[[ArrayEmitter, Operation], Storage | None] = lambda emitter, operation: None
 
@@ -90,7 +90,7 @@ def is_large(type: Type) -> bool:
     return is_plain(type) and element_count(type) > MOST_ELEMENTS
 
 
-def is_copied_seldom(type: Type) -> bool:
+def must_update_in_place(type: Type) -> bool:
     """Whether tensors of a type must be updated in place: copies would take long."""
     return is_plain(type) and element_count(type) > MOST_COPIED
 
@@ -248,11 +248,11 @@ class ArrayEmitter(Emitter):
         self.functions: dict[str, ir.Function] = {}
         self.given: dict[IrValue, Storage] = {}
         self.unchanging: set[IrValue] = set()
-        self.made_later: set[Operation] = set()
+        self.fused_operations: set[Operation] = set()
 
     def emitted(self, block: Block) -> Sequence[Operation]:
-        later = made_by_users(block, _is_elementwise, IN_PLACE)
-        self.made_later |= later
+        later = fused_into_users(block, _is_elementwise, IN_PLACE)
+        self.fused_operations |= later
         return [operation for operation in block.operations[:-1] if operation not in later]
 
     def emit_operation(self, operation: Operation) -> Sequence[Bound]:
@@ -263,15 +263,15 @@ class ArrayEmitter(Emitter):
         if seen is not None:
             return [seen]
         is_updated = operation.name in IN_PLACE and self.is_in_place(operation.operands[0].type)
-        is_apart = form.is_apart and not is_updated and any(_is_made(v.type) for v in operation.results)
-        return self.emit_apart(operation) if is_apart else form.emit(self, operation)
+        is_outlined = form.is_outlined and not is_updated and any(_is_made(v.type) for v in operation.results)
+        return self.emit_outlined(operation) if is_outlined else form.emit(self, operation)
 
     def chain(self, operation: Operation) -> list[Operation]:
         """The operations that an operation's loop makes, it last, each behind those that it uses."""
         takes_splats = form_of(operation) is FORMS[ELEMENTWISE]
-        return chain(operation, lambda one: one in self.made_later or (takes_splats and is_splat(one)))
+        return chain(operation, lambda one: one in self.fused_operations or (takes_splats and is_splat(one)))
 
-    def emit_apart(self, operation: Operation) -> list[Bound]:
+    def emit_outlined(self, operation: Operation) -> list[Bound]:
         """Generate an operation, and those that its loop makes, as a call of a function of its own.
 
         Returns:
@@ -309,7 +309,7 @@ class ArrayEmitter(Emitter):
         builder.position_at_end(start)
         parts = list(function.args)
         emitter = ArrayEmitter(builder, self.view_of)
-        emitter.made_later = self.made_later
+        emitter.fused_operations = self.fused_operations
         for value in operands:
             emitter.bound[value] = _taken(self.bound[value], parts)
         for result, pointer in zip(operation.results, parts, strict=True):
@@ -348,7 +348,7 @@ class ArrayEmitter(Emitter):
             return Storage(type, place)
         stored = stored_type(element_type_of(type))
         with self.builder.goto_entry_block():
-            pointer = aligned_room(self.builder, stored, max(element_count(type), 1))
+            pointer = aligned_scratch(self.builder, stored, max(element_count(type), 1))
         # Vectors are stored there as well as elements.
         pointer.type = POINTER
         return Storage(type, pointer)

@@ -25,7 +25,7 @@ _MOVES = frozenset(
     )
 )  # fmt: skip
 
-MOST_MOVED_ELEMENTS = 1 << 16
+MAX_NUMBERED_ELEMENTS = 1 << 16
 """An operand with more elements is not numbered to find out where its elements go."""
 
 
@@ -41,7 +41,7 @@ class _Box(NamedTuple):
 
 
 def _problem(operation: Operation, view_of: ViewOf) -> str | None:
-    if sum(element_count(operand.type) for operand in operation.operands) > MOST_MOVED_ELEMENTS:
+    if sum(element_count(operand.type) for operand in operation.operands) > MAX_NUMBERED_ELEMENTS:
         return "moves elements of a large tensor"
     return None
 
@@ -135,5 +135,5 @@ def _emit_alias(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
 
 
 _ALIASES = ("stablehlo.optimization_barrier", "stablehlo.reshape")
-FORMS.update(dict.fromkeys(_ALIASES, Form(_no_problem, _emit_alias, is_apart=False)))
+FORMS.update(dict.fromkeys(_ALIASES, Form(_no_problem, _emit_alias, is_outlined=False)))
 FORMS.update(dict.fromkeys(_MOVES, Form(_problem, _emit)))

@@ -18,7 +18,7 @@ from .boxes import Side, copy
 from .elementwise import constant_array
 from .emitter import FORMS, ArrayEmitter, Form, body_problem
 
-MOST_REDUCED_BYTES = 1 << 16
+MAX_REDUCED_BYTES = 1 << 16
 """Bytes of operands: their levels lie on the stack."""
 
 
@@ -27,7 +27,7 @@ def _problem(operation: Operation, view_of: ViewOf) -> str | None:
 
 
 def _reduction_problem(view: Any, view_of: ViewOf) -> str | None:
-    if sum(type.size * type.dtype.itemsize for type in view.inputs) > MOST_REDUCED_BYTES:
+    if sum(type.size * type.dtype.itemsize for type in view.inputs) > MAX_REDUCED_BYTES:
         return "reduces a large tensor"
     return order_problem(view) or body_problem(view.body, view_of)
 

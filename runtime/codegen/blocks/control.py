@@ -86,7 +86,7 @@ def _joined(builder: ir.IRBuilder, column: Sequence[Bound], blocks: Sequence[ir.
     return Elements(tuple(values))
 
 
-MOST_INSTRUCTIONS = 4000
+MAX_INSTRUCTIONS = 4000
 """A loop with more would take seconds to compile."""
 
 
@@ -99,7 +99,7 @@ def loop_problem(operation: Operation, view_of: ViewOf) -> str | None:
         reason = block_problem(region.block, view_of)
         if reason is not None:
             return reason
-    if sum(instructions(region.block) for region in operation.regions) > MOST_INSTRUCTIONS:
+    if sum(instructions(region.block) for region in operation.regions) > MAX_INSTRUCTIONS:
         return "is too much code"
     return None
 

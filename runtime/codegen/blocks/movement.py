@@ -31,7 +31,7 @@ _MOVES = frozenset(
 )
 """Operations whose result's elements are elements of their operands, whatever the values."""
 
-MOST_MOVED_ELEMENTS = 1 << 16
+MAX_NUMBERED_ELEMENTS = 1 << 16
 """An operand with more elements is not numbered to find out where its elements go."""
 
 
@@ -70,7 +70,7 @@ def _results_small(operation: Operation, view_of: ViewOf) -> str | None:
 
 def _move_problem(operation: Operation, view_of: ViewOf) -> str | None:
     counts = [tensors.element_count(operand.type) for operand in operation.operands if is_plain(operand.type)]
-    if len(counts) < len(operation.operands) or sum(counts) > MOST_MOVED_ELEMENTS:
+    if len(counts) < len(operation.operands) or sum(counts) > MAX_NUMBERED_ELEMENTS:
         return "moves elements of a large tensor"
     return all_small(operation.results)
 

@@ -17,12 +17,12 @@ from ..llvm.values import (
     I32,
     I64,
     Value,
-    computed_form,
     floating,
     integer,
     is_nan,
     rounded,
-    stored_form,
+    to_memory,
+    to_register,
     value_types,
     wrapped,
 )
@@ -140,13 +140,13 @@ def recast(builder: ir.IRBuilder, source: ElementType, target: ElementType, valu
     """The same bits read as another type of the same width."""
     if source.category == COMPLEX:
         return value
-    bits = stored_form(builder, source, value[0])
+    bits = to_memory(builder, source, value[0])
     (type,) = value_types(target)
     if target.category == FLOAT and target.width >= 32:
         return (builder.bitcast(bits, type),)
     if source.category == FLOAT and source.width >= 32:
         bits = builder.bitcast(bits, ir.IntType(source.width))
-    return (computed_form(builder, target, bits),)
+    return (to_register(builder, target, bits),)
 
 
 def neighbour(builder: ir.IRBuilder, type: ElementType, x: ir.Value, y: ir.Value) -> ir.Value:
@@ -171,7 +171,7 @@ def _code(builder: ir.IRBuilder, type: ElementType, value: ir.Value) -> ir.Value
     """The code of a float, in i32 or i64."""
     if type.width >= 32:
         return builder.bitcast(value, ir.IntType(type.width))
-    return builder.zext(stored_form(builder, type, value), I32)
+    return builder.zext(to_memory(builder, type, value), I32)
 
 
 class _Layout:
@@ -236,4 +236,4 @@ def _from_code(builder: ir.IRBuilder, type: ElementType, code: ir.Value) -> ir.V
     (computed,) = value_types(type)
     if type.width >= 32:
         return builder.bitcast(code, computed)
-    return computed_form(builder, type, builder.trunc(code, ir.IntType(8 * type.dtype.itemsize)))
+    return to_register(builder, type, builder.trunc(code, ir.IntType(8 * type.dtype.itemsize)))

@@ -36,7 +36,7 @@ class Format(NamedTuple):
         return self.exponent_bits + self.mantissa_bits
 
     @property
-    def greatest_code(self) -> int:
+    def max_code(self) -> int:
         """The code of the greatest finite value."""
         codes = 1 << self.sign_shift
         if self.specials == "infinities":
@@ -46,15 +46,15 @@ class Format(NamedTuple):
     @property
     def greatest(self) -> float:
         """The greatest finite value."""
-        return self.value_of(self.greatest_code)
+        return self.value_of(self.max_code)
 
     @property
     def overflow(self) -> float:
         """What lies half-way between the greatest value and the one that would follow it."""
-        return (self.greatest + self.value_of(self.greatest_code + 1)) / 2
+        return (self.greatest + self.value_of(self.max_code + 1)) / 2
 
     @property
-    def least_normal(self) -> float:
+    def min_normal(self) -> float:
         """The least value with all digits."""
         return math.ldexp(1.0, 1 - self.bias)
 

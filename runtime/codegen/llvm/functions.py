@@ -26,7 +26,7 @@ def internal_function(module: ir.Module, name: str, integers: int, pointers: int
     return function
 
 
-def aligned_room(builder: ir.IRBuilder, type: ir.Type, count: int) -> ir.Value:
+def aligned_scratch(builder: ir.IRBuilder, type: ir.Type, count: int) -> ir.Value:
     """Memory on the stack for so many elements, which begins at a cache line."""
     room = builder.alloca(ir.ArrayType(type, count))
     room.align = _ALIGNMENT

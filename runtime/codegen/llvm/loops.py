@@ -17,7 +17,7 @@ def with_distinct_loops(text: str) -> str:
     return re.sub(rf'(![0-9]+) = !{{ !"{DISTINCT_LOOP}", ', r"\1 = distinct !{ \1, ", text)
 
 
-def keep_rolled(branch: ir.Instruction) -> None:
+def disable_unrolling(branch: ir.Instruction) -> None:
     """Let LLVM not unroll the loop that a branch closes, beyond what vectors do."""
     module = branch.module
     short = module.add_metadata(["llvm.loop.unroll.disable"])
@@ -105,7 +105,7 @@ class Loop:
         end = builder.append_basic_block("end")
         branch = builder.cbranch(builder.icmp_signed("<", following, self.last), self.body, end)
         if self.rolled:
-            keep_rolled(branch)
+            disable_unrolling(branch)
         if self.side_by_side:
             interleave(branch, self.side_by_side)
         builder.position_at_end(end)
@@ -116,7 +116,7 @@ def address_of(builder: ir.IRBuilder, pointer: ir.Value, index: ir.Value, stored
     return builder.gep(pointer, [index], inbounds=True, source_etype=stored)
 
 
-def prefetch_after(
+def prefetch_ahead(
     builder: ir.IRBuilder, row: ir.Value, size: int, distance: int, is_written: bool = False
 ) -> None:
     """Ask for the `size` bytes that lie so far behind the beginning of a row; nothing need be there.

@@ -65,7 +65,7 @@ def load(builder: ir.IRBuilder, element_type: ElementType, pointer: ir.Value) ->
         first, second = _part_pointers(builder, stored, pointer)
         part = stored.elements[0]
         return (builder.load(first, typ=part), builder.load(second, typ=part))
-    return (computed_form(builder, element_type, builder.load(pointer, typ=stored)),)
+    return (to_register(builder, element_type, builder.load(pointer, typ=stored)),)
 
 
 def store(builder: ir.IRBuilder, element_type: ElementType, value: Value, pointer: ir.Value) -> None:
@@ -75,7 +75,7 @@ def store(builder: ir.IRBuilder, element_type: ElementType, value: Value, pointe
         for part, target in zip(value, pointers, strict=True):
             builder.store(part, target)
         return
-    builder.store(stored_form(builder, element_type, value[0]), pointer)
+    builder.store(to_memory(builder, element_type, value[0]), pointer)
 
 
 def _part_pointers(
@@ -156,7 +156,7 @@ def wrapped(builder: ir.IRBuilder, element_type: ElementType, value: ir.Value) -
     return builder.ashr(shifted, shift) if element_type.category == SIGNED else builder.lshr(shifted, shift)
 
 
-def computed_form(builder: ir.IRBuilder, element_type: ElementType, stored: ir.Value) -> ir.Value:
+def to_register(builder: ir.IRBuilder, element_type: ElementType, stored: ir.Value) -> ir.Value:
     """The computed form of what lies in memory of an element that is not complex."""
     if element_type.category == BOOLEAN:
         return builder.icmp_unsigned("!=", stored, integer(I8, 0))
@@ -211,7 +211,7 @@ def _from_code(builder: ir.IRBuilder, format: Format, code: ir.Value) -> ir.Valu
     bits = bits_of(builder, scaled)
     sign = builder.shl(builder.lshr(code, integer(I32, format.sign_shift)), integer(I32, 31))
     if format.specials in ("infinities", "nan"):
-        special = builder.icmp_unsigned(">", rest, integer(I32, format.greatest_code))
+        special = builder.icmp_unsigned(">", rest, integer(I32, format.max_code))
         bits = builder.select(special, builder.or_(bits, integer(I32, _EXPONENTS)), bits)
     bits = builder.or_(bits, sign)
     if format.specials == "unsigned nan":
@@ -220,7 +220,7 @@ def _from_code(builder: ir.IRBuilder, format: Format, code: ir.Value) -> ir.Valu
     return float_of(builder, bits)
 
 
-def stored_form(builder: ir.IRBuilder, element_type: ElementType, value: ir.Value) -> ir.Value:
+def to_memory(builder: ir.IRBuilder, element_type: ElementType, value: ir.Value) -> ir.Value:
     """What is to lie in memory of an element in computed form that is not complex."""
     if element_type.category == BOOLEAN:
         return builder.zext(value, I8)
@@ -251,9 +251,9 @@ def _to_code(builder: ir.IRBuilder, format: Format, value: ir.Value) -> ir.Value
         size = builder.and_(bits, integer(I32, _MAGNITUDE))
         special = builder.icmp_unsigned(">=", size, integer(I32, _EXPONENTS))
         rest = builder.lshr(builder.and_(bits, integer(I32, 0x7FFFFF)), integer(I32, format.dropped))
-        code = builder.select(special, builder.or_(rest, integer(I32, format.greatest_code + 1)), code)
+        code = builder.select(special, builder.or_(rest, integer(I32, format.max_code + 1)), code)
     elif format.specials == "nan":
-        code = builder.select(nan, integer(I32, format.greatest_code + 1), code)
+        code = builder.select(nan, integer(I32, format.max_code + 1), code)
     code = builder.or_(code, sign)
     if format.specials == "unsigned nan":
         code = builder.select(nan, integer(I32, 1 << format.sign_shift), code)
@@ -337,7 +337,7 @@ def _rounded_code(builder: ir.IRBuilder, format: Format, value: ir.Value) -> ir.
     """
     size = magnitude(builder, value)
     bits = bits_of(builder, size)
-    least = integer(I32, int(np.float32(format.least_normal).view(np.int32)))
+    least = integer(I32, int(np.float32(format.min_normal).view(np.int32)))
     exponent = builder.and_(bits, integer(I32, _EXPONENTS))
     exponent = builder.select(builder.icmp_signed(">", exponent, least), exponent, least)
     power = float_of(builder, builder.add(exponent, integer(I32, format.dropped << 23)))
@@ -350,7 +350,7 @@ def _with_specials(
     builder: ir.IRBuilder, format: Format, size: ir.Value, sign: ir.Value, nearest: ir.Value
 ) -> ir.Value:
     """The rounded value with its sign; instead what the format has for too great ones and for NaN."""
-    to_even = format.greatest_code % 2 == 0
+    to_even = format.max_code % 2 == 0
     limit = floating(F32, format.overflow)
     # Unordered: NaN counts as too great.
     over = builder.fcmp_unordered(">" if to_even else ">=", size, limit)

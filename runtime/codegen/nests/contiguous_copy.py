@@ -8,7 +8,7 @@ from typing import NamedTuple
 from llvmlite import ir
 
 from ...types import COMPLEX, ElementType
-from ..llvm.values import I32, Value, bits_of, stored_form
+from ..llvm.values import I32, Value, bits_of, to_memory
 from .nontemporal_stores import store_nontemporal
 
 _VECTOR_BYTES = 64
@@ -89,7 +89,7 @@ def _chunks(length: int, max_items: int) -> Iterator[tuple[int, int]]:
 def _bits(builder: ir.IRBuilder, element_type: ElementType, value: Value, item: ir.IntType) -> ir.Value:
     """The bits of an element in memory, as an integer."""
     if element_type.category != COMPLEX:
-        stored = stored_form(builder, element_type, value[0])
+        stored = to_memory(builder, element_type, value[0])
         return stored if stored.type == item else builder.bitcast(stored, item)
     real, imaginary = [builder.zext(bits_of(builder, component), item) for component in value]
     return builder.or_(real, builder.shl(imaginary, ir.Constant(item, item.width // 2)))

@@ -16,7 +16,7 @@ from ...ir import Operation
 from ...kernels.launch.processor import prefetch_distance_bytes
 from ...types import ELEMENT_TYPES, ElementType, TensorType
 from ..elementwise.elementwise import emit, side_by_side
-from ..llvm.loops import DISTINCT_LOOP, GuardedLoop, interleaved, keep_rolled, prefetch_after
+from ..llvm.loops import DISTINCT_LOOP, GuardedLoop, disable_unrolling, interleaved, prefetch_ahead
 from ..llvm.values import I64, Value, constant, load, store, stored_type
 from .contiguous_copy import ContiguousSlice, copy_slice
 from .gathering import StartIndexArgs, add_strided, gather_address
@@ -273,7 +273,7 @@ class _Emitter:
         tile = TileOperand(_element_pointer(here, access, self.transposed_tiles[number], offset), width)
         itemsize = access.element_type.dtype.itemsize
         emit_transposed_tile(here, itemsize, extent, source, tile, row, here.add(column, offset))
-        keep_rolled(loop.close())
+        disable_unrolling(loop.close())
 
     def emit_row_loop(
         self,
@@ -343,7 +343,7 @@ class _Emitter:
                 access = self.nest.accesses[number]
                 address = _element_pointer(here, access, self.rows[number], first)
                 size = extent * access.element_type.dtype.itemsize
-                prefetch_after(here, address, size, prefetch_distance_bytes())
+                prefetch_ahead(here, address, size, prefetch_distance_bytes())
         self.buffer_start = first
         self.emit_elements(here, (first, stop))
         if self.buffers:

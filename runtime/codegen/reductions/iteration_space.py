@@ -1,6 +1,6 @@
-"""Clusters with reductions: their values as functions of a point in one space, and what their bodies combine.
+"""Iteration spaces of fusions with reductions, how values index into them, and properties of reducers.
 
-The space is the shape that all reductions of a cluster have.
+The iteration space is the shape of the operands of all reductions of a fusion.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from ...ir import Block, DenseElementsAttribute, Operation, Value
 from ...types import COMPLEX, FLOAT, INTEGER, ElementType, TensorType
 from ..coverage import ViewOf, emits
 
-Axes = tuple[int | None, ...]
-"""For each dimension of a value the dimension of the space that it follows; None where its size is 1."""
+IndexMap = tuple[int | None, ...]
+"""For each dimension of a value its dimension of the iteration space; None for size 1."""
 
-_EXACT = frozenset(f"stablehlo.{name}" for name in ("and", "maximum", "minimum", "or", "xor"))
-_EXACT_ON_INTEGERS = frozenset({"stablehlo.add", "stablehlo.multiply"})
-WIDENED = frozenset({"stablehlo.add", "stablehlo.multiply"})
-"""Reductions of floats narrower than f32 by these are made in f32 and rounded once."""
+_ORDER_INDEPENDENT = frozenset(f"stablehlo.{name}" for name in ("and", "maximum", "minimum", "or", "xor"))
+_ORDER_INDEPENDENT_ON_INTEGERS = frozenset({"stablehlo.add", "stablehlo.multiply"})
+ACCUMULATED_IN_F32 = frozenset({"stablehlo.add", "stablehlo.multiply"})
+"""Reducers of floats narrower than f32 that accumulate in f32 and round once."""
 
 
 def element_type_of(value: Value) -> ElementType:
@@ -35,26 +35,26 @@ def shape_of(value: Value) -> tuple[int, ...]:
 
 
 def is_computed(operation: Operation) -> bool:
-    """Whether an operation is no constant of several different elements, to be read from memory."""
+    """Whether an operation needs no array of constants in memory."""
     attribute = operation.attributes.get("value") if operation.name == "stablehlo.constant" else None
     if not isinstance(attribute, DenseElementsAttribute):
         return True
     return attribute.is_splat or attribute.array.size == 1
 
 
-def steps_of(value: Value, axes: Axes, rank: int) -> tuple[int, ...]:
-    """How far apart in a value's memory neighbours along each dimension of a space of that rank lie."""
-    steps = [0] * rank
+def strides_of(value: Value, index_map: IndexMap, rank: int) -> tuple[int, ...]:
+    """The strides of a value, in elements, by dimension of the iteration space."""
+    strides = [0] * rank
     shape = shape_of(value)
-    for d, axis in enumerate(axes):
+    for d, axis in enumerate(index_map):
         if axis is not None:
-            steps[axis] = math.prod(shape[d + 1 :])
-    return tuple(steps)
+            strides[axis] = math.prod(shape[d + 1 :])
+    return tuple(strides)
 
 
-def one_step(sizes: Sequence[int], steps: Sequence[int]) -> int | None:
-    """How far apart neighbours lie along several dimensions taken as one; None: not at one distance."""
-    significant = [(size, step) for size, step in zip(sizes, steps, strict=True) if size > 1]
+def collapsed_stride(sizes: Sequence[int], strides: Sequence[int]) -> int | None:
+    """The stride of several dimensions collapsed into one; None if there is none."""
+    significant = [(size, step) for size, step in zip(sizes, strides, strict=True) if size > 1]
     if not significant:
         return 0
     for (_, outer), (size, inner) in pairwise(significant):
@@ -64,7 +64,7 @@ def one_step(sizes: Sequence[int], steps: Sequence[int]) -> int | None:
 
 
 def reduction_problem(operation: Operation, view_of: ViewOf) -> str | None:
-    """Why a reduction cannot be part of a cluster of rows, or None where it can."""
+    """Why a reduction cannot be part of a fusion, or None if it can."""
     if len(operation.operands) != 2:
         return "has several inputs"
     kind: Any = operation.operands[0].type
@@ -74,105 +74,107 @@ def reduction_problem(operation: Operation, view_of: ViewOf) -> str | None:
     types: list[Any] = [value.type for value in (*body.block.arguments, *body.block.terminator.operands)]
     if any(type.element_type is not kind.element_type for type in types):
         return "its body has other element types"
-    if combines_by(body.block) is not None and emits(body.block.operations[0]):
+    if reducer_name(body.block) is not None and emits(body.block.operations[0]):
         return None
     from ..blocks import block_problem
 
     return block_problem(body.block, view_of)
 
 
-def combines_by(body: Block) -> str | None:
-    """The operation of a body that applies a single one to its arguments and returns the result."""
+def reducer_name(body: Block) -> str | None:
+    """The name of the one operation that a body applies to its arguments, if it does nothing else."""
     first = body.operations[0]
     is_single = len(body.operations) == 2 and set(first.operands) == set(body.arguments)
     return first.name if is_single and list(body.terminator.operands) == list(first.results) else None
 
 
-def is_exact(body: Block) -> bool:
-    """Whether every order of combining by a body gives the same bits."""
+def is_order_independent(body: Block) -> bool:
+    """Whether a reducer gives the same bits in every order."""
     kind: Any = body.arguments[0].type
-    name = combines_by(body)
-    return name in _EXACT or (name in _EXACT_ON_INTEGERS and bool(kind.category & INTEGER))
+    name = reducer_name(body)
+    return name in _ORDER_INDEPENDENT or (
+        name in _ORDER_INDEPENDENT_ON_INTEGERS and bool(kind.category & INTEGER)
+    )
 
 
-def folded_type(operation: Operation, wide: ElementType) -> ElementType:
-    """The element type in which a reduction's values are combined; `wide` is f32."""
+def accumulator_type(operation: Operation, wide: ElementType) -> ElementType:
+    """The element type in which a reduction accumulates; `wide` is f32."""
     kind: Any = operation.operands[0].type
     body = operation.regions[0].block
     is_narrow = kind.category == FLOAT and kind.element_type.width < 32
     element_type: ElementType = kind.element_type
-    return wide if is_narrow and combines_by(body) in WIDENED else element_type
+    return wide if is_narrow and reducer_name(body) in ACCUMULATED_IN_F32 else element_type
 
 
-class AxesOf:
-    """Finds which dimensions of the space the dimensions of each value follow.
+class IterationSpace:
+    """The iteration space of a fusion: infers the index map of each value.
 
     Args:
-        shape: the space.
-        kept: the dimensions that reductions leave.
+        shape: of the space.
+        kept_dims: the dimensions that reductions leave.
         view_of: gives an operation's view.
-        is_elementwise: tells which operations work element by element; those that are generated.
+        is_elementwise: which operations are elementwise; by default those that are generated.
     """
 
     def __init__(
         self,
         shape: tuple[int, ...],
-        kept: Sequence[int],
+        kept_dims: Sequence[int],
         view_of: ViewOf,
         is_elementwise: Callable[[Operation], bool] = emits,
     ) -> None:
         self.shape = shape
-        self.kept = kept
+        self.kept_dims = kept_dims
         self.view_of = view_of
         self.is_elementwise = is_elementwise
-        self.known: dict[Value, Axes] = {}
-        self.changed = False
+        self.index_maps: dict[Value, IndexMap] = {}
+        self.has_changed = False
 
-    def of(self, block: Block) -> dict[Value, Axes] | None:
-        """The axes of all values of a block; None where some have none, or several."""
+    def of(self, block: Block) -> dict[Value, IndexMap] | None:
+        """The index maps of all values of a block; None if a value has none, or several."""
         operations = block.operations[:-1]
         values = [*block.arguments, *(result for operation in operations for result in operation.results)]
         try:
             for value in values:
-                self._start(value)
-            waiting = list(operations)
-            self.changed = True
-            while self.changed and waiting:
-                self.changed = False
-                for operation in waiting:
-                    self._relate(operation)
-                waiting = [operation for operation in reversed(waiting) if not self._is_known(operation)]
+                self._initialize(value)
+            pending = list(operations)
+            self.has_changed = True
+            while self.has_changed and pending:
+                self.has_changed = False
+                for operation in pending:
+                    self._propagate(operation)
+                pending = [operation for operation in reversed(pending) if not self._is_complete(operation)]
             for operation in operations:
-                self._relate(operation)
+                self._propagate(operation)
         except ValueError:
             return None
-        return self.known if all(value in self.known for value in values) else None
+        return self.index_maps if all(value in self.index_maps for value in values) else None
 
-    def _is_known(self, operation: Operation) -> bool:
-        """Whether the axes of all that an operation has to do with are known."""
-        return all(value in self.known for value in (*operation.operands, *operation.results))
+    def _is_complete(self, operation: Operation) -> bool:
+        """Whether the index maps of an operation's operands and results are known."""
+        return all(value in self.index_maps for value in (*operation.operands, *operation.results))
 
-    def _start(self, value: Value) -> None:
+    def _initialize(self, value: Value) -> None:
         shape = shape_of(value)
         if shape == self.shape:
-            self._learn(value, range(len(shape)))
+            self._set(value, range(len(shape)))
         elif math.prod(shape) == 1:
-            self._learn(value, [None] * len(shape))
+            self._set(value, [None] * len(shape))
 
-    def _learn(self, value: Value, axes: Iterable[int | None]) -> None:
-        """Note a value's axes; ValueError where it has others."""
-        pairs = zip(shape_of(value), axes, strict=True)
+    def _set(self, value: Value, index_map: Iterable[int | None]) -> None:
+        """Set a value's index map; ValueError if it has another one."""
+        pairs = zip(shape_of(value), index_map, strict=True)
         learnt = tuple([None if size == 1 else axis for size, axis in pairs])
         sizes = [1 if axis is None else self.shape[axis] for axis in learnt]
-        if value not in self.known and sizes == list(shape_of(value)):
-            self.known[value] = learnt
-            self.changed = True
-        elif self.known.get(value) != learnt:
+        if value not in self.index_maps and sizes == list(shape_of(value)):
+            self.index_maps[value] = learnt
+            self.has_changed = True
+        elif self.index_maps.get(value) != learnt:
             raise ValueError
 
-    def _relate(self, operation: Operation) -> None:
+    def _propagate(self, operation: Operation) -> None:
         if operation.name == "stablehlo.reduce":
-            self._learn(operation.result, self.kept)
+            self._set(operation.result, self.kept_dims)
         elif operation.name == "stablehlo.broadcast_in_dim":
             self._broadcast(operation)
         elif operation.name == "stablehlo.reshape":
@@ -184,9 +186,9 @@ class AxesOf:
 
     def _broadcast(self, operation: Operation) -> None:
         operand, result = operation.operands[0], operation.result
-        axes = self.known.get(result)
-        if axes is not None:
-            self._learn(operand, [axes[d] for d in self.view_of(operation).broadcast_dimensions])
+        index_map = self.index_maps.get(result)
+        if index_map is not None:
+            self._set(operand, [index_map[d] for d in self.view_of(operation).broadcast_dimensions])
 
     def _reshape(self, operation: Operation) -> None:
         """Only dimensions of size 1 come and go."""
@@ -195,16 +197,16 @@ class AxesOf:
         if sizes[0] != sizes[1]:
             raise ValueError
         for source, target in ((operand, result), (result, operand)):
-            if source in self.known:
-                axes = iter([axis for axis in self.known[source] if axis is not None])
-                self._learn(target, [None if size == 1 else next(axes) for size in shape_of(target)])
+            if source in self.index_maps:
+                index_map = iter([axis for axis in self.index_maps[source] if axis is not None])
+                self._set(target, [None if size == 1 else next(index_map) for size in shape_of(target)])
 
     def _elementwise(self, operation: Operation) -> None:
         values = [value for value in (*operation.operands, *operation.results) if shape_of(value)]
         shapes = {shape_of(value) for value in values}
         if len(shapes) > 1:
             raise ValueError
-        known = next((self.known[value] for value in values if value in self.known), None)
-        if known is not None:
+        index_maps = next((self.index_maps[value] for value in values if value in self.index_maps), None)
+        if index_maps is not None:
             for value in values:
-                self._learn(value, known)
+                self._set(value, index_maps)

@@ -1,8 +1,8 @@
-"""How reductions with the elementwise work before them are computed block by block.
+"""Tiling of reductions fused with the elementwise operations before them.
 
-The values of such a cluster are functions of a point (outer, reduced, inner) in the space of its reductions,
-whose reduced dimensions are adjacent. A block has so many places along these that it is a part of the tree of
-adjacent pairs; it gives a total for each of its inner places, and the totals are folded at last.
+The iteration space of such a fusion is (outer, reduced, inner); its reduced dimensions are adjacent. A block
+is a subtree of the tree of adjacent pairs along the reduced dimensions: it computes a partial result for each
+inner index, and a second task reduces the partial results.
 """
 
 from __future__ import annotations
@@ -13,52 +13,60 @@ from typing import NamedTuple
 
 from ...ir import Block, Operation, Value
 from ..coverage import ViewOf
-from .iteration_space import Axes, AxesOf, is_computed, one_step, reduction_problem, shape_of, steps_of
+from .iteration_space import (
+    IndexMap,
+    IterationSpace,
+    collapsed_stride,
+    is_computed,
+    reduction_problem,
+    shape_of,
+    strides_of,
+)
 from .row_tiling import cost_of
 
-BLOCK_ELEMENTS = 1 << 14
-"""At least, where there are so many; with more elements blocks grow."""
-MOST_BLOCK_ELEMENTS = 1 << 17
-ENOUGH_BLOCKS = 1 << 5
-LONG_BLOCK = 1 << 11
-"""Places of a block along the reduced dimensions where there are no inner ones."""
-MOST_INNER = 1 << 10
-LEAST_INNER = 16
-"""Fewer inner places do not fill a vector."""
+MIN_BLOCK_ELEMENTS = 1 << 14
+"""Elements of a block, at least; blocks grow with the iteration space."""
+MAX_BLOCK_ELEMENTS = 1 << 17
+TARGET_BLOCKS = 1 << 5
+ROW_BLOCK = 1 << 11
+"""Reduced extent of a block without inner dimensions."""
+MAX_INNER_BLOCK = 1 << 10
+MIN_INNER = 16
+"""A smaller inner extent does not fill a vector."""
 
 
-MOST_TOGETHER = 8
-"""Rows that are computed side by side, if their work is small."""
-_MOST_WORK_TOGETHER = 64
+MAX_INTERLEAVED_ROWS = 8
+"""Rows whose computation is interleaved, if an element costs little."""
+_MAX_INTERLEAVED_WORK = 64
 
 
-def rows_together(work: int) -> int:
-    """How many rows are computed side by side, if an element costs that much work: a power of two."""
-    fitting = max(1, _MOST_WORK_TOGETHER // max(work, 1))
-    return min(MOST_TOGETHER, 1 << (fitting.bit_length() - 1))
+def interleaved_rows(work: int) -> int:
+    """How many rows to interleave, a power of two, if an element costs `work`."""
+    max_rows = max(1, _MAX_INTERLEAVED_WORK // max(work, 1))
+    return min(MAX_INTERLEAVED_ROWS, 1 << (max_rows.bit_length() - 1))
 
 
-class Steps(NamedTuple):
-    """How far apart in a value's memory neighbours along the three directions lie."""
+class Strides(NamedTuple):
+    """The strides of a value along the three collapsed dimensions, in elements."""
 
     outer: int
     reduced: int
     inner: int
 
 
-class ReductionForm(NamedTuple):
-    """A cluster's values in the space of its reductions.
+class ReductionTilePlan(NamedTuple):
+    """How a fusion with reductions is tiled.
 
     Attributes:
-        shape: the space.
-        first, last: its dimensions from `first` up to, but without, `last` are reduced.
-        axes: of each value.
+        shape: of the iteration space.
+        first, last: the dimensions [first, last) are reduced.
+        index_maps: of each value.
     """
 
     shape: tuple[int, ...]
     first: int
     last: int
-    axes: dict[Value, Axes]
+    index_maps: dict[Value, IndexMap]
 
     @property
     def outer(self) -> int:
@@ -74,16 +82,16 @@ class ReductionForm(NamedTuple):
 
     @property
     def block_inner(self) -> int:
-        """Inner places of a block."""
-        return min(self.inner, MOST_INNER)
+        """Inner extent of a block."""
+        return min(self.inner, MAX_INNER_BLOCK)
 
     @property
     def block_reduced(self) -> int:
-        """Reduced places of a block: a power of two."""
+        """Reduced extent of a block: a power of two."""
         if self.inner == 1:
-            return LONG_BLOCK
-        share = math.prod(self.shape) // ENOUGH_BLOCKS
-        elements = min(max(share, BLOCK_ELEMENTS), MOST_BLOCK_ELEMENTS)
+            return ROW_BLOCK
+        share = math.prod(self.shape) // TARGET_BLOCKS
+        elements = min(max(share, MIN_BLOCK_ELEMENTS), MAX_BLOCK_ELEMENTS)
         return 1 << ((elements // self.block_inner).bit_length() - 1)
 
     @property
@@ -96,27 +104,27 @@ class ReductionForm(NamedTuple):
         return -(-self.inner // self.block_inner)
 
     @property
-    def units(self) -> int:
+    def total_blocks(self) -> int:
         """All blocks."""
         return self.outer * self.blocks * self.inner_blocks
 
-    def rows_together(self, block: Block) -> int:
-        """How many rows along the inner dimensions are computed side by side: a power of two."""
+    def interleaved_rows(self, block: Block) -> int:
+        """How many rows along the inner dimensions are interleaved: a power of two."""
         bodies = [operation.regions[0].block for operation in reductions_of(block)]
         done = [operation for part in (block, *bodies) for operation in part.operations[:-1]]
         work = sum(cost_of(operation) for operation in done if operation.name != "stablehlo.reduce")
-        return min(self.block_reduced, rows_together(work))
+        return min(self.block_reduced, interleaved_rows(work))
 
-    def steps(self, value: Value) -> Steps | None:
-        """The steps of a value; None where neighbours along a direction lie at several distances."""
-        steps = steps_of(value, self.axes[value], len(self.shape))
+    def strides(self, value: Value) -> Strides | None:
+        """The strides of a value; None if a collapsed dimension has no single stride."""
+        strides = strides_of(value, self.index_maps[value], len(self.shape))
         first, last = self.first, self.last
-        outer = one_step(self.shape[:first], steps[:first])
-        reduced = one_step(self.shape[first:last], steps[first:last])
-        inner = one_step(self.shape[last:], steps[last:])
+        outer = collapsed_stride(self.shape[:first], strides[:first])
+        reduced = collapsed_stride(self.shape[first:last], strides[first:last])
+        inner = collapsed_stride(self.shape[last:], strides[last:])
         if outer is None or reduced is None or inner is None:
             return None
-        return Steps(outer, reduced, inner)
+        return Strides(outer, reduced, inner)
 
 
 def reductions_of(block: Block) -> list[Operation]:
@@ -124,8 +132,8 @@ def reductions_of(block: Block) -> list[Operation]:
     return [operation for operation in block.operations if operation.name == "stablehlo.reduce"]
 
 
-def reduction_form(block: Block, view_of: ViewOf) -> ReductionForm | None:
-    """The form of a cluster's block, or None where it has none.
+def plan_reduction_tiling(block: Block, view_of: ViewOf) -> ReductionTilePlan | None:
+    """Plan the tiling of a fusion's block; None if it cannot be tiled.
 
     Args:
         block: elementwise operations, broadcasts, constants and reductions; it ends with its results, which
@@ -140,21 +148,21 @@ def reduction_form(block: Block, view_of: ViewOf) -> ReductionForm | None:
     totals = {operation.result for operation in reductions}
     if any(not totals.isdisjoint(operation.operands) for operation in block.operations[:-1]):
         return None
-    kept = [d for d in range(len(shape)) if not first <= d < last]
-    axes = AxesOf(shape, kept, view_of).of(block)
-    if axes is None or not all(map(is_computed, block.operations)):
+    kept_dims = [d for d in range(len(shape)) if not first <= d < last]
+    index_maps = IterationSpace(shape, kept_dims, view_of).of(block)
+    if index_maps is None or not all(map(is_computed, block.operations)):
         return None
-    form = ReductionForm(shape, first, last, axes)
-    if form.inner != 1 and form.inner < LEAST_INNER:
+    plan = ReductionTilePlan(shape, first, last, index_maps)
+    if plan.inner != 1 and plan.inner < MIN_INNER:
         return None
     whole = all(value in totals or shape_of(value) == shape for value in block.terminator.operands)
-    if not whole or any(form.steps(argument) is None for argument in block.arguments):
+    if not whole or any(plan.strides(argument) is None for argument in block.arguments):
         return None
-    return form
+    return plan
 
 
 def _space(reductions: Sequence[Operation], view_of: ViewOf) -> tuple[tuple[int, ...], int, int] | None:
-    """The shape that all reductions have, and between which of its dimensions they reduce."""
+    """The operand shape that all reductions share, and the range of dimensions that they reduce."""
     spaces = set()
     for operation in reductions:
         shape, dimensions = shape_of(operation.operands[0]), sorted(view_of(operation).dimensions)

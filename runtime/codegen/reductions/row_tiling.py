@@ -1,9 +1,8 @@
-"""How a cluster with reductions along trailing dimensions is computed row by row.
+"""Tiling of fusions whose reductions are along trailing dimensions, such as softmax: row by row.
 
-All values of such a cluster are functions of a point in one space of dimensions: the leading ones number
-the *rows*, the trailing ones, which are reduced, the *columns*. A row is computed in passes over its columns;
-the reductions of one pass are known in the next. What a later pass needs again is computed again where that
-is cheap, and kept in a buffer otherwise.
+The leading dimensions of the iteration space are the *rows*, the trailing ones, which are reduced, the
+*columns*. A row is computed in passes over its columns; each pass may use the reductions of earlier ones. A
+value that a later pass needs is recomputed if that is cheap, and buffered otherwise.
 """
 
 from __future__ import annotations
@@ -16,27 +15,27 @@ from ...ir import Block, Operation, Value
 from ...kernels.launch.processor import has_fast_division
 from ..coverage import ViewOf
 from .iteration_space import (
-    Axes,
-    AxesOf,
-    combines_by,
+    IndexMap,
+    IterationSpace,
+    collapsed_stride,
     element_type_of,
     is_computed,
-    one_step,
+    reducer_name,
     reduction_problem,
     shape_of,
-    steps_of,
+    strides_of,
 )
 
 NAME = "rows"
-"""Of the function that computes some rows."""
+"""Name of the task that computes some rows."""
 
-MOST_BUFFER_BYTES = 1 << 18
-"""A row's buffers lie on the stack."""
-_LEAST_COLUMNS, _MOST_ROWS, _GROUP_BYTES = 64, 4, 8 << 10
-"""Rows of so many columns are computed together: so many at most, and no more bytes than stay at hand."""
-CHEAP = 6
-"""The cost up to which a value is computed again in a later pass."""
-EXPENSIVE = 16
+MAX_ROW_BUFFER_BYTES = 1 << 18
+"""Bytes of a row's buffers, which are on the stack."""
+_MIN_COLUMNS, _MAX_ROWS, _GROUP_BYTES = 64, 4, 8 << 10
+"""Rows are grouped from so many columns on: at most so many rows, and bytes that stay in the L1 cache."""
+MAX_RECOMPUTED_COST = 6
+"""Cost up to which a later pass recomputes a value instead of buffering it."""
+EXPENSIVE_COST = 16
 
 _CHEAP_OPERATIONS = {"chlo.square"} | frozenset(
     f"stablehlo.{name}"
@@ -47,25 +46,25 @@ _CHEAP_OPERATIONS = {"chlo.square"} | frozenset(
 )  # fmt: skip
 
 
-class RowForm:
-    """A cluster's values in the space of its rows and columns.
+class RowTilePlan:
+    """How a fusion is computed by rows and columns.
 
     Attributes:
-        shape: the space.
-        row_rank: how many of its dimensions number the rows.
-        axes: of each value.
-        levels: the pass in which each value can first be computed.
-        saved: values that are kept in a buffer for a later pass.
+        shape: of the iteration space.
+        row_rank: how many leading dimensions are the rows.
+        index_maps: of each value.
+        pass_of: the first pass that can compute each value.
+        buffered: values that are buffered for a later pass.
     """
 
-    __slots__ = ("axes", "levels", "row_rank", "saved", "shape")
+    __slots__ = ("buffered", "index_maps", "pass_of", "row_rank", "shape")
 
-    def __init__(self, shape: tuple[int, ...], row_rank: int, axes: dict[Value, Axes]) -> None:
+    def __init__(self, shape: tuple[int, ...], row_rank: int, index_maps: dict[Value, IndexMap]) -> None:
         self.shape = shape
         self.row_rank = row_rank
-        self.axes = axes
-        self.levels: dict[Value, int] = {}
-        self.saved: dict[Value, None] = {}
+        self.index_maps = index_maps
+        self.pass_of: dict[Value, int] = {}
+        self.buffered: dict[Value, None] = {}
 
     @property
     def rows(self) -> int:
@@ -75,21 +74,21 @@ class RowForm:
     def columns(self) -> int:
         return math.prod(self.shape[self.row_rank :])
 
-    def along_columns(self, value: Value) -> bool:
-        """Whether a value differs from column to column."""
-        return any(axis is not None and axis >= self.row_rank for axis in self.axes[value])
+    def varies_along_columns(self, value: Value) -> bool:
+        """Whether a value depends on the column."""
+        return any(axis is not None and axis >= self.row_rank for axis in self.index_maps[value])
 
-    def steps(self, value: Value) -> tuple[int, ...]:
-        """How far apart in a value's memory neighbours along each dimension of the space lie."""
-        return steps_of(value, self.axes[value], len(self.shape))
+    def strides(self, value: Value) -> tuple[int, ...]:
+        """The strides of a value, in elements, by dimension of the iteration space."""
+        return strides_of(value, self.index_maps[value], len(self.shape))
 
-    def column_step(self, value: Value) -> int | None:
-        """How far apart neighbouring columns lie; None where that is not one number."""
-        return one_step(self.shape[self.row_rank :], self.steps(value)[self.row_rank :])
+    def column_stride(self, value: Value) -> int | None:
+        """The stride of the collapsed columns; None if there is no single one."""
+        return collapsed_stride(self.shape[self.row_rank :], self.strides(value)[self.row_rank :])
 
 
-def row_form(block: Block, view_of: ViewOf) -> RowForm | None:
-    """The form of a cluster's block, or None where it has none.
+def plan_row_tiling(block: Block, view_of: ViewOf) -> RowTilePlan | None:
+    """Plan the row tiling of a fusion's block; None if it cannot be tiled so.
 
     Args:
         block: elementwise operations, broadcasts, reshapes, iotas, constants and reductions; it ends with
@@ -100,19 +99,19 @@ def row_form(block: Block, view_of: ViewOf) -> RowForm | None:
     space = _space(reductions, view_of)
     if space is None or any(reduction_problem(operation, view_of) for operation in reductions):
         return None
-    axes = AxesOf(space[0], range(space[1]), view_of).of(block)
-    if axes is None:
+    index_maps = IterationSpace(space[0], range(space[1]), view_of).of(block)
+    if index_maps is None:
         return None
-    form = RowForm(space[0], space[1], axes)
-    if not _is_addressable(form, block):
+    plan = RowTilePlan(space[0], space[1], index_maps)
+    if not _is_addressable(plan, block):
         return None
-    _find_levels(form, block)
-    _find_saved(form, block)
-    return form if buffer_bytes(form, block) <= MOST_BUFFER_BYTES else None
+    _assign_passes(plan, block)
+    _choose_buffered(plan, block)
+    return plan if buffer_bytes(plan, block) <= MAX_ROW_BUFFER_BYTES else None
 
 
 def _space(reductions: Sequence[Operation], view_of: ViewOf) -> tuple[tuple[int, ...], int] | None:
-    """The shape that all reductions have, and how many of its dimensions they leave."""
+    """The operand shape that all reductions share, and how many leading dimensions they keep."""
     spaces = set()
     for operation in reductions:
         shape, dimensions = shape_of(operation.operands[0]), sorted(view_of(operation).dimensions)
@@ -122,133 +121,132 @@ def _space(reductions: Sequence[Operation], view_of: ViewOf) -> tuple[tuple[int,
     return spaces.pop() if len(spaces) == 1 else None
 
 
-def _is_addressable(form: RowForm, block: Block) -> bool:
-    """Whether operands can be read column by column, and each result's element has one row that writes it."""
-    if any(form.column_step(argument) is None for argument in block.arguments):
+def _is_addressable(plan: RowTilePlan, block: Block) -> bool:
+    """Whether columns have one stride in each operand, and one row writes each element of a result."""
+    if any(plan.column_stride(argument) is None for argument in block.arguments):
         return False
     if not all(map(is_computed, block.operations)):
         return False
     for value in block.terminator.operands:
-        covered = {axis for axis in form.axes[value] if axis is not None}
-        needed = {d for d, size in enumerate(form.shape) if size > 1}
-        if not form.along_columns(value):
-            needed = {d for d in needed if d < form.row_rank}
-        if not covered >= needed or form.column_step(value) is None:
+        covered = {axis for axis in plan.index_maps[value] if axis is not None}
+        needed = {d for d, size in enumerate(plan.shape) if size > 1}
+        if not plan.varies_along_columns(value):
+            needed = {d for d in needed if d < plan.row_rank}
+        if not covered >= needed or plan.column_stride(value) is None:
             return False
     return True
 
 
-def _find_levels(form: RowForm, block: Block) -> None:
+def _assign_passes(plan: RowTilePlan, block: Block) -> None:
     for argument in block.arguments:
-        form.levels[argument] = 0
+        plan.pass_of[argument] = 0
     for operation in block.operations[:-1]:
-        level = max((form.levels[operand] for operand in operation.operands), default=0)
+        pass_index = max((plan.pass_of[operand] for operand in operation.operands), default=0)
         for result in operation.results:
-            form.levels[result] = level + (operation.name == "stablehlo.reduce")
+            plan.pass_of[result] = pass_index + (operation.name == "stablehlo.reduce")
 
 
-def _wanted(form: RowForm, block: Block) -> list[Value]:
-    """The values along columns that are reduced, kept, or results."""
+def _column_outputs(plan: RowTilePlan, block: Block) -> list[Value]:
+    """The values by column that are reduced, buffered, or results."""
     reductions = [operation for operation in block.operations if operation.name == "stablehlo.reduce"]
-    wanted = [operation.operands[0] for operation in reductions]
-    wanted += [value for value in block.terminator.operands if form.along_columns(value)]
-    return list(dict.fromkeys([*wanted, *form.saved]))
+    outputs = [operation.operands[0] for operation in reductions]
+    outputs += [value for value in block.terminator.operands if plan.varies_along_columns(value)]
+    return list(dict.fromkeys([*outputs, *plan.buffered]))
 
 
-def sinks(form: RowForm, block: Block, level: int) -> list[Value]:
-    """The values along columns that a pass must compute."""
-    return [value for value in _wanted(form, block) if form.levels[value] == level]
+def pass_outputs(plan: RowTilePlan, block: Block, pass_index: int) -> list[Value]:
+    """The values by column that a pass must compute."""
+    return [value for value in _column_outputs(plan, block) if plan.pass_of[value] == pass_index]
 
 
-def pass_count(form: RowForm, block: Block) -> int:
+def pass_count(plan: RowTilePlan, block: Block) -> int:
     """How many passes over the columns a row takes."""
-    return 1 + max(form.levels[value] for value in _wanted(form, block))
+    return 1 + max(plan.pass_of[value] for value in _column_outputs(plan, block))
 
 
-def _find_saved(form: RowForm, block: Block) -> None:
-    """Decide which values are kept for later passes; each is one more that its own pass computes."""
-    for level in range(1, pass_count(form, block)):
-        for value in sinks(form, block, level):
-            _cost(form, value, level)
+def _choose_buffered(plan: RowTilePlan, block: Block) -> None:
+    """Choose the values to buffer for later passes; the pass of each computes it as one more output."""
+    for pass_index in range(1, pass_count(plan, block)):
+        for value in pass_outputs(plan, block, pass_index):
+            _cost(plan, value, pass_index)
 
 
 def cost_of(operation: Operation) -> int:
-    """What computing an operation on one element costs, about."""
-    return 1 if operation.name in _CHEAP_OPERATIONS else EXPENSIVE
+    """The cost of an operation on one element, about; 1 is an addition."""
+    return 1 if operation.name in _CHEAP_OPERATIONS else EXPENSIVE_COST
 
 
-def _cost(form: RowForm, value: Value, level: int) -> int:
-    """What computing a value in a pass costs; values of earlier passes for which that is much are kept."""
+def _cost(plan: RowTilePlan, value: Value, pass_index: int) -> int:
+    """The cost of computing a value in a pass; expensive values of earlier passes become buffered."""
     operation = value.owner
-    if not isinstance(operation, Operation) or not form.along_columns(value) or value in form.saved:
+    if not isinstance(operation, Operation) or not plan.varies_along_columns(value) or value in plan.buffered:
         return 0
-    cost = cost_of(operation) + sum(_cost(form, operand, level) for operand in operation.operands)
-    if cost > CHEAP and form.levels[value] < level:
-        form.saved[value] = None
+    cost = cost_of(operation) + sum(_cost(plan, operand, pass_index) for operand in operation.operands)
+    if cost > MAX_RECOMPUTED_COST and plan.pass_of[value] < pass_index:
+        plan.buffered[value] = None
         return 0
     return cost
 
 
-def buffer_bytes(form: RowForm, block: Block) -> int:
-    """The bytes of a row's buffers: kept values, and two for reductions."""
-    items = [value.type for value in form.saved if value not in block.terminator.operands]
-    kept = sum(_item_bytes(type) for type in items)
+def buffer_bytes(plan: RowTilePlan, block: Block) -> int:
+    """The bytes of a row's buffers: buffered values, and two buffers for each reduction."""
+    items = [value.type for value in plan.buffered if value not in block.terminator.operands]
+    buffered = sum(_item_bytes(type) for type in items)
     reductions = [operation for operation in block.operations if operation.name == "stablehlo.reduce"]
-    folded = sum(2 * max(4, _item_bytes(operation.operands[0].type)) for operation in reductions)
-    return form.columns * (kept + folded)
+    accumulators = sum(2 * max(4, _item_bytes(operation.operands[0].type)) for operation in reductions)
+    return plan.columns * (buffered + accumulators)
 
 
-def group_size(form: RowForm, block: Block) -> int:
-    """How many rows each pass goes through before the next one.
+def rows_per_group(plan: RowTilePlan, block: Block) -> int:
+    """How many rows each pass computes before the next pass starts.
 
-    Short rows gain nothing, for processors look ahead past them; of long ones, passes last longer than what
-    they wait for.
+    Short rows gain nothing: out-of-order execution overlaps them. Long rows gain nothing: a pass takes longer
+    than the latency at its end.
     """
-    if form.columns < _LEAST_COLUMNS:
+    if plan.columns < _MIN_COLUMNS:
         return 1
-    read = [value for value in block.arguments if form.along_columns(value)]
-    row = form.columns * sum(_item_bytes(value.type) for value in [*read, *form.saved])
-    return max(1, min(_MOST_ROWS, _GROUP_BYTES // max(row, 1)))
+    operands = [value for value in block.arguments if plan.varies_along_columns(value)]
+    row_bytes = plan.columns * sum(_item_bytes(value.type) for value in [*operands, *plan.buffered])
+    return max(1, min(_MAX_ROWS, _GROUP_BYTES // max(row_bytes, 1)))
 
 
-def is_less_its_greatest(value: Value) -> bool:
-    """Whether a value along the columns is another one less the greatest that this has in the row, as in a
-    softmax: not positive, or NaN."""
+def is_shifted_by_row_max(value: Value) -> bool:
+    """Whether a value is another one minus its row maximum, as in a softmax: it is not positive, or NaN."""
     operation = value.owner
     if not isinstance(operation, Operation) or operation.name != "stablehlo.subtract":
         return False
-    whole, pending = operation.operands[0], [operation.operands[1]]
+    minuend, pending = operation.operands[0], [operation.operands[1]]
     while pending:
-        maker = pending.pop().owner
-        if not isinstance(maker, Operation):
+        producer = pending.pop().owner
+        if not isinstance(producer, Operation):
             continue
-        if maker.name == "stablehlo.reduce" and maker.operands[0] is whole:
-            return combines_by(maker.regions[0].block) == "stablehlo.maximum"
-        if maker.name in ("stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.maximum"):
-            pending += maker.operands
+        if producer.name == "stablehlo.reduce" and producer.operands[0] is minuend:
+            return reducer_name(producer.regions[0].block) == "stablehlo.maximum"
+        if producer.name in ("stablehlo.broadcast_in_dim", "stablehlo.reshape", "stablehlo.maximum"):
+            pending += producer.operands
     return False
 
 
-def reductions_at(form: RowForm, block: Block, level: int) -> list[Operation]:
+def reductions_in_pass(plan: RowTilePlan, block: Block, pass_index: int) -> list[Operation]:
     """The reductions whose operands a pass computes."""
     return [
         operation
         for operation in block.operations
-        if operation.name == "stablehlo.reduce" and form.levels[operation.operands[0]] == level
+        if operation.name == "stablehlo.reduce" and plan.pass_of[operation.operands[0]] == pass_index
     ]
 
 
-def row_divisor(form: RowForm, operation: Operation) -> Value | None:
-    """What does not vary along the columns, of f32, where an operation divides by it what does, and something
-    else than divisions is quicker."""
+def row_invariant_divisor(plan: RowTilePlan, operation: Operation) -> Value | None:
+    """The f32 divisor of a division that is the same for all columns of a row, if multiplying by its
+    reciprocal (with a correction) is faster than dividing."""
     is_of_f32 = operation.name == "stablehlo.divide" and element_type_of(operation.result).name == "f32"
     if not is_of_f32 or has_fast_division():
         return None
     dividend, divisor = operation.operands
     while isinstance(divisor.owner, Operation) and divisor.owner.name == "stablehlo.broadcast_in_dim":
         divisor = divisor.owner.operands[0]
-    is_one = form.along_columns(dividend) and not form.along_columns(divisor)
-    return divisor if is_one else None
+    is_invariant = plan.varies_along_columns(dividend) and not plan.varies_along_columns(divisor)
+    return divisor if is_invariant else None
 
 
 def _item_bytes(type: Any) -> int:

@@ -28,13 +28,13 @@ from ..blocks import (
 from ..blocks.elements import element_count
 from ..blocks.emitter import form_of, instructions
 from ..coverage import ViewOf
-from ..llvm.functions import aligned_room
+from ..llvm.functions import aligned_scratch
 from ..llvm.values import I64, POINTER, Value, load, store, stored_type, value_types
 from ..reductions.iteration_space import element_type_of
 
-MOST_INSTRUCTIONS = 1000
+MAX_INSTRUCTIONS = 1000
 """A region with more is not made a function: it would stand in several loops."""
-MOST_INLINED = 200
+MAX_INLINED_INSTRUCTIONS = 200
 """A region with as many instructions becomes part of each loop that uses it."""
 
 
@@ -47,7 +47,7 @@ def region_problem(region: Region, view_of: ViewOf) -> str | None:
     for value in captured_values([region]):
         if not is_plain(value.type):
             return f"its body uses {value.type}"
-    if instructions(block) > MOST_INSTRUCTIONS:
+    if instructions(block) > MAX_INSTRUCTIONS:
         return "its body is too much code"
     reason = block_problem(block, view_of) or updates_problem(block, ())
     return None if reason is None else f"its body: {reason}"
@@ -85,7 +85,7 @@ class RegionFunction:
         name = module.get_unique_name("body")
         self.function = ir.Function(module, ir.FunctionType(returned, arguments), name)
         self.function.linkage = "internal"
-        if instructions(block) <= MOST_INLINED:
+        if instructions(block) <= MAX_INLINED_INSTRUCTIONS:
             self.function.attributes.add("alwaysinline")
         self._generate(region, passed, view_of, returned)
 
@@ -214,7 +214,7 @@ class Part:
     def room(self, type: ir.Type, count: int) -> ir.Value:
         """Memory on the stack for so many elements."""
         with self.builder.goto_entry_block():
-            return aligned_room(self.builder, type, count)
+            return aligned_scratch(self.builder, type, count)
 
     def variable(self, initial: ir.Value) -> Variable:
         """A variable of an integer, which becomes a register."""

@@ -26,9 +26,9 @@ def has_row_tiling(block: Block) -> bool:
 
 def has_reduction_tiling(block: Block) -> bool:
     """Whether native code can be generated for a block of reductions and what makes their operands."""
-    from ...codegen.reductions.reduction_tiling import reduction_form
+    from ...codegen.reductions.reduction_tiling import plan_reduction_tiling
 
-    return reduction_form(block, view_of) is not None
+    return plan_reduction_tiling(block, view_of) is not None
 
 
 class LoweredKernel(NamedTuple):
@@ -167,10 +167,10 @@ class RowCode(LoopCode):
     """The code of a cluster of rows."""
 
     def lower(self) -> LoweredKernel | None:
-        from ...codegen.reductions.row_tiling import NAME, row_form
+        from ...codegen.reductions.row_tiling import NAME, plan_row_tiling
         from ...kernels.launch.threads import division
 
-        tiling = row_form(self.block, view_of)
+        tiling = plan_row_tiling(self.block, view_of)
         if tiling is None:
             return None
         seconds = self.seconds()
@@ -188,20 +188,20 @@ class ReductionCode(LoopCode):
     """The code of a cluster of reductions and what makes their operands."""
 
     def lower(self) -> LoweredKernel:
-        from ...codegen.reductions.iteration_space import folded_type
+        from ...codegen.reductions.iteration_space import accumulator_type
         from ...codegen.reductions.reduce import F32
-        from ...codegen.reductions.reduction_tiling import reduction_form, reductions_of
+        from ...codegen.reductions.reduction_tiling import plan_reduction_tiling, reductions_of
         from ...codegen.reductions.reductions import FINISH, PARTIAL, reductions_module
         from ...kernels.launch.threads import division
 
-        tiling = reduction_form(self.block, view_of)
+        tiling = plan_reduction_tiling(self.block, view_of)
         assert tiling is not None
         seconds = self.seconds()
-        tasks, size = division(tiling.units, seconds / tiling.units * BYTES_PER_SECOND)
+        tasks, size = division(tiling.total_blocks, seconds / tiling.total_blocks * BYTES_PER_SECOND)
         scratch = []
         reductions: list[Operation] = reductions_of(self.block) if tiling.blocks > 1 else []
         for operation in reductions:
-            dtype = folded_type(operation, F32).dtype
+            dtype = accumulator_type(operation, F32).dtype
             scratch.append(((tiling.outer, tiling.blocks, tiling.inner), dtype))
             scratch.append(((tiling.outer, -(-tiling.blocks // 2), tiling.inner), dtype))
         finish_seconds = seconds / tiling.block_reduced

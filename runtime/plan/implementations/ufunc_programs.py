@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable
 from typing import Any, Final, NamedTuple
 
-from ...codegen.reductions.iteration_space import AxesOf, shape_of
-from ...codegen.reductions.row_tiling import RowForm, row_form
+from ...codegen.reductions.iteration_space import IterationSpace, shape_of
+from ...codegen.reductions.row_tiling import RowTilePlan, plan_row_tiling
 from ...ir import Block, Operation
 from ...ir.structural_key import structural_key
 from ...kernels.launch import ufunc_program as kinds
@@ -110,21 +110,21 @@ def recorded_program(block: Block) -> tuple[RowRecorder, int] | None:
     return recorder, columns_per_pass
 
 
-def _row_tiling(block: Block) -> RowForm | None:
+def _row_tiling(block: Block) -> RowTilePlan | None:
     """The cluster in a space of rows and columns."""
     names = {operation.name for operation in block.operations}
     # SciPy's loops may warn and raise, for which other threads have no place; and importing it takes long.
     if names & SCIPY_OPERATIONS:
         return None
     if "stablehlo.reduce" in names:
-        return row_form(block, view_of)
+        return plan_row_tiling(block, view_of)
     shape = shape_of(block.terminator.operands[0])
-    axes = AxesOf(shape, range(len(shape)), view_of, _is_elementwise).of(block)
+    axes = IterationSpace(shape, range(len(shape)), view_of, _is_elementwise).of(block)
     if axes is None or not all(shape):
         return None
     for row_rank in range(len(shape)):
-        tiling = RowForm(shape, row_rank, axes)
-        if all(tiling.column_step(value) is not None for value in block.arguments):
+        tiling = RowTilePlan(shape, row_rank, axes)
+        if all(tiling.column_stride(value) is not None for value in block.arguments):
             return tiling
     return None
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...codegen.reductions.iteration_space import is_computed
-from ...codegen.reductions.row_tiling import RowForm
+from ...codegen.reductions.row_tiling import RowTilePlan
 from ...ir import Block, DenseElementsAttribute, Operation, Value
 from ...kernels.launch import ufunc_program as kinds
 from ...ops.framework.verify import view_of
@@ -73,7 +73,7 @@ class RowRecorder:
         Untraceable: the block does something else than loops over elements and reductions of rows.
     """
 
-    def __init__(self, block: Block, tiling: RowForm) -> None:
+    def __init__(self, block: Block, tiling: RowTilePlan) -> None:
         self.tiling = tiling
         self.values: list[RowValue] = []
         self.instructions: list[RowInstruction] = []
@@ -110,18 +110,20 @@ class RowRecorder:
 
     def _array(self, number: int, value: Value) -> int:
         """An operand's or result's elements."""
-        value_number = RowValue(number, tensor_type(value).dtype.itemsize, self.tiling.along_columns(value))
+        value_number = RowValue(
+            number, tensor_type(value).dtype.itemsize, self.tiling.varies_along_columns(value)
+        )
         self._set_address(value_number, value)
         return self._add(value_number)
 
     def _set_address(self, value_number: RowValue, value: Value) -> None:
         """Let a value be where an array's elements are."""
-        stride = self.tiling.column_step(value)
+        stride = self.tiling.column_stride(value)
         if stride is None:
             raise Untraceable("has columns that are not at one distance")
         value_number.column_stride = stride * value_number.item_bytes
         value_number.row_strides = [
-            stride * value_number.item_bytes for stride in self.tiling.steps(value)[: self.tiling.row_rank]
+            stride * value_number.item_bytes for stride in self.tiling.strides(value)[: self.tiling.row_rank]
         ]
 
     def _result_of(self, operation: Operation) -> Traced:
@@ -180,7 +182,9 @@ class RowRecorder:
         """Let a result stand in its array."""
         traced, dtype = self._traced[result], tensor_type(result).dtype
         value = self.values[traced.number]
-        if value.source == kinds.SCRATCH and value.varies_by_column == self.tiling.along_columns(result):
+        if value.source == kinds.SCRATCH and value.varies_by_column == self.tiling.varies_along_columns(
+            result
+        ):
             value.source = number
             self._set_address(value, result)
             return

@@ -25,24 +25,24 @@ from tests.running import run_every_way, same_bits
 Array = np.ndarray[Any, Any]
 
 
-def form_of(text: str) -> tuple[Any, row_tiling.RowForm | None]:
+def plan_of(text: str) -> tuple[Any, row_tiling.RowTilePlan | None]:
     """The block of a program's function and its form, were it a cluster."""
     function = specialize(nimblehlo.load(text), "main")
     assert function.body is not None
-    return function.body.block, row_tiling.row_form(function.body.block, view_of)
+    return function.body.block, row_tiling.plan_row_tiling(function.body.block, view_of)
 
 
 def by_rows(text: str, inputs: list[Array], size: int) -> list[Array]:
     """The results of a program's function, run as one cluster in tasks of `size` rows."""
-    block, form = form_of(text)
-    assert form is not None
-    code = str(rows.rows_module(block, form, view_of, size))
+    block, plan = plan_of(text)
+    assert plan is not None
+    code = str(rows.rows_module(block, plan, view_of, size))
     address = machine.function_address(machine.key_of(code), rows.NAME, lambda: code)
     task = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)(address)
     types: list[Any] = [value.type for value in block.terminator.operands]
     results = [np.empty(type.shape, type.dtype) for type in types]
     pointers = np.array([array.ctypes.data for array in (*inputs, *results)], np.intp)
-    for number in reversed(range(-(-form.rows // size))):
+    for number in reversed(range(-(-plan.rows // size))):
         task(number, pointers.ctypes.data)
     return results
 
@@ -52,9 +52,9 @@ def check(function: Callable[..., Any], *arguments: Any) -> None:
     inputs = [np.asarray(argument) for argument in arguments]
     text = jax.jit(function).lower(*[jnp.asarray(array) for array in inputs]).as_text()
     expected = nimblehlo.execute(text, inputs, options=Options(compile="never"))
-    _, form = form_of(text)
-    assert form is not None
-    for size in {1, 3, form.rows}:
+    _, plan = plan_of(text)
+    assert plan is not None
+    for size in {1, 3, plan.rows}:
         for got, want in zip(by_rows(text, inputs, size), expected, strict=True):
             assert same_bits(got, want)
 
@@ -103,8 +103,8 @@ def test_log_softmax_and_logsumexp(shape: tuple[int, ...]) -> None:
 @pytest.mark.parametrize(("columns", "expected"), [(63, 1), (64, 4), (256, 4), (512, 2), (1024, 1), (9, 1)])
 def test_rows_of_middling_length_are_computed_together(columns: int, expected: int) -> None:
     text = jax.jit(lambda x: jax.nn.softmax(x, -1)).lower(numbers(8, columns)).as_text()
-    block, form = form_of(text)
-    assert form is not None and row_tiling.group_size(form, block) == expected
+    block, plan = plan_of(text)
+    assert plan is not None and row_tiling.rows_per_group(plan, block) == expected
 
 
 def test_rows_of_a_group_keep_apart() -> None:
@@ -134,9 +134,9 @@ def test_division_by_a_value_of_the_row(divides: bool, monkeypatch: pytest.Monke
     for dividends in (bits, tiny, numbers(300, 64)):
         check(divide, dividends, divisors)
     text = jax.jit(divide).lower(bits, divisors).as_text()
-    block, form = form_of(text)
-    assert form is not None
-    assert ("fdiv float" in str(rows.rows_module(block, form, view_of, 1))) == divides
+    block, plan = plan_of(text)
+    assert plan is not None
+    assert ("fdiv float" in str(rows.rows_module(block, plan, view_of, 1))) == divides
 
 
 @pytest.mark.parametrize(
@@ -150,9 +150,9 @@ def test_division_by_a_value_of_the_row(divides: bool, monkeypatch: pytest.Monke
 def test_results_are_fetched_while_what_they_need_is_computed(
     function: Callable[[Any], Any], fetches: bool
 ) -> None:
-    block, form = form_of(jax.jit(function).lower(numbers(10, 600)).as_text())
-    assert form is not None
-    text = str(rows.rows_module(block, form, view_of, 1))
+    block, plan = plan_of(jax.jit(function).lower(numbers(10, 600)).as_text())
+    assert plan is not None
+    text = str(rows.rows_module(block, plan, view_of, 1))
     wanted = re.findall(r"call void @\"llvm.prefetch.p0\"\(.*?, i32 1, i32", text)
     assert bool(wanted) == fetches
     check(function, numbers(10, 600))
@@ -267,13 +267,13 @@ def test_other_bodies_fold_in_order() -> None:
 
 def test_what_is_dear_is_kept_and_what_is_cheap_is_not() -> None:
     text = jax.jit(lambda x: jax.nn.softmax(x, -1)).lower(numbers(4, 8)).as_text()
-    _, form = form_of(text)
-    assert form is not None
-    assert [value.owner.name for value in form.saved] == ["stablehlo.exponential"]
+    _, plan = plan_of(text)
+    assert plan is not None
+    assert [value.owner.name for value in plan.buffered] == ["stablehlo.exponential"]
     text = jax.jit(lambda x: x - x.mean(-1, keepdims=True)).lower(numbers(4, 8)).as_text()
-    _, form = form_of(text)
-    assert form is not None
-    assert not form.saved
+    _, plan = plan_of(text)
+    assert plan is not None
+    assert not plan.buffered
 
 
 @pytest.mark.parametrize(
@@ -287,10 +287,10 @@ def test_what_is_dear_is_kept_and_what_is_cheap_is_not() -> None:
     ],
 )
 def test_other_clusters_have_no_form(shape: tuple[int, ...], function: Callable[..., Any]) -> None:
-    _, form = form_of(jax.jit(function).lower(numbers(*shape)).as_text())
-    assert form is None
+    _, plan = plan_of(jax.jit(function).lower(numbers(*shape)).as_text())
+    assert plan is None
 
 
 def test_rows_that_are_too_long_have_no_form() -> None:
     text = jax.jit(lambda x: x.sum(1)).lower(jax.ShapeDtypeStruct((2, 1 << 20), np.float32)).as_text()
-    assert form_of(text)[1] is None
+    assert plan_of(text)[1] is None

@@ -13,16 +13,16 @@ import pytest
 import nimblehlo
 from nimblehlo import Options
 from nimblehlo.codegen.reductions.rows import rows_module
-from nimblehlo.codegen.reductions.short_rows import short_group
+from nimblehlo.codegen.reductions.short_rows import short_row_group
 from nimblehlo.ops.framework.verify import view_of
-from tests.codegen.reductions.test_rows import check, form_of, layer_norm, numbers
+from tests.codegen.reductions.test_rows import check, layer_norm, numbers, plan_of
 from tests.running import run_every_way, same_bits
 
 
 def group_of(function: Any, *arguments: Any, size: int = 1000) -> int | None:
-    block, form = form_of(jax.jit(function).lower(*arguments).as_text())
-    assert form is not None
-    return short_group(form, block, size)
+    block, plan = plan_of(jax.jit(function).lower(*arguments).as_text())
+    assert plan is not None
+    return short_row_group(plan, block, size)
 
 
 @pytest.mark.parametrize("rows", [16, 17, 65, 200])
@@ -40,9 +40,9 @@ def test_operands_of_one_kind_are_turned_by_one_function() -> None:
 
     arguments = [numbers(40, 16, seed=seed) for seed in range(3)]
     text = jax.jit(normalised).lower(*arguments).as_text()
-    block, form = form_of(text)
-    assert form is not None and short_group(form, block, 40) is not None
-    module = str(rows_module(block, form, view_of, 40))
+    block, plan = plan_of(text)
+    assert plan is not None and short_row_group(plan, block, 40) is not None
+    module = str(rows_module(block, plan, view_of, 40))
     assert module.count('define internal void @"load_transposed.4.16') == 1
     assert module.count('define internal void @"store_transposed.4.16') == 1
     assert (module.count('call void @"load_transposed'), module.count('call void @"store_transposed')) == (
