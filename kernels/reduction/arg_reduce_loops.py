@@ -1,4 +1,4 @@
-"""The loops of `reduce_arg`, whose text describes the body, each made for one element type."""
+"""The kernels of `arg_reduce`, one for each element type."""
 
 import functools
 from typing import Any
@@ -29,7 +29,7 @@ def keeps_left(direction: str) -> Kernel:
 
 @functools.cache
 def rows(element: str, direction: str) -> Kernel:
-    """The best of each block of each row, an array [outer, blocks]."""
+    """The best value and index of each block of each row, arrays [outer, blocks]."""
 
     @kernel(parallel=True)
     def body(
@@ -41,35 +41,35 @@ def rows(element: str, direction: str) -> Kernel:
         operand: Any,
         indices: Any,
         values: Any,
-        places: Any,
+        best_indices: Any,
     ) -> None:
-        for unit in range(task * size, min((task + 1) * size, outer * blocks)):
-            row = unit // blocks
-            start = row * length + (unit - row * blocks) * ARGUMENT_BLOCK
+        for work_item in range(task * size, min((task + 1) * size, outer * blocks)):
+            row = work_item // blocks
+            start = row * length + (work_item - row * blocks) * ARGUMENT_BLOCK
             end = min(start + ARGUMENT_BLOCK, (row + 1) * length)
             best = extreme(element, direction, operand, start, end - start)
-            at = first_equal(element, operand, start, end, best)
+            best_position = first_equal(element, operand, start, end, best)
             if indices.size == 0:
-                put(places, unit, places.dtype.type(at - row * length))
+                put(best_indices, work_item, best_indices.dtype.type(best_position - row * length))
             else:
-                index = get(indices, at)
-                while best == best and at < end:
-                    index = min(index, get(indices, at))
-                    at = first_equal(element, operand, at + 1, end, best)
-                put(places, unit, index)
+                index = get(indices, best_position)
+                while best == best and best_position < end:
+                    index = min(index, get(indices, best_position))
+                    best_position = first_equal(element, operand, best_position + 1, end, best)
+                put(best_indices, work_item, index)
             if best == 0:
                 for position in range(end - 1, start - 1, -1):
                     if load(element, operand, position) == 0:
                         best = load(element, operand, position)
                         break
-            put(values, unit, best)
+            put(values, work_item, best)
 
     return body
 
 
 @functools.cache
 def finish(element: str, direction: str) -> Kernel:
-    """The initial value and the blocks' results, from the left."""
+    """Reduce the initial value and the blocks' results from the left."""
     keeps = keeps_left(direction)
 
     @kernel(parallel=True)
@@ -79,30 +79,30 @@ def finish(element: str, direction: str) -> Kernel:
         outer: int,
         blocks: int,
         values: Any,
-        places: Any,
+        block_indices: Any,
         init_value: Any,
         init_index: Any,
         value: Any,
         index: Any,
     ) -> None:
         for row in range(task * size, min((task + 1) * size, outer)):
-            best, place = load(element, init_value, 0), get(init_index, 0)
-            for unit in range(row * blocks, (row + 1) * blocks):
-                other, other_place = get(values, unit), get(places, unit)
-                kept = keeps(best, other)
-                if not (kept or (best == other and place < other_place)):
-                    place = other_place
-                best = best if kept else other
+            best, best_index = load(element, init_value, 0), get(init_index, 0)
+            for block in range(row * blocks, (row + 1) * blocks):
+                other, other_index = get(values, block), get(block_indices, block)
+                keeps_value = keeps(best, other)
+                if not (keeps_value or (best == other and best_index < other_index)):
+                    best_index = other_index
+                best = best if keeps_value else other
             store(element, value, row, best)
-            put(index, row, place)
+            put(index, row, best_index)
 
     return body
 
 
 @functools.cache
-def columns(element: str, direction: str, turned: bool) -> Kernel:
-    """The best of each column, an array [outer, inner], of an operand [outer, length, inner]; `turned`:
-    [outer, inner, length], of which some lines at a time are copied with rows and columns exchanged."""
+def columns(element: str, direction: str, transposed: bool) -> Kernel:
+    """The best value and index of each column, arrays [outer, inner], of an operand [outer, length, inner];
+    if `transposed`, [outer, inner, length], of which ARGUMENT_CHUNK rows at a time are transposed."""
     keeps = keeps_left(direction)
 
     @kernel(parallel=True)
@@ -115,47 +115,53 @@ def columns(element: str, direction: str, turned: bool) -> Kernel:
         operand: Any,
         indices: Any,
         values: Any,
-        places: Any,
-        lines: Any,
+        best_indices: Any,
+        transposed_rows: Any,
         init_value: Any,
         init_index: Any,
         value: Any,
         index: Any,
     ) -> None:
         chunks = (inner + ARGUMENT_CHUNK - 1) // ARGUMENT_CHUNK
-        own = task * ARGUMENT_CHUNK
-        counted = indices.size == 0
-        for unit in range(task * size, min((task + 1) * size, outer * chunks)):
-            group = unit // chunks
-            column = (unit - group * chunks) * ARGUMENT_CHUNK
+        scratch_start = task * ARGUMENT_CHUNK
+        is_implicit_index = indices.size == 0
+        for work_item in range(task * size, min((task + 1) * size, outer * chunks)):
+            group = work_item // chunks
+            column = (work_item - group * chunks) * ARGUMENT_CHUNK
             width = min(ARGUMENT_CHUNK, inner - column)
-            for position in range(own, own + width):
+            for position in range(scratch_start, scratch_start + width):
                 put(values, position, load(element, init_value, 0))
-                put(places, position, get(init_index, 0))
-            if turned:
+                put(best_indices, position, get(init_index, 0))
+            if transposed:
                 first = (group * inner + column) * length
                 for position in range(width):
                     for row in range(length):
-                        to = own * length + row * ARGUMENT_CHUNK + position
-                        put(lines, to, load(element, operand, first + position * length + row))
+                        target = scratch_start * length + row * ARGUMENT_CHUNK + position
+                        put(transposed_rows, target, load(element, operand, first + position * length + row))
             for row in range(length):
-                start, step = (group * length + row) * inner + column, 1
-                line = own * length + row * ARGUMENT_CHUNK
-                if turned:
-                    start, step = (group * inner + column) * length + row, length
+                start, stride = (group * length + row) * inner + column, 1
+                transposed_start = scratch_start * length + row * ARGUMENT_CHUNK
+                if transposed:
+                    start, stride = (group * inner + column) * length + row, length
                 for position in range(width):
-                    best, place = get(values, own + position), get(places, own + position)
-                    if turned:
-                        other = get(lines, line + position)
+                    best, best_index = get(values, scratch_start + position), get(
+                        best_indices, scratch_start + position
+                    )
+                    if transposed:
+                        other = get(transposed_rows, transposed_start + position)
                     else:
                         other = load(element, operand, start + position)
-                    other_place = places.dtype.type(row) if counted else get(indices, start + position * step)
-                    kept = keeps(best, other)
-                    stays = kept | ((best == other) & (place < other_place))
-                    put(values, own + position, best if kept else other)
-                    put(places, own + position, place if stays else other_place)
+                    other_index = best_indices.dtype.type(row) if is_implicit_index else get(
+                        indices, start + position * stride
+                    )
+                    keeps_value = keeps(best, other)
+                    keeps_index = keeps_value | ((best == other) & (best_index < other_index))
+                    put(values, scratch_start + position, best if keeps_value else other)
+                    put(best_indices, scratch_start + position, best_index if keeps_index else other_index)
             for position in range(width):
-                store(element, value, group * inner + column + position, get(values, own + position))
-                put(index, group * inner + column + position, get(places, own + position))
+                store(
+                    element, value, group * inner + column + position, get(values, scratch_start + position)
+                )
+                put(index, group * inner + column + position, get(best_indices, scratch_start + position))
 
     return body

@@ -1,4 +1,4 @@
-"""The dimensions of an operand seen as few groups, each walked through with one stride."""
+"""The dimensions of an operand collapsed into groups, each with a single stride."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,22 +9,23 @@ from ..launch.compilation import kernel
 
 
 class Group(NamedTuple):
-    """Neighbouring dimensions that are all reduced, or all kept, taken as one. The stride counts elements."""
+    """Neighbouring dimensions that are all reduced, or all kept, collapsed into one. The stride counts
+    elements."""
 
     size: int
     stride: int
     reduced: bool
 
 
-class Walk(NamedTuple):
-    """Sizes and strides of the groups that an index runs through, outermost first, as arrays for loops."""
+class IterationSpace(NamedTuple):
+    """Sizes and strides of groups, outermost first, as arrays for kernels."""
 
     sizes: np.ndarray
     strides: np.ndarray
 
 
-def groups_of(shape: Sequence[int], dimensions: Sequence[int]) -> list[Group]:
-    """The operand's dimensions as alternately reduced and kept groups; dimensions of size 1 are left out."""
+def dimension_groups(shape: Sequence[int], dimensions: Sequence[int]) -> list[Group]:
+    """The operand's dimensions as alternately reduced and kept groups, without dimensions of size 1."""
     groups: list[Group] = []
     stride = 1
     for dimension in reversed(range(len(shape))):
@@ -40,23 +41,23 @@ def groups_of(shape: Sequence[int], dimensions: Sequence[int]) -> list[Group]:
     return groups
 
 
-def walk_of(groups: Sequence[Group]) -> Walk:
-    """The walk through these groups."""
-    return Walk(
+def iteration_space(groups: Sequence[Group]) -> IterationSpace:
+    """The iteration space of these groups."""
+    return IterationSpace(
         np.array([group.size for group in groups], np.int64),
         np.array([group.stride for group in groups], np.int64),
     )
 
 
 def check_dimensions(shape: Sequence[int], dimensions: Sequence[int]) -> None:
-    """Raises ValueError where `dimensions` names one twice, or one that is not there."""
+    """Raises ValueError if `dimensions` has a duplicate or is out of range."""
     if len(set(dimensions)) != len(dimensions) or not all(0 <= d < len(shape) for d in dimensions):
         raise ValueError(f"dimensions {tuple(dimensions)} do not fit the shape {tuple(shape)}")
 
 
 @kernel
-def offset_of(index: int, sizes: np.ndarray, strides: np.ndarray) -> int:
-    """Where in the operand the element number `index` of a walk lies."""
+def offset_at(index: int, sizes: np.ndarray, strides: np.ndarray) -> int:
+    """The operand's offset of element number `index` of an iteration space."""
     offset = 0
     for group in range(sizes.size - 1, 0, -1):
         outer = index // sizes[group]

@@ -1,4 +1,4 @@
-"""The loops of `reduce`, whose text describes the tree. Each function makes the kernel of one combination."""
+"""The kernels of `reduce`, which documents the tree. Each function makes the kernel of one combination."""
 
 import functools
 from typing import Any
@@ -7,8 +7,8 @@ from ..launch.compilation import Kernel, kernel
 from ..simd.arithmetic import combine, get, load, put, store
 from ..simd.block_sizes import BATCH, COLUMN_CHUNK, ROW_BLOCK, RUN_BLOCK
 from ..simd.monoids import computing_dtype
-from .dimension_groups import offset_of
-from .vector_reduce import fold_block, fold_rows, store_row
+from .dimension_groups import offset_at
+from .vector_reduce import reduce_block, reduce_rows, store_row
 
 __all__ = [
     "columns",
@@ -23,7 +23,7 @@ __all__ = [
 
 @functools.cache
 def finish_rows(element: str, monoid: str) -> Kernel:
-    """The blocks' results [outer, blocks] folded by adjacent pairs; then the initial value."""
+    """Reduce the blocks' results [outer, blocks] by adjacent pairs; then combine the initial value."""
     computed = computing_dtype(element).name
 
     @kernel(parallel=True)
@@ -31,13 +31,16 @@ def finish_rows(element: str, monoid: str) -> Kernel:
         task: int, size: int, count: int, blocks: int, inner: int, partial: Any, initial: Any, result: Any
     ) -> None:
         for row in range(task * size, min((task + 1) * size, count)):
-            base, left = row * blocks, blocks
-            while left > 1:
-                values, left = left, (left + ROW_BLOCK - 1) // ROW_BLOCK
-                for block in range(left):
+            base, remaining = row * blocks, blocks
+            while remaining > 1:
+                value_count, remaining = remaining, (remaining + ROW_BLOCK - 1) // ROW_BLOCK
+                for block in range(remaining):
                     first = block * ROW_BLOCK
-                    taken = min(ROW_BLOCK, values - first)
-                    put(partial, base + block, fold_block(computed, monoid, partial, base + first, taken))
+                    count_in_block = min(ROW_BLOCK, value_count - first)
+                    put(
+                        partial, base + block,
+                        reduce_block(computed, monoid, partial, base + first, count_in_block),
+                    )  # fmt: skip
             value = combine(element, monoid, load(element, initial, 0), get(partial, base))
             store(element, result, row, value)
 
@@ -46,33 +49,33 @@ def finish_rows(element: str, monoid: str) -> Kernel:
 
 @functools.cache
 def finish_columns(element: str, monoid: str) -> Kernel:
-    """The same of [outer, blocks, inner], by units of up to COLUMN_CHUNK columns."""
+    """`finish_rows` for [outer, blocks, inner], up to COLUMN_CHUNK columns a work item."""
     computed = computing_dtype(element).name
 
     @kernel(parallel=True)
-    def units(
+    def column_chunks(
         task: int, size: int, count: int, blocks: int, inner: int, partial: Any, initial: Any, result: Any
     ) -> None:
         chunks = (inner + COLUMN_CHUNK - 1) // COLUMN_CHUNK
-        for unit in range(task * size, min((task + 1) * size, count)):
-            kept = unit // chunks
-            column = (unit - kept * chunks) * COLUMN_CHUNK
+        for work_item in range(task * size, min((task + 1) * size, count)):
+            outer_index = work_item // chunks
+            column = (work_item - outer_index * chunks) * COLUMN_CHUNK
             width = min(COLUMN_CHUNK, inner - column)
-            base = kept * blocks * inner + column
-            step = 1
-            while step < blocks:
-                for block in range(0, blocks - step, 2 * step):
+            base = outer_index * blocks * inner + column
+            distance = 1
+            while distance < blocks:
+                for block in range(0, blocks - distance, 2 * distance):
                     low = base + block * inner
-                    fold_rows(computed, monoid, 2, partial, low, step * inner, width, partial, low)
-                step *= 2
-            store_row(element, monoid, initial, partial, base, width, result, kept * inner + column)
+                    reduce_rows(computed, monoid, 2, partial, low, distance * inner, width, partial, low)
+                distance *= 2
+            store_row(element, monoid, initial, partial, base, width, result, outer_index * inner + column)
 
-    return units
+    return column_chunks
 
 
 @functools.cache
 def rows(element: str, monoid: str) -> Kernel:
-    """The blocks of all rows whose values are contiguous."""
+    """Reduce the blocks of contiguous rows."""
 
     @kernel(parallel=True)
     def body(
@@ -88,13 +91,13 @@ def rows(element: str, monoid: str) -> Kernel:
         partial: Any,
         result: Any,
     ) -> None:
-        for unit in range(task * size, min((task + 1) * size, count * blocks)):
-            row = unit // blocks
-            first = (unit - row * blocks) * ROW_BLOCK
-            start = offset_of(row, kept_sizes, kept_strides) + first
-            value = fold_block(element, monoid, operand, start, min(ROW_BLOCK, length - first))
+        for work_item in range(task * size, min((task + 1) * size, count * blocks)):
+            row = work_item // blocks
+            first = (work_item - row * blocks) * ROW_BLOCK
+            start = offset_at(row, kept_sizes, kept_strides) + first
+            value = reduce_block(element, monoid, operand, start, min(ROW_BLOCK, length - first))
             if blocks > 1:
-                put(partial, unit, value)
+                put(partial, work_item, value)
             else:
                 store(element, result, row, combine(element, monoid, load(element, initial, 0), value))
 
@@ -113,23 +116,23 @@ def collect(
     run_strides: Any,
     operand: Any,
 ) -> None:
-    """Copy the values from number `first` on of a row that lies in runs."""
+    """Gather the values from number `first` on of a row that consists of runs."""
     run = first // run_length
-    place = first - run * run_length
+    position_in_run = first - run * run_length
     done = 0
     while done < count:
-        start = base + offset_of(run, run_sizes, run_strides) + place
-        taken = min(run_length - place, count - done)
-        for position in range(taken):
+        start = base + offset_at(run, run_sizes, run_strides) + position_in_run
+        count_in_run = min(run_length - position_in_run, count - done)
+        for position in range(count_in_run):
             put(block, at + done + position, get(operand, start + position))
-        done += taken
+        done += count_in_run
         run += 1
-        place = 0
+        position_in_run = 0
 
 
 @functools.cache
 def fragmented_rows(element: str, monoid: str) -> Kernel:
-    """The blocks of all rows whose values lie in several runs of `run_length`."""
+    """Reduce the blocks of rows that consist of several runs of `run_length` values."""
 
     @kernel(parallel=True)
     def body(
@@ -150,15 +153,15 @@ def fragmented_rows(element: str, monoid: str) -> Kernel:
         result: Any,
     ) -> None:
         at = task * min(length, RUN_BLOCK)
-        for unit in range(task * size, min((task + 1) * size, count * blocks)):
-            row = unit // blocks
-            first = (unit - row * blocks) * RUN_BLOCK
-            values = min(RUN_BLOCK, length - first)
-            base = offset_of(row, kept_sizes, kept_strides)
-            collect(block, at, values, first, run_length, base, run_sizes, run_strides, operand)
-            value = fold_block(element, monoid, block, at, values)
+        for work_item in range(task * size, min((task + 1) * size, count * blocks)):
+            row = work_item // blocks
+            first = (work_item - row * blocks) * RUN_BLOCK
+            value_count = min(RUN_BLOCK, length - first)
+            base = offset_at(row, kept_sizes, kept_strides)
+            collect(block, at, value_count, first, run_length, base, run_sizes, run_strides, operand)
+            value = reduce_block(element, monoid, block, at, value_count)
             if blocks > 1:
-                put(partial, unit, value)
+                put(partial, work_item, value)
             else:
                 store(element, result, row, combine(element, monoid, load(element, initial, 0), value))
 
@@ -167,8 +170,7 @@ def fragmented_rows(element: str, monoid: str) -> Kernel:
 
 @functools.cache
 def short_rows(element: str, monoid: str) -> Kernel:
-    """Rows of fewer than SHORT_ROW contiguous values: BATCH of them, turned on their side, are folded at
-    once."""
+    """Reduce rows of fewer than SHORT_ROW contiguous values: BATCH rows are transposed and reduced across."""
     computed = computing_dtype(element).name
 
     @kernel(parallel=True)
@@ -189,15 +191,15 @@ def short_rows(element: str, monoid: str) -> Kernel:
         for first in range(task * size, end, BATCH):
             width = min(BATCH, end - first)
             for row in range(width):
-                base = offset_of(first + row, kept_sizes, kept_strides)
+                base = offset_at(first + row, kept_sizes, kept_strides)
                 for position in range(length):
                     put(block, at + position * BATCH + row, load(element, operand, base + position))
-            step = 1
-            while step < length:
-                for place in range(0, length - step, 2 * step):
-                    low = at + place * BATCH
-                    fold_rows(computed, monoid, 2, block, low, step * BATCH, width, block, low)
-                step *= 2
+            distance = 1
+            while distance < length:
+                for pair in range(0, length - distance, 2 * distance):
+                    low = at + pair * BATCH
+                    reduce_rows(computed, monoid, 2, block, low, distance * BATCH, width, block, low)
+                distance *= 2
             store_row(element, monoid, initial, block, at, width, result, first)
 
     return body
@@ -205,12 +207,11 @@ def short_rows(element: str, monoid: str) -> Kernel:
 
 @functools.cache
 def column_totals(element: str, monoid: str) -> Kernel:
-    """A block of `count` rows from number `first` on, `width` wide, folded by adjacent pairs into
+    """Reduce a block of `count` rows from number `first` on, `width` wide, by adjacent pairs into
     `sums[at:]`.
 
-    `sums` holds a stack of rows. Up to eight rows of the operand at a time, an aligned block that lies at one
-    stride, are folded into a new row on top; the two on top are folded into one whenever they stand for
-    equally many.
+    `sums` is a stack of rows. Up to eight rows of the operand at a time, an aligned block with one stride,
+    are reduced into a new row on top; the two topmost rows are combined when they stand for equally many.
     """
     computed = computing_dtype(element).name
 
@@ -228,41 +229,41 @@ def column_totals(element: str, monoid: str) -> Kernel:
     ) -> None:
         run, stride = sizes[-1], strides[-1]
         top, done = at, 0
-        in_run = run - first % run
+        remaining_in_run = run - first % run
         while done < count:
-            start = base + offset_of(first + done, sizes, strides)
-            together = min(in_run, count - done)
-            if done % 8 == 0 and together >= 8:
-                fold_rows(element, monoid, 8, operand, start, stride, width, sums, top)
-                taken = 8
-            elif done % 4 == 0 and together >= 4:
-                fold_rows(element, monoid, 4, operand, start, stride, width, sums, top)
-                taken = 4
-            elif done % 2 == 0 and together >= 2:
-                fold_rows(element, monoid, 2, operand, start, stride, width, sums, top)
-                taken = 2
+            start = base + offset_at(first + done, sizes, strides)
+            rows_in_run = min(remaining_in_run, count - done)
+            if done % 8 == 0 and rows_in_run >= 8:
+                reduce_rows(element, monoid, 8, operand, start, stride, width, sums, top)
+                row_count = 8
+            elif done % 4 == 0 and rows_in_run >= 4:
+                reduce_rows(element, monoid, 4, operand, start, stride, width, sums, top)
+                row_count = 4
+            elif done % 2 == 0 and rows_in_run >= 2:
+                reduce_rows(element, monoid, 2, operand, start, stride, width, sums, top)
+                row_count = 2
             else:
-                fold_rows(element, monoid, 1, operand, start, stride, width, sums, top)
-                taken = 1
-            done += taken
-            in_run = in_run - taken if in_run > taken else run
-            while done & taken == 0:
+                reduce_rows(element, monoid, 1, operand, start, stride, width, sums, top)
+                row_count = 1
+            done += row_count
+            remaining_in_run = remaining_in_run - row_count if remaining_in_run > row_count else run
+            while done & row_count == 0:
                 top -= width
-                fold_rows(computed, monoid, 2, sums, top, width, width, sums, top)
-                taken *= 2
+                reduce_rows(computed, monoid, 2, sums, top, width, width, sums, top)
+                row_count *= 2
             top += width
         top -= width
         while top > at:
             top -= width
-            fold_rows(computed, monoid, 2, sums, top, width, width, sums, top)
+            reduce_rows(computed, monoid, 2, sums, top, width, width, sums, top)
 
     return totals
 
 
 @functools.cache
 def columns(element: str, monoid: str) -> Kernel:
-    """The blocks of up to `most` rows of all columns, `inner` of which lie side by side. A task has `room` of
-    `sums` for itself."""
+    """Reduce the blocks of up to `max_rows` rows of all columns; `inner` columns are contiguous. A task has
+    `scratch_size` items of `sums`."""
     totals = column_totals(element, monoid)
     computed = computing_dtype(element).name
 
@@ -271,11 +272,11 @@ def columns(element: str, monoid: str) -> Kernel:
         task: int,
         size: int,
         outer: int,
-        most: int,
+        max_rows: int,
         blocks: int,
         length: int,
         inner: int,
-        room: int,
+        scratch_size: int,
         kept_sizes: Any,
         kept_strides: Any,
         reduced_sizes: Any,
@@ -287,27 +288,31 @@ def columns(element: str, monoid: str) -> Kernel:
         result: Any,
     ) -> None:
         chunks = (inner + COLUMN_CHUNK - 1) // COLUMN_CHUNK
-        own = task * room
-        for unit in range(task * size, min((task + 1) * size, outer * blocks * chunks)):
-            group = unit // chunks
-            column = (unit - group * chunks) * COLUMN_CHUNK
+        scratch_start = task * scratch_size
+        for work_item in range(task * size, min((task + 1) * size, outer * blocks * chunks)):
+            group = work_item // chunks
+            column = (work_item - group * chunks) * COLUMN_CHUNK
             width = min(COLUMN_CHUNK, inner - column)
-            kept = group // blocks
-            first = (group - kept * blocks) * most
-            base = offset_of(kept, kept_sizes, kept_strides) + column
-            count = min(most, length - first)
-            totals(operand, base, first, count, width, reduced_sizes, reduced_strides, sums, own)
+            outer_index = group // blocks
+            first = (group - outer_index * blocks) * max_rows
+            base = offset_at(outer_index, kept_sizes, kept_strides) + column
+            count = min(max_rows, length - first)
+            totals(operand, base, first, count, width, reduced_sizes, reduced_strides, sums, scratch_start)
             if blocks > 1:
-                fold_rows(computed, monoid, 1, sums, own, width, width, partial, group * inner + column)
+                reduce_rows(
+                    computed, monoid, 1, sums, scratch_start, width, width, partial, group * inner + column
+                )
                 continue
-            store_row(element, monoid, initial, sums, own, width, result, kept * inner + column)
+            store_row(
+                element, monoid, initial, sums, scratch_start, width, result, outer_index * inner + column
+            )
 
     return body
 
 
 @functools.cache
 def combined(element: str, monoid: str) -> Kernel:
-    """The initial value combined with each element."""
+    """Combine the initial value with each element."""
 
     @kernel(parallel=True)
     def body(task: int, size: int, operand: Any, initial: Any, result: Any) -> None:

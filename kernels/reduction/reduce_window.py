@@ -1,13 +1,13 @@
 """`reduce_window` with a monoid: pooling, sliding windows, and cumulative windows as prefix scans.
 
-The order. A cumulative window, along one dimension of size n > 1 with window n, padding n - 1 on one side
-and nothing else, is folded as `scan` says. For all other windows, the values of a window, padded positions
-and holes between dilated elements counting as init_value, are folded from the left in row-major order,
-starting with init_value. For monoids to which neither order nor repetition matters (minimum, maximum, and,
-or) several dimensions may be folded one after the other, which gives the same bits.
+The order. A cumulative window, along one dimension of size n > 1 with window n, padding n - 1 on one side and
+nothing else, is reduced as `scan` says. For all other windows, the values of a window, padded positions and
+holes between dilated elements counting as init_value, are reduced from the left in row-major order, starting
+with init_value. For monoids without regard to order and repetition (minimum, maximum, and, or) dimensions may
+be reduced one after the other, which gives the same bits.
 
 Sums and products of float16 and bfloat16 are computed in float32 and rounded once at the end, but in
-cumulative windows, where every step is rounded; `accumulate` chooses another way (`monoids.normalized`).
+cumulative windows, where every operation is rounded; `accumulate` chooses otherwise (`monoids.normalized`).
 """
 
 from collections.abc import Callable, Sequence
@@ -32,14 +32,14 @@ from . import scan
 __all__ = ["prepare", "supports", "supports_tree"]
 
 CHUNK = 1024
-_MOST_POSITIONS = 1 << 22
-_SEPARABLE_FROM = 9
+_MAX_POSITIONS = 1 << 22
+_MIN_SEPARABLE_POSITIONS = 9
 
 WindowReduction = Callable[[np.ndarray, Any], np.ndarray]
 
 
 class Axis(NamedTuple):
-    """One dimension of the operand, and how windows lie along it."""
+    """One dimension of the operand and its windows."""
 
     size: int
     window: int = 1
@@ -55,13 +55,13 @@ class Axis(NamedTuple):
 
     @property
     def windows(self) -> int:
-        """How many windows there are: the size of the result."""
+        """The number of windows: the size of the result."""
         padded = self.low + self.dilated + self.high
         span = (self.window - 1) * self.window_dilation + 1
         return 0 if padded <= 0 or span > padded else (padded - span) // self.stride + 1
 
     @property
-    def plain(self) -> bool:
+    def is_unwindowed(self) -> bool:
         """Whether every element is a window."""
         return self == Axis(self.size)
 
@@ -74,22 +74,24 @@ def axes_of(
     window_dilations: Sequence[int] | None = None,
     padding: Sequence[Sequence[int]] | None = None,
 ) -> list[Axis]:
-    """The dimensions of a windowed operation; what is None is as if absent.
+    """The dimensions of a windowed operation; None stands for the attribute's default.
 
-    Raises ValueError where lengths differ, or a size that must be positive is not.
+    Raises ValueError if lengths differ, or a size that must be positive is not.
     """
     rank = len(shape)
     ones = (1,) * rank
-    columns = [window_dimensions, window_strides or ones, base_dilations or ones, window_dilations or ones]
-    edges = [(0, 0)] * rank if padding is None else padding
-    if any(len(column) != rank for column in (*columns, edges)) or any(
-        least < 1 for c in columns for least in c
+    attributes = [window_dimensions, window_strides or ones, base_dilations or ones, window_dilations or ones]
+    paddings = [(0, 0)] * rank if padding is None else padding
+    if any(len(attribute) != rank for attribute in (*attributes, paddings)) or any(
+        value < 1 for c in attributes for value in c
     ):
-        raise ValueError(f"the windows {columns} with padding {edges} do not fit the shape {tuple(shape)}")
+        raise ValueError(
+            f"the windows {attributes} with padding {paddings} do not fit the shape {tuple(shape)}"
+        )
     return [
         Axis(size, window, stride, base_dilation, window_dilation, *edge)
         for size, window, stride, base_dilation, window_dilation, edge in zip(
-            shape, *columns, edges, strict=True
+            shape, *attributes, paddings, strict=True
         )
     ]
 
@@ -107,9 +109,9 @@ def prepare(
     accumulate: str = "wide",
     threads: int | None = None,
 ) -> WindowReduction:
-    """A function `(operand, init_value) -> result` that folds windows of an operand of this shape.
+    """A function `(operand, init_value) -> result` that reduces windows of an operand of this shape.
 
-    Raises ValueError where no kernel serves. Source: the specification's section on reduce_window.
+    Raises ValueError if there is no kernel. Source: the specification's section on reduce_window.
     """
     axes = axes_of(shape, window_dimensions, window_strides, base_dilations, window_dilations, padding)
     if accumulate == "wide" and cumulative_axis(axes) is not None:
@@ -122,7 +124,7 @@ def prepare(
 
 
 def _prepared(kind: Combination, dtype: np.dtype, axes: list[Axis], threads: int | None) -> WindowReduction:
-    windowed = [number for number, axis in enumerate(axes) if not axis.plain]
+    windowed = [number for number, axis in enumerate(axes) if not axis.is_unwindowed]
     scanned = cumulative_axis(axes)
     if scanned is not None:
         return _cumulative(kind, dtype, axes, scanned, threads)
@@ -130,46 +132,47 @@ def _prepared(kind: Combination, dtype: np.dtype, axes: list[Axis], threads: int
     separable = (
         is_exact(kind) and kind.monoid in ("minimum", "maximum", "and", "or") and all(a.size for a in axes)
     )
-    if separable and len(windowed) > 1 and positions >= _SEPARABLE_FROM:
-        return _one_after_the_other(kind, dtype, axes, windowed, threads)
-    if positions > _MOST_POSITIONS:
+    if separable and len(windowed) > 1 and positions >= _MIN_SEPARABLE_POSITIONS:
+        return _separable(kind, dtype, axes, windowed, threads)
+    if positions > _MAX_POSITIONS:
         raise ValueError(f"no kernel folds windows of {positions} positions")
     return sliding(kind, dtype, axes, threads)
 
 
-def _one_after_the_other(
+def _separable(
     kind: Combination, dtype: np.dtype, axes: list[Axis], windowed: list[int], threads: int | None
 ) -> WindowReduction:
-    """One windowed dimension at a time, first where most values fall away."""
-    steps: list[WindowReduction] = []
-    now = [Axis(axis.size) for axis in axes]
+    """Reduce one windowed dimension at a time, the one with the smallest result first."""
+    passes: list[WindowReduction] = []
+    current_axes = [Axis(axis.size) for axis in axes]
     for number in sorted(windowed, key=lambda number: axes[number].windows / max(1, axes[number].size)):
-        now[number] = axes[number]
-        steps.append(_prepared(kind, dtype, list(now), threads))
-        now[number] = Axis(axes[number].windows)
+        current_axes[number] = axes[number]
+        passes.append(_prepared(kind, dtype, list(current_axes), threads))
+        current_axes[number] = Axis(axes[number].windows)
 
     def run(operand: np.ndarray, init_value: Any) -> np.ndarray:
-        for step in steps:
-            operand = step(operand, init_value)
+        for reduce_axis in passes:
+            operand = reduce_axis(operand, init_value)
         return operand
 
     return run
 
 
 def cumulative_axis(axes: Sequence[Axis]) -> int | None:
-    """The dimension along which windows hold everything up to, or from, their position, if they do."""
-    windowed = [number for number, axis in enumerate(axes) if not axis.plain]
+    """The dimension with cumulative windows, which hold everything up to, or from, their position; None if
+    there is none."""
+    windowed = [number for number, axis in enumerate(axes) if not axis.is_unwindowed]
     if len(windowed) != 1:
         return None
     axis = axes[windowed[0]]
     size, rest = axis.size, axis.size - 1
-    ways = (Axis(size, window=size, low=rest), Axis(size, window=size, high=rest))
-    return windowed[0] if size > 1 and axis in ways else None
+    cumulative_axes = (Axis(size, window=size, low=rest), Axis(size, window=size, high=rest))
+    return windowed[0] if size > 1 and axis in cumulative_axes else None
 
 
 def supports_tree(axes: Sequence[Axis], dtype: Any, monoid: str, tree: Any) -> bool:
-    """Whether `prepare` folds windows by a tree of reductions: where order changes bits, by "blocked", which
-    stands for the order above, and by "left" where windows are not cumulative."""
+    """Whether `prepare` reduces windows by a tree: if order changes bits, by "blocked", which stands for the
+    order above, and by "left" if windows are not cumulative."""
     if tree == "blocked":
         return True
     if tree in ("balanced", "left", "right") and is_exact(normalized(dtype, monoid)):
@@ -198,16 +201,16 @@ def _cumulative(
 
 
 def merged(axes: Sequence[Axis]) -> list[Axis]:
-    """The axes with neighbouring plain ones taken as one, and those without any effect left out."""
-    found: list[Axis] = []
+    """The axes with neighbouring unwindowed ones collapsed, without those of size 1."""
+    collapsed: list[Axis] = []
     for axis in axes:
         if axis == Axis(1):
             continue
-        if axis.plain and found and found[-1].plain:
-            found[-1] = Axis(found[-1].size * axis.size)
+        if axis.is_unwindowed and collapsed and collapsed[-1].is_unwindowed:
+            collapsed[-1] = Axis(collapsed[-1].size * axis.size)
         else:
-            found.append(axis)
-    return found or [Axis(1)]
+            collapsed.append(axis)
+    return collapsed or [Axis(1)]
 
 
 def sliding(
@@ -217,11 +220,12 @@ def sliding(
     threads: int | None,
     result_dtype: np.dtype | None = None,
 ) -> WindowReduction:
-    """Each window by itself: rows of results along one axis, with a short plain axis inside it."""
+    """Reduce each window by itself: rows of results along one axis, with a short unwindowed axis inside it.
+    """
     shape = tuple(axis.windows for axis in axes)
     *outer, row = merged(axes)
     inner = 1
-    if outer and row.plain and row.size < CHUNK // 2:
+    if outer and row.is_unwindowed and row.size < CHUNK // 2:
         inner = row.size
         row = outer.pop()
     chunk = min(CHUNK // inner, row.windows)
@@ -230,37 +234,37 @@ def sliding(
     offsets = prod(axis.window for axis in outer)
     storage, computing = storage_dtype(kind.element), computing_dtype(kind.element)
     tasks, size = division(rows * chunks, (offsets * row.window + 1) * chunk * inner * storage.itemsize)
-    table, along = _numbers(outer), _numbers([row])
-    apart = row.stride if inner == 1 else 1
+    outer_table, row_table = _numbers(outer), _numbers([row])
+    vector_stride = row.stride if inner == 1 else 1
 
     def run(operand: np.ndarray, init_value: Any) -> np.ndarray:
         from . import reduce_window_loops
 
         result = np.empty(shape, dtype if result_dtype is None else result_dtype)
         initial = flat(np.asarray(init_value, dtype), storage)
-        starts = np.empty(tasks * 2 * (offsets * row.window + len(outer)), np.int64)
-        folded = np.empty(tasks * chunk * inner, computing)
-        body = reduce_window_loops.rows(*kind, min(apart, reduce_window_loops.FARTHEST + 1))
-        work = (
+        window_offsets = np.empty(tasks * 2 * (offsets * row.window + len(outer)), np.int64)
+        accumulators = np.empty(tasks * chunk * inner, computing)
+        body = reduce_window_loops.rows(*kind, min(vector_stride, reduce_window_loops.MAX_VECTOR_STRIDE + 1))
+        arguments = (
             size,
             rows,
             chunk,
             offsets,
             inner,
-            table,
-            along,
-            starts,
-            folded,
+            outer_table,
+            row_table,
+            window_offsets,
+            accumulators,
             flat(operand, storage),
             initial,
         )
-        written = result.reshape(-1).view(result_storage_dtype(kind.element))
-        body(tasks, *work, written, threads=threads)
+        result_items = result.reshape(-1).view(result_storage_dtype(kind.element))
+        body(tasks, *arguments, result_items, threads=threads)
         return result
 
     return run
 
 
 def _numbers(axes: Sequence[Axis]) -> np.ndarray:
-    """The axes as loops read them: size, window, stride, the dilations, low padding, windows."""
+    """The axes as kernels read them: size, window, stride, the dilations, low padding, windows."""
     return np.array([(*axis[:6], axis.windows) for axis in axes], np.int64).reshape(-1)

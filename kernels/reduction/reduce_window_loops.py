@@ -1,4 +1,4 @@
-"""The loops of `window`, whose text gives the order."""
+"""The kernels of `reduce_window`, which documents the order."""
 
 import functools
 from typing import Any
@@ -26,25 +26,27 @@ from ..simd.vectors import (
 
 _FIELDS = 7
 _PADDING = -(1 << 62)
-FARTHEST = 2
+MAX_VECTOR_STRIDE = 2
 
 
 @kernel(inline=True)
 def element_at(axis: Any, at: int, window: int, offset: int) -> int:
     """The element at an offset of a window along an axis, or -1 in the padding and in holes."""
-    place = window * get(axis, at + 2) + offset * get(axis, at + 4) - get(axis, at + 5)
+    padded_index = window * get(axis, at + 2) + offset * get(axis, at + 4) - get(axis, at + 5)
     dilation = get(axis, at + 3)
-    element = place // dilation if dilation > 1 else place
-    return element if element * dilation == place and 0 <= element < get(axis, at) else -1
+    element = padded_index // dilation if dilation > 1 else padded_index
+    return element if element * dilation == padded_index and 0 <= element < get(axis, at) else -1
 
 
 @kernel
-def find_starts(row: int, offsets: int, axes: Any, along: Any, inner: int, starts: Any, at: int) -> None:
-    """For each position of the windows, where in the operand the first window of a row has it; or _PADDING.
+def find_window_offsets(
+    row: int, offsets: int, axes: Any, row_axis: Any, inner: int, starts: Any, at: int
+) -> None:
+    """The operand's offset of each position of the first window of a row, or _PADDING.
 
-    It may lie before the operand, where only later windows lie inside.
+    It may be before the operand, if only later windows are inside.
     """
-    rank, positions = axes.size // _FIELDS, get(along, 1)
+    rank, positions = axes.size // _FIELDS, get(row_axis, 1)
     windows = at + offsets * positions
     current = windows + rank
     for axis in range(rank - 1, -1, -1):
@@ -60,7 +62,7 @@ def find_starts(row: int, offsets: int, axes: Any, along: Any, inner: int, start
             )
             outer = outer * get(axes, axis * _FIELDS) + element if element >= 0 and outer >= 0 else -1
         for position in range(positions):
-            start = (outer * get(along, 0) + position * get(along, 4) - get(along, 5)) * inner
+            start = (outer * get(row_axis, 0) + position * get(row_axis, 4) - get(row_axis, 5)) * inner
             put(starts, at + number * positions + position, start if outer >= 0 else _PADDING)
         axis = rank - 1
         while axis >= 0:
@@ -72,50 +74,50 @@ def find_starts(row: int, offsets: int, axes: Any, along: Any, inner: int, start
 
 
 @kernel
-def find_edge_starts(
-    positions: int, along: Any, window: int, inner: int, starts: Any, at: int, to: int
+def find_edge_offsets(
+    positions: int, row_axis: Any, window: int, inner: int, starts: Any, at: int, to: int
 ) -> None:  # fmt: skip
-    """For each position of one window, which may be outside along the row, where it lies; or _PADDING."""
-    length = get(along, 1)
+    """The operand's offset of each position of one window that may be outside along the row, or _PADDING."""
+    length = get(row_axis, 1)
     for offset in range(length):
-        element = element_at(along, 0, window, offset)
-        move = (element - offset * get(along, 4) + get(along, 5)) * inner
+        element = element_at(row_axis, 0, window, offset)
+        displacement = (element - offset * get(row_axis, 4) + get(row_axis, 5)) * inner
         for position in range(offset, positions, length):
             start = get(starts, at + position)
             is_outside = element < 0 or start == _PADDING
-            put(starts, to + position, _PADDING if is_outside else start + move)
+            put(starts, to + position, _PADDING if is_outside else start + displacement)
 
 
 @functools.cache
-def fold_windows(element: str, monoid: str, apart: int) -> Kernel:
-    """Fold windows along a row, `width` values each, into `folded[to:]`.
+def reduce_windows(element: str, monoid: str, vector_stride: int) -> Kernel:
+    """Reduce windows along a row, `width` values each, into `accumulators[to:]`.
 
-    They are `windows` from window number `window` on, counted from where `starts` says that positions lie.
-    In the operand their values are side by side where `apart` is 1, else a stride apart.
+    They are `windows` windows from number `window` on, relative to the offsets in `starts`. In the operand
+    their values are contiguous if `vector_stride` is 1, else strided.
     """
 
     @kernel(inline=True)
     def item(operand: Any, base: int, column: int, stride: int) -> Any:
-        return load(element, operand, base + (column if apart == 1 else column * stride))
+        return load(element, operand, base + (column if vector_stride == 1 else column * stride))
 
     @kernel
-    def fold(
+    def reduce(
         operand: Any,
         start: Any,
         positions: int,
-        along: Any,
+        row_axis: Any,
         window: int,
         inner: int,
         windows: int,
         width: int,
         starts: Any,
         at: int,
-        folded: Any,
+        accumulators: Any,
         to: int,
     ) -> None:
-        stride = get(along, 2)
+        stride = get(row_axis, 2)
         for column in range(to, to + windows * width):
-            put(folded, column, start)
+            put(accumulators, column, start)
         position = 0
         while position < positions:
             a = b = c = d = get(starts, at + position)
@@ -128,7 +130,7 @@ def fold_windows(element: str, monoid: str, apart: int) -> Kernel:
                         shift = (window + number) * stride * inner
                         target = to + number * width
                         for column in range(width):
-                            value = get(folded, target + column)
+                            value = get(accumulators, target + column)
                             first = item(operand, a + shift, column, stride)
                             value = combine(element, monoid, value, first)
                             second = item(operand, b + shift, column, stride)
@@ -137,7 +139,7 @@ def fold_windows(element: str, monoid: str, apart: int) -> Kernel:
                             value = combine(element, monoid, value, third)
                             fourth = item(operand, d + shift, column, stride)
                             value = combine(element, monoid, value, fourth)
-                            put(folded, target + column, value)
+                            put(accumulators, target + column, value)
                     position += 4
                     continue
             if a != _PADDING:
@@ -146,25 +148,25 @@ def fold_windows(element: str, monoid: str, apart: int) -> Kernel:
                     target = to + number * width
                     for column in range(width):
                         value = item(operand, a + shift, column, stride)
-                        value = combine(element, monoid, get(folded, target + column), value)
-                        put(folded, target + column, value)
+                        value = combine(element, monoid, get(accumulators, target + column), value)
+                        put(accumulators, target + column, value)
             else:
                 for column in range(to, to + windows * width):
-                    put(folded, column, combine(element, monoid, get(folded, column), start))
+                    put(accumulators, column, combine(element, monoid, get(accumulators, column), start))
             position += 1
 
-    return fold
+    return reduce
 
 
 @intrinsic(prefer_literal=True)
-def fold_inside(
-    typing_context: Any, element: Any, monoid: Any, apart: Any, operand: Any, starts: Any, at: Any,
+def reduce_interior_windows(
+    typing_context: Any, element: Any, monoid: Any, vector_stride: Any, operand: Any, starts: Any, at: Any,
     positions: Any, shift: Any, width: Any, initial: Any, result: Any, to: Any,
 ) -> Any:  # fmt: skip
-    """`result[to + i]`, for each i below `width`, becomes the initial value and the elements at
-    `i * apart + shift` behind `positions` starts, folded from the left; the initial value stands for those in
-    the padding. `apart` is at most FARTHEST."""
-    stride = int(literal(apart))
+    """Write to `result[to + i]`, for each i below `width`, the initial value and the elements `i *
+    vector_stride + shift` after each of `positions` starts, reduced from the left; the initial value stands
+    for padding. `vector_stride` is at most MAX_VECTOR_STRIDE."""
+    stride = int(literal(vector_stride))
     kind = Combination(literal(element), literal(monoid))
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -175,33 +177,33 @@ def fold_inside(
         start_data = context.make_array(starts)(context, builder, arguments[4]).data
         alone = load_lanes(builder, kind.element, initial_data, I64(0), 1)
 
-        def fold(column: Any, lanes: int) -> None:
-            start = [splat(builder, part, lanes) for part in alone]
-            slots = [cgutils.alloca_once_value(builder, part) for part in start]
+        def reduce_column(column: Any, lanes: int) -> None:
+            start = [splat(builder, component, lanes) for component in alone]
+            accumulators = [cgutils.alloca_once_value(builder, component) for component in start]
             with cgutils.for_range(builder, number, intp=I64) as loop:
                 base = builder.load(builder.gep(start_data, [builder.add(first_start, loop.index)]))
                 is_padding = builder.icmp_signed("==", base, I64(_PADDING))
-                with builder.if_else(is_padding, likely=False) as (outside, inside):
-                    with outside:
-                        _combine_with(builder, kind, slots, tuple(start))
-                    with inside:
+                with builder.if_else(is_padding, likely=False) as (padding_branch, element_branch):
+                    with padding_branch:
+                        _combine_with(builder, kind, accumulators, tuple(start))
+                    with element_branch:
                         first = builder.add(builder.add(base, distance), builder.mul(column, I64(stride)))
                         ReadAhead(builder, kind.element, data, first, lanes * stride).after_step()
-                        item = _every_other(builder, kind, data, first, lanes, stride)
-                        _combine_with(builder, kind, slots, item)
-            total = tuple(builder.load(slot) for slot in slots)
+                        item = _strided_values(builder, kind, data, first, lanes, stride)
+                        _combine_with(builder, kind, accumulators, item)
+            total = tuple(builder.load(accumulator) for accumulator in accumulators)
             store_lanes(builder, kind.element, result_data, builder.add(target, column), total, lanes)
 
-        for_columns(builder, kind.element, columns, fold)
+        for_columns(builder, kind.element, columns, reduce_column)
         return context.get_dummy_value()
 
     numbers = (types.intp,) * 4
-    names = (element, monoid, apart)
+    names = (element, monoid, vector_stride)
     return types.void(*names, operand, starts, *numbers, initial, result, types.intp), generate
 
 
-def _every_other(builder: Any, kind: Combination, data: Any, first: Any, lanes: int, stride: int) -> Value:
-    """Values from a place on, side by side or every other one. Nothing is read behind the last of them."""
+def _strided_values(builder: Any, kind: Combination, data: Any, first: Any, lanes: int, stride: int) -> Value:
+    """Values from an offset on, contiguous or every other one; reads nothing after the last of them."""
     near = load_lanes(builder, kind.element, data, first, lanes)
     if stride == 1 or lanes == 1:
         return near
@@ -210,38 +212,38 @@ def _every_other(builder: Any, kind: Combination, data: Any, first: Any, lanes: 
     return tuple(selected(builder, a, order, b) for a, b in zip(near, far, strict=True))
 
 
-def _combine_with(builder: Any, kind: Combination, slots: list[Any], value: Value) -> None:
-    total = apply(builder, kind, tuple(builder.load(slot) for slot in slots), value)
-    for slot, part in zip(slots, total, strict=True):
-        builder.store(part, slot)
+def _combine_with(builder: Any, kind: Combination, accumulators: list[Any], value: Value) -> None:
+    total = apply(builder, kind, tuple(builder.load(accumulator) for accumulator in accumulators), value)
+    for accumulator, component in zip(accumulators, total, strict=True):
+        builder.store(component, accumulator)
 
 
 @kernel
-def inner_range(along: Any) -> tuple[int, int]:
-    """The first window, and the one after the last, of which all positions along the row are elements."""
+def inner_range(row_axis: Any) -> tuple[int, int]:
+    """The first window, and the one after the last, whose positions along the row are all elements."""
     size, window, stride, dilation, low = (
-        get(along, 0),
-        get(along, 1),
-        get(along, 2),
-        get(along, 4),
-        get(along, 5),
+        get(row_axis, 0),
+        get(row_axis, 1),
+        get(row_axis, 2),
+        get(row_axis, 4),
+        get(row_axis, 5),
     )
-    count = get(along, 6)
-    if get(along, 3) > 1:
+    count = get(row_axis, 6)
+    if get(row_axis, 3) > 1:
         return count, count
     begin = max(0, (low + stride - 1) // stride)
-    room = size - 1 + low - (window - 1) * dilation
-    end = room // stride + 1 if room >= 0 else 0
+    last_start = size - 1 + low - (window - 1) * dilation
+    end = last_start // stride + 1 if last_start >= 0 else 0
     return min(begin, count), max(min(begin, count), min(end, count))
 
 
 @functools.cache
-def rows(element: str, monoid: str, apart: int) -> Kernel:
-    """Rows of results: along one axis, each of its elements `inner` values.
+def rows(element: str, monoid: str, vector_stride: int) -> Kernel:
+    """Rows of results along one axis, each of whose elements has `inner` values.
 
-    `axes` and `along` hold _FIELDS numbers an axis; `chunk` windows along the row are folded at a time.
+    `axes` and `row_axis` hold _FIELDS numbers an axis; `chunk` windows along the row are reduced at a time.
     """
-    fold = fold_windows(element, monoid, apart)
+    reduce = reduce_windows(element, monoid, vector_stride)
 
     @kernel(parallel=True)
     def body(
@@ -252,63 +254,66 @@ def rows(element: str, monoid: str, apart: int) -> Kernel:
         offsets: int,
         inner: int,
         axes: Any,
-        along: Any,
+        row_axis: Any,
         starts: Any,
-        folded: Any,
+        accumulators: Any,
         operand: Any,
         initial: Any,
         result: Any,
     ) -> None:
         start = load(element, initial, 0)
-        total = get(along, 6)
-        positions = offsets * get(along, 1)
+        total = get(row_axis, 6)
+        positions = offsets * get(row_axis, 1)
         chunks = (total + chunk - 1) // chunk
         at = task * 2 * (positions + axes.size // _FIELDS)
         edge = at + positions + 2 * (axes.size // _FIELDS)
-        own = task * chunk * inner
-        side_by_side = inner == 1 or get(along, 2) == 1
-        begin, end = inner_range(along)
-        for unit in range(task * size, min((task + 1) * size, count * chunks)):
-            row = unit // chunks
-            first = (unit - row * chunks) * chunk
+        scratch_start = task * chunk * inner
+        side_by_side = inner == 1 or get(row_axis, 2) == 1
+        begin, end = inner_range(row_axis)
+        for work_item in range(task * size, min((task + 1) * size, count * chunks)):
+            row = work_item // chunks
+            first = (work_item - row * chunks) * chunk
             last = min(first + chunk, total)
-            if first == 0 or unit == task * size:
-                find_starts(row, offsets, axes, along, inner, starts, at)
+            if first == 0 or work_item == task * size:
+                find_window_offsets(row, offsets, axes, row_axis, inner, starts, at)
             left, right = min(max(begin, first), last), min(max(end, first), last)
             window = first
             while window < last:
-                checked = not left <= window < right
-                taken, source, number = right - window, at, window
-                if checked:
-                    find_edge_starts(positions, along, window, inner, starts, at, edge)
-                    taken, source, number = 1, edge, 0
-                each = taken if side_by_side else 1
-                if apart <= FARTHEST:
-                    for before in range(0, taken, each):
-                        to = (row * total + window + before) * inner
-                        shift = (number + before) * get(along, 2) * inner
-                        fold_inside(
-                            element, monoid, apart, operand, starts, source, positions, shift, each * inner,
-                            initial, result, to,
+                is_edge = not left <= window < right
+                window_count, source, number = right - window, at, window
+                if is_edge:
+                    find_edge_offsets(positions, row_axis, window, inner, starts, at, edge)
+                    window_count, source, number = 1, edge, 0
+                windows_together = window_count if side_by_side else 1
+                if vector_stride <= MAX_VECTOR_STRIDE:
+                    for window_index in range(0, window_count, windows_together):
+                        target = (row * total + window + window_index) * inner
+                        shift = (number + window_index) * get(row_axis, 2) * inner
+                        reduce_interior_windows(
+                            element, monoid, vector_stride, operand, starts, source, positions, shift,
+                            windows_together * inner, initial, result, target,
                         )  # fmt: skip
-                    window += taken
+                    window += window_count
                     continue
-                fold(
+                reduce(
                     operand,
                     start,
                     positions,
-                    along,
+                    row_axis,
                     number,
                     inner,
-                    taken // each,
-                    each * inner,
+                    window_count // windows_together,
+                    windows_together * inner,
                     starts,
                     source,
-                    folded,
-                    own,
+                    accumulators,
+                    scratch_start,
                 )
-                for column in range(taken * inner):
-                    store(element, result, (row * total + window) * inner + column, get(folded, own + column))
-                window += taken
+                for column in range(window_count * inner):
+                    store(
+                        element, result, (row * total + window) * inner + column,
+                        get(accumulators, scratch_start + column),
+                    )  # fmt: skip
+                window += window_count
 
     return body

@@ -1,14 +1,14 @@
 """`select_and_scatter` whose `select` is a comparison and whose `scatter` is a monoid.
 
-In each window, the positions that lie in the operand are compared from the left in row-major order, and the
-element so far selected stays where `comparison_direction` holds between it and the next one. The source's
-values that fall on one result element are combined with init_value from the left in row-major order of the
-source; sums and products of float16 and bfloat16 are computed in float32 and rounded once, or otherwise where
-`accumulate` says so (`monoids.normalized`).
+In each window, the positions inside the operand are compared from the left in row-major order, and the
+selected element stays if `comparison_direction` holds between it and the next one. The source's values that
+fall on one result element are combined with init_value from the left in row-major order of the source; sums
+and products of float16 and bfloat16 are computed in float32 and rounded once, unless `accumulate` says
+otherwise (`monoids.normalized`).
 
-A task makes blocks of the result: it finds the choices of all windows that reach into a block, and then
-combines each element with the values of those windows that chose it. So each element is written once, and
-the bits do not depend on the number of threads.
+A task computes blocks of the result: first the choices of all windows that reach into a block, then each
+element from the values of the windows that chose it. So each element is written once, and the bits do not
+depend on the number of threads.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,12 +23,12 @@ from ..simd.monoids import computing_dtype, is_exact, normalized, storage_dtype,
 from ..simd.monoids import supports as supports_monoid
 from .reduce_window import Axis, axes_of, merged
 
-_LARGE_BYTES = 1 << 22  # of results that are written past the caches
-_LINE_BYTES = 1 << 15  # of the choices and values of a line of windows in a block
-_BLOCK_BYTES = 1 << 17  # of those in a block
-_MOST_BYTES = 1 << 27  # of those of all tasks
-_MOST_TASKS = 64
-_WITHIN = 4  # times as large as a window is a block at least
+_MIN_NONTEMPORAL_BYTES = 1 << 22  # results from this size on use nontemporal stores
+_ROW_BYTES = 1 << 15  # choices and values of a row of windows in a block
+_BLOCK_BYTES = 1 << 17  # choices and values in a block
+_MAX_SCRATCH_BYTES = 1 << 27  # choices and values of all tasks
+_MAX_TASKS = 64
+_MIN_WINDOWS_PER_BLOCK = 4  # a block has at least this many window sizes
 _CHOICE_BYTES = 4
 DIRECTIONS = ("GE", "GT", "LE", "LT")
 
@@ -36,14 +36,14 @@ SelectAndScatter = Callable[[np.ndarray, np.ndarray, Any], np.ndarray]
 
 
 def supports(dtype: Any, comparison_direction: str, monoid: str) -> bool:
-    """Whether kernels select and scatter elements of this type in this way."""
+    """Whether kernels exist for this element type, comparison and monoid."""
     if comparison_direction not in DIRECTIONS or not supports_element(dtype) or np.dtype(dtype).kind in "bc":
         return False
     return supports_monoid(dtype, monoid)
 
 
 def supports_tree(dtype: Any, monoid: str, tree: Any) -> bool:
-    """Whether the scattered values are folded as a tree of reductions says: "blocked" is the order above."""
+    """Whether the scattered values are reduced by that tree: "blocked" is the order above."""
     if tree in ("blocked", "left"):
         return True
     return tree in ("balanced", "right") and is_exact(normalized(dtype, monoid))
@@ -61,10 +61,10 @@ def prepare(
     accumulate: str = "wide",
     threads: int | None = None,
 ) -> SelectAndScatter:
-    """A function `(operand, source, init_value) -> result`, the operand and the result of this shape.
+    """A function `(operand, source, init_value) -> result`; operand and result have this shape.
 
     `comparison_direction` is "GE", "GT", "LE" or "LT". A source value whose window holds no element is
-    dropped. Raises ValueError where no kernel serves. Source: the specification's section on
+    dropped. Raises ValueError if there is no kernel. Source: the specification's section on
     select_and_scatter.
     """
     if not supports(dtype, comparison_direction, monoid):
@@ -79,13 +79,15 @@ def prepare(
     if prod(shape) == 0 or source_size == 0:
         return lambda operand, source, init_value: np.full(shape, init_value, dtype)
     blocks = _Blocks.of(axes, computing.itemsize)
-    along, inner = blocks.along, blocks.inner
-    units, offsets = blocks.units, prod(axis.window for axis in blocks.outer)
-    unit_bytes = (prod(shape) + source_size) * storage.itemsize / units
-    tasks, _ = division(units, unit_bytes, max(1, min(_MOST_TASKS, _MOST_BYTES // blocks.task_bytes)))
-    tables = _numbers(blocks.outer), _numbers([along])
-    apart = along.stride if inner == 1 else 1
-    past_caches = int(prod(shape) * storage.itemsize >= _LARGE_BYTES)
+    row_axis, inner = blocks.row_axis, blocks.inner
+    work_items, offsets = blocks.work_items, prod(axis.window for axis in blocks.outer)
+    work_item_bytes = (prod(shape) + source_size) * storage.itemsize / work_items
+    tasks, _ = division(
+        work_items, work_item_bytes, max(1, min(_MAX_TASKS, _MAX_SCRATCH_BYTES // blocks.task_bytes))
+    )
+    tables = _numbers(blocks.outer), _numbers([row_axis])
+    vector_stride = row_axis.stride if inner == 1 else 1
+    nontemporal = int(prod(shape) * storage.itemsize >= _MIN_NONTEMPORAL_BYTES)
 
     def run(operand: np.ndarray, source: np.ndarray, init_value: Any) -> np.ndarray:
         from . import select_and_scatter_loops as loops
@@ -94,79 +96,88 @@ def prepare(
         initial = np.asarray(init_value, dtype).reshape(1).astype(computing)
         is_same = not any(source.strides)
         values = source[(0,) * source.ndim].reshape(1) if is_same else source
-        lines = blocks.lines
-        rows, numbers = np.empty((2, tasks * blocks.room), np.int64)
-        choices = np.empty(tasks * lines * blocks.pitch, np.int32)
-        taken = np.empty(tasks * (1 if is_same else lines) * blocks.pitch, computing)
-        pairs, ends = np.empty(tasks * blocks.pairs, np.int64), np.empty(tasks * (along.stride + 1), np.int64)
-        folded = np.empty(tasks * blocks.pitch * along.stride if apart > 1 else 0, computing)
-        body = loops.blocks(element, kind, comparison_direction, apart, along.window)
-        numbers_of_blocks = (units, blocks.owned, blocks.block, blocks.chunk)
-        room = (inner, offsets, blocks.room, lines, blocks.pitch, blocks.pairs)
-        buffers = (rows, numbers, choices, taken, pairs, ends, folded)
-        arrays = (flat(operand, storage), flat(values, storage), is_same, initial, past_caches)
-        written = result.reshape(-1).view(storage)
-        work = (np.zeros(1, np.int64), *numbers_of_blocks, *tables, *room, *buffers, *arrays, written)
-        body(tasks, *work, threads=threads)
+        window_rows = blocks.window_rows
+        row_starts, position_numbers = np.empty((2, tasks * blocks.max_rows), np.int64)
+        choices = np.empty(tasks * window_rows * blocks.row_pitch, np.int32)
+        window_values = np.empty(tasks * (1 if is_same else window_rows) * blocks.row_pitch, computing)
+        pairs, ends = np.empty(tasks * blocks.pairs, np.int64), np.empty(
+            tasks * (row_axis.stride + 1), np.int64
+        )
+        phase_results = np.empty(
+            tasks * blocks.row_pitch * row_axis.stride if vector_stride > 1 else 0, computing
+        )
+        body = loops.blocks(element, kind, comparison_direction, vector_stride, row_axis.window)
+        block_sizes = (work_items, blocks.block_axis, blocks.block, blocks.chunk)
+        sizes = (inner, offsets, blocks.max_rows, window_rows, blocks.row_pitch, blocks.pairs)
+        buffers = (row_starts, position_numbers, choices, window_values, pairs, ends, phase_results)
+        arrays = (flat(operand, storage), flat(values, storage), is_same, initial, nontemporal)
+        result_items = result.reshape(-1).view(storage)
+        arguments = (np.zeros(1, np.int64), *block_sizes, *tables, *sizes, *buffers, *arrays, result_items)
+        body(tasks, *arguments, threads=threads)
         return result
 
     return run
 
 
 class _Blocks(NamedTuple):
-    """How the result is divided into blocks: `block` lines along axis `owned` of the `outer` ones,
+    """How the result is divided into blocks: `block` lines along axis `block_axis` of the `outer` ones,
     `chunk` elements of `inner` columns along the last axis with windows.
 
-    For one of them a task notes so many `lines` of choices, `pitch` apart, so many rows of windows
-    (`room`), and numbers that say which windows an element lies in (`pairs`).
+    For one of them a task notes so many `window_rows` of choices, `row_pitch` apart, so many rows of windows
+    (`max_rows`), and numbers that say which windows an element lies in (`pairs`).
     """
 
     outer: list[Axis]
-    along: Axis
+    row_axis: Axis
     inner: int
-    owned: int
+    block_axis: int
     block: int
     chunk: int
-    lines: int
-    pitch: int
-    room: int
+    window_rows: int
+    row_pitch: int
+    max_rows: int
     pairs: int
     task_bytes: int
 
     @classmethod
     def of(cls, axes: Sequence[Axis], itemsize: int) -> "_Blocks":
-        """The blocks of an operand whose values are computed with in so many bytes."""
-        *outer, along = merged(axes)
+        """The blocks of an operand whose values are computed in `itemsize` bytes."""
+        *outer, row_axis = merged(axes)
         inner = 1
-        if outer and along.plain:
-            inner, along = along.size, outer.pop()
+        if outer and row_axis.is_unwindowed:
+            inner, row_axis = row_axis.size, outer.pop()
         outer = outer or [Axis(1)]
-        owned = next((number for number, axis in enumerate(outer) if not axis.plain), 0)
-        axis, reach = outer[owned], -(-along.window // along.stride)
+        block_axis = next((number for number, axis in enumerate(outer) if not axis.is_unwindowed), 0)
+        axis, reach = outer[block_axis], -(-row_axis.window // row_axis.stride)
         window_bytes = inner * (_CHOICE_BYTES + itemsize)
-        windows = max(_LINE_BYTES // window_bytes, _WITHIN * reach)
-        chunk = min(along.size, windows * along.stride)
-        pitch = ((chunk - 1) // along.stride + 1 + reach) * inner
-        behind = prod(other.windows for other in outer[owned + 1 :])
-        lines = max(1, _BLOCK_BYTES // (pitch // inner * window_bytes * behind))
-        least = _WITHIN * axis.window if axis.window > axis.stride else 1
-        block = min(axis.size, max(lines * axis.stride, least))
-        lines = ((block + axis.window - 2) // axis.stride + 2) * behind
-        room = min(
+        windows = max(_ROW_BYTES // window_bytes, _MIN_WINDOWS_PER_BLOCK * reach)
+        chunk = min(row_axis.size, windows * row_axis.stride)
+        row_pitch = ((chunk - 1) // row_axis.stride + 1 + reach) * inner
+        inner_windows = prod(other.windows for other in outer[block_axis + 1 :])
+        window_rows = max(1, _BLOCK_BYTES // (row_pitch // inner * window_bytes * inner_windows))
+        min_rows = _MIN_WINDOWS_PER_BLOCK * axis.window if axis.window > axis.stride else 1
+        block = min(axis.size, max(window_rows * axis.stride, min_rows))
+        window_rows = ((block + axis.window - 2) // axis.stride + 2) * inner_windows
+        max_rows = min(
             prod(other.window for other in outer),
             max(prod(other.size for other in outer), prod(other.windows for other in outer)),
         )
-        pairs = 3 * along.window * prod(-(-other.window // other.stride) for other in outer)
-        task_bytes = lines * pitch * window_bytes // inner + 16 * room + 8 * pairs
-        return cls(outer, along, inner, owned, block, chunk, lines, pitch, room, pairs, task_bytes)
+        pairs = 3 * row_axis.window * prod(-(-other.window // other.stride) for other in outer)
+        task_bytes = window_rows * row_pitch * window_bytes // inner + 16 * max_rows + 8 * pairs
+        return cls(
+            outer, row_axis, inner, block_axis, block, chunk, window_rows, row_pitch, max_rows, pairs,
+            task_bytes,
+        )  # fmt: skip
 
     @property
-    def units(self) -> int:
-        """How many blocks there are."""
-        outer = prod(axis.size for axis in self.outer[: self.owned])
-        return outer * -(-self.outer[self.owned].size // self.block) * -(-self.along.size // self.chunk)
+    def work_items(self) -> int:
+        """The number of blocks."""
+        outer = prod(axis.size for axis in self.outer[: self.block_axis])
+        return outer * -(
+            -self.outer[self.block_axis].size // self.block
+        ) * -(-self.row_axis.size // self.chunk)
 
 
 def _numbers(axes: Sequence[Axis]) -> np.ndarray:
-    """The axes as loops read them."""
+    """The axes as kernels read them."""
     return np.array([(a.size, a.window, a.stride, a.low, a.windows) for a in axes], np.int64).reshape(-1)

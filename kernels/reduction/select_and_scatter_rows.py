@@ -1,6 +1,7 @@
-"""What `select_and_scatter` does with the windows along a line, vector by vector. Importing it imports Numba.
+"""Vectorized windows along a row, for the kernels of `select_and_scatter`. Importing this module imports
+Numba.
 
-A window's choice is the number of the position that it selects, NOTHING where it has no element.
+A window's choice is the number of the position that it selects, NO_CHOICE if it has no element.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,26 +25,26 @@ from ..simd.vectors import (
     store_lanes,
 )
 
-NOTHING = -1
-LINE_BYTES = 64
-FEW = 3  # rows, their elements, and pairs for which there is quick code
-FARTHEST = 9  # stands for all greater distances
+NO_CHOICE = -1
+CACHE_LINE_BYTES = 64
+MAX_UNROLLED = 3  # rows, their elements, and pairs for which there is quick code
+MAX_VECTOR_STRIDE = 9  # stands for all greater distances
 
 
 @intrinsic(prefer_literal=True)
 def choose(
-    typing_context: Any, element: Any, direction: Any, apart: Any, size: Any, operand: Any, rows: Any,
+    typing_context: Any, element: Any, direction: Any, vector_stride: Any, size: Any, operand: Any, rows: Any,
     numbers: Any, at: Any, count: Any, first: Any, step: Any, begin: Any, end: Any, windows: Any, stride: Any,
     width: Any, choices: Any, to: Any,
 ) -> Any:  # fmt: skip
-    """The choices of so many windows, `stride` apart, of `width` columns each, to `choices[to:]`.
+    """Write the choices of a row of windows, `stride` apart, of `width` columns each, to `choices[to:]`.
 
-    A window's elements lie in `count` rows, which begin at places that `rows` has from `at` on, `first`
-    further on: elements number `begin` to `end`, `step` apart. `numbers` says where the rows' positions
-    begin. Columns lie side by side, or `apart` from each other: FARTHEST where that is the stride. There
-    is quick code for few rows of `size` elements.
+    A window's elements are in `count` rows, at the offsets in `rows` from `at` on, `first` further on:
+    elements `begin` to `end`, `step` apart. `numbers` has the number of each row's first position. Columns
+    are contiguous, or `vector_stride` apart: MAX_VECTOR_STRIDE if that is the stride. Few rows of `size`
+    elements are unrolled.
     """
-    name, distance, few = literal(element), int(literal(apart)), int(literal(size))
+    name, distance, unrolled_counts = literal(element), int(literal(vector_stride)), int(literal(size))
     compare = _comparison(name, literal(direction))
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -56,30 +57,30 @@ def choose(
 
         def row_at(row: Any) -> tuple[Any, Any]:
             index = builder.add(at, row)
-            place, number = (builder.load(builder.gep(data, [index])) for data in (row_data, number_data))
-            return builder.add(place, first), builder.trunc(number, I32)
+            offset, number = (builder.load(builder.gep(data, [index])) for data in (row_data, number_data))
+            return builder.add(offset, first), builder.trunc(number, I32)
 
         def element_at(row: Any, position: Any) -> tuple[Any, Any]:
-            place, number = row
-            place = builder.add(place, builder.mul(position, step))
-            return place, builder.add(number, builder.trunc(position, I32))
+            offset, number = row
+            offset = builder.add(offset, builder.mul(position, step))
+            return offset, builder.add(number, builder.trunc(position, I32))
 
-        def values(place: Any, column: Any, lanes: int) -> Any:
+        def values(offset: Any, column: Any, lanes: int) -> Any:
             if distance == 1 or lanes == 1:
-                move = builder.mul(column, stride if distance == FARTHEST else I64(distance))
-                return load_lanes(builder, name, data, builder.add(place, move), lanes)[0]
-            if distance < FARTHEST:
-                first = builder.add(place, builder.mul(column, I64(distance)))
+                move = builder.mul(column, stride if distance == MAX_VECTOR_STRIDE else I64(distance))
+                return load_lanes(builder, name, data, builder.add(offset, move), lanes)[0]
+            if distance < MAX_VECTOR_STRIDE:
+                first = builder.add(offset, builder.mul(column, I64(distance)))
                 return _strided(builder, name, data, first, lanes, distance)
-            places = [builder.mul(builder.add(column, I64(lane)), stride) for lane in range(lanes)]
-            return _gathered(builder, name, data, [builder.add(place, one) for one in places])
+            offsets_ = [builder.mul(builder.add(column, I64(lane)), stride) for lane in range(lanes)]
+            return _gathered(builder, name, data, [builder.add(offset, one) for one in offsets_])
 
         def better(best: Any, chosen: Any, other: Any, number: Any) -> tuple[Any, Any]:
             stays = compare(builder, best, other)
             return builder.select(stays, best, other), builder.select(stays, chosen, number)
 
         def sweep(elements: Callable[[Any, Any, int], Any], is_few_columns: bool) -> None:
-            """Write what `elements(start, column, lanes)` chooses, for all windows."""
+            """Write `elements(start, column, lanes)`, for all windows."""
             with cgutils.for_range(builder, windows, intp=I64) as window:
                 start = builder.mul(window.index, stride)
                 target = builder.add(arguments[17], builder.mul(window.index, width))
@@ -90,9 +91,11 @@ def choose(
 
                 _for_columns(builder, name, width, is_few_columns, write)
 
-        def of_few(number: int) -> None:
-            found = [row_at(I64(row)) for row in range(number)]
-            positions = [element_at(row, I64(position)) for row in found for position in range(few)]
+        def unrolled(number: int) -> None:
+            lanes_found = [row_at(I64(row)) for row in range(number)]
+            positions = [
+                element_at(row, I64(position)) for row in lanes_found for position in range(unrolled_counts)
+            ]
 
             def elements(start: Any, column: Any, lanes: int) -> Any:
                 (origin, number), *others = positions
@@ -105,7 +108,7 @@ def choose(
 
             sweep(elements, False)
 
-        def of_many(is_few_columns: bool = False) -> None:
+        def looped(is_few_columns: bool = False) -> None:
             def elements(start: Any, column: Any, lanes: int) -> Any:
                 origin, number = element_at(row_at(I64(0)), begin)
                 best = cgutils.alloca_once_value(builder, values(builder.add(origin, start), column, lanes))
@@ -123,17 +126,19 @@ def choose(
 
             sweep(elements, is_few_columns)
 
-        is_few = builder.icmp_signed("==", builder.sub(end, begin), I64(few))
+        is_few = builder.icmp_signed("==", builder.sub(end, begin), I64(unrolled_counts))
         number = builder.select(builder.and_(is_few, builder.icmp_signed("==", begin, I64(0))), count, I64(0))
-        with builder.if_else(_are_few(builder, name, width)) as (narrow, wide):
+        with builder.if_else(_is_narrow(builder, name, width)) as (narrow, wide):
             with narrow:
-                of_many(True)
+                looped(True)
             with wide:
-                _for_number(builder, number, range(1, FEW + 1) if few else (), of_few, of_many)
+                _for_number(
+                    builder, number, range(1, MAX_UNROLLED + 1) if unrolled_counts else (), unrolled, looped
+                )
         return context.get_dummy_value()
 
     lists = (operand, rows, numbers)
-    names = (element, direction, apart, size)
+    names = (element, direction, vector_stride, size)
     return types.void(*names, *lists, *(types.intp,) * 9, choices, types.intp), generate
 
 
@@ -152,37 +157,40 @@ def _for_columns(
         body(builder.select(builder.icmp_signed("<", column, last), column, last), lanes)
 
 
-def _are_few(builder: Any, element: str, width: Any) -> Any:
+def _is_narrow(builder: Any, element: str, width: Any) -> Any:
     return builder.icmp_signed("<", width, I64(lanes_of(element)))
 
 
 def _for_number(
-    builder: Any, number: Any, few: Sequence[int], of_few: Callable[[int], None], of_many: Callable[[], None]
-) -> None:
-    """Code for a number: for each of the few its own."""
-    if not few:
-        of_many()
+    builder: Any, number: Any, unrolled_counts: Sequence[int], unrolled: Callable[[int], None],
+    looped: Callable[[], None],
+) -> None:  # fmt: skip
+    """Code for a number, specialized for each of `unrolled_counts`."""
+    if not unrolled_counts:
+        looped()
         return
-    with builder.if_else(builder.icmp_signed("==", number, I64(few[0]))) as (this, other):
+    with builder.if_else(builder.icmp_signed("==", number, I64(unrolled_counts[0]))) as (this, other):
         with this:
-            of_few(few[0])
+            unrolled(unrolled_counts[0])
         with other:
-            _for_number(builder, number, few[1:], of_few, of_many)
+            _for_number(builder, number, unrolled_counts[1:], unrolled, looped)
 
 
 def _strided(builder: Any, element: str, data: Any, first: Any, lanes: int, stride: int) -> Any:
-    """Values a stride apart, from a place on. Nothing is read behind the last of them."""
+    """Values a stride apart, from an offset on; reads nothing after the last of them."""
     starts = [number * lanes for number in range(stride - 1)] + [(stride - 1) * (lanes - 1)]
-    places = [builder.add(first, I64(start)) for start in starts]
-    vectors = [load_lanes(builder, element, data, place, lanes)[0] for place in places]
-    picked = [lane * stride for lane in range(lanes)]
-    sources = [min(place // lanes, stride - 1) for place in picked]
-    found = [(source, place - starts[source]) for source, place in zip(sources, picked, strict=True)]
-    return _merged(builder, vectors, found)
+    offsets_ = [builder.add(first, I64(start)) for start in starts]
+    vectors = [load_lanes(builder, element, data, offset, lanes)[0] for offset in offsets_]
+    lane_indices = [lane * stride for lane in range(lanes)]
+    sources = [min(offset // lanes, stride - 1) for offset in lane_indices]
+    lanes_found = [
+        (source, offset - starts[source]) for source, offset in zip(sources, lane_indices, strict=True)
+    ]
+    return _merged(builder, vectors, lanes_found)
 
 
 def _merged(builder: Any, vectors: Sequence[Any], lanes: Sequence[tuple[int, int]]) -> Any:
-    """A vector whose lanes are these of these vectors, by number."""
+    """A vector of these (vector, lane) pairs."""
     count = len(lanes)
     merged = selected(builder, vectors[0], [lane if source == 0 else 0 for source, lane in lanes])
     for number, vector in enumerate(vectors[1:], 1):
@@ -193,32 +201,32 @@ def _merged(builder: Any, vectors: Sequence[Any], lanes: Sequence[tuple[int, int
 
 @intrinsic(prefer_literal=True)
 def interleave(
-    typing_context: Any, element: Any, phases: Any, folded: Any, at: Any, apart: Any, count: Any,
-    result: Any, to: Any,
+    typing_context: Any, element: Any, phases: Any, accumulators: Any, at: Any, vector_stride: Any,
+    count: Any, result: Any, to: Any,
 ) -> Any:  # fmt: skip
-    """Write `count` elements of each phase in turn to `result[to:]`; those of a phase lie in `folded`,
-    from `at` on, and phases are `apart`."""
+    """Write `count` elements of each phase in turn to `result[to:]`; those of a phase are in `accumulators`,
+    from `at` on, and phases are `vector_stride` apart."""
     kind, number = literal(element), int(literal(phases))
     computed = computing_dtype(kind).name
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        at, apart, count = arguments[3:6]
-        folded_data = data_of(context, builder, folded, arguments[2], computed)
+        at, vector_stride, count = arguments[3:6]
+        folded_data = data_of(context, builder, accumulators, arguments[2], computed)
         result_data = data_of(context, builder, result, arguments[6], kind)
 
         def write(column: Any, lanes: int) -> None:
             first = builder.add(at, column)
-            starts = [builder.add(first, builder.mul(apart, I64(phase))) for phase in range(number)]
+            starts = [builder.add(first, builder.mul(vector_stride, I64(phase))) for phase in range(number)]
             values = [load_lanes(builder, computed, folded_data, start, lanes)[0] for start in starts]
             target = builder.add(arguments[7], builder.mul(column, I64(number)))
-            for part in range(number):
-                flat = range(part * lanes, (part + 1) * lanes)
-                places = [(place % number, place // number) for place in flat]
-                value = values[part] if lanes == 1 else _merged(builder, values, places)
-                place = builder.add(target, I64(part * lanes))
-                store_lanes(builder, kind, result_data, place, (value,), lanes)
+            for component_value in range(number):
+                flat = range(component_value * lanes, (component_value + 1) * lanes)
+                offsets_ = [(offset % number, offset // number) for offset in flat]
+                value = values[component_value] if lanes == 1 else _merged(builder, values, offsets_)
+                offset = builder.add(target, I64(component_value * lanes))
+                store_lanes(builder, kind, result_data, offset, (value,), lanes)
 
-        with builder.if_else(_are_few(builder, kind, count)) as (narrow, wide):
+        with builder.if_else(_is_narrow(builder, kind, count)) as (narrow, wide):
             with narrow:
                 _for_columns(builder, kind, count, True, write)
             with wide:
@@ -226,12 +234,12 @@ def interleave(
         return context.get_dummy_value()
 
     numbers = (types.intp,) * 3
-    return types.void(element, phases, folded, *numbers, result, types.intp), generate
+    return types.void(element, phases, accumulators, *numbers, result, types.intp), generate
 
 
-def _gathered(builder: Any, element: str, data: Any, places: list[Any]) -> Any:
-    """The values at so many places."""
-    items = [load_lanes(builder, element, data, place, 1)[0] for place in places]
+def _gathered(builder: Any, element: str, data: Any, offsets_: list[Any]) -> Any:
+    """The values at these offsets."""
+    items = [load_lanes(builder, element, data, offset, 1)[0] for offset in offsets_]
     values = splat(builder, items[0], len(items))
     for lane, item in enumerate(items):
         values = builder.insert_element(values, item, I32(lane))
@@ -239,7 +247,7 @@ def _gathered(builder: Any, element: str, data: Any, places: list[Any]) -> Any:
 
 
 def _comparison(element: str, direction: str) -> Callable[[Any, Any, Any], Any]:
-    """Code that tells whether the number selected so far stays selected."""
+    """Code for the test whether the selected element stays selected."""
     relation = {"GE": ">=", "GT": ">", "LE": "<=", "LT": "<"}[direction]
 
     def compare(builder: Any, left: Any, right: Any) -> Any:
@@ -255,24 +263,23 @@ def _comparison(element: str, direction: str) -> Callable[[Any, Any, Any], Any]:
 @intrinsic(prefer_literal=True)
 def collect(
     typing_context: Any, element: Any, monoid: Any, stored: Any, choices: Any, source: Any, initial: Any,
-    pairs: Any, ends: Any, at: Any, shift: Any, begin: Any, end: Any, phase_step: Any, count: Any,
-    window_step: Any,
-    stride: Any, width: Any, past_caches: Any, result: Any, to: Any,
+    pairs: Any, ends: Any, at: Any, shift: Any, begin: Any, end: Any, phase_stride: Any, count: Any,
+    window_stride: Any,
+    stride: Any, width: Any, nontemporal: Any, result: Any, to: Any,
 ) -> Any:  # fmt: skip
-    """Make elements of phases `begin` to `end` behind `count` windows, of `width` columns each, in
+    """Combine the elements of phases `begin` to `end` after `count` windows, of `width` columns each, into
     `result[to:]`.
 
-    The elements of a phase lie where the same positions of windows do, `stride` apart. The pairs of phase
-    p lie between the places `ends[at + p]` and `ends[at + p + 1]`: a position and a window that has it,
-    as where its choice and its value of the source lie before `shift`, and the position's number.
-    Starting from the initial value, an element is combined with the values of those windows that chose
-    it. Results are of the type `stored`.
+    The elements of a phase see the same positions of windows, `stride` apart. The pairs of phase p are
+    `pairs[ends[at + p]:ends[at + p + 1]]`: a position and a window that has it, as the offsets of its choice
+    and of its value of the source before `shift`, and the position's number. Starting from the initial value,
+    an element is combined with the values of the windows that chose it. Results have the type `stored`.
     """
     kind, target = Combination(literal(element), literal(monoid)), literal(stored)
     computed = computing_dtype(kind.element).name
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        shift, begin, end, phase_step, count, window_step, stride, width = arguments[9:17]
+        shift, begin, end, phase_stride, count, window_stride, stride, width = arguments[9:17]
         source_data = data_of(context, builder, source, arguments[4], computed)
         initial_data = data_of(context, builder, initial, arguments[5], computed)
         result_data = data_of(context, builder, result, arguments[18], target)
@@ -281,43 +288,47 @@ def collect(
             for index, type in ((3, choices), (6, pairs), (7, ends))
         )
         itemsize = result_storage_dtype(target).itemsize
-        is_past = builder.icmp_signed("!=", arguments[17], I64(0))
+        is_nontemporal = builder.icmp_signed("!=", arguments[17], I64(0))
         distances = builder.mul(builder.or_(arguments[19], width), I64(itemsize))
-        bits = builder.and_(builder.or_(builder.ptrtoint(result_data, I64), distances), I64(LINE_BYTES - 1))
-        is_past = builder.and_(is_past, builder.icmp_signed("==", bits, I64(0)))
+        bits = builder.and_(
+            builder.or_(builder.ptrtoint(result_data, I64), distances), I64(CACHE_LINE_BYTES - 1)
+        )
+        is_nontemporal = builder.and_(is_nontemporal, builder.icmp_signed("==", bits, I64(0)))
         alone = load_lanes(builder, computed, initial_data, I64(0), 1)
 
         def number_at(data: Any, index: Any) -> Any:
             return builder.load(builder.gep(data, [index]))
 
-        def pair_at(place: Any) -> tuple[Any, ...]:
-            choice, value, number = (number_at(pair_data, builder.add(place, I64(part))) for part in range(3))
+        def pair_at(offset: Any) -> tuple[Any, ...]:
+            choice, value, number = (
+                number_at(pair_data, builder.add(offset, I64(field))) for field in range(3)
+            )
             return builder.add(choice, shift), builder.add(value, shift), builder.trunc(number, I32)
 
-        def combined(total: Any, pair: tuple[Any, ...], there: Any, lanes: int) -> Any:
+        def combined(total: Any, pair: tuple[Any, ...], column_offset: Any, lanes: int) -> Any:
             choice, value, number = pair
-            (chosen,) = load_lanes(builder, "int32", choice_data, builder.add(choice, there), lanes)
-            added = load_lanes(builder, computed, source_data, builder.add(value, there), lanes)
+            (chosen,) = load_lanes(builder, "int32", choice_data, builder.add(choice, column_offset), lanes)
+            added = load_lanes(builder, computed, source_data, builder.add(value, column_offset), lanes)
             (new,) = apply(builder, kind, (total,), added)
             is_chosen = builder.icmp_signed("==", chosen, splat(builder, number, lanes))
             return builder.select(is_chosen, new, total)
 
         def sweep(start: Any, totals: Callable[[Any, Any, int], Any], is_few_columns: bool) -> None:
-            """Write what `totals(total, there, lanes)` makes of the initial value, for all windows."""
+            """Write `totals(total, column_offset, lanes)` of the initial value, for all windows."""
             with cgutils.for_range(builder, count, intp=I64) as window:
-                ahead = builder.mul(window.index, window_step)
-                place = builder.add(start, builder.mul(window.index, stride))
+                window_offset = builder.mul(window.index, window_stride)
+                offset = builder.add(start, builder.mul(window.index, stride))
 
                 def write(column: Any, lanes: int) -> None:
-                    total = totals(splat(builder, alone[0], lanes), builder.add(ahead, column), lanes)
-                    at = builder.add(place, column)
+                    total = totals(splat(builder, alone[0], lanes), builder.add(window_offset, column), lanes)
+                    at = builder.add(offset, column)
                     if lanes < lanes_of(target):
                         store_lanes(builder, target, result_data, at, (total,), lanes)
                         return
-                    with builder.if_else(is_past) as (past, through):
-                        with past:
+                    with builder.if_else(is_nontemporal) as (nontemporal_branch, temporal_branch):
+                        with nontemporal_branch:
                             store_lanes(builder, target, result_data, at, (total,), lanes, True)
-                        with through:
+                        with temporal_branch:
                             store_lanes(builder, target, result_data, at, (total,), lanes)
 
                 _for_columns(builder, target, width, is_few_columns, write)
@@ -325,34 +336,36 @@ def collect(
         with cgutils.for_range_slice(builder, begin, end, I64(1), intp=I64, inc=True) as (phase, _):
             number = builder.add(arguments[8], phase)
             first, last = number_at(end_data, number), number_at(end_data, builder.add(number, I64(1)))
-            start = builder.add(arguments[19], builder.mul(phase, phase_step))
+            start = builder.add(arguments[19], builder.mul(phase, phase_stride))
 
-            def of_few(number: int) -> None:
+            def unrolled(number: int) -> None:
                 pairs = [pair_at(builder.add(first, I64(3 * pair))) for pair in range(number)]
 
-                def totals(total: Any, there: Any, lanes: int) -> Any:
+                def totals(total: Any, column_offset: Any, lanes: int) -> Any:
                     for pair in pairs:
-                        total = combined(total, pair, there, lanes)
+                        total = combined(total, pair, column_offset, lanes)
                     return total
 
                 sweep(start, totals, False)
 
-            def of_many(is_few_columns: bool = False) -> None:
-                def totals(total: Any, there: Any, lanes: int) -> Any:
+            def looped(is_few_columns: bool = False) -> None:
+                def totals(total: Any, column_offset: Any, lanes: int) -> Any:
                     slot = cgutils.alloca_once_value(builder, total)
                     pairs = cgutils.for_range_slice(builder, first, last, I64(3), intp=I64, inc=True)
-                    with pairs as (place, _):
-                        builder.store(combined(builder.load(slot), pair_at(place), there, lanes), slot)
+                    with pairs as (offset, _):
+                        builder.store(
+                            combined(builder.load(slot), pair_at(offset), column_offset, lanes), slot
+                        )
                     return builder.load(slot)
 
                 sweep(start, totals, is_few_columns)
 
-            with builder.if_else(_are_few(builder, target, width)) as (narrow, wide):
+            with builder.if_else(_is_narrow(builder, target, width)) as (narrow, wide):
                 with narrow:
-                    of_many(True)
+                    looped(True)
                 with wide:
                     number = builder.udiv(builder.sub(last, first), I64(3))
-                    _for_number(builder, number, range(1, FEW + 1), of_few, of_many)
+                    _for_number(builder, number, range(1, MAX_UNROLLED + 1), unrolled, looped)
         return context.get_dummy_value()
 
     lists = (choices, source, initial, pairs, ends)

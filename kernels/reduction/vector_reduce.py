@@ -1,11 +1,11 @@
-"""Folds of many elements into one, vector by vector, in the order of the tree that `reduce` describes.
+"""Vectorized reductions of many elements into one, in the order of the tree that `reduce` describes.
 
-Each function here is compiled into the loop that calls it, as those of `arithmetic` are.
+Each function here is inlined into the kernel that calls it, as those of `arithmetic` are.
 
-How adjacent pairs are folded at vector speed: LANES vectors of LANES neighbouring values each are combined
-by twos, a vector of the even places with one of the odd places, until one vector is left; its lane i is the
-total of the i-th vector (`lane_pairs`). So one pass leaves a LANES-th of the values; passes follow one
-another until a single value is left.
+Adjacent pairs are combined at vector speed: LANES vectors of LANES contiguous values each are combined by
+twos, a vector of the even lanes with one of the odd lanes, until one vector is left; its lane i is the total
+of the i-th vector (`lane_pairs`). So a pass leaves a LANES-th of the values; passes follow until a single
+value is left.
 """
 
 import contextlib
@@ -46,18 +46,18 @@ from ..simd.vectors import (
 )
 
 _UNROLLED = 4
-_ROWS_AT_ONCE = 8
-_NEAR_BYTES = 1 << 14
+_UNROLLED_ROWS = 8
+_MAX_PREFETCH_BYTES = 1 << 14
 
 
-def _piece_of(element: str) -> int:
-    """How many values 16 bytes have: of a complex number, of each of its parts."""
+def _chunk_lanes(element: str) -> int:
+    """The number of values in 16 bytes: for a complex type, of each of its components."""
     return LANE_BLOCK_BYTES * component_count(element) // computing_dtype(element).itemsize
 
 
 class _Source(NamedTuple):
-    """Elements of an array, to be folded by code under construction. `padded` tells whether at least LANES
-    more may be read behind them."""
+    """Elements of an array, to be reduced by generated code. If `padded`, at least LANES more may be read
+    after them."""
 
     builder: Any
     kind: Combination
@@ -75,51 +75,53 @@ class _Source(NamedTuple):
         return load_lanes(self.builder, self.kind.element, self.data, index, lanes)
 
     def read_ahead(self, position: Any, vectors: int, steps: int) -> ReadAhead:
-        """Nothing where they are padded: they lie in a cache."""
+        """Prefetch, unless the elements are padded: those are in a cache."""
         count = 0 if self.padded else vectors * self.lanes
         index = self.builder.add(self.start, position)
         return ReadAhead(self.builder, self.kind.element, self.data, index, count, steps)
 
-    def loop(self, begin: Any, end: Any, step: int) -> Any:
+    def loop(self, begin: Any, end: Any, stride: int) -> Any:
         """A loop over positions."""
-        return cgutils.for_range_slice(self.builder, begin, end, I64(step), intp=I64, inc=True)
+        return cgutils.for_range_slice(self.builder, begin, end, I64(stride), intp=I64, inc=True)
 
-    def loop_in_any_order(self, begin: Any, end: Any, step: int) -> Any:
-        """The same, in the order in which memory is best read."""
-        return interleaved_loop(self.builder, begin, end, step, 1 if self.padded else read_streams())
+    def loop_in_any_order(self, begin: Any, end: Any, stride: int) -> Any:
+        """A loop over positions in the order in which memory is read fastest."""
+        return interleaved_loop(self.builder, begin, end, stride, 1 if self.padded else read_streams())
 
     def slots(self, lanes: int) -> list[Any]:
-        """Room on the stack for a value of so many lanes: an address for each part."""
+        """Stack slots for a value of `lanes` lanes: an address for each component."""
         kind = component(self.kind.element)
-        place = ir.VectorType(kind, lanes) if lanes > 1 else kind
-        return [cgutils.alloca_once(self.builder, place) for _ in range(component_count(self.kind.element))]
+        slot_type = ir.VectorType(kind, lanes) if lanes > 1 else kind
+        return [
+            cgutils.alloca_once(self.builder, slot_type) for _ in range(component_count(self.kind.element))
+        ]
 
     def lane(self, slots: list[Any], lane: Any) -> list[Any]:
-        """The addresses of one lane's parts."""
+        """The addresses of one lane's components."""
         pointer = component(self.kind.element).as_pointer()
         return [self.builder.gep(self.builder.bitcast(slot, pointer), [lane]) for slot in slots]
 
     def last(self, position: Any, count: Any) -> Value:
-        """The last `count` elements, from `position` on, in the first lanes of a vector; the others hold
-        anything. They are the end of the last LANES elements, where there are so many."""
+        """The last `count` elements, from `position` on, in the first lanes of a vector; the other lanes are
+        undefined. Reads the last LANES elements if there are as many."""
         builder, lanes = self.builder, self.lanes
         if self.padded:
             return self.values(position, lanes)
         slots = self.slots(2 * lanes)
         offset = cgutils.alloca_once_value(builder, I64(0))
-        with builder.if_else(builder.icmp_signed(">", position, I64(0)), likely=True) as (many, few):
-            with many:
+        with builder.if_else(builder.icmp_signed(">", position, I64(0)), likely=True) as (long, short):
+            with long:
                 start = builder.sub(builder.add(position, count), I64(lanes))
                 pointer = ir.VectorType(component(self.kind.element), lanes).as_pointer()
-                places = [builder.bitcast(slot, pointer) for slot in slots]
-                _write(builder, places, self.values(start, lanes))
+                vector_slots = [builder.bitcast(slot, pointer) for slot in slots]
+                _write(builder, vector_slots, self.values(start, lanes))
                 builder.store(builder.sub(I64(lanes), count), offset)
-            with few, cgutils.for_range(builder, count, intp=I64) as loop:
+            with short, cgutils.for_range(builder, count, intp=I64) as loop:
                 value = self.values(builder.add(position, loop.index), 1)
                 _write(builder, self.lane(slots, loop.index), value)
         first = self.lane(slots, builder.load(offset))
         pointer = ir.VectorType(component(self.kind.element), lanes).as_pointer()
-        return tuple(builder.load(builder.bitcast(place, pointer), align=1) for place in first)
+        return tuple(builder.load(builder.bitcast(lane_address, pointer), align=1) for lane_address in first)
 
 
 def _read(builder: Any, slots: list[Any]) -> Value:
@@ -127,23 +129,26 @@ def _read(builder: Any, slots: list[Any]) -> Value:
 
 
 def _write(builder: Any, slots: list[Any], value: Value) -> None:
-    for slot, part in zip(slots, value, strict=True):
-        builder.store(part, slot)
+    for slot, component_value in zip(slots, value, strict=True):
+        builder.store(component_value, slot)
 
 
-def _across(builder: Any, kind: Combination, value: Value, step: int = 1, count: Any = None) -> Value:
-    """The lanes of a vector, or the first `count` of them, folded by adjacent pairs into its first lane.
+def _across(builder: Any, kind: Combination, value: Value, stride: int = 1, count: Any = None) -> Value:
+    """Reduce the lanes of a vector, or the first `count` of them, by adjacent pairs into its first lane.
 
-    With a step, so many sets of lanes, each of every step-th lane, into the first lanes.
+    With a stride, reduce that many sets of lanes, each of every stride-th lane, into the first lanes.
     """
     lanes = lanes_of(kind.element)
-    while step < lanes:
-        right = tuple(selected(builder, part, [lane | step for lane in range(lanes)]) for part in value)
+    while stride < lanes:
+        right = tuple(
+            selected(builder, component_value, [lane | stride for lane in range(lanes)])
+            for component_value in value
+        )
         combined = apply(builder, kind, value, right)
         if count is not None:
-            there = _less(builder, [lane + step for lane in range(lanes)], count)
-            combined = tuple(builder.select(there, a, b) for a, b in zip(combined, value, strict=True))
-        value, step = combined, 2 * step
+            in_range = _less(builder, [lane + stride for lane in range(lanes)], count)
+            combined = tuple(builder.select(in_range, a, b) for a, b in zip(combined, value, strict=True))
+        value, stride = combined, 2 * stride
     return value
 
 
@@ -153,9 +158,9 @@ def _less(builder: Any, numbers: list[int], limit: Any) -> Any:
     return builder.icmp_signed("<", ir.Constant(limits.type, [I32(number) for number in numbers]), limits)
 
 
-def _folded_pairs(builder: Any, kind: Combination, first: Value, second: Value, level: int) -> Value:
-    """Two vectors folded by the adjacent pairs of a level into one; see the module's text."""
-    even, odd = lane_pairs(lanes_of(kind.element), _piece_of(kind.element), level)
+def _reduce_pairs(builder: Any, kind: Combination, first: Value, second: Value, level: int) -> Value:
+    """Combine two vectors by the adjacent pairs of a level into one; see the module's docstring."""
+    even, odd = lane_pairs(lanes_of(kind.element), _chunk_lanes(kind.element), level)
     pairs = list(zip(first, second, strict=True))
     return apply(
         builder,
@@ -166,70 +171,72 @@ def _folded_pairs(builder: Any, kind: Combination, first: Value, second: Value, 
 
 
 def _reading_order(count: int) -> range:
-    """The numbers of so many vectors, or parts, as they are best read: from the last one on, where memory
-    that is fetched ahead comes sooner then."""
+    """The numbers of `count` vectors, or halves, in the fastest reading order: from the last one on, if
+    hardware then prefetches sooner."""
     return range(count) if prefetches_ascending_only() else range(count - 1, -1, -1)
 
 
-def _folded_square(source: _Source, position: Any, vectors: int, ahead: ReadAhead) -> Value:
-    """So many vectors from `position` on; of LANES of them, lane i is the total of the i-th.
+def _reduce_square(source: _Source, position: Any, vectors: int, read_ahead: ReadAhead) -> Value:
+    """Reduce `vectors` vectors from `position` on; of LANES of them, lane i is the total of the i-th.
 
     They are read in `_reading_order`.
     """
     if vectors == 1:
         value = source.values(position, source.lanes)
-        ahead.after_step()
+        read_ahead.after_step()
         return value
     half = vectors // 2
-    places = (position, source.builder.add(position, I64(half * source.lanes)))
-    halves = {number: _folded_square(source, places[number], half, ahead) for number in _reading_order(2)}
-    return _folded_pairs(source.builder, source.kind, halves[0], halves[1], half.bit_length() - 1)
+    positions = (position, source.builder.add(position, I64(half * source.lanes)))
+    halves = {
+        number: _reduce_square(source, positions[number], half, read_ahead) for number in _reading_order(2)
+    }
+    return _reduce_pairs(source.builder, source.kind, halves[0], halves[1], half.bit_length() - 1)
 
 
-def _folded_words(source: _Source, position: Any, ahead: ReadAhead) -> Value:
-    """LANES vectors of bfloat16 from `position` on; lane i is the total of the i-th.
+def _reduce_bf16_pairs(source: _Source, position: Any, read_ahead: ReadAhead) -> Value:
+    """Reduce LANES vectors of bfloat16 from `position` on; lane i is the total of the i-th.
 
-    The pairs of words come first, in order. Of these sums each lane then folds half a vector's; the halves of
-    a vector end in different pieces.
+    Pairs of bfloat16 come first, in order. Of these sums each lane then reduces half a vector's; the halves
+    of a vector end in different chunks.
     """
     builder, kind, lanes = source.builder, source.kind, source.lanes
-    read: dict[int, Value] = {}
+    pair_values: dict[int, Value] = {}
     for number in _reading_order(lanes // 2):
         index = builder.add(source.start, builder.add(position, I64(2 * number * lanes)))
-        read[number] = apply(builder, kind, *load_bfloat16_pairs(builder, source.data, index, lanes))
+        pair_values[number] = apply(builder, kind, *load_bfloat16_pairs(builder, source.data, index, lanes))
         for _ in range(2):
-            ahead.after_step()
-    halves = [read[number] for number in range(lanes // 2)]
+            read_ahead.after_step()
+    halves = [pair_values[number] for number in range(lanes // 2)]
     level = 0
     while len(halves) > 1:
         halves = [
-            _folded_pairs(builder, kind, first, second, level)
+            _reduce_pairs(builder, kind, first, second, level)
             for first, second in zip(halves[::2], halves[1::2], strict=True)
         ]
         level += 1
-    piece = _piece_of(kind.element)
+    chunk_lanes = _chunk_lanes(kind.element)
     order = [
-        vector // piece * 2 * piece + half * piece + vector % piece
+        vector // chunk_lanes * 2 * chunk_lanes + half * chunk_lanes + vector % chunk_lanes
         for vector in range(lanes // 2)
         for half in range(2)
     ]
-    return tuple(selected(builder, part, order) for part in halves[0])
+    return tuple(selected(builder, component_value, order) for component_value in halves[0])
 
 
 def _pass(source: _Source, target: Any) -> Any:
-    """Each LANES neighbouring values folded into one, written to `target`: how many they are then."""
+    """Reduce each LANES contiguous values into one, written to `target`; returns how many are left."""
     builder, kind, lanes = source.builder, source.kind, source.lanes
     computed = computing_dtype(kind.element).name
     shift = I64(lanes.bit_length() - 1)
     begin = I64(0)
-    for vectors in (lanes, _piece_of(kind.element), 1):
+    for vectors in (lanes, _chunk_lanes(kind.element), 1):
         end = builder.and_(source.count, I64(-lanes * vectors))
         with source.loop_in_any_order(begin, end, lanes * vectors) as at:
-            ahead = source.read_ahead(at, vectors if vectors == lanes else 0, vectors)
+            read_ahead = source.read_ahead(at, vectors if vectors == lanes else 0, vectors)
             if vectors == lanes and is_truncated_float32(kind.element):
-                value = _folded_words(source, at, ahead)
+                value = _reduce_bf16_pairs(source, at, read_ahead)
             else:
-                value = _folded_square(source, at, vectors, ahead)
+                value = _reduce_square(source, at, vectors, read_ahead)
             value = _first(builder, _across(builder, kind, value, vectors), vectors)
             store_lanes(builder, computed, target, builder.lshr(at, shift), value, vectors)
         begin = end
@@ -243,46 +250,47 @@ def _pass(source: _Source, target: Any) -> Any:
 def _first(builder: Any, value: Value, lanes: int) -> Value:
     """The first lanes of a vector; a single one as scalars."""
     if lanes == 1:
-        return tuple(builder.extract_element(part, I32(0)) for part in value)
-    return tuple(selected(builder, part, range(lanes)) for part in value)
+        return tuple(builder.extract_element(component_value, I32(0)) for component_value in value)
+    return tuple(selected(builder, component_value, range(lanes)) for component_value in value)
 
 
-def _fold_adjacent(source: _Source) -> Value:
-    """At most ROW_BLOCK elements by adjacent pairs."""
+def _reduce_pairwise(source: _Source) -> Value:
+    """Reduce at most ROW_BLOCK elements by adjacent pairs."""
     builder, kind = source.builder, source.kind
     size = ROW_BLOCK // source.lanes + source.lanes
-    room = ir.ArrayType(component(kind.element), size * component_count(kind.element))
-    partial = builder.bitcast(cgutils.alloca_once(builder, room), component(kind.element).as_pointer())
-    left = cgutils.alloca_once_value(builder, _pass(source, partial))
-    again, body, done = (builder.append_basic_block(name) for name in ("again", "body", "done"))
+    buffer_type = ir.ArrayType(component(kind.element), size * component_count(kind.element))
+    partial = builder.bitcast(cgutils.alloca_once(builder, buffer_type), component(kind.element).as_pointer())
+    remaining = cgutils.alloca_once_value(builder, _pass(source, partial))
+    again, body, end = (builder.append_basic_block(name) for name in ("again", "body", "done"))
     builder.branch(again)
     builder.position_at_end(again)
-    builder.cbranch(builder.icmp_signed(">", builder.load(left), I64(1)), body, done)
+    builder.cbranch(builder.icmp_signed(">", builder.load(remaining), I64(1)), body, end)
     builder.position_at_end(body)
     computed = Combination(computing_dtype(kind.element).name, kind.monoid)
-    totals = _Source(builder, computed, partial, I64(0), builder.load(left), padded=True)
-    builder.store(_pass(totals, partial), left)
+    totals = _Source(builder, computed, partial, I64(0), builder.load(remaining), padded=True)
+    builder.store(_pass(totals, partial), remaining)
     builder.branch(again)
-    builder.position_at_end(done)
+    builder.position_at_end(end)
     return load_lanes(builder, computed.element, partial, I64(0), 1)
 
 
-def _fold_anyhow(source: _Source) -> Value:
-    """Any number of elements where the order changes no bit: each lane folds every LANES-th element."""
+def _reduce_unordered(source: _Source) -> Value:
+    """Reduce any number of elements if the order changes no bit: each lane combines every LANES-th element.
+    """
     builder, kind, lanes = source.builder, source.kind, source.lanes
     total = source.slots(1)
-    few = builder.icmp_signed("<", source.count, I64(lanes))
-    with builder.if_else(few, likely=False) as (short, long):
+    is_short = builder.icmp_signed("<", source.count, I64(lanes))
+    with builder.if_else(is_short, likely=False) as (short, long):
         with short:
             value = _across(builder, kind, source.last(I64(0), source.count), count=source.count)
             _write(builder, total, _first(builder, value, 1))
         with long:
-            _write(builder, total, _first(builder, _across(builder, kind, _fold_lanes(source)), 1))
+            _write(builder, total, _first(builder, _across(builder, kind, _reduce_lanes(source)), 1))
     return _read(builder, total)
 
 
-def _fold_lanes(source: _Source) -> Value:
-    """At least LANES elements, folded into a vector; several vectors at a time hide the latency."""
+def _reduce_lanes(source: _Source) -> Value:
+    """Reduce at least LANES elements into a vector; several accumulators hide the latency."""
     builder, kind, lanes = source.builder, source.kind, source.lanes
     vectors = [source.slots(lanes) for _ in range(_UNROLLED)]
     first = vectors[0]
@@ -292,12 +300,12 @@ def _fold_lanes(source: _Source) -> Value:
 
     _write(builder, first, source.values(I64(0), lanes))
     position = cgutils.alloca_once_value(builder, I64(lanes))
-    step = lanes * _UNROLLED
-    with builder.if_then(builder.icmp_signed(">=", source.count, I64(step))):
+    stride = lanes * _UNROLLED
+    with builder.if_then(builder.icmp_signed(">=", source.count, I64(stride))):
         for number, slots in enumerate(vectors):
             _write(builder, slots, source.values(I64(number * lanes), lanes))
-        end = builder.and_(source.count, I64(-step))
-        with source.loop_in_any_order(I64(step), end, step) as at:
+        end = builder.and_(source.count, I64(-stride))
+        with source.loop_in_any_order(I64(stride), end, stride) as at:
             source.read_ahead(at, _UNROLLED, 1).after_step()
             for number, slots in enumerate(vectors):
                 add_to(slots, builder.add(at, I64(number * lanes)))
@@ -314,57 +322,57 @@ def _fold_lanes(source: _Source) -> Value:
 
 
 @intrinsic(prefer_literal=True)
-def fold_block(typing_context: Any, element: Any, monoid: Any, array: Any, start: Any, count: Any) -> Any:
-    """One or more neighbouring elements of a flat array folded into one by adjacent pairs, at most ROW_BLOCK
-    of them; in any order, and without that limit, where the order changes no bit."""
+def reduce_block(typing_context: Any, element: Any, monoid: Any, array: Any, start: Any, count: Any) -> Any:
+    """Reduce one or more contiguous elements of a flat array by adjacent pairs, at most ROW_BLOCK of them; in
+    any order, and without that limit, if the order changes no bit."""
     kind = Combination(literal(element), literal(monoid))
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = data_of(context, builder, array, arguments[2], kind.element)
         source = _Source(builder, kind, data, *arguments[3:])
-        total = _fold_anyhow(source) if is_exact(kind) else _fold_adjacent(source)
+        total = _reduce_unordered(source) if is_exact(kind) else _reduce_pairwise(source)
         return packed(context, builder, kind.element, total)
 
     return computed_type(kind.element)(element, monoid, array, types.intp, types.intp), generate
 
 
-def _fetches_rows(element: str) -> bool:
-    """Whether rows are fetched ahead; of elements that fill whole lines most processors do it as well
-    themselves."""
+def _prefetches_rows(element: str) -> bool:
+    """Whether rows are prefetched; hardware prefetches elements that fill complete cache lines."""
     fills_lines = lanes_of(element) * storage_dtype(element).itemsize >= CACHE_LINE
     return not fills_lines or _reads_far_ahead()
 
 
 def _reads_far_ahead() -> bool:
-    return prefetch_distance_bytes() >= _NEAR_BYTES
+    return prefetch_distance_bytes() >= _MAX_PREFETCH_BYTES
 
 
-def _rows_ahead(builder: Any, element: str, stride: Any) -> Any:
-    """How far the rows lie that are fetched, where these are short; 0 for long ones, which processors fetch
-    well."""
-    next_rows = builder.mul(stride, I64(_ROWS_AT_ONCE))
-    limit = I64(_NEAR_BYTES // storage_dtype(element).itemsize)
+def _row_prefetch_distance(builder: Any, element: str, stride: Any) -> Any:
+    """The prefetch distance for short rows in elements; 0 for long ones, which hardware prefetches."""
+    next_rows = builder.mul(stride, I64(_UNROLLED_ROWS))
+    max_distance = I64(_MAX_PREFETCH_BYTES // storage_dtype(element).itemsize)
     distance = next_rows
     if _reads_far_ahead():
-        # A single row may be said to lie 0 apart.
+        # The stride of a single row may be 0.
         divisor = builder.select(builder.icmp_signed(">", stride, I64(0)), stride, I64(1))
-        distance = builder.mul(builder.udiv(limit, divisor), stride)
-    return builder.select(builder.icmp_signed("<=", next_rows, limit), distance, I64(0))
+        distance = builder.mul(builder.udiv(max_distance, divisor), stride)
+    return builder.select(builder.icmp_signed("<=", next_rows, max_distance), distance, I64(0))
 
 
-def _fetch_rows(builder: Any, element: str, data: Any, places: list[Any], ahead: Any, column: Any) -> None:
-    """Fetch a vector of columns of the rows that lie so far ahead, a cache line of them twice at most."""
+def _prefetch_rows(
+    builder: Any, element: str, data: Any, offsets: list[Any], read_ahead: Any, column: Any
+) -> None:
+    """Prefetch a vector of columns of rows at that distance, at most twice a cache line."""
     per_line = CACHE_LINE // storage_dtype(element).itemsize
-    with contextlib.ExitStack() as first:
+    with contextlib.ExitStack() as guard:
         if 2 * lanes_of(element) < per_line:
-            begins = builder.icmp_signed("==", builder.and_(column, I64(per_line - 1)), I64(0))
-            first.enter_context(builder.if_then(begins))
-        for place in places:
-            prefetch(builder, element, data, builder.add(place, ahead), locality=3)
+            begins_line = builder.icmp_signed("==", builder.and_(column, I64(per_line - 1)), I64(0))
+            guard.enter_context(builder.if_then(begins_line))
+        for offset in offsets:
+            prefetch(builder, element, data, builder.add(offset, read_ahead), locality=3)
 
 
 @intrinsic(prefer_literal=True)
-def fold_rows(
+def reduce_rows(
     typing_context: Any,
     element: Any,
     monoid: Any,
@@ -376,41 +384,43 @@ def fold_rows(
     totals: Any,
     at: Any,
 ) -> Any:
-    """`totals[at + i]` becomes the elements `array[start + i + row * stride]` of all rows, folded by adjacent
-    pairs, for each i below `width`.
+    """Write to `totals[at + i]` the elements `array[start + i + row * stride]` of all rows, reduced by
+    adjacent pairs, for each i below `width`.
 
-    `rows` is a constant power of two. `totals` holds values as computed; it may be `array` itself, where the
-    row that is written is the first one, or none of them.
+    `rows` is a constant power of two. `totals` holds values of the computing type; it may be `array` itself,
+    if the written row is the first one, or none of them.
     """
     kind = Combination(literal(element), literal(monoid))
     computed = computing_dtype(kind.element).name
     count_of_rows = int(literal(rows))
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        _, _, _, operand, begin, step, columns, target, first = arguments
+        _, _, _, operand, begin, row_stride, columns, target, first = arguments
         data = data_of(context, builder, array, operand, kind.element)
         target_data = data_of(context, builder, totals, target, computed)
-        starts = [builder.add(begin, builder.mul(step, I64(row))) for row in range(count_of_rows)]
+        starts = [builder.add(begin, builder.mul(row_stride, I64(row))) for row in range(count_of_rows)]
 
-        def fold(column: Any, count: int, fetches: bool = False) -> None:
-            places = [builder.add(start, column) for start in starts]
-            values = [load_lanes(builder, kind.element, data, place, count) for place in places]
+        def reduce_column(column: Any, count: int, fetches: bool = False) -> None:
+            offsets = [builder.add(start, column) for start in starts]
+            values = [load_lanes(builder, kind.element, data, offset, count) for offset in offsets]
             if fetches and count == lanes_of(kind.element):
-                _fetch_rows(builder, kind.element, data, places, ahead, column)
+                _prefetch_rows(builder, kind.element, data, offsets, prefetch_distance, column)
             while len(values) > 1:
                 pairs = zip(values[0::2], values[1::2], strict=True)
                 values = [apply(builder, kind, left, right) for left, right in pairs]
             store_lanes(builder, computed, target_data, builder.add(first, column), values[0], count)
 
-        if count_of_rows == _ROWS_AT_ONCE and _fetches_rows(kind.element):
-            ahead = _rows_ahead(builder, kind.element, step)
-            with builder.if_else(builder.icmp_signed("!=", ahead, I64(0))) as (near, far):
+        if count_of_rows == _UNROLLED_ROWS and _prefetches_rows(kind.element):
+            prefetch_distance = _row_prefetch_distance(builder, kind.element, row_stride)
+            with builder.if_else(builder.icmp_signed("!=", prefetch_distance, I64(0))) as (near, far):
                 with near:
-                    for_columns(builder, kind.element, columns, functools.partial(fold, fetches=True))
+                    for_columns(
+                        builder, kind.element, columns, functools.partial(reduce_column, fetches=True)
+                    )
                 with far:
-                    for_columns(builder, kind.element, columns, fold)
+                    for_columns(builder, kind.element, columns, reduce_column)
         else:
-            for_columns(builder, kind.element, columns, fold)
+            for_columns(builder, kind.element, columns, reduce_column)
         return context.get_dummy_value()
 
     numbers = (types.intp,) * 3
@@ -429,9 +439,9 @@ def store_row(
     result: Any,
     to: Any,
 ) -> Any:
-    """`result[to + i]` becomes `initial[0]` (op) `totals[at + i]` for each i below `width`.
+    """Write `initial[0]` (op) `totals[at + i]` to `result[to + i]` for each i below `width`.
 
-    `totals` holds values as computed; those of the result are rounded to their element type.
+    `totals` holds values of the computing type; results are rounded to their element type.
     """
     kind = Combination(literal(element), literal(monoid))
     computed = computing_dtype(kind.element).name
@@ -446,7 +456,7 @@ def store_row(
 
         def store(column: Any, count: int) -> None:
             total = load_lanes(builder, computed, source_data, builder.add(first, column), count)
-            left = tuple(splat(builder, part, count) for part in value)
+            left = tuple(splat(builder, component_value, count) for component_value in value)
             combined = apply(builder, kind, left, total)
             store_lanes(
                 builder, kind.element, target_data, builder.add(target_first, column), combined, count

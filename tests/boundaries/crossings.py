@@ -174,16 +174,16 @@ REDUCTIONS: dict[str, Cases] = {
     f"{_B}:COLUMN_CHUNK": lambda n, t, o: [op.reduce(t, o, (30, k), [0]) for k in around(n)],
     f"{_B}:ARGUMENT_BLOCK": lambda n, t, o: [op.argmax(t, o, (2, k), 1) for k in around(n)],
     f"{_B}:ARGUMENT_CHUNK": lambda n, t, o: [op.argmax(t, o, (7, k), 0) for k in around(n)],
-    "kernels/reduction/arg_reduce.py:_SHORT": lambda n, t, o: [
+    "kernels/reduction/arg_reduce.py:_MAX_SHORT_ROW": lambda n, t, o: [
         op.argmax(t, o, (50, k), 1) for k in around(n)
     ],
     "kernels/reduction/vector_reduce.py:_UNROLLED": lambda n, t, o: [
         op.reduce(t, o, (2, 16 * k + 1), [1]) for k in around(2 * n)
     ],
-    "kernels/reduction/vector_reduce.py:_ROWS_AT_ONCE": lambda n, t, o: [
+    "kernels/reduction/vector_reduce.py:_UNROLLED_ROWS": lambda n, t, o: [
         op.reduce(t, o, (k, 40), [0]) for k in around(n)
     ],
-    "kernels/reduction/vector_reduce.py:_NEAR_BYTES": lambda n, t, o: [
+    "kernels/reduction/vector_reduce.py:_MAX_PREFETCH_BYTES": lambda n, t, o: [
         op.reduce(t, o, (2, 4 * k), [1]) for k in around(n // 4)
     ],
     f"{_B}:SCAN_GROUP": lambda n, t, o: [op.cumulative(t, o, (3, k), 1) for k in around(n)],
@@ -193,7 +193,7 @@ REDUCTIONS: dict[str, Cases] = {
     f"{_B}:SCAN_LANES": lambda n, t, o: [op.cumulative(t, o, (k, 40), 1) for k in around(n)],
     f"{_B}:SCAN_PANEL": lambda n, t, o: [op.cumulative(t, o, (1, k), 1) for k in around(n)],
     f"{_B}:SCAN_CHUNK": lambda n, t, o: [op.cumulative(t, o, (20, k), 0) for k in around(n)],
-    "kernels/reduction/scan_panels.py:LINE_BYTES": lambda n, t, o: [
+    "kernels/reduction/scan_panels.py:CACHE_LINE_BYTES": lambda n, t, o: [
         op.cumulative(t, o, (17, k), 1) for k in around(n // 4)
     ],
     "kernels/reduction/scan_loops.py:FLAGS": lambda n, t, o: [
@@ -202,16 +202,16 @@ REDUCTIONS: dict[str, Cases] = {
     "kernels/reduction/reduce_window.py:CHUNK": lambda n, t, o: [
         op.window(t, o, (3, k + 4), (1, 5), (1, 1)) for k in around(n)
     ],
-    "kernels/reduction/reduce_window_loops.py:FARTHEST": lambda n, t, o: [
+    "kernels/reduction/reduce_window_loops.py:MAX_VECTOR_STRIDE": lambda n, t, o: [
         op.window(t, o, (5, 90), (2, 3), (1, k)) for k in around(n)
     ],
-    "kernels/reduction/select_and_scatter_rows.py:FEW": lambda n, t, o: [
+    "kernels/reduction/select_and_scatter_rows.py:MAX_UNROLLED": lambda n, t, o: [
         op.select_and_scatter(t, o, (9, 40), (2, k), (2, 1)) for k in around(n)
     ],
-    "kernels/reduction/select_and_scatter_rows.py:FARTHEST": lambda n, t, o: [
+    "kernels/reduction/select_and_scatter_rows.py:MAX_VECTOR_STRIDE": lambda n, t, o: [
         op.select_and_scatter(t, o, (9, 60), (2, k), (2, k)) for k in around(n)
     ],
-    "kernels/reduction/select_and_scatter_rows.py:LINE_BYTES": lambda n, t, o: [
+    "kernels/reduction/select_and_scatter_rows.py:CACHE_LINE_BYTES": lambda n, t, o: [
         op.select_and_scatter(t, o, (9, k), (2, 2), (2, 2)) for k in around(n // 4)
     ],
 }

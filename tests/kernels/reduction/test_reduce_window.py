@@ -131,7 +131,7 @@ def test_any_windows(data):
     padding = list(zip(*columns[5:], strict=True))
     run = reduce_window.prepare(operand.shape, "f4", monoid, *columns[1:5], padding)
     init_value = np.float32(data.draw(st.sampled_from([0.0, -0.0, 0.5, -np.inf, np.nan])))
-    windowed = [axis for axis in axes if not axis.plain]
+    windowed = [axis for axis in axes if not axis.is_unwindowed]
     if (
         len(windowed) == 1
         and windowed[0].window == windowed[0].size
@@ -247,7 +247,7 @@ def test_panels_that_other_tasks_have_not_folded(folded, reverse):
     room = [np.empty(n, np.float32) for n in (2 * SCAN_PANEL, 7 * 16, 5)]
     flags = np.zeros(scan_loops.FLAGS + 5, np.int64)
     work = (1, size, operand, np.zeros(16, np.float32), *room, flags, 0)
-    body = scan_loops.neighbouring_blocks("float32", "add", reverse)
+    body = scan_loops.scan_blocks("float32", "add", reverse)
     body(1, *work, np.empty(size, np.float32))
     flags[:] = 0
     flags[0] = 3
