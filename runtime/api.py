@@ -131,7 +131,7 @@ class Executable:
     """A program that is ready to run. Many threads may call it at the same time.
 
     A program with unknown argument sizes is specialized once for each combination of sizes that it meets; the
-    MOST_SPECIALIZATIONS used last are kept.
+    MAX_SPECIALIZATIONS used last are kept.
 
     Attributes:
         input_types, output_types: types of the arguments and results.

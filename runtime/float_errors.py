@@ -29,7 +29,7 @@ _ERRORS_IGNORED = _error_variable()
 
 
 def without_warnings(function: Callable[..., Result], *arguments: Any) -> Result:
-    """What the function returns for the arguments."""
+    """Call the function while NumPy ignores floating-point errors; return its result."""
     if _ERRORS_IGNORED is None:
         with np.errstate(all="ignore"):
             return function(*arguments)

@@ -1,4 +1,4 @@
-"""What users pass, as the arrays that a program takes."""
+"""Convert the inputs that users pass to the arrays that a program takes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SCALAR_CATEGORIES = {
     float: FLOAT | COMPLEX,
     complex: COMPLEX,
 }
-"""What Python's scalars may stand for."""
+"""Element type categories that each Python scalar type converts to."""
 
 
 def convert_input(value: Any, type: Type, index: int) -> Any:
@@ -135,7 +135,7 @@ def _convert_scalar(value: complex, type: TensorType, index: int) -> np.ndarray[
 
 
 def _scalar_class(value: complex) -> type:
-    """Which of Python's own scalar types a value is of, be it through a subclass."""
+    """The Python scalar type of a value, which may be an instance of a subclass."""
     return next(scalar for scalar in _SCALAR_CATEGORIES if isinstance(value, scalar))
 
 

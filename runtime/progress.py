@@ -1,4 +1,4 @@
-"""A bar on the terminal for what takes long."""
+"""A progress bar on the terminal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Progress:
         self.terminal = sys.stderr.isatty()
 
     def advance(self) -> None:
-        """One more part is done."""
+        """Count one more part as done."""
         self.done += 1
         if self.terminal and time.monotonic() - self.start > 1.0:
             filled = self.WIDTH * self.done // self.total
@@ -32,7 +32,7 @@ class Progress:
             self.shown = True
 
     def clear(self) -> None:
-        """Take the bar away, before a line is printed."""
+        """Erase the bar before a line is printed."""
         if self.shown:
             print("\r" + " " * (self.WIDTH + 24) + "\r", end="", file=sys.stderr, flush=True)
             self.shown = False

@@ -99,8 +99,8 @@ def compare(
     """
     one, other = flat(first), flat(second)
     if array_differences.supports(one.dtype):
-        found = array_differences.compare(one, other, elements)
-        return None if found is None else Comparison((one, other), *found, elements)
+        extremes = array_differences.compare(one, other, elements)
+        return None if extremes is None else Comparison((one, other), *extremes, elements)
     positions = np.flatnonzero(_differing_bits(one, other))
     a, b = one[positions], other[positions]
     nan_a, nan_b = _is_nan(a, type), _is_nan(b, type)
@@ -123,9 +123,9 @@ def flat(array: Array) -> Array:
 
 def with_values(plain: Array, elements: Array, values: Array) -> Array:
     """The elements of `plain`, flattened, but for some that have other values."""
-    found = flat(plain).astype(values.dtype)
-    found[elements] = values
-    return found
+    result = flat(plain).astype(values.dtype)
+    result[elements] = values
+    return result
 
 
 def _differing_bits(one: Array, other: Array) -> Array:
@@ -134,8 +134,8 @@ def _differing_bits(one: Array, other: Array) -> Array:
         different: Array = one.view(_UNSIGNED[size]) != other.view(_UNSIGNED[size])
         return different
     words = one.view(np.uint64).reshape(-1, size // 8) != other.view(np.uint64).reshape(-1, size // 8)
-    found: Array = words.any(axis=1)
-    return found
+    differs: Array = words.any(axis=1)
+    return differs
 
 
 def _is_nan(values: Array, type: TensorType) -> Array:
@@ -147,8 +147,10 @@ def _is_nan(values: Array, type: TensorType) -> Array:
 def _distances(a: Array, b: Array, type: TensorType) -> Array:
     element_type = type.element_type
     if type.category & COMPLEX:
-        parts = [_ulps(getattr(a, part), getattr(b, part), None) for part in ("real", "imag")]
-        return np.asarray(np.maximum(*parts))
+        component_distances = [
+            _ulps(getattr(a, component), getattr(b, component), None) for component in ("real", "imag")
+        ]
+        return np.asarray(np.maximum(*component_distances))
     if type.category & FLOAT:
         assert isinstance(element_type, ElementType)
         return _ulps(a, b, element_type)
@@ -183,8 +185,8 @@ def difference_at(
     """The difference at a place of a comparison of two arrays of this type."""
     index = tuple([int(i) for i in np.unravel_index(comparison.element(position), type.shape)])
     values = comparison.values_at(position)
-    found = compare(np.asarray(values[0]), np.asarray(values[1]), type)
-    distance = 0 if found is None else found.distance
+    value_comparison = compare(np.asarray(values[0]), np.asarray(values[1]), type)
+    distance = 0 if value_comparison is None else value_comparison.distance
     is_nan = any(bool(_is_nan(np.asarray(value), type)) for value in values)
     return Difference(index, values, schedules, None if is_nan else distance)
 

@@ -287,8 +287,8 @@ def _difference_text(difference: Difference, unit: str) -> str:
 
 def _schedule_dict(schedule: Schedule) -> dict[str, Any]:
     """Tuples become lists."""
-    parts = schedule._asdict().items()
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in parts}
+    fields = schedule._asdict().items()
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in fields}
 
 
 def _difference_dict(

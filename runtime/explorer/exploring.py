@@ -226,10 +226,10 @@ class _Explorer:
 
     def _max_workers(self) -> int:
         """The number of runs that fit in memory at the same time."""
-        room = int(_available_memory_bytes() * MEMORY_SHARE) // max(
+        runs_in_memory = int(_available_memory_bytes() * MEMORY_SHARE) // max(
             MAX_PENDING_PER_WORKER * self._needed(), 1
         )
-        return max(1, min(os.cpu_count() or 1, len(self.schedules) - 1, room))
+        return max(1, min(os.cpu_count() or 1, len(self.schedules) - 1, runs_in_memory))
 
     def _needed(self) -> int:
         """Bytes that a run and its results need."""
@@ -330,14 +330,14 @@ class _Explorer:
         differences = [result.first for result in self.results_seen] + [
             result.greatest for result in self.results_seen
         ]
-        named = [one.schedules[1] for one in differences if one is not None]
-        named += [failure.schedule for failure in self.failures[:1]]
-        return list(dict.fromkeys(named))[:MAX_WITNESSES]
+        witnesses = [difference.schedules[1] for difference in differences if difference is not None]
+        witnesses += [failure.schedule for failure in self.failures[:1]]
+        return list(dict.fromkeys(witnesses))[:MAX_WITNESSES]
 
-    def _affected_results(self, local: LocalDifference, most: int, changed: set[int]) -> set[int]:
+    def _affected_results(self, local: LocalDifference, max_schedules: int, changed: set[int]) -> set[int]:
         """The results that one operation changes by itself under at most `max_schedules` schedules."""
         plain = [(result.plain, result.type) for result in self.results_seen]
-        return find_affected_results(self._run, local, local.schedules[:most], plain, changed)
+        return find_affected_results(self._run, local, local.schedules[:max_schedules], plain, changed)
 
     def _report(self, locals: list[LocalDifference], affected_results: set[int]) -> OperationReport:
         """The report of an operation, which may stand in several places of the program that runs."""
@@ -348,7 +348,7 @@ class _Explorer:
             operation.name,
             str(operation.location),
             local.step.order_option,
-            sum(one.calls for one in locals),
+            sum(difference.calls for difference in locals),
             local.result,
             local.first,
             local.greatest,
@@ -416,12 +416,12 @@ def _map_in_order(
     pool: ThreadPoolExecutor, function: Callable[[Any], Any], items: Sequence[Any], workers: int
 ) -> Iterator[Any]:
     """Yield the results of the function for the items, in order; only a few results are pending at a time."""
-    most = MAX_PENDING_PER_WORKER * workers
-    waiting = [pool.submit(function, item) for item in items[:most]]
+    max_pending = MAX_PENDING_PER_WORKER * workers
+    pending = [pool.submit(function, item) for item in items[:max_pending]]
     for index in range(len(items)):
-        result = waiting.pop(0).result()
-        if index + most < len(items):
-            waiting.append(pool.submit(function, items[index + most]))
+        result = pending.pop(0).result()
+        if index + max_pending < len(items):
+            pending.append(pool.submit(function, items[index + max_pending]))
         yield result
 
 

@@ -98,11 +98,11 @@ def max_updates(function: Function) -> int:
 
 def unexplored(function: Function) -> dict[str, int]:
     """How many operations there are, by name, whose freedom no option reaches."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for operation in function.body.walk() if function.body else ():
         if _is_unexplored(operation):
-            found[operation.name] = found.get(operation.name, 0) + 1
-    return found
+            counts[operation.name] = counts.get(operation.name, 0) + 1
+    return counts
 
 
 def _is_unexplored(operation: Operation) -> bool:

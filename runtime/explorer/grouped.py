@@ -156,28 +156,30 @@ class GroupedScatter:
 
     def compare(self, plain: GroupedResult, scatter_schedules: Sequence[Any]) -> GroupedComparisons:
         """How its results under schedules that it serves differ from one of them."""
-        groups, most = plain.groups, grouped_updates.MOST_SCHEDULES
+        groups, max_schedules = plain.groups, grouped_updates.MOST_SCHEDULES
         group_arrays = _group_arrays(groups)
         differs = np.zeros(groups.contested.size, np.uint8)
         low, high = plain.totals.copy(), plain.totals.copy()
-        found: list[GroupedExtremes | None] = []
-        for begin in range(0, len(scatter_schedules) if groups.contested.size else 0, most):
-            orders = [_order(one) for one in scatter_schedules[begin : begin + most]]
+        all_extremes: list[GroupedExtremes | None] = []
+        for begin in range(0, len(scatter_schedules) if groups.contested.size else 0, max_schedules):
+            orders = [_order(schedule) for schedule in scatter_schedules[begin : begin + max_schedules]]
             extremes = grouped_updates.spread(
                 self._combiner, *group_arrays, plain.totals, orders, differs, low, high, threads=self._threads
             )
-            for order, *where in zip(orders, *[one.tolist() for one in extremes], strict=True):
+            for order, *where in zip(orders, *[schedule.tolist() for schedule in extremes], strict=True):
                 is_same = where[0] < 0
-                found.append(None if is_same else GroupedExtremes(plain, self._combiner, order, *where))
-        found += [None] * (len(scatter_schedules) - len(found))
-        return GroupedComparisons(found, groups.contested, differs, low, high)
+                all_extremes.append(
+                    None if is_same else GroupedExtremes(plain, self._combiner, order, *where)
+                )
+        all_extremes += [None] * (len(scatter_schedules) - len(all_extremes))
+        return GroupedComparisons(all_extremes, groups.contested, differs, low, high)
 
     def _grouped(self, operand: Array, indices: Array, updates: Array) -> _Groups:
         """The groups of these operands; the groups of the last call are cached."""
         with self._lock:
-            known = self._groups
-            if known is not None and all(map(_same, known[:3], (operand, indices, updates))):
-                return known
+            cached = self._groups
+            if cached is not None and all(map(_same, cached[:3], (operand, indices, updates))):
+                return cached
             settled = np.array(operand, order="C")
             flat = np.ascontiguousarray(updates).reshape(-1)
             contested = self._contested(*self._destinations_and_updates(indices, flat), settled.reshape(-1))
@@ -195,12 +197,12 @@ class GroupedScatter:
     ) -> tuple[Array, Array, Array, Array]:
         """The values and updates of contested elements; other elements are computed in place."""
         first, *others = update_groups.room(updates.size, self._size, updates.dtype)
-        with borrow_scratch(*others) as rest:
+        with borrow_scratch(*others) as borrowed_arrays:
             # The values stay in the first one: the first touch of more memory would take longer.
-            lent = (np.empty(*first), *rest)
+            scratch = (np.empty(*first), *borrowed_arrays)
             operands = (np.ascontiguousarray(destinations), self._size, np.ascontiguousarray(updates))
-            groups = update_groups.group(*operands, self._threads, lent)
-            return update_groups.settle(self._combiner, *groups, settled, self._threads, lent)
+            groups = update_groups.group(*operands, self._threads, scratch)
+            return update_groups.settle(self._combiner, *groups, settled, self._threads, scratch)
 
 
 def _order(scatter_schedule: Any) -> tuple[str, int]:

@@ -96,17 +96,17 @@ def find_local_differences(
         made: what is known of results of the plain run, as in `Run`.
         alone: how the one result of the only recorded call differs under some schedules, where that is known.
     """
-    found: dict[int, LocalDifference] = {}
+    differences: dict[int, LocalDifference] = {}
 
     def look(*call: Any) -> None:
-        _record_differences(Call(*call), schedules, grouped, replayed, found)
+        _record_differences(Call(*call), schedules, grouped, replayed, differences)
 
     if recorded_calls is None:
         executable.run(Run(schedules[0], observer=look), inputs)
     with np.errstate(all="ignore"):
         for call in recorded_calls or ():
-            _record_differences(call, schedules, grouped, replayed, found)
-    return list(found.values())
+            _record_differences(call, schedules, grouped, replayed, differences)
+    return list(differences.values())
 
 
 def _record_differences(
@@ -114,7 +114,7 @@ def _record_differences(
     schedules: Sequence[Schedule],
     grouped: dict[int, GroupedResult],
     replayed: Mapping[Schedule, Extremes | None],
-    found: dict[int, LocalDifference],
+    differences: dict[int, LocalDifference],
 ) -> None:
     """Record the differences of a call between schedules."""
     step, differs = call.step, False
@@ -129,13 +129,13 @@ def _record_differences(
             if extremes is None:
                 continue
             differs = True
-            if step.number not in found:
-                found[step.number] = _local(call, result, extremes, (schedules[0], schedule))
-            if schedule not in found[step.number].schedules:
-                found[step.number].schedules.append(schedule)
+            if step.number not in differences:
+                differences[step.number] = _local(call, result, extremes, (schedules[0], schedule))
+            if schedule not in differences[step.number].schedules:
+                differences[step.number].schedules.append(schedule)
             break
     if differs:
-        found[step.number].calls += 1
+        differences[step.number].calls += 1
 
 
 def _compared(call: Call, schedule: Schedule, grouped: dict[int, GroupedResult]) -> list[Extremes | None]:
@@ -205,10 +205,10 @@ def find_affected_results(
 
 def leaves(values: Sequence[Any]) -> list[Any]:
     """The arrays among results, those in tuples too."""
-    found: list[Any] = []
+    arrays: list[Any] = []
     for value in values:
-        found += leaves(value) if isinstance(value, tuple) else [value]
-    return found
+        arrays += leaves(value) if isinstance(value, tuple) else [value]
+    return arrays
 
 
 def shrink(local: LocalDifference) -> tuple[Module, list[Any]]:

@@ -110,8 +110,10 @@ class ExploredStep:
                 run.grouped_results[id(grouped.result)] = grouped
             return (grouped.result,)
         choice = self._choice(getattr(schedule, self.order_option))
-        found = choice.function(*operands, **regions) if choice.needs_regions else choice.function(*operands)
-        return found if type(found) is tuple else (found,)
+        returned = (
+            choice.function(*operands, **regions) if choice.needs_regions else choice.function(*operands)
+        )
+        return returned if type(returned) is tuple else (returned,)
 
     def grouped_result(
         self, schedule: Schedule, operands: tuple[Any, ...], with_result: bool

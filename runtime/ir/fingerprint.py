@@ -46,8 +46,8 @@ class _StructurePrinter(Printer):
     def struct(self, attribute: StructAttribute) -> str:
         # MLIR prints the fields in its own order and leaves out zeros and empty lists.
         fields = attribute.fields
-        kept = {name: fields[name] for name in sorted(fields) if fields[name] not in (0, ())}
-        return super().struct(StructAttribute(attribute.dialect, attribute.mnemonic, kept))
+        nonempty = {name: fields[name] for name in sorted(fields) if fields[name] not in (0, ())}
+        return super().struct(StructAttribute(attribute.dialect, attribute.mnemonic, nonempty))
 
     def dense(self, attribute: DenseElementsAttribute) -> str:
         array = attribute.array

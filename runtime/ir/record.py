@@ -21,28 +21,30 @@ class _RecordType(type):
     def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> _RecordType:
         fields = tuple(namespace.get("__annotations__", ()))
         defaults = [namespace.pop(field) for field in fields if field in namespace]
-        made = super().__new__(cls, name, bases, {**namespace, "__slots__": fields, "__match_args__": fields})
-        made._fields = fields
+        record_type = super().__new__(
+            cls, name, bases, {**namespace, "__slots__": fields, "__match_args__": fields}
+        )
+        record_type._fields = fields
         if fields:
-            made._values = attrgetter(*fields)
-            made.__init__ = _initializer(made, fields, tuple(defaults))  # type: ignore[misc]
-        return made
+            record_type._values = attrgetter(*fields)
+            record_type.__init__ = _initializer(record_type, fields, tuple(defaults))  # type: ignore[misc]
+        return record_type
 
 
-def _initializer(made: type, fields: tuple[str, ...], defaults: tuple[Any, ...]) -> Any:
+def _initializer(record_type: type, fields: tuple[str, ...], defaults: tuple[Any, ...]) -> Any:
     """The method that sets the fields; it alone can."""
     # Renaming the arguments of compiled code takes a tenth of the time of compiling it.
     code = _setting_code(len(fields)).replace(co_varnames=("self", *fields))
-    setters = {f"set_{place}": vars(made)[field].__set__ for place, field in enumerate(fields)}
+    setters = {f"set_{position}": vars(record_type)[field].__set__ for position, field in enumerate(fields)}
     return FunctionType(code, setters, "__init__", defaults)
 
 
 @functools.cache
 def _setting_code(count: int) -> CodeType:
     """The code of a method that calls ``set_0``, ``set_1``, ... with its arguments."""
-    arguments = [f"field_{place}" for place in range(count)]
+    arguments = [f"field_{position}" for position in range(count)]
     lines = [f"def __init__(self, {', '.join(arguments)}):"]
-    lines += [f" set_{place}(self, {argument})" for place, argument in enumerate(arguments)]
+    lines += [f" set_{position}(self, {argument})" for position, argument in enumerate(arguments)]
     defined: dict[str, Any] = {}
     exec("\n".join(lines), defined)
     code: CodeType = defined["__init__"].__code__

@@ -19,12 +19,12 @@ def structural_key(block: Block) -> tuple[tuple[object, ...], list[object]]:
         block: one that uses nothing from outside.
     """
     key: list[object] = []
-    kept: list[object] = []
-    _enter(block, {}, key, kept)
-    return tuple(key), kept
+    referenced: list[object] = []
+    _enter(block, {}, key, referenced)
+    return tuple(key), referenced
 
 
-def _enter(block: Block, outer: dict[Value, int], key: list[object], kept: list[object]) -> None:
+def _enter(block: Block, outer: dict[Value, int], key: list[object], referenced: list[object]) -> None:
     numbers = dict(outer)
     for argument in block.arguments:
         numbers[argument] = len(numbers)
@@ -35,10 +35,10 @@ def _enter(block: Block, outer: dict[Value, int], key: list[object], kept: list[
         if operation.attributes:
             for name, attribute in operation.attributes.items():
                 key += (name, _told(attribute))
-            kept += operation.attributes.values()
+            referenced += operation.attributes.values()
         for region in operation.regions:
             key.append("(")
-            _enter(region.block, numbers, key, kept)
+            _enter(region.block, numbers, key, referenced)
             key.append(")")
         for result in operation.results:
             numbers[result] = len(numbers)

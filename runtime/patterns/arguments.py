@@ -29,13 +29,13 @@ def dimensions(values: Any, rank: int, what: str, pattern: str, label: str | Non
     Raises:
         VerifyError: they are not.
     """
-    found: list[int] = []
+    normalized: list[int] = []
     for position, value in enumerate(integers(values, what, pattern, label)):
         number = dimension(value, rank, f"{what}[{position}]", pattern, label)
-        if number in found:
+        if number in normalized:
             raise broken(pattern, f"{what} is {list(values)}, but dimensions must not repeat", label)
-        found.append(number)
-    return tuple(found)
+        normalized.append(number)
+    return tuple(normalized)
 
 
 def integers(values: Any, what: str, pattern: str, label: str | None = None) -> tuple[int, ...]:

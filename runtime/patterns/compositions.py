@@ -200,8 +200,8 @@ def _floor_divide_floats(a: Value, b: Value) -> Any:
     below = floor(quotient)
     nearest = ops.select(greater(subtract(quotient, below), ops.like(a, 0.5)), add(below, one), below)
     # A quotient of zero has the sign of a / b.
-    found = ops.select(equal(quotient, none), multiply(plain, none), nearest)
-    return ops.select(equal(b, none), plain, found)
+    quotient_floor = ops.select(equal(quotient, none), multiply(plain, none), nearest)
+    return ops.select(equal(b, none), plain, quotient_floor)
 
 
 def power(base: Value, exponent: Value) -> Any:

@@ -66,10 +66,10 @@ def get_int_type(bit_width: int) -> np.dtype[Any]:
     Raises:
         VerifyError: there is none.
     """
-    found = ELEMENT_TYPES.get(f"i{bit_width}")
-    if found is None or found is BOOL:
+    element_type = ELEMENT_TYPES.get(f"i{bit_width}")
+    if element_type is None or element_type is BOOL:
         raise broken("get_int_type", f"bit_width is {bit_width}, but must be 2, 4, 8, 16, 32 or 64")
-    return found.dtype
+    return element_type.dtype
 
 
 def is_number(value: object) -> bool:
@@ -102,11 +102,11 @@ def meeting_type(values: Iterable[Any], pattern: str) -> ElementType:
             kind = max(kind, kind_of_number(value))
         else:
             types[value.element_type] = None
-    found = _meeting_type(tuple(types), kind)
-    if found is None:
+    common_type = _meeting_type(tuple(types), kind)
+    if common_type is None:
         names = ", ".join(map(str, types))
         raise broken(pattern, f"operands have the element types {names}, which meet in none: convert one")
-    return found
+    return common_type
 
 
 @functools.cache

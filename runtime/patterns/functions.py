@@ -16,7 +16,7 @@ from . import operations as ops
 from .arguments import dimensions
 from .element_types import BOOL, element_type_named, meeting_type
 from .failures import unsupported
-from .operands import fitted, lifted, shape_of, value_of
+from .operands import as_traced, fitted, shape_of, value_of
 from .tape import Value
 from .ufuncs import FUNCTIONS, IMAGINARY_PART, REAL_PART, apply
 
@@ -27,7 +27,7 @@ def where(condition: Any, x: Any, y: Any, *, name: str = "numpy.where", label: s
     Raises:
         VerifyError: they do not, or `x` and `y` meet in no element type.
     """
-    tape, values = lifted((condition, x, y), name)
+    tape, values = as_traced((condition, x, y), name)
     element_type = meeting_type(values[1:], name)
     shape = ops.broadcast_shape([shape_of(value) for value in values], name, label)
     if not isinstance(values[0], Value):
@@ -52,13 +52,13 @@ def _is_beyond(bound: Any, a: Any, compare: Callable[[Any, Any], bool]) -> bool:
     """Whether a bound is below, or above, all that an integer type holds, so that it bounds nothing."""
     if type(bound) is not int or not isinstance(a, Value) or not a.element_type.category & INTEGER:
         return False
-    least, greatest = storage_range(a.element_type)
-    return compare(bound, least if compare is operator.lt else greatest)
+    low, high = storage_range(a.element_type)
+    return compare(bound, low if compare is operator.lt else high)
 
 
 def astype(x: Any, dtype: Any, *, name: str = "numpy.astype") -> Any:
     """The same numbers in another element type."""
-    tape, _ = lifted((x,), name)
+    tape, _ = as_traced((x,), name)
     return ops.convert(value_of(tape, x, name), element_type_named(dtype, name))
 
 
@@ -75,10 +75,10 @@ def reduction(
         name: for errors.
         ufunc: says which element type NumPy folds in; None: that of `value`.
     """
-    tape, _ = lifted((value,), name)
+    tape, _ = as_traced((value,), name)
     value = value_of(tape, value, name)
     if ufunc is not None:
-        value = ops.convert(value, folding_type(ufunc, value.element_type))
+        value = ops.convert(value, accumulation_type(ufunc, value.element_type))
     return ops.reduce(
         value, reduce_name, reduced_dimensions(axis, value, name), keep_dims=bool(keepdims), pattern=name
     )
@@ -94,7 +94,7 @@ def reduced_dimensions(axis: Any, value: Value, name: str) -> tuple[int, ...]:
 
 
 @functools.cache
-def folding_type(ufunc: np.ufunc, element_type: ElementType) -> ElementType:
+def accumulation_type(ufunc: np.ufunc, element_type: ElementType) -> ElementType:
     """The element type in which NumPy folds sums and products: integers become 64 bits wide."""
     try:
         resolved = ufunc.resolve_dtypes((None, element_type.dtype, None), reduction=True)
@@ -120,7 +120,7 @@ def _truth(reduce_name: str, name: str) -> Callable[..., Any]:
 def mean(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
     """The sum divided by how many there are."""
     name = "numpy.mean"
-    tape, _ = lifted((a,), name)
+    tape, _ = as_traced((a,), name)
     value = value_of(tape, a, name)
     total = apply(FUNCTIONS[np.true_divide], value, 1)
     count = math.prod([value.shape[d] for d in reduced_dimensions(axis, value, name)])
@@ -130,7 +130,7 @@ def mean(a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
 def full_like(a: Any, fill_value: Any, dtype: Any = None) -> Any:
     """One number in the shape of a value."""
     name = "numpy.full_like"
-    tape, values = lifted((a, fill_value), name)
+    tape, values = as_traced((a, fill_value), name)
     like = value_of(tape, a, name)
     element_type = like.element_type if dtype is None else element_type_named(dtype, name)
     return fitted(tape, values[1], like.shape, element_type, name)
@@ -192,7 +192,7 @@ def apply_numpy(function: Any, args: Sequence[Any], settings: Mapping[str, Any])
         UnsupportedError: there is nothing for it here, or not with these arguments.
     """
     name = f"numpy.{getattr(function, '__name__', function)}"
-    found = NUMPY.get(function)
-    if found is None:
+    implementation = NUMPY.get(function)
+    if implementation is None:
         raise unsupported(name, "is not offered for traced values")
-    return matches(found, args, settings, name)
+    return matches(implementation, args, settings, name)

@@ -30,8 +30,8 @@ def module_of(nodes: Sequence[Node], results: Sequence[int]) -> Module:
             values.append(next(arguments))
             continue
         attributes, regions = _parts(name, dict(plain), type)
-        made = builder.create(name, [values[index] for index in operands], [type], attributes, regions)
-        values.append(made.result)
+        operation = builder.create(name, [values[index] for index in operands], [type], attributes, regions)
+        values.append(operation.result)
     outputs = [values[index] for index in results]
     builder.create("func.return", outputs)
     function_type = FunctionType([value.type for value in block.arguments], [value.type for value in outputs])
@@ -47,7 +47,7 @@ def _parts(name: str, values: dict[str, Any], type: TensorType) -> tuple[dict[st
     declaration = lookup(name)
     assert declaration is not None
     scalar = TensorType((), type.element_type)
-    regions = [_region(values[part.name], scalar) for part in declaration.declared_regions]
+    regions = [_region(values[field.name], scalar) for field in declaration.declared_regions]
     return _attributes(declaration, values), regions
 
 
@@ -55,15 +55,15 @@ def _attributes(declaration: type[Op], values: dict[str, Any]) -> dict[str, Attr
     """The attributes that stand for plain values under their declared names."""
     attributes: dict[str, Attribute] = {}
     fields: dict[str, dict[str, Any]] = {}
-    for part in declaration.declared_attributes:
-        if part.name in values and part.of is not None:
-            fields.setdefault(part.of, {})[part.field or part.name] = values[part.name]
-        elif part.name in values:
-            value = values[part.name]
-            value = part.kind.members[value] if isinstance(part.kind, Enum) else value
-            attributes[part.key or part.name] = part.kind.encode(value)
-    for struct, held in fields.items():
-        attributes[struct] = StructAttribute("stablehlo", _STRUCTS[struct], held)
+    for field in declaration.declared_attributes:
+        if field.name in values and field.of is not None:
+            fields.setdefault(field.of, {})[field.field or field.name] = values[field.name]
+        elif field.name in values:
+            value = values[field.name]
+            value = field.kind.members[value] if isinstance(field.kind, Enum) else value
+            attributes[field.key or field.name] = field.kind.encode(value)
+    for struct, struct_values in fields.items():
+        attributes[struct] = StructAttribute("stablehlo", _STRUCTS[struct], struct_values)
     return attributes
 
 

@@ -12,7 +12,7 @@ from . import operations as ops
 from .arguments import dimension, dimensions, integers
 from .element_types import meeting_type
 from .failures import broken, unsupported
-from .operands import fitted, lifted, shape_of, value_of
+from .operands import as_traced, fitted, shape_of, value_of
 from .tape import Value
 
 
@@ -22,8 +22,8 @@ def reshape(value: Any, shape: Any, name: str = "numpy.reshape") -> Any:
     sizes = list(integers(shape if _is_list(shape) else (shape,), "shape", name))
     total = math.prod(value.shape)
     if sizes.count(-1) == 1:
-        known = -math.prod(sizes)
-        sizes[sizes.index(-1)] = total // known if known else 0
+        known_size = -math.prod(sizes)
+        sizes[sizes.index(-1)] = total // known_size if known_size else 0
     if min(sizes, default=0) < 0 or math.prod(sizes) != total:
         raise broken(name, f"shape is {shape}, but the operand has shape {value.shape}")
     return ops.reshape(value, tuple(sizes))
@@ -93,17 +93,19 @@ def concatenate(values: Sequence[Any], axis: Any = 0, name: str = "numpy.concate
     """Values behind each other along a dimension."""
     if not values:
         raise broken(name, "takes at least one operand")
-    tape, parts = lifted(values, name)
-    element_type = meeting_type(parts, name)
-    parts = [fitted(tape, part, shape_of(part), element_type, name) for part in parts]
-    d = dimension(axis, len(parts[0].shape), "axis", name)
-    rests = {(*part.shape[:d], *part.shape[d + 1 :], len(part.shape)) for part in parts}
-    if len(rests) > 1:
-        shapes = ", ".join(str(part.shape) for part in parts)
+    tape, operands = as_traced(values, name)
+    element_type = meeting_type(operands, name)
+    operands = [fitted(tape, operand, shape_of(operand), element_type, name) for operand in operands]
+    d = dimension(axis, len(operands[0].shape), "axis", name)
+    other_dimensions = {
+        (*operand.shape[:d], *operand.shape[d + 1 :], len(operand.shape)) for operand in operands
+    }
+    if len(other_dimensions) > 1:
+        shapes = ", ".join(str(operand.shape) for operand in operands)
         raise broken(name, f"operands have the shapes {shapes}, but may differ in dimension {d} alone")
-    first = parts[0].shape
-    shape = (*first[:d], sum(part.shape[d] for part in parts), *first[d + 1 :])
-    indices = tuple([part.index for part in parts])
+    first = operands[0].shape
+    shape = (*first[:d], sum(operand.shape[d] for operand in operands), *first[d + 1 :])
+    indices = tuple([operand.index for operand in operands])
     return tape.add("stablehlo.concatenate", indices, shape, element_type, (("dimension", d),))
 
 
@@ -112,7 +114,7 @@ def stack(values: Sequence[Any], axis: Any = 0) -> Any:
     name = "numpy.stack"
     if not values:
         raise broken(name, "takes at least one operand")
-    tape, _ = lifted(values, name)
+    tape, _ = as_traced(values, name)
     return concatenate([expand_dims(value_of(tape, value, name), axis) for value in values], axis, name)
 
 
@@ -120,18 +122,18 @@ def roll(value: Any, shift: Any, axis: Any) -> Any:
     """Elements moved on along a dimension; those that leave it come in again at its start."""
     name = "numpy.roll"
     value = _value(value, name)
-    (moved,) = integers((shift,), "shift", name)
+    (amount,) = integers((shift,), "shift", name)
     d = dimension(axis, len(value.shape), "axis", name)
     size = value.shape[d]
-    cut = (size - moved) % size if size else 0
+    cut = (size - amount) % size if size else 0
     if not cut:
         return value
-    whole = [(0, n, 1) for n in value.shape]
-    parts = []
+    full_ranges = [(0, n, 1) for n in value.shape]
+    slices = []
     for start, limit in ((cut, size), (0, cut)):
-        whole[d] = (start, limit, 1)
-        parts.append(_slice(value, whole))
-    return concatenate(parts, d, name)
+        full_ranges[d] = (start, limit, 1)
+        slices.append(_slice(value, full_ranges))
+    return concatenate(slices, d, name)
 
 
 def index(value: Value, key: Any) -> Any:
@@ -143,46 +145,46 @@ def index(value: Value, key: Any) -> Any:
     """
     name = "indexing"
     keys = list(key if isinstance(key, tuple) else (key,))
-    used = sum(one is not None and one is not Ellipsis for one in keys)
+    used = sum(item is not None and item is not Ellipsis for item in keys)
     rank = len(value.shape)
-    if used > rank or sum(one is Ellipsis for one in keys) > 1:
+    if used > rank or sum(item is Ellipsis for item in keys) > 1:
         raise broken(name, f"{key} does not index shape {value.shape}")
-    whole = [slice(None)] * (rank - used)
-    place = next((position for position, one in enumerate(keys) if one is Ellipsis), len(keys))
-    keys[place : place + 1] = whole
+    full_slices = [slice(None)] * (rank - used)
+    ellipsis_position = next((position for position, item in enumerate(keys) if item is Ellipsis), len(keys))
+    keys[ellipsis_position : ellipsis_position + 1] = full_slices
     bounds: list[tuple[int, int, int]] = []
     shape: list[int] = []
     reversed_dimensions: list[int] = []
-    for one in keys:
-        if one is None:
+    for item in keys:
+        if item is None:
             shape.append(1)
             continue
         size = value.shape[len(bounds)]
-        if isinstance(one, slice):
-            start, step, count = _places(one, size)
-            if step < 0:
+        if isinstance(item, slice):
+            start, stride, count = _slice_range(item, size)
+            if stride < 0:
                 reversed_dimensions.append(len(bounds))
-                start, step = start + (count - 1) * step, -step
+                start, stride = start + (count - 1) * stride, -stride
             shape.append(count)
-            bounds.append((start, start + (count - 1) * step + 1, step) if count else (0, 0, 1))
-        elif isinstance(one, (int, np.integer)) and not isinstance(one, bool):
-            start = dimension(one, size, f"the index of dimension {len(bounds)}", name)
+            bounds.append((start, start + (count - 1) * stride + 1, stride) if count else (0, 0, 1))
+        elif isinstance(item, (int, np.integer)) and not isinstance(item, bool):
+            start = dimension(item, size, f"the index of dimension {len(bounds)}", name)
             bounds.append((start, start + 1, 1))
         else:
             raise unsupported(name, "takes integers, slices, None and ...; for arrays there is sn_gather")
-    found = _slice(value, bounds)
+    result = _slice(value, bounds)
     if reversed_dimensions:
         attributes = (("dimensions", tuple(reversed_dimensions)),)
-        found = found.tape.add(
-            "stablehlo.reverse", (found.index,), found.shape, found.element_type, attributes
+        result = result.tape.add(
+            "stablehlo.reverse", (result.index,), result.shape, result.element_type, attributes
         )
-    return ops.reshape(found, tuple(shape))
+    return ops.reshape(result, tuple(shape))
 
 
-def _places(one: slice, size: int) -> tuple[int, int, int]:
+def _slice_range(item: slice, size: int) -> tuple[int, int, int]:
     """Start, step and number of the elements that a slice takes."""
-    places = range(*one.indices(size))
-    return places.start, places.step, len(places)
+    positions = range(*item.indices(size))
+    return positions.start, positions.step, len(positions)
 
 
 def _slice(value: Any, bounds: Sequence[tuple[int, int, int]]) -> Any:
@@ -197,7 +199,7 @@ def _slice(value: Any, bounds: Sequence[tuple[int, int, int]]) -> Any:
 
 def _value(operand: Any, name: str) -> Any:
     """An operand as a value."""
-    tape, _ = lifted((operand,), name)
+    tape, _ = as_traced((operand,), name)
     return value_of(tape, operand, name)
 
 

@@ -15,7 +15,7 @@ from .failures import broken
 from .tape import Shape, Tape, Value, active_tape
 
 
-def lifted(operands: Sequence[Any], pattern: str) -> tuple[Tape, list[Any]]:
+def as_traced(operands: Sequence[Any], pattern: str) -> tuple[Tape, list[Any]]:
     """The tape of operands, and each operand as a value on it, Python's numbers as they are.
 
     Raises:
@@ -24,10 +24,10 @@ def lifted(operands: Sequence[Any], pattern: str) -> tuple[Tape, list[Any]]:
     tape = next((operand.tape for operand in operands if isinstance(operand, Value)), active_tape())
     if tape is None:
         raise broken(pattern, "is called on no traced value, outside of any pattern")
-    return tape, [lift(tape, operand, pattern) for operand in operands]
+    return tape, [to_traced(tape, operand, pattern) for operand in operands]
 
 
-def lift(tape: Tape, operand: Any, pattern: str) -> Any:
+def to_traced(tape: Tape, operand: Any, pattern: str) -> Any:
     """An operand as a value on a tape; a Python number as it is.
 
     Arrays are captured: the tape knows them again by what the user gave, unless that is a list, which
@@ -46,7 +46,7 @@ def lift(tape: Tape, operand: Any, pattern: str) -> Any:
 
 def value_of(tape: Tape, operand: Any, pattern: str) -> Any:
     """An operand as a value on a tape; a Python number as a constant of NumPy's type for it."""
-    value = lift(tape, operand, pattern)
+    value = to_traced(tape, operand, pattern)
     if not is_number(value):
         return value
     array = array_of(value, "an operand", pattern)

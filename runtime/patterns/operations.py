@@ -65,8 +65,8 @@ def number_as(number: complex, element_type: ElementType, pattern: str, label: s
     elif isinstance(number, bool):
         number = int(number)
     try:
-        found: Array = convert_input(number, TensorType((), element_type), 0)
-        return found
+        array: Array = convert_input(number, TensorType((), element_type), 0)
+        return array
     except NimbleError:
         raise broken(pattern, f"{number!r} is no number that {element_type} holds", label) from None
 
@@ -146,7 +146,7 @@ def reduce(value: Value, name: str, dimensions: tuple[int, ...], *, keep_dims: b
     tape, element_type = value.tape, value.element_type
     initial = _initial(name, element_type, pattern)
     shape = tuple([size for d, size in enumerate(value.shape) if d not in dimensions])
-    folded = tape.add(
+    reduced = tape.add(
         "stablehlo.reduce",
         (value.index, filled(tape, initial, (), element_type).index),
         shape,
@@ -154,10 +154,10 @@ def reduce(value: Value, name: str, dimensions: tuple[int, ...], *, keep_dims: b
         (("dimensions", dimensions), ("body", REDUCTIONS[name])),
     )
     if not keep_dims:
-        return folded
-    kept = tuple([d for d in range(len(value.shape)) if d not in dimensions])
+        return reduced
+    kept_shape = tuple([d for d in range(len(value.shape)) if d not in dimensions])
     full = tuple([1 if d in dimensions else size for d, size in enumerate(value.shape)])
-    return broadcast_in_dim(folded, full, kept)
+    return broadcast_in_dim(reduced, full, kept_shape)
 
 
 def _initial(name: str, element_type: ElementType, pattern: str) -> Array:
@@ -165,22 +165,22 @@ def _initial(name: str, element_type: ElementType, pattern: str) -> Array:
     dtype = element_type.dtype
     if name in ("and", "or"):
         if not element_type.category & (BOOLEAN | INTEGER):
-            taken = describe_categories(BOOLEAN | INTEGER)
-            raise broken(pattern, f"{name!r} takes {taken} elements, but got {element_type}", "Z7")
+            accepted = describe_categories(BOOLEAN | INTEGER)
+            raise broken(pattern, f"{name!r} takes {accepted} elements, but got {element_type}", "Z7")
         return np.zeros((), dtype) if name == "or" else _all_ones(element_type)
     if name in ("sum", "product"):
         element = np.array(name == "product").astype(dtype)
         if element.astype(bool) != (name == "product"):
             raise broken(pattern, f"{name!r} starts from 0, which {element_type} has not", "Z7")
         return element
-    return _extreme(element_type, least=name == "max")
+    return _extreme(element_type, is_minimum=name == "max")
 
 
 def _all_ones(element_type: ElementType) -> Array:
     """The integer or boolean all of whose bits are set."""
     if element_type.category == SIGNED:
         return np.array(-1).astype(element_type.dtype)
-    return _extreme(element_type, least=False)
+    return _extreme(element_type, is_minimum=False)
 
 
 def greatest_integer(element_type: ElementType) -> int:
@@ -188,19 +188,19 @@ def greatest_integer(element_type: ElementType) -> int:
     return storage_range(element_type)[1]
 
 
-def _extreme(element_type: ElementType, *, least: bool) -> Array:
+def _extreme(element_type: ElementType, *, is_minimum: bool) -> Array:
     """The least or the greatest value of an element type: an infinity where there is one."""
     dtype = element_type.dtype
     if element_type.category == BOOLEAN:
-        return np.array(not least)
+        return np.array(not is_minimum)
     if element_type.category & INTEGER:
         low, high = storage_range(element_type)
-        return np.array(low if least else high).astype(dtype)
-    infinity = -np.inf if least else np.inf
+        return np.array(low if is_minimum else high).astype(dtype)
+    infinity = -np.inf if is_minimum else np.inf
     if element_type.category == COMPLEX:
         return np.array(complex(infinity, infinity), dtype)
     element = np.array(infinity).astype(dtype)
     if not np.isinf(element.astype(np.float64)):
         finite: Any = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
-        element = np.array(finite.min if least else finite.max)
+        element = np.array(finite.min if is_minimum else finite.max)
     return element

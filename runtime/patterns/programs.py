@@ -19,12 +19,12 @@ from .calls import Calls
 from .element_types import element_type_named, is_number
 from .failures import broken
 from .modules import module_of
-from .operands import lift, value_of
+from .operands import to_traced, value_of
 from .snapshots import KNOWN, Snapshot, globals_of, snapshot
 from .tape import Array, Tape, Value, active_tape
 from .traced import Traced
 
-MOST_PROGRAMS: Final = 256
+MAX_CACHED_PROGRAMS: Final = 256
 """How many compiled programs are kept; those that were used last stay."""
 
 _DEFAULT: Final = Options()
@@ -46,9 +46,9 @@ class Program(NamedTuple):
     snapshot: Snapshot | None = None
 
 
-_of_tapes: Recent[Hashable, Executable] = Recent(MOST_PROGRAMS)
-_of_snapshots: Recent[Hashable, Program] = Recent(MOST_PROGRAMS)
-_of_calls: Calls[Program] = Calls(MOST_PROGRAMS)
+_of_tapes: Recent[Hashable, Executable] = Recent(MAX_CACHED_PROGRAMS)
+_of_snapshots: Recent[Hashable, Program] = Recent(MAX_CACHED_PROGRAMS)
+_of_calls: Calls[Program] = Calls(MAX_CACHED_PROGRAMS)
 
 
 def trace(function: Callable[..., Any], *argument_types: Any) -> Module:
@@ -71,8 +71,8 @@ def trace(function: Callable[..., Any], *argument_types: Any) -> Module:
     tape = Tape(Traced, keeps_arrays=True)
     arguments = [_argument(tape, type) for type in argument_types]
     with tape:
-        found = function(*arguments)
-        results = [value_of(tape, result, "trace") for result in _listed(found)]
+        returned = function(*arguments)
+        results = [value_of(tape, result, "trace") for result in _as_sequence(returned)]
     return module_of(tape.nodes, [result.index for result in results])
 
 
@@ -100,23 +100,23 @@ def compute(
     """
     outer = active_tape()
     if outer is not None:
-        return record(*[lift(outer, operand, pattern) for operand in operands])
+        return record(*[to_traced(outer, operand, pattern) for operand in operands])
     settings = (pattern, *settings)
     program = _of_calls.find(settings, operands, options)
     if program is not None:
         return _results(program, operands)
-    given = [_given(operand, name, pattern) for operand, name in zip(operands, names, strict=True)]
-    arrays = _arrays(given)
-    if len(arrays) == len(given):
+    arguments = [_given(operand, name, pattern) for operand, name in zip(operands, names, strict=True)]
+    arrays = _arrays(arguments)
+    if len(arrays) == len(arguments):
         program = _of_calls.find(settings, arrays, options)
     if program is None:
-        program, arrays = _decided(record, given, arrays, settings, options)
+        program, arrays = _decided(record, arguments, arrays, settings, options)
     return _results(program, arrays, library_of(operands))
 
 
 def _decided(
     record: Record,
-    given: list[Any],
+    arguments: list[Any],
     arrays: list[Array],
     settings: tuple[Any, ...],
     options: Options | None,
@@ -125,21 +125,21 @@ def _decided(
 
     Args:
         record, options: as for `compute`.
-        given: the operands, as arrays and Python's numbers.
+        arguments: the operands, as arrays and Python's numbers.
         arrays: those of them that are arrays.
         settings: the pattern, and all else that decides what `record` does.
     """
     decided = snapshot(settings)
-    key = decided and (decided.key, options, tuple([_type_key(one) for one in given]))
+    key = decided and (decided.key, options, tuple([_type_key(argument) for argument in arguments]))
     program = _of_snapshots.get(key) if key else None
     if program is None:
-        program, taken = _traced(record, given, settings[0], options)
+        program, captured = _traced(record, arguments, settings[0], options)
         # What it takes from around the call may be another array the next time.
-        if not key or len(taken) > len(arrays):
-            return program, taken
+        if not key or len(captured) > len(arrays):
+            return program, captured
         program = program._replace(snapshot=decided)
         _of_snapshots.keep(key, program)
-    if len(arrays) == len(given):
+    if len(arrays) == len(arguments):
         _of_calls.keep(settings, arrays, options, program, globals_of, KNOWN)
     return program, arrays
 
@@ -159,34 +159,40 @@ def _given(operand: Any, name: str, pattern: str) -> Any:
     return operand if is_number(operand) else array_of(operand, name, pattern)
 
 
-def _arrays(given: Sequence[Any]) -> list[Array]:
-    return [one for one in given if isinstance(one, np.ndarray)]
+def _arrays(arguments: Sequence[Any]) -> list[Array]:
+    return [argument for argument in arguments if isinstance(argument, np.ndarray)]
 
 
-def _type_key(given: Any) -> Hashable:
+def _type_key(arguments: Any) -> Hashable:
     """What decides how an operand is traced."""
-    return (given.dtype, given.shape) if isinstance(given, np.ndarray) else (type(given), repr(given))
+    return (
+        (arguments.dtype, arguments.shape)
+        if isinstance(arguments, np.ndarray)
+        else (type(arguments), repr(arguments))
+    )
 
 
 def _traced(
-    record: Record, given: Sequence[Any], pattern: str, options: Options | None
+    record: Record, arguments: Sequence[Any], pattern: str, options: Options | None
 ) -> tuple[Program, list[Array]]:
     """A call's program, compiled when its tape is met for the first time, and what it takes."""
     tape = Tape(Traced)
-    values = [tape.array(one) if isinstance(one, np.ndarray) else one for one in given]
+    values = [
+        tape.array(argument) if isinstance(argument, np.ndarray) else argument for argument in arguments
+    ]
     with tape:
-        found = record(*values)
-        results = tuple([value_of(tape, result, pattern).index for result in _listed(found)])
+        returned = record(*values)
+        results = tuple([value_of(tape, result, pattern).index for result in _as_sequence(returned)])
     key = (tuple(tape.nodes), results, options)
     executable = _of_tapes.get(key)
     if executable is None:
         executable = Executable(module_of(tape.nodes, results), "main", options or _DEFAULT)
         _of_tapes.keep(key, executable)
-    return Program(executable, isinstance(found, (tuple, list))), tape.arrays
+    return Program(executable, isinstance(returned, (tuple, list))), tape.arrays
 
 
-def _listed(found: Any) -> Sequence[Any]:
-    return found if isinstance(found, (tuple, list)) else (found,)
+def _as_sequence(returned: Any) -> Sequence[Any]:
+    return returned if isinstance(returned, (tuple, list)) else (returned,)
 
 
 def _argument(tape: Tape, type: Any) -> Any:

@@ -24,7 +24,7 @@ from .torch_functions import NAMES as TORCH_NAMES
 from .traced import Traced
 from .ufuncs import FUNCTIONS, SPECIAL
 
-MOST_NESTED: Final = 8
+MAX_NESTING: Final = 8
 """How deep functions that use functions are followed."""
 
 _MODULES: Final = frozenset({"math", "ml_dtypes", "nimblehlo", "numpy", "scipy.special", "torch"})
@@ -102,7 +102,7 @@ def _key(value: Any, held: list[object], depth: int, *, lists: bool = False) -> 
     if kind in _BY_TEXT:
         return kind, repr(value)
     if kind is tuple or (lists and kind is list):
-        return kind, tuple([_key(part, held, depth) for part in value])
+        return kind, tuple([_key(element, held, depth) for element in value])
     if isinstance(value, np.dtype):
         return kind, value
     if isinstance(value, np.generic):
@@ -110,7 +110,7 @@ def _key(value: Any, held: list[object], depth: int, *, lists: bool = False) -> 
     if _is_known(value):
         KNOWN[id(value)] = value
         return id(value)
-    if kind is FunctionType and depth < MOST_NESTED:
+    if kind is FunctionType and depth < MAX_NESTING:
         return _function_key(value, held, depth + 1)
     raise _HasNoKey
 
@@ -123,29 +123,29 @@ def _function_key(function: FunctionType, held: list[object], depth: int) -> Has
     if names is None or function.__dict__:
         raise _HasNoKey
     held.append(code)
-    parts: list[Hashable] = [id(code)]
+    key_fields: list[Hashable] = [id(code)]
     try:
         for name in names:
             value: Any = function.__globals__.get(name, _MISSING)
             if value is _MISSING:
                 value = getattr(builtins, name)
-            parts.append(id(value) if id(value) in KNOWN else _key(value, held, depth))
+            key_fields.append(id(value) if id(value) in KNOWN else _key(value, held, depth))
         for cell in function.__closure__ or ():
-            parts.append(_key(cell.cell_contents, held, depth))
+            key_fields.append(_key(cell.cell_contents, held, depth))
         if function.__defaults__:
-            parts.append(_key(function.__defaults__, held, depth))
+            key_fields.append(_key(function.__defaults__, held, depth))
         for name, value in (function.__kwdefaults__ or {}).items():
-            parts.append((name, _key(value, held, depth)))
+            key_fields.append((name, _key(value, held, depth)))
     except (AttributeError, ValueError):  # a name that is not there, a variable that is not set yet
         raise _HasNoKey from None
-    return tuple(parts)
+    return tuple(key_fields)
 
 
 def _is_known(value: Any) -> bool:
     """Whether a value is a module, class, function or constant that is the same each time it is used."""
     if isinstance(value, ModuleType):
-        known = value.__name__ in _MODULES or value.__name__ == _PACKAGE
-        return known and sys.modules.get(value.__name__) is value
+        is_known_package = value.__name__ in _MODULES or value.__name__ == _PACKAGE
+        return is_known_package and sys.modules.get(value.__name__) is value
     if isinstance(value, type):
         return value in _BUILTINS or (issubclass(value, np.generic) and value.__module__ in _MODULES)
     if isinstance(value, ElementType):
@@ -165,20 +165,20 @@ def _is_known(value: Any) -> bool:
 
 
 _names_of_codes: dict[int, tuple[CodeType, tuple[str, ...] | None]] = {}
-_MOST_CODES: Final = 1024
+_MAX_CACHED_CODES: Final = 1024
 _lock = threading.Lock()
 
 
 def globals_of(code: CodeType) -> tuple[str, ...] | None:
     """The globals that code reads; None where it does what may differ from call to call."""
-    found = _names_of_codes.get(id(code))
-    if found is None:
-        found = (code, _read_globals(code))
+    cached = _names_of_codes.get(id(code))
+    if cached is None:
+        cached = (code, _read_globals(code))
         with _lock:
-            if len(_names_of_codes) >= _MOST_CODES:
+            if len(_names_of_codes) >= _MAX_CACHED_CODES:
                 _names_of_codes.clear()
-            _names_of_codes[id(code)] = found
-    return found[1]
+            _names_of_codes[id(code)] = cached
+    return cached[1]
 
 
 def _read_globals(code: CodeType) -> tuple[str, ...] | None:

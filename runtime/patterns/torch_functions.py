@@ -125,10 +125,10 @@ _ELEMENTWISE: Final[dict[str, Function]] = {
 
 def _of(function: Any) -> Callable[..., Any]:
     """A function of NumPy under torch's names for its arguments."""
-    found = NUMPY[function]
+    implementation = NUMPY[function]
 
     def renamed(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
-        return found(input, dim, keepdims=keepdim)
+        return implementation(input, dim, keepdims=keepdim)
 
     return renamed
 
@@ -184,13 +184,16 @@ def apply_torch(function: Any, args: Sequence[Any], settings: Mapping[str, Any])
     name = str(getattr(function, "__name__", function))
     label = f"torch.{name}"
     key = name[2:-2] if name.startswith("__") and name.endswith("__") else name
-    given = {key: value for key, value in settings.items() if value is not None}
+    set_arguments = {key: value for key, value in settings.items() if value is not None}
     if key in _ELEMENTWISE:
         return matches(
-            lambda *operands: apply(_ELEMENTWISE[key], *operands), [*args, *_others(given)], given, label
+            lambda *operands: apply(_ELEMENTWISE[key], *operands),
+            [*args, *_others(set_arguments)],
+            set_arguments,
+            label,
         )
     if key in _OTHER:
-        return matches(_OTHER[key], args, given, label)
+        return matches(_OTHER[key], args, set_arguments, label)
     if key[:1] == "r" and key[1:] in _ELEMENTWISE and len(args) == 2:
         return apply(_ELEMENTWISE[key[1:]], args[1], args[0])
     raise unsupported(label, "is not offered for traced values")

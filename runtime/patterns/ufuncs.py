@@ -18,7 +18,7 @@ from . import compositions as do
 from . import operations as ops
 from .element_types import BOOL, computing_type, meeting_type
 from .failures import broken, unsupported
-from .operands import fitted, lifted, shape_of
+from .operands import as_traced, fitted, shape_of
 from .tape import Value
 
 INEXACT: Final = FLOAT | COMPLEX
@@ -52,7 +52,7 @@ def apply(function: Function, *operands: Any) -> Any:
     name = function.name
     if _agree(operands) and operands[0].element_type.category & function.categories:
         return function.emit(*operands)
-    tape, values = lifted(operands, name)
+    tape, values = as_traced(operands, name)
     element_type = _type_to_compute_in(function, meeting_type(values, name))
     shape = ops.broadcast_shape([shape_of(value) for value in values], name)
     return function.emit(*[fitted(tape, value, shape, element_type, name) for value in values])
@@ -76,10 +76,10 @@ def _type_to_compute_in(function: Function, element_type: ElementType) -> Elemen
         return element_type
     if function.ufunc is None:
         return BOOL
-    found = computing_type(function.ufunc, element_type)
-    if found is None or not found.category & function.categories:
+    computed_type = computing_type(function.ufunc, element_type)
+    if computed_type is None or not computed_type.category & function.categories:
         raise broken(function.name, f"takes no elements of type {element_type}")
-    return found
+    return computed_type
 
 
 def apply_ufunc(ufunc: np.ufunc, method: str, operands: Sequence[Any], settings: dict[str, Any]) -> Any:
@@ -89,9 +89,11 @@ def apply_ufunc(ufunc: np.ufunc, method: str, operands: Sequence[Any], settings:
         UnsupportedError: StableHLO has nothing for it, or a method or setting is asked for.
     """
     name = f"numpy.{ufunc.__name__}"
-    asked = [method] * (method != "__call__") + [key for key, value in settings.items() if value is not None]
-    if asked:
-        raise unsupported(name, f"{asked[0]} is not offered for traced values")
+    unsupported_options = [method] * (method != "__call__") + [
+        key for key, value in settings.items() if value is not None
+    ]
+    if unsupported_options:
+        raise unsupported(name, f"{unsupported_options[0]} is not offered for traced values")
     if ufunc is np.divmod:
         return apply(FUNCTIONS[np.floor_divide], *operands), apply(FUNCTIONS[np.remainder], *operands)
     function = FUNCTIONS.get(ufunc) or _of_scipy(ufunc)

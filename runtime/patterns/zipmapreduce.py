@@ -14,7 +14,7 @@ from . import operations as ops
 from .arguments import dimension, dimensions
 from .element_types import BOOL, INT32, INT64, element_type_named, is_number
 from .failures import broken
-from .functions import folding_type, where
+from .functions import accumulation_type, where
 from .operands import shape_of, value_of
 from .programs import compute
 from .tape import Shape, Tape, active_tape
@@ -90,16 +90,16 @@ def sn_zipmapreduce(
     def record(*values: Any) -> Any:
         tape = active_tape()
         assert tape is not None
-        given = [value for value in values if not is_number(value)]
-        if not given:
+        tensors = [value for value in values if not is_number(value)]
+        if not tensors:
             raise broken(PATTERN, "operands has no array", "Z1")
-        shape = ops.broadcast_shape([value.shape for value in given], PATTERN, "Z2")
-        found = function(Attributes(tape, shape), *values)
+        shape = ops.broadcast_shape([value.shape for value in tensors], PATTERN, "Z2")
+        returned = function(Attributes(tape, shape), *values)
         results = [
             _reduced(_mapped(tape, result, shape), reduce_op, reduce_dims, keep_dims)
-            for result in (found if isinstance(found, (tuple, list)) else (found,))
+            for result in (returned if isinstance(returned, (tuple, list)) else (returned,))
         ]
-        return tuple(results) if isinstance(found, (tuple, list)) else results[0]
+        return tuple(results) if isinstance(returned, (tuple, list)) else results[0]
 
     settings = (function, reduce_op, reduce_dims, keep_dims)
     return compute(record, listed, _names(len(listed)), settings, PATTERN, options)
@@ -138,7 +138,7 @@ def _reduced(value: Any, reduce_op: str | None, reduce_dims: Any, keep_dims: boo
         reduce_dims = (reduce_dims,)
     dims = tuple(sorted(dimensions(reduce_dims, rank, "reduce_dims", PATTERN, "Z6")))
     if value.element_type.category == BOOLEAN and reduce_op in ("sum", "product"):
-        value = ops.convert(value, folding_type(np.add, BOOL))
+        value = ops.convert(value, accumulation_type(np.add, BOOL))
     return ops.reduce(value, reduce_op, dims, keep_dims=keep_dims, pattern=PATTERN)
 
 

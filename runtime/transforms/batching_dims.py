@@ -135,14 +135,14 @@ def _decompose_operation(operation: Operation, names: _Names) -> Sequence[Operat
         for name, value in struct.fields.items()
         if name not in (names.operand_batching_dims, names.indices_batching_dims)
     }
-    made = _Made(operation)
+    decomposition = _Decomposition(operation)
     if batching_dims:
         position = 1 if operation.name == "stablehlo.gather" else len(view.inputs)
         dims = getattr(view, names.indices_batching_dims)
         operand_type = operation.operands[0].type
         assert isinstance(operand_type, TensorType)
         sizes = [operand_type.shape[d] for d in batching_dims]
-        indices = made.longer(operation.operands[position], view.index_vector_dim, dims, sizes)
+        indices = decomposition.longer(operation.operands[position], view.index_vector_dim, dims, sizes)
         operands = list(operation.operands)
         operands[position] = indices
         operation.operands = tuple(operands)
@@ -152,10 +152,10 @@ def _decompose_operation(operation: Operation, names: _Names) -> Sequence[Operat
             operation.attributes = {**operation.attributes, "indices_are_sorted": BoolAttribute(False)}
     dimension_numbers = StructAttribute(struct.dialect, struct.mnemonic, fields)
     operation.attributes = {**operation.attributes, names.struct: dimension_numbers}
-    return made.operations
+    return decomposition.operations
 
 
-class _Made:
+class _Decomposition:
     """Operations that make the longer index vectors of one operation."""
 
     def __init__(self, operation: Operation) -> None:
@@ -167,20 +167,20 @@ class _Made:
         type = _tensor(indices)
         element_type = type.element_type
         assert isinstance(element_type, ElementType)
-        known = [max(size, type.shape[d]) for d, size in zip(dims, sizes, strict=True)]
-        greatest = storage_range(_I32)[1] if DYNAMIC in known else max(known) - 1
-        if greatest > storage_range(element_type)[1]:
+        padded_sizes = [max(size, type.shape[d]) for d, size in zip(dims, sizes, strict=True)]
+        max_index = storage_range(_I32)[1] if DYNAMIC in padded_sizes else max(padded_sizes) - 1
+        if max_index > storage_range(element_type)[1]:
             indices = self.create("stablehlo.convert", [indices], type.with_element_type(_I64))
         if vector_dim == type.rank:
             indices = self.with_vectors_of_one(indices)
         shape = list(_tensor(indices).shape)
         length = shape[vector_dim]
         shape[vector_dim] = 1
-        parts = [self.iota(indices, shape, dim, vector_dim) for dim in dims]
-        shape[vector_dim] = DYNAMIC if length == DYNAMIC else length + len(parts)
+        components = [self.iota(indices, shape, dim, vector_dim) for dim in dims]
+        shape[vector_dim] = DYNAMIC if length == DYNAMIC else length + len(components)
         attributes = {"dimension": _integer(vector_dim)}
         return self.create(
-            "stablehlo.concatenate", [*parts, indices], _tensor(indices).with_shape(shape), attributes
+            "stablehlo.concatenate", [*components, indices], _tensor(indices).with_shape(shape), attributes
         )
 
     def with_vectors_of_one(self, indices: Value) -> Value:
@@ -204,18 +204,18 @@ class _Made:
 
     def shape(self, sizes: Sequence[int], like: Value) -> Value:
         """A shape as a value: known sizes, and where they are unknown those of `like`."""
-        one = TensorType((1,), _I32)
+        size_type = TensorType((1,), _I32)
         parts = []
         for d, size in enumerate(sizes):
             if size == DYNAMIC:
                 scalar = TensorType((), _I32)
-                found = self.create(
+                concatenated = self.create(
                     "stablehlo.get_dimension_size", [like], scalar, {"dimension": _integer(d)}
                 )
-                parts.append(self.create("stablehlo.reshape", [found], one))
+                parts.append(self.create("stablehlo.reshape", [concatenated], size_type))
             else:
-                value = DenseElementsAttribute(one, np.array([size], np.int32))
-                parts.append(self.create("stablehlo.constant", [], one, {"value": value}))
+                value = DenseElementsAttribute(size_type, np.array([size], np.int32))
+                parts.append(self.create("stablehlo.constant", [], size_type, {"value": value}))
         type = TensorType((len(parts),), _I32)
         return self.create("stablehlo.concatenate", parts, type, {"dimension": _integer(0)})
 

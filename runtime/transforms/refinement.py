@@ -85,7 +85,7 @@ def is_refinable(module: object, *, entry: str = "main") -> Refinability:
     analysis = _Analysis()
     analysis.data.update(function.body.block.arguments)
     analysis.visit(function.body.block)
-    return Refinability() if analysis.found is None else analysis.found
+    return Refinability() if analysis.refinability is None else analysis.refinability
 
 
 def refine(module: object, argument_types: Sequence[Any], *, entry: str = "main") -> Module:
@@ -112,11 +112,11 @@ def refine(module: object, argument_types: Sequence[Any], *, entry: str = "main"
     types = [_bound(type, argument_types[index], index) for index, type in enumerate(declared)]
     function = specialize(loaded, entry, types, rewrite=False)
     _require_static(function, loaded, entry)
-    kept = [loaded.functions[name] for name in _named_functions(function, loaded)]
+    functions = [loaded.functions[name] for name in _named_functions(function, loaded)]
     attributes = {name: value for name, value in loaded.attributes.items() if name not in _DROPPED}
     meshes = [item for item in loaded.body if isinstance(item, Operation)]
     refined = Module(
-        [*meshes, function, *kept],
+        [*meshes, function, *functions],
         name=loaded.name,
         attributes=attributes,
         location=loaded.location,
@@ -126,26 +126,28 @@ def refine(module: object, argument_types: Sequence[Any], *, entry: str = "main"
     return refined
 
 
-def _bound(declared: Type, given: Any, index: int) -> Type:
+def _bound(declared: Type, refined_type: Any, index: int) -> Type:
     """The type of an argument, its sizes known."""
-    if isinstance(given, str):
-        given = parse_type(given)
+    if isinstance(refined_type, str):
+        refined_type = parse_type(refined_type)
     if not isinstance(declared, TensorType):
-        if isinstance(given, Type) and given != declared:
-            raise ExecutionError(f"argument {index} is {declared}, but is to be {given}")
+        if isinstance(refined_type, Type) and refined_type != declared:
+            raise ExecutionError(f"argument {index} is {declared}, but is to be {refined_type}")
         return declared
-    if not isinstance(given, TensorType):
+    if not isinstance(refined_type, TensorType):
         try:
-            given = declared.with_shape(tuple(map(int, getattr(given, "shape", given))))
+            refined_type = declared.with_shape(tuple(map(int, getattr(refined_type, "shape", refined_type))))
         except (TypeError, ValueError):
-            raise ExecutionError(f"the type of argument {index} is {given!r}, but must say a shape") from None
-    if given.element_type != declared.element_type or not given.is_static:
-        raise ExecutionError(f"argument {index} is {declared}, but is to be {given}")
-    too_large = at_most("shape", given.shape, "bounds", declared.bounds or ())
-    if too_large or not shapes_agree(declared.shape, given.shape):
-        sizes = shape_text(given.shape)
+            raise ExecutionError(
+                f"the type of argument {index} is {refined_type!r}, but must say a shape"
+            ) from None
+    if refined_type.element_type != declared.element_type or not refined_type.is_static:
+        raise ExecutionError(f"argument {index} is {declared}, but is to be {refined_type}")
+    too_large = at_most("shape", refined_type.shape, "bounds", declared.bounds or ())
+    if too_large or not shapes_agree(declared.shape, refined_type.shape):
+        sizes = shape_text(refined_type.shape)
         raise ExecutionError(f"argument {index} is {declared}, but is to have shape {sizes}")
-    bound: TensorType = given
+    bound: TensorType = refined_type
     return bound
 
 
@@ -162,7 +164,7 @@ def _require_static(function: Function, module: Module, entry: str) -> None:
 
 def _named_functions(function: Function, module: Module) -> list[str]:
     """The functions that operations of a function name, and those that these name."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     pending = [function]
     while pending:
         body = pending.pop().body
@@ -170,11 +172,11 @@ def _named_functions(function: Function, module: Module) -> list[str]:
         for operation in body.walk():
             for name in _symbols(operation.attributes.values()):
                 callee = module.functions.get(name)
-                if callee is not None and name not in found and name != function.name:
-                    found[name] = None
+                if callee is not None and name not in names and name != function.name:
+                    names[name] = None
                     if callee.body is not None:
                         pending.append(callee)
-    return list(found)
+    return list(names)
 
 
 def _symbols(attributes: Iterable[Attribute]) -> Iterator[str]:
@@ -196,7 +198,7 @@ class _Analysis:
 
     def __init__(self) -> None:
         self.data: set[Value] = set()
-        self.found: Refinability | None = None
+        self.refinability: Refinability | None = None
 
     def visit(self, block: Block) -> None:
         """Judge a block's operations in order."""
@@ -211,14 +213,14 @@ class _Analysis:
     def judge(self, view: Op) -> None:
         """Note the operation if one of its sizes depends on data."""
         operation = view.operation
-        if self.found is not None or _is_static(operation.results):
+        if self.refinability is not None or _is_static(operation.results):
             return
         for position, name in _size_operands(view):
             if operation.operands[position] in self.data:
-                self.found = Refinability(operation.name, operation.location, name)
+                self.refinability = Refinability(operation.name, operation.location, name)
                 return
         if isinstance(view, CustomCall) and not shape_operands(operation):
-            self.found = Refinability(operation.name, operation.location)
+            self.refinability = Refinability(operation.name, operation.location)
 
     def results_of(self, view: Op) -> Iterator[Iterable[Value]]:
         """Those results of an operation that depend on data."""
@@ -261,10 +263,10 @@ def _size_operands(view: Op) -> Iterator[tuple[int, str]]:
     """Position and name of each operand that says sizes."""
     if isinstance(view, (Rng, SetDimensionSize)):
         yield len(view.operation.operands) - 1, view.declared_operands[-1].name
-    form = STATIC_FORMS.get(view.name)
-    if form is not None:
+    static_form = STATIC_FORMS.get(view.name)
+    if static_form is not None:
         positions = operand_positions(view)
-        for name in (*form.attributes, *form.shapes):
+        for name in (*static_form.attributes, *static_form.shapes):
             yield positions[name], name
     if isinstance(view, CustomCall):
         for position in shape_operands(view.operation):

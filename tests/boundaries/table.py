@@ -47,7 +47,7 @@ runtime/ops/custom_calls/custom_call.py:TYPED_FFI
 runtime/ops/numerics/result_accuracy.py:*
 runtime/ops/numerics/special_functions.py:_SPLIT
 runtime/ops/internal/whole_windows.py:FAR_AWAY
-runtime/ops/numerics/element_types.py:_LEAST_SCALE
+runtime/ops/numerics/element_types.py:_MIN_SCALE
 runtime/plan/implementations/ufunc_programs.py:_ALIGNMENT
 runtime/types.py:*
 """

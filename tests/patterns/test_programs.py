@@ -90,8 +90,8 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The modules that calls make; no program is kept from before."""
     made: list[Any] = []
     original = programs.module_of
-    monkeypatch.setattr(programs, "_of_tapes", Recent(programs.MOST_PROGRAMS))
-    monkeypatch.setattr(programs, "_of_snapshots", Recent(programs.MOST_PROGRAMS))
+    monkeypatch.setattr(programs, "_of_tapes", Recent(programs.MAX_CACHED_PROGRAMS))
+    monkeypatch.setattr(programs, "_of_snapshots", Recent(programs.MAX_CACHED_PROGRAMS))
     monkeypatch.setattr(programs, "module_of", lambda *args: made.append(original(*args)) or made[-1])
     return made
 

@@ -170,7 +170,7 @@ def test_instructions_that_change() -> None:
 
 def test_functions_that_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
     # Instructions that are gone may leave their place to others.
-    monkeypatch.setattr(snapshots, "_MOST_CODES", 1)
+    monkeypatch.setattr(snapshots, "_MAX_CACHED_CODES", 1)
     for number in range(300):
         function = eval(f"lambda attrs, x: x + {number}")
         assert sn_zipmapreduce(function, [X[:1]]).tolist() == [number]

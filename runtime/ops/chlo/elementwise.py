@@ -346,10 +346,10 @@ class TopK(
         size, count = operand.shape[-1], math.prod(operand.shape[:-1])
         rows, order = operand.reshape(count, size), np.empty((count, self.k), np.intp)
         # Some rows at a time: what is made of them stays in caches, and its memory serves the next ones.
-        together = max(1, _ELEMENTS_TOGETHER // max(1, size))
-        for first in range(0, count, together):
-            keys = self.keys_of(rows[first : first + together])
-            order[first : first + together] = _first_of(np.invert(keys, out=keys), self.k)
+        rows_per_chunk = max(1, _ELEMENTS_TOGETHER // max(1, size))
+        for first in range(0, count, rows_per_chunk):
+            sort_keys = self.keys_of(rows[first : first + rows_per_chunk])
+            order[first : first + rows_per_chunk] = _first_of(np.invert(sort_keys, out=sort_keys), self.k)
         shape = (*operand.shape[:-1], self.k)
         values = np.take_along_axis(rows, order, axis=-1).reshape(shape)
         return values, order.astype(np.int32).reshape(shape)
@@ -358,8 +358,8 @@ class TopK(
         """Integers in the order of the elements."""
         element_type = self.operand.element_type
         if element_type.category == FLOAT:
-            keys: Array = element_types.total_order(element_type)(operand)
-            return keys
+            sort_keys: Array = element_types.total_order(element_type)(operand)
+            return sort_keys
         return operand.astype(element_types.carrier(element_type))
 
 
@@ -367,17 +367,17 @@ _ELEMENTS_TOGETHER = 1 << 17
 """Of so many elements the first ones are found at a time."""
 
 
-def _first_of(keys: Array, count: int) -> Array:
+def _first_of(sort_keys: Array, count: int) -> Array:
     """Where the least keys of each row lie, in their order; of equal ones the first come first."""
-    size = keys.shape[-1]
+    size = sort_keys.shape[-1]
     if not 0 < 8 * count < size:
-        return np.argsort(keys, axis=-1, kind="stable")[..., :count]
-    last = np.partition(keys, count - 1, axis=-1)[..., count - 1 : count]
-    chosen = keys <= last
+        return np.argsort(sort_keys, axis=-1, kind="stable")[..., :count]
+    last = np.partition(sort_keys, count - 1, axis=-1)[..., count - 1 : count]
+    chosen = sort_keys <= last
     if np.count_nonzero(chosen) > chosen.size // size * count:
-        needed = count - np.count_nonzero(keys < last, axis=-1, keepdims=True)
-        equal = keys == last
+        needed = count - np.count_nonzero(sort_keys < last, axis=-1, keepdims=True)
+        equal = sort_keys == last
         chosen &= ~(equal & (np.cumsum(equal, axis=-1) > needed))
-    positions = np.nonzero(chosen)[-1].reshape(*keys.shape[:-1], count)
-    order = np.argsort(np.take_along_axis(keys, positions, axis=-1), axis=-1, kind="stable")
+    positions = np.nonzero(chosen)[-1].reshape(*sort_keys.shape[:-1], count)
+    order = np.argsort(np.take_along_axis(sort_keys, positions, axis=-1), axis=-1, kind="stable")
     return np.take_along_axis(positions, order, axis=-1)

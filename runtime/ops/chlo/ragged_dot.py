@@ -186,8 +186,8 @@ class RaggedDot(DotDimensions, name="chlo.ragged_dot"):
         products = []
         for group in range(groups.count):
             if groups.are_the_same:
-                columns = groups.positions(group)
-                pair = _along(lhs, self.ragged, columns), _along(rhs, rhs_dimensions[-1], columns)
+                positions = groups.positions(group)
+                pair = _along(lhs, self.ragged, positions), _along(rhs, rhs_dimensions[-1], positions)
             else:
                 inside = groups.holds(group)
                 pair = _masked(lhs, inside, lhs_dimensions), _masked(rhs, inside, rhs_dimensions)

@@ -116,9 +116,9 @@ class Contraction(MixedProduct):
         lhs_sizes = [lhs_shape[d] for d in lhs_permutation or range(len(lhs_shape))]
         rhs_sizes = [rhs_shape[d] for d in rhs_permutation or range(len(rhs_shape))]
         split = len(lhs_sizes) - contracting
-        batch, terms = math.prod(lhs_sizes[:batching]), math.prod(lhs_sizes[split:])
-        lhs_stack = (batch, math.prod(lhs_sizes[batching:split]), terms)
-        rhs_stack = (batch, terms, math.prod(rhs_sizes[batching + contracting :]))
+        batch, contracted_size = math.prod(lhs_sizes[:batching]), math.prod(lhs_sizes[split:])
+        lhs_stack = (batch, math.prod(lhs_sizes[batching:split]), contracted_size)
+        rhs_stack = (batch, contracted_size, math.prod(rhs_sizes[batching + contracting :]))
 
         def stack(lhs: Array, rhs: Array) -> tuple[Array, Array]:
             lhs = lhs if lhs_permutation is None else lhs.transpose(lhs_permutation)
@@ -166,14 +166,14 @@ class Contraction(MixedProduct):
         )
         if self.lhs.rank == self.rhs.rank == batching + 2 and contracting == 1:
             if multiply is contracted:
-                rows, terms, columns = self.matrix_sizes
-                multiply = contraction_of(rows, terms, columns)
+                rows, k, columns = self.matrix_sizes
+                multiply = contraction_of(rows, k, columns)
             if lhs_permutation is rhs_permutation is None:
                 return multiply
             return lambda lhs, rhs: multiply(lhs.transpose(lhs_order), rhs.transpose(rhs_order))
-        rows, terms, columns = self.matrix_sizes
+        rows, k, columns = self.matrix_sizes
         batch, shape = self.result_shape()[:batching], self.result_shape()
-        lhs_stack, rhs_stack = (*batch, rows, terms), (*batch, terms, columns)
+        lhs_stack, rhs_stack = (*batch, rows, k), (*batch, k, columns)
         return lambda lhs, rhs: multiply(
             lhs.transpose(lhs_order).reshape(lhs_stack), rhs.transpose(rhs_order).reshape(rhs_stack)
         ).reshape(shape)

@@ -21,12 +21,12 @@ from ..framework.declaration import Array
 from ..reduction.window_geometry import Window, window_positions
 from .matmul import Multiply, is_narrow
 
-_MANY_OUTPUTS: Final = 128
-"""Output features from which on copying windows for products of narrow numbers pays."""
+_MIN_OUTPUTS_FOR_MATMUL: Final = 128
+"""Minimum number of output features for which low-precision products by copied windows (im2col) pay off."""
 _LEAST_TERMS: Final = 1 << 20
-"""Terms of all sums from which on such products take less than loops, which need no matrices."""
+"""Minimum number of multiplications for which such products are faster than loops, which copy nothing."""
 PATCHES: Final = 1 << 22
-"""Most elements of windows that are copied at a time, unless a single row of windows has more."""
+"""Maximum number of window elements copied at a time, unless a single row of windows has more."""
 
 
 def by_loops(
@@ -49,7 +49,7 @@ def by_loops(
         return None
     outputs = rhs[view.kernel_output_feature_dimension]
     is_copied = not all(window.is_trivial for window in windows)
-    prefers_matmul = outputs // view.feature_group_count >= _MANY_OUTPUTS or not is_copied
+    prefers_matmul = outputs // view.feature_group_count >= _MIN_OUTPUTS_FOR_MATMUL or not is_copied
     if prefers_matmul and math.prod(shapes[2]) * math.prod(rhs) >= _LEAST_TERMS * outputs and is_narrow(view):
         return None
     groups = view.feature_group_count, view.batch_group_count
@@ -90,7 +90,7 @@ def result_shape(
 
 
 def axes(view: Any, windows: Sequence[Window], lhs: Sequence[int]) -> tuple[convolution.Axis, ...]:
-    """The spatial dimensions of an lhs of this shape, and how windows lie along them."""
+    """The spatial dimensions of an lhs of this shape with the geometry of their windows."""
     axes = []
     for w, d, is_reversed in zip(windows, view.input_spatial_dimensions, view.window_reversal, strict=True):
         geometry = (w.stride, w.low, w.base_dilation, w.window_dilation)
@@ -99,7 +99,7 @@ def axes(view: Any, windows: Sequence[Window], lhs: Sequence[int]) -> tuple[conv
 
 
 def numbers(view: Any) -> convolution.DimensionNumbers:
-    """The dimensions of operands and result, in order."""
+    """The dimension numbers of operands and result, in order."""
     return convolution.DimensionNumbers(view.input_dimensions, view.kernel_dimensions, view.output_dimensions)
 
 
@@ -173,11 +173,11 @@ def multiplied(
     if not result.size or not matrices.size:
         return result
     for batches, rows in _blocks(batch, counts, groups * matrices.shape[1]):
-        chosen, taken = list(windows), list(counts)
+        chosen, remaining_counts = list(windows), list(counts)
         if counts:
             chosen[0] = windows[0]._replace(low=windows[0].low - rows.start * windows[0].stride)
-            taken[0] = rows.stop - rows.start
-        rows_of_windows = _patches(lhs[:, batches], chosen, taken)
+            remaining_counts[0] = rows.stop - rows.start
+        rows_of_windows = _patches(lhs[:, batches], chosen, remaining_counts)
         rows_of_windows = rows_of_windows.reshape(groups, -1, matrices.shape[1])
         product = multiply(rows_of_windows, matrices)
         block = (slice(None), batches, rows) if counts else (slice(None), batches)

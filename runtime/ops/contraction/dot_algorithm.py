@@ -73,8 +73,8 @@ class DotAlgorithm(NamedTuple):
         """The numbers of the components that are multiplied, those with the smallest product first."""
         components = self.components
         assert components is not None
-        most = {3: 1, 6: 2}.get(self.num_primitive_operations, 2 * components)
-        pairs = [(i, j) for i in range(components) for j in range(components) if i + j <= most]
+        max_order = {3: 1, 6: 2}.get(self.num_primitive_operations, 2 * components)
+        pairs = [(i, j) for i in range(components) for j in range(components) if i + j <= max_order]
         return sorted(pairs, key=sum, reverse=True)
 
 
@@ -105,8 +105,8 @@ def multiplier(
         *small, total = [contracted(lefts[i], rights[j]) for i, j in pairs]
         if small:
             # What is not finite is in the first components alone: beside it, the others give NaN.
-            rest = functools.reduce(np.add, small)
-            total = np.where(np.isnan(rest), total, rest + total)
+            correction = functools.reduce(np.add, small)
+            total = np.where(np.isnan(correction), total, correction + total)
         return np.asarray(leave(accumulated(total)))
 
     return multiply
@@ -117,13 +117,13 @@ def _splitter(source: ElementType, precision: ElementType, components: int) -> C
     to_working = converter(source, working_type(precision))
 
     def split(array: Array) -> list[Array]:
-        rest = to_working(array)
+        remainder = to_working(array)
         split_values = []
         for _ in range(components):
-            component = rounded(rest, precision)
+            component = rounded(remainder, precision)
             split_values.append(component)
             if len(split_values) < components:
-                rest = np.where(np.isfinite(component), rest - component, np.float32(0))
+                remainder = np.where(np.isfinite(component), remainder - component, np.float32(0))
         return split_values
 
     return split

@@ -209,10 +209,10 @@ class _Einsum(Op):
         Raises:
             VerifyError: the configuration is malformed, or does not fit the operands.
         """
-        terms, output = self._terms()
+        operand_labels, output = self._terms()
         sizes: dict[str, int] = {}
-        for term, type in zip(terms, self.operand_types(), strict=True):
-            for label, size in zip(_labels(term, type.rank), type.shape, strict=True):
+        for labels_text, type in zip(operand_labels, self.operand_types(), strict=True):
+            for label, size in zip(_labels(labels_text, type.rank), type.shape, strict=True):
                 previous = sizes.get(label, DYNAMIC)
                 if not rules.sizes_agree(previous, size) and not (label.isdigit() and 1 in (previous, size)):
                     raise self.error(f"einsum_config gives {label} the sizes {previous} and {size}")
@@ -230,21 +230,23 @@ class _Einsum(Op):
         """The labels of each operand, and those of the result."""
         config = self.einsum_config.replace(" ", "")
         operands, arrow, output = config.partition("->")
-        terms = operands.split(",")
+        operand_labels = operands.split(",")
         types = self.operand_types()
         if (
             not arrow
-            or len(terms) != len(types)
-            or not all(re.fullmatch(_EINSUM_OPERAND, term) for term in [*terms, output])
+            or len(operand_labels) != len(types)
+            or not all(
+                re.fullmatch(_EINSUM_OPERAND, labels_text) for labels_text in [*operand_labels, output]
+            )
         ):
             raise self.error(
                 f"einsum_config is {config!r}, but must name the dimensions of {len(types)} operands"
             )
-        for term, type in zip(terms, types, strict=True):
-            named = len(term.replace("...", ""))
-            if named > type.rank or (named < type.rank and "..." not in term):
+        for labels_text, type in zip(operand_labels, types, strict=True):
+            named = len(labels_text.replace("...", ""))
+            if named > type.rank or (named < type.rank and "..." not in labels_text):
                 raise self.error(f"einsum_config names {named} dimensions, but an operand is {type}")
-        return terms, output
+        return operand_labels, output
 
     def verify(self) -> None:
         super().verify()
@@ -264,9 +266,9 @@ class _Einsum(Op):
         return np.asarray(rounding(computed, element_type)(np.asarray(product)))
 
 
-def _labels(term: str, rank: int) -> list[str]:
+def _labels(labels_text: str, rank: int) -> list[str]:
     """A label for each dimension; those of an ellipsis are numbers, counted from the last one."""
-    before, dots, after = term.partition("...")
+    before, dots, after = labels_text.partition("...")
     hidden = rank - len(before) - len(after)
     return [*before, *(map(str, range(hidden - 1, -1, -1)) if dots else ()), *after]
 

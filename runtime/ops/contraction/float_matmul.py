@@ -24,10 +24,10 @@ PART: Final = 256
 """Terms of sums that are added up at a time."""
 _ON_ONE_THREAD: Final = 1 << 19
 """Up to so many terms BLAS multiplies two matrices on the calling thread."""
-_IN_PIECES: Final = 1 << 21
+_IN_CHUNKS: Final = 1 << 21
 """Up to so many terms a product is cut into such pieces. BLAS's threads would save microseconds, but where
 other processes use the processors it waits for them for milliseconds."""
-_LEAST_PIECE: Final = 8
+_MIN_CHUNK: Final = 8
 """Rows or columns that a piece has at least."""
 
 
@@ -47,14 +47,14 @@ def _chains() -> Product | None:
 
 
 def by_blas(a: Array, b: Array) -> Array:
-    """The product of stacks of matrices of one element type by BLAS, cut where that pays (`_IN_PIECES`)."""
-    rows, terms, columns = a.shape[-2], a.shape[-1], b.shape[-1]
-    pieces = _pieces(rows, terms, columns)
-    if pieces == 1:
+    """The product of stacks of matrices of one element type by BLAS, cut where that pays (`_IN_CHUNKS`)."""
+    rows, k, columns = a.shape[-2], a.shape[-1], b.shape[-1]
+    chunks = _chunk_count(rows, k, columns)
+    if chunks == 1:
         whole: Array = np.matmul(a, b)
         return whole
     product = np.empty((*broadcast_shapes(a.shape[:-2], b.shape[:-2]), rows, columns), a.dtype)
-    cuts = [max(rows, columns) * piece // pieces for piece in range(pieces + 1)]
+    cuts = [max(rows, columns) * chunk // chunks for chunk in range(chunks + 1)]
     for start, end in itertools.pairwise(cuts):
         if rows >= columns:
             np.matmul(a[..., start:end, :], b, out=product[..., start:end, :])
@@ -63,13 +63,13 @@ def by_blas(a: Array, b: Array) -> Array:
     return product
 
 
-def _pieces(rows: int, terms: int, columns: int) -> int:
+def _chunk_count(rows: int, k: int, columns: int) -> int:
     """Into how many pieces the rows, or the columns where these are more, of a product are cut."""
-    work = rows * terms * columns
-    if work <= _ON_ONE_THREAD or work > _IN_PIECES or min(rows, columns) == 1:
+    work = rows * k * columns
+    if work <= _ON_ONE_THREAD or work > _IN_CHUNKS or min(rows, columns) == 1:
         return 1
-    pieces = -(-work // _ON_ONE_THREAD)
-    return pieces if max(rows, columns) >= pieces * _LEAST_PIECE else 1
+    chunks = -(-work // _ON_ONE_THREAD)
+    return chunks if max(rows, columns) >= chunks * _MIN_CHUNK else 1
 
 
 def in_parts(a: Array, b: Array, threads: int | None = None) -> Array:
@@ -122,20 +122,20 @@ def _equally_stacked(a: Array, b: Array) -> tuple[Array, Array]:
     return np.broadcast_to(a, (*batch, *a.shape[-2:])), np.broadcast_to(b, (*batch, *b.shape[-2:]))
 
 
-def contraction_of(rows: int, terms: int, columns: int, threads: int | None = None) -> Product:
+def contraction_of(rows: int, k: int, columns: int, threads: int | None = None) -> Product:
     """The quickest function that does for matrices of these sizes, of equal stacks, what `contracted` does.
 
     Args:
-        rows, terms, columns: the sizes.
+        rows, k, columns: the sizes.
         threads: most threads that it may use where it knows of them; None: all.
     """
     is_vector = 1 in (rows, columns)
     multiply = _chains() if is_vector else _tiles()
     if multiply is None and is_vector:
-        return np.matmul if _pieces(rows, terms, columns) == 1 else by_blas
+        return np.matmul if _chunk_count(rows, k, columns) == 1 else by_blas
     if multiply is not None:
         return multiply if threads is None else functools.partial(multiply, threads=threads)
-    return np.matmul if _pieces(rows, terms, columns) == 1 and terms <= PART else _in_parts_by_blas
+    return np.matmul if _chunk_count(rows, k, columns) == 1 and k <= PART else _in_parts_by_blas
 
 
 def part_of(rows: int, columns: int) -> tuple[int, int] | None:

@@ -23,7 +23,7 @@ _F32: Final = ELEMENT_TYPES["f32"]
 
 _LEAST_TERMS: Final = 1 << 12
 """Smaller products of matrices are left to `float_products` by the matrix unit."""
-_LEAST_TERMS_OF_PAIRS: Final = 1 << 10
+_MIN_K_OF_PAIRS: Final = 1 << 10
 """The same where pairs are multiplied."""
 
 
@@ -49,11 +49,11 @@ def has_order_of_f32() -> bool:
     return way() == low_precision_matmul.BY_PAIRS
 
 
-def suits(rows: int, terms: int, columns: int) -> bool:
+def suits(rows: int, k: int, columns: int) -> bool:
     """Whether matrices of these sizes are multiplied so. Products of f32 have another order for vectors."""
     if has_order_of_f32():
-        return 1 not in (rows, columns) and rows * terms * columns >= _LEAST_TERMS_OF_PAIRS
-    return rows * terms * columns >= _LEAST_TERMS
+        return 1 not in (rows, columns) and rows * k * columns >= _MIN_K_OF_PAIRS
+    return rows * k * columns >= _LEAST_TERMS
 
 
 def narrow_multiplier(
@@ -100,8 +100,8 @@ def prepared(
     """
     from ...kernels.matmul import low_precision_matmul
 
-    batch, (rows, terms), columns = lhs[:-2], lhs[-2:], rhs[-1]
-    if tuple(batch) != tuple(rhs[:-2]) or 0 in batch or not suits(rows, terms, columns):
+    batch, (rows, k), columns = lhs[:-2], lhs[-2:], rhs[-1]
+    if tuple(batch) != tuple(rhs[:-2]) or 0 in batch or not suits(rows, k, columns):
         return None
-    stacks = (math.prod(batch), rows, terms), (math.prod(batch), terms, columns)
+    stacks = (math.prod(batch), rows, k), (math.prod(batch), k, columns)
     return low_precision_matmul.Product(*stacks, _BF16.dtype, _BF16.dtype, result, threads)

@@ -118,11 +118,11 @@ class Routine:
         last = type.shape[type.rank - len(shape.letters) :]
         for letter, size in zip(shape.letters, last, strict=True):
             sizes.setdefault(letter, size)
-        wanted = [sizes[letter] for letter in shape.letters]
+        expected_shape = [sizes[letter] for letter in shape.letters]
         return first(
             same_element_type(where, type, "the routine", expected),
             same_shape(
-                f"the last part of {where}", type.with_shape(last), "the shape of the problem", wanted
+                f"the last part of {where}", type.with_shape(last), "the shape of the problem", expected_shape
             ),
         )
 

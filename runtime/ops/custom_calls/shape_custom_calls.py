@@ -43,15 +43,15 @@ class _SizedByOperands(Op):
         return view_of(static).infer() or [result.type for result in static.results]
 
     def reference(self, *operands: Array, **regions: Any) -> Any:
-        form, positions = STATIC_FORMS[self.name], operand_positions(self)
-        values = {name: operands[positions[name]] for name in (*form.attributes, *form.shapes)}
+        static_form, positions = STATIC_FORMS[self.name], operand_positions(self)
+        values = {name: operands[positions[name]] for name in (*static_form.attributes, *static_form.shapes)}
         types = [
             operand.type.with_shape(np.shape(array)) if isinstance(operand.type, TensorType) else operand.type
             for operand, array in zip(self.operation.operands, operands, strict=True)
         ]
         static = static_operation(self, values, Operation("", (), types).results)
-        said = {positions[name] for name in values}
-        data_operands = [array for position, array in enumerate(operands) if position not in said]
+        size_positions = {positions[name] for name in values}
+        data_operands = [array for position, array in enumerate(operands) if position not in size_positions]
         try:
             view = view_of(static)
             view.verify()

@@ -32,9 +32,9 @@ def verify(view: CustomCallView) -> None:
         raise view.error(f"@{TARGET} must have four inputs and one result", "I1")
     types = {**dict(zip(("dl", "d", "du", "b"), view.inputs, strict=True)), "result": view.results[0]}
     for name, type in types.items():
-        least = 2 if name in ("b", "result") else 1
-        if not isinstance(type, TensorType) or type.rank < least:
-            reason = f"{name} is {type}, but must be a tensor of rank {least} or more"
+        min_size = 2 if name in ("b", "result") else 1
+        if not isinstance(type, TensorType) or type.rank < min_size:
+            reason = f"{name} is {type}, but must be a tensor of rank {min_size} or more"
             raise view.error(f"@{TARGET}: {reason}", "I1")
     b = types["b"]
     if str(b.element_type) not in _ELEMENTS:

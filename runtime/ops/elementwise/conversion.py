@@ -150,7 +150,7 @@ def _precision_reducer(element_type: ElementType, exponent_bits: int, mantissa_b
     pattern = np.dtype(f"u{dtype.itemsize}")
     work = np.dtype(np.uint64 if dtype.itemsize == 8 else np.uint32)
     sign_mask = (1 << (element_type.width - 1)) if layout.nexp + layout.nmant < element_type.width else 0
-    greatest, bias = (_code(value, dtype) for value in (layout.max, 1))
+    max_finite, bias = (_code(value, dtype) for value in (layout.max, 1))
     bias >>= layout.nmant
     infinity = np.asarray(np.inf).astype(dtype)
 
@@ -160,7 +160,7 @@ def _precision_reducer(element_type: ElementType, exponent_bits: int, mantissa_b
         magnitude = bits ^ sign
         if mantissa_bits < layout.nmant:
             magnitude = _round_bits(magnitude, layout.nmant - mantissa_bits)
-        overflow = magnitude > greatest
+        overflow = magnitude > max_finite
         if exponent_bits < layout.nexp:
             reach = (1 << (exponent_bits - 1)) - 1
             exponent = magnitude >> work.type(layout.nmant)

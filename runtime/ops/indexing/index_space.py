@@ -86,13 +86,13 @@ def index_vectors(indices: Array, index_vector_dim: int) -> Array:
     return as_indices(vectors).reshape(len(vectors), math.prod(vectors.shape[1:]))
 
 
-def stacked_components(columns: Sequence[Array], added_to_negative: Sequence[int]) -> Array:
+def stacked_components(components: Sequence[Array], added_to_negative: Sequence[int]) -> Array:
     """Index vectors as int64, along a last dimension, of columns for each of their elements.
 
     To a negative index of column c `added_to_negative[c]` is added.
     """
     adjusted = []
-    for column, added in zip(columns, added_to_negative, strict=True):
+    for column, added in zip(components, added_to_negative, strict=True):
         indices = as_indices(column)
         adjusted.append(np.where(indices < 0, indices + added, indices) if added else indices)
     return np.stack(adjusted, -1)

@@ -47,8 +47,8 @@ class ArgReduce(Op, name=ARG_REDUCE):
         """The positions of all values."""
         shape, along = self.operand.shape, self.dimensions[0]
         counted = np.arange(shape[along]).astype(self.positions_type.dtype)
-        spread = counted.reshape([-1 if d == along else 1 for d in range(len(shape))])
-        return np.broadcast_to(spread, shape)
+        aligned = counted.reshape([-1 if d == along else 1 for d in range(len(shape))])
+        return np.broadcast_to(aligned, shape)
 
     @functools.cached_property
     def reduction(self) -> Reduce:

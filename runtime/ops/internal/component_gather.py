@@ -82,13 +82,13 @@ class FilledGather(IndexedByComponents, name=FILLED_GATHER):
     def bind(self) -> Callable[..., Any]:
         gather = self.by_start_indices()
         largest = [self.operand.shape[d] - self.slice_sizes[d] for d in self.start_index_map]
-        spread = [1] * self.result.rank
+        mask_shape = [1] * self.result.rank
         for d in other_dimensions(self.result.rank, self.offset_dims):
-            spread[d] = self.result.shape[d]
+            mask_shape[d] = self.result.shape[d]
 
         def filled(operand: Array, fill_value: Array, *index_components: Array) -> Any:
             start_indices = self.start_indices_of(index_components)
             inside = ((start_indices >= 0) & (start_indices <= largest)).all(axis=-1)
-            return np.where(inside.reshape(spread), gather(operand, start_indices), fill_value)
+            return np.where(inside.reshape(mask_shape), gather(operand, start_indices), fill_value)
 
         return filled

@@ -107,14 +107,14 @@ def starts_outside(
 
 
 def moved(view: Any, shape: Sequence[int], scatter_indices: Array, updates_shape: Sequence[int]) -> Array:
-    """The same indices as int64, those of windows that do not fit FAR_AWAY."""
+    """The indices as int64, with FAR_AWAY in place of the indices of windows that do not fit."""
     _, outside = starts_outside(view, shape, scatter_indices, updates_shape)
     indices = index_space.as_indices(scatter_indices)
-    away = outside.any(axis=0)
-    if not away.any():
+    is_outside = outside.any(axis=0)
+    if not is_outside.any():
         return indices
     batch = index_space.batch_sizes(indices.shape, view.index_vector_dim)
-    spread = away.reshape(batch)
+    mask = is_outside.reshape(batch)
     if view.index_vector_dim < indices.ndim:
-        spread = np.expand_dims(spread, view.index_vector_dim)
-    return np.where(spread, np.int64(FAR_AWAY), indices)
+        mask = np.expand_dims(mask, view.index_vector_dim)
+    return np.where(mask, np.int64(FAR_AWAY), indices)

@@ -44,9 +44,9 @@ def sqrt(operand: Array) -> Array:
     """The square root with a real part that is not negative."""
     x, y = operand.real, operand.imag
     root = np.sqrt((np.abs(x) + np.sqrt(x * x + y * y)) * 0.5)
-    rest = np.where(root == 0, 0.0, np.abs(y) / (root * 2.0))
+    other = np.where(root == 0, 0.0, np.abs(y) / (root * 2.0))
     left = np.signbit(x)
-    value = complex_of(np.where(left, rest, root), np.copysign(np.where(left, root, rest), y))
+    value = complex_of(np.where(left, other, root), np.copysign(np.where(left, root, other), y))
     special = ~np.isfinite(x) | ~np.isfinite(y)
     return np.where(special, np.sqrt(operand), value) if np.count_nonzero(special) else value
 

@@ -41,7 +41,7 @@ _ROUNDED_ONCE: Final = _EXACT | {np.divide, np.negative, np.absolute}
 """Functions that ml_dtypes computes as a carrier would, with fewer passes: floats in f32, rounded once."""
 
 
-_LEAST_SCALE: Final = 2.0**-127
+_MIN_SCALE: Final = 2.0**-127
 """The least value of f8E8M0FNU."""
 
 _BLOCK: Final = 1 << 14
@@ -179,7 +179,7 @@ def _cast(target: ElementType) -> Function:
         return lambda array: np.where(array == array, array, np.nan).astype(target.dtype)
     # ml_dtypes rounds up what is subnormal in f32.
     return lambda array: np.where(
-        (array > _LEAST_SCALE) & (array < 1.5 * _LEAST_SCALE), _LEAST_SCALE, array
+        (array > _MIN_SCALE) & (array < 1.5 * _MIN_SCALE), _MIN_SCALE, array
     ).astype(target.dtype)
 
 
@@ -273,13 +273,13 @@ def total_order(element_type: ElementType) -> Function:
         keys = total_order(ELEMENT_TYPES["f32"])
         return lambda array: keys(array.astype(FLOAT32))
     bits = np.dtype(f"i{element_type.width // 8}")
-    greatest = bits.type(storage_range(ELEMENT_TYPES[f"i{element_type.width}"])[1])
+    max_value = bits.type(storage_range(ELEMENT_TYPES[f"i{element_type.width}"])[1])
     sign_shift = bits.type(element_type.width - 1)
 
     def keys_of(array: Array) -> Array:
         pattern = array.view(bits)
         key = np.asarray(pattern >> sign_shift)
-        key &= greatest
+        key &= max_value
         key ^= pattern
         return key
 

@@ -95,22 +95,22 @@ class _ResultAccuracyKind(AttributeKind):
 RESULT_ACCURACY: Final = _ResultAccuracyKind()
 
 
-def unreachable(wanted: ResultAccuracy, function: str, element_type: ElementType) -> str | None:
+def unreachable(requested: ResultAccuracy, function: str, element_type: ElementType) -> str | None:
     """Why the results of a function on such elements may be further off than a TOLERANCE allows."""
-    if wanted.mode != ResultAccuracyMode.TOLERANCE:
+    if requested.mode != ResultAccuracyMode.TOLERANCE:
         return None
     # In the last place of 1: no place of a greater value is finer in proportion.
     import ml_dtypes
 
     layout: Any = ml_dtypes.finfo(real_type(element_type).dtype)  # type: ignore[no-untyped-call]
-    unit = float(layout.eps)
+    ulp = float(layout.eps)
     is_real = element_type.category == FLOAT
-    share = wanted.rtol + (wanted.atol if is_real and function in _BOUNDED else 0.0)
+    share = requested.rtol + (requested.atol if is_real and function in _BOUNDED else 0.0)
     error = greatest_error(function, element_type)
-    if wanted.ulps + share / unit >= error:
+    if requested.ulps + share / ulp >= error:
         return None
-    asked = f"atol = {wanted.atol}, rtol = {wanted.rtol}, ulps = {wanted.ulps}"
-    return f"results of {element_type} may be off by {error} ulps, more than {asked} allows everywhere"
+    request_text = f"atol = {requested.atol}, rtol = {requested.rtol}, ulps = {requested.ulps}"
+    return f"results of {element_type} may be off by {error} ulps, more than {request_text} allows everywhere"
 
 
 def greatest_error(function: str, element_type: ElementType) -> float:

@@ -69,12 +69,12 @@ def multiply_high(lhs: Array, rhs: Array) -> Array:
 def maximum(dtype: np.dtype[Any], width: int) -> Callable[[Array, Array], Array]:
     """IEEE-754 `maximum` of floats of `width` bits: NaN where either is NaN, and +0 is greater than -0."""
     bits = np.dtype(f"i{dtype.itemsize}")
-    rest = bits.type((1 << (width - 1)) - 1)
+    magnitude_mask = bits.type((1 << (width - 1)) - 1)
 
     def greater(lhs: Array, rhs: Array) -> Array:
         # NumPy gives either zero. The greater value has a sign only where both have.
         either: Array = np.maximum(lhs, rhs).view(bits)
-        chosen: Array = either & (lhs.view(bits) & rhs.view(bits) | rest)
+        chosen: Array = either & (lhs.view(bits) & rhs.view(bits) | magnitude_mask)
         return chosen.view(dtype)
 
     return greater
@@ -100,9 +100,9 @@ def reciprocal_square_root(operand: Array) -> Array:
 
 def round_ties_away(operand: Array) -> Array:
     """The nearest integer; of two, the one further from zero."""
-    whole = np.trunc(operand)
-    away = (np.abs(operand - whole) >= 0.5).astype(whole.dtype)
-    rounded: Array = np.copysign(np.abs(whole) + away, operand)
+    truncated = np.trunc(operand)
+    carry = (np.abs(operand - truncated) >= 0.5).astype(truncated.dtype)
+    rounded: Array = np.copysign(np.abs(truncated) + carry, operand)
     return rounded
 
 
@@ -159,8 +159,8 @@ def atan2_complex(lhs: Array, rhs: Array) -> Array:
     angle = np.where(angle == 0, logarithm.imag, angle - is_opposite * np.copysign(np.pi, angle))
     # Of the moduli of x + i y and x - i y the squares differ by four times this.
     difference = _sum_of_products(x.real, y.imag, -x.imag, y.real)
-    least = np.where(difference > 0, np.abs(plus), np.abs(minus))
-    size = np.log1p(4 * np.abs(difference) / (least * least)) / 4
+    smaller = np.where(difference > 0, np.abs(plus), np.abs(minus))
+    size = np.log1p(4 * np.abs(difference) / (smaller * smaller)) / 4
     imaginary = np.where(difference == 0, -0.0, np.copysign(size, difference))
     is_known = np.isfinite(logarithm) & np.isfinite(imaginary)
     return complex_of(
@@ -170,10 +170,10 @@ def atan2_complex(lhs: Array, rhs: Array) -> Array:
 
 def _scaled_together(a: Array, b: Array) -> tuple[Array, Array]:
     """Both times the power of two that makes the greatest of their parts about 1."""
-    greatest = functools.reduce(
+    largest_component = functools.reduce(
         np.maximum, [np.abs(component) for component in (a.real, a.imag, b.real, b.imag)]
     )
-    exponent = np.where(np.isfinite(greatest), np.frexp(greatest)[1], 0)
+    exponent = np.where(np.isfinite(largest_component), np.frexp(largest_component)[1], 0)
     first, second = (
         complex_of(np.ldexp(value.real, -exponent), np.ldexp(value.imag, -exponent)) for value in (a, b)
     )
@@ -209,9 +209,9 @@ def expm1_complex(operand: Array) -> Array:
     x, y = operand.real, operand.imag
     half_sine = np.sin(y / 2)
     real = np.expm1(x) * np.cos(y) - 2 * half_sine * half_sine
-    whole = exp_complex(operand)
+    exponential = exp_complex(operand)
     near = np.abs(x) < 1
-    return complex_of(np.where(near, real, whole.real - 1), whole.imag)
+    return complex_of(np.where(near, real, exponential.real - 1), exponential.imag)
 
 
 def log1p_complex(operand: Array) -> Array:
@@ -234,16 +234,16 @@ def log1p_complex(operand: Array) -> Array:
 def _exact_sum(a: Array, b: Array) -> tuple[Array, Array]:
     """The rounded sum and its rounding error."""
     total = a + b
-    rest = total - a
-    return total, (a - (total - rest)) + (b - rest)
+    b_rounded = total - a
+    return total, (a - (total - b_rounded)) + (b - b_rounded)
 
 
 def _exact_product(a: Array, b: Array) -> tuple[Array, Array]:
     """The rounded product and its rounding error."""
     product = a * b
     (high, low), (other_high, other_low) = _halves(a), _halves(b)
-    rest = (high * other_high - product) + high * other_low + low * other_high
-    return product, rest + low * other_low
+    error = (high * other_high - product) + high * other_low + low * other_high
+    return product, error + low * other_low
 
 
 def _halves(a: Array) -> tuple[Array, Array]:

@@ -85,10 +85,10 @@ def sorted_positions(
     inputs: Sequence[Array], element_types: Sequence[AnyElementType], keys: Sequence[SortKey], axis: int
 ) -> Array:
     """Where the elements of sorted slices were along an axis."""
-    columns = [ordered_integers(inputs[key.operand], element_types[key.operand], key) for key in keys]
-    if len(columns) == 1:
-        return np.argsort(columns[0], axis=axis, kind="stable")
-    return np.lexsort(columns[::-1], axis=axis)
+    key_arrays = [ordered_integers(inputs[key.operand], element_types[key.operand], key) for key in keys]
+    if len(key_arrays) == 1:
+        return np.argsort(key_arrays[0], axis=axis, kind="stable")
+    return np.lexsort(key_arrays[::-1], axis=axis)
 
 
 def around_axis(array: Array, axis: int) -> Array:
@@ -112,13 +112,13 @@ def merge_sort(values: Arrays, less: Less) -> Array:
         in_second = positions // width % 2 == 1
         second = positions[in_second]
         chosen = order[:, in_second]
-        moved = tuple([array[row, chosen] for array in values])
+        reordered = tuple([array[row, chosen] for array in values])
         low = np.broadcast_to(second // (2 * width) * (2 * width), chosen.shape).copy()
         high = low + width
         for _ in range(width.bit_length()):
             middle = np.minimum((low + high) // 2, high - 1)
             probed = order[row, np.maximum(middle, 0)]
-            before = less(moved, tuple([array[row, probed] for array in values]))
+            before = less(reordered, tuple([array[row, probed] for array in values]))
             searching = low < high
             high = np.where(searching & before, middle, high)
             low = np.where(searching & ~before, middle + 1, low)
@@ -214,16 +214,16 @@ class Sort(Op, name="stablehlo.sort"):
         if keys is None:
             return self._sorted_by_comparator(inputs, comparator, axis)
         if len(inputs) == len(keys) == 1:
-            alone = sorted_alone(inputs[0], self.inputs[0].element_type, keys[0], axis)
-            if alone is not None:
-                return (alone,)
+            sorted_by_values = sorted_alone(inputs[0], self.inputs[0].element_type, keys[0], axis)
+            if sorted_by_values is not None:
+                return (sorted_by_values,)
         order = sorted_positions(inputs, [type.element_type for type in self.inputs], keys, axis)
         return tuple([np.take_along_axis(array, order, axis) for array in inputs])
 
     def _sorted_by_comparator(self, inputs: Sequence[Array], comparator: Evaluate, axis: int) -> Arrays:
-        moved = [np.moveaxis(array, axis, -1) for array in inputs]
-        shape = moved[0].shape
-        rows = tuple([array.reshape(math.prod(shape[:-1]), shape[-1]) for array in moved])
+        arrays_last = [np.moveaxis(array, axis, -1) for array in inputs]
+        shape = arrays_last[0].shape
+        rows = tuple([array.reshape(math.prod(shape[:-1]), shape[-1]) for array in arrays_last])
 
         def less(left: Arrays, right: Arrays) -> Array:
             interleaved = [array for pair in zip(left, right, strict=True) for array in pair]

@@ -123,9 +123,9 @@ def _random_bits(
     if is_three_fry:
         new_state, bits = (_three_fry_64 if is_wide else _three_fry_32)(generators.three_fry, state, shape)
     else:
-        new_state, words = _philox(generators.philox, state, -(-size // (2 if is_wide else 4)))
-        words = words.view("<u8") if is_wide else words
-        bits = words.reshape(-1)[:size].reshape(shape)
+        new_state, random_words = _philox(generators.philox, state, -(-size // (2 if is_wide else 4)))
+        random_words = random_words.view("<u8") if is_wide else random_words
+        bits = random_words.reshape(-1)[:size].reshape(shape)
     return new_state, _as_elements(bits, element_type)
 
 
@@ -164,18 +164,18 @@ def _three_fry_32(generator: Words, state: Array, shape: tuple[int, ...]) -> tup
     before, after = shape[:split], shape[split + 1 :]
     half = -(-shape[split] // 2)
     new_state, pairs = _three_fry(generator, state, math.prod((*before, half, *after)))
-    words = pairs.reshape(math.prod(before), half, math.prod(after), 2).swapaxes(-1, -2)
-    words = words.reshape(*before, 2 * half, *after)
+    random_words = pairs.reshape(math.prod(before), half, math.prod(after), 2).swapaxes(-1, -2)
+    random_words = random_words.reshape(*before, 2 * half, *after)
     if 2 * half != shape[split]:
-        words = words[(slice(None),) * split + (slice(0, shape[split]),)]
-    return new_state, np.ascontiguousarray(words)
+        random_words = random_words[(slice(None),) * split + (slice(0, shape[split]),)]
+    return new_state, np.ascontiguousarray(random_words)
 
 
 def _three_fry(generator: Words, state: Array, count: int) -> tuple[Array, Array]:
     """The next state, and the words of the counters from state[1] on under the key state[0]."""
     key, counter = state
-    words = generator(key, counter, count)
-    return np.array([key, counter + np.uint64(count)], np.uint64), words
+    random_words = generator(key, counter, count)
+    return np.array([key, counter + np.uint64(count)], np.uint64), random_words
 
 
 def _three_fry_words(key: Any, counter: Any, count: int) -> Array:
@@ -183,7 +183,7 @@ def _three_fry_words(key: Any, counter: Any, count: int) -> Array:
     keys = [_low(key), _high(key)]
     keys.append(keys[0] ^ keys[1] ^ np.uint32(0x1BD11BDA))
 
-    def encrypt(counters: Array, words: Array) -> None:
+    def encrypt(counters: Array, random_words: Array) -> None:
         x = _low(counters) + keys[0]
         y = _high(counters) + keys[1]
         for injection in range(5):
@@ -193,7 +193,7 @@ def _three_fry_words(key: Any, counter: Any, count: int) -> Array:
                 y ^= x
             x += keys[(injection + 1) % 3]
             y += keys[(injection + 2) % 3] + np.uint32(injection + 1)
-        words[:, 0], words[:, 1] = x, y
+        random_words[:, 0], random_words[:, 1] = x, y
 
     return _encrypt_blocks(encrypt, counter, count, 2)
 
@@ -202,16 +202,16 @@ def _philox(generator: Words, state: Array, count: int) -> tuple[Array, Array]:
     """The next state, and the words of the 128-bit counters from state[1:] on under the key state[0]."""
     key, counter = state[0], state[1]
     high = state[2] if len(state) == 3 else key
-    words = generator(key, counter, high, count)
+    random_words = generator(key, counter, high, count)
     next_counter = counter + np.uint64(count)
     next_state = [key, next_counter, high + np.uint64(next_counter < counter)]
-    return np.array(next_state[: len(state)], np.uint64), words
+    return np.array(next_state[: len(state)], np.uint64), random_words
 
 
 def _philox_words(key: Any, counter: Any, high: Any, count: int) -> Array:
     """Philox4x32: shape (count, 4)."""
 
-    def encrypt(counters: Array, words: Array) -> None:
+    def encrypt(counters: Array, random_words: Array) -> None:
         highs = high + (counters < counter)
         x = [counters & _MASK, counters >> _SHIFT, highs & _MASK, highs >> _SHIFT]
         key_0, key_1 = key & _MASK, key >> _SHIFT
@@ -226,7 +226,7 @@ def _philox_words(key: Any, counter: Any, high: Any, count: int) -> Array:
             key_0 = (key_0 + np.uint64(0x9E3779B9)) & _MASK
             key_1 = (key_1 + np.uint64(0xBB67AE85)) & _MASK
         for position, word in enumerate(x):
-            words[:, position] = word
+            random_words[:, position] = word
 
     return _encrypt_blocks(encrypt, counter, count, 4)
 
@@ -241,11 +241,11 @@ def _high(value: Any) -> Any:
 
 def _encrypt_blocks(encrypt: Callable[[Array, Array], None], counter: Any, count: int, width: int) -> Array:
     """The words of `count` counters from `counter` on, `width` each, block by block."""
-    words = np.empty((count, width), "<u4")
+    random_words = np.empty((count, width), "<u4")
     for start in range(0, count, _BLOCK):
-        block = words[start : start + _BLOCK]
+        block = random_words[start : start + _BLOCK]
         encrypt(counter + np.arange(start, start + len(block), dtype=np.uint64), block)
-    return words
+    return random_words
 
 
 _REFERENCES: Final = Generators(_three_fry_words, _philox_words)
@@ -300,36 +300,36 @@ class Rng(
         state = np.array([call.options.seed, 0, call.draws], np.uint64)
         call.draws += 1
         drawn = TensorType(tuple(sizes), ELEMENT_TYPES["ui64"])
-        words = _random_bits(_REFERENCES, RngAlgorithm.PHILOX, state, drawn)[1]
+        random_words = _random_bits(_REFERENCES, RngAlgorithm.PHILOX, state, drawn)[1]
         if self.rng_distribution == RngDistribution.NORMAL:
-            return _normal(words, a, b, self.result.element_type)
+            return _normal(random_words, a, b, self.result.element_type)
         if a >= b:
             reason = f"the interval from a = {a} to b = {b} is empty"
             raise UndefinedBehaviorError(reason, operation=self.name, location=self.operation.location)
         draw = _uniform_floats if self.a.category == FLOAT else _uniform_integers
-        return draw(words, a, b, self.result.element_type)
+        return draw(random_words, a, b, self.result.element_type)
 
 
-def _uniform_integers(words: Array, a: Array, b: Array, element_type: ElementType) -> Array:
+def _uniform_integers(random_words: Array, a: Array, b: Array, element_type: ElementType) -> Array:
     """Integers or booleans at least a and less than b."""
     low, high = int(a), int(b)
-    values = (words % np.uint64(high - low) + np.uint64(low % 2**64)).view(np.int64)
+    values = (random_words % np.uint64(high - low) + np.uint64(low % 2**64)).view(np.int64)
     return values.astype(f"i{element_type.dtype.itemsize}").astype(element_type.dtype)
 
 
-def _uniform_floats(words: Array, a: Array, b: Array, element_type: ElementType) -> Array:
+def _uniform_floats(random_words: Array, a: Array, b: Array, element_type: ElementType) -> Array:
     """Floats at least a and less than b."""
     low, high = float(a), float(b)
-    fraction = (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    fraction = (random_words >> np.uint64(11)).astype(np.float64) * 2.0**-53
     values = converter(ELEMENT_TYPES["f64"], element_type)(low * (1 - fraction) + high * fraction)
     values = np.maximum(values, a)
     return np.where(values >= b, np.nextafter(b, a), values)
 
 
-def _normal(words: Array, mean: Array, deviation: Array, element_type: ElementType) -> Array:
+def _normal(random_words: Array, mean: Array, deviation: Array, element_type: ElementType) -> Array:
     """Floats around a mean."""
     from scipy.special import ndtri
 
-    fraction = ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+    fraction = ((random_words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
     values = float(mean) + float(deviation) * ndtri(fraction)
     return np.asarray(converter(ELEMENT_TYPES["f64"], element_type)(values))

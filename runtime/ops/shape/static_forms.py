@@ -83,9 +83,9 @@ def constant_sizes(view: Op) -> dict[str, np.ndarray[Any, Any]] | None:
     Args:
         view: of an operation in STATIC_FORMS.
     """
-    form, positions = STATIC_FORMS[view.name], operand_positions(view)
+    static_form, positions = STATIC_FORMS[view.name], operand_positions(view)
     values = {}
-    for name in (*form.attributes, *form.shapes):
+    for name in (*static_form.attributes, *static_form.shapes):
         value = constant_operand(view.operation, positions[name])
         if value is None:
             return None
@@ -103,28 +103,32 @@ def static_operation(
         values: those of the operands that say sizes, by name.
         operands: what to take for the operation's operands; None: these themselves.
     """
-    operation, form = view.operation, STATIC_FORMS[view.name]
-    declaration = lookup(form.name)
+    operation, static_form = view.operation, STATIC_FORMS[view.name]
+    declaration = lookup(static_form.name)
     assert declaration is not None
     positions = operand_positions(view)
-    said = {positions[name] for name in values}
-    attributes = {name: value for name, value in operation.attributes.items() if name not in form.dropped}
+    size_positions = {positions[name] for name in values}
+    attributes = {
+        name: value for name, value in operation.attributes.items() if name not in static_form.dropped
+    }
     kinds = {field.name: field for field in declaration.declared_attributes}
-    for name, attribute in form.attributes.items():
+    for name, attribute in static_form.attributes.items():
         kind = kinds[attribute].kind
         assert kind is not None
         attributes[attribute] = kind.encode(_plain(values[name]))
     types: list[Type] = [result.type for result in operation.results]
-    for name, index in form.shapes.items():
+    for name, index in static_form.shapes.items():
         type = types[index]
         assert isinstance(type, TensorType)
         types[index] = type.with_shape(_plain(values[name]))
     data_operands = [
         operand
         for position, operand in enumerate(operation.operands if operands is None else operands)
-        if position not in said
+        if position not in size_positions
     ]
-    return Operation(form.name, data_operands, types, attributes, operation.regions, operation.location)
+    return Operation(
+        static_form.name, data_operands, types, attributes, operation.regions, operation.location
+    )
 
 
 def _plain(array: np.ndarray[Any, Any]) -> Any:
