@@ -3,7 +3,7 @@
 It has the form `int64 loop(int8 **state, int8 **captured, int64 most_steps)`: `state` points to the memory of
 each carried value, which it reads, and where it leaves the last value of those that steps change; `captured`
 to the values that the regions use from outside, and behind them to the memory of `native_loop_needs`, which
-begins at a cache line. It does at most `most_steps` steps, so that its caller can
+begins at a cache line. It does at most `max_steps` steps, so that its caller can
 stop it between two calls, and returns 1 while `cond` still holds, otherwise 0.
 
 Source: specification, section "while".
@@ -20,7 +20,7 @@ from ..ir import Value as IrValue
 from ..types import TensorType
 from ..types import Type as IrType
 from .arrays import (
-    MOST_OPERATIONS,
+    MAX_OPERATIONS,
     ArrayEmitter,
     Workspace,
     emit_while,
@@ -50,20 +50,20 @@ NAME = "loop"
 
 
 def native_loop_problem(
-    operation: Operation, captured: Sequence[IrValue], view_of: ViewOf, most_work: int | None = None
+    operation: Operation, captured: Sequence[IrValue], view_of: ViewOf, max_work: int | None = None
 ) -> str | None:
     """Why a `while` does not become a native loop, or None where it does.
 
     Args:
         captured: the values that its regions use from outside.
         view_of: gives an operation's view.
-        most_work: products that a step may multiply; None: so few that threads need not share them.
+        max_work: products that a step may multiply; None: so few that threads need not share them.
     """
     for value in captured:
         if not is_plain(value.type):
             return f"uses {value.type}"
     reason = _scalar_problem(operation, view_of)
-    return reason if reason is None else while_problem(operation, view_of, most_work)
+    return reason if reason is None else while_problem(operation, view_of, max_work)
 
 
 def _scalar_problem(operation: Operation, view_of: ViewOf) -> str | None:
@@ -79,7 +79,7 @@ def is_plain_loop(operation: Operation) -> bool:
     """Whether a `while` has few operations, and only on tensors of known sizes that native code knows."""
     operations = list(operation.walk())
     values = [value for one in operations for value in (*one.operands, *one.results)]
-    return len(operations) <= MOST_OPERATIONS and all(is_plain(value.type) for value in values)
+    return len(operations) <= MAX_OPERATIONS and all(is_plain(value.type) for value in values)
 
 
 def leaves_in_place(operation: Operation, type: IrType) -> bool:
@@ -103,12 +103,12 @@ def native_loop(operation: Operation, captured: Sequence[IrValue], view_of: View
     start = builder.append_basic_block("start")
     builder.branch(start)
     builder.position_at_end(start)
-    state, outside, most_steps = function.args
+    state, outside, max_steps = function.args
     homes = [_storage(builder, state, k, operand) for k, operand in enumerate(operation.operands)]
     around = [_storage(builder, outside, k, value) for k, value in enumerate(captured)]
     if _scalar_problem(operation, view_of) is None:
         environment = {value: _bound(builder, home) for value, home in zip(captured, around, strict=True)}
-        goes_on = _scalar_loop(BlockEmitter(builder, view_of, environment), operation, homes, most_steps)
+        goes_on = _scalar_loop(BlockEmitter(builder, view_of, environment), operation, homes, max_steps)
     else:
         with builder.goto_entry_block():
             place = _pointer(builder, outside, len(captured))
@@ -116,17 +116,17 @@ def native_loop(operation: Operation, captured: Sequence[IrValue], view_of: View
         emitter = ArrayEmitter(builder, view_of, None, workspace, updated_in_place(operation))
         emitter.bound.update(zip(captured, map(emitter.result, around), strict=True))
         emitter.unchanging.update(captured)
-        goes_on = emit_while(emitter, operation, homes, most_steps)
+        goes_on = emit_while(emitter, operation, homes, max_steps)
     builder.ret(builder.zext(goes_on, I64))
     return module
 
 
 def _scalar_loop(
-    emitter: BlockEmitter, operation: Operation, homes: Sequence[Storage], most_steps: ir.Value
+    emitter: BlockEmitter, operation: Operation, homes: Sequence[Storage], max_steps: ir.Value
 ) -> ir.Value:
     """A loop of scalar work; returns whether `cond` still holds at its end."""
     builder = emitter.builder
-    results, goes_on = emit_loop(emitter, operation, [_bound(builder, home) for home in homes], most_steps)
+    results, goes_on = emit_loop(emitter, operation, [_bound(builder, home) for home in homes], max_steps)
     body = operation.regions[1].block
     for home, result, handed_on, argument in zip(
         homes, results, body.terminator.operands, body.arguments, strict=True

@@ -16,7 +16,7 @@ from .arrays.emitter import is_array
 from .blocks import Storage
 from .coverage import ViewOf
 from .llvm.tasks import define_task
-from .regions.region_function import Part
+from .regions.region_function import LoopFunction
 
 NAME = "steps"
 
@@ -27,23 +27,23 @@ def steps_module(block: Block, view_of: ViewOf) -> ir.Module:
     """The module with the task `NAME` of a block that has no `steps_problem`."""
     module = ir.Module(NAME)
     results = block.terminator.operands
-    part = Part(module, "all", 1, len(block.arguments) + len(results))
-    emitter = ArrayEmitter(part.builder, view_of)
+    function = LoopFunction(module, "all", 1, len(block.arguments) + len(results))
+    emitter = ArrayEmitter(function.builder, view_of)
     places = [
         Storage(_type(value), pointer)
-        for value, pointer in zip((*block.arguments, *results), part.pointers, strict=True)
+        for value, pointer in zip((*block.arguments, *results), function.pointers, strict=True)
     ]
     count = len(block.arguments)
     for result, place in zip(results, places[count:], strict=True):
         value = _made_as(result)
         if is_array(value.type):
-            emitter.given.setdefault(value, Storage(_type(value), place.pointer))
+            emitter.result_storage.setdefault(value, Storage(_type(value), place.pointer))
     bounds = emitter.emit_block(block, [emitter.result(place) for place in places[:count]])
     for place, bound in zip(places[count:], bounds, strict=True):
         if not isinstance(bound, Storage) or bound.pointer is not place.pointer:
             copy_all(emitter, place, bound)
-    part.builder.ret_void()
-    define_task(module, NAME, part.function, 1, 1)
+    function.builder.ret_void()
+    define_task(module, NAME, function.function, 1, 1)
     return module
 
 

@@ -55,13 +55,13 @@ runtime/types.py:*
 
 LIMITS = """
 kernels/simd/vectors.py:_MAX_LANES
-runtime/codegen/arrays/*.py:MOST_*
-runtime/codegen/blocks/*.py:MOST_*
+runtime/codegen/arrays/*.py:MAX_*
+runtime/codegen/blocks/*.py:MAX_*
 runtime/codegen/region_*.py:MOST_*
 runtime/codegen/reductions/row_tiling.py:MAX_ROW_BUFFER_BYTES
-runtime/codegen/nests/loop_schedule.py:MOST_*
-runtime/codegen/reductions/reduction_tiling.py:MOST_*
-runtime/codegen/reductions/short_rows.py:_MOST_*
+runtime/codegen/nests/loop_schedule.py:MAX_*
+runtime/codegen/reductions/reduction_tiling.py:MAX_*
+runtime/codegen/reductions/short_rows.py:_MAX_*
 runtime/codegen/nests/nest.py:MAX_CONSTANT_STRIDE
 runtime/plan/implementations/region_kernels.py:_MAX_STACK_BYTES
 runtime/plan/implementations/nests.py:_NARROW

@@ -84,7 +84,7 @@ def test_code_as_it_is_generated_is_accepted(generate: Any) -> None:
 def test_an_update_in_place_of_what_is_read_later_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(indexing, "_own", lambda emitter, operation: emitter.bound[operation.operands[0]])
     monkeypatch.setattr(
-        ArrayEmitter, "emit_outlined", lambda self, one: indexing.FORMS[one.name].emit(self, one)
+        ArrayEmitter, "emit_outlined", lambda self, one: indexing.EMIT_RULES[one.name].emit(self, one)
     )
     with pytest.raises(InvalidPlan, match="reads tensor<8xf32> in memory that holds another value"):
         generate_steps()
@@ -103,6 +103,6 @@ def test_two_arrays_in_one_place_are_found(generate: Any, monkeypatch: pytest.Mo
         return found.__class__(type, found.pointer)
 
     monkeypatch.setattr(ArrayEmitter, "room", same)
-    monkeypatch.setattr(ArrayEmitter, "made", lambda self, value: self.room(value.type))
+    monkeypatch.setattr(ArrayEmitter, "allocate_result", lambda self, value: self.room(value.type))
     with pytest.raises(InvalidPlan, match="in memory that holds another value"):
         generate()

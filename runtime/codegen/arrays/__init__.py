@@ -8,7 +8,7 @@ be generated; an `ArrayEmitter` generates it.
 from . import control, elementwise, indexing, movement, products, reductions, selection
 from .control import emit_while, updated_in_place, while_problem, workspace_bytes
 from .emitter import (
-    MOST_OPERATIONS,
+    MAX_OPERATIONS,
     ArrayEmitter,
     Workspace,
     block_problem,
@@ -19,7 +19,7 @@ from .emitter import (
 )
 
 __all__ = [
-    "MOST_OPERATIONS",
+    "MAX_OPERATIONS",
     "ArrayEmitter",
     "Workspace",
     "block_problem",

@@ -10,7 +10,7 @@ from llvmlite import ir
 
 from ...types import ElementType
 from ..blocks import Bound, Elements, Storage
-from ..blocks.elements import element_pointer, row_major_steps
+from ..blocks.elements import element_pointer, row_major_strides
 from ..llvm.values import BIT, I64, POINTER, stored_type
 from .emitter import ArrayEmitter, element_type_of
 
@@ -30,7 +30,7 @@ def whole(storage: Storage) -> Side:
 
 def window(storage: Storage, first: ir.Value) -> Side:
     """A window of an array."""
-    return Side(storage, first, row_major_steps(storage.type.shape))
+    return Side(storage, first, row_major_strides(storage.type.shape))
 
 
 def copy(emitter: ArrayEmitter, target: Side, source: Side, sizes: Sequence[int]) -> None:

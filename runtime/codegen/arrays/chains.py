@@ -8,7 +8,7 @@ from collections.abc import Callable
 from ...ir import Block, DenseElementsAttribute, Operation
 from ...ir import Value as IrValue
 
-MOST_OPERATIONS = 24
+MAX_OPERATIONS = 24
 """Operations of a chain: what it computes at a time stays in registers."""
 
 IsElementwise = Callable[[Operation], bool]
@@ -42,7 +42,7 @@ def fused_into_users(block: Block, is_elementwise: IsElementwise, updates: froze
             continue
         end = last[user]
         is_unchanged = not any(places[operation] < place < places[end] for place in changing)
-        if is_unchanged and lengths[end] < MOST_OPERATIONS:
+        if is_unchanged and lengths[end] < MAX_OPERATIONS:
             last[operation] = end
             lengths[end] += 1
     return {operation for operation, end in last.items() if end is not operation}

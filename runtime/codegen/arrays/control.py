@@ -24,10 +24,10 @@ from ..coverage import ViewOf
 from ..llvm.values import I64
 from .boxes import copy_all
 from .emitter import (
-    FORMS,
+    EMIT_RULES,
     IN_PLACE,
     ArrayEmitter,
-    Form,
+    EmitRule,
     Variable,
     block_problem,
     bytes_of,
@@ -40,9 +40,9 @@ from .emitter import (
     types_problem,
 )
 
-MOST_BYTES = 1 << 20
+MAX_BYTES = 1 << 20
 """Bytes of the arrays that a step of a loop makes."""
-MOST_WORK = 1 << 23
+MAX_WORK = 1 << 23
 """Products that it multiplies on one thread: more are better multiplied block by block."""
 MAX_SHARED_WORK, MAX_WORK_PER_OPERATION = 1 << 20, 1 << 15
 """Products that it multiplies, in all and for each of its operations, where threads could share them: more of
@@ -51,21 +51,21 @@ MAX_INNER_TRIPS = 1 << 12
 """A loop within a block that may take more is left to the plan: native code is not interrupted there."""
 
 
-def while_problem(operation: Operation, view_of: ViewOf, most_work: int | None = None) -> str | None:
+def while_problem(operation: Operation, view_of: ViewOf, max_work: int | None = None) -> str | None:
     """Why a `while` cannot be generated, or None where it can.
 
     Args:
-        most_work: products that a step may multiply; None: so few that threads need not share them.
+        max_work: products that a step may multiply; None: so few that threads need not share them.
     """
     reason = types_problem(operation, frozenset({operation.name}))
     if reason is not None:
         return reason
     cond, body = (region.block for region in operation.regions)
-    if most_work is None:
-        most_work = min(MAX_SHARED_WORK, MAX_WORK_PER_OPERATION * operation_count(body))
+    if max_work is None:
+        max_work = min(MAX_SHARED_WORK, MAX_WORK_PER_OPERATION * operation_count(body))
     return (
         block_problem(cond, view_of)
-        or block_problem(body, view_of, IN_PLACE, MOST_BYTES, most_work)
+        or block_problem(body, view_of, IN_PLACE, MAX_BYTES, max_work)
         or _updates_problem(operation, must_update_in_place)
     )
 
@@ -139,35 +139,37 @@ class _Carried:
 
     Args:
         home: where it is at first, and is left at last.
-        made: the array that a step makes; None: it makes none.
+        computed: the array that a step makes; None: it makes none.
 
     Attributes:
         now: where the array lies that the step reads.
     """
 
-    def __init__(self, emitter: ArrayEmitter, home: Storage, made: IrValue | None) -> None:
-        self.emitter, self.home, self.made, self.now = emitter, home, made, home
+    def __init__(self, emitter: ArrayEmitter, home: Storage, computed: IrValue | None) -> None:
+        self.emitter, self.home, self.computed, self.now = emitter, home, computed, home
         self.variable: Variable | None = None
         if is_single(home.type):
             self.variable = Variable(emitter, emitter.loaded(home).scalar)
-        elif made is not None:
+        elif computed is not None:
             self.variable = Variable(emitter, (home.pointer, emitter.room(home.type).pointer))
 
     def read(self) -> Bound:
         if self.variable is None:
             return self.home
         parts = self.variable.get()
-        if self.made is None:
+        if self.computed is None:
             return Elements((parts,))
-        self.now, self.emitter.given[self.made] = (Storage(self.home.type, part) for part in parts)
+        self.now, self.emitter.result_storage[self.computed] = (
+            Storage(self.home.type, part) for part in parts
+        )
         return self.now
 
     def write(self, bound: Bound) -> None:
-        if isinstance(bound, Elements) and self.made is None:
+        if isinstance(bound, Elements) and self.computed is None:
             assert self.variable is not None
             self.variable.set(bound.scalar)
             return
-        next = None if self.made is None else self.emitter.given[self.made]
+        next = None if self.computed is None else self.emitter.result_storage[self.computed]
         if isinstance(bound, Storage) and next is not None and bound.pointer is next.pointer:
             assert self.variable is not None
             self.variable.set((next.pointer, self.now.pointer))
@@ -179,7 +181,7 @@ class _Carried:
         if self.variable is None:
             return
         builder, (place, *_) = self.emitter.builder, self.variable.get()
-        if self.made is None:
+        if self.computed is None:
             self.emitter.put(self.home, I64(0), self.variable.get())
             return
         with builder.if_then(builder.icmp_unsigned("!=", place, self.home.pointer)):
@@ -196,7 +198,7 @@ def _inner_problem(operation: Operation, view_of: ViewOf) -> str | None:
 def _emit_inner(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
     homes = []
     for operand, result in zip(operation.operands, operation.results, strict=True):
-        homes.append(emitter.made(result))
+        homes.append(emitter.allocate_result(result))
         copy_all(emitter, homes[-1], emitter.bound[operand])
     emit_while(emitter, operation, homes)
     return [emitter.result(home) for home in homes]
@@ -217,7 +219,7 @@ def _emit_branches(
 ) -> Sequence[Bound]:
     """The first region whose condition holds, or the last one; all leave their results in one place."""
     builder = emitter.builder
-    rooms = [emitter.made(result) for result in operation.results]
+    rooms = [emitter.allocate_result(result) for result in operation.results]
     end = builder.append_basic_block("joined")
 
     def branch(region: Region) -> None:
@@ -238,14 +240,14 @@ def _emit_branches(
 
 def _emit_cluster(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
     """Its operations one by one; what they make for its results goes where those are wanted."""
-    made = operation.regions[0].block.terminator.operands
-    for value, result in zip(made, operation.results, strict=True):
-        if result in emitter.given:
-            emitter.given[value] = emitter.given[result]
+    computed = operation.regions[0].block.terminator.operands
+    for value, result in zip(computed, operation.results, strict=True):
+        if result in emitter.result_storage:
+            emitter.result_storage[value] = emitter.result_storage[result]
     return emit_cluster(emitter, operation)
 
 
-FORMS.update(dict.fromkeys(CLUSTERS, Form(inner_problem, _emit_cluster, is_outlined=False)))
-FORMS["stablehlo.while"] = Form(_inner_problem, _emit_inner, is_outlined=False)
-FORMS["stablehlo.if"] = Form(inner_problem, _emit_if, is_outlined=False)
-FORMS["stablehlo.case"] = Form(inner_problem, _emit_case, is_outlined=False)
+EMIT_RULES.update(dict.fromkeys(CLUSTERS, EmitRule(inner_problem, _emit_cluster, is_outlined=False)))
+EMIT_RULES["stablehlo.while"] = EmitRule(_inner_problem, _emit_inner, is_outlined=False)
+EMIT_RULES["stablehlo.if"] = EmitRule(inner_problem, _emit_if, is_outlined=False)
+EMIT_RULES["stablehlo.case"] = EmitRule(inner_problem, _emit_case, is_outlined=False)

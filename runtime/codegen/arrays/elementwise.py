@@ -15,7 +15,7 @@ from ..coverage import ViewOf, emits
 from ..elementwise.elementwise import emit
 from ..llvm.values import I64, Value, constant, constant_element
 from .chains import is_splat
-from .emitter import ELEMENTWISE, FORMS, ArrayEmitter, Form, is_single
+from .emitter import ELEMENTWISE, EMIT_RULES, ArrayEmitter, EmitRule, is_single
 
 
 def _problem(operation: Operation, view_of: ViewOf) -> str | None:
@@ -33,19 +33,19 @@ def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
     if is_single(kind):
         values = [emitter.element(operand) for operand in operation.operands]
         return [Elements((emit(emitter.builder, operation, values),))]
-    storage = emitter.made(operation.result)
+    storage = emitter.allocate_result(operation.result)
     with emitter.loop(kind.size) as index:
-        made: dict[IrValue, Value] = {}
+        computed: dict[IrValue, Value] = {}
         for one in emitter.chain(operation):
             if is_splat(one):
-                made[one.result] = constant_element(one)
+                computed[one.result] = constant_element(one)
                 continue
             values = [
-                made[operand] if operand in made else emitter.at(emitter.bound[operand], index)
+                computed[operand] if operand in computed else emitter.at(emitter.bound[operand], index)
                 for operand in one.operands
             ]
-            made[one.result] = emit(emitter.builder, one, values)
-        emitter.put(storage, index, made[operation.result])
+            computed[one.result] = emit(emitter.builder, one, values)
+        emitter.put(storage, index, computed[operation.result])
     return [storage]
 
 
@@ -75,6 +75,6 @@ def constant_array(emitter: ArrayEmitter, kind: Any, array: Any) -> Bound:
     return Storage(kind, emitter.builder.gep(data, [I64(0), I64(0)], inbounds=True))
 
 
-FORMS[ELEMENTWISE] = Form(_problem, _emit)
-FORMS["stablehlo.constant"] = Form(_no_problem, _emit_constant, is_outlined=False)
-FORMS["stablehlo.iota"] = Form(_no_problem, _emit_iota, is_outlined=False)
+EMIT_RULES[ELEMENTWISE] = EmitRule(_problem, _emit)
+EMIT_RULES["stablehlo.constant"] = EmitRule(_no_problem, _emit_constant, is_outlined=False)
+EMIT_RULES["stablehlo.iota"] = EmitRule(_no_problem, _emit_iota, is_outlined=False)

@@ -21,20 +21,20 @@ from ..llvm.functions import aligned_scratch
 from ..llvm.values import I64, POINTER, Value, stored_type
 from .chains import chain, fused_into_users, is_splat
 
-MOST_ELEMENTS = 1 << 14
+MAX_ELEMENTS = 1 << 14
 """Arrays with more elements are not made."""
-MOST_COPIED = 1 << 12
+MAX_COPIED_ELEMENTS = 1 << 12
 """Arrays with more elements are updated in place alone."""
-MOST_BYTES = 1 << 17
+MAX_BYTES = 1 << 17
 """Bytes on the stack for the arrays of a block."""
-MOST_WORK = 1 << 15
+MAX_WORK = 1 << 15
 """Products that the operations of a block multiply: more are better shared among threads."""
-MOST_OPERATIONS = 400
+MAX_OPERATIONS = 400
 """Operations of a block, those of its regions included: more would take seconds to compile."""
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class EmitRule:
     """How operations of one kind are generated.
 
     Attributes:
@@ -43,14 +43,14 @@ class Form:
         is_apart: whether it becomes a function of its own, which equal operations share: LLVM takes much
             longer for one that is long than for some that are short.
         work: about how many products it multiplies.
-        seen: where its result lies without anything being made, or None.
+        alias: where its result lies without anything being made, or None.
     """
 
     problem: Callable[[Operation, ViewOf], str | None]
     emit: Callable[[ArrayEmitter, Operation], Sequence[Bound]]
     is_outlined: bool = True
     work: Callable[[Operation, ViewOf], int] = lambda operation, view_of: 0
-    seen: Callable[[ArrayEmitter, Operation], Storage | None] = lambda emitter, operation: None
+    alias: Callable[[ArrayEmitter, Operation], Storage | None] = lambda emitter, operation: None
 
 
 IN_PLACE = frozenset({"stablehlo.dynamic_update_slice", "stablehlo.scatter"})
@@ -62,21 +62,21 @@ CONSTANTS = frozenset({"stablehlo.constant", "stablehlo.iota"})
 _LINE = 64
 """Bytes of a cache line."""
 
-FORMS: dict[str, Form] = {}
+EMIT_RULES: dict[str, EmitRule] = {}
 """The forms of operations by name; the modules of this folder enter theirs."""
 
 ELEMENTWISE = ""
 """Under this name stands the form of all other operations."""
 
 
-def form_of(operation: Operation) -> Form:
+def emit_rule_of(operation: Operation) -> EmitRule:
     """How an operation is generated."""
-    return FORMS.get(operation.name) or FORMS[ELEMENTWISE]
+    return EMIT_RULES.get(operation.name) or EMIT_RULES[ELEMENTWISE]
 
 
 def _is_elementwise(operation: Operation) -> bool:
     """Whether an operation makes an array element by element."""
-    is_one = form_of(operation) is FORMS[ELEMENTWISE] and len(operation.results) == 1
+    is_one = emit_rule_of(operation) is EMIT_RULES[ELEMENTWISE] and len(operation.results) == 1
     return is_one and is_array(operation.result.type)
 
 
@@ -87,12 +87,12 @@ def is_single(type: Type) -> bool:
 
 def is_large(type: Type) -> bool:
     """Whether tensors of a type are never made anew."""
-    return is_plain(type) and element_count(type) > MOST_ELEMENTS
+    return is_plain(type) and element_count(type) > MAX_ELEMENTS
 
 
 def must_update_in_place(type: Type) -> bool:
     """Whether tensors of a type must be updated in place: copies would take long."""
-    return is_plain(type) and element_count(type) > MOST_COPIED
+    return is_plain(type) and element_count(type) > MAX_COPIED_ELEMENTS
 
 
 def is_array(type: Type) -> bool:
@@ -104,21 +104,21 @@ def block_problem(
     block: Block,
     view_of: ViewOf,
     in_place: frozenset[str] = frozenset(),
-    most_bytes: int = MOST_BYTES,
-    most_work: int = MOST_WORK,
+    max_bytes: int = MAX_BYTES,
+    max_work: int = MAX_WORK,
 ) -> str | None:
     """Why a block of operations cannot be generated, or None where it can.
 
     Args:
         in_place: names of operations that may give large arrays, those of their operands.
-        most_bytes, most_work: of all its operations together.
+        max_bytes, max_work: of all its operations together.
     """
-    if operation_count(block) > MOST_OPERATIONS:
+    if operation_count(block) > MAX_OPERATIONS:
         return "is too much code"
-    if bytes_of(block) > most_bytes:
+    if bytes_of(block) > max_bytes:
         return "needs too much memory"
     reason = _problem(block, view_of, in_place)
-    if reason is None and products_of(block, view_of) > most_work:
+    if reason is None and products_of(block, view_of) > max_work:
         return "has many products"
     return reason
 
@@ -130,12 +130,12 @@ def operation_count(block: Block) -> int:
 
 def products_of(block: Block, view_of: ViewOf) -> int:
     """About how many products the operations of a block multiply that has no `block_problem`."""
-    return sum(form_of(operation).work(operation, view_of) for operation in _walk(block))
+    return sum(emit_rule_of(operation).work(operation, view_of) for operation in _walk(block))
 
 
 def _problem(block: Block, view_of: ViewOf, in_place: frozenset[str]) -> str | None:
     for operation in block.operations[:-1]:
-        reason = types_problem(operation, in_place) or form_of(operation).problem(operation, view_of)
+        reason = types_problem(operation, in_place) or emit_rule_of(operation).problem(operation, view_of)
         if reason is not None:
             return f"{operation.name}: {reason}"
     return None
@@ -143,8 +143,8 @@ def _problem(block: Block, view_of: ViewOf, in_place: frozenset[str]) -> str | N
 
 def step_problem(operation: Operation, view_of: ViewOf) -> str | None:
     """Why an operation cannot be generated among others of a block, or None where it can."""
-    reason = types_problem(operation) or form_of(operation).problem(operation, view_of)
-    if reason is None and sum(form_of(one).work(one, view_of) for one in operation.walk()) > MOST_WORK:
+    reason = types_problem(operation) or emit_rule_of(operation).problem(operation, view_of)
+    if reason is None and sum(emit_rule_of(one).work(one, view_of) for one in operation.walk()) > MAX_WORK:
         return "has many products"
     return reason
 
@@ -192,8 +192,8 @@ def bytes_of(block: Block) -> int:
     Constants are in the code.
     """
     making = [operation for operation in _walk(block) if operation.name not in CONSTANTS]
-    made = [value.type for operation in making for value in operation.results]
-    return sum(_room_bytes(type) for type in made if isinstance(type, TensorType) and not is_large(type))
+    computed = [value.type for operation in making for value in operation.results]
+    return sum(_room_bytes(type) for type in computed if isinstance(type, TensorType) and not is_large(type))
 
 
 def _room_bytes(type: TensorType) -> int:
@@ -229,7 +229,7 @@ class ArrayEmitter(Emitter):
         is_in_place: tells which tensors are updated in place.
 
     Attributes:
-        given: memory of their own for some results, where they are wanted.
+        result_storage: memory of their own for some results, where they are wanted.
         unchanging: values in memory that nothing writes to while the function runs.
         made_later: elementwise operations whose elements the loop of their only user makes.
     """
@@ -246,7 +246,7 @@ class ArrayEmitter(Emitter):
         self.workspace = workspace
         self.is_in_place = is_in_place
         self.functions: dict[str, ir.Function] = {}
-        self.given: dict[IrValue, Storage] = {}
+        self.result_storage: dict[IrValue, Storage] = {}
         self.unchanging: set[IrValue] = set()
         self.fused_operations: set[Operation] = set()
 
@@ -256,19 +256,19 @@ class ArrayEmitter(Emitter):
         return [operation for operation in block.operations[:-1] if operation not in later]
 
     def emit_operation(self, operation: Operation) -> Sequence[Bound]:
-        form = form_of(operation)
+        rule = emit_rule_of(operation)
         if operation.name in CONSTANTS:
             self.unchanging.add(operation.result)
-        seen = form.seen(self, operation)
-        if seen is not None:
-            return [seen]
+        alias = rule.alias(self, operation)
+        if alias is not None:
+            return [alias]
         is_updated = operation.name in IN_PLACE and self.is_in_place(operation.operands[0].type)
-        is_outlined = form.is_outlined and not is_updated and any(_is_made(v.type) for v in operation.results)
-        return self.emit_outlined(operation) if is_outlined else form.emit(self, operation)
+        is_outlined = rule.is_outlined and not is_updated and any(_is_made(v.type) for v in operation.results)
+        return self.emit_outlined(operation) if is_outlined else rule.emit(self, operation)
 
     def chain(self, operation: Operation) -> list[Operation]:
         """The operations that an operation's loop makes, it last, each behind those that it uses."""
-        takes_splats = form_of(operation) is FORMS[ELEMENTWISE]
+        takes_splats = emit_rule_of(operation) is EMIT_RULES[ELEMENTWISE]
         return chain(operation, lambda one: one in self.fused_operations or (takes_splats and is_splat(one)))
 
     def emit_outlined(self, operation: Operation) -> list[Bound]:
@@ -279,10 +279,10 @@ class ArrayEmitter(Emitter):
         """
         operations = self.chain(operation)
         key = operations_description(operations)
-        made = {one.result for one in operations[:-1]}
-        used = [operand for one in operations for operand in one.operands if operand not in made]
+        computed = {one.result for one in operations[:-1]}
+        used = [operand for one in operations for operand in one.operands if operand not in computed]
         operands = list(dict.fromkeys(used))
-        rooms = [self.made(result) for result in operation.results]
+        rooms = [self.allocate_result(result) for result in operation.results]
         arguments = [part for value in operands for part in _parts(self.bound[value])]
         arguments += [room.pointer for room in rooms]
         function = self.functions.get(key)
@@ -315,8 +315,8 @@ class ArrayEmitter(Emitter):
         for result, pointer in zip(operation.results, parts, strict=True):
             # What is written is memory of its own.
             pointer.add_attribute("noalias")
-            emitter.given[result] = Storage(result.type, pointer)  # type: ignore[arg-type]
-        form_of(operation).emit(emitter, operation)
+            emitter.result_storage[result] = Storage(result.type, pointer)  # type: ignore[arg-type]
+        emit_rule_of(operation).emit(emitter, operation)
         builder.ret_void()
         return function
 
@@ -353,10 +353,10 @@ class ArrayEmitter(Emitter):
         pointer.type = POINTER
         return Storage(type, pointer)
 
-    def made(self, value: IrValue) -> Storage:
+    def allocate_result(self, value: IrValue) -> Storage:
         """Memory for a result: where the caller wants it, or of its own."""
-        given = self.given.get(value)
-        return self.room(value.type) if given is None else given  # type: ignore[arg-type]
+        result_storage = self.result_storage.get(value)
+        return self.room(value.type) if result_storage is None else result_storage  # type: ignore[arg-type]
 
     def result(self, storage: Storage) -> Bound:
         """What a result that was written to memory is bound to."""

@@ -11,13 +11,13 @@ from llvmlite import ir
 from ...ir import Operation
 from ...ir import Value as IrValue
 from ..blocks import Bound, Storage
-from ..blocks.elements import as_int64, clamped, element_pointer, row_major_steps
+from ..blocks.elements import as_int64, clamped, element_pointer, row_major_strides
 from ..blocks.indexing import body_type_problem
 from ..coverage import ViewOf
 from ..llvm.values import I64
 from ..regions.scatter import keeps_order, window_sizes, windowed_dims
 from .boxes import Side, copy, copy_all, window
-from .emitter import FORMS, ArrayEmitter, Form, body_problem, element_type, is_single
+from .emitter import EMIT_RULES, ArrayEmitter, EmitRule, body_problem, element_type, is_single
 
 
 def _no_problem(operation: Operation, view_of: ViewOf) -> str | None:
@@ -28,7 +28,7 @@ def _start(
     emitter: ArrayEmitter, shape: Sequence[int], sizes: Sequence[int], starts: Mapping[int, ir.Value]
 ) -> ir.Value:
     """The position of a window's first element, its start clamped so that it lies within `shape`."""
-    builder, steps = emitter.builder, row_major_steps(shape)
+    builder, steps = emitter.builder, row_major_strides(shape)
     position: ir.Value = I64(0)
     for d, start in starts.items():
         index = clamped(builder, start, shape[d] - sizes[d])
@@ -41,7 +41,7 @@ def _emit_dynamic_slice(emitter: ArrayEmitter, operation: Operation) -> Sequence
     storage = emitter.storage(operand)
     sizes = emitter.view_of(operation).slice_sizes
     first = _start(emitter, storage.type.shape, sizes, dict(enumerate(emitter.indices(starts))))
-    room = emitter.made(operation.result)
+    room = emitter.allocate_result(operation.result)
     copy(emitter, window(room, I64(0)), window(storage, first), sizes)
     return [emitter.result(room)]
 
@@ -79,7 +79,7 @@ def _own(emitter: ArrayEmitter, operation: Operation) -> Storage:
     if emitter.is_in_place(operand.type):
         assert isinstance(bound, Storage)
         return bound
-    room = emitter.made(operation.result)
+    room = emitter.allocate_result(operation.result)
     copy_all(emitter, room, bound)
     return room
 
@@ -94,7 +94,7 @@ def _vectors(
     """
     builder, kind = emitter.builder, indices.type
     shape: Sequence[int] = kind.shape  # type: ignore[union-attr]
-    steps = row_major_steps(shape)
+    steps = row_major_strides(shape)
     position: ir.Value = I64(0)
     for d, index in at.items():
         position = builder.add(position, builder.mul(index, I64(steps[d])))
@@ -113,8 +113,8 @@ def _vectors(
 def _emit_gather(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
     operand, indices = operation.operands
     view, builder = emitter.view_of(operation), emitter.builder
-    storage, room = emitter.storage(operand), emitter.made(operation.result)
-    shape, result_steps = storage.type.shape, row_major_steps(room.type.shape)
+    storage, room = emitter.storage(operand), emitter.allocate_result(operation.result)
+    shape, result_steps = storage.type.shape, row_major_strides(room.type.shape)
     batch_dims = [d for d in range(room.type.rank) if d not in view.offset_dims]
     index_dims = [d for d in range(view.start_indices.rank) if d != view.index_vector_dim]
     dropped = {*view.collapsed_slice_dims, *view.operand_batching_dims}
@@ -128,7 +128,7 @@ def _emit_gather(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]
         pairs = zip(view.operand_batching_dims, view.start_indices_batching_dims, strict=True)
         starts.update({d: at[d_index] for d, d_index in pairs})
         first = _start(emitter, shape, view.slice_sizes, starts)
-        steps = row_major_steps(shape)
+        steps = row_major_strides(shape)
         source = Side(storage, first, [steps[d] for d in offset])
         to = Side(room, target, [result_steps[d] for d in view.offset_dims])
         copy(emitter, to, source, [view.slice_sizes[d] for d in offset])
@@ -152,7 +152,7 @@ def _emit_scatter(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound
     view, builder = emitter.view_of(operation), emitter.builder
     room, updates = _own(emitter, operation), emitter.bound[update]
     shape, sizes, windowed = room.type.shape, window_sizes(view), windowed_dims(view)
-    steps, update_steps = row_major_steps(shape), row_major_steps(view.updates[0].shape)
+    steps, update_steps = row_major_strides(shape), row_major_strides(view.updates[0].shape)
     index_dims = [d for d in range(view.scatter_indices.rank) if d != view.index_vector_dim]
     scattered = [d for d in range(view.updates[0].rank) if d not in view.update_window_dims]
     with ExitStack() as loops:
@@ -180,7 +180,7 @@ def _emit_scatter(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound
     return [emitter.result(room)]
 
 
-FORMS["stablehlo.dynamic_slice"] = Form(_no_problem, _emit_dynamic_slice, seen=_seen_dynamic_slice)
-FORMS["stablehlo.dynamic_update_slice"] = Form(_no_problem, _emit_dynamic_update_slice)
-FORMS["stablehlo.gather"] = Form(_no_problem, _emit_gather)
-FORMS["stablehlo.scatter"] = Form(_scatter_problem, _emit_scatter)
+EMIT_RULES["stablehlo.dynamic_slice"] = EmitRule(_no_problem, _emit_dynamic_slice, alias=_seen_dynamic_slice)
+EMIT_RULES["stablehlo.dynamic_update_slice"] = EmitRule(_no_problem, _emit_dynamic_update_slice)
+EMIT_RULES["stablehlo.gather"] = EmitRule(_no_problem, _emit_gather)
+EMIT_RULES["stablehlo.scatter"] = EmitRule(_scatter_problem, _emit_scatter)

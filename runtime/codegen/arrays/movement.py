@@ -12,11 +12,11 @@ import numpy as np
 
 from ...ir import Operation
 from ..blocks import Bound, Elements, Storage
-from ..blocks.elements import element_count, row_major_steps
+from ..blocks.elements import element_count, row_major_strides
 from ..coverage import ViewOf
 from ..llvm.values import I64
 from .boxes import Side, copy
-from .emitter import FORMS, ArrayEmitter, Form, is_single
+from .emitter import EMIT_RULES, ArrayEmitter, EmitRule, is_single
 
 _MOVES = frozenset(
     f"stablehlo.{name}"
@@ -100,7 +100,7 @@ def _box(number: int, places: Any, moved: Any, first: int) -> _Box | None:
     )
     if (np.broadcast_to(grid, sources.shape) != sources).any():
         return None
-    row_major = row_major_steps(moved.shape)
+    row_major = row_major_strides(moved.shape)
     target = sum(int(indices[0]) * step for indices, step in zip(at, row_major, strict=True))
     target_steps = [stride * step for stride, step in zip(strides, row_major, strict=True)]
     return _Box(number, target, target_steps, start, steps, sizes)
@@ -113,7 +113,7 @@ def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
     if is_single(kind):
         last = boxes[-1]
         return [Elements((emitter.at(bounds[last.operand], I64(last.source_first)),))]
-    storage = emitter.made(operation.result)
+    storage = emitter.allocate_result(operation.result)
     for box in boxes:
         target = Side(storage, I64(box.first), box.steps)
         source = Side(bounds[box.operand], I64(box.source_first), box.source_steps)
@@ -135,5 +135,5 @@ def _emit_alias(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
 
 
 _ALIASES = ("stablehlo.optimization_barrier", "stablehlo.reshape")
-FORMS.update(dict.fromkeys(_ALIASES, Form(_no_problem, _emit_alias, is_outlined=False)))
-FORMS.update(dict.fromkeys(_MOVES, Form(_problem, _emit)))
+EMIT_RULES.update(dict.fromkeys(_ALIASES, EmitRule(_no_problem, _emit_alias, is_outlined=False)))
+EMIT_RULES.update(dict.fromkeys(_MOVES, EmitRule(_problem, _emit)))

@@ -16,15 +16,15 @@ from ...ir import Operation
 from ...kernels.launch.processor import register_bytes
 from ...types import FLOAT
 from ..blocks import Bound, Storage
-from ..blocks.elements import element_pointer, row_major_steps
+from ..blocks.elements import element_pointer, row_major_strides
 from ..coverage import ViewOf
 from ..llvm.values import I64, stored_type
 from ..nests.contiguous_copy import splat
 from .boxes import Side, copy
-from .emitter import FORMS, ArrayEmitter, Form
+from .emitter import EMIT_RULES, ArrayEmitter, EmitRule
 from .vector_products import VectorProduct, fused_function
 
-MOST_ELEMENTS = 1 << 14
+MAX_ELEMENTS = 1 << 14
 """Elements of an operand that has to be copied to the stack."""
 _ROWS, _FEW_REGISTERS_ROWS = (8, 4, 2, 1), (4, 2, 1)
 """Rows of tiles: the more, the less often columns are read; but each needs registers for its factors."""
@@ -47,7 +47,7 @@ def _problem(operation: Operation, view_of: ViewOf) -> str | None:
     if type is None or type.category != FLOAT or type.width < 32 or view.algorithm is not None:
         return "has element types that are not generated"
     for side, dimensions in zip((view.lhs, view.rhs), _orders(view), strict=True):
-        if side.size > MOST_ELEMENTS and not _is_in_order(side.shape, dimensions):
+        if side.size > MAX_ELEMENTS and not _is_in_order(side.shape, dimensions):
             return "has an operand that is large to be copied"
     order = view.summation_order
     if order is None:
@@ -77,7 +77,7 @@ def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
     lhs, rhs = _orders(view)
     left = _in_order(emitter, emitter.storage(view.operation.operands[0]), lhs)
     right = _in_order(emitter, emitter.storage(view.operation.operands[1]), rhs)
-    result = emitter.made(operation.result)
+    result = emitter.allocate_result(operation.result)
     sizes, (part, chain_bytes) = _sizes(view), view.summation_order
     if not chain_bytes:
         _Product(emitter, sizes, left, right, result).emit(part)
@@ -117,10 +117,10 @@ def _in_order(emitter: ArrayEmitter, storage: Storage, dimensions: Sequence[int]
     kind = storage.type.with_shape(tuple(sizes))
     if _is_in_order(shape, dimensions):
         return Storage(kind, storage.pointer)
-    made, steps = emitter.room(kind), row_major_steps(shape)
+    computed, steps = emitter.room(kind), row_major_strides(shape)
     source = Side(storage, I64(0), [steps[d] for d in dimensions])
-    copy(emitter, Side(made, I64(0), row_major_steps(sizes)), source, sizes)
-    return made
+    copy(emitter, Side(computed, I64(0), row_major_strides(sizes)), source, sizes)
+    return computed
 
 
 class _Product:
@@ -211,4 +211,4 @@ def _tiles(count: int, sizes: Sequence[int]) -> list[tuple[int, int, int]]:
     return found
 
 
-FORMS["stablehlo.dot_general"] = Form(_problem, _emit, work=_work)
+EMIT_RULES["stablehlo.dot_general"] = EmitRule(_problem, _emit, work=_work)

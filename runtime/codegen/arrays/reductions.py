@@ -10,13 +10,13 @@ from llvmlite import ir
 
 from ...ir import Operation
 from ..blocks import Bound, Elements
-from ..blocks.elements import row_major_steps
+from ..blocks.elements import row_major_strides
 from ..blocks.reductions import order_problem
 from ..coverage import ViewOf
 from ..llvm.values import I64, Value
 from .boxes import Side, copy
 from .elementwise import constant_array
-from .emitter import FORMS, ArrayEmitter, Form, body_problem
+from .emitter import EMIT_RULES, ArrayEmitter, EmitRule, body_problem
 
 MAX_REDUCED_BYTES = 1 << 16
 """Bytes of operands: their levels lie on the stack."""
@@ -68,7 +68,7 @@ def _reduced(
     while length > 1:
         columns = fold.halved(columns, length)
         length = -(-length // 2)
-    rooms = [emitter.made(result) for result in operation.results]
+    rooms = [emitter.allocate_result(result) for result in operation.results]
     with emitter.loop(fold.sizes[0] * fold.sizes[2]) as index:
         items = [*initial, *(emitter.at(column, index) for column in columns)]
         for room, value in zip(rooms, emitter.applied(view.body.block, items), strict=True):
@@ -94,12 +94,12 @@ class _Fold:
         emitter, permutation = self.emitter, self.layout.permutation
         if permutation is None or isinstance(storage, Elements):
             return storage
-        shape, steps = storage.type.shape, row_major_steps(storage.type.shape)
+        shape, steps = storage.type.shape, row_major_strides(storage.type.shape)
         sizes = [shape[d] for d in permutation]
-        made = emitter.room(storage.type.with_shape(tuple(sizes)))
+        computed = emitter.room(storage.type.with_shape(tuple(sizes)))
         source = Side(storage, I64(0), [steps[d] for d in permutation])
-        copy(emitter, Side(made, I64(0), row_major_steps(sizes)), source, sizes)
-        return made
+        copy(emitter, Side(computed, I64(0), row_major_strides(sizes)), source, sizes)
+        return computed
 
     def halved(self, columns: Sequence[Bound], length: int) -> list[Bound]:
         """Adjacent pairs combined; a last one without a partner as it is."""
@@ -131,5 +131,5 @@ class _Fold:
             self.emitter.put(room, place, value)
 
 
-FORMS["stablehlo.reduce"] = Form(_problem, _emit)
-FORMS["nimblehlo.position_reduce"] = Form(_position_problem, _emit_position)
+EMIT_RULES["stablehlo.reduce"] = EmitRule(_problem, _emit)
+EMIT_RULES["nimblehlo.position_reduce"] = EmitRule(_position_problem, _emit_position)

@@ -14,9 +14,9 @@ from ..coverage import ViewOf
 from ..elementwise.elementwise import total_order
 from ..llvm.values import I64, Value
 from ..regions.region_function import While
-from .emitter import FORMS, ArrayEmitter, Form, Variable
+from .emitter import EMIT_RULES, ArrayEmitter, EmitRule, Variable
 
-MOST_STEPS = 1 << 15
+MAX_COMPARISONS = 1 << 15
 """Elements times those that are kept."""
 
 
@@ -27,14 +27,14 @@ def _problem(operation: Operation, view_of: ViewOf) -> str | None:
         return f"selects {type}"
     if view.indices.element_type.name != "i32":
         return f"has indices of {view.indices.element_type}"
-    return "has many elements" if view.operand.size * view.k > MOST_STEPS else None
+    return "has many elements" if view.operand.size * view.k > MAX_COMPARISONS else None
 
 
 def _emit(emitter: ArrayEmitter, operation: Operation) -> Sequence[Bound]:
     view, builder = emitter.view_of(operation), emitter.builder
     length, k = view.operand.shape[-1], view.k
     operand = emitter.storage(operation.operands[0])
-    values, indices = map(emitter.made, operation.results)
+    values, indices = map(emitter.allocate_result, operation.results)
     with emitter.loop(view.operand.size // length) as row:
         first, kept = builder.mul(row, I64(length)), builder.mul(row, I64(k))
         selection = _Selection(emitter, view.operand.element_type, k, indices, kept)
@@ -102,4 +102,4 @@ class _Selection:
         self.emitter.put(self.indices, self.builder.add(self.first, slot), index)
 
 
-FORMS["chlo.top_k"] = Form(_problem, _emit)
+EMIT_RULES["chlo.top_k"] = EmitRule(_problem, _emit)

@@ -13,7 +13,7 @@ from ...types import SIGNED, TensorType
 from ..coverage import ViewOf
 from ..llvm.values import I64, Value
 from .elements import Elements, Storage, is_plain, is_small
-from .emitter import FORMS, BlockEmitter, Bound, Emitter, Form, block_problem, instructions
+from .emitter import EMIT_RULES, BlockEmitter, Bound, EmitRule, Emitter, block_problem, instructions
 
 
 def _branches_problem(operation: Operation, view_of: ViewOf) -> str | None:
@@ -245,7 +245,7 @@ def emit_cluster(emitter: Emitter, operation: Operation) -> Sequence[Bound]:
     return emitter.emit_block(operation.regions[0].block, operands)
 
 
-FORMS["nimblehlo.cluster"] = Form(_cluster_problem, emit_cluster)
-FORMS["stablehlo.while"] = Form(_inner_loop_problem, _emit_inner_loop)
-FORMS["stablehlo.if"] = Form(_branches_problem, _emit_if)
-FORMS["stablehlo.case"] = Form(_branches_problem, _emit_case)
+EMIT_RULES["nimblehlo.cluster"] = EmitRule(_cluster_problem, emit_cluster)
+EMIT_RULES["stablehlo.while"] = EmitRule(_inner_loop_problem, _emit_inner_loop)
+EMIT_RULES["stablehlo.if"] = EmitRule(_branches_problem, _emit_if)
+EMIT_RULES["stablehlo.case"] = EmitRule(_branches_problem, _emit_case)

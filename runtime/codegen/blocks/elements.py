@@ -13,7 +13,7 @@ from ...ir.record import Record
 from ...types import SIGNED, UNSIGNED, ElementType, TensorType, Type
 from ..llvm.values import I64, Value, load, store, stored_type
 
-MOST_ELEMENTS = 16
+MAX_ELEMENTS = 16
 """Tensors with at most as many elements are held as LLVM values, each element one."""
 
 
@@ -48,10 +48,10 @@ def element_count(type: Any) -> int:
 
 def is_small(type: Type) -> bool:
     """Whether tensors of a type are held as `Elements`."""
-    return is_plain(type) and 0 < element_count(type) <= MOST_ELEMENTS
+    return is_plain(type) and 0 < element_count(type) <= MAX_ELEMENTS
 
 
-def row_major_steps(shape: Sequence[int]) -> list[int]:
+def row_major_strides(shape: Sequence[int]) -> list[int]:
     """How many elements lie between neighbours along each dimension."""
     return [math.prod(shape[d + 1 :]) for d in range(len(shape))]
 
@@ -59,7 +59,7 @@ def row_major_steps(shape: Sequence[int]) -> list[int]:
 def window_offsets(shape: Sequence[int], sizes: Sequence[int]) -> list[int]:
     """Where the elements of a window at the origin lie in a flattened tensor, in the window's order."""
     offsets = np.zeros((1,) * len(sizes), np.int64)
-    for d, (size, step) in enumerate(zip(sizes, row_major_steps(shape), strict=True)):
+    for d, (size, step) in enumerate(zip(sizes, row_major_strides(shape), strict=True)):
         along = [-1 if other == d else 1 for other in range(len(sizes))]
         offsets = offsets + (np.arange(size) * step).reshape(along)
     return [int(offset) for offset in offsets.reshape(-1)]

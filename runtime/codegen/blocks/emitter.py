@@ -23,7 +23,7 @@ from .elements import Elements, Storage, is_small
 Bound = Elements | Storage
 
 
-class Form(Record):
+class EmitRule(Record):
     """How operations of one kind are generated.
 
     Attributes:
@@ -38,16 +38,16 @@ class Form(Record):
 MATHEMATICAL = 40
 """About how many instructions a mathematical function has."""
 
-FORMS: dict[str, Form] = {}
+EMIT_RULES: dict[str, EmitRule] = {}
 """The forms of operations by name; the modules of this folder enter theirs."""
 
 ELEMENTWISE = ""
 """Under this name stands the form of all other operations."""
 
 
-def form_of(operation: Operation) -> Form:
+def emit_rule_of(operation: Operation) -> EmitRule:
     """How an operation is generated."""
-    return FORMS.get(operation.name) or FORMS[ELEMENTWISE]
+    return EMIT_RULES.get(operation.name) or EMIT_RULES[ELEMENTWISE]
 
 
 class Watch(Protocol):
@@ -123,7 +123,7 @@ class BlockEmitter(Emitter):
     """Generates blocks of scalar work: small tensors are LLVM values, one for each element."""
 
     def emit_operation(self, operation: Operation) -> Sequence[Bound]:
-        return form_of(operation).emit(self, operation)
+        return emit_rule_of(operation).emit(self, operation)
 
     def elements(self, value: IrValue) -> Elements:
         """What a small tensor is bound to."""
@@ -146,8 +146,8 @@ class BlockEmitter(Emitter):
 def block_problem(block: Block, view_of: ViewOf) -> str | None:
     """Why a block of operations cannot be generated, or None where it can."""
     for operation in block.operations[:-1]:
-        form = form_of(operation)
-        reason = form.problem(operation, view_of)
+        rule = emit_rule_of(operation)
+        reason = rule.problem(operation, view_of)
         if reason is not None:
             return f"{operation.name}: {reason}"
     return None

@@ -14,7 +14,7 @@ from ..coverage import ViewOf
 from ..llvm.values import I64
 from . import elements as tensors
 from .elements import Elements, Storage, is_plain, is_small
-from .emitter import FORMS, BlockEmitter, Bound, Form, all_small, block_problem
+from .emitter import EMIT_RULES, BlockEmitter, Bound, EmitRule, all_small, block_problem
 
 
 def _indexed_problem(operation: Operation, view_of: ViewOf) -> str | None:
@@ -33,7 +33,7 @@ def _start(
         starts: the start along each dimension that has one; along others it is 0.
     """
     builder = emitter.builder
-    steps = tensors.row_major_steps(shape)
+    steps = tensors.row_major_strides(shape)
     position: ir.Value = I64(0)
     for d, start in starts.items():
         index = tensors.clamped(builder, start, shape[d] - sizes[d])
@@ -127,7 +127,7 @@ def _emit_scatter(emitter: BlockEmitter, operation: Operation) -> Sequence[Bound
     sizes = [1] * len(shape)
     for d, d_update in zip(kept, view.update_window_dims, strict=True):
         sizes[d] = view.updates[0].shape[d_update]
-    steps = tensors.row_major_steps(shape)
+    steps = tensors.row_major_strides(shape)
     for offsets, value in zip(np.ndindex(*sizes), emitter.elements(update).values, strict=True):
         position: ir.Value = I64(sum(o * s for o, s in zip(offsets, steps, strict=True)))
         inside: ir.Value = ir.IntType(1)(1)
@@ -144,7 +144,7 @@ def _emit_scatter(emitter: BlockEmitter, operation: Operation) -> Sequence[Bound
     return [_as_result(emitter, operation, storage)]
 
 
-FORMS["stablehlo.dynamic_slice"] = Form(_indexed_problem, _emit_dynamic_slice)
-FORMS["stablehlo.dynamic_update_slice"] = Form(_update_problem, _emit_dynamic_update_slice)
-FORMS["stablehlo.gather"] = Form(_gather_problem, _emit_gather)
-FORMS["stablehlo.scatter"] = Form(_scatter_problem, _emit_scatter)
+EMIT_RULES["stablehlo.dynamic_slice"] = EmitRule(_indexed_problem, _emit_dynamic_slice)
+EMIT_RULES["stablehlo.dynamic_update_slice"] = EmitRule(_update_problem, _emit_dynamic_update_slice)
+EMIT_RULES["stablehlo.gather"] = EmitRule(_gather_problem, _emit_gather)
+EMIT_RULES["stablehlo.scatter"] = EmitRule(_scatter_problem, _emit_scatter)

@@ -14,7 +14,7 @@ from ..elementwise.elementwise import emit
 from ..llvm.values import I64, Value, constant
 from . import elements as tensors
 from .elements import Elements, is_plain
-from .emitter import ELEMENTWISE, FORMS, BlockEmitter, Bound, Form, all_small
+from .emitter import ELEMENTWISE, EMIT_RULES, BlockEmitter, Bound, EmitRule, all_small
 
 _MOVES = frozenset(
     f"stablehlo.{name}"
@@ -96,7 +96,7 @@ def _element(emitter: BlockEmitter, value: IrValue, position: int) -> Value:
     return tensors.load_elements(emitter.builder, bound, [I64(position)]).scalar
 
 
-FORMS[ELEMENTWISE] = Form(_elementwise_problem, _emit_elementwise)
-FORMS["stablehlo.constant"] = Form(_results_small, _emit_constant)
-FORMS["stablehlo.iota"] = Form(_results_small, _emit_iota)
-FORMS.update(dict.fromkeys(_MOVES, Form(_move_problem, _emit_move)))
+EMIT_RULES[ELEMENTWISE] = EmitRule(_elementwise_problem, _emit_elementwise)
+EMIT_RULES["stablehlo.constant"] = EmitRule(_results_small, _emit_constant)
+EMIT_RULES["stablehlo.iota"] = EmitRule(_results_small, _emit_iota)
+EMIT_RULES.update(dict.fromkeys(_MOVES, EmitRule(_move_problem, _emit_move)))

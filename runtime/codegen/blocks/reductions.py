@@ -12,7 +12,7 @@ from ...ir import Operation
 from ..coverage import ViewOf
 from ..llvm.values import Value
 from .elements import Elements
-from .emitter import FORMS, BlockEmitter, Bound, Form, all_small, block_problem
+from .emitter import EMIT_RULES, BlockEmitter, Bound, EmitRule, all_small, block_problem
 
 _Items = list[Value]
 """An element of each of the operands that are reduced together."""
@@ -69,4 +69,4 @@ def _combined(emitter: BlockEmitter, body: Any, left: _Items, right: _Items) -> 
     return [result.scalar for result in results if isinstance(result, Elements)]
 
 
-FORMS["stablehlo.reduce"] = Form(_problem, _emit)
+EMIT_RULES["stablehlo.reduce"] = EmitRule(_problem, _emit)

@@ -20,13 +20,13 @@ from ..llvm.loops import Loop
 from ..llvm.tasks import define_task
 from ..llvm.values import I64, Value, stored_type
 from ..reductions.iteration_space import element_type_of
-from .region_function import Columns, Part, RegionFunction
+from .region_function import LoopFunction, OperandArrays, RegionFunction
 
 PADS = "pads"
 SCANS = "scans"
 
 
-class Form(NamedTuple):
+class CumulativePlan(NamedTuple):
     """How cumulative windows lie.
 
     Attributes:
@@ -44,7 +44,7 @@ class Form(NamedTuple):
 
 
 def cumulative_module(
-    view: Any, passed: Sequence[IrValue], form: Form, view_of: ViewOf, size: int
+    view: Any, passed: Sequence[IrValue], plan: CumulativePlan, view_of: ViewOf, size: int
 ) -> ir.Module:
     """The module with the tasks of cumulative windows.
 
@@ -52,9 +52,9 @@ def cumulative_module(
         size: how many lines a task scans.
     """
     module = ir.Module("region_cumulative")
-    scans = _Scans(module, view, passed, form, view_of)
+    scans = _Scans(module, view, passed, plan, view_of)
     define_task(module, PADS, scans.pads(), 1, 1)
-    define_task(module, SCANS, scans.line(), form.outer * form.inner, size)
+    define_task(module, SCANS, scans.line(), plan.outer * plan.inner, size)
     return module
 
 
@@ -62,10 +62,10 @@ class _Scans:
     """Generates functions `void (i64 number, pointers...)`."""
 
     def __init__(
-        self, module: ir.Module, view: Any, passed: Sequence[IrValue], form: Form, view_of: ViewOf
+        self, module: ir.Module, view: Any, passed: Sequence[IrValue], plan: CumulativePlan, view_of: ViewOf
     ) -> None:
         self.module = module
-        self.form = form
+        self.plan = plan
         self.outside = passed
         self.types = [element_type_of(value) for value in view.body.block.terminator.operands]
         self.body = RegionFunction(module, view.body, passed, view_of)
@@ -73,20 +73,20 @@ class _Scans:
     def begin(self, name: str) -> None:
         """Start a function: what its pointers point to is at hand."""
         count = len(self.types)
-        self.part = Part(self.module, name, 1, 4 * count + len(self.outside))
-        self.builder = self.part.builder
-        pointers = iter(self.part.pointers)
+        self.function = LoopFunction(self.module, name, 1, 4 * count + len(self.outside))
+        self.builder = self.function.builder
+        pointers = iter(self.function.pointers)
         self.inputs, self.initial = self.columns(pointers), self.columns(pointers)
-        self.passed = self.part.read(self.outside, [next(pointers) for _ in self.outside])
+        self.passed = self.function.read(self.outside, [next(pointers) for _ in self.outside])
         self.results, self.folded = self.columns(pointers), self.columns(pointers)
 
-    def columns(self, pointers: Any) -> Columns:
+    def columns(self, pointers: Any) -> OperandArrays:
         """The next arrays, one for each operand."""
-        return Columns(self.builder, self.types, [next(pointers) for _ in self.types])
+        return OperandArrays(self.builder, self.types, [next(pointers) for _ in self.types])
 
     def combined(self, left: Sequence[Value], right: Sequence[Value]) -> list[Value]:
         """The body's results; a scan from the last element on exchanges its operands."""
-        operands = [*right, *left] if self.form.is_reverse else [*left, *right]
+        operands = [*right, *left] if self.plan.is_reverse else [*left, *right]
         return self.body.on_scalars(self.builder, operands, self.passed)
 
     def pads(self) -> ir.Function:
@@ -94,46 +94,46 @@ class _Scans:
         self.begin("pad")
         builder, one = self.builder, self.initial.load(I64(0))
         self.folded.store(I64(0), one)
-        if self.form.length > 1:
-            with Loop(builder, I64(1), I64(self.form.length)) as number:
+        if self.plan.length > 1:
+            with Loop(builder, I64(1), I64(self.plan.length)) as number:
                 before = self.folded.load(builder.sub(number, I64(1)))
                 self.folded.store(number, self.combined(before, one))
         builder.ret_void()
-        return self.part.function
+        return self.function.function
 
-    def room(self) -> Columns:
+    def room(self) -> OperandArrays:
         """Room for one value, which becomes registers."""
-        rooms = [self.part.room(stored_type(type), 1) for type in self.types]
-        return Columns(self.builder, self.types, rooms)
+        rooms = [self.function.room(stored_type(type), 1) for type in self.types]
+        return OperandArrays(self.builder, self.types, rooms)
 
     def line(self) -> ir.Function:
         """The scan of one line."""
         self.begin("line")
-        form, builder = self.form, self.builder
-        number = self.part.integers[0]
-        outer = builder.udiv(number, I64(form.inner))
-        start = builder.mul(outer, I64(form.length * form.inner))
-        start = builder.add(start, builder.urem(number, I64(form.inner)))
-        sizes = [size for size in (form.group, form.block) if size < form.length]
+        plan, builder = self.plan, self.builder
+        number = self.function.integers[0]
+        outer = builder.udiv(number, I64(plan.inner))
+        start = builder.mul(outer, I64(plan.length * plan.inner))
+        start = builder.add(start, builder.urem(number, I64(plan.inner)))
+        sizes = [size for size in (plan.group, plan.block) if size < plan.length]
         prefix = self.room()
         levels = [(self.room(), self.room(), self.room()) for _ in sizes]
-        with Loop(builder, I64(0), I64(form.length)) as index:
-            along = builder.sub(I64(form.length - 1), index) if form.is_reverse else index
-            place = builder.add(start, builder.mul(along, I64(form.inner)))
+        with Loop(builder, I64(0), I64(plan.length)) as index:
+            along = builder.sub(I64(plan.length - 1), index) if plan.is_reverse else index
+            place = builder.add(start, builder.mul(along, I64(plan.inner)))
             self.in_group(index, self.inputs.load(place), prefix)
             result = prefix
-            for size, around, rooms in zip(sizes, [*sizes[1:], form.length], levels, strict=False):
+            for size, around, rooms in zip(sizes, [*sizes[1:], plan.length], levels, strict=False):
                 self.behind(builder.urem(index, I64(around)), size, result, *rooms)
                 result = rooms[0]
-            pads = self.folded.load(builder.sub(I64(form.length - 1), index))
+            pads = self.folded.load(builder.sub(I64(plan.length - 1), index))
             self.results.store(place, self.combined(pads, result.load(I64(0))))
         builder.ret_void()
-        return self.part.function
+        return self.function.function
 
-    def in_group(self, index: ir.Value, value: Sequence[Value], prefix: Columns) -> None:
+    def in_group(self, index: ir.Value, value: Sequence[Value], prefix: OperandArrays) -> None:
         """Fold a value into those of its group before it."""
         builder, zero = self.builder, I64(0)
-        begins = builder.icmp_signed("==", builder.urem(index, I64(self.form.group)), zero)
+        begins = builder.icmp_signed("==", builder.urem(index, I64(self.plan.group)), zero)
         with builder.if_else(begins) as (first, later):
             with first:
                 prefix.store(zero, value)
@@ -141,7 +141,13 @@ class _Scans:
                 prefix.store(zero, self.combined(prefix.load(zero), value))
 
     def behind(
-        self, index: ir.Value, size: int, prefix: Columns, result: Columns, ahead: Columns, last: Columns
+        self,
+        index: ir.Value,
+        size: int,
+        prefix: OperandArrays,
+        result: OperandArrays,
+        ahead: OperandArrays,
+        last: OperandArrays,
     ) -> None:
         """A part's prefix combined with the totals of the parts before it.
 

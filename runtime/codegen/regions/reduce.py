@@ -25,18 +25,18 @@ from ..llvm.loops import Loop, min_index
 from ..llvm.tasks import define_task
 from ..llvm.values import I64, stored_type
 from ..reductions.iteration_space import element_type_of
-from .region_function import Columns, Part, RegionFunction, While
+from .region_function import LoopFunction, OperandArrays, RegionFunction, While
 
 PARTIAL = "partial"
 FINISH = "finish"
 
-_MOST_UNROLLED = 800
+_MAX_UNROLLED_INSTRUCTIONS = 800
 """Instructions of a tree that is made without loops."""
 _BLOCK = 256
 """Values of one result that are folded level by level before they go to the stack."""
 
 
-class Form(NamedTuple):
+class RegionReducePlan(NamedTuple):
     """How the values lie, and what a task takes of them.
 
     Attributes:
@@ -66,7 +66,7 @@ class Form(NamedTuple):
 
 
 def reduction_module(
-    body: Region, passed: Sequence[IrValue], form: Form, view_of: ViewOf, size: int
+    body: Region, passed: Sequence[IrValue], plan: RegionReducePlan, view_of: ViewOf, size: int
 ) -> ir.Module:
     """The module with the task `PARTIAL`, and `FINISH` where there are several chunks.
 
@@ -74,14 +74,14 @@ def reduction_module(
         size: how many parts a task of `PARTIAL` folds.
     """
     module = ir.Module("region_reduction")
-    if form.inner == 1 and form.length * instructions(body.block) <= _MOST_UNROLLED:
-        row = _Row(module, body, passed, form, view_of)
-        define_task(module, PARTIAL, row.function, form.tasks, size)
+    if plan.inner == 1 and plan.length * instructions(body.block) <= _MAX_UNROLLED_INSTRUCTIONS:
+        row = _Row(module, body, passed, plan, view_of)
+        define_task(module, PARTIAL, row.function, plan.tasks, size)
         return module
-    made = _Reduction(module, body, passed, form, view_of)
-    define_task(module, PARTIAL, made.partial(), form.tasks, size)
-    if form.chunks > 1:
-        define_task(module, FINISH, made.finish(), form.outer * form.tiles, 1)
+    made = _Reduction(module, body, passed, plan, view_of)
+    define_task(module, PARTIAL, made.partial(), plan.tasks, size)
+    if plan.chunks > 1:
+        define_task(module, FINISH, made.finish(), plan.outer * plan.tiles, 1)
     return module
 
 
@@ -89,20 +89,25 @@ class _Row:
     """Generates `void (i64 row, pointers...)` for few values of each result: the whole tree without loops."""
 
     def __init__(
-        self, module: ir.Module, body: Region, passed: Sequence[IrValue], form: Form, view_of: ViewOf
+        self,
+        module: ir.Module,
+        body: Region,
+        passed: Sequence[IrValue],
+        plan: RegionReducePlan,
+        view_of: ViewOf,
     ) -> None:
         types = [element_type_of(value) for value in body.block.terminator.operands]
         count = len(types)
         combine = RegionFunction(module, body, passed, view_of)
-        part = Part(module, "row", 1, 3 * count + len(passed))
-        builder, (row,) = part.builder, part.integers
+        function = LoopFunction(module, "row", 1, 3 * count + len(passed))
+        builder, (row,) = function.builder, function.integers
         inputs, initial, results = (
-            Columns(builder, types, part.pointers[first : first + count])
+            OperandArrays(builder, types, function.pointers[first : first + count])
             for first in (0, count, 2 * count + len(passed))
         )
-        outside = part.read(passed, part.pointers[2 * count : 2 * count + len(passed)])
-        first = builder.mul(row, I64(form.length))
-        values = [inputs.load(builder.add(first, I64(k))) for k in range(form.length)]
+        outside = function.read(passed, function.pointers[2 * count : 2 * count + len(passed)])
+        first = builder.mul(row, I64(plan.length))
+        values = [inputs.load(builder.add(first, I64(k))) for k in range(plan.length)]
         while len(values) > 1:
             odd = values[len(values) // 2 * 2 :]
             pairs = zip(values[::2], values[1::2], strict=False)
@@ -110,37 +115,42 @@ class _Row:
         total = combine.on_scalars(builder, [*initial.load(I64(0)), *values[0]], outside)
         results.store(row, total)
         builder.ret_void()
-        self.function = part.function
+        self.function = function.function
 
 
 class _Reduction:
     def __init__(
-        self, module: ir.Module, body: Region, passed: Sequence[IrValue], form: Form, view_of: ViewOf
+        self,
+        module: ir.Module,
+        body: Region,
+        passed: Sequence[IrValue],
+        plan: RegionReducePlan,
+        view_of: ViewOf,
     ) -> None:
         self.module = module
         self.passed = passed
-        self.form = form
+        self.plan = plan
         self.types = [element_type_of(value) for value in body.block.terminator.operands]
         self.count = len(self.types)
         self.body = RegionFunction(module, body, passed, view_of)
         self.onto = self._onto()
-        self.pairs = self._pairs(adjacent=form.inner == 1)
+        self.pairs = self._pairs(adjacent=plan.inner == 1)
         self.fold = self._fold()
 
-    def columns(self, part: Part, first: int) -> Columns:
+    def columns(self, function: LoopFunction, first: int) -> OperandArrays:
         """The arrays, one for each operand, whose pointers a function takes from a number on."""
-        return Columns(part.builder, self.types, part.pointers[first : first + self.count])
+        return OperandArrays(function.builder, self.types, function.pointers[first : first + self.count])
 
     def _onto(self) -> ir.Function:
         """`void onto(i64 count, left..., right...)`: combines left with right, into right."""
-        part = Part(self.module, "onto", 1, 2 * self.count, self.passed)
-        builder = part.builder
-        left, right = self.columns(part, 0), self.columns(part, self.count)
-        with Loop(builder, I64(0), part.integers[0]) as index:
+        function = LoopFunction(self.module, "onto", 1, 2 * self.count, self.passed)
+        builder = function.builder
+        left, right = self.columns(function, 0), self.columns(function, self.count)
+        with Loop(builder, I64(0), function.integers[0]) as index:
             values = [*left.load(index), *right.load(index)]
-            right.store(index, self.body.on_scalars(builder, values, part.passed))
+            right.store(index, self.body.on_scalars(builder, values, function.passed))
         builder.ret_void()
-        return part.in_one_place()
+        return function.in_one_place()
 
     def _pairs(self, adjacent: bool) -> ir.Function:
         """`void pairs(i64 count, ...)`: combines two rows of values into a third.
@@ -148,68 +158,75 @@ class _Reduction:
         Its pointers are those of both rows and of the third; or those of the values whose even and odd ones
         are the rows, and of the third.
         """
-        part = Part(self.module, "pairs", 1, (2 if adjacent else 3) * self.count, self.passed)
-        builder = part.builder
-        lower = self.columns(part, 0)
-        upper = lower if adjacent else self.columns(part, self.count)
-        target = self.columns(part, len(part.pointers) - self.count)
-        with Loop(builder, I64(0), part.integers[0]) as index:
+        function = LoopFunction(self.module, "pairs", 1, (2 if adjacent else 3) * self.count, self.passed)
+        builder = function.builder
+        lower = self.columns(function, 0)
+        upper = lower if adjacent else self.columns(function, self.count)
+        target = self.columns(function, len(function.pointers) - self.count)
+        with Loop(builder, I64(0), function.integers[0]) as index:
             places = [index, index]
             if adjacent:
                 places[0] = builder.shl(index, I64(1))
                 places[1] = builder.add(places[0], I64(1))
             values = [*lower.load(places[0]), *upper.load(places[1])]
-            target.store(index, self.body.on_scalars(builder, values, part.passed))
+            target.store(index, self.body.on_scalars(builder, values, function.passed))
         builder.ret_void()
-        return part.in_one_place()
+        return function.in_one_place()
 
     def _fold(self) -> ir.Function:
         """`void fold(i64 count, i64 columns, values..., target...)`: a chunk's total, of each column."""
-        part = Part(self.module, "fold", 2, 2 * self.count, self.passed)
-        builder, form = part.builder, self.form
-        count, width = part.integers
-        values, total = self.columns(part, 0), self.columns(part, self.count)
-        leaf = _BLOCK if form.inner == 1 else 2
+        function = LoopFunction(self.module, "fold", 2, 2 * self.count, self.passed)
+        builder, plan = function.builder, self.plan
+        count, width = function.integers
+        values, total = self.columns(function, 0), self.columns(function, self.count)
+        leaf = _BLOCK if plan.inner == 1 else 2
         leaves = builder.udiv(builder.add(count, I64(leaf - 1)), I64(leaf))
-        longest = max(form.chunk, form.chunks)
+        longest = max(plan.chunk, plan.chunks)
         levels = (-(-longest // leaf)).bit_length()
-        stack = Columns(
-            builder, self.types, [part.room(stored_type(type), levels * form.tile) for type in self.types]
+        stack = OperandArrays(
+            builder, self.types, [function.room(stored_type(type), levels * plan.tile) for type in self.types]
         )
-        rooms = self._rooms(part) if form.inner == 1 else []
+        rooms = self._rooms(function) if plan.inner == 1 else []
         with Loop(builder, I64(0), leaves) as number:
             first = builder.mul(number, I64(leaf))
             length = min_index(builder, I64(leaf), builder.sub(count, first))
-            if form.inner == 1:
-                self._leaf_of_one(part, values.moved(first), length, rooms, total)
+            if plan.inner == 1:
+                self._leaf_of_one(function, values.moved(first), length, rooms, total)
             else:
-                self._leaf_of_columns(part, values, first, length, width, total)
-            self._enter(part, stack, number, width, total)
-        self._unwind(part, stack, leaves, width, total)
+                self._leaf_of_columns(function, values, first, length, width, total)
+            self._enter(function, stack, number, width, total)
+        self._unwind(function, stack, leaves, width, total)
         builder.ret_void()
-        return part.in_one_place()
+        return function.in_one_place()
 
-    def _rooms(self, part: Part) -> list[Columns]:
+    def _rooms(self, function: LoopFunction) -> list[OperandArrays]:
         """Two buffers for levels of a block."""
         return [
-            Columns(part.builder, self.types, [part.room(stored_type(type), size) for type in self.types])
+            OperandArrays(
+                function.builder, self.types, [function.room(stored_type(type), size) for type in self.types]
+            )
             for size in (_BLOCK // 2, _BLOCK // 4)
         ]
 
     def _leaf_of_one(
-        self, part: Part, values: Columns, length: ir.Value, rooms: Sequence[Columns], total: Columns
+        self,
+        function: LoopFunction,
+        values: OperandArrays,
+        length: ir.Value,
+        rooms: Sequence[OperandArrays],
+        total: OperandArrays,
     ) -> None:
         """The total of a block of one result's values, level by level."""
-        builder = part.builder
-        left = part.variable(length)
+        builder = function.builder
+        left = function.variable(length)
         source = values
-        longest = min(_BLOCK, max(self.form.chunk, self.form.chunks))
+        longest = min(_BLOCK, max(self.plan.chunk, self.plan.chunks))
         for level in range((longest - 1).bit_length()):
             target = rooms[level % 2]
             count = left.get()
             half = builder.lshr(count, I64(1))
             with builder.if_then(builder.icmp_signed(">", half, I64(0))):
-                builder.call(self.pairs, [half, *source.pointers, *target.pointers, *part.outside])
+                builder.call(self.pairs, [half, *source.pointers, *target.pointers, *function.outside])
             with builder.if_then(builder.icmp_signed("!=", builder.and_(count, I64(1)), I64(0))):
                 target.copy(half, source, builder.sub(count, I64(1)))
             left.set(builder.sub(count, half))
@@ -218,52 +235,68 @@ class _Reduction:
 
     def _leaf_of_columns(
         self,
-        part: Part,
-        values: Columns,
+        function: LoopFunction,
+        values: OperandArrays,
         first: ir.Value,
         length: ir.Value,
         width: ir.Value,
-        total: Columns,
+        total: OperandArrays,
     ) -> None:
         """Two rows of values combined, or the last one alone."""
-        builder, inner = part.builder, I64(self.form.inner)
+        builder, inner = function.builder, I64(self.plan.inner)
         lower = values.moved(builder.mul(first, inner))
         upper = lower.moved(inner)
         with builder.if_else(builder.icmp_signed(">", length, I64(1))) as (two, one):
             with two:
                 builder.call(
-                    self.pairs, [width, *lower.pointers, *upper.pointers, *total.pointers, *part.outside]
+                    self.pairs, [width, *lower.pointers, *upper.pointers, *total.pointers, *function.outside]
                 )
             with one:
                 self._copy(builder, total, lower, width)
 
-    def _copy(self, builder: ir.IRBuilder, target: Columns, source: Columns, width: ir.Value) -> None:
+    def _copy(
+        self, builder: ir.IRBuilder, target: OperandArrays, source: OperandArrays, width: ir.Value
+    ) -> None:
         with Loop(builder, I64(0), width) as index:
             target.copy(index, source, index)
 
-    def _row(self, builder: ir.IRBuilder, stack: Columns, level: ir.Value) -> Columns:
-        return stack.moved(builder.mul(level, I64(self.form.tile)))
+    def _row(self, builder: ir.IRBuilder, stack: OperandArrays, level: ir.Value) -> OperandArrays:
+        return stack.moved(builder.mul(level, I64(self.plan.tile)))
 
-    def _enter(self, part: Part, stack: Columns, number: ir.Value, width: ir.Value, total: Columns) -> None:
+    def _enter(
+        self,
+        function: LoopFunction,
+        stack: OperandArrays,
+        number: ir.Value,
+        width: ir.Value,
+        total: OperandArrays,
+    ) -> None:
         """Combine a block's total with those that wait for it, and let the outcome wait.
 
         As many wait for block `number` as its binary digits end in ones.
         """
-        builder = part.builder
-        level = part.variable(I64(0))
+        builder = function.builder
+        level = function.variable(I64(0))
         with While(builder) as goes_on:
             bit = builder.and_(builder.lshr(number, level.get()), I64(1))
             goes_on(builder.icmp_signed("!=", bit, I64(0)))
             waiting = self._row(builder, stack, level.get())
-            builder.call(self.onto, [width, *waiting.pointers, *total.pointers, *part.outside])
+            builder.call(self.onto, [width, *waiting.pointers, *total.pointers, *function.outside])
             level.set(builder.add(level.get(), I64(1)))
         self._copy(builder, self._row(builder, stack, level.get()), total, width)
 
-    def _unwind(self, part: Part, stack: Columns, leaves: ir.Value, width: ir.Value, total: Columns) -> None:
+    def _unwind(
+        self,
+        function: LoopFunction,
+        stack: OperandArrays,
+        leaves: ir.Value,
+        width: ir.Value,
+        total: OperandArrays,
+    ) -> None:
         """Combine what still waits, the least first: what was carried up is on the right."""
-        builder = part.builder
-        level = part.variable(I64(0))
-        is_first = part.variable(ir.IntType(1)(1))
+        builder = function.builder
+        level = function.variable(I64(0))
+        is_first = function.variable(ir.IntType(1)(1))
         with While(builder) as goes_on:
             rest = builder.lshr(leaves, level.get())
             goes_on(builder.icmp_signed("!=", rest, I64(0)))
@@ -275,66 +308,72 @@ class _Reduction:
                         self._copy(builder, total, row, width)
                         is_first.set(ir.IntType(1)(0))
                     with later:
-                        builder.call(self.onto, [width, *row.pointers, *total.pointers, *part.outside])
+                        builder.call(self.onto, [width, *row.pointers, *total.pointers, *function.outside])
             level.set(builder.add(level.get(), I64(1)))
 
     def partial(self) -> ir.Function:
         """`void (i64 part, pointers...)`: folds a chunk."""
-        part, form = self._task("chunk"), self.form
-        builder = part.builder
-        rest, tile = self._divided(builder, part.integers[0], form.tiles)
-        outer, chunk = self._divided(builder, rest, form.chunks)
-        first = builder.mul(chunk, I64(form.chunk))
-        count = min_index(builder, I64(form.chunk), builder.sub(I64(form.length), first))
+        function, plan = self._task("chunk"), self.plan
+        builder = function.builder
+        rest, tile = self._divided(builder, function.integers[0], plan.tiles)
+        outer, chunk = self._divided(builder, rest, plan.chunks)
+        first = builder.mul(chunk, I64(plan.chunk))
+        count = min_index(builder, I64(plan.chunk), builder.sub(I64(plan.length), first))
         left, width = self._tile(builder, tile)
-        row = builder.add(builder.mul(outer, I64(form.length)), first)
-        values = self.columns(part, 0).moved(builder.add(builder.mul(row, I64(form.inner)), left))
-        last = self.columns(part, len(part.pointers) - self.count)
-        line = builder.add(builder.mul(outer, I64(form.chunks)), chunk)
-        target = last.moved(builder.add(builder.mul(line, I64(form.inner)), left))
-        self._call_fold(part, values, count, width, target, with_init=form.chunks == 1)
+        row = builder.add(builder.mul(outer, I64(plan.length)), first)
+        values = self.columns(function, 0).moved(builder.add(builder.mul(row, I64(plan.inner)), left))
+        last = self.columns(function, len(function.pointers) - self.count)
+        line = builder.add(builder.mul(outer, I64(plan.chunks)), chunk)
+        target = last.moved(builder.add(builder.mul(line, I64(plan.inner)), left))
+        self._call_fold(function, values, count, width, target, with_init=plan.chunks == 1)
         builder.ret_void()
-        return part.function
+        return function.function
 
     def finish(self) -> ir.Function:
         """`void (i64 part, pointers...)`: folds the totals of chunks."""
-        part, form = self._task("totals"), self.form
-        builder = part.builder
-        outer, tile = self._divided(builder, part.integers[0], form.tiles)
+        function, plan = self._task("totals"), self.plan
+        builder = function.builder
+        outer, tile = self._divided(builder, function.integers[0], plan.tiles)
         left, width = self._tile(builder, tile)
-        row = builder.mul(outer, I64(form.chunks))
-        totals = self.columns(part, len(part.pointers) - self.count)
-        values = totals.moved(builder.add(builder.mul(row, I64(form.inner)), left))
-        results = self.columns(part, len(part.pointers) - 2 * self.count)
-        target = results.moved(builder.add(builder.mul(outer, I64(form.inner)), left))
-        self._call_fold(part, values, I64(form.chunks), width, target, with_init=True)
+        row = builder.mul(outer, I64(plan.chunks))
+        totals = self.columns(function, len(function.pointers) - self.count)
+        values = totals.moved(builder.add(builder.mul(row, I64(plan.inner)), left))
+        results = self.columns(function, len(function.pointers) - 2 * self.count)
+        target = results.moved(builder.add(builder.mul(outer, I64(plan.inner)), left))
+        self._call_fold(function, values, I64(plan.chunks), width, target, with_init=True)
         builder.ret_void()
-        return part.function
+        return function.function
 
     def _call_fold(
-        self, part: Part, values: Columns, count: ir.Value, width: ir.Value, target: Columns, with_init: bool
+        self,
+        function: LoopFunction,
+        values: OperandArrays,
+        count: ir.Value,
+        width: ir.Value,
+        target: OperandArrays,
+        with_init: bool,
     ) -> None:
         """Fold into `target`; with the init values, where that makes the result."""
-        builder, form = part.builder, self.form
+        builder, plan = function.builder, self.plan
         first = 2 * self.count
-        outside = part.pointers[first : first + len(self.passed)]
+        outside = function.pointers[first : first + len(self.passed)]
         builder.call(self.fold, [count, width, *values.pointers, *target.pointers, *outside])
         if not with_init:
             return
-        rooms = [part.room(stored_type(type), form.tile) for type in self.types]
-        initial, row = self.columns(part, self.count), Columns(builder, self.types, rooms)
+        rooms = [function.room(stored_type(type), plan.tile) for type in self.types]
+        initial, row = self.columns(function, self.count), OperandArrays(builder, self.types, rooms)
         with Loop(builder, I64(0), width) as index:
             row.copy(index, initial, I64(0))
         builder.call(self.onto, [width, *rooms, *target.pointers, *outside])
 
-    def _task(self, name: str) -> Part:
-        arrays = 3 + (self.form.chunks > 1)
-        return Part(self.module, name, 1, arrays * self.count + len(self.passed))
+    def _task(self, name: str) -> LoopFunction:
+        arrays = 3 + (self.plan.chunks > 1)
+        return LoopFunction(self.module, name, 1, arrays * self.count + len(self.passed))
 
     def _tile(self, builder: ir.IRBuilder, tile: ir.Value) -> tuple[ir.Value, ir.Value]:
         """Where a tile begins, and how many columns it has."""
-        left = builder.mul(tile, I64(self.form.tile))
-        return left, min_index(builder, I64(self.form.tile), builder.sub(I64(self.form.inner), left))
+        left = builder.mul(tile, I64(self.plan.tile))
+        return left, min_index(builder, I64(self.plan.tile), builder.sub(I64(self.plan.inner), left))
 
     def _divided(self, builder: ir.IRBuilder, number: ir.Value, by: int) -> tuple[ir.Value, ir.Value]:
         return builder.udiv(number, I64(by)), builder.urem(number, I64(by))

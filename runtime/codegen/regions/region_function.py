@@ -1,7 +1,7 @@
 """Regions of small tensors as native functions: the bodies of reductions, scatters and sorts.
 
-`RegionFunction` is such a region within a module; `Part` a function that generated loops around it are
-written in, with its pointers and whatever regions use from outside at hand.
+`RegionFunction` is such a region within a module; `LoopFunction` is a function with generated loops that call
+regions, with its pointers and the values that regions capture.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..blocks import (
     updates_problem,
 )
 from ..blocks.elements import element_count
-from ..blocks.emitter import form_of, instructions
+from ..blocks.emitter import emit_rule_of, instructions
 from ..coverage import ViewOf
 from ..llvm.functions import aligned_scratch
 from ..llvm.values import I64, POINTER, Value, load, store, stored_type, value_types
@@ -103,12 +103,12 @@ class RegionFunction:
         emitter = BlockEmitter(builder, view_of, around)
         for value in filter(is_folded, captured_values([region])):
             assert isinstance(value.owner, Operation)
-            (emitter.bound[value],) = form_of(value.owner).emit(emitter, value.owner)
+            (emitter.bound[value],) = emit_rule_of(value.owner).emit(emitter, value.owner)
         packed: ir.Value = ir.Constant(returned, ir.Undefined)
         position = 0
         for result in emitter.emit_block(block, bound[: len(block.arguments)]):
-            for part in _flat(result):
-                packed = builder.insert_value(packed, part, position)
+            for function in _flat(result):
+                packed = builder.insert_value(packed, function, position)
                 position += 1
         builder.ret(packed)
 
@@ -116,7 +116,7 @@ class RegionFunction:
         self, builder: ir.IRBuilder, arguments: Sequence[Bound], passed: Sequence[Bound]
     ) -> list[Elements]:
         """Call it; `passed` is what the values from outside are bound to."""
-        parts = [part for bound in (*arguments, *passed) for part in _flat(bound)]
+        parts = [function for bound in (*arguments, *passed) for function in _flat(bound)]
         packed = builder.call(self.function, parts)
         count = len(self.function.ftype.return_type.elements)
         returned = [builder.extract_value(packed, k) for k in range(count)]
@@ -140,7 +140,7 @@ def _types(value: IrValue) -> list[ir.Type]:
 def _flat(bound: Bound) -> list[ir.Value]:
     if isinstance(bound, Storage):
         return [bound.pointer]
-    return [part for value in bound.values for part in value]
+    return [function for value in bound.values for function in value]
 
 
 def _bound(value: IrValue, parts: list[ir.Value]) -> Bound:
@@ -159,7 +159,7 @@ def _taken(value: IrValue, parts: list[ir.Value]) -> Elements:
     return Elements(tuple([tuple(taken[k * width : (k + 1) * width]) for k in range(count)]))
 
 
-class Part:
+class LoopFunction:
     """An internal function of integers and pointers, and the builder that stands in it.
 
     Args:
@@ -271,7 +271,7 @@ def _read(builder: ir.IRBuilder, value: IrValue, pointer: ir.Value) -> Bound:
     return all_elements(builder, storage) if is_small(value.type) else storage
 
 
-class Columns:
+class OperandArrays:
     """Arrays of the same length that are read and written together, each by its element type."""
 
     def __init__(
@@ -298,11 +298,11 @@ class Columns:
         for type, place, value in zip(self.types, self.at(index), values, strict=True):
             store(self.builder, type, value, place)
 
-    def copy(self, index: ir.Value, other: Columns, source: ir.Value) -> None:
+    def copy(self, index: ir.Value, other: OperandArrays, source: ir.Value) -> None:
         """Write the elements that `other` has at an index, bit by bit."""
         for type, place, start in zip(self.types, self.at(index), other.at(source), strict=True):
             self.builder.store(self.builder.load(start, typ=stored_type(type)), place)
 
-    def moved(self, index: ir.Value) -> Columns:
+    def moved(self, index: ir.Value) -> OperandArrays:
         """The same arrays from an index on."""
-        return Columns(self.builder, self.types, self.at(index))
+        return OperandArrays(self.builder, self.types, self.at(index))

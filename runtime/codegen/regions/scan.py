@@ -16,12 +16,12 @@ from llvmlite import ir
 from ...ir import Value as IrValue
 from ...types import TensorType
 from ..blocks import Elements, Storage, all_elements, store_elements
-from ..blocks.elements import element_count, load_elements, positions_from, row_major_steps, window_offsets
+from ..blocks.elements import element_count, load_elements, positions_from, row_major_strides, window_offsets
 from ..coverage import ViewOf
 from ..llvm.loops import Loop
 from ..llvm.tasks import define_task
 from ..llvm.values import I64
-from .region_function import Part, RegionFunction
+from .region_function import LoopFunction, RegionFunction
 
 NAME = "scan"
 
@@ -35,13 +35,13 @@ def scan_module(view: Any, passed: Sequence[IrValue], view_of: ViewOf, size: int
     module = ir.Module("region_scan")
     body = RegionFunction(module, view.body, passed, view_of)
     groups = (view.inputs, view.inits, _types(passed), view.outputs, view.carries)
-    part = Part(module, "all", 1, sum(map(len, groups)))
-    pointers = iter(part.pointers)
+    function = LoopFunction(module, "all", 1, sum(map(len, groups)))
+    pointers = iter(function.pointers)
     inputs, inits, outside, outputs, carries = (
         [Storage(type, next(pointers)) for type in group] for group in groups
     )
-    builder = part.builder
-    around = part.read(passed, [storage.pointer for storage in outside])
+    builder = function.builder
+    around = function.read(passed, [storage.pointer for storage in outside])
     for carry, init in zip(carries, inits, strict=True):
         _write(builder, carry, all_elements(builder, init))
     with Loop(builder, I64(0), I64(size)) as number:
@@ -57,7 +57,7 @@ def scan_module(view: Any, passed: Sequence[IrValue], view_of: ViewOf, size: int
         for carry, result in zip(carries, results[len(outputs) :], strict=True):
             _write(builder, carry, result)
     builder.ret_void()
-    define_task(module, NAME, part.function, 1, 1)
+    define_task(module, NAME, function.function, 1, 1)
     return module
 
 
@@ -68,7 +68,7 @@ def _types(values: Sequence[IrValue]) -> list[TensorType]:
 def _slice(builder: ir.IRBuilder, storage: Storage, dimension: int, position: ir.Value) -> list[ir.Value]:
     """Where the elements at a position along a dimension lie."""
     shape = storage.type.shape
-    start = builder.mul(position, I64(row_major_steps(shape)[dimension]))
+    start = builder.mul(position, I64(row_major_strides(shape)[dimension]))
     sizes = [1 if d == dimension else size for d, size in enumerate(shape)]
     return positions_from(builder, start, window_offsets(shape, sizes))
 

@@ -18,14 +18,14 @@ from llvmlite import ir
 
 from ...ir import Value as IrValue
 from ...types import ElementType
-from ..blocks.elements import as_int64, row_major_steps
+from ..blocks.elements import as_int64, row_major_strides
 from ..blocks.emitter import instructions
 from ..coverage import ViewOf
 from ..llvm.loops import Loop, address_of, min_index
 from ..llvm.tasks import define_task
 from ..llvm.values import I64, stored_type
 from ..reductions.iteration_space import element_type_of
-from .region_function import Columns, Part, RegionFunction
+from .region_function import LoopFunction, OperandArrays, RegionFunction
 
 NAME = "scatter"
 
@@ -89,19 +89,19 @@ class _Scatter:
         types = [element_type_of(value) for value in view.update_computation.block.terminator.operands]
         count = len(types)
         body = RegionFunction(module, view.update_computation, passed, view_of)
-        part = Part(module, "part", 1, 1 + 2 * count + len(passed))
-        self.builder = builder = part.builder
-        self.indices = part.pointers[0]
-        self.updates = Columns(builder, types, part.pointers[1 : 1 + count])
-        self.results = Columns(builder, types, part.pointers[1 + count + len(passed) :])
-        self.passed_pointers = part.pointers[1 + count : 1 + count + len(passed)]
-        outside = part.read(passed, part.pointers[1 + count : 1 + count + len(passed)])
+        function = LoopFunction(module, "part", 1, 1 + 2 * count + len(passed))
+        self.builder = builder = function.builder
+        self.indices = function.pointers[0]
+        self.updates = OperandArrays(builder, types, function.pointers[1 : 1 + count])
+        self.results = OperandArrays(builder, types, function.pointers[1 + count + len(passed) :])
+        self.passed_pointers = function.pointers[1 + count : 1 + count + len(passed)]
+        outside = function.read(passed, function.pointers[1 + count : 1 + count + len(passed)])
         self.body, self.outside = body, outside
         is_of_points = max(window_sizes(view), default=1) == 1
         is_long = instructions(view.update_computation.block) >= _LONG
-        self.points = _Points(module, part, body, passed, types, is_long) if is_of_points else None
-        self.function = part.function
-        self.lowest = builder.mul(part.integers[0], I64(split.size))
+        self.points = _Points(module, function, body, passed, types, is_long) if is_of_points else None
+        self.function = function.function
+        self.lowest = builder.mul(function.integers[0], I64(split.size))
         limit = I64(view.inputs[0].shape[split.dimension])
         self.limit = min_index(builder, builder.add(self.lowest, I64(split.size)), limit)
         self.generate()
@@ -113,9 +113,9 @@ class _Scatter:
         """The loops over index vectors, and what each does; or those over all updates, in their order."""
         view, builder = self.view, self.builder
         shape, vector = view.scatter_indices.shape, view.index_vector_dim
-        steps = row_major_steps(shape)
+        steps = row_major_strides(shape)
         updates = view.updates[0].shape
-        update_steps = row_major_steps(updates)
+        update_steps = row_major_strides(updates)
         scattered = [d for d in range(len(updates)) if d not in view.update_window_dims]
         looped = scattered if keeps_order(view) else range(len(updates))
         at: dict[int, ir.Value] = {}
@@ -141,7 +141,7 @@ class _Scatter:
             for d, other in zip(view.input_batching_dims, view.scatter_indices_batching_dims, strict=True)
         }
         kind = view.scatter_indices.element_type
-        vectors = Columns(builder, [kind], [self.indices])
+        vectors = OperandArrays(builder, [kind], [self.indices])
         sizes, shape = window_sizes(view), view.inputs[0].shape
         for number, d in enumerate(view.scatter_dims_to_operand_dims):
             (element,) = vectors.load(builder.add(position, I64(number * step)))
@@ -182,7 +182,7 @@ class _Scatter:
                 last = min_index(builder, last, builder.add(offsets[d], I64(1)))
             ranges[d] = first, last
             has_some = builder.and_(has_some, builder.icmp_signed("<", first, last))
-        steps = row_major_steps(shape)
+        steps = row_major_strides(shape)
         position: ir.Value = I64(0)
         for d, start in starts.items():
             position = builder.add(position, builder.mul(start, I64(steps[d])))
@@ -211,35 +211,35 @@ class _Points:
     def __init__(
         self,
         module: ir.Module,
-        part: Part,
+        function: LoopFunction,
         body: RegionFunction,
         passed: Sequence[IrValue],
         types: Sequence[ElementType],
         is_long: bool,
     ) -> None:
-        self.part = part
+        self.function = function
         self.types = types
-        self.places = [part.room(I64, _TOGETHER) for _ in range(2)]
-        for number in range(_TOGETHER):
-            place = address_of(part.builder, self.places[0], I64(number), I64)
-            part.builder.store(I64(-1), place)
-        self.waiting = part.variable(I64(0))
+        self.places = [function.room(I64, _BATCH) for _ in range(2)]
+        for number in range(_BATCH):
+            place = address_of(function.builder, self.places[0], I64(number), I64)
+            function.builder.store(I64(-1), place)
+        self.waiting = function.variable(I64(0))
         self.combine = self._combine(module, body, passed) if is_long else None
         self.make = self._make(module, body, passed)
 
     def add(self, scatter: _Scatter, counts: ir.Value, position: ir.Value, update: ir.Value) -> None:
         """Let an update wait if it counts; make all of them when there are enough."""
-        builder, count = self.part.builder, self.waiting.get()
+        builder, count = self.function.builder, self.waiting.get()
         for room, place in zip(self.places, (position, update), strict=True):
             builder.store(place, address_of(builder, room, count, I64))
         following = builder.add(count, builder.zext(counts, I64))
         self.waiting.set(following)
-        with builder.if_then(builder.icmp_signed("==", following, I64(_TOGETHER))):
+        with builder.if_then(builder.icmp_signed("==", following, I64(_BATCH))):
             self.flush(scatter)
 
     def flush(self, scatter: _Scatter) -> None:
         """Make the updates that wait."""
-        builder, count = self.part.builder, self.waiting.get()
+        builder, count = self.function.builder, self.waiting.get()
         pointers = [*self.places, *scatter.results.pointers, *scatter.updates.pointers]
         with builder.if_then(builder.icmp_signed(">", count, I64(0))):
             builder.call(self.make, [count, *pointers, *scatter.passed_pointers])
@@ -248,21 +248,25 @@ class _Points:
     def _combine(self, module: ir.Module, body: RegionFunction, passed: Sequence[IrValue]) -> ir.Function:
         """`void (i64 count, values..., updates...)`: combines values with updates side by side."""
         size = len(self.types)
-        part = Part(module, "combine", 1, 2 * size, passed)
-        values, updates = (Columns(part.builder, self.types, part.pointers[k : k + size]) for k in (0, size))
-        with Loop(part.builder, I64(0), part.integers[0]) as index:
+        function = LoopFunction(module, "combine", 1, 2 * size, passed)
+        values, updates = (
+            OperandArrays(function.builder, self.types, function.pointers[k : k + size]) for k in (0, size)
+        )
+        with Loop(function.builder, I64(0), function.integers[0]) as index:
             arguments = [*values.load(index), *updates.load(index)]
-            values.store(index, body.on_scalars(part.builder, arguments, part.passed))
-        part.builder.ret_void()
-        return part.in_one_place()
+            values.store(index, body.on_scalars(function.builder, arguments, function.passed))
+        function.builder.ret_void()
+        return function.in_one_place()
 
     def _make(self, module: ir.Module, body: RegionFunction, passed: Sequence[IrValue]) -> ir.Function:
         """`void (i64 count, positions, update positions, results..., updates...)`: makes updates."""
         size = len(self.types)
-        part = Part(module, "updates", 1, 2 + 2 * size, passed)
-        builder, (count,) = part.builder, part.integers
-        positions, places = part.pointers[:2]
-        results, updates = (Columns(builder, self.types, part.pointers[k : k + size]) for k in (2, 2 + size))
+        function = LoopFunction(module, "updates", 1, 2 + 2 * size, passed)
+        builder, (count,) = function.builder, function.integers
+        positions, places = function.pointers[:2]
+        results, updates = (
+            OperandArrays(builder, self.types, function.pointers[k : k + size]) for k in (2, 2 + size)
+        )
 
         def at(room: ir.Value, index: ir.Value) -> ir.Value:
             return builder.load(address_of(builder, room, index, I64), typ=I64)
@@ -271,38 +275,38 @@ class _Points:
             with Loop(builder, I64(0), count) as index:
                 position = at(positions, index)
                 arguments = [*results.load(position), *updates.load(at(places, index))]
-                results.store(position, body.on_scalars(builder, arguments, part.passed))
+                results.store(position, body.on_scalars(builder, arguments, function.passed))
 
         if self.combine is None:
             one_by_one()
         else:
-            with builder.if_else(self._differ(part, positions, count)) as (differ, meet):
+            with builder.if_else(self._differ(function, positions, count)) as (differ, meet):
                 with differ:
-                    rooms = [self._room(part), self._room(part)]
+                    rooms = [self._room(function), self._room(function)]
                     with Loop(builder, I64(0), count) as index:
                         rooms[0].copy(index, results, at(positions, index))
                         rooms[1].copy(index, updates, at(places, index))
                     pointers = [*rooms[0].pointers, *rooms[1].pointers]
-                    builder.call(self.combine, [count, *pointers, *part.outside])
+                    builder.call(self.combine, [count, *pointers, *function.outside])
                     with Loop(builder, I64(0), count) as index:
                         results.copy(at(positions, index), rooms[0], index)
                 with meet:
                     one_by_one()
         builder.ret_void()
-        return part.in_one_place()
+        return function.in_one_place()
 
-    def _room(self, part: Part) -> Columns:
+    def _room(self, function: LoopFunction) -> OperandArrays:
         """Memory on the stack for the values of updates that are made side by side."""
-        rooms = [part.room(stored_type(type), _TOGETHER) for type in self.types]
-        return Columns(part.builder, self.types, rooms)
+        rooms = [function.room(stored_type(type), _BATCH) for type in self.types]
+        return OperandArrays(function.builder, self.types, rooms)
 
-    def _differ(self, part: Part, positions: ir.Value, count: ir.Value) -> ir.Value:
+    def _differ(self, function: LoopFunction, positions: ir.Value, count: ir.Value) -> ir.Value:
         """Whether no two of the first positions are equal; what stands behind them may only hide it."""
-        builder = part.builder
-        equal = part.variable(I64(0))
+        builder = function.builder
+        equal = function.variable(I64(0))
         with Loop(builder, I64(0), count) as one:
             place = builder.load(address_of(builder, positions, one, I64), typ=I64)
-            with Loop(builder, I64(0), I64(_TOGETHER)) as other:
+            with Loop(builder, I64(0), I64(_BATCH)) as other:
                 compared = builder.load(address_of(builder, positions, other, I64), typ=I64)
                 same = builder.zext(builder.icmp_signed("==", place, compared), I64)
                 equal.set(builder.add(equal.get(), same))
@@ -318,21 +322,21 @@ def split_of(view: Any, wanted: int) -> Split:
     shape, indexed = view.inputs[0].shape, set(view.scatter_dims_to_operand_dims)
     if wanted <= 1 or not shape:
         return Split(0, max(1, math.prod(shape[:1])), 1)
-    steps = row_major_steps(shape)
-    fixed = [d for d in range(len(shape)) if d not in indexed and shape[d] * steps[d] >= wanted * _LEAST_RUN]
+    steps = row_major_strides(shape)
+    fixed = [d for d in range(len(shape)) if d not in indexed and shape[d] * steps[d] >= wanted * _MIN_RUN]
     large = [d for d in fixed if shape[d] >= wanted]
     dimension = large[0] if large else max(range(len(shape)), key=lambda d: shape[d])
     if dimension in indexed:
-        wanted = min(wanted, _MOST_READERS)
+        wanted = min(wanted, _MAX_READERS)
     size = -(-shape[dimension] // min(wanted, shape[dimension]))
     return Split(dimension, size, -(-shape[dimension] // size))
 
 
 _LONG = 30
 """Instructions of a body that is worth being made for several updates side by side."""
-_TOGETHER = 16
+_BATCH = 16
 """Updates that are made side by side."""
-_MOST_READERS = 2
+_MAX_READERS = 2
 """Tasks of which each reads all indices, to find its own."""
-_LEAST_RUN = 16
+_MIN_RUN = 16
 """Neighbouring elements that a task has of a window at least."""

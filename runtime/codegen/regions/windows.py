@@ -21,13 +21,13 @@ from typing import Any
 from llvmlite import ir
 
 from ...ir import Value as IrValue
-from ..blocks.elements import row_major_steps
+from ..blocks.elements import row_major_strides
 from ..coverage import ViewOf
 from ..llvm.loops import Loop, min_index
 from ..llvm.tasks import define_task
 from ..llvm.values import I64, stored_type
 from ..reductions.iteration_space import element_type_of
-from .region_function import Columns, Part, RegionFunction
+from .region_function import LoopFunction, OperandArrays, RegionFunction
 
 WINDOWS = "windows"
 SELECTIONS = "selections"
@@ -109,13 +109,13 @@ class _Windows:
         self.add = self.onto("add", I64(step))
         self.function = self.generate()
 
-    def columns(self, part: Part, first: int) -> Columns:
+    def columns(self, part: LoopFunction, first: int) -> OperandArrays:
         """The arrays, one for each input, whose pointers a function takes from a number on."""
-        return Columns(part.builder, self.types, part.pointers[first : first + self.count])
+        return OperandArrays(part.builder, self.types, part.pointers[first : first + self.count])
 
     def onto(self, name: str, step: ir.Value) -> ir.Function:
         """`void (i64 count, values..., folded...)`: combines folded values with values `step` apart."""
-        part = Part(self.module, name, 1, 2 * self.count, self.passed)
+        part = LoopFunction(self.module, name, 1, 2 * self.count, self.passed)
         builder = part.builder
         values, folded = self.columns(part, 0), self.columns(part, self.count)
         (count,) = part.integers
@@ -128,7 +128,7 @@ class _Windows:
 
     def generate(self) -> ir.Function:
         count = self.count
-        part = Part(self.module, "line", 1, 3 * count + len(self.passed))
+        part = LoopFunction(self.module, "line", 1, 3 * count + len(self.passed))
         builder = part.builder
         *outer_counts, last_count = self.view.num_windows()
         line = part.integers[0]
@@ -140,7 +140,7 @@ class _Windows:
         results = results.moved(builder.mul(part.integers[0], I64(last_count)))
         tile = min(_TILE, last_count)
         rooms = [part.room(stored_type(type), tile) for type in self.types]
-        folded, initial = Columns(builder, self.types, rooms), self.columns(part, count)
+        folded, initial = OperandArrays(builder, self.types, rooms), self.columns(part, count)
         with Loop(builder, I64(0), I64(-(-last_count // tile))) as number:
             first = builder.mul(number, I64(tile))
             width = min_index(builder, I64(tile), builder.sub(I64(last_count), first))
@@ -153,11 +153,16 @@ class _Windows:
         return part.function
 
     def positions(
-        self, part: Part, indices: Sequence[ir.Value], first: ir.Value, width: ir.Value, folded: Columns
+        self,
+        part: LoopFunction,
+        indices: Sequence[ir.Value],
+        first: ir.Value,
+        width: ir.Value,
+        folded: OperandArrays,
     ) -> None:
         """Combine with each position of the windows, in row-major order."""
         builder, windows = part.builder, self.view.windows
-        steps = row_major_steps(self.shape)
+        steps = row_major_strides(self.shape)
         with ExitStack() as loops:
             position, inside = I64(0), _TRUE
             for window, size, step, index in zip(windows, self.shape, steps, indices, strict=False):
@@ -177,14 +182,25 @@ class _Windows:
                     self.call(part, self.pad, width, self.columns(part, self.count), folded)
 
     def call(
-        self, part: Part, function: ir.Function, count: ir.Value, values: Columns, folded: Columns
+        self,
+        part: LoopFunction,
+        function: ir.Function,
+        count: ir.Value,
+        values: OperandArrays,
+        folded: OperandArrays,
     ) -> None:
         first = 2 * self.count
         outside = part.pointers[first : first + len(self.passed)]
         part.builder.call(function, [count, *values.pointers, *folded.pointers, *outside])
 
     def neighbours(
-        self, part: Part, values: Columns, at: ir.Value, first: ir.Value, width: ir.Value, folded: Columns
+        self,
+        part: LoopFunction,
+        values: OperandArrays,
+        at: ir.Value,
+        first: ir.Value,
+        width: ir.Value,
+        folded: OperandArrays,
     ) -> None:
         """Windows along the line: those whose position is before the operand, within, and behind it."""
         builder, window, size = part.builder, self.view.windows[-1], self.shape[-1]
@@ -207,7 +223,13 @@ class _Windows:
         return min_index(builder, builder.select(is_behind, windows, I64(0)), width)
 
     def one_by_one(
-        self, part: Part, values: Columns, at: ir.Value, first: ir.Value, width: ir.Value, folded: Columns
+        self,
+        part: LoopFunction,
+        values: OperandArrays,
+        at: ir.Value,
+        first: ir.Value,
+        width: ir.Value,
+        folded: OperandArrays,
     ) -> None:
         """Windows along a line that has holes."""
         builder, initial = part.builder, self.columns(part, self.count)
@@ -232,19 +254,22 @@ class _Selections:
         targets = [element_type_of(view.scatter.block.arguments[0])]
         self.select = RegionFunction(module, view.select, passed, view_of)
         self.scatter = RegionFunction(module, view.scatter, passed, view_of)
-        part = Part(module, "slice", 1, 4 + len(passed))
+        part = LoopFunction(module, "slice", 1, 4 + len(passed))
         self.builder = builder = part.builder
         operand, source, initial, *outside, result = part.pointers
         self.passed = part.read(passed, outside)
-        self.operand, self.source = Columns(builder, kinds, [operand]), Columns(builder, targets, [source])
-        self.result = Columns(builder, targets, [result])
+        self.operand, self.source = (
+            OperandArrays(builder, kinds, [operand]),
+            OperandArrays(builder, targets, [source]),
+        )
+        self.result = OperandArrays(builder, targets, [result])
         self.selected = part.variable(I64(-1))
         first = _leading(view)
         size = math.prod(view.operand.shape[first:])
         number = part.integers[0]
         start = builder.mul(number, I64(size))
         with Loop(builder, start, builder.add(start, I64(size))) as index:
-            self.result.copy(index, Columns(builder, targets, [initial]), I64(0))
+            self.result.copy(index, OperandArrays(builder, targets, [initial]), I64(0))
         self.generate(first, start, builder.mul(number, I64(math.prod(view.source.shape[first:]))))
         builder.ret_void()
         self.function = part.function
@@ -252,7 +277,7 @@ class _Selections:
     def generate(self, first: int, start: ir.Value, position: ir.Value) -> None:
         """Scatter the values of a slice: the operand's and the source's parts start there."""
         builder, source = self.builder, self.view.source.shape
-        steps = row_major_steps(source)
+        steps = row_major_strides(source)
         with ExitStack() as loops:
             indices = []
             for d in range(first, len(source)):
@@ -268,7 +293,7 @@ class _Selections:
     def find(self, first: int, start: ir.Value, indices: Sequence[ir.Value]) -> None:
         """Find the element that a window selects, from the left in row-major order."""
         builder, shape = self.builder, self.view.operand.shape
-        steps = row_major_steps(shape)
+        steps = row_major_strides(shape)
         with ExitStack() as loops:
             place, inside = start, _TRUE
             for d, index in enumerate(indices, first):

@@ -81,15 +81,15 @@ def loop_to_compile(view: While, threads: int | None) -> LoopToCompile | str:
         threads: most threads that it may use; None: all.
     """
     from ...codegen import native_loop
-    from ...codegen.arrays.control import MOST_WORK
+    from ...codegen.arrays.control import MAX_WORK
     from ...kernels.launch.threads import way_of_running
 
     views, unsharded = views_under(view.ordering), LoopToCompile(view.operation)
     count = way_of_running(threads)[1]
-    loop = _sharded(unsharded, views, count, MOST_WORK) if count > 1 else None
+    loop = _sharded(unsharded, views, count, MAX_WORK) if count > 1 else None
     if loop is not None:
         return loop
-    max_work = MOST_WORK if count == 1 else None
+    max_work = MAX_WORK if count == 1 else None
     return (
         native_loop.native_loop_problem(unsharded.operation, unsharded.captured, views, max_work) or unsharded
     )

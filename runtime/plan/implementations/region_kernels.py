@@ -69,7 +69,7 @@ class _ReduceCode(RegionCode):
         return [TensorType(shape, type) for shape, type in zip(shapes, types * 2, strict=True)]
 
     def lower(self) -> LoweredKernel:
-        from ...codegen.regions.reduce import FINISH, PARTIAL, Form, reduction_module
+        from ...codegen.regions.reduce import FINISH, PARTIAL, RegionReducePlan, reduction_module
 
         outer, count, inner = self.layout.sizes
         item = sum(result.dtype.itemsize for result in self.results)
@@ -82,7 +82,7 @@ class _ReduceCode(RegionCode):
             min_chunk = -(-count * independent_chunks // _ENOUGH_CHUNKS)
             chunk = max(_MIN_CHUNK // tile, 1 << max(min_chunk - 1, 1).bit_length(), 2)
             chunk = 1 << (chunk - 1).bit_length()
-        tiling = Form(outer, count, inner, min(chunk, count), tile)
+        tiling = RegionReducePlan(outer, count, inner, min(chunk, count), tile)
         seconds = self.seconds()
         tasks, size = self.division(tiling.tasks, seconds)
         launches: list[tuple[str, int, float]] = [(PARTIAL, tasks, seconds)]
@@ -266,12 +266,12 @@ class _SortCode(RegionCode):
         return self.results
 
     def lower(self) -> LoweredKernel:
-        from ...codegen.regions.sort import CHUNKS, MERGES, Form, sort_module
+        from ...codegen.regions.sort import CHUNKS, MERGES, SortPlan, sort_module
 
         chunk = 1 << (self.count - 1).bit_length()
         while chunk > _MIN_CHUNK and self.rows * self.count // chunk < _MAX_TASKS:
             chunk //= 2
-        tiling = Form(self.rows, self.count, chunk)
+        tiling = SortPlan(self.rows, self.count, chunk)
         seconds = self.seconds()
         launches = [(CHUNKS, tiling.rows * tiling.chunks, seconds)]
         for width in tiling.widths:

@@ -74,11 +74,11 @@ class _CumulativeCode(_WindowCode):
         return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
 
     def lower(self) -> LoweredKernel:
-        from ...codegen.regions.cumulative import PADS, SCANS, Form, cumulative_module
+        from ...codegen.regions.cumulative import PADS, SCANS, CumulativePlan, cumulative_module
 
         outer, count, inner = self.sizes
         is_reverse = not any(window.low for window in self.view.windows)
-        tiling = Form(outer, count, inner, is_reverse, SCAN_GROUP, SCAN_BLOCK)
+        tiling = CumulativePlan(outer, count, inner, is_reverse, SCAN_GROUP, SCAN_BLOCK)
         seconds = self.seconds()
         tasks, size = self.division(outer * inner, seconds)
         return LoweredKernel(
