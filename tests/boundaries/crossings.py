@@ -150,7 +150,7 @@ NARROW: dict[str, Cases] = {
     f"{_N}:PAIR_GROUP_BYTES": _halves(lambda k: (1, 40, 512, k // 1024)),
     f"{_N}:GROUP_BYTES": _halves(lambda k: (1, 40, 512, k // 1024)),
     f"{_N}:MOST_TASKS": _halves(lambda k: (k, 64, 256, 64)),
-    "kernels/matmul/integer_matmul.py:_PART": lambda n, t, o: [
+    "kernels/matmul/integer_matmul.py:_K_BLOCK": lambda n, t, o: [
         op.dot("i32", o, 1, 9, k, 40) for k in around(n)
     ],
     "kernels/matmul/integer_matmul.py:_ROW_BLOCK": lambda n, t, o: [

@@ -76,8 +76,8 @@ runtime/ops/reduction/reduction_tree.py:MOST_*
 BOUNDS = """
 kernels/simd/block_sizes.py:*
 kernels/*_loops.py:*
-kernels/matmul/integer_matmul.py:_PART
-kernels/matmul/integer_matmul.py:_TERM_BYTES
+kernels/matmul/integer_matmul.py:_K_BLOCK
+kernels/matmul/integer_matmul.py:_PRODUCT_BYTES
 kernels/reduction/vector_reduce.py:*
 kernels/reduction/scan_panels.py:*
 kernels/indexing/scatter_destinations.py:*
